@@ -1,0 +1,79 @@
+# shardproof. `make` builds, `make demo` shows the main job, `make test` runs every test; both install what is missing
+# (Debian and Ubuntu packages; without root they print the one command to run and stop).
+CC ?= cc
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+BUILD ?= build
+PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev librandom123-dev libcmocka-dev fonts-inter fonts-dejavu-core
+MODULES := yaml-0.1 jansson pangocairo pangoft2 cairo libpng
+CFLAGS ?= -O3 -g
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
+# no -ffast-math: sums have a fixed order and NaN means something
+ALL_CFLAGS = -std=gnu17 $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-trapping-math $(WARN) -Isim -I. \
+	-DSHARDPROOF_VERSION='"$(VERSION)"' -pthread -MMD -MP $(shell pkg-config --cflags $(MODULES) 2>/dev/null)
+LIBS = $(shell pkg-config --libs $(MODULES) 2>/dev/null) -lm -pthread
+SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c)
+OBJ := $(SIM:%.c=$(BUILD)/%.o)
+TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
+SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
+
+.PHONY: all demo test bench soak gallery clean install lint asan tsan deps examples
+.DELETE_ON_ERROR:
+
+all: shardproof
+shardproof: $(BUILD)/sim/cli/main.o $(BUILD)/libshardproof.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/libshardproof.a: $(OBJ)
+	rm -f $@
+	ar rcs $@ $^
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
+
+# Installs what is missing; a marker keeps later calls quick.
+deps:
+	@sh tests/deps.sh $(PACKAGES)
+
+demo: deps
+	@$(MAKE) --no-print-directory -j2 shardproof
+	./shardproof run plans/03-llama3-8b-tp2.yaml -o out
+
+test: deps
+	@$(MAKE) --no-print-directory -j2 shardproof tests
+	sh tests/run.sh $(BUILD)/tests
+.PHONY: tests
+tests: $(TESTS)
+
+bench: shardproof $(BUILD)/tests/bench
+	$(BUILD)/tests/bench
+$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/libshardproof.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+soak: $(BUILD)/tests/test_random
+	SHARDPROOF_SOAK=100000 $(BUILD)/tests/test_random
+
+gallery: shardproof
+	sh tests/gallery.sh
+
+asan:
+	$(MAKE) BUILD=build-asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer' LDFLAGS='-fsanitize=address,undefined' tests
+	sh tests/run.sh build-asan/tests
+tsan:
+	$(MAKE) BUILD=build-tsan CFLAGS='-O1 -g -fsanitize=thread' LDFLAGS='-fsanitize=thread' tests
+	sh tests/run.sh build-tsan/tests
+
+lint:
+	cppcheck --quiet --enable=warning,portability --inline-suppr -Isim -I. --error-exitcode=1 sim render
+	$(MAKE) BUILD=build-clang CC=clang WARN='$(WARN) -Werror' all
+
+install: shardproof
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/shardproof
+	install -m 755 shardproof $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 docs/shardproof.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	cp -r plans $(DESTDIR)$(PREFIX)/share/shardproof/
+
+clean:
+	rm -rf build build-asan build-tsan build-clang shardproof
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,393 @@
+/* What stands in and beside the boxes of a block picture: op names, weights with their ghost, collectives with pill, members,
+ * map and reason, labels of edges. Everything printed is a field of the trace; cut short only where the tooltip has it all. */
+#include "render/block_draw.h"
+#include <math.h>
+#include <string.h>
+
+enum { GHOST = 28, GHOST_MIN = 11 };
+
+static const TraceParam *matrix_of(const BlockOp *op) {
+    for (int i = 0; i < op->n_param; i++)
+        if (op->param[i]->compute.nd >= 2) return op->param[i];
+    return NULL;
+}
+
+static bool is_plus(const BlockOp *op) { return op->c->glyph && !strcmp(op->c->glyph, "plus"); }
+
+const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
+    Arena *a = g->arena;
+    const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
+    if (matrix_of(op)) {
+        const char *leaf = words_leaf(op->c->module && *op->c->module ? op->c->module : op->param[0]->plan_name);
+        if (!*leaf) leaf = label;
+        if (n->twin < 0 || op != n->op) return leaf;
+        const BlockOp *o = &g->node[n->twin].op[0];
+        return arena_printf(a, "%s, %s", leaf, words_leaf(o->c->module ? o->c->module : ""));
+    }
+    if (is_plus(op) && op->n_param) label = "+ bias";
+    if (op->only) return arena_printf(a, "%s on %s", label, op->only);
+    /* heads: what an op without weights reads per head */
+    const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
+    for (int i = 0; v && n->n_in > 1 && op == n->op && i < v->shape.nd; i++) {
+        const char *base = words_base(a, v->shape.dim_symbol[i]);
+        const TraceLocal *l = find_local(&v->shape, g->rank);
+        if (strcmp(base, "H") || !l) continue;
+        return arena_printf(a, "%s, %lld of %lld heads", label, (long long)l->shape[i],
+                            (long long)v->shape.global_shape[i]);
+    }
+    return label;
+}
+
+const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) {
+    return n->n_in ? g->node[n->in[0]].out : NULL;
+}
+
+/* ---- labels of edges ---- */
+
+static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, unsigned under, int weight, Role role) {
+    int n = 0;
+    run[n++] = (Run){"[", weight, role, false, false};
+    for (int i = 0; i < sh->nd; i++) {
+        bool b = bold >> i & 1;
+        if (i) run[n++] = (Run){", ", weight, role, false, false};
+        run[n++] = (Run){words_symbol(a, sh->dim_symbol[i] ? sh->dim_symbol[i] : "?"), b ? BOLD : weight, role,
+                         under >> i & 1, false};
+    }
+    run[n++] = (Run){"]", weight, role, false, false};
+    return n;
+}
+
+enum { SHAPE_RUNS = 2 * TRACE_MAX_DIMS + 4 };
+
+static const char *numbers(const BlockGraph *g, const BlockNode *n) {
+    const TraceLocal *l = n->out ? find_local(&n->out->shape, g->rank) : NULL;
+    if (!l) return "";
+    return arena_printf(g->arena, "%s   %s%s", words_shape(g->arena, l->shape, n->out->shape.nd),
+                        n->twin >= 0 ? "2 × " : "", bytes_text(l->bytes, g->arena));
+}
+
+static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
+    const char *p = n->out ? n->out->shape.pending : NULL;
+    return p && *p ? arena_printf(g->arena, "Σ %s pending", words_symbol(g->arena, p)) : NULL;
+}
+
+double block_label_width(BlockPen *p, const BlockNode *n) {
+    Run run[SHAPE_RUNS];
+    if (!n->out) return 0;
+    int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM, ROLE_INK);
+    double sym = fonts_width(p->s->fonts, run, k, 12.5);
+    const char *pend = pending_words(p->g, n);
+    double extra = pend ? 9 + scene_width(p->s, 11.5, SEMIBOLD, pend) : 0;
+    if (!p->look->numbers) return sym + extra;
+    return fmax(sym, scene_width(p->s, 11.5, REGULAR, numbers(p->g, n)) + extra);
+}
+
+void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym, double num) {
+    Run run[SHAPE_RUNS];
+    if (!n->out) return;
+    unsigned bold = block_changed(from, n->out);
+    if (bold) p->legend |= 1u << LEGEND_CHANGED;
+    int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM, ROLE_INK);
+    double w = scene_runs(p->s, x, sym, ALIGN_LEFT, 12.5, run, k);
+    const char *pend = pending_words(p->g, n);
+    double px = x + w;
+    if (p->look->numbers) px = x + scene_text(p->s, x, num, ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND, numbers(p->g, n));
+    if (!pend) return;
+    scene_text(p->s, px + 9, p->look->numbers ? num : sym, ALIGN_LEFT, p->look->numbers ? 11.5 : 12, SEMIBOLD,
+               ROLE_AXIS_TEXT + theme_axis(n->out->shape.pending), pend);
+    p->legend |= 1u << LEGEND_PARTIAL;
+}
+
+/* ---- weights ---- */
+
+static int64_t coordinate(const Trace *t, const char *axis, int64_t rank, int64_t *size) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i >= 0; i--) {
+        if (!strcmp(t->axes[i].name, axis)) {
+            *size = t->axes[i].size;
+            return rank / stride % t->axes[i].size;
+        }
+        stride *= t->axes[i].size;
+    }
+    *size = 1;
+    return 0;
+}
+
+/* First element of the rank's block of a dim, as a share of the whole. */
+static double block_start(const BlockGraph *g, const TraceShape *sh, int dim, double share) {
+    const char *want = arena_printf(g->arena, "shard(%d)", dim);
+    int64_t index = 0, size;
+    for (int i = 0; i < sh->n_places; i++) {
+        if (!sh->place[i].place || strcmp(sh->place[i].place, want)) continue;
+        int64_t c = coordinate(g->t, sh->place[i].axis, g->rank, &size);
+        index = index * size + c;
+    }
+    return fmin((double)index * share, 1 - share);
+}
+
+static void ghost(BlockPen *p, const TraceParam *w, double right, double mid) {
+    const TraceShape *sh = &w->compute;
+    const TraceLocal *l = find_local(sh, p->g->rank);
+    int d0 = sh->nd - 2, d1 = sh->nd - 1;
+    double r = (double)sh->global_shape[d0], c = (double)sh->global_shape[d1];
+    if (!l || !(r > 0 && c > 0)) return;
+    double k = GHOST / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
+    double x = right - (GHOST + gw) / 2, y = mid - gh / 2;
+    double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
+    scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(p->s, x + gw * block_start(p->g, sh, d1, fc), y + gh * block_start(p->g, sh, d0, fr), gw * fc, gh * fr, 0,
+               ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+    p->legend |= 1u << LEGEND_WEIGHT;
+}
+
+/* "[H·d/tp, D]   [2048, 4096]" with the contracted dim underlined. */
+static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run *run) {
+    int k = shape_runs(p->g->arena, run, &w->compute, 0, block_contracted(p->g->arena, w, n->out), REGULAR, ROLE_INK);
+    const TraceLocal *l = find_local(&w->compute, p->g->rank);
+    if (l)
+        run[k++] = (Run){arena_printf(p->g->arena, "   %s", words_shape(p->g->arena, l->shape, w->compute.nd)), REGULAR,
+                         ROLE_INK, false, false};
+    return k;
+}
+
+static const char *fetch_words(const BlockGraph *g, const BlockOp *op) {
+    const TraceCollective *f = op->fetch;
+    const CollWord *w = words_coll(f->op);
+    return arena_printf(g->arena, "weight by %s over %s, sends %s", w ? w->name : f->op, f->axis,
+                        bytes_text(f->bytes_sent, g->arena));
+}
+
+static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, double x, double y, double w, double h) {
+    const TraceParam *m = matrix_of(op);
+    bool two = p->look->numbers;
+    double body = h - (op->fetch && two ? 15 : 0);
+    const char *name = block_op_name(p->g, n, op), *style = words_style(m->style);
+    double base = two ? y + 17 : y + body / 2 + 4.5;
+    Run run[SHAPE_RUNS];
+    double tw = scene_text(p->s, x + 10, base, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, name);
+    if (style)
+        scene_text(p->s, x + 10 + tw + 7, base, ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, style, w - tw - 17 - GHOST - 16, 12, REGULAR));
+    if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
+    if (op->fetch && two)
+        scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE, fetch_words(p->g, op));
+    ghost(p, m, x + w - 9, y + body / 2);
+}
+
+/* ---- boxes ---- */
+
+double block_box_height(const BlockLook *l, const BlockNode *n) {
+    if (n->kind == NODE_COLL) return l->coll;
+    if (n->kind == NODE_MOVE) return l->move;
+    if (n->kind == NODE_INPUT) return 22;
+    double h = 0;
+    for (int i = 0; i < n->n_op; i++) {
+        if (!l->numbers && i) break;
+        h += matrix_of(&n->op[i]) ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
+        if (n->op[i].fetch && l->numbers) h += 15;
+    }
+    return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
+}
+
+double block_box_width(BlockPen *p, const BlockNode *n) {
+    Scene *s = p->s;
+    Run run[SHAPE_RUNS];
+    double w = 0;
+    if (n->kind == NODE_COLL)
+        return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)), scene_width(s, 12, REGULAR, block_coll_line(p->g, n))) + 32;
+    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, n->move->op) + 24;
+    if (n->kind == NODE_INPUT) return fmax(24, scene_width(s, 12.5, SEMIBOLD, words_leaf(n->name)) + 20);
+    for (int i = 0; i < n->n_op; i++) {
+        const TraceParam *m = matrix_of(&n->op[i]);
+        double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
+        if (!m) {
+            if (n->col_last == n->col) w = fmax(w, name + 20);
+            continue;
+        }
+        const char *style = words_style(m->style);
+        double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
+        if (p->look->numbers) line = fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, m, run), 11.5));
+        w = fmax(w, line + 10 + 8 + GHOST + 9);
+        if (p->look->numbers && n->op[i].fetch) w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, &n->op[i])) + 20);
+    }
+    return w;
+}
+
+static const char *op_tip(const BlockGraph *g, const BlockOp *op) {
+    Arena *a = g->arena;
+    Str s = str_new(a);
+    str_addf(&s, "step %d: %s", op->c->step, op->c->op);
+    tip_add(&s, "module", op->c->module);
+    tip_add(&s, "output", op->c->output);
+    for (int i = 0; i < op->n_param; i++) {
+        const TraceParam *p = op->param[i];
+        const TraceLocal *l = find_local(&p->compute, g->rank);
+        str_addf(&s, "\n%s: %s", p->plan_name ? p->plan_name : p->compute.name, words_symbol(a, p->compute.symbolic));
+        if (l) str_addf(&s, " = %s, %s", words_shape(a, l->shape, p->compute.nd), bytes_text(l->bytes, a));
+        if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", p->file, p->line);
+    }
+    if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, op));
+    if (op->c->flops > 0) str_addf(&s, "\n%sFLOP", count_text(op->c->flops, a));
+    if (op->c->bytes > 0) str_addf(&s, ", reads and writes %s", bytes_text(op->c->bytes, a));
+    return s.s;
+}
+
+static bool wrong_here(const BlockPen *p, const char *output, int step) {
+    const Trace *t = p->g->t;
+    if (!t->first_wrong || strcmp(t->first_wrong, output)) return false;
+    for (int i = 0; i < t->n_checks; i++)
+        if (!strcmp(t->checks[i].value, output) && t->checks[i].verdict && !strcmp(t->checks[i].verdict, "FAIL"))
+            return t->checks[i].step == step;
+    return !(p->legend >> LEGEND_WRONG & 1); /* a trace without checks: the first step that makes it */
+}
+
+/* A red border for the box that made the first wrong value. */
+static void mark_wrong(BlockPen *p, Mark *border, const char *output, int step) {
+    if (!wrong_here(p, output, step)) return;
+    border->stroke = ROLE_FAIL;
+    border->line = 3;
+    p->legend |= 1u << LEGEND_WRONG;
+}
+
+static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    const BlockLook *l = p->look;
+    for (int i = 0; i < n->n_op; i++) {
+        const BlockOp *op = &n->op[i];
+        bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
+        double h = m ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
+        if (op->fetch && l->numbers) h += 15;
+        scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, op));
+        scene_frame(p->s, x, y, w, h);
+        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->output, op->c->step);
+        const char *name = block_op_name(p->g, n, op);
+        for (int k = i + 1; rest && k < n->n_op; k++)
+            name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
+        if (m) weight_box(p, n, op, x, y, w, h);
+        else scene_text(p->s, x + w / 2, y + h / 2 + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+        scene_end(p->s);
+        y += h;
+        if (rest) break;
+    }
+    p->legend |= 1u << LEGEND_COMPUTE;
+}
+
+/* ---- collectives ---- */
+
+const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
+    const CollWord *w = words_coll(n->coll->op);
+    const char *name = w ? w->name : n->coll->op;
+    return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
+}
+
+const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
+    const CollWord *w = words_coll(n->coll->op);
+    Str s = str_new(g->arena);
+    long long size = (long long)groups_size(&n->coll->groups);
+    if (n->coll->dim_symbol && *n->coll->dim_symbol)
+        str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
+    if (w && *w->effect) str_addf(&s, "%s%lld", w->effect, size);
+    else str_addf(&s, "%lld ranks", size);
+    str_addf(&s, " · sends %s", bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena));
+    return s.s;
+}
+
+static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
+    Arena *a = g->arena;
+    Str s = str_new(a);
+    int64_t group = words_group_of(&c->groups, g->rank);
+    str_addf(&s, "step %d: %s of %s over %s", c->step, c->op, c->value, c->axis);
+    if (c->axes && strcmp(c->axes, c->axis)) str_addf(&s, " = %s", c->axes);
+    str_addf(&s, "\n%lld groups × %lld ranks, this rank in %s", (long long)groups_count(&c->groups),
+             (long long)groups_size(&c->groups), words_members(a, &c->groups, group));
+    str_addf(&s, "\nin %s, out %s, sends %s per rank", bytes_text(c->bytes_in, a), bytes_text(c->bytes_out, a),
+             bytes_text(c->bytes_sent, a));
+    if (c->reduce) str_addf(&s, ", %s of %s", c->reduce, c->dtype ? c->dtype : "");
+    tip_add(&s, "why", c->why);
+    if (c->file && c->line > 0) str_addf(&s, "\nplan line: %s:%d", c->file, c->line);
+    if (c->inferred) str_add(&s, "\ninferred: no line of the plan asks for it");
+    return s.s;
+}
+
+static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    double h = p->look->coll;
+    scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step), coll_tip(p->g, n->coll));
+    scene_frame(p->s, x, y, w, h);
+    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, ROLE_COLL, ROLE_COLL_LINE, 2), n->name, n->step);
+    scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, block_coll_name(p->g, n));
+    scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12, REGULAR, ROLE_INK,
+               block_coll_line(p->g, n));
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_COLL;
+}
+
+static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    static const double dash[2] = {3, 2};
+    Str tip = str_new(p->g->arena);
+    str_addf(&tip, "step %d: %s of %s", n->step, n->move->op, n->move->value);
+    tip_add(&tip, "over", n->move->axes);
+    tip_add(&tip, "why", n->move->why);
+    scene_begin(p->s, "move", arena_printf(p->g->arena, "step-%d", n->step), tip.s);
+    scene_frame(p->s, x, y, w, p->look->move);
+    Mark *m = scene_rect(p->s, x, y, w, p->look->move, 3, ROLE_PAPER, ROLE_INK, 1);
+    m->dash = dash;
+    m->n_dash = 2;
+    Run run = {n->move->op, REGULAR, ROLE_INK, false, true};
+    scene_runs(p->s, x + w / 2, y + p->look->move / 2 + 4.3, ALIGN_MIDDLE, 12, &run, 1);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_MOVE;
+}
+
+static void input_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    scene_begin(p->s, "input", arena_printf(p->g->arena, "input-%s", n->name), n->name);
+    scene_frame(p->s, x, y, w, 22);
+    scene_rect(p->s, x, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_text(p->s, x + w / 2, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, words_leaf(n->name));
+    scene_end(p->s);
+}
+
+void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    static void (*const draw[])(BlockPen *, const BlockNode *, double, double, double) = {
+        [NODE_INPUT] = input_box, [NODE_OP] = op_box, [NODE_COLL] = coll_box, [NODE_MOVE] = move_box};
+    p->group[n - p->g->node] = p->s->n_groups;
+    draw[n->kind](p, n, x, y, w);
+}
+
+/* Pill, members and map on one line (or the map under them); returns the width. */
+static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked) {
+    Scene *s = p->s;
+    const Trace *t = p->g->t;
+    double pw = draw_pill(s, x, y, c->axis, c->axes), h = 0;
+    const char *members = words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
+    double w = pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
+    double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
+    if (mw > 0) {
+        p->legend |= 1u << LEGEND_MAP;
+        if (stacked) draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
+        else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
+        return stacked ? fmax(w, mw) : w + 10 + mw;
+    }
+    if (t->ranks <= 16 || stacked) return w;
+    return w + 10 + scene_textf(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%lld groups × %lld",
+                                (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+}
+
+void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w, double left) {
+    const TraceCollective *c = n->coll;
+    const char *line[3], *why = c->why ? words_symbol(p->g->arena, c->why) : "";
+    double h = p->look->coll;
+    scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
+    if (side == SIDE_BOTH) {
+        group_line(p, c, x, y + h / 2 - 10, true);
+        int k = scene_wrap(p->s, why, NULL, left, 12, REGULAR, 3, line);
+        double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
+        for (int i = 0; i < k; i++) scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
+    } else {
+        double room = side == SIDE_NARROW ? 150 : left;
+        int k = scene_wrap(p->s, why, NULL, room, 12, REGULAR, 2, line);
+        double pill = k > 1 ? y + h / 2 - 15 : y + h / 2 - 9;
+        group_line(p, c, x, pill, false);
+        for (int i = 0; i < k; i++)
+            scene_text(p->s, x, pill + (k > 1 ? 21 : 25) + 14.5 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    }
+    scene_end(p->s);
+}

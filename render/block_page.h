@@ -1,0 +1,16 @@
+/* What the pages of the block view share: words about the whole figure, and the slide form. */
+#ifndef SP_RENDER_BLOCK_PAGE_H
+#define SP_RENDER_BLOCK_PAGE_H
+#include "render/block_draw.h"
+
+BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *look);
+/* Width of a strip, found by drawing it aside; its height to *height. */
+double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look, const BlockFrame *frame, double *height);
+/* Sentence about strips [first, first + n). */
+const char *block_title(const BlockGraph *g, int first, int n);
+void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part);
+const char *block_description(const BlockGraph *g, int first, int n);
+
+/* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */
+Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count);
+#endif

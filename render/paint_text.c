@@ -1,0 +1,135 @@
+/* Fonts and measured text. The fonts are loaded from their files into a private fontconfig, so that no configuration of
+ * the machine or its user changes a pixel (visual.md 2.2); only if neither Inter nor DejaVu Sans is found where Debian and
+ * others put them, the machine's own fonts answer. Hinting, rounding and subpixel rendering are off: a text has the same
+ * width at every scale. */
+#include "render/paint_text.h"
+#include "render/paint.h"
+#include <fontconfig/fontconfig.h>
+#include <pango/pangofc-fontmap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct Fonts {
+    FcConfig *config;
+    PangoFontMap *map;
+    PangoContext *context;
+    PangoLayout *layout;
+    PangoFontDescription *desc;
+};
+
+static const char *const folders[] = {"/usr/share/fonts/opentype/inter",   "/usr/share/fonts/truetype/inter",
+                                      "/usr/share/fonts/inter",            "/usr/share/fonts/OTF",
+                                      "/usr/share/fonts/truetype/dejavu",  "/usr/share/fonts/dejavu",
+                                      "/usr/share/fonts/dejavu-sans-fonts", "/usr/share/fonts/TTF",
+                                      "/usr/local/share/fonts",            NULL};
+static const char *const files[] = {"Inter-Regular.otf",  "Inter-Medium.otf",     "Inter-SemiBold.otf", "Inter-Bold.otf",
+                                    "Inter-Italic.otf",   "Inter-SemiBoldItalic.otf", "Inter-Regular.ttf",  "Inter-Medium.ttf",
+                                    "Inter-SemiBold.ttf", "Inter-Bold.ttf",       "Inter-Italic.ttf",   "DejaVuSans.ttf",
+                                    "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", NULL};
+
+/* Adds each file from the first folder that has it; returns how many were found. */
+static int load_files(FcConfig *config) {
+    int found = 0;
+    for (int i = 0; files[i]; i++)
+        for (int k = 0; folders[k]; k++) {
+            char path[256];
+            snprintf(path, sizeof path, "%s/%s", folders[k], files[i]);
+            if (access(path, R_OK) || !FcConfigAppFontAddFile(config, (const FcChar8 *)path)) continue;
+            found++;
+            break;
+        }
+    return found;
+}
+
+Fonts *fonts_new(void) {
+    Fonts *f = base_malloc(sizeof *f);
+    memset(f, 0, sizeof *f);
+    f->config = FcConfigCreate();
+    if (f->config && load_files(f->config) == 0) {
+        FcConfigDestroy(f->config);
+        f->config = NULL;
+    }
+    f->map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
+    if (f->config) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
+    f->context = pango_font_map_create_context(f->map);
+    cairo_font_options_t *o = cairo_font_options_create();
+    cairo_font_options_set_hint_style(o, CAIRO_HINT_STYLE_NONE);
+    cairo_font_options_set_hint_metrics(o, CAIRO_HINT_METRICS_OFF);
+    cairo_font_options_set_antialias(o, CAIRO_ANTIALIAS_GRAY);
+    pango_cairo_context_set_font_options(f->context, o);
+    cairo_font_options_destroy(o);
+    pango_context_set_round_glyph_positions(f->context, FALSE);
+    pango_context_set_language(f->context, pango_language_from_string("en"));
+    pango_context_set_base_dir(f->context, PANGO_DIRECTION_LTR);
+    f->layout = pango_layout_new(f->context);
+    pango_layout_set_auto_dir(f->layout, FALSE);
+    f->desc = pango_font_description_new();
+    pango_font_description_set_family_static(f->desc, "Inter, DejaVu Sans");
+    return f;
+}
+
+void fonts_free(Fonts *f) {
+    if (!f) return;
+    pango_font_description_free(f->desc);
+    g_object_unref(f->layout);
+    g_object_unref(f->context);
+    g_object_unref(f->map);
+    if (f->config) FcConfigDestroy(f->config);
+    free(f);
+}
+
+static void attr(PangoAttrList *list, PangoAttribute *a, guint from, guint to) {
+    a->start_index = from;
+    a->end_index = to;
+    pango_attr_list_insert(list, a);
+}
+
+PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int theme) {
+    size_t len = 0;
+    for (int i = 0; i < n; i++) len += strlen(run[i].s);
+    char *text = base_malloc(len + 1);
+    PangoAttrList *list = pango_attr_list_new();
+    guint at = 0;
+    for (int i = 0; i < n; i++) {
+        guint k = (guint)strlen(run[i].s);
+        memcpy(text + at, run[i].s, k);
+        attr(list, pango_attr_weight_new((PangoWeight)run[i].weight), at, at + k);
+        if (run[i].italic) attr(list, pango_attr_style_new(PANGO_STYLE_ITALIC), at, at + k);
+        if (run[i].underline) attr(list, pango_attr_underline_new(PANGO_UNDERLINE_SINGLE), at, at + k);
+        if (theme >= 0) {
+            uint32_t c = theme_color((Theme)theme, run[i].role);
+            attr(list,
+                 pango_attr_foreground_new((guint16)((c >> 16 & 255) * 257), (guint16)((c >> 8 & 255) * 257),
+                                           (guint16)((c & 255) * 257)),
+                 at, at + k);
+        }
+        at += k;
+    }
+    attr(list, pango_attr_font_features_new("tnum"), 0, at);
+    pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
+    pango_layout_set_font_description(f->layout, f->desc);
+    pango_layout_set_attributes(f->layout, list);
+    pango_layout_set_text(f->layout, text, (int)len);
+    pango_attr_list_unref(list);
+    free(text);
+    return f->layout;
+}
+
+double fonts_width(Fonts *f, const Run *run, int n, double size) {
+    PangoLayout *l = fonts_layout(f, run, n, size, -1);
+    PangoRectangle r;
+    pango_layout_line_get_extents(pango_layout_get_line_readonly(l, 0), NULL, &r);
+    return (double)r.width / PANGO_SCALE;
+}
+
+int fonts_unknown(Fonts *f, const Run *run, int n, double size) {
+    return pango_layout_get_unknown_glyphs_count(fonts_layout(f, run, n, size, -1));
+}
+
+void paint_cleanup(void) {
+    pango_cairo_font_map_set_default(NULL);
+    cairo_debug_reset_static_data();
+    FcFini();
+}

@@ -1,0 +1,36 @@
+/* Pictures from a trace. render/ includes sim/trace and sim/base and nothing else of sim/.
+ * Link with: pkg-config --libs pangocairo pangoft2 fontconfig libpng, and -lm. */
+#ifndef SP_RENDER_RENDER_H
+#define SP_RENDER_RENDER_H
+#include "trace/trace.h"
+
+typedef enum { FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME } RenderFormat;
+
+typedef struct RenderOptions {
+    const char *view;   /* "block", "timeline", ... */
+    const char *preset; /* "wide" (default), "column", "slide", "a4" */
+    const char *theme;  /* "light" (default), "dark", "print" */
+    int64_t rank;       /* focus rank; -1: first */
+    int layer;          /* -1: the first */
+    const char *part;   /* "attention", "mlp", NULL: all */
+    const char *pass;   /* "forward", "backward", NULL: what there is */
+    int width_px;       /* PNG width; 0: 1600 (column: 900) */
+} RenderOptions;
+
+typedef struct {
+    const char *name, *what;
+} RenderView;
+const RenderView *render_views(int *n);
+
+/* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view (E0211, nearest named), a view
+ * the trace has no data for (E0211, says what to run), unwritable output (E0105; an existing file stays untouched). */
+bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, const char *path);
+/* The same in memory (in `arena`), for stdout and tests. NULL on failure. */
+char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena, size_t *n);
+/* Layout lint of a view (visual.md 1.0.8): number of findings, texts in *report. */
+int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, const char **report);
+/* Format from a file name's extension; false if unknown. */
+bool render_format(const char *path, RenderFormat *f);
+/* Releases what Cairo, Pango and fontconfig keep (so that leak checkers are quiet). */
+void render_cleanup(void);
+#endif

@@ -1,0 +1,171 @@
+/* Arenas, growable text, and the one way a run ends for lack of memory. */
+#include "base/arena.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block {
+    struct Block *next;
+    size_t used, size;
+    max_align_t data[];
+} Block;
+
+struct Arena {
+    Block *head;
+};
+
+/* The only process-wide state: what to remove when the run must end. It has to outlive every caller by its nature. */
+static struct {
+    void (*fn)(void *);
+    void *arg;
+} cleanups[32];
+static int n_cleanups;
+
+void base_cleanup_push(void (*fn)(void *), void *arg) {
+    if (n_cleanups < 32) {
+        cleanups[n_cleanups].fn = fn;
+        cleanups[n_cleanups++].arg = arg;
+    }
+}
+void base_cleanup_pop(void (*fn)(void *), void *arg) {
+    for (int i = n_cleanups - 1; i >= 0; i--)
+        if (cleanups[i].fn == fn && cleanups[i].arg == arg) {
+            memmove(&cleanups[i], &cleanups[i + 1], (size_t)(n_cleanups - i - 1) * sizeof cleanups[0]);
+            n_cleanups--;
+            return;
+        }
+}
+void base_run_cleanups(void) {
+    while (n_cleanups > 0) {
+        n_cleanups--;
+        cleanups[n_cleanups].fn(cleanups[n_cleanups].arg);
+    }
+}
+_Noreturn void base_die(int code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("shardproof: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    base_run_cleanups();
+    exit(code);
+}
+
+size_t base_mul(size_t a, size_t b) {
+    size_t r;
+    if (__builtin_mul_overflow(a, b, &r)) base_die(5, "a size of %zu x %zu bytes does not fit in memory [E0701]", a, b);
+    return r;
+}
+void *base_malloc(size_t n) {
+    void *p = malloc(n ? n : 1);
+    if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    return p;
+}
+void *base_realloc(void *old, size_t n) {
+    void *p = realloc(old, n ? n : 1);
+    if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    return p;
+}
+
+Arena *arena_new(void) {
+    Arena *a = base_malloc(sizeof *a);
+    a->head = NULL;
+    return a;
+}
+void arena_free(Arena *a) {
+    if (!a) return;
+    for (Block *b = a->head; b;) {
+        Block *next = b->next;
+        free(b);
+        b = next;
+    }
+    free(a);
+}
+void *arena_alloc(Arena *a, size_t n) {
+    if (n > SIZE_MAX / 2) base_die(5, "a size of %zu bytes does not fit in memory [E0701]", n);
+    n = (n + 15) & ~(size_t)15;
+    Block *b = a->head;
+    if (!b || b->size - b->used < n) {
+        /* blocks double up to 1 MiB; a large request gets a block of its own */
+        size_t size = b ? b->size * 2 : 4096;
+        if (size > 1 << 20) size = 1 << 20;
+        if (size < n) size = n;
+        b = base_malloc(sizeof *b + size);
+        b->size = size;
+        b->used = 0;
+        b->next = a->head;
+        a->head = b;
+    }
+    void *p = (char *)b->data + b->used;
+    b->used += n;
+    return memset(p, 0, n);
+}
+void *arena_memdup(Arena *a, const void *p, size_t n) {
+    void *q = arena_alloc(a, n);
+    return n ? memcpy(q, p, n) : q;
+}
+char *arena_strndup(Arena *a, const char *s, size_t n) {
+    char *p = arena_alloc(a, n + 1);
+    memcpy(p, s, n);
+    return p;
+}
+char *arena_strdup(Arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
+char *arena_vprintf(Arena *a, const char *fmt, va_list ap) {
+    va_list aq;
+    va_copy(aq, ap);
+    int n = vsnprintf(NULL, 0, fmt, aq);
+    va_end(aq);
+    char *s = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    return s;
+}
+char *arena_printf(Arena *a, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return s;
+}
+void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
+    int c = *cap ? *cap * 2 : 8;
+    void *p = arena_alloc(a, base_mul((size_t)c, item_size));
+    if (n) memcpy(p, items, n * item_size);
+    *cap = c;
+    return p;
+}
+
+Str str_new(Arena *a) {
+    Str s = {a, arena_alloc(a, 64), 0, 64};
+    return s;
+}
+void str_addn(Str *s, const char *t, size_t n) {
+    if (s->n + n + 1 > s->cap) {
+        size_t cap = s->cap * 2 > s->n + n + 1 ? s->cap * 2 : s->n + n + 1;
+        char *p = arena_alloc(s->a, cap);
+        memcpy(p, s->s, s->n);
+        s->s = p;
+        s->cap = cap;
+    }
+    memcpy(s->s + s->n, t, n);
+    s->n += n;
+    s->s[s->n] = 0;
+}
+void str_add(Str *s, const char *t) { str_addn(s, t, strlen(t)); }
+void str_addf(Str *s, const char *fmt, ...) {
+    va_list ap, aq;
+    va_start(ap, fmt);
+    va_copy(aq, ap);
+    int n = vsnprintf(NULL, 0, fmt, aq);
+    va_end(aq);
+    if (s->n + (size_t)n + 1 > s->cap) {
+        size_t cap = s->cap * 2 + (size_t)n + 1;
+        char *p = arena_alloc(s->a, cap);
+        memcpy(p, s->s, s->n + 1);
+        s->s = p;
+        s->cap = cap;
+    }
+    vsnprintf(s->s + s->n, (size_t)n + 1, fmt, ap);
+    s->n += (size_t)n;
+    va_end(ap);
+}

@@ -1,0 +1,58 @@
+/* Memory with a stated lifetime. An Arena hands out zeroed blocks that all die together; nothing in it is freed alone.
+ * Running out of memory is the machine's failure, not the caller's: no function here returns NULL. It prints what was
+ * asked for and ends the run with exit code 5 through base_die(), after the registered clean-ups have removed
+ * half-written files. */
+#ifndef SP_BASE_ARENA_H
+#define SP_BASE_ARENA_H
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+typedef struct Arena Arena;
+
+/* A new empty arena; the caller frees it with arena_free. */
+Arena *arena_new(void);
+/* Frees the arena and everything allocated from it; NULL is allowed. */
+void arena_free(Arena *a);
+/* n zeroed bytes aligned to 16; n = 0 gives a valid pointer. Lives as long as the arena. */
+void *arena_alloc(Arena *a, size_t n);
+#define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), base_mul((size_t)(n), sizeof(T))))
+/* Copies into the arena. */
+char *arena_strdup(Arena *a, const char *s);
+char *arena_strndup(Arena *a, const char *s, size_t n);
+void *arena_memdup(Arena *a, const void *p, size_t n);
+char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
+
+/* malloc/realloc that never return NULL (see above); free with free(). */
+void *base_malloc(size_t n);
+void *base_realloc(void *p, size_t n);
+/* a*b, or the end of the run (exit 5) if it does not fit. */
+size_t base_mul(size_t a, size_t b);
+
+/* Growable array inside an arena: doubles `*items` (old block stays until the arena dies). */
+#define ARENA_PUSH(a, items, n, cap)                                                                                   \
+    ((void)((n) < (cap) ? 0 : ((items) = arena_grow((a), (items), sizeof *(items), (size_t)(n), &(cap)), 0)),          \
+     &(items)[(n)++])
+void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap);
+
+/* Text that grows, in an arena. */
+typedef struct {
+    Arena *a;
+    char *s; /* always terminated */
+    size_t n, cap;
+} Str;
+Str str_new(Arena *a);
+void str_add(Str *s, const char *t);
+void str_addn(Str *s, const char *t, size_t n);
+void str_addf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints "shardproof: MESSAGE" on stderr, runs the clean-ups, exits with `code`. */
+_Noreturn void base_die(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* `fn(arg)` runs once if the run is ended by base_die or base_run_cleanups (signals). At most 32 at a time. */
+void base_cleanup_push(void (*fn)(void *), void *arg);
+void base_cleanup_pop(void (*fn)(void *), void *arg);
+void base_run_cleanups(void);
+#endif

@@ -1,0 +1,290 @@
+/* Collecting and printing diagnostics, and finding the nearest known word.
+ * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c brings the exit code. */
+#include "base/diag.h"
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE_WIDTH = 120,  /* longer source lines are cut around the caret */
+    MESSAGE = 600,     /* longer messages quote too much: their middle is left out */
+    NAME_LONGEST = 96, /* longer words are no typing mistakes of ours */
+};
+
+struct DiagSource {
+    struct DiagSource *next;
+    const char *file, *text;
+    size_t n;
+};
+
+/* ---- collecting ---- */
+
+Diags *diags_new(Arena *arena) {
+    Diags *d = ARENA_NEW(arena, Diags);
+    d->arena = arena;
+    return d;
+}
+
+void diags_source(Diags *d, const char *file, const char *text, size_t n) {
+    struct DiagSource *s = d->sources;
+    while (s && strcmp(s->file, file) != 0) s = s->next;
+    if (!s) {
+        s = ARENA_NEW(d->arena, struct DiagSource);
+        s->file = arena_strdup(d->arena, file);
+        s->next = d->sources;
+        d->sources = s;
+    }
+    /* a byte order mark is not part of the first line */
+    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3, n -= 3;
+    s->text = arena_strndup(d->arena, text, n);
+    s->n = n;
+}
+
+const DiagCode *diag_code(const char *code) {
+    for (int i = 0; i < n_diag_codes; i++)
+        if (strcmp(diag_codes[i].code, code) == 0) return &diag_codes[i];
+    return NULL;
+}
+
+/* Which exit code wins: interface.md 2. Higher is more important; 0 for none. */
+static int exit_rank(int code) {
+    static const int order[] = {0, 1, 2, 3, 4, 5, 70};
+    for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++)
+        if (order[i] == code) return i;
+    return 1;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+static bool same_diag(const Diag *a, const Diag *b) {
+    return a->severity == b->severity && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
+           strcmp(a->code, b->code) == 0 && same_text(a->loc.file, b->loc.file) && strcmp(a->message, b->message) == 0;
+}
+
+static int importance(const Diag *g) { return (2 - (int)g->severity) * 100 + exit_rank(g->exit); }
+
+/* A name of 4096 characters shall not bury the message that quotes it. */
+static const char *shortened(Arena *a, char *s) {
+    size_t n = strlen(s);
+    if (n <= MESSAGE) return s;
+    char *head = s + MESSAGE * 2 / 3, *tail = s + n - MESSAGE / 4;
+    while (((unsigned char)*head & 0xC0) == 0x80) head--;
+    while (((unsigned char)*tail & 0xC0) == 0x80) tail++;
+    *head = 0;
+    return arena_printf(a, "%s ... %s", s, tail);
+}
+
+void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt, ...) {
+    const DiagCode *row = diag_code(code);
+    assert(row && "a diagnostic code that the table does not know");
+    Diag g = {.severity = sev, .loc = loc};
+    g.code = row ? row->code : arena_strdup(d->arena, code);
+    if (sev == DIAG_ERROR) g.exit = !row ? 70 : row->exit ? row->exit : 1;
+    va_list ap;
+    va_start(ap, fmt);
+    g.message = shortened(d->arena, arena_vprintf(d->arena, fmt, ap));
+    va_end(ap);
+    for (int i = 0; i < d->n; i++)
+        if (same_diag(&d->item[i], &g)) return;
+    if (hint) g.hint = arena_strdup(d->arena, hint);
+    if (loc.file) g.loc.file = arena_strdup(d->arena, loc.file);
+    if (d->n < DIAG_KEEP) {
+        *ARENA_PUSH(d->arena, d->item, d->n, d->cap) = g;
+        return;
+    }
+    /* Full: an error must not be lost to notes, nor the exit code to a lesser one. */
+    int least = d->n - 1;
+    for (int i = d->n - 2; i >= 0; i--)
+        if (importance(&d->item[i]) < importance(&d->item[least])) least = i;
+    if (importance(&d->item[least]) < importance(&g)) d->item[least] = g;
+    d->hidden++;
+}
+
+int diags_errors(const Diags *d) {
+    int n = 0;
+    for (int i = 0; i < d->n; i++) n += d->item[i].severity == DIAG_ERROR;
+    return n;
+}
+
+int diags_exit(const Diags *d) {
+    int best = 0;
+    for (int i = 0; i < d->n; i++)
+        if (d->item[i].severity == DIAG_ERROR && exit_rank(d->item[i].exit) > exit_rank(best)) best = d->item[i].exit;
+    return best;
+}
+
+/* ---- printing ---- */
+
+/* Bytes of the UTF-8 character at s (n > 0 left), or 0 if it is none. */
+static size_t char_bytes(const char *s, size_t n) {
+    unsigned char c = (unsigned char)s[0];
+    size_t k = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    if (!k || k > n) return 0;
+    for (size_t i = 1; i < k; i++)
+        if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
+    return k;
+}
+
+/* Text that came from a file goes to a terminal: control characters are shown, never sent. */
+static void put_char(FILE *out, const char *s, size_t k) {
+    unsigned char c = (unsigned char)s[0];
+    if (!k || (k == 1 && ((c < 0x20 && c != '\t') || c == 0x7F)))
+        fputc('?', out);
+    else if (k == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0)
+        fputc('?', out);
+    else
+        fwrite(s, 1, k, out);
+}
+
+static void put_text(FILE *out, const char *s) {
+    for (size_t n = strlen(s); n;) {
+        size_t k = char_bytes(s, n);
+        if (*s == '\n' || *s == '\t')
+            fputc(' ', out), k = 1;
+        else
+            put_char(out, s, k);
+        if (!k) k = 1;
+        s += k, n -= k;
+    }
+}
+
+/* The line of a remembered file: false if there is none. */
+static bool source_line(const Diags *d, const Loc *loc, const char **line, size_t *n) {
+    for (struct DiagSource *s = d->sources; s; s = s->next) {
+        if (!loc->file || strcmp(s->file, loc->file) != 0) continue;
+        const char *p = s->text, *end = s->text + s->n;
+        for (int i = 1; i < loc->line; i++) {
+            p = memchr(p, '\n', (size_t)(end - p));
+            if (!p) return false;
+            p++;
+        }
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        *line = p;
+        *n = (size_t)((stop ? stop : end) - p);
+        if (*n && p[*n - 1] == '\r') --*n;
+        return true;
+    }
+    return false;
+}
+
+/* Prints the characters first .. first + LINE_WIDTH - 1 of a line and the caret under character `col` (from 1). */
+static void print_source(FILE *out, const char *line, size_t n, int col, const char *on, const char *off) {
+    size_t chars = 0;
+    for (size_t i = 0; i < n; chars++) {
+        size_t k = char_bytes(line + i, n - i);
+        i += k ? k : 1;
+    }
+    size_t at = col > 0 ? (size_t)col - 1 : 0, first = 0, last = chars;
+    if (at > chars) at = chars;
+    if (chars > LINE_WIDTH) {
+        first = at > LINE_WIDTH / 2 ? at - LINE_WIDTH / 2 : 0;
+        if (first + LINE_WIDTH > chars) first = chars - LINE_WIDTH;
+        last = first + LINE_WIDTH;
+    }
+    /* the caret's line repeats the tabs, so that both lines are expanded alike */
+    char pad[LINE_WIDTH + 8];
+    size_t npad = 0, c = 0;
+    fputs("  ", out);
+    if (first) fputs("...", out), npad = 3, memcpy(pad, "   ", 3);
+    for (size_t i = 0; i < n; c++) {
+        size_t k = char_bytes(line + i, n - i);
+        if (c >= first && c < last) {
+            put_char(out, line + i, k);
+            if (c < at) pad[npad++] = line[i] == '\t' ? '\t' : ' ';
+        }
+        i += k ? k : 1;
+    }
+    fprintf(out, "%s\n", last < chars ? "..." : "");
+    if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, on, off);
+}
+
+static void print_one(const Diags *d, const Diag *g, FILE *out, bool color) {
+    static const char *const word[] = {"error", "warning", "note"};
+    static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
+    const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "", *off = color ? "\033[0m" : "";
+    fputs(bold, out);
+    put_text(out, g->loc.file ? g->loc.file : "shardproof");
+    if (g->loc.file && g->loc.line > 0) fprintf(out, ":%d", g->loc.line);
+    if (g->loc.file && g->loc.line > 0 && g->loc.col > 0) fprintf(out, ":%d", g->loc.col);
+    fprintf(out, ":%s %s%s:%s ", off, on, word[g->severity], off);
+    put_text(out, g->message);
+    fprintf(out, " [%s]\n", g->code);
+    const char *line;
+    size_t n;
+    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) print_source(out, line, n, g->loc.col, on, off);
+    if (!g->hint) return;
+    /* a hint of one word is a replacement; records carry it bare (interface.md 4) */
+    bool replacement = g->hint[0] && !strchr(g->hint, ' ');
+    fputs(replacement ? "  = help: did you mean '" : "  = help: ", out);
+    put_text(out, g->hint);
+    fputs(replacement ? "'?\n" : "\n", out);
+}
+
+/* Position of a file among those that occur, so that files keep the order of their first diagnostic. */
+static int file_order(const Diags *d, const char *file) {
+    for (int i = 0; i < d->n; i++)
+        if (same_text(d->item[i].loc.file, file)) return i;
+    return d->n;
+}
+
+void diags_print(const Diags *d, FILE *out, bool color) {
+    int order[DIAG_KEEP], file[DIAG_KEEP];
+    for (int i = 0; i < d->n; i++) {
+        file[i] = file_order(d, d->item[i].loc.file);
+        int j = i;
+        for (; j > 0; j--) {
+            const Loc *a = &d->item[order[j - 1]].loc, *b = &d->item[i].loc;
+            int fa = file[order[j - 1]];
+            bool after = fa != file[i] ? fa > file[i] : a->line != b->line ? a->line > b->line : a->col > b->col;
+            if (!after) break;
+            order[j] = order[j - 1];
+        }
+        order[j] = i;
+    }
+    for (int i = 0; i < d->n; i++) print_one(d, &d->item[order[i]], out, color);
+    if (d->hidden) fprintf(out, "shardproof: %d more of these are not shown\n", d->hidden);
+}
+
+/* ---- nearest word ---- */
+
+static int min3(int a, int b, int c) { return a < b ? (a < c ? a : c) : (b < c ? b : c); }
+
+/* Edit distance with transpositions of neighbours (optimal string alignment). */
+static int distance(const char *a, size_t na, const char *b, size_t nb, bool fold) {
+    int row[3][NAME_LONGEST + 1];
+    for (size_t j = 0; j <= nb; j++) row[0][j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            int x = (unsigned char)a[i - 1], y = (unsigned char)b[j - 1];
+            int px = i > 1 ? (unsigned char)a[i - 2] : 0, py = j > 1 ? (unsigned char)b[j - 2] : 0;
+            if (fold) x = tolower(x), y = tolower(y), px = tolower(px), py = tolower(py);
+            now[j] = min3(up[j] + 1, now[j - 1] + 1, up[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == py && px == y && up2[j - 2] + 1 < now[j]) now[j] = up2[j - 2] + 1;
+        }
+    }
+    return row[na % 3][nb];
+}
+
+const char *diag_nearest(const char *word, const char *const *names) {
+    size_t n = strlen(word);
+    if (!n || n > NAME_LONGEST) return NULL;
+    int limit = (int)(n / 3);
+    limit = limit < 1 ? 1 : limit > 4 ? 4 : limit;
+    const char *best = NULL;
+    int best_folded = limit + 1, best_exact = 0;
+    for (; *names; names++) {
+        size_t m = strlen(*names);
+        if (m > NAME_LONGEST || m + (size_t)limit < n || n + (size_t)limit < m) continue;
+        int folded = distance(word, n, *names, m, true);
+        if (folded > best_folded || folded > limit) continue;
+        int exact = distance(word, n, *names, m, false);
+        if (folded == best_folded && best && exact >= best_exact) continue;
+        best = *names;
+        best_folded = folded;
+        best_exact = exact;
+    }
+    return best;
+}

@@ -1,0 +1,66 @@
+/* Diagnostics: what is wrong in the user's files and options, collected and printed together.
+ * A diagnostic has a stable code, a severity, a message, a place (file:line:col, from 1, columns in characters), and a
+ * hint that says how to mend it. The exit code of a run follows from the codes (interface.md 2). Refuses to print while
+ * collecting: the caller decides when. */
+#ifndef SP_BASE_DIAG_H
+#define SP_BASE_DIAG_H
+#include "base/arena.h"
+#include <stdio.h>
+
+typedef struct {
+    const char *file; /* NULL: no place */
+    int line, col;    /* 0: unknown */
+} Loc;
+
+typedef enum { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } Severity;
+
+typedef struct {
+    const char *code; /* "E0203" */
+    Severity severity;
+    const char *message;
+    const char *hint; /* NULL: none */
+    Loc loc;
+    int exit; /* exit code that an error of this kind asks for */
+} Diag;
+
+typedef struct Diags {
+    Arena *arena;
+    Diag *item;
+    int n, cap;
+    struct DiagSource *sources;
+    int hidden; /* identical or surplus diagnostics that were not kept (at most DIAG_KEEP are) */
+} Diags;
+enum { DIAG_KEEP = 200 };
+
+/* A row of the table of codes: what `list codes` and `explain CODE` print. */
+typedef struct {
+    const char *code;
+    int exit; /* exit code for an error of this kind, 0 for notes */
+    const char *title;
+    const char *text; /* some sentences: what it means, why, how to mend it */
+} DiagCode;
+extern const DiagCode diag_codes[];
+extern const int n_diag_codes;
+/* The row of a code, or NULL. */
+const DiagCode *diag_code(const char *code);
+
+/* A new empty collection whose texts live in `arena`. */
+Diags *diags_new(Arena *arena);
+/* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
+void diags_source(Diags *d, const char *file, const char *text, size_t n);
+/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. */
+void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
+#define diag_error(d, code, loc, hint, ...) diag_add((d), DIAG_ERROR, (code), (loc), (hint), __VA_ARGS__)
+#define diag_warn(d, code, loc, hint, ...) diag_add((d), DIAG_WARNING, (code), (loc), (hint), __VA_ARGS__)
+#define diag_note(d, code, loc, hint, ...) diag_add((d), DIAG_NOTE, (code), (loc), (hint), __VA_ARGS__)
+/* Number of errors so far. */
+int diags_errors(const Diags *d);
+/* The exit code the collected errors ask for: 0 if there is none, else the first of 70, 5, 4, 3, 2, 1 that occurs. */
+int diags_exit(const Diags *d);
+/* Prints all, in the order of file and line for one file, with source line, caret and hint. */
+void diags_print(const Diags *d, FILE *out, bool color);
+
+/* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, or NULL if none is near. */
+const char *diag_nearest(const char *word, const char *const *names);
+#endif

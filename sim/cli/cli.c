@@ -1,0 +1,264 @@
+/* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know any command's work. */
+#include "cli/cli.h"
+#include "base/file.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace; plans have their own limit */
+static const size_t PLAN_BYTES = (size_t)1 << 20;
+static const Loc nowhere = {NULL, 0, 0};
+
+/* ---- the terminal ---- */
+static const char *env(const char *name) {
+    const char *s = getenv(name);
+    return s && *s ? s : NULL;
+}
+static bool is_terminal(FILE *f) {
+    int fd = fileno(f);
+    return fd >= 0 && isatty(fd);
+}
+/* --color beats everything, then NO_COLOR, then what forces it, then what the stream is. */
+static bool wants_color(const char *when, FILE *f) {
+    if (when && strcmp(when, "auto") != 0) return strcmp(when, "always") == 0;
+    if (env("NO_COLOR")) return false;
+    const char *force = env("FORCE_COLOR") ? env("FORCE_COLOR") : env("CLICOLOR_FORCE");
+    if (force && strcmp(force, "0") != 0) return true;
+    const char *term = env("TERM"), *cli = env("CLICOLOR");
+    if ((cli && strcmp(cli, "0") == 0) || (term && strcmp(term, "dumb") == 0)) return false;
+    return is_terminal(f);
+}
+static int terminal_width(FILE *f) {
+    if (!is_terminal(f)) return 0;
+    struct winsize w;
+    if (ioctl(fileno(f), TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
+    const char *columns = env("COLUMNS");
+    int n = columns ? atoi(columns) : 0;
+    return n > 0 ? n : 80;
+}
+
+/* ---- exit codes and diagnostics ---- */
+int cli_worse(int a, int b) {
+    static const int order[] = {2, 70, 5, 4, 3, 1};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i]) return order[i];
+    return a ? a : b;
+}
+void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
+    Diags shown = *d;
+    shown.item = ARENA_ARRAY(c->arena, Diag, d->n);
+    shown.n = 0;
+    for (int i = 0; i < d->n; i++) {
+        Severity s = d->item[i].severity;
+        if (s == DIAG_ERROR || (!c->o.quiet && (s == DIAG_WARNING || notes || c->o.verbose)))
+            shown.item[shown.n++] = d->item[i];
+    }
+    shown.cap = shown.n;
+    fflush(c->out);
+    diags_print(&shown, c->err, c->color_err);
+}
+
+/* ---- results ---- */
+void cli_flush(Cli *c) {
+    if (c->o.output || !c->text.n) return; /* -o: at the end */
+    errno = 0;
+    if (!c->gone && (fwrite(c->text.s, 1, c->text.n, c->out) != c->text.n || fflush(c->out) != 0)) {
+        /* whoever closed the pipe has read enough; anything else is a lost result */
+        if (errno != EPIPE)
+            diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s", strerror(errno));
+        c->gone = true;
+    }
+    c->text.n = 0;
+    c->text.s[0] = 0;
+}
+static void write_output(Cli *c) {
+    bool folder = c->command && c->command->bit == C_RUN;
+    if (c->o.output && !folder && c->text.n) {
+        file_write(c->d, c->o.output, c->text.s, c->text.n);
+    } else {
+        c->o.output = NULL; /* run: its report goes to `out` */
+        cli_flush(c);
+    }
+}
+void cli_table(Cli *c, const Table *t) { str_add(&c->text, table_render(t, c->format, c->look, c->arena)); }
+
+void cli_paint(Cli *c, const char *code, const char *text) {
+    if (c->color_out && *code) str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
+    else str_add(&c->text, text);
+}
+/* The records of a plan that gave no trace: what is wrong with it. */
+static const Trace *trace_of_errors(Cli *c, const Loaded *l) {
+    Trace *t = trace_new(c->arena);
+    t->plan = l->report.plan ? l->report.plan->name : l->path;
+    t->verdict = "invalid";
+    t->diags = l->d->item;
+    t->n_diags = l->d->n;
+    return t;
+}
+static bool has_type(const char *types, const char *type, size_t n) {
+    for (const char *w = types; *w;) {
+        size_t k = strcspn(w, " ");
+        if (k == n && strncmp(w, type, n) == 0) return true;
+        w += k + (w[k] == ' ');
+    }
+    return false;
+}
+void cli_records(Cli *c, const Loaded *l, const char *types) {
+    size_t n;
+    const char *s = trace_text(l->trace ? l->trace : trace_of_errors(c, l), c->arena, true, &n), *end = s + n;
+    for (const char *line = s; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line)), *type = strstr(line, "\"type\":\"") + 8;
+        if (has_type(types, type, strcspn(type, "\""))) str_addn(&c->text, line, (size_t)(stop + 1 - line));
+        line = stop + 1;
+    }
+}
+
+/* ---- files that must not be each other ---- */
+/* The same existing regular file, or the same path where it does not exist yet. */
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    bool ax = stat(a, &x) == 0, by = stat(b, &y) == 0;
+    if (ax && by) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return !ax && !by && strcmp(a, b) == 0;
+}
+bool cli_outputs_free(Cli *c, const char *const *outputs, int n_outputs, const char *const *inputs, int n_inputs) {
+    int before = diags_errors(c->d);
+    for (int i = 0; i < n_outputs; i++) {
+        if (!outputs[i] || strcmp(outputs[i], "-") == 0) continue;
+        for (int k = 0; k < n_inputs; k++)
+            if (inputs[k] && strcmp(inputs[k], "-") != 0 && same_file(outputs[i], inputs[k]))
+                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input", outputs[i]);
+        for (int k = 0; k < i; k++)
+            if (outputs[k] && same_file(outputs[i], outputs[k]))
+                diag_error(c->d, "E0212", nowhere, NULL, "two outputs go to '%s'", outputs[i]);
+    }
+    return diags_errors(c->d) == before;
+}
+/* Options that name files, and the files that the plan itself names, before anything is written. */
+static bool check_outputs(Cli *c, const Loaded *l) {
+    const char *output = c->command->bit == C_RUN ? NULL : c->o.output;
+    const char *outputs[] = {output, c->o.trace, c->o.save_values};
+    if (!output && !c->o.trace && !c->o.save_values) return true;
+    const char *inputs[6] = {l->path, c->o.against, c->o.map};
+    if (!l->is_trace) { /* what the plan reads; what is wrong with it will be said when it is run */
+        const Plan *p = plan_parse(c->arena, diags_new(c->arena), l->path, l->text, l->n, c->o.sets, c->o.n_sets);
+        const char *named[] = {p->weights, p->hf_config, p->inputs};
+        for (int i = 0; i < 3; i++)
+            if (named[i]) inputs[3 + i] = file_join(c->arena, p->dir ? p->dir : ".", named[i]);
+    }
+    return cli_outputs_free(c, outputs, 3, inputs, 6);
+}
+
+/* ---- plans and traces ---- */
+PipelineOptions cli_pipeline(const Cli *c) {
+    const CliOptions *o = &c->o;
+    return (PipelineOptions){
+        .strict = o->strict,
+        .threads = o->threads > 1 << 20 ? 1 << 20 : (int)o->threads,
+        .hardware = o->hardware,
+        .fault = o->fault,
+        .against = o->against,
+        .map = o->map,
+        .tolerance = o->tolerance,
+        .save_values = o->save_values,
+        .dump = o->dump,
+        .dump_to = o->dump ? c->out : NULL,
+    };
+}
+/* A JSON object whose first line has a schema is a trace; a plan in JSON has none. */
+static bool looks_like_trace(const char *s, size_t n) {
+    if (n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0) s += 3, n -= 3;
+    while (n && strchr(" \t\r\n", *s)) s++, n--;
+    const char *end = n ? memchr(s, '\n', n) : NULL;
+    size_t line = end ? (size_t)(end - s) : n;
+    const char *schema = n && *s == '{' ? strstr(s, "\"schema\"") : NULL;
+    return schema && schema < s + line;
+}
+/* An unknown key in --set is wrong usage, not a wrong plan. */
+static int exit_of(const Diags *d) {
+    int code = diags_exit(d);
+    for (int i = 0; i < d->n; i++) {
+        const Diag *g = &d->item[i];
+        bool set = g->severity == DIAG_ERROR && g->loc.file && strcmp(g->loc.file, "--set") == 0;
+        if (set && strcmp(g->code, "E0201") == 0) code = 2;
+    }
+    return code;
+}
+static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
+    const char *name = strcmp(l->path, "-") == 0 ? "<stdin>" : l->path;
+    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, o, &l->report);
+    l->exit = l->trace ? l->report.exit : 0;
+    int found = exit_of(l->d);
+    if (!l->trace) l->exit = found ? found : 70;
+    if (found == 2) {
+        l->exit = 2;
+        l->trace = NULL;
+    }
+}
+bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
+    *l = (Loaded){.path = path, .d = diags_new(c->arena)};
+    l->text = file_read(c->arena, l->d, path, plan_only ? PLAN_BYTES : INPUT_BYTES, nowhere, &l->n);
+    if (!l->text) {
+        l->exit = diags_exit(l->d);
+        return false;
+    }
+    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    l->is_trace = looks_like_trace(l->text, l->n);
+    if (l->is_trace && plan_only) {
+        diag_error(l->d, "E0104", ((Loc){name, 1, 1}), "draw, shapes, params, comms, explain and diff read traces",
+                   "`%s` wants a plan, and this is a trace", c->command->name);
+        l->exit = 3;
+        return false;
+    }
+    if (!check_outputs(c, l)) {
+        l->exit = 2;
+        return false;
+    }
+    if (l->is_trace) {
+        l->trace = trace_read(c->arena, l->d, name, l->text, l->n);
+        l->exit = diags_exit(l->d);
+    } else {
+        run_plan(c, o, l);
+    }
+    return l->trace != NULL;
+}
+
+/* ---- main without the process ---- */
+static void print_version(Cli *c) {
+    str_addf(&c->text, "shardproof %s\nvirtual ranks; without CUDA, without MPI\n", CLI_VERSION);
+}
+static int end(Cli *c, int code) {
+    write_output(c);
+    if (c->d->n) cli_diagnostics(c, c->d, false);
+    code = cli_worse(code, exit_of(c->d));
+    if (exit_of(c->d) == 2)
+        fprintf(c->err, "Try 'shardproof %s%s--help'.\n", c->command ? c->command->name : "", c->command ? " " : "");
+    arena_free(c->arena);
+    return code;
+}
+int cli_main(int argc, char **argv, FILE *out, FILE *err) {
+    Arena *arena = arena_new();
+    Cli c = {.arena = arena, .out = out, .err = err, .d = diags_new(arena), .text = str_new(arena)};
+    options_parse(&c, argc, argv);
+    c.color_out = wants_color(c.o.color, out) && !c.o.output;
+    c.color_err = wants_color(c.o.color, err);
+    c.look = (TableLook){c.o.output ? 0 : terminal_width(out), c.color_out};
+    if (c.o.version || c.o.help) {
+        c.o.output = NULL;
+        if (c.o.version) print_version(&c);
+        else options_help(&c, &c.text);
+        c.d = diags_new(arena); /* who asks for help has said enough */
+        return end(&c, 0);
+    }
+    if (diags_errors(c.d)) return end(&c, 2);
+    if (!c.command) {
+        options_help(&c, &c.text);
+        fputs(c.text.s, err);
+        c.text.n = 0;
+        return end(&c, 2);
+    }
+    return end(&c, c.command->run(&c));
+}

@@ -1,0 +1,158 @@
+/* The command line: options, subcommands, and what all commands share (loading a plan or trace, writing a result).
+ * Results go to `out`, everything else to `err`. cli_main is main() without the process: tests call it. */
+#ifndef SP_CLI_CLI_H
+#define SP_CLI_CLI_H
+#include "cli/table.h"
+#include "exec/pipeline.h"
+#include "render/render.h"
+#include <stdio.h>
+
+#define CLI_VERSION "0.1.0"
+enum { CLI_MAX_SETS = 64 };
+
+/* Bits of commands, for the table of options. */
+enum {
+    C_RUN = 1 << 0,
+    C_CHECK = 1 << 1,
+    C_SHAPES = 1 << 2,
+    C_PARAMS = 1 << 3,
+    C_COMMS = 1 << 4,
+    C_EXPLAIN = 1 << 5,
+    C_DRAW = 1 << 6,
+    C_REPORT = 1 << 7,
+    C_DIFF = 1 << 8,
+    C_LIST = 1 << 9,
+};
+
+/* What the command line said. */
+typedef struct {
+    const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
+    const char *against, *map, *view, *theme, *preset, *part, *pass;
+    const char *color;
+    double tolerance;
+    int64_t rank, threads, seed, layer, width;
+    bool quiet, verbose, strict, update_expect, cuda, mpi, help, version;
+    int n_sets;
+    PlanSet sets[CLI_MAX_SETS];
+    int n_operands;
+    const char **operands;
+} CliOptions;
+
+typedef struct Cli Cli;
+typedef struct {
+    const char *name;
+    int bit;
+    const char *operands; /* "PLAN NAME" */
+    int min, max;         /* operands */
+    const char *formats;  /* "text json", first is the default */
+    const char *what;     /* one line */
+    const char *examples; /* lines for --help */
+    int (*run)(Cli *c);   /* gives the exit code */
+} Command;
+extern const Command cli_commands[];
+extern const int n_cli_commands;
+
+struct Cli {
+    Arena *arena;
+    FILE *out, *err;
+    Diags *d; /* of the command line and of outputs; plans have their own */
+    CliOptions o;
+    const Command *command;
+    const char *format; /* chosen or default */
+    bool color_out, color_err;
+    TableLook look;
+    Str text;           /* the result so far, written by cli_flush */
+    bool gone;          /* the reader of `out` closed it: end quietly */
+};
+
+/* The whole program: returns the exit code. */
+int cli_main(int argc, char **argv, FILE *out, FILE *err);
+
+/* ---- options.c ---- */
+/* Reads argv into c->o and finds the command (NULL: none, for --help and --version). Errors (E0212) go to c->d. */
+void options_parse(Cli *c, int argc, char **argv);
+void options_help(const Cli *c, Str *out); /* of c->command, or of the program */
+/* The options of a command as "--name ARG" and what they do, for tests of the manual. NULL-terminated names. */
+const char *const *options_names(Arena *arena);
+
+/* ---- what commands share (cli.c) ---- */
+typedef struct {
+    const char *path;
+    const char *text; /* of the file */
+    size_t n;
+    Diags *d;      /* what was found in it */
+    Trace *trace;  /* NULL: not understood */
+    bool is_trace; /* was a trace, not a plan */
+    PipelineReport report;
+    int exit;      /* what it asks for so far */
+} Loaded;
+/* Pipeline options from the command line; nothing is executed unless the caller says so. */
+PipelineOptions cli_pipeline(const Cli *c);
+/* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a trace to work with. */
+bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l);
+/* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and unless -q. */
+void cli_diagnostics(Cli *c, const Diags *d, bool notes);
+/* The more important of two exit codes (interface.md 2): the first of 2, 70, 5, 4, 3, 1, 0. */
+int cli_worse(int a, int b);
+/* Writes c->text to `out`, or at the end of the command to -o, and empties it. */
+void cli_flush(Cli *c);
+/* Refuses (E0212) an output that is also an input or another output. */
+bool cli_outputs_free(Cli *c, const char *const *outputs, int n_outputs, const char *const *inputs, int n_inputs);
+/* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of a plan that gave no
+ * trace its diagnostics. */
+void cli_records(Cli *c, const Loaded *l, const char *types);
+/* A table in c->format into c->text. */
+void cli_table(Cli *c, const Table *t);
+/* Text with colour if the result is coloured: code as in "1;31". */
+void cli_paint(Cli *c, const char *code, const char *text);
+
+/* ---- commands ---- */
+int cmd_run(Cli *c);
+int cmd_check(Cli *c);
+int cmd_shapes(Cli *c);
+int cmd_params(Cli *c);
+int cmd_comms(Cli *c);
+int cmd_explain(Cli *c);
+int cmd_draw(Cli *c);
+int cmd_report(Cli *c);
+int cmd_diff(Cli *c);
+int cmd_list(Cli *c);
+
+/* ---- tables of a trace (tables.c) ---- */
+Table table_shapes(const Cli *c, const Trace *t);
+Table table_params(const Cli *c, const Trace *t);
+Table table_comms(const Cli *c, const Trace *t);
+Table table_diff(const Cli *c, const Trace *a, const Trace *b);
+
+/* ---- reports of a run (summary.c) ---- */
+/* One line: "equivalent, 41 values checked, worst ...". */
+const char *summary_line(const Trace *t, const Loaded *l, Arena *arena);
+/* First wrong value, ranks, axis, plan line, likely cause, error per rank; empty if nothing failed. */
+void summary_head(Cli *c, const Loaded *l, const char *indent);
+/* The short report of `run`. */
+void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files);
+/* Rows of --against as a table. */
+void summary_against(Cli *c, const Loaded *l);
+
+/* ---- formats of `check` for other tools (findings.c) ---- */
+typedef struct {
+    const char *code, *message, *file;
+    int line, col;
+    Severity severity;
+} Finding;
+typedef struct {
+    const char *plan;
+    int exit, n, cap;
+    Finding *f;
+} PlanFindings;
+/* The diagnostics of a plan and its first failed check, copied. */
+PlanFindings findings_collect(const Loaded *l, Arena *into);
+/* All plans in c->format, if it is junit, sarif or github. */
+void findings_write(Cli *c, const PlanFindings *p, int n);
+
+/* ---- check --update-expect (update.c) ---- */
+/* Writes the `expect` section of the plan file from the run; all else in the file stays. False and a diagnostic in c->d. */
+bool update_expect(Cli *c, const Loaded *l);
+/* The same on a text: the plan with the new section. */
+const char *update_text(Arena *arena, const char *plan, size_t n, const char *section);
+#endif

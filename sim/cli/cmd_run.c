@@ -1,0 +1,252 @@
+/* run and check: execute plans, hold them against their expectations, write what was asked for. Refuses to hide anything:
+ * a picture that cannot be drawn, or an expectation that fails, is in the exit code. */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/expect.h"
+#include "json/json.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+/* ---- progress: on a terminal, after a second, ten times a second ---- */
+typedef struct {
+    Cli *c;
+    double start, last;
+    bool shown;
+} Progress;
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static void show_progress(void *arg, const char *what, double done) {
+    Progress *p = arg;
+    double t = now();
+    if (t - p->start < 1 || t - p->last < 0.1) return;
+    p->last = t;
+    p->shown = true;
+    fprintf(p->c->err, "\r%s %.0f %%\033[K", what, isfinite(done) ? 100 * done : 0);
+    fflush(p->c->err);
+}
+static bool wants_progress(const Cli *c) {
+    const char *term = getenv("TERM"), *ci = getenv("CI");
+    int fd = fileno(c->err);
+    bool human = strcmp(c->format, "text") == 0 && !c->o.quiet && !(ci && *ci) && !(term && strcmp(term, "dumb") == 0);
+    return human && fd >= 0 && isatty(fd);
+}
+static bool load_with_progress(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
+    Progress p = {.c = c, .start = now()};
+    if (wants_progress(c)) {
+        o.progress = show_progress;
+        o.progress_arg = &p;
+    }
+    bool ok = cli_load(c, path, &o, true, l);
+    if (p.shown) fputs("\r\033[K", c->err);
+    return ok;
+}
+
+/* ---- what both do with one plan ---- */
+/* Runs a plan and holds it against its expectations. */
+static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
+    load_with_progress(c, path, o, l);
+    const Plan *p = l->report.plan;
+    if (p && l->exit != 2) l->exit = expect_check(p, l->trace, l->d, l->exit);
+    if (!l->trace) return;
+    l->trace->diags = l->d->item; /* failed expectations too */
+    l->trace->n_diags = l->d->n;
+    if (c->o.trace) trace_write(l->trace, c->d, c->o.trace);
+}
+static const char all_records[] = "run param value compute collective move check memory event diagnostic verdict";
+
+/* ---- run ---- */
+/* A plan's name as a part of a file's name: no separators, nothing hidden. */
+static const char *file_name(const char *name, Arena *a) {
+    char *s = arena_strdup(a, name && *name ? name : "plan");
+    for (char *p = s; *p; p++)
+        if (*p == '/' || (unsigned char)*p <= ' ' || *p == 0x7F || (p == s && (*p == '.' || *p == '-'))) *p = '_';
+    return s;
+}
+typedef struct {
+    const char *view, *extension;
+    RenderFormat format;
+} Picture;
+static const Picture pictures[] = {
+    {"block", "svg", FORMAT_SVG},
+    {"block", "png", FORMAT_PNG},
+    {"timeline", "svg", FORMAT_SVG},
+    {"timeline", "png", FORMAT_PNG},
+};
+enum { N_PICTURES = sizeof pictures / sizeof *pictures };
+
+static bool can_draw(const Trace *t, const char *view) {
+    if (strcmp(view, "timeline") == 0) return t->n_events > 0;
+    return t->n_computes + t->n_collectives > 0;
+}
+/* Trace and pictures into `dir`; *n names of files that were written. */
+static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n) {
+    const char **files = ARENA_ARRAY(c->arena, const char *, N_PICTURES + 2);
+    const char *base = file_join(c->arena, dir, file_name(l->trace->plan, c->arena));
+    *n = 0;
+    const char *trace = arena_printf(c->arena, "%s.trace.jsonl", base);
+    if (!cli_outputs_free(c, &trace, 1, &l->path, 1) || !file_make_dirs(c->d, dir)) return files;
+    if (trace_write(l->trace, c->d, trace)) files[(*n)++] = trace;
+    for (int i = 0; i < N_PICTURES; i++) {
+        const Picture *p = &pictures[i];
+        if (!can_draw(l->trace, p->view)) continue;
+        RenderOptions o = {.view = p->view, .rank = c->o.rank, .layer = -1};
+        const char *path = arena_printf(c->arena, "%s.%s.%s", base, p->view, p->extension);
+        if (render_file(l->trace, c->d, &o, p->format, path)) files[(*n)++] = path;
+    }
+    if (c->o.trace) files[(*n)++] = c->o.trace;
+    return files;
+}
+/* One object: what a script asks for first. */
+static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
+    const Trace *t = l->trace;
+    JsonWriter w = json_writer(c->arena);
+    json_open(&w, NULL, '{');
+    json_str(&w, "plan", t->plan);
+    json_str(&w, "verdict", t->verdict);
+    json_int(&w, "exit", l->exit);
+    json_int(&w, "pass", t->n_pass);
+    json_int(&w, "suspect", t->n_suspect);
+    json_int(&w, "fail", t->n_fail);
+    json_str(&w, "worst", t->worst_value);
+    json_real(&w, "used", t->worst_used);
+    json_str(&w, "first_wrong", t->first_wrong);
+    json_open(&w, "files", '[');
+    for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);
+    json_close(&w, ']');
+    json_close(&w, '}');
+    json_newline(&w);
+    str_add(&c->text, w.s.s);
+}
+static void run_chrome(Cli *c, const Trace *t) {
+    RenderOptions o = {.view = "timeline", .rank = c->o.rank, .layer = -1};
+    size_t n;
+    const char *s = render_text(t, c->d, &o, FORMAT_CHROME, c->arena, &n);
+    if (s) str_addn(&c->text, s, n);
+}
+int cmd_run(Cli *c) {
+    if (c->o.cuda || c->o.mpi) {
+        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks",
+                   "this build has no %s backend", c->o.cuda ? "CUDA" : "MPI");
+        return 5;
+    }
+    PipelineOptions o = cli_pipeline(c);
+    o.execute = o.events = o.numbers = true;
+    Loaded l;
+    run_one(c, c->o.operands[0], o, &l);
+    cli_diagnostics(c, l.d, true);
+    bool jsonl = strcmp(c->format, "jsonl") == 0;
+    if (jsonl && l.exit != 2) cli_records(c, &l, all_records);
+    if (!l.trace) return l.exit;
+    int n = 0;
+    const char **files = write_files(c, &l, c->o.output ? c->o.output : "out", &n);
+    if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);
+    else if (strcmp(c->format, "chrome") == 0) run_chrome(c, l.trace);
+    else if (!c->o.quiet && !jsonl) summary_report(c, &l, files, n);
+    return l.exit;
+}
+
+/* ---- check ---- */
+static const Column check_columns[] = {
+    {"plan", "plan", false, false},     {"result", "result", false, false},   {"verdict", "verdict", false, false},
+    {"exit", "exit", true, false},      {"pass", "pass", true, false},        {"suspect", "suspect", true, false},
+    {"fail", "fail", true, false},      {"worst", "worst value", false, false}, {"used", "of bound", true, false},
+    {"first_wrong", "first wrong", false, true},
+};
+/* What has to outlive the plan's arena. */
+static Cell kept(Arena *a, Cell cell) {
+    if (cell.text) cell.text = arena_strdup(a, cell.text);
+    if (cell.plain) cell.plain = arena_strdup(a, cell.plain);
+    if (cell.json) cell.json = arena_strdup(a, cell.json);
+    return cell;
+}
+static void check_row(Table *table, const Loaded *l) {
+    const Trace *t = l->trace;
+    Arena *a = table->arena;
+    Cell *r = table_row(table);
+    r[0] = cell_text(l->path);
+    r[1] = cell_text(l->exit ? "FAIL" : "ok");
+    r[3] = cell_int(a, l->exit);
+    if (!t) return;
+    r[2] = kept(a, cell_text(t->verdict));
+    r[4] = cell_int(a, t->n_pass);
+    r[5] = cell_int(a, t->n_suspect);
+    r[6] = cell_int(a, t->n_fail);
+    r[7] = kept(a, cell_text(t->worst_value));
+    r[8] = cell_real(a, t->worst_used);
+    r[9] = kept(a, cell_text(t->first_wrong));
+}
+static void check_text(Cli *c, const Loaded *l, int width) {
+    bool ok = l->exit == 0;
+    if (ok && c->o.quiet) return;
+    const Trace *t = l->trace;
+    bool expected = ok && (!t || (t->verdict && strcmp(t->verdict, "equivalent") != 0));
+    cli_paint(c, ok ? "1;32" : "1;31", ok ? "ok  " : "FAIL");
+    const char *path = table_clean(l->path, 0, c->arena);
+    str_addf(&c->text, "  %s%*s  %s%s\n", path, width - table_text_width(path), "", summary_line(t, l, c->arena),
+             expected ? ", as expected" : "");
+    if (!ok || c->o.verbose) summary_head(c, l, "      ");
+    if (l->report.shrunk && c->o.verbose) str_addf(&c->text, "      shrunk: %s\n", l->report.shrunk);
+    summary_against(c, l);
+}
+static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
+    run_one(c, path, o, l);
+    if (!c->o.update_expect || l->exit == 2 || !l->report.plan) return;
+    if (!update_expect(c, l)) return;
+    /* what the file says now is what the run did */
+    run_one(c, path, o, l);
+}
+static void check_counts(Cli *c, int n, int bad) {
+    if (n < 2 || c->o.quiet) return;
+    if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
+    else str_addf(&c->text, "%d plans hold\n", n);
+}
+/* One plan in an arena of its own: a hundred plans need no more memory than the largest. */
+static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFindings *found) {
+    PipelineOptions o = cli_pipeline(c);
+    Arena *all = c->arena;
+    Loaded l;
+    o.execute = true;
+    c->arena = arena_new();
+    check_one(c, path, o, &l);
+    check_row(table, &l);
+    *found = findings_collect(&l, all);
+    /* what a plan said it would do wrong is not said again */
+    if (l.exit != 0 || c->o.verbose) cli_diagnostics(c, l.d, false);
+    if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
+    if (strcmp(c->format, "jsonl") == 0 && l.exit != 2) cli_records(c, &l, all_records);
+    cli_flush(c);
+    arena_free(c->arena);
+    c->arena = all;
+    return l.exit;
+}
+int cmd_check(Cli *c) {
+    int n = c->o.n_operands, code = 0, width = 0, bad = 0;
+    if (n > 1 && (c->o.trace || c->o.save_values)) {
+        diag_error(c->d, "E0212", nowhere, "run them one by one", "--trace and --save-values hold one plan, not %d", n);
+        return 2;
+    }
+    Table table = table_new(c->arena, "result", check_columns, (int)(sizeof check_columns / sizeof *check_columns));
+    PlanFindings *found = ARENA_ARRAY(c->arena, PlanFindings, n);
+    for (int i = 0; n > 1 && i < n; i++) {
+        int w = table_text_width(c->o.operands[i]);
+        if (w > width) width = w;
+    }
+    for (int i = 0; i < n && !c->gone; i++) {
+        int one = check_plan(c, c->o.operands[i], width, &table, &found[i]);
+        code = cli_worse(code, one);
+        bad += one != 0;
+    }
+    if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
+    else if (strstr("json csv md", c->format)) cli_table(c, &table);
+    else findings_write(c, found, n);
+    return code;
+}

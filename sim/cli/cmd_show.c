@@ -1,0 +1,275 @@
+/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without executing anything (a picture
+ * of errors excepted). */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/find.h"
+#include "cost/cost.h"
+#include "model/model.h"
+#include <string.h>
+#include <unistd.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+/* ---- one plan or trace as a table ---- */
+/* Loads for a command that shows; prints what was found. NULL: nothing to show, and l->exit says why. */
+static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
+    bool ok = cli_load(c, path, o, false, l);
+    cli_diagnostics(c, l->d, false);
+    if (ok && c->o.rank >= l->trace->ranks) {
+        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
+                   (long long)l->trace->ranks);
+        return NULL;
+    }
+    if (ok && c->o.trace) trace_write(l->trace, c->d, c->o.trace);
+    return ok ? l->trace : NULL;
+}
+/* `records` are the types of trace records that say the same in jsonl. */
+static int show(Cli *c, Table (*make)(const Cli *c, const Trace *t), const char *records) {
+    PipelineOptions o = cli_pipeline(c);
+    Loaded l;
+    const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
+    if (strcmp(c->format, "jsonl") == 0 && l.exit != 2) {
+        cli_records(c, &l, records);
+    } else if (t) {
+        Table table = make(c, t);
+        cli_table(c, &table);
+    }
+    return l.exit;
+}
+int cmd_shapes(Cli *c) { return show(c, table_shapes, "value compute collective move diagnostic"); }
+int cmd_params(Cli *c) { return show(c, table_params, "param diagnostic"); }
+int cmd_comms(Cli *c) { return show(c, table_comms, "collective diagnostic"); }
+
+/* ---- diff ---- */
+int cmd_diff(Cli *c) {
+    PipelineOptions o = cli_pipeline(c);
+    Loaded a, b;
+    const Trace *x = load_shown(c, c->o.operands[0], &o, &a), *y = load_shown(c, c->o.operands[1], &o, &b);
+    if (!x || !y) return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
+    Table t = table_diff(c, x, y);
+    bool text = strcmp(c->format, "text") == 0;
+    if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
+    if (t.n_rows || !text) cli_table(c, &t);
+    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
+    return t.n_rows ? 1 : 0;
+}
+
+/* ---- draw ---- */
+typedef struct {
+    const char *name;
+    RenderFormat format;
+    bool binary;
+} Format;
+static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
+                                      {"svg", FORMAT_SVG, false},
+                                      {"png", FORMAT_PNG, true},
+                                      {"pdf", FORMAT_PDF, true},
+                                      {"chrome", FORMAT_CHROME, false}};
+/* Views that show what only a run knows. */
+static const char *const executed_views[] = {"errors", NULL};
+
+static bool needs_run(const char *view) {
+    for (const char *const *v = executed_views; *v; v++)
+        if (strcmp(*v, view) == 0) return true;
+    return false;
+}
+/* --format, else the name of the output, else text. */
+static bool choose_format(Cli *c, const Format **f) {
+    RenderFormat by_name = FORMAT_TEXT;
+    bool named = c->o.output && strcmp(c->o.output, "-") != 0;
+    if (!c->o.format && named && !render_format(c->o.output, &by_name)) {
+        diag_error(c->d, "E0212", nowhere, "say --format svg, png, pdf, text or chrome",
+                   "the name '%s' does not say a format", c->o.output);
+        return false;
+    }
+    for (size_t i = 0; i < sizeof draw_formats / sizeof *draw_formats; i++)
+        if (c->o.format ? strcmp(draw_formats[i].name, c->o.format) == 0 : draw_formats[i].format == by_name)
+            *f = &draw_formats[i];
+    return true;
+}
+static const char *known_view(Cli *c) {
+    const char *view = c->o.view ? c->o.view : "block";
+    int n;
+    const RenderView *views = render_views(&n);
+    const char **names = ARENA_ARRAY(c->arena, const char *, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(views[i].name, view) == 0) return view;
+        names[i] = views[i].name;
+    }
+    diag_error(c->d, "E0211", nowhere, diag_nearest(view, names), "unknown view '%s'", view);
+    return NULL;
+}
+static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f) {
+    const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
+    size_t n = 0;
+    if (!path && f->binary && isatty(fileno(c->out))) {
+        diag_error(c->d, "E0212", nowhere, "say -o FILE", "a %s is not for a terminal", f->name);
+        return;
+    }
+    c->o.output = NULL; /* what is written below is written there, or to `out` */
+    if (path) {
+        if (render_file(t, c->d, o, f->format, path) && c->o.verbose) fprintf(c->err, "%s\n", path);
+        return;
+    }
+    const char *s = render_text(t, c->d, o, f->format, c->arena, &n);
+    if (s) str_addn(&c->text, s, n);
+}
+int cmd_draw(Cli *c) {
+    const Format *f = &draw_formats[0];
+    const char *view = known_view(c);
+    if (!view) return 3;
+    if (!choose_format(c, &f)) return 2;
+    PipelineOptions o = cli_pipeline(c);
+    o.execute = needs_run(view);
+    o.events = strcmp(view, "timeline") == 0 || f->format == FORMAT_CHROME;
+    o.numbers = o.execute;
+    Loaded l;
+    const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
+    if (!t) return l.exit;
+    RenderOptions r = {.view = view,
+                       .preset = c->o.preset,
+                       .theme = c->o.theme,
+                       .rank = c->o.rank,
+                       .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
+                       .part = c->o.part,
+                       .pass = c->o.pass,
+                       .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
+    draw(c, t, &r, f);
+    /* a picture of a wrong plan is a good picture */
+    return l.exit == 1 ? 0 : l.exit;
+}
+int cmd_report(Cli *c) {
+    diag_error(c->d, "E0214", nowhere, "`run` and `draw` make the pictures one by one", "`report` is not supported by this version");
+    return 3;
+}
+
+/* ---- list ---- */
+static Table list_two(Cli *c, const char *record, const Column *col, int n) { return table_new(c->arena, record, col, n); }
+
+static void list_models(Cli *c) {
+    static const Column col[] = {{"name", "model", false, false}, {"D", "D", true, false}, {"L", "L", true, false},
+                                 {"H", "H", true, false},         {"K", "K", true, false}, {"d", "d", true, false},
+                                 {"F", "F", true, false},         {"V", "V", true, false}, {"what", "", false, false}};
+    Table t = list_two(c, "model", col, 9);
+    int n;
+    const Preset *p = model_presets(&n);
+    for (int i = 0; i < n; i++) {
+        const int64_t size[] = {p[i].D, p[i].L, p[i].H, p[i].K, p[i].d, p[i].F, p[i].V};
+        Cell *r = table_row(&t);
+        r[0] = cell_text(p[i].name);
+        for (int k = 0; k < 7; k++)
+            if (size[k]) r[1 + k] = cell_int(c->arena, size[k]);
+        const char *not_yet = p[i].unsupported ? arena_printf(c->arena, " (not yet: %s)", p[i].unsupported) : "";
+        r[8] = cell_text(arena_printf(c->arena, "%s%s", p[i].what ? p[i].what : "", not_yet));
+    }
+    cli_table(c, &t);
+}
+static void list_styles(Cli *c) {
+    static const Column col[] = {{"name", "style", false, false}, {"what", "what it does", false, false}};
+    Table t = list_two(c, "style", col, 2);
+    int n;
+    const StyleRow *s = style_rows(&n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(s[i].style.name);
+        r[1] = cell_text(s[i].what);
+    }
+    cli_table(c, &t);
+}
+static void list_ops(Cli *c) {
+    static const Column col[] = {{"name", "op", false, false},
+                                 {"label", "label", false, false},
+                                 {"rule", "rule", false, false},
+                                 {"activation", "activation", false, true}};
+    Table t = list_two(c, "op", col, 4);
+    for (int i = 0; i < n_ops; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(op_list[i]->name);
+        r[1] = cell_text(op_list[i]->label);
+        r[2] = cell_text(op_list[i]->rule);
+        r[3] = cell_text(op_list[i]->activation);
+    }
+    cli_table(c, &t);
+}
+static void list_views(Cli *c) {
+    static const Column col[] = {{"name", "view", false, false}, {"what", "what it shows", false, false}};
+    Table t = list_two(c, "view", col, 2);
+    int n;
+    const RenderView *v = render_views(&n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(v[i].name);
+        r[1] = cell_text(v[i].what);
+    }
+    cli_table(c, &t);
+}
+static void list_names(Cli *c) {
+    Column *col = ARENA_ARRAY(c->arena, Column, NAMES_COUNT + 1);
+    col[0] = (Column){"what", "module", false, false};
+    for (int k = 0; k < NAMES_COUNT; k++) {
+        const char *scheme = plan_names_text((Names)k);
+        col[k + 1] = (Column){scheme, scheme, false, false};
+    }
+    Table t = list_two(c, "names", col, NAMES_COUNT + 1);
+    int n;
+    const NamesRow *rows = names_table(&n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(rows[i].what);
+        for (int k = 0; k < NAMES_COUNT; k++) r[k + 1] = cell_text(rows[i].name[k]);
+    }
+    cli_table(c, &t);
+}
+static void list_hardware(Cli *c) {
+    static const Column col[] = {{"name", "hardware", false, false},       {"bf16", "bf16 FLOP/s", true, false},
+                                 {"f32", "f32 FLOP/s", true, false},       {"memory_bandwidth", "bytes/s", true, false},
+                                 {"intra_bandwidth", "in node", true, false}, {"inter_bandwidth", "between", true, false},
+                                 {"memory", "memory", true, false},        {"what", "", false, false}};
+    static const char *const dirs[] = {"plans/hardware", NULL};
+    Table t = list_two(c, "hardware", col, 8);
+    for (const char *const *name = hardware_names(); *name; name++) {
+        const Hardware *h = hardware_find(c->arena, c->d, *name, dirs, nowhere);
+        if (!h) continue;
+        const double v[] = {h->flops_bf16, h->flops_f32, h->memory_bandwidth, h->intra_bandwidth, h->inter_bandwidth};
+        Cell *r = table_row(&t);
+        r[0] = cell_text(h->name);
+        for (int k = 0; k < 5; k++) {
+            r[1 + k] = cell_real(c->arena, v[k]);
+            r[1 + k].text = count_text(v[k], c->arena);
+        }
+        r[6] = cell_bytes(c->arena, h->memory);
+        r[7] = cell_text(h->what);
+    }
+    cli_table(c, &t);
+}
+static void list_codes(Cli *c) {
+    static const Column col[] = {{"code", "code", false, false}, {"exit", "exit", true, false}, {"title", "what", false, false}};
+    Table t = list_two(c, "code", col, 3);
+    for (int i = 0; i < n_diag_codes; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(diag_codes[i].code);
+        r[1] = cell_int(c->arena, diag_codes[i].exit);
+        r[2] = cell_text(diag_codes[i].title);
+    }
+    cli_table(c, &t);
+}
+static const struct {
+    const char *name;
+    void (*print)(Cli *c);
+} lists[] = {{"models", list_models}, {"styles", list_styles}, {"ops", list_ops},       {"views", list_views},
+             {"names", list_names},   {"hardware", list_hardware}, {"codes", list_codes}};
+enum { N_LISTS = sizeof lists / sizeof *lists };
+
+int cmd_list(Cli *c) {
+    const char *names[N_LISTS + 1] = {NULL};
+    for (int i = 0; i < N_LISTS; i++) {
+        names[i] = lists[i].name;
+        if (strcmp(c->o.operands[0], lists[i].name) == 0) {
+            lists[i].print(c);
+            return 0;
+        }
+    }
+    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names), "`list` knows %s, not '%s'",
+               c->command->operands, c->o.operands[0]);
+    return 2;
+}

@@ -1,0 +1,180 @@
+/* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not name is not found. */
+#include "cli/find.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- steps ---- */
+static int steps_of(const Trace *t) {
+    int n = 0;
+#define SEE(items, count)                                                                                              \
+    for (int i = 0; i < (count); i++)                                                                                  \
+        if ((items)[i].step >= n) n = (items)[i].step + 1;
+    SEE(t->computes, t->n_computes)
+    SEE(t->collectives, t->n_collectives)
+    SEE(t->moves, t->n_moves)
+    SEE(t->values, t->n_values)
+#undef SEE
+    return n;
+}
+StepIndex lookup_steps(const Trace *t, Arena *arena) {
+    StepIndex x = {steps_of(t), NULL};
+    x.step = ARENA_ARRAY(arena, FoundStep, x.n);
+    /* backwards, so that the first record of a step stays */
+    for (int i = t->n_computes - 1; i >= 0; i--)
+        if (t->computes[i].step >= 0) x.step[t->computes[i].step].compute = &t->computes[i];
+    for (int i = t->n_collectives - 1; i >= 0; i--)
+        if (t->collectives[i].step >= 0) x.step[t->collectives[i].step].collective = &t->collectives[i];
+    for (int i = t->n_moves - 1; i >= 0; i--)
+        if (t->moves[i].step >= 0) x.step[t->moves[i].step].move = &t->moves[i];
+    for (int i = t->n_values - 1; i >= 0; i--)
+        if (t->values[i].step >= 0) x.step[t->values[i].step].value = &t->values[i];
+    return x;
+}
+
+/* ---- names ---- */
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+static const TraceValue *value_named(const Trace *t, const char *name) {
+    const TraceValue *moved = NULL;
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        if (!same(v->shape.name, name)) continue;
+        if (!same(v->kind, "moved")) return v;
+        if (!moved) moved = v;
+    }
+    return moved;
+}
+const TraceValue *lookup_operand(const Trace *t, const char *name, int step) {
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step == step && same(t->values[i].shape.name, name)) return &t->values[i];
+    return NULL;
+}
+/* Is `module` NAME or inside it? `n` is the length of NAME. */
+static bool inside(const char *module, const char *name, size_t n) {
+    return module && strncmp(module, name, n) == 0 && (module[n] == 0 || module[n] == '.');
+}
+/* MODULE.output: what the module's last forward step makes. MODULE.input: what its first one reads first. */
+static const TraceValue *boundary(const Trace *t, const char *module, size_t n, bool output) {
+    const TraceCompute *first = NULL, *last = NULL;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (!inside(c->module, module, n) || (c->pass && strcmp(c->pass, "forward") != 0)) continue;
+        if (!first) first = c;
+        last = c;
+    }
+    if (output) return last ? lookup_operand(t, last->output, last->step) : NULL;
+    if (!first || first->n_inputs == 0) return NULL;
+    const TraceValue *v = first->input_step ? lookup_operand(t, first->inputs[0], first->input_step[0]) : NULL;
+    return v ? v : value_named(t, first->inputs[0]);
+}
+const TraceValue *lookup_value(const Trace *t, const char *name) {
+    const TraceValue *v = value_named(t, name);
+    if (v) return v;
+    size_t n = strlen(name);
+    char *end;
+    if (strncmp(name, "layers.", 7) == 0) {
+        long layer = strtol(name + 7, &end, 10);
+        if (end != name + 7 && strcmp(end, ".input") == 0 && layer > 0) {
+            char before[64];
+            snprintf(before, sizeof before, "layers.%ld.output", layer - 1);
+            if ((v = value_named(t, before))) return v;
+        }
+    }
+    if (n > 6 && strcmp(name + n - 6, ".input") == 0) return boundary(t, name, n - 6, false);
+    if (n > 7 && strcmp(name + n - 7, ".output") == 0) return boundary(t, name, n - 7, true);
+    return NULL;
+}
+static const char *bare(const char *name) { return name && strncmp(name, "model.", 6) == 0 ? name + 6 : name; }
+const TraceParam *lookup_param(const Trace *t, const char *name) {
+    for (int i = 0; i < t->n_params; i++)
+        if (same(t->params[i].plan_name, name) || same(t->params[i].compute.name, name)) return &t->params[i];
+    for (int i = 0; i < t->n_params; i++)
+        if (same(bare(t->params[i].plan_name), bare(name)) || same(bare(t->params[i].compute.name), bare(name)))
+            return &t->params[i];
+    return NULL;
+}
+
+/* ---- axes ---- */
+static void add_axes(const Trace *t, const char *text, size_t len, bool drop, const char **axes, int *n, int depth) {
+    for (int i = 0; i < t->n_groups && depth < 8; i++)
+        if (strlen(t->groups[i].name) == len && strncmp(t->groups[i].name, text, len) == 0) {
+            const char *p = t->groups[i].axes;
+            while (*p) {
+                size_t k = strcspn(p, "*, ");
+                if (k) add_axes(t, p, k, drop, axes, n, depth + 1);
+                p += k + (p[k] != 0);
+            }
+            return;
+        }
+    const char *name = NULL;
+    for (int i = 0; i < t->n_axes; i++)
+        if (strlen(t->axes[i].name) == len && strncmp(t->axes[i].name, text, len) == 0) {
+            if (drop && t->axes[i].size == 1) return;
+            name = t->axes[i].name;
+        }
+    if (*n < TRACE_MAX_AXES) axes[(*n)++] = name ? name : arena_strndup(t->arena, text, len);
+}
+void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES], int *n) {
+    *n = 0;
+    while (text && *text) {
+        size_t k = strcspn(text, "*, ()");
+        if (k) add_axes(t, text, k, drop_ones, axes, n, 0);
+        text += k + (text[k] != 0);
+    }
+}
+bool lookup_same_axes(const Trace *t, const char *a, const char *b) {
+    const char *x[TRACE_MAX_AXES], *y[TRACE_MAX_AXES];
+    int nx, ny, found = 0;
+    lookup_axes(t, a, true, x, &nx);
+    lookup_axes(t, b, true, y, &ny);
+    for (int i = 0; i < nx; i++)
+        for (int k = 0; k < ny; k++)
+            if (strcmp(x[i], y[k]) == 0) {
+                found++;
+                break;
+            }
+    return nx == ny && found == nx;
+}
+
+/* ---- memory ---- */
+typedef struct {
+    int64_t rank;
+    const char *category;
+    int64_t bytes;
+} Live;
+int64_t lookup_peak(const Trace *t, const char *category) {
+    Arena *scratch = arena_new();
+    Live *live = NULL;
+    int n = 0, cap = 0;
+    int64_t peak = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        const TraceMemory *m = &t->memory[i];
+        if (category && !same(m->category, category)) continue;
+        int64_t rank = m->ranks.n ? m->ranks.run[0].first : 0, sum = 0;
+        int k = 0;
+        while (k < n && !(live[k].rank == rank && same(live[k].category, m->category))) k++;
+        if (k == n) *ARENA_PUSH(scratch, live, n, cap) = (Live){rank, m->category, 0};
+        live[k].bytes = m->bytes;
+        /* the records of one step belong together: count when the last of them is in */
+        if (i + 1 < t->n_memory && t->memory[i + 1].step == m->step) continue;
+        for (int a = 0; a < n; a++) {
+            sum = 0;
+            for (int b = 0; b < n; b++)
+                if (live[b].rank == live[a].rank) sum += live[b].bytes;
+            if (sum > peak) peak = sum;
+        }
+    }
+    arena_free(scratch);
+    return peak;
+}
+const char *const *lookup_categories(const Trace *t, Arena *arena) {
+    const char **names = NULL;
+    int n = 0, cap = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        int k = 0;
+        while (k < n && !same(names[k], t->memory[i].category)) k++;
+        if (k == n) *ARENA_PUSH(arena, names, n, cap) = t->memory[i].category;
+    }
+    *ARENA_PUSH(arena, names, n, cap) = NULL;
+    return names;
+}

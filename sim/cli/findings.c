@@ -1,0 +1,195 @@
+/* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations. One table of formats; each
+ * writer sees the same findings: the diagnostics of a plan, and its failed checks. Refuses to filter. */
+#include "cli/cli.h"
+#include "json/json.h"
+#include <string.h>
+
+/* ---- collecting ---- */
+static const char *kept(Arena *a, const char *s) { return s ? arena_strdup(a, s) : NULL; }
+
+static void add(PlanFindings *p, Arena *a, Finding f) {
+    f.message = kept(a, f.message);
+    f.file = kept(a, f.file);
+    f.code = kept(a, f.code);
+    *ARENA_PUSH(a, p->f, p->n, p->cap) = f;
+}
+PlanFindings findings_collect(const Loaded *l, Arena *into) {
+    PlanFindings p = {.plan = l->path, .exit = l->exit};
+    bool told = false;
+    for (int i = 0; i < l->d->n; i++) {
+        const Diag *g = &l->d->item[i];
+        const char *message = g->hint ? arena_printf(into, "%s (%s)", g->message, g->hint) : g->message;
+        add(&p, into, (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity});
+        told = told || strcmp(g->code, "E0501") == 0;
+    }
+    const Trace *t = l->trace;
+    for (int i = 0; t && !told && i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
+        if (!k->verdict || strcmp(k->verdict, "FAIL") != 0) continue;
+        const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
+        const char *message = arena_printf(into, "%s is wrong on ranks %s, error %.3g, bound %.3g%s", k->value,
+                                           rankset_text(&k->ranks, into), k->max_abs, k->bound, cause);
+        add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR});
+        told = true; /* the first wrong value; later ones follow from it */
+    }
+    return p;
+}
+/* A defect that the plan expects is a note to other tools, not a failure. */
+static Severity weight(const PlanFindings *p, const Finding *f) { return p->exit == 0 ? DIAG_NOTE : f->severity; }
+
+/* ---- JUnit ---- */
+static void xml(Str *s, const char *t) {
+    for (; *t; t++) {
+        unsigned char ch = (unsigned char)*t;
+        if (ch == '&') str_add(s, "&amp;");
+        else if (ch == '<') str_add(s, "&lt;");
+        else if (ch == '>') str_add(s, "&gt;");
+        else if (ch == '"') str_add(s, "&quot;");
+        else if (ch == '\n') str_add(s, "&#10;");
+        else if (ch >= 0x20 || ch == '\t') str_addn(s, t, 1);
+    }
+}
+static void junit_case(Str *s, const PlanFindings *p) {
+    str_add(s, "    <testcase classname=\"shardproof\" name=\"");
+    xml(s, p->plan);
+    str_add(s, "\" file=\"");
+    xml(s, p->plan);
+    str_add(s, "\" time=\"0\"");
+    if (p->exit == 0) {
+        str_add(s, "/>\n");
+        return;
+    }
+    const char *tag = p->exit == 1 ? "failure" : "error"; /* a plan that breaks a rule, or one that cannot be read */
+    const Finding *first = NULL;
+    for (int i = 0; i < p->n && !first; i++)
+        if (p->f[i].severity == DIAG_ERROR) first = &p->f[i];
+    str_addf(s, ">\n      <%s type=\"%s\" message=\"", tag, first ? first->code : "exit");
+    xml(s, first ? first->message : "failed");
+    str_add(s, "\">");
+    for (int i = 0; i < p->n; i++) {
+        if (p->f[i].severity == DIAG_NOTE) continue;
+        if (p->f[i].file) xml(s, p->f[i].file);
+        if (p->f[i].line) str_addf(s, ":%d:%d", p->f[i].line, p->f[i].col);
+        str_add(s, p->f[i].file ? ": " : "");
+        xml(s, p->f[i].message);
+        str_addf(s, " [%s]\n", p->f[i].code);
+    }
+    str_addf(s, "</%s>\n    </testcase>\n", tag);
+}
+static void junit(Cli *c, const PlanFindings *p, int n) {
+    int failures = 0, errors = 0;
+    for (int i = 0; i < n; i++) {
+        failures += p[i].exit == 1;
+        errors += p[i].exit > 1;
+    }
+    str_addf(&c->text,
+             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+             "<testsuites name=\"shardproof\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
+             "  <testsuite name=\"check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"0\">\n",
+             n, failures, errors, n, failures, errors);
+    for (int i = 0; i < n; i++) junit_case(&c->text, &p[i]);
+    str_add(&c->text, "  </testsuite>\n</testsuites>\n");
+}
+
+/* ---- SARIF ---- */
+static void sarif_result(JsonWriter *w, const PlanFindings *p, const Finding *f) {
+    static const char *const level[] = {"error", "warning", "note"};
+    json_open(w, NULL, '{');
+    json_str(w, "ruleId", f->code);
+    json_str(w, "level", level[weight(p, f)]);
+    json_open(w, "message", '{');
+    json_str(w, "text", f->message);
+    json_close(w, '}');
+    json_open(w, "locations", '[');
+    json_open(w, NULL, '{');
+    json_open(w, "physicalLocation", '{');
+    json_open(w, "artifactLocation", '{');
+    json_str(w, "uri", f->file ? f->file : p->plan);
+    json_close(w, '}');
+    if (f->line > 0) {
+        json_open(w, "region", '{');
+        json_int(w, "startLine", f->line);
+        if (f->col > 0) json_int(w, "startColumn", f->col);
+        json_close(w, '}');
+    }
+    json_close(w, '}');
+    json_close(w, '}');
+    json_close(w, ']');
+    json_close(w, '}');
+}
+static void sarif_rules(JsonWriter *w, const PlanFindings *p, int n) {
+    json_open(w, "rules", '[');
+    for (int i = 0; i < n_diag_codes; i++) {
+        bool used = false;
+        for (int k = 0; k < n && !used; k++)
+            for (int j = 0; j < p[k].n && !used; j++) used = strcmp(p[k].f[j].code, diag_codes[i].code) == 0;
+        if (!used) continue;
+        json_open(w, NULL, '{');
+        json_str(w, "id", diag_codes[i].code);
+        json_open(w, "shortDescription", '{');
+        json_str(w, "text", diag_codes[i].title);
+        json_close(w, '}');
+        json_open(w, "fullDescription", '{');
+        json_str(w, "text", diag_codes[i].text);
+        json_close(w, '}');
+        json_close(w, '}');
+    }
+    json_close(w, ']');
+}
+static void sarif(Cli *c, const PlanFindings *p, int n) {
+    JsonWriter w = json_writer(c->arena);
+    json_open(&w, NULL, '{');
+    json_str(&w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_str(&w, "version", "2.1.0");
+    json_open(&w, "runs", '[');
+    json_open(&w, NULL, '{');
+    json_open(&w, "tool", '{');
+    json_open(&w, "driver", '{');
+    json_str(&w, "name", "shardproof");
+    json_str(&w, "version", CLI_VERSION);
+    sarif_rules(&w, p, n);
+    json_close(&w, '}');
+    json_close(&w, '}');
+    json_open(&w, "results", '[');
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++) sarif_result(&w, &p[i], &p[i].f[k]);
+    json_close(&w, ']');
+    json_close(&w, '}');
+    json_close(&w, ']');
+    json_close(&w, '}');
+    json_newline(&w);
+    str_add(&c->text, w.s.s);
+}
+
+/* ---- GitHub ---- */
+static void escaped(Str *s, const char *t, bool property) {
+    for (; *t; t++) {
+        if (*t == '%' || *t == '\r' || *t == '\n' || (property && (*t == ':' || *t == ',')))
+            str_addf(s, "%%%02X", (unsigned)(unsigned char)*t);
+        else str_addn(s, t, 1);
+    }
+}
+static void github(Cli *c, const PlanFindings *p, int n) {
+    static const char *const kind[] = {"error", "warning", "notice"};
+    Str *s = &c->text;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++) {
+            const Finding *f = &p[i].f[k];
+            str_addf(s, "::%s file=", kind[weight(&p[i], f)]);
+            escaped(s, f->file ? f->file : p[i].plan, true);
+            if (f->line > 0) str_addf(s, ",line=%d", f->line);
+            if (f->line > 0 && f->col > 0) str_addf(s, ",col=%d", f->col);
+            str_addf(s, ",title=%s::", f->code);
+            escaped(s, f->message, false);
+            str_add(s, "\n");
+        }
+}
+
+void findings_write(Cli *c, const PlanFindings *p, int n) {
+    static const struct {
+        const char *format;
+        void (*write)(Cli *c, const PlanFindings *p, int n);
+    } formats[] = {{"junit", junit}, {"sarif", sarif}, {"github", github}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(c->format, formats[i].format) == 0) formats[i].write(c, p, n);
+}

@@ -1,0 +1,319 @@
+/* The report of a run for people: one line, the head of a failure, and the short report of `run`. Refuses to explain more
+ * than the trace knows; `explain` goes into detail. */
+#include "cli/cli.h"
+#include "cli/find.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAIN_SHAPES = 12, SHOWN_RANKS = 16, SHOWN_NOTES = 8 };
+
+static const char *or_empty(const char *s) { return s ? s : ""; }
+
+/* ---- one line ---- */
+static const char *share_text(double used, Arena *a) {
+    if (!isfinite(used)) return arena_printf(a, "%g times", used);
+    if (used > 9.99) return arena_printf(a, "%.3g times", used);
+    double percent = used * 100;
+    return arena_printf(a, percent >= 9.95 ? "%.0f %% of" : percent >= 0.1 || percent == 0 ? "%.2g %% of" : "%.0e %% of", percent);
+}
+const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
+    if (!t) return l && diags_errors(l->d) == 0 ? "not run" : "not understood";
+    Str s = str_new(arena);
+    str_add(&s, t->verdict ? t->verdict : "not run");
+    if (t->first_wrong) str_addf(&s, ", first wrong value %s", t->first_wrong);
+    int64_t checks = t->n_pass + t->n_suspect + t->n_fail;
+    if (checks) {
+        str_addf(&s, ", %lld checks", (long long)checks);
+        if (t->n_fail) str_addf(&s, ", %lld failed", (long long)t->n_fail);
+        if (t->n_suspect) str_addf(&s, ", %lld suspect", (long long)t->n_suspect);
+    }
+    if (t->worst_value && !t->n_fail)
+        str_addf(&s, ", worst %s used %s its bound", t->worst_value, share_text(t->worst_used, arena));
+    return s.s;
+}
+
+/* ---- the head of a failure ---- */
+static const TraceCheck *first_failure(const Trace *t) {
+    for (int i = 0; i < t->n_checks; i++)
+        if (t->checks[i].verdict && strcmp(t->checks[i].verdict, "FAIL") == 0) return &t->checks[i];
+    return NULL;
+}
+static void line(Cli *c, const char *indent, const char *name, const char *text) {
+    str_addf(&c->text, "%s%-15s %s\n", indent, name, table_clean(text, 0, c->arena));
+}
+/* The axis of a wrong value: what moved it, what it still owes, or what cuts it. */
+static const char *axis_of(const Trace *t, const FoundStep *f, const TraceValue *v) {
+    (void)t;
+    if (f && f->collective) return f->collective->axis ? f->collective->axis : f->collective->axes;
+    if (f && f->move) return f->move->axes;
+    if (v && v->shape.pending) return v->shape.pending;
+    for (int i = 0; v && i < v->shape.n_places; i++)
+        if (v->shape.place[i].place && strncmp(v->shape.place[i].place, "shard", 5) == 0) return v->shape.place[i].axis;
+    return NULL;
+}
+/* The plan line of a step: of its collective, or of a parameter that it reads. */
+static bool plan_line(const Trace *t, const FoundStep *f, const char **file, int *at) {
+    if (f && f->collective && f->collective->line > 0) {
+        *file = f->collective->file;
+        *at = f->collective->line;
+        return true;
+    }
+    for (int i = 0; f && f->compute && i < f->compute->n_inputs; i++) {
+        const TraceParam *p = lookup_param(t, f->compute->inputs[i]);
+        if (!p || p->line <= 0) continue;
+        *file = p->file;
+        *at = p->line;
+        return true;
+    }
+    return false;
+}
+/* The text of a line of the plan, without its indentation; "" if the plan is not at hand. */
+static const char *source_line(const Loaded *l, int at, Arena *a) {
+    if (l->is_trace || !l->text) return "";
+    const char *p = l->text;
+    for (int i = 1; i < at; i++) {
+        p = strchr(p, '\n');
+        if (!p) return "";
+        p++;
+    }
+    p += strspn(p, " \t");
+    return arena_strndup(a, p, strcspn(p, "\r\n"));
+}
+static const char *errors_text(const TraceCheck *k, Arena *a) {
+    Str s = str_new(a);
+    for (int i = 0; i < k->n_rank_error && i < SHOWN_RANKS; i++)
+        str_addf(&s, "%s%lld: %.2g", i ? "  " : "", (long long)k->rank_error[i].rank, k->rank_error[i].error);
+    if (k->n_rank_error > SHOWN_RANKS) str_addf(&s, "  and %d more ranks", k->n_rank_error - SHOWN_RANKS);
+    return s.s;
+}
+static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const char *indent) {
+    const Trace *t = l->trace;
+    Arena *a = c->arena;
+    StepIndex x = lookup_steps(t, a);
+    const FoundStep *f = k->step >= 0 && k->step < x.n ? &x.step[k->step] : NULL;
+    const TraceValue *v = lookup_operand(t, k->value, k->step);
+    const char *axis = axis_of(t, f, v), *file = NULL;
+    int at = 0;
+    str_add(&c->text, indent);
+    cli_paint(c, "1;31", arena_printf(a, "first wrong value %s", k->value));
+    if (k->step >= 0) str_addf(&c->text, "  (step %d, %s)", k->step, or_empty(k->pass ? k->pass : v ? v->pass : NULL));
+    str_add(&c->text, "\n");
+    line(c, indent, "  ranks", rankset_text(&k->ranks, a));
+    if (axis) line(c, indent, "  axis", axis);
+    if (k->n_index)
+        line(c, indent, "  at", arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text,
+                                             k->got, k->want));
+    line(c, indent, "  error", arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a)));
+    if (plan_line(t, f, &file, &at))
+        line(c, indent, "  plan line", arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
+    if (k->cause) line(c, indent, "  likely cause", k->cause);
+    if (k->n_rank_error) line(c, indent, "  error per rank", errors_text(k, a));
+}
+void summary_head(Cli *c, const Loaded *l, const char *indent) {
+    if (!l->trace) return;
+    const TraceCheck *k = first_failure(l->trace);
+    if (k) {
+        head_of_check(c, l, k, indent);
+        return;
+    }
+    for (int i = 0; i < l->d->n; i++)
+        if (l->d->item[i].severity == DIAG_ERROR) {
+            const Diag *g = &l->d->item[i];
+            str_add(&c->text, indent);
+            cli_paint(c, "1;31", arena_printf(c->arena, "%s", g->code));
+            str_addf(&c->text, " %s", table_clean(g->message, 0, c->arena));
+            if (g->loc.file && g->loc.line) str_addf(&c->text, "  (%s:%d)", g->loc.file, g->loc.line);
+            str_add(&c->text, "\n");
+            return;
+        }
+}
+
+/* ---- the short report ---- */
+static void heading(Cli *c, const char *text) {
+    str_add(&c->text, "\n");
+    cli_paint(c, "1", text);
+    str_add(&c->text, "\n");
+}
+static void report_verdict(Cli *c, const Loaded *l) {
+    const Trace *t = l->trace;
+    const char *v = t->verdict ? t->verdict : "not run";
+    const char *color = strcmp(v, "equivalent") == 0 ? "1;32" : t->verdict ? "1;31" : "1";
+    str_addf(&c->text, "%s: ", table_clean(or_empty(t->plan), 0, c->arena));
+    cli_paint(c, color, v);
+    if (t->verdict && strcmp(v, "invalid") != 0)
+        str_addf(&c->text, " to the unsharded model%s", strcmp(v, "different") == 0 ? " values" : "");
+    str_add(&c->text, "\n");
+}
+static void report_run(Cli *c, const Loaded *l) {
+    const Trace *t = l->trace;
+    Arena *a = c->arena;
+    Str mesh = str_new(a);
+    for (int i = 0; i < t->n_axes; i++)
+        str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
+    for (int i = 0; i < t->n_groups; i++) str_addf(&mesh, "%s=%s ", t->groups[i].name, t->groups[i].axes);
+    str_addf(&mesh, "(%lld ranks)", (long long)t->ranks);
+    line(c, "  ", "mesh", mesh.s);
+    if (t->model_name)
+        line(c, "  ", "model", arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
+    if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
+    if (t->n_pass + t->n_suspect + t->n_fail)
+        line(c, "  ", "checks", arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass,
+                                             (long long)t->n_suspect, (long long)t->n_fail));
+    if (t->worst_value)
+        line(c, "  ", "worst", arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
+    if (l->report.end_to_end_worst)
+        line(c, "  ", "end to end", arena_printf(a, "%s is off by %.2g of its largest number (no bound)",
+                                                 l->report.end_to_end_worst, l->report.end_to_end_rel));
+}
+/* Collectives of one pass, counted by op and group, with what a rank sends in them. */
+typedef struct {
+    const char *pass, *op, *axis;
+    int64_t n, sent;
+} CommSum;
+static void report_comms(Cli *c, const Trace *t) {
+    CommSum *sum = NULL;
+    int n = 0, cap = 0;
+    if (t->n_collectives == 0) {
+        heading(c, "Collectives: none");
+        return;
+    }
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass), *op = or_empty(k->op);
+        int j = 0;
+        while (j < n && !(strcmp(sum[j].pass, pass) == 0 && strcmp(sum[j].op, op) == 0 && strcmp(sum[j].axis, axis) == 0)) j++;
+        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
+        sum[j].n++;
+        sum[j].sent += k->bytes_sent;
+    }
+    heading(c, "Collectives, bytes sent per rank");
+    for (int j = 0; j < n; j++) {
+        bool first = j == 0 || strcmp(sum[j].pass, sum[j - 1].pass) != 0;
+        str_addf(&c->text, "  %-11s %3lld × %-24s %10s\n", first ? sum[j].pass : "", (long long)sum[j].n,
+                 arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis), bytes_text(sum[j].sent, c->arena));
+    }
+}
+/* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */
+static void report_shapes(Cli *c, const Trace *t) {
+    static const Column columns[] = {{"value", "", false, false}, {"symbolic", "", false, false}, {"local", "", false, false},
+                                     {"bytes", "", true, false}};
+    Table table = table_new(c->arena, "shape", columns, 4);
+    const char *last = NULL;
+    int layer = -1, left = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        bool forward = !v->pass || strcmp(v->pass, "forward") == 0;
+        if (!forward || !v->shape.symbolic || !v->shape.n_local) continue;
+        if (layer < 0) layer = v->layer;
+        if (v->layer >= 0 && layer >= 0 && v->layer != layer) continue;
+        if (last && strcmp(last, v->shape.symbolic) == 0) continue;
+        last = v->shape.symbolic;
+        if (table.n_rows == MAIN_SHAPES) {
+            left++;
+            continue;
+        }
+        Cell *r = table_row(&table);
+        r[0] = cell_text(arena_printf(c->arena, "  %s", or_empty(v->shape.name)));
+        r[1] = cell_text(v->shape.symbolic);
+        r[2] = cell_shape(c->arena, v->shape.local[0].shape, v->shape.nd);
+        r[3] = cell_bytes(c->arena, v->shape.local[0].bytes);
+    }
+    if (!table.n_rows) return;
+    heading(c, t->n_classes > 1 ? "Local shapes of the first rank, where they change" : "Local shapes, where they change");
+    const char *text = table_render(&table, "text", c->look, c->arena);
+    str_add(&c->text, strchr(text, '\n') + 1); /* no head */
+    if (left) str_addf(&c->text, "  and %d more: shardproof shapes\n", left);
+}
+static void report_notes(Cli *c, const Loaded *l) {
+    const Trace *t = l->trace;
+    int inferred = 0, shown = 0;
+    for (int i = 0; i < t->n_collectives; i++) inferred += t->collectives[i].inferred;
+    if (!inferred && !l->report.unobservable) return;
+    heading(c, "Notes");
+    if (inferred) str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred, inferred == 1 ? "" : "s");
+    for (int i = 0; i < t->n_collectives && shown < SHOWN_NOTES; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        if (!k->inferred) continue;
+        str_addf(&c->text, "    step %d %s(%s) of %s: %s\n", k->step, or_empty(k->op),
+                 or_empty(k->axis ? k->axis : k->axes), or_empty(k->value), or_empty(k->why));
+        shown++;
+    }
+    if (inferred > shown) str_addf(&c->text, "    and %d more: shardproof comms\n", inferred - shown);
+    if (l->report.unobservable)
+        str_addf(&c->text, "  %lld rank%s of reductions could be missing unnoticed%s\n", (long long)l->report.unobservable,
+                 l->report.unobservable == 1 ? "" : "s", l->report.unobservable_text ? ":" : "");
+    for (int i = 0; l->report.unobservable_text && i < l->report.unobservable && i < SHOWN_NOTES; i++) {
+        if (!l->report.unobservable_text[i]) break;
+        str_addf(&c->text, "    %s\n", l->report.unobservable_text[i]);
+    }
+}
+static void report_time(Cli *c, const Trace *t) {
+    double compute = 0, exposed = 0, comm = 0;
+    if (!t->n_events) return;
+    int64_t rank = t->events[0].ranks.n ? t->events[0].ranks.run[0].first : 0;
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = &t->events[i];
+        if (!rankset_has(&e->ranks, rank)) continue;
+        bool is_compute = e->kind && strcmp(e->kind, "compute") == 0;
+        *(is_compute ? &compute : &comm) += e->end - e->start;
+        exposed += e->exposed;
+    }
+    Arena *a = c->arena;
+    heading(c, "Time, modelled");
+    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(compute + exposed, a),
+             time_text(compute, a), time_text(exposed, a));
+    if (comm > 0) str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * (1 - exposed / comm), time_text(comm, a));
+    str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
+}
+static void report_verbose(Cli *c, const Loaded *l) {
+    const PipelineReport *r = &l->report;
+    Arena *a = c->arena;
+    if (!c->o.verbose) return;
+    heading(c, "This machine");
+    str_addf(&c->text, "  sharded %s, reference %s, checks %s; peak memory %s; %s FLOP in distinct work; %s\n",
+             time_text(r->seconds_sharded, a), time_text(r->seconds_reference, a), time_text(r->seconds_check, a),
+             bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
+}
+void summary_against(Cli *c, const Loaded *l) {
+    static const Column columns[] = {{"name", "against", false, false},   {"result", "result", false, false},
+                                     {"max_abs", "max abs", true, false}, {"max_rel", "of largest", true, false},
+                                     {"tolerance", "tolerance", true, false}, {"count", "numbers", true, false}};
+    const PipelineReport *r = &l->report;
+    if (!r->n_against) return;
+    Table t = table_new(c->arena, "against", columns, 6);
+    int hidden = 0;
+    for (int i = 0; i < r->n_against; i++) {
+        const struct AgainstRow *x = &r->against[i];
+        if (x->ok && !c->o.verbose && r->n_against > 40) {
+            hidden++;
+            continue;
+        }
+        Cell *row = table_row(&t);
+        row[0] = cell_text(x->name);
+        row[1] = cell_text(x->missing_here    ? "only in the file"
+                           : x->missing_there ? "only in the model"
+                           : x->ok            ? "equal"
+                                              : "DIFFERENT");
+        if (x->missing_here || x->missing_there) continue;
+        row[2] = cell_real(c->arena, x->max_abs);
+        row[3] = cell_real(c->arena, x->max_rel);
+        row[4] = cell_real(c->arena, x->tolerance);
+        row[5] = cell_int(c->arena, x->count);
+    }
+    if (hidden) str_addf(&t.notes, "and %d that are equal (-v shows them)\n", hidden);
+    str_addf(&c->text, "\n%s", table_render(&t, "text", c->look, c->arena));
+}
+void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files) {
+    const Trace *t = l->trace;
+    report_verdict(c, l);
+    summary_head(c, l, "  ");
+    report_run(c, l);
+    report_comms(c, t);
+    report_shapes(c, t);
+    report_notes(c, l);
+    report_time(c, t);
+    summary_against(c, l);
+    report_verbose(c, l);
+    if (n_files) heading(c, "Files");
+    for (int i = 0; i < n_files; i++) str_addf(&c->text, "  %s\n", files[i]);
+}

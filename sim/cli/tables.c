@@ -1,0 +1,328 @@
+/* What shapes, params, comms and diff show: rows made from a trace. Refuses to compute anything that the trace does not
+ * say; the same facts stand in its records. */
+#include "cli/cli.h"
+#include "cli/find.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define N(a) ((int)(sizeof(a) / sizeof *(a)))
+
+static const char *or_empty(const char *s) { return s ? s : ""; }
+static const char *place_of_line(Arena *a, const char *file, int line) {
+    return line > 0 ? arena_printf(a, "%s:%d", file ? file : "", line) : NULL;
+}
+/* "tp: shard(0), dp: replicate" */
+static const char *places_text(const TraceShape *s, Arena *a) {
+    Str t = str_new(a);
+    for (int i = 0; i < s->n_places; i++)
+        str_addf(&t, "%s%s: %s", i ? ", " : "", s->place[i].axis, or_empty(s->place[i].place));
+    return t.s;
+}
+/* What a step does: "linear", "all_gather(sp)", "slice(tp)", "input". */
+static const char *step_op(const FoundStep *f, const TraceValue *v, Arena *a) {
+    if (f && f->collective) {
+        const char *axis = f->collective->axis ? f->collective->axis : f->collective->axes;
+        return arena_printf(a, "%s(%s)", or_empty(f->collective->op), or_empty(axis));
+    }
+    if (f && f->move) return arena_printf(a, "%s(%s)", or_empty(f->move->op), or_empty(f->move->axes));
+    if (f && f->compute) return f->compute->label ? f->compute->label : or_empty(f->compute->op);
+    return v && v->kind ? v->kind : "";
+}
+static const char *step_pass(const FoundStep *f, const TraceValue *v) {
+    if (f && f->compute) return f->compute->pass;
+    if (f && f->collective) return f->collective->pass;
+    if (f && f->move) return f->move->pass;
+    return v ? v->pass : NULL;
+}
+
+/* ---- shapes ---- */
+static const Column shape_columns[] = {
+    {"step", "step", true, false},      {"pass", "pass", false, true},       {"op", "op", false, false},
+    {"value", "value", false, false},   {"symbolic", "symbolic", false, false}, {"pending", "pending", false, true},
+    {"local", "local", false, false},   {"bytes", "bytes", true, false},     {"layout", "layout", false, true},
+    {"ranks", "ranks", false, true},
+};
+static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v, const TraceLocal *l) {
+    Arena *a = c->arena;
+    Cell *r = table_row(t);
+    r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
+    r[1] = cell_text(step_pass(f, v));
+    r[2] = cell_text(step_op(f, v, a));
+    if (!v) {
+        r[3] = cell_text(f->compute ? f->compute->output : f->collective ? f->collective->value : f->move->value);
+        return;
+    }
+    r[3] = cell_text(v->shape.name);
+    r[4] = cell_text(v->shape.symbolic);
+    if (v->shape.pending) r[5] = (Cell){arena_printf(a, "Σ %s", v->shape.pending), v->shape.pending, NULL};
+    if (l) {
+        r[6] = cell_shape(a, l->shape, v->shape.nd);
+        r[7] = cell_bytes(a, l->bytes);
+        r[9] = cell_text(rankset_text(&l->ranks, a));
+    }
+    r[8] = cell_text(places_text(&v->shape, a));
+    if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
+}
+static void value_rows(const Cli *c, Table *t, const StepIndex *x, const TraceValue *v) {
+    const FoundStep *f = v->step >= 0 && v->step < x->n ? &x->step[v->step] : NULL;
+    bool any = false;
+    for (int i = 0; i < v->shape.n_local; i++) {
+        const TraceLocal *l = &v->shape.local[i];
+        if (c->o.rank >= 0 && !rankset_has(&l->ranks, c->o.rank)) continue;
+        shape_row(c, t, v->step, f, v, l);
+        any = true;
+    }
+    if (!any && c->o.rank < 0) shape_row(c, t, v->step, f, v, NULL);
+}
+Table table_shapes(const Cli *c, const Trace *t) {
+    Table out = table_new(c->arena, "shape", shape_columns, N(shape_columns));
+    StepIndex x = lookup_steps(t, c->arena);
+    int v = 0;
+    while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, &x, &t->values[v++]);
+    for (int s = 0; s < x.n; s++) {
+        const FoundStep *f = &x.step[s];
+        if (!f->value && (f->compute || f->collective || f->move)) shape_row(c, &out, s, f, NULL, NULL);
+        /* values are in the order of their steps */
+        for (; v < t->n_values && t->values[v].step <= s; v++) value_rows(c, &out, &x, &t->values[v]);
+    }
+    return out;
+}
+
+/* ---- params ---- */
+static const Column param_columns[] = {
+    {"name", "parameter", false, false},    {"global", "global", false, false},
+    {"symbolic", "symbolic", false, false}, {"local", "local", false, false},
+    {"placements", "placements", false, false}, {"mesh", "mesh", false, false},
+    {"rest", "at rest", false, true},       {"bytes", "bytes", true, false},
+    {"ranks", "ranks", false, true},        {"style", "style", false, true},
+    {"line", "plan line", false, true},
+};
+static const char *placement_mesh(const TraceParam *p, Arena *a) {
+    Str s = str_new(a);
+    const TraceShape *shape = p->rest.n_places == p->n_placements ? &p->rest : &p->compute;
+    for (int i = 0; i < shape->n_places; i++) str_addf(&s, "%s%s", i ? ", " : "", shape->place[i].axis);
+    return s.s;
+}
+static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLocal *l) {
+    Arena *a = c->arena;
+    Cell *r = table_row(t);
+    r[0] = cell_text(p->plan_name ? p->plan_name : p->compute.name);
+    r[1] = cell_shape(a, p->compute.global_shape, p->compute.nd);
+    r[2] = cell_text(p->compute.symbolic);
+    if (l) {
+        r[3] = cell_shape(a, l->shape, p->compute.nd);
+        r[8] = cell_text(rankset_text(&l->ranks, a));
+    }
+    r[4] = cell_texts(a, p->placements, p->n_placements);
+    r[5] = cell_text(placement_mesh(p, a));
+    bool differs = p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0;
+    r[6] = cell_text(differs ? p->rest.symbolic : NULL);
+    r[7] = cell_bytes(a, p->bytes);
+    r[9] = cell_text(p->style);
+    r[10] = cell_text(place_of_line(a, p->file, p->line));
+}
+Table table_params(const Cli *c, const Trace *t) {
+    Table out = table_new(c->arena, "parameter", param_columns, N(param_columns));
+    int64_t all = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        bool any = false;
+        all += p->bytes;
+        for (int k = 0; k < p->compute.n_local; k++) {
+            if (c->o.rank >= 0 && !rankset_has(&p->compute.local[k].ranks, c->o.rank)) continue;
+            param_row(c, &out, p, &p->compute.local[k]);
+            any = true;
+        }
+        if (!any && c->o.rank < 0) param_row(c, &out, p, NULL);
+    }
+    str_addf(&out.notes, "%d parameters, %s per rank at rest\n", t->n_params, bytes_text(all, c->arena));
+    return out;
+}
+
+/* ---- comms ---- */
+static const Column comm_columns[] = {
+    {"step", "step", true, false},     {"pass", "pass", false, true},       {"op", "op", false, false},
+    {"axis", "group", false, false},   {"axes", "axes", false, true},       {"groups", "groups", true, false},
+    {"size", "size", true, false},     {"ranks", "ranks", false, false},    {"dtype", "dtype", false, true},
+    {"reduce", "reduce", false, true}, {"bytes_in", "in", true, false},     {"bytes_out", "out", true, false},
+    {"bytes_sent", "sent", true, false}, {"value", "value", false, false},  {"why", "why", false, false},
+    {"line", "plan line", false, true}, {"inferred", "inferred", false, true},
+};
+/* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
+static int64_t group_of(const RankGroups *g, int64_t rank) {
+    if (rank < 0) return 0;
+    int64_t n = groups_count(g), size = groups_size(g);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < size; k++)
+            if (groups_member(g, i, k) == rank) return i;
+    return -1;
+}
+static Cell cell_group(Arena *a, const RankGroups *g, int64_t group) {
+    int64_t n = groups_size(g), *list = ARENA_ARRAY(a, int64_t, n);
+    bool ascending = true;
+    for (int64_t i = 0; i < n; i++) {
+        list[i] = groups_member(g, group, i);
+        ascending = ascending && (i == 0 || list[i] > list[i - 1]);
+    }
+    Cell whole = cell_shape(a, list, n < 64 ? (int)n : 64);
+    if (!ascending) return whole;
+    RankSet s = rankset_from(a, list, n);
+    const char *text = rankset_text(&s, a);
+    return (Cell){text, text, n < 64 ? whole.json : NULL};
+}
+Table table_comms(const Cli *c, const Trace *t) {
+    Table out = table_new(c->arena, "comm", comm_columns, N(comm_columns));
+    Arena *a = c->arena;
+    int64_t sent = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        int64_t group = group_of(&k->groups, c->o.rank);
+        if (group < 0) continue;
+        Cell *r = table_row(&out);
+        r[0] = cell_int(a, k->step);
+        r[1] = cell_text(k->pass);
+        r[2] = cell_text(k->op);
+        r[3] = cell_text(k->axis ? k->axis : k->axes);
+        r[4] = cell_text(k->axes);
+        r[5] = cell_int(a, groups_count(&k->groups));
+        r[6] = cell_int(a, groups_size(&k->groups));
+        r[7] = cell_group(a, &k->groups, group);
+        r[8] = cell_text(k->dtype);
+        r[9] = cell_text(k->reduce);
+        r[10] = cell_bytes(a, k->bytes_in);
+        r[11] = cell_bytes(a, k->bytes_out);
+        r[12] = cell_bytes(a, k->bytes_sent);
+        r[13] = cell_text(k->value);
+        r[14] = cell_text(k->why);
+        r[15] = cell_text(place_of_line(a, k->file, k->line));
+        r[16] = cell_bool(k->inferred);
+        sent += k->bytes_sent;
+    }
+    str_addf(&out.notes, "%d collectives, %s sent per rank\n", out.n_rows, bytes_text(sent, a));
+    return out;
+}
+
+/* ---- diff ---- */
+static const Column diff_columns[] = {
+    {"what", "what", false, false}, {"name", "name", false, false}, {"a", "A", false, false}, {"b", "B", false, false}};
+
+static void differ(Table *t, const char *what, const char *name, const char *a, const char *b) {
+    if (a == b || (a && b && strcmp(a, b) == 0)) return;
+    Cell *r = table_row(t);
+    r[0] = cell_text(what);
+    r[1] = cell_text(name);
+    r[2] = (Cell){a ? a : "-", a, NULL};
+    r[3] = (Cell){b ? b : "-", b, NULL};
+}
+/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their order. */
+typedef struct {
+    const char *name, *text;
+    int order;
+} Item;
+typedef struct {
+    Item *item;
+    int n, cap;
+} Items;
+static int by_name(const void *a, const void *b) {
+    const Item *x = a, *y = b;
+    int k = strcmp(x->name, y->name);
+    return k ? k : x->order - y->order;
+}
+static void add_item(Items *l, Arena *a, const char *name, const char *text) {
+    Item *i = ARENA_PUSH(a, l->item, l->n, l->cap);
+    *i = (Item){or_empty(name), text, l->n};
+}
+/* A row for every name that one side has not, or has otherwise. */
+static void diff_items(Table *t, const char *what, Items a, Items b) {
+    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
+    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
+    int i = 0, k = 0;
+    while (i < a.n || k < b.n) {
+        int c = i == a.n ? 1 : k == b.n ? -1 : strcmp(a.item[i].name, b.item[k].name);
+        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
+        differ(t, what, name, c <= 0 ? a.item[i].text : NULL, c >= 0 ? b.item[k].text : NULL);
+        i += c <= 0;
+        k += c >= 0;
+    }
+}
+static const char *shape_text(const TraceShape *s, Arena *a) {
+    Str t = str_new(a);
+    str_addf(&t, "%s", s->symbolic ? s->symbolic : "");
+    for (int i = 0; i < s->n_local; i++)
+        str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
+    if (s->n_places) str_addf(&t, " (%s)", places_text(s, a));
+    return t.s;
+}
+static Items param_items(const Trace *t, bool rest, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        add_item(&l, a, p->compute.name ? p->compute.name : p->plan_name, shape_text(rest ? &p->rest : &p->compute, a));
+    }
+    return l;
+}
+/* Moved copies are left to the collectives that move them. */
+static Items value_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_values; i++)
+        if (!t->values[i].kind || strcmp(t->values[i].kind, "moved") != 0)
+            add_item(&l, a, t->values[i].shape.name, shape_text(&t->values[i].shape, a));
+    return l;
+}
+/* Two sizes that read alike may still differ. */
+static const char *exact_bytes(int64_t v, Arena *a) {
+    const char *s = bytes_text(v, a);
+    return v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
+}
+/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)" */
+static Items comm_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives), *sent = ARENA_ARRAY(a, int64_t, t->n_collectives);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const char *name = arena_printf(a, "%s %s(%s)", or_empty(c->pass), or_empty(c->op), or_empty(c->axes));
+        int k = 0;
+        while (k < l.n && strcmp(l.item[k].name, name) != 0) k++;
+        if (k == l.n) add_item(&l, a, name, NULL);
+        count[k]++;
+        sent[k] += c->bytes_sent;
+    }
+    for (int k = 0; k < l.n; k++)
+        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k], exact_bytes(sent[k], a));
+    return l;
+}
+static Items memory_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    int64_t rest = 0;
+    for (const char *const *c = lookup_categories(t, a); *c; c++) add_item(&l, a, *c, exact_bytes(lookup_peak(t, *c), a));
+    if (t->n_memory) add_item(&l, a, "peak", exact_bytes(lookup_peak(t, NULL), a));
+    for (int i = 0; i < t->n_params; i++) rest += t->params[i].bytes;
+    add_item(&l, a, "parameters at rest", exact_bytes(rest, a));
+    return l;
+}
+static Items run_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    Str mesh = str_new(a);
+    for (int i = 0; i < t->n_axes; i++)
+        str_addf(&mesh, "%s%s=%lld", i ? " " : "", t->axes[i].name, (long long)t->axes[i].size);
+    add_item(&l, a, "mesh", mesh.s);
+    add_item(&l, a, "pass", t->pass);
+    add_item(&l, a, "dtype", t->dtype);
+    for (int i = 0; i < t->n_groups; i++)
+        add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
+    for (int i = 0; i < t->n_model; i++) add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
+    return l;
+}
+Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
+    Arena *m = c->arena;
+    Table t = table_new(m, "difference", diff_columns, N(diff_columns));
+    diff_items(&t, "run", run_items(a, m), run_items(b, m));
+    diff_items(&t, "parameter", param_items(a, false, m), param_items(b, false, m));
+    diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
+    diff_items(&t, "value", value_items(a, m), value_items(b, m));
+    diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
+    diff_items(&t, "memory", memory_items(a, m), memory_items(b, m));
+    if (a->verdict && b->verdict) differ(&t, "verdict", "", a->verdict, b->verdict);
+    if (a->executed && b->executed) differ(&t, "first wrong", "", a->first_wrong, b->first_wrong);
+    return t;
+}

@@ -1,0 +1,349 @@
+/* Simulated time on a stated machine. A kernel takes max(FLOP / rate, bytes / bandwidth) + overhead; a collective takes
+ * its number of steps times the latency plus the bytes it sends over the bandwidth (ring, all-to-all pairwise). Every
+ * rank class has one stream for compute and one per set of axes; a step starts when what it reads is ready and its stream
+ * is free. Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole time
+ * (figures/README.md 3). Refuses to reorder, to share a link between streams, or to choose an algorithm: those would need
+ * more facts than a profile has. */
+#include "cost/cost.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_CLASSES = 256 };
+
+typedef struct {
+    TraceEvent e;
+    int cause; /* event of this class whose end let this one start; -1: nothing did */
+} Event;
+typedef struct {
+    const char *axes;
+    double free;
+    int last; /* event */
+} Stream;
+/* One rank class on its way through the steps. */
+typedef struct {
+    int64_t rank; /* first member */
+    RankSet ranks;
+    int n_events, cap_events;
+    Event *event;
+    int n_streams, cap_streams;
+    Stream *stream; /* 0 is compute */
+    double *ready;  /* when the output of a step is there */
+    int *maker;     /* and the event that made it; -1: none */
+} Class;
+/* What the groups of a collective mean for classes and links; kept, for there are few different ones. */
+typedef struct {
+    const RankGroups *groups;
+    int *meets; /* per class: classes of one number wait for each other; -1: takes no part */
+    bool inter; /* some group spans nodes */
+    int64_t size;
+} Meeting;
+typedef struct {
+    Trace *t;
+    const Hardware *h;
+    Arena *scratch;
+    int n_classes, n_steps;
+    Class *cls;
+    int n_meetings, cap_meetings;
+    Meeting *meeting;
+} Sim;
+
+/* ---- what a step takes ---- */
+typedef struct {
+    const char *op, *code;
+    int rounds; /* times (n - 1) steps */
+} CollectiveRow;
+static const CollectiveRow rows[] = {
+    {"all_gather", "AG", 1}, {"reduce_scatter", "RS", 1}, {"all_reduce", "AR", 2}, {"all_to_all", "A2A", 1},
+    {"broadcast", "BC", 0},  {"send", "P2P", 0},          {"recv", "P2P", 0},
+};
+static const CollectiveRow *row_of(const char *op) {
+    static const CollectiveRow other = {"", "C", 1};
+    for (size_t i = 0; op && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(op, rows[i].op) == 0) return &rows[i];
+    return &other;
+}
+static double flop_rate(const Trace *t, const Hardware *h) {
+    const char *d = t->dtype ? t->dtype : "";
+    return strcmp(d, "bf16") == 0 ? h->flops_bf16 : strcmp(d, "f64") == 0 ? h->flops_f64 : h->flops_f32;
+}
+/* "layers.0.q_proj" -> "q_proj", "grad.layers.0.q_proj" -> "d q_proj" */
+static const char *short_name(const char *name, Arena *arena) {
+    if (!name) return "";
+    bool grad = strncmp(name, "grad.", 5) == 0;
+    if (grad) name += 5;
+    if (strncmp(name, "param.", 6) == 0) name += 6;
+    if (strncmp(name, "layers.", 7) == 0) {
+        const char *p = strchr(name + 7, '.');
+        if (p) name = p + 1;
+    }
+    return grad ? arena_printf(arena, "d %s", name) : arena_strdup(arena, name);
+}
+/* "660 TFLOP/s", "512 FLOP" */
+static const char *amount(double v, const char *unit, Arena *arena) {
+    const char *s = count_text(v, arena);
+    return arena_printf(arena, "%s%s%s", s, strchr(s, ' ') ? "" : " ", unit);
+}
+static double compute_time(const Sim *s, const TraceCompute *c, const char **formula) {
+    Arena *a = s->t->arena;
+    double rate = flop_rate(s->t, s->h), flops = c->flops / rate, bytes = (double)c->bytes / s->h->memory_bandwidth;
+    double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
+    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a),
+                            amount(rate, "FLOP/s", a), bytes_text(c->bytes, a),
+                            amount(s->h->memory_bandwidth, "B/s", a), time_text(s->h->kernel_overhead, a),
+                            time_text(time, a));
+    return time;
+}
+static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m, const char **formula) {
+    Arena *a = s->t->arena;
+    int64_t rounds = row_of(c->op)->rounds, steps = rounds ? rounds * (m->size - 1) : 1;
+    double latency = m->inter ? s->h->inter_latency : s->h->intra_latency;
+    double bandwidth = m->inter ? s->h->inter_bandwidth : s->h->intra_bandwidth;
+    double time = (double)steps * latency + (double)c->bytes_sent / bandwidth;
+    *formula = arena_printf(a, "%lld × %s + %s / %s = %s", (long long)steps, time_text(latency, a),
+                            bytes_text(c->bytes_sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
+    return time;
+}
+
+/* ---- who meets whom ---- */
+static bool same_groups(const RankGroups *a, const RankGroups *b) {
+    size_t in = (size_t)a->n_in * sizeof(int64_t), out = (size_t)a->n_out * sizeof(int64_t);
+    return a->n_in == b->n_in && a->n_out == b->n_out && memcmp(a->in_size, b->in_size, in) == 0 &&
+           memcmp(a->in_stride, b->in_stride, in) == 0 && memcmp(a->out_size, b->out_size, out) == 0 &&
+           memcmp(a->out_stride, b->out_stride, out) == 0;
+}
+static int find_root(const int *up, int i) {
+    while (up[i] != i) i = up[i];
+    return i;
+}
+/* Classes that share a group wait for each other, and so do those they share other groups with. */
+static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
+    int64_t ranks = s->t->ranks;
+    int *class_of = ARENA_ARRAY(s->scratch, int, ranks), *up = ARENA_ARRAY(s->scratch, int, s->n_classes);
+    for (int64_t r = 0; r < ranks; r++) class_of[r] = -1;
+    for (int c = 0; c < s->n_classes; c++) {
+        up[c] = c;
+        m->meets[c] = -1;
+        for (int i = 0; i < s->cls[c].ranks.n; i++) {
+            const RankRun *u = &s->cls[c].ranks.run[i];
+            for (int64_t k = 0; k < u->count; k++)
+                if (u->first + k * u->stride < ranks) class_of[u->first + k * u->stride] = c;
+        }
+    }
+    for (int64_t g = 0; g < n_groups; g++) {
+        int first = -1;
+        for (int64_t i = 0; i < m->size; i++) {
+            int64_t r = groups_member(m->groups, g, i);
+            int c = r < ranks ? class_of[r] : -1;
+            if (c < 0) continue;
+            m->meets[c] = 0;
+            if (first < 0) first = c;
+            else up[find_root(up, c)] = find_root(up, first);
+        }
+    }
+    for (int c = 0; c < s->n_classes; c++)
+        if (m->meets[c] == 0) m->meets[c] = find_root(up, c);
+}
+static const Meeting *meeting_of(Sim *s, const RankGroups *g) {
+    for (int i = 0; i < s->n_meetings; i++)
+        if (same_groups(s->meeting[i].groups, g)) return &s->meeting[i];
+    Meeting *m = ARENA_PUSH(s->scratch, s->meeting, s->n_meetings, s->cap_meetings);
+    int64_t n = groups_count(g), node = s->h->gpus_per_node;
+    *m = (Meeting){.groups = g, .meets = ARENA_ARRAY(s->scratch, int, s->n_classes), .size = groups_size(g)};
+    for (int64_t i = 0; i < n && !m->inter; i++)
+        m->inter = groups_member(g, i, 0) / node != groups_member(g, i, m->size - 1) / node;
+    if (s->n_classes > 1) meet_classes(s, m, n); /* one class: all its ranks are alike, and meets[0] is 0 */
+    return m;
+}
+
+/* ---- running one step ---- */
+static int stream_of(Sim *s, Class *c, const char *axes) {
+    for (int i = 0; i < c->n_streams; i++)
+        if (strcmp(c->stream[i].axes, axes) == 0) return i;
+    *ARENA_PUSH(s->scratch, c->stream, c->n_streams, c->cap_streams) = (Stream){axes, 0, -1};
+    return c->n_streams - 1;
+}
+/* When the stream is free and `step` is ready, the later of both, and the event that decides it. */
+static void wait_for(const Class *c, int step, double *when, int *cause) {
+    if (step < 0 || c->maker[step] < 0 || c->ready[step] <= *when) return;
+    *when = c->ready[step];
+    *cause = c->maker[step];
+}
+static Event *add_event(Sim *s, Class *c, int stream, double start, double end, int cause) {
+    Event *e = ARENA_PUSH(s->scratch, c->event, c->n_events, c->cap_events);
+    *e = (Event){.e = {.ranks = c->ranks, .stream = c->stream[stream].axes, .start = start, .end = end}, .cause = cause};
+    c->stream[stream].free = end;
+    c->stream[stream].last = c->n_events - 1;
+    return e;
+}
+static void made(const Sim *s, Class *c, int step, double when, int event) {
+    if (step < 0 || step >= s->n_steps) return;
+    c->ready[step] = when;
+    c->maker[step] = event;
+}
+static int known(const Sim *s, int step) { return step < s->n_steps ? step : -1; }
+
+static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
+    if (k->ranks.n && !rankset_has(&k->ranks, c->rank)) return;
+    const char *formula;
+    double start = c->stream[0].free, time = compute_time(s, k, &formula);
+    int cause = c->stream[0].last;
+    for (int i = 0; k->input_step && i < k->n_inputs; i++) wait_for(c, known(s, k->input_step[i]), &start, &cause);
+    Event *e = add_event(s, c, 0, start, start + time, cause);
+    e->e.step = k->step;
+    e->e.kind = "compute";
+    e->e.name = short_name(k->output ? k->output : k->module, s->t->arena);
+    e->e.formula = formula;
+    made(s, c, k->step, start + time, c->n_events - 1);
+}
+/* All classes together: those that meet end together. An early one waits inside its collective, as on a real device. */
+static void run_collective(Sim *s, const TraceCollective *k) {
+    const Meeting *m = meeting_of(s, &k->groups);
+    if (m->size < 2) {
+        for (int i = 0; i < s->n_classes; i++) {
+            int from = known(s, k->value_step);
+            made(s, &s->cls[i], k->step, from < 0 ? 0 : s->cls[i].ready[from], from < 0 ? -1 : s->cls[i].maker[from]);
+        }
+        return;
+    }
+    Arena *a = s->t->arena;
+    const char *formula, *axes = k->axes ? k->axes : k->axis ? k->axis : "other";
+    const char *name = arena_printf(a, "%s %s", row_of(k->op)->code, short_name(k->value, a));
+    double time = collective_time(s, k, m, &formula), start[MAX_CLASSES], all[MAX_CLASSES] = {0};
+    int cause[MAX_CLASSES], stream[MAX_CLASSES];
+    for (int i = 0; i < s->n_classes; i++) {
+        Class *c = &s->cls[i];
+        if (m->meets[i] < 0) continue;
+        stream[i] = stream_of(s, c, axes);
+        start[i] = c->stream[stream[i]].free;
+        cause[i] = c->stream[stream[i]].last;
+        wait_for(c, known(s, k->value_step), &start[i], &cause[i]);
+        if (start[i] > all[m->meets[i]]) all[m->meets[i]] = start[i];
+    }
+    for (int i = 0; i < s->n_classes; i++) {
+        if (m->meets[i] < 0) continue;
+        double last = all[m->meets[i]];
+        Event *e = add_event(s, &s->cls[i], stream[i], start[i], last + time, cause[i]);
+        e->e.step = k->step;
+        e->e.kind = "collective";
+        e->e.name = name;
+        e->e.formula = last > start[i] ? arena_printf(a, "%s, after %s of waiting for its slowest member", formula,
+                                                      time_text(last - start[i], a))
+                                       : formula;
+        made(s, &s->cls[i], k->step, last + time, s->cls[i].n_events - 1);
+    }
+}
+static void run_move(Sim *s, const TraceLocalMove *k) {
+    for (int i = 0; i < s->n_classes; i++) {
+        Class *c = &s->cls[i];
+        int from = known(s, k->value_step);
+        made(s, c, k->step, from < 0 ? 0 : c->ready[from], from < 0 ? -1 : c->maker[from]);
+    }
+}
+/* The arrays are in the order of their steps; merged, that is the program. */
+static void run_program(Sim *s) {
+    const Trace *t = s->t;
+    int c = 0, k = 0, m = 0;
+    while (c < t->n_computes || k < t->n_collectives || m < t->n_moves) {
+        int sc = c < t->n_computes ? t->computes[c].step : INT32_MAX;
+        int sk = k < t->n_collectives ? t->collectives[k].step : INT32_MAX;
+        int sm = m < t->n_moves ? t->moves[m].step : INT32_MAX;
+        if (sc <= sk && sc <= sm && c < t->n_computes) {
+            for (int i = 0; i < s->n_classes; i++) run_compute(s, &s->cls[i], &t->computes[c]);
+            c++;
+        } else if (sk <= sm && k < t->n_collectives) {
+            run_collective(s, &t->collectives[k++]);
+        } else {
+            run_move(s, &t->moves[m++]);
+        }
+    }
+}
+
+/* ---- exposed ---- */
+/* Compute stood still from `from` until the event `e` (and before it, what let it start) had ended. */
+static void expose(Class *c, int e, double from) {
+    while (e >= 0 && c->event[e].e.end > from) {
+        TraceEvent *x = &c->event[e].e;
+        double begin = x->start > from ? x->start : from;
+        x->exposed += x->end - begin;
+        e = c->event[e].cause;
+    }
+}
+static void find_exposed(Class *c) {
+    double busy = 0, end = 0;
+    int last = -1;
+    for (int i = 0; i < c->n_events; i++) {
+        const Event *e = &c->event[i];
+        if (e->e.end > end) {
+            end = e->e.end;
+            last = i;
+        }
+        if (strcmp(e->e.kind, "compute") != 0) continue;
+        if (e->e.start > busy) expose(c, e->cause, busy);
+        busy = e->e.end;
+    }
+    if (end > busy) expose(c, last, busy); /* the last chain: nothing is computed after it */
+}
+
+/* ---- the whole ---- */
+static int count_steps(const Trace *t) {
+    int n = 0;
+    for (int i = 0; i < t->n_computes; i++) n = t->computes[i].step >= n ? t->computes[i].step + 1 : n;
+    for (int i = 0; i < t->n_collectives; i++) n = t->collectives[i].step >= n ? t->collectives[i].step + 1 : n;
+    for (int i = 0; i < t->n_moves; i++) n = t->moves[i].step >= n ? t->moves[i].step + 1 : n;
+    return n;
+}
+static void make_classes(Sim *s) {
+    Trace *t = s->t;
+    s->n_classes = t->n_classes < 1 ? 1 : t->n_classes < MAX_CLASSES ? t->n_classes : MAX_CLASSES;
+    s->cls = ARENA_ARRAY(s->scratch, Class, s->n_classes);
+    for (int i = 0; i < s->n_classes; i++) {
+        Class *c = &s->cls[i];
+        c->ranks = t->n_classes ? t->classes[i] : rankset_range(t->arena, 0, t->ranks, 1);
+        c->rank = c->ranks.n ? c->ranks.run[0].first : 0;
+        c->ready = ARENA_ARRAY(s->scratch, double, s->n_steps);
+        c->maker = ARENA_ARRAY(s->scratch, int, s->n_steps);
+        for (int k = 0; k < s->n_steps; k++) c->maker[k] = -1;
+        stream_of(s, c, "compute");
+    }
+}
+/* Step by step, classes in order within a step. */
+static void collect(Sim *s) {
+    Trace *t = s->t;
+    int *at = ARENA_ARRAY(s->scratch, int, s->n_classes);
+    t->n_events = 0;
+    for (;;) {
+        int best = -1;
+        for (int i = 0; i < s->n_classes; i++) {
+            const Class *c = &s->cls[i];
+            if (at[i] == c->n_events) continue;
+            if (best < 0 || c->event[at[i]].e.step < s->cls[best].event[at[best]].e.step) best = i;
+        }
+        if (best < 0) return;
+        *ARENA_PUSH(t->arena, t->events, t->n_events, t->cap_events) = s->cls[best].event[at[best]++].e;
+    }
+}
+static const char *hardware_line(const Sim *s) {
+    Arena *a = s->t->arena;
+    const Hardware *h = s->h;
+    const char *dtype = s->t->dtype ? s->t->dtype : "f32";
+    Str line = str_new(a);
+    str_addf(&line, "%s: %s %s, %s", h->name, amount(flop_rate(s->t, h), "FLOP/s", a), dtype,
+             amount(h->memory_bandwidth, "B/s", a));
+    str_addf(&line, ", %s per kernel; ring steps of %s at %s", time_text(h->kernel_overhead, a),
+             time_text(h->intra_latency, a), amount(h->intra_bandwidth, "B/s", a));
+    if (s->t->ranks > h->gpus_per_node)
+        str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
+                 amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);
+    if (s->t->n_classes > MAX_CLASSES)
+        str_addf(&line, "; first %d of %d rank classes", MAX_CLASSES, s->t->n_classes);
+    return line.s;
+}
+void cost_simulate(Trace *t, const Hardware *h) {
+    Sim s = {.t = t, .h = h, .scratch = arena_new(), .n_steps = count_steps(t)};
+    make_classes(&s);
+    run_program(&s);
+    for (int i = 0; i < s.n_classes; i++) find_exposed(&s.cls[i]);
+    collect(&s);
+    t->hardware = hardware_line(&s);
+    arena_free(s.scratch);
+}

@@ -1,0 +1,24 @@
+/* Simulated time: roofline for compute, alpha-beta for collectives, from a stated hardware profile. Reads and extends a
+ * trace; knows no plan and no tensor. */
+#ifndef SP_COST_COST_H
+#define SP_COST_COST_H
+#include "trace/trace.h"
+typedef struct Hardware {
+    const char *name, *what;
+    double flops_f32, flops_f64, flops_bf16; /* FLOP/s that a matmul reaches (peak x efficiency) */
+    double memory_bandwidth;                 /* bytes/s */
+    double kernel_overhead;                  /* s per kernel */
+    int64_t gpus_per_node;
+    double intra_bandwidth, inter_bandwidth; /* bytes/s each way per GPU */
+    double intra_latency, inter_latency;     /* s per step */
+    int64_t memory;                          /* bytes per GPU */
+} Hardware;
+/* Reads plans/hardware/NAME.yaml (or a path); `dirs` is a NULL-terminated list of folders to look in; a built-in copy of
+ * the shipped profiles answers when no file is found. NULL and E0213 with the nearest name. */
+const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc);
+/* Names of the built-in profiles, NULL-terminated. */
+const char *const *hardware_names(void);
+/* Fills trace->events and trace->hardware: per rank class a compute stream and a stream per axis; a collective starts when
+ * its input and its stream are ready; what waits for it is exposed (figures/README.md 3: "exposed"). */
+void cost_simulate(Trace *t, const Hardware *h);
+#endif

@@ -1,0 +1,133 @@
+/* Hardware profiles: plans/hardware/NAME.yaml read through a table of keys, and the same rows built in for a program that
+ * was copied away from its folder. A profile says what a machine reaches, not what its data sheet promises; the files
+ * state where each number is from. Refuses a profile with a number missing: a guess would look like a measurement. */
+#include "base/file.h"
+#include "cost/cost.h"
+#include "plan/yaml.h"
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROFILE_BYTES = 64 << 10 };
+
+/* Kept equal to the files by a test. */
+static const Hardware builtin[] = {
+    {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 3.0e12, 3e-6, 8,
+     370e9, 48e9, 5e-6, 20e-6, 80000000000},
+    {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 4.3e12, 3e-6, 8,
+     370e9, 48e9, 5e-6, 20e-6, 141000000000},
+    {"a100-80g", "NVIDIA A100 SXM 80 GB, 8 per node, NVLink 3 and one HDR 200 NIC each", 15e12, 15e12, 210e12, 1.8e12,
+     3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000},
+    {"b200", "NVIDIA B200 SXM, 8 per node, NVLink 5 and one 400 Gb/s NIC each", 60e12, 30e12, 1500e12, 7.0e12, 3e-6, 8,
+     740e9, 48e9, 5e-6, 20e-6, 180000000000},
+    {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9, 200e9, 40e9, 0.5e-6, 64,
+     5e9, 1e9, 2e-6, 30e-6, 16000000000},
+};
+enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
+
+const char *const *hardware_names(void) {
+    static const char *const names[N_BUILTIN + 1] = {"h100-sxm", "h200-sxm", "a100-80g", "b200", "cpu", NULL};
+    return names;
+}
+
+/* ---- profiles as files ---- */
+typedef struct {
+    const char *group, *key; /* group NULL: at the top */
+    size_t at;
+    bool whole; /* int64_t, else double */
+} Key;
+static const Key keys[] = {
+    {"flops", "f32", offsetof(Hardware, flops_f32), false},
+    {"flops", "f64", offsetof(Hardware, flops_f64), false},
+    {"flops", "bf16", offsetof(Hardware, flops_bf16), false},
+    {NULL, "memory_bandwidth", offsetof(Hardware, memory_bandwidth), false},
+    {NULL, "kernel_overhead", offsetof(Hardware, kernel_overhead), false},
+    {NULL, "gpus_per_node", offsetof(Hardware, gpus_per_node), true},
+    {"intra", "bandwidth", offsetof(Hardware, intra_bandwidth), false},
+    {"inter", "bandwidth", offsetof(Hardware, inter_bandwidth), false},
+    {"intra", "latency", offsetof(Hardware, intra_latency), false},
+    {"inter", "latency", offsetof(Hardware, inter_latency), false},
+    {NULL, "memory", offsetof(Hardware, memory), true},
+};
+enum { N_KEYS = sizeof keys / sizeof *keys };
+
+static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
+    char *end = NULL;
+    double v = y->kind == YAML_SCALAR && !y->quoted ? strtod(y->s, &end) : 0;
+    if (!end || end == y->s || *end) {
+        diag_error(d, "E0301", y->loc, NULL, "'%s' must be a number, such as 660e12", k->key);
+        return;
+    }
+    bool zero_ok = strstr(k->key, "latency") || strstr(k->key, "overhead");
+    if (!isfinite(v) || v < 0 || (v == 0 && !zero_ok) || (k->whole && (v != floor(v) || v > 9e15))) {
+        diag_error(d, "E0309", y->loc, NULL, "'%s' cannot be %s", k->key, y->s);
+        return;
+    }
+    if (k->whole) *(int64_t *)(void *)((char *)h + k->at) = (int64_t)v;
+    else *(double *)(void *)((char *)h + k->at) = v;
+}
+static void unknown_keys(Diags *d, const Yaml *map, const char *group) {
+    const char *names[N_KEYS + 5];
+    int n = 0;
+    for (int i = 0; i < N_KEYS; i++)
+        if (group ? keys[i].group && strcmp(keys[i].group, group) == 0 : !keys[i].group) names[n++] = keys[i].key;
+    if (!group) {
+        static const char *const more[] = {"what", "flops", "intra", "inter"};
+        for (int i = 0; i < 4; i++) names[n++] = more[i];
+    }
+    names[n] = NULL;
+    for (int i = 0; i < map->n; i++)
+        if (!map->pair[i].used)
+            diag_error(d, "E0201", map->pair[i].loc, diag_nearest(map->pair[i].key, names),
+                       "unknown key '%s' in a hardware profile", map->pair[i].key);
+}
+static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, const char *path, Loc loc) {
+    size_t n;
+    int errors = diags_errors(d);
+    const char *text = file_read(arena, d, path, PROFILE_BYTES, loc, &n);
+    if (!text) return NULL;
+    diags_source(d, path, text, n);
+    Yaml *y = yaml_parse(arena, d, path, text, n);
+    if (!y) return NULL;
+    if (y->kind != YAML_MAP) {
+        diag_error(d, "E0301", y->loc, NULL, "a hardware profile is a mapping");
+        return NULL;
+    }
+    Hardware *h = ARENA_NEW(arena, Hardware);
+    Yaml *what = yaml_get(y, "what");
+    h->name = arena_strdup(arena, name);
+    h->what = what && what->kind == YAML_SCALAR ? what->s : "";
+    for (int i = 0; i < N_KEYS; i++) {
+        Yaml *group = keys[i].group ? yaml_get(y, keys[i].group) : y;
+        Yaml *v = group && group->kind == YAML_MAP ? yaml_get(group, keys[i].key) : NULL;
+        if (v) read_number(d, v, &keys[i], h);
+        else
+            diag_error(d, "E0208", y->loc, NULL, "the hardware profile lacks '%s%s%s'",
+                       keys[i].group ? keys[i].group : "", keys[i].group ? "." : "", keys[i].key);
+    }
+    unknown_keys(d, y, NULL);
+    static const char *const groups[] = {"flops", "intra", "inter"};
+    for (int i = 0; i < 3; i++) {
+        Yaml *g = yaml_get(y, groups[i]);
+        if (g && g->kind == YAML_MAP) unknown_keys(d, g, groups[i]);
+    }
+    return diags_errors(d) == errors ? h : NULL;
+}
+static bool is_path(const char *name) {
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".yaml") == 0);
+}
+const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc) {
+    if (is_path(name)) return read_profile(arena, d, name, name, loc);
+    for (; dirs && *dirs; dirs++) {
+        const char *path = file_join(arena, *dirs, arena_printf(arena, "%s.yaml", name));
+        if (access(path, F_OK) == 0) return read_profile(arena, d, name, path, loc);
+    }
+    for (int i = 0; i < N_BUILTIN; i++)
+        if (strcmp(builtin[i].name, name) == 0) return &builtin[i];
+    const char *near = diag_nearest(name, hardware_names());
+    diag_error(d, "E0213", loc, near ? near : "see `shardproof list hardware`", "unknown hardware '%s'", name);
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* Is every value right? Each step's output, on every rank, is held against what the run's own inputs give (interface.md 5):
+ * level 1 by bits with the unsharded kernel, level 2 in float64 with a bound that no order of summation can break. Inputs and
+ * parameters are held against an independent reading of their source. The first wrong value heads the report. */
+#ifndef SP_EXEC_CHECK_H
+#define SP_EXEC_CHECK_H
+#include "exec/exec.h"
+#include "trace/trace.h"
+
+typedef struct Check {
+    Exec *e;
+    Trace *t;
+    Arena *arena;
+    double u;          /* unit roundoff of the run's dtype */
+    double slack;      /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
+    int first_fail;    /* index into t->checks, or -1 */
+    int64_t unobservable;
+    const char **unobservable_text;
+    int n_unobservable, cap_unobservable;
+} Check;
+
+Check *check_new(Arena *arena, Exec *e, Trace *t);
+/* An input or parameter at rest against its source. */
+void check_source(Check *c, int val);
+/* The output of a step just run; its inputs are still alive. */
+void check_step(Check *c, const Step *s);
+/* A run that could not go on: the step is the first wrong one. */
+void check_stuck(Check *c, const Step *s, const char *why);
+/* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters). Returns the largest error
+ * relative to the largest magnitude; a failure is recorded only for f64 runs (1e-9). */
+double check_reference(Check *c, int val, const double *want);
+#endif

@@ -1,0 +1,83 @@
+/* The virtual backend: all ranks in this process, stepped deterministically. A local buffer is immutable once written and
+ * shared: ranks whose inputs are the same buffers compute once, a shard of a weight is a view, an all-gather's result is one
+ * buffer for the whole group (design idea 5). */
+#ifndef SP_EXEC_EXEC_H
+#define SP_EXEC_EXEC_H
+#include "kernel/pool.h"
+#include "kernel/tensor.h"
+#include "lower/program.h"
+
+typedef struct Buf Buf;
+
+/* One distinct local tensor of a value: what one or more ranks hold. */
+typedef struct Local {
+    Buf *buf;
+    Tensor t;      /* dims: letters of the value (with a LIST cut: the flattened stored dim 0, then the other letters) */
+    int64_t key;   /* place of the block: which coordinates of the cutting axes */
+    int64_t rank;  /* the first rank that holds it */
+} Local;
+typedef struct Store {
+    int n, cap;
+    Local *l;
+    uint32_t *which; /* per rank: index into l */
+    bool alive;
+} Store;
+
+typedef struct Exec {
+    const Program *p;
+    Dtype dtype;
+    Pool *pool;
+    Arena *arena; /* of the run */
+    Store *store; /* per Val */
+    int *last;    /* per Val: last step that reads it */
+    bool keep_all;
+    struct BufPool *bufs;
+    int64_t live_bytes, peak_bytes;
+    double flops;         /* of distinct kernel calls so far */
+    const char *stuck;    /* why the run could not go on (trust: declared), or NULL */
+    int stuck_step;
+    void *(*full)(void *arg, int tensor, Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
+    void *full_arg;
+} Exec;
+
+Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool);
+/* Frees all buffers. */
+void exec_free(Exec *e);
+/* Makes the locals of an input or parameter from its whole. False if it could not be loaded. */
+bool exec_load(Exec *e, int val);
+/* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see e->stuck). */
+bool exec_step(Exec *e, const Step *s);
+/* Drops values that no later step reads. */
+void exec_release(Exec *e, const Step *s);
+void exec_drop(Exec *e, int val);
+static inline const Local *exec_local(const Exec *e, int val, int64_t rank) { return &e->store[val].l[e->store[val].which[rank]]; }
+/* Is the tensor integer data? */
+bool exec_is_int(const Exec *e, int val);
+
+/* Assembles what the ranks that agree with `rank` on the axes of `fixed` hold together: the whole of the value where nothing
+ * is fixed. Packed, dims as in Local. With `fixed` every axis whose copies are pending sums must be fixed. The caller frees
+ * t.p. Sizes and the index lists of the result's dims follow from exec_joint_layout. */
+Tensor exec_assemble(const Exec *e, int val, const AxisList *fixed, int64_t rank);
+/* The layout that says which indices exec_assemble gives: all axes but `fixed` become ghosts. */
+Layout exec_joint_layout(const Exec *e, const Layout *l, const AxisList *fixed);
+
+/* Index sets and copies between blocks (exec/region.c). */
+typedef struct DimIndex {
+    bool range;
+    int64_t lo, n;
+    const int64_t *list; /* if not a range */
+} DimIndex;
+typedef struct Box {
+    int nd;
+    DimIndex d[LAYOUT_MAX_DIMS];
+    int64_t n[LAYOUT_MAX_DIMS];
+} Box;
+/* The index box of a layout on a rank. `flat`: dims of stored dim 0 as one (for LIST cuts). */
+Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat, Arena *arena);
+bool region_is_flat(const Layout *a, const Layout *b);
+/* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size es. op: 0 copy, 1 add,
+ * 2 max (f32, f64). Returns how many elements were touched. */
+int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op);
+/* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */
+bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tensor *out);
+#endif

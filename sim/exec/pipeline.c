@@ -1,0 +1,366 @@
+/* The passes, visible one after the other: plan, mesh, model, styles, lower, adjoint, faults, verify, record, execute and
+ * check, compare with the outside, verdict. */
+#include "exec/pipeline.h"
+#include "cost/cost.h"
+#include "exec/check.h"
+#include "exec/record.h"
+#include "exec/reference.h"
+#include "kernel/gemm.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *arena;
+    Diags *d;
+    const PipelineOptions *o;
+    PipelineReport *rep;
+    Plan *plan;
+    Mesh *mesh;
+    Model *model;
+    Assign *assign;
+    Program *program;
+    Trace *t;
+    Weights *weights;
+    Pool *pool;
+    Check *check;
+    Exec *exec;
+} Run;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static bool wants(const Run *r, const char *pass) { return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass); }
+
+/* ---- front: from text to a lowered program ---- */
+static bool front(Run *r) {
+    r->mesh = assign_mesh(r->arena, r->d, r->plan);
+    if (!r->mesh) return false;
+    r->model = model_build(r->arena, r->d, r->plan, r->mesh);
+    if (!r->model) return false;
+    const ModelDims *m = &r->model->dims;
+    if (r->plan->shrink > 1 && !m->mlp)
+        r->rep->shrunk = arena_printf(r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld", (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d, (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
+    r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
+    return r->assign != NULL;
+}
+static void note_inferred(Run *r) {
+    int n = 0;
+    const Step *first = NULL;
+    for (int i = 0; i < r->program->ns; i++)
+        if (r->program->step[i].inferred) {
+            n++;
+            if (!first) first = &r->program->step[i];
+        }
+    if (n) diag_note(r->d, "N0001", first->loc, NULL, "%d collective%s no style asked for %s inserted, the first: %s over %s (%s)", n, n == 1 ? "" : "s", n == 1 ? "was" : "were", step_name(r->program, first, r->arena), program_axes_name(r->program, first, r->arena), first->why);
+}
+static bool middle(Run *r) {
+    int before = diags_errors(r->d);
+    r->program = lower(r->arena, r->assign);
+    if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
+    if (diags_errors(r->d) > before) return false;
+    note_inferred(r);
+    if (!apply_faults(r->program, r->plan, r->d, r->o->fault)) return false;
+    if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
+    bool planted = r->plan->n_faults || r->o->fault;
+    bool warn = planted || r->plan->trust_declared;
+    int found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
+    return warn || !found;
+}
+
+/* ---- back: execution and checks ---- */
+static int64_t value_bytes(const Run *r, const Val *v) { /* distinct bytes of a value: one copy, or one per pending rank */
+    const GTensor *t = &r->model->g.t[v->tensor];
+    int64_t n = dtype_size(r->plan->dtype);
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    for (int a = 0; a < r->mesh->naxes; a++)
+        if (v->L.type[a] == TY_P) n *= r->mesh->axis[a].size;
+    return n;
+}
+/* What the run will need at its peak: live distinct values, plus the float64 recomputation of the largest step. */
+static int64_t predict(const Run *r) {
+    const Program *p = r->program;
+    int64_t live = 0, top = 0, work = 0;
+    int *last = ARENA_ARRAY(r->arena, int, p->nv + 1);
+    for (int v = 0; v < p->nv; v++) last[v] = -1;
+    for (int i = 0; i < p->ns; i++) {
+        int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
+        for (int k = 0; k < n; k++) last[rd[k]] = i;
+    }
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
+        int64_t here = 4 * value_bytes(r, &p->val[s->out]);
+        if (s->kind != ST_MOVE || s->move.kind != MOVE_ID) live += value_bytes(r, &p->val[s->out]);
+        for (int k = 0; k < n; k++) {
+            here += 3 * value_bytes(r, &p->val[rd[k]]);
+            if (p->val[rd[k]].step < 0 && s->kind != ST_MOVE) live += 0;
+        }
+        if (here > work) work = here;
+        if (live > top) top = live;
+        for (int k = 0; k < n; k++)
+            if (last[rd[k]] == i && p->val[rd[k]].step >= 0) {
+                const Step *by = &p->step[p->val[rd[k]].step];
+                if (by->kind != ST_MOVE || by->move.kind != MOVE_ID) live -= value_bytes(r, &p->val[rd[k]]);
+            }
+    }
+    return top + work + r->mesh->nranks * 4 * (int64_t)(p->nv < 64 ? p->nv : 64);
+}
+static int64_t machine_limit(const Run *r) {
+    if (r->o->memory_limit) return r->o->memory_limit;
+    int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    struct rlimit lim;
+    if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && (int64_t)lim.rlim_cur < have) have = (int64_t)lim.rlim_cur;
+    return have;
+}
+static bool fits(Run *r) {
+    int64_t need = predict(r), have = machine_limit(r);
+    if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
+        diag_error(r->d, "E0602", r->plan->dtype_loc, "use `dtype: f32` or `f64` to execute; shape-only commands accept it", "the virtual backend computes in f32 and f64 only");
+        return false;
+    }
+    if (need <= have - have / 16) return true;
+    diag_error(r->d, "E0701", r->plan->model_loc, "use `shrink`, fewer layers, a shorter sequence, f32, or a shape-only command (shapes, params, comms)",
+               "executing this plan needs about %s of memory, there are %s", bytes_text(need, r->arena), bytes_text(have, r->arena));
+    return false;
+}
+/* Observes what is due after a step: the value's numbers for pictures. */
+static void keep_numbers(Run *r, const Step *s) {
+    const Val *v = &r->program->val[s->out];
+    const GTensor *t = &r->model->g.t[v->tensor];
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    for (int a = 0; a < r->mesh->naxes; a++)
+        if (v->L.type[a] == TY_P || v->L.type[a] == TY_M) return;
+    if (!r->o->numbers || n > 64 || t->is_int) return;
+    AxisList none = {0};
+    Tensor x = exec_assemble(r->exec, s->out, &none, 0);
+    for (int i = r->t->n_values - 1; i >= 0; i--)
+        if (r->t->values[i].step == s->id) {
+            r->t->values[i].numbers = ARENA_ARRAY(r->arena, double, n);
+            r->t->values[i].n_numbers = n;
+            for (int64_t k = 0; k < n; k++) r->t->values[i].numbers[k] = r->exec->dtype == DT_F32 ? (double)((float *)x.p)[k] : ((double *)x.p)[k];
+        }
+    free(x.p);
+}
+static bool step_all(Run *r) {
+    const Program *p = r->program;
+    for (int v = 0; v < p->nv; v++) { /* inputs and parameters, through the plan's own data path, against their source */
+        if (p->val[v].step >= 0) continue;
+        double t0 = now();
+        if (!r->exec->store[v].alive && !exec_load(r->exec, v)) return false;
+        r->rep->seconds_sharded += now() - t0;
+        t0 = now();
+        check_source(r->check, v);
+        r->rep->seconds_check += now() - t0;
+        if (p->val[v].kind == KIND_PARAM && value_bytes(r, &p->val[v]) > 1 << 20) exec_drop(r->exec, v); /* made again where it is read */
+    }
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        double t0 = now();
+        int before = diags_errors(r->d);
+        if (!exec_step(r->exec, s)) {
+            if (diags_errors(r->d) > before) return false;
+            check_stuck(r->check, s, r->exec->stuck ? r->exec->stuck : "the step cannot be run");
+            return true;
+        }
+        double t1 = now();
+        check_step(r->check, s);
+        keep_numbers(r, s);
+        r->rep->seconds_sharded += t1 - t0;
+        r->rep->seconds_check += now() - t1;
+        exec_release(r->exec, s);
+        if (r->o->progress) r->o->progress(r->o->progress_arg, step_name(p, s, r->arena), (double)(i + 1) / p->ns);
+    }
+    return true;
+}
+/* End to end: what leaves the program against the unsharded float64 run. */
+static void end_to_end(Run *r, const Reference *ref) {
+    const Program *p = r->program;
+    const Graph *g = &r->model->g;
+    bool f64 = r->plan->dtype == DT_F64;
+    if (r->exec->stuck) return;
+    for (int v = 0; v < p->nv; v++) {
+        const Val *x = &p->val[v];
+        bool result = (x->tensor == g->output || x->tensor == g->loss) && !x->cot && p->env[x->tensor] == v;
+        bool grad = x->cot && x->kind == KIND_ACTIVATION && p->grad[x->tensor] == v;
+        if ((!result && !grad) || !r->exec->store[v].alive) continue;
+        double *sum = grad ? reference_cotangent(ref, x) : NULL;
+        const double *want = grad ? sum : reference_value(ref, x->tensor);
+        if (want) {
+            double e = check_reference(r->check, v, want);
+            if (e >= r->rep->end_to_end_rel || !r->rep->end_to_end_worst) {
+                r->rep->end_to_end_rel = e;
+                r->rep->end_to_end_worst = grad ? arena_printf(r->arena, "grad.%s", g->t[x->tensor].name) : g->t[x->tensor].name;
+            }
+            if (f64 && !(e <= 1e-9) && r->check->first_fail < 0) {
+                RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
+                TraceCheck *c = ARENA_PUSH(r->t->arena, r->t->checks, r->t->n_checks, r->t->cap_checks);
+                *c = (TraceCheck){.step = x->step, .value = r->rep->end_to_end_worst, .pass = "forward", .level = 2, .ranks = all, .max_rel = e, .bound = 1e-9, .used = e / 1e-9, .verdict = "FAIL", .cause = "end to end it differs from the unsharded model, although every step follows from its inputs"};
+                r->check->first_fail = r->t->n_checks - 1;
+                r->t->first_wrong = c->value;
+                r->t->n_fail++;
+            }
+        }
+        free(sum);
+    }
+}
+/* Copies a value of one rank, packed, as doubles. */
+static double *rank_values(const Run *r, int v, int64_t rank, int64_t *n) {
+    const Local *l = exec_local(r->exec, v, rank);
+    int64_t i[LAYOUT_MAX_DIMS] = {0};
+    *n = tensor_count(&l->t);
+    double *o = base_malloc(base_mul((size_t)(*n ? *n : 1), 8));
+    for (int64_t k = 0; k < *n; k++) {
+        int64_t at = 0;
+        for (int d = 0; d < l->t.nd; d++) at += i[d] * l->t.s[d];
+        o[k] = exec_is_int(r->exec, v) ? (double)((int64_t *)l->t.p)[at] : r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[at] : ((double *)l->t.p)[at];
+        for (int d = l->t.nd - 1; d >= 0; d--) {
+            if (++i[d] < l->t.n[d]) break;
+            i[d] = 0;
+        }
+    }
+    return o;
+}
+static const char *saved_name(const Run *r, int v, Arena *a) {
+    const Val *x = &r->program->val[v];
+    const GTensor *t = &r->model->g.t[x->tensor];
+    const char *grad = !x->cot ? "" : t->kind == KIND_PARAM ? "grad.param." : "grad.";
+    return arena_printf(a, "%s%s", grad, t->name);
+}
+/* The Val that stands for a name: the value after its declared output, the total of a cotangent. */
+static bool is_final(const Run *r, int v) {
+    const Val *x = &r->program->val[v];
+    return x->cot ? r->program->grad[x->tensor] == v : r->program->env[x->tensor] == v;
+}
+static void save_values(Run *r, const Reference *ref) {
+    StWriter *w = st_writer(r->arena, r->d, r->o->save_values);
+    if (!w) return;
+    const Program *p = r->program;
+    const Graph *g = &r->model->g;
+    int64_t shape[LAYOUT_MAX_DIMS], ranks = r->mesh->nranks < 64 ? r->mesh->nranks : 64;
+    int nd;
+    for (int pass = 0; pass < 2; pass++) { /* declare, then write, in the same order */
+        for (int t = 0; t < g->nt; t++) {
+            const double *x = g->t[t].is_int ? NULL : reference_value(ref, t);
+            if (!x) continue;
+            graph_stored_shape(&g->t[t], &nd, shape);
+            int64_t n = 1;
+            for (int d = 0; d < nd; d++) n *= shape[d];
+            if (!pass) st_declare(w, g->t[t].name, DT_F64, nd, shape);
+            else st_data(w, x, (size_t)n * 8);
+        }
+        for (int v = 0; v < p->nv; v++) {
+            if (!is_final(r, v) || !r->exec->store[v].alive) continue;
+            for (int64_t q = 0; q < ranks; q++) {
+                const Local *l = exec_local(r->exec, v, q);
+                const GTensor *t = &g->t[p->val[v].tensor];
+                int at = 0;
+                bool flat = p->val[v].L.n[p->val[v].L.ndim];
+                for (int d = 0; d < t->nstored; d++) {
+                    shape[d] = 1;
+                    for (int k = 0; k < (flat && d == 0 ? 1 : t->stored[d]); k++) shape[d] *= l->t.n[at++];
+                }
+                if (!pass) {
+                    st_declare(w, arena_printf(r->arena, "rank%lld/%s", (long long)q, saved_name(r, v, r->arena)), DT_F64, t->nstored, shape);
+                    continue;
+                }
+                int64_t n;
+                double *x = rank_values(r, v, q, &n);
+                st_data(w, x, (size_t)n * 8);
+                free(x);
+            }
+        }
+    }
+    st_commit(w);
+}
+static bool back(Run *r) {
+    if (!fits(r)) return false;
+    r->weights = weights_open(r->arena, r->d, r->plan, r->model);
+    if (!r->weights) return false;
+    r->pool = pool_new(r->o->threads);
+    r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
+    FullSource src = {r->weights, r->d, &r->model->g};
+    r->exec->full = reference_full;
+    r->exec->full_arg = &src;
+    r->exec->keep_all = r->o->save_values != NULL;
+    r->check = check_new(r->arena, r->exec, r->t);
+    bool backward = r->program->ns > r->program->n_forward;
+    bool ok = step_all(r);
+    bool keep = r->o->against || r->o->save_values || backward;
+    Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, r->pool, backward, keep) : NULL;
+    if (ref) {
+        r->rep->seconds_reference = ref->seconds;
+        end_to_end(r, ref);
+        if (r->o->against) reference_against(ref, r->arena, r->d, r->o->against, r->o->map, r->o->tolerance, r->rep);
+        if (r->o->save_values) save_values(r, ref);
+    }
+    r->rep->peak_bytes = r->exec->peak_bytes;
+    r->rep->flops_distinct = r->exec->flops;
+    r->rep->gemm = kernel_isa();
+    r->rep->unobservable = r->check->unobservable;
+    r->rep->unobservable_text = r->check->unobservable_text;
+    r->t->executed = ok;
+    reference_free(ref);
+    exec_free(r->exec);
+    pool_free(r->pool);
+    weights_close(r->weights);
+    return ok && ref;
+}
+static void level0(Run *r) { /* structure: what verify found about owners, reductions and groups, as one record */
+    TraceCheck *c = ARENA_PUSH(r->t->arena, r->t->checks, r->t->n_checks, r->t->cap_checks);
+    *c = (TraceCheck){.step = -1, .value = "program", .pass = "forward", .level = 0, .ranks = rankset_range(r->arena, 0, r->mesh->nranks, 1), .verdict = "PASS", .count = r->program->ns};
+    r->t->n_pass++;
+}
+static void events(Run *r) {
+    const char *name = r->o->hardware ? r->o->hardware : r->plan->hardware ? r->plan->hardware : "h100-sxm";
+    const char *dirs[] = {arena_printf(r->arena, "%s/hardware", r->plan->dir ? r->plan->dir : "."), "plans/hardware", NULL};
+    const Hardware *h = hardware_find(r->arena, r->d, name, dirs, r->plan->hardware_loc);
+    if (h) cost_simulate(r->t, h);
+}
+static void verdict(Run *r, bool valid, bool ran) {
+    Trace *t = r->t;
+    t->diags = r->d->item;
+    t->n_diags = r->d->n;
+    if (!valid) t->verdict = "invalid";
+    else if (ran) t->verdict = t->n_fail ? "different" : "equivalent";
+    int code = diags_exit(r->d);
+    if (!code && ran && (t->n_fail || (r->o->strict && t->n_suspect))) code = 1;
+    r->rep->exit = code;
+    if (ran && t->n_fail) {
+        const TraceCheck *c = &t->checks[r->check->first_fail];
+        Loc loc = {0};
+        if (c->step >= 0) loc = r->program->step[c->step].loc;
+        diag_error(r->d, "E0501", loc, NULL, "%s is wrong on ranks %s: %s", c->value, rankset_text(&c->ranks, r->arena), c->cause ? c->cause : "it differs");
+        t->diags = r->d->item;
+        t->n_diags = r->d->n;
+    }
+}
+
+Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets, const PipelineOptions *o, PipelineReport *report) {
+    memset(report, 0, sizeof *report);
+    Run r = {.arena = arena, .d = d, .o = o, .rep = report};
+    r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
+    if (diags_errors(d) || !front(&r)) {
+        report->exit = diags_exit(d);
+        return NULL;
+    }
+    r.t = trace_new(arena);
+    bool valid = middle(&r);
+    record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
+    bool ran = false;
+    if (valid) {
+        if (o->events) events(&r);
+        if (o->execute) {
+            level0(&r);
+            ran = back(&r);
+        }
+    }
+    verdict(&r, valid, ran);
+    return r.t;
+}

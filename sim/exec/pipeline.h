@@ -1,0 +1,53 @@
+/* The passes of the program, in their order, from the text of a plan to a trace. main.c and the tests call this and
+ * nothing below it. */
+#ifndef SP_EXEC_PIPELINE_H
+#define SP_EXEC_PIPELINE_H
+#include "plan/plan.h"
+#include "trace/trace.h"
+
+typedef struct PipelineOptions {
+    bool execute;    /* false: shape-only, no tensor data is allocated */
+    bool events;     /* simulate the timeline from the hardware profile */
+    bool numbers;    /* keep the numbers of small values (<= 64 elements) in the trace */
+    bool strict;     /* SUSPECT counts as a failure */
+    bool no_verify;  /* skip the static rules (mutation tests) */
+    int threads;     /* 0: all cores */
+    const char *hardware;     /* overrides the plan's */
+    const char *fault;        /* --fault NAME: an extra fault, or NULL */
+    const char *against, *map; /* --against FILE, --map FILE */
+    double tolerance;         /* --tolerance; 0: by dtype */
+    const char *save_values;  /* --save-values FILE */
+    const char *dump;         /* --dump PASS: prints that pass to `dump_to` */
+    FILE *dump_to;
+    int64_t memory_limit;     /* bytes; 0: what the machine has */
+    void (*progress)(void *arg, const char *what, double done); /* done in 0..1; may be NULL */
+    void *progress_arg;
+} PipelineOptions;
+
+typedef struct PipelineReport {
+    Plan *plan;             /* as parsed, also if there were errors */
+    int exit;               /* exit code of this plan before `expect` is applied: 0, or 1, 3, 4, 5 */
+    const char *shrunk;     /* "D 4096 -> 256, F 14336 -> 896", or NULL */
+    /* --against */
+    int n_against;
+    struct AgainstRow {
+        const char *name;
+        double max_abs, max_rel, tolerance;
+        int64_t count;
+        bool ok, missing_here, missing_there;
+    } *against;
+    const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
+    double end_to_end_rel;
+    double seconds_sharded, seconds_reference, seconds_check;
+    int64_t peak_bytes;
+    double flops_distinct;
+    const char *gemm; /* instruction set */
+    int64_t unobservable; /* ranks of reductions that could be missing unnoticed */
+    const char **unobservable_text;
+} PipelineReport;
+
+/* Runs all passes on one plan. Everything lives in `arena`. Returns NULL if the plan could not be understood (errors are in
+ * `d`); a plan that breaks a rule or whose values differ still gives a trace with its verdict. */
+Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets,
+                    const PipelineOptions *o, PipelineReport *report);
+#endif

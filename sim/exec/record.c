@@ -1,0 +1,442 @@
+/* Writing down what a program is: the trace's records from steps and layouts. */
+#include "exec/record.h"
+#include "ops/op.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Trace *t;
+    const Program *p;
+    Arena *a;
+    const Plan *plan;
+    Dtype dtype;
+    int n_uneven; /* axes over which some local shape differs */
+    AxisList uneven;
+} Rec;
+
+static int64_t elem_bytes(const Rec *r, const GTensor *t) { return t->is_int ? 8 : dtype_size(r->dtype); }
+
+/* ---- local shapes ---- */
+/* Axes over which the local sizes of this layout differ from rank to rank. */
+static void uneven_axes(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
+    for (int d = 0; d <= t->nd; d++) {
+        int64_t N = 1;
+        if (d < t->nd) N = t->size[d];
+        else
+            for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) N *= layout_dim_size(m, l, k, t->size[k], 0);
+        for (int i = 0; i < l->n[d]; i++) {
+            int64_t n = m->axis[l->e[d][i].axis].size;
+            bool even = l->e[d][i].how == CUT_ZIGZAG ? N % (2 * n) == 0 : N % n == 0;
+            if (!even) /* everything from here inwards depends on the coordinate */
+                for (int k = 0; k < l->n[d]; k++) {
+                    bool have = false;
+                    for (int q = 0; q < out->n; q++) have |= out->a[q] == l->e[d][k].axis;
+                    if (!have) out->a[out->n++] = l->e[d][k].axis;
+                }
+            N = (N + n - 1) / n;
+        }
+    }
+}
+static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, int64_t *out) {
+    int64_t n[LAYOUT_MAX_DIMS];
+    layout_local(m, l, t->size, rank, n);
+    int at = 0;
+    for (int d = 0; d < t->nstored; d++) {
+        out[d] = 1;
+        for (int k = 0; k < t->stored[d]; k++) out[d] *= n[at++];
+        if (d == 0 && l->n[l->ndim]) out[0] = layout_dim_size(m, l, l->ndim, out[0], rank);
+    }
+}
+/* Ranks whose coordinates on `axes` are those of combination i. */
+static RankSet ranks_at(const Rec *r, const AxisList *axes, const int64_t *combos, int64_t n) {
+    const Mesh *m = r->p->mesh;
+    if (!axes->n) return rankset_range(r->a, 0, m->nranks, 1);
+    int64_t *list = ARENA_ARRAY(r->a, int64_t, m->nranks), k = 0;
+    for (int64_t q = 0; q < m->nranks; q++) {
+        int64_t i = mesh_index_in(m, axes, q);
+        for (int64_t c = 0; c < n; c++)
+            if (combos[c] == i) {
+                list[k++] = q;
+                break;
+            }
+    }
+    return rankset_from(r->a, list, k);
+}
+static void local_classes(const Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
+    const Mesh *m = r->p->mesh;
+    AxisList u = {0};
+    uneven_axes(m, t, l, &u);
+    int64_t n = mesh_size(m, &u);
+    s->local = ARENA_ARRAY(r->a, TraceLocal, n);
+    int64_t *combo = ARENA_ARRAY(r->a, int64_t, n), *member = ARENA_ARRAY(r->a, int64_t, n);
+    for (int64_t i = 0; i < n; i++) {
+        TraceLocal x = {.bytes = elem_bytes(r, t)};
+        stored_local(m, t, l, mesh_member(m, &u, 0, i), x.shape);
+        for (int d = 0; d < t->nstored; d++) x.bytes *= x.shape[d];
+        int k = 0;
+        while (k < s->n_local && memcmp(s->local[k].shape, x.shape, sizeof x.shape)) k++;
+        if (k == s->n_local) s->local[s->n_local++] = x;
+        member[i] = k;
+    }
+    for (int k = 0; k < s->n_local; k++) {
+        int64_t c = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (member[i] == k) combo[c++] = i;
+        s->local[k].ranks = ranks_at(r, &u, combo, c);
+    }
+}
+static int stored_of_letter(const GTensor *t, int letter) {
+    int at = 0;
+    for (int d = 0; d < t->nstored; d++) {
+        at += t->stored[d];
+        if (letter < at) return d;
+    }
+    return 0; /* LIST cuts stored dim 0 */
+}
+static void shape_record(const Rec *r, const Val *v, const Layout *l, TraceShape *s) {
+    static const char *how[] = {"shard", "zigzag", "striped", "shard"}, *type[] = {"", "replicate", "varying_use", "partial", "partial(max)"};
+    const GTensor *t = &r->p->graph->t[v->tensor];
+    const Mesh *m = r->p->mesh;
+    Val as = *v;
+    as.L = *l;
+    int nd = 0;
+    graph_stored_shape(t, &nd, s->global_shape);
+    s->nd = nd;
+    program_symbols(r->p, &as, r->a, s->dim_symbol);
+    s->symbolic = program_symbolic(r->p, &as, r->a);
+    s->place = ARENA_ARRAY(r->a, TracePlace, m->naxes + 1);
+    Str pending = str_new(r->a);
+    for (int x = 0; x < m->naxes; x++) {
+        int d = layout_where(l, x);
+        TracePlace *pl = &s->place[s->n_places++];
+        pl->axis = m->axis[x].name;
+        if (d < 0) {
+            pl->place = type[l->type[x]];
+            if (l->type[x] == TY_P && m->axis[x].size > 1) str_addf(&pending, "%s%s", pending.n ? "*" : "", m->axis[x].name);
+            continue;
+        }
+        int cut = 0;
+        for (int k = 0; k < l->n[d]; k++)
+            if (l->e[d][k].axis == x && !l->e[d][k].ghost) cut = l->e[d][k].how;
+        pl->place = arena_printf(r->a, "%s(%d)", how[cut], stored_of_letter(t, d));
+    }
+    s->pending = pending.n ? pending.s : NULL;
+    local_classes(r, t, l, s);
+}
+
+/* ---- run ---- */
+static void record_run(Rec *r, const Model *model) {
+    Trace *t = r->t;
+    const Mesh *m = r->p->mesh;
+    const ModelDims *d = &model->dims;
+    static const char *dtypes[] = {"f32", "f64", "i64", "bf16", "f16"};
+    t->plan = t->title = r->plan->name;
+    t->hash = arena_printf(r->a, "%016llx", (unsigned long long)r->plan->hash);
+    t->backend = "virtual";
+    t->pass = r->plan->pass == PASS_FORWARD ? "forward" : r->plan->pass == PASS_BACKWARD ? "backward" : "train";
+    t->dtype = dtypes[r->dtype];
+    t->names = plan_names_text(r->plan->names);
+    t->model_name = d->name;
+    t->ranks = m->nranks;
+    t->axes = arena_alloc(r->a, sizeof *t->axes * (size_t)(m->naxes + 1));
+    for (int x = 0; x < m->naxes; x++) {
+        t->axes[t->n_axes].name = m->axis[x].name;
+        t->axes[t->n_axes++].size = m->axis[x].size;
+    }
+    t->groups = arena_alloc(r->a, sizeof *t->groups * (size_t)(m->ngroups + 1));
+    for (int g = 0; g < m->ngroups; g++) {
+        t->groups[t->n_groups].name = m->group[g].name;
+        t->groups[t->n_groups++].axes = mesh_axes_text(m, r->a, &m->group[g].axes, true);
+    }
+    t->model = arena_alloc(r->a, sizeof *t->model * (size_t)(16 + d->n_sizes));
+#define DIM(n, v) (t->model[t->n_model].name = (n), t->model[t->n_model++].value = (double)(v))
+    if (d->mlp) {
+        DIM("B", d->B);
+        for (int i = 0; i < d->n_sizes; i++) DIM(arena_printf(r->a, "N%d", i), d->sizes[i]);
+    } else {
+        DIM("B", d->B), DIM("S", d->S), DIM("D", d->D), DIM("H", d->H), DIM("K", d->K), DIM("d", d->d), DIM("F", d->F), DIM("V", d->V);
+        DIM("L", d->L), DIM("layers", d->last_layer - d->first_layer), DIM("eps", d->eps);
+    }
+#undef DIM
+}
+
+/* ---- classes of the whole program ---- */
+static void find_uneven(Rec *r) {
+    for (int v = 0; v < r->p->nv; v++) uneven_axes(r->p->mesh, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L, &r->uneven);
+}
+static void record_classes(Rec *r, int64_t **rep) {
+    const Mesh *m = r->p->mesh;
+    int64_t n = mesh_size(m, &r->uneven), k = 0;
+    uint64_t *sig = ARENA_ARRAY(r->a, uint64_t, n);
+    int64_t *of = ARENA_ARRAY(r->a, int64_t, n), *combo = ARENA_ARRAY(r->a, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rank = mesh_member(m, &r->uneven, 0, i), shape[LAYOUT_MAX_DIMS];
+        uint64_t h = 1469598103934665603u;
+        for (int v = 0; n > 1 && v < r->p->nv; v++) {
+            const GTensor *t = &r->p->graph->t[r->p->val[v].tensor];
+            stored_local(m, t, &r->p->val[v].L, rank, shape);
+            for (int d = 0; d < t->nstored; d++) h = (h ^ (uint64_t)shape[d]) * 1099511628211u;
+        }
+        int64_t c = 0;
+        while (c < k && sig[c] != h) c++;
+        if (c == k) {
+            sig[k] = h;
+            first[k++] = rank;
+        }
+        of[i] = c;
+    }
+    r->t->classes = ARENA_ARRAY(r->a, RankSet, k);
+    r->t->n_classes = (int)k;
+    for (int64_t c = 0; c < k; c++) {
+        int64_t nc = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (of[i] == c) combo[nc++] = i;
+        r->t->classes[c] = ranks_at(r, &r->uneven, combo, nc);
+    }
+    *rep = first;
+}
+
+/* ---- parameters ---- */
+static void record_params(Rec *r) {
+    const Graph *g = r->p->graph;
+    const Assign *a = r->p->assign;
+    static const char *how[] = {"chunk", "zigzag", "striped", "block"};
+    for (int t = 0; t < g->nt; t++) {
+        const GTensor *x = &g->t[t];
+        if (x->kind != KIND_PARAM) continue;
+        TraceParam *q = ARENA_PUSH(r->t->arena, r->t->params, r->t->n_params, r->t->cap_params);
+        *q = (TraceParam){.plan_name = x->plan_name, .layer = -1};
+        const Val *v = &r->p->val[r->p->first[t]];
+        shape_record(r, v, &a->compute[t], &q->compute);
+        shape_record(r, v, &a->rest[t], &q->rest);
+        q->compute.name = q->rest.name = x->plan_name ? x->plan_name : x->name;
+        q->placements = ARENA_ARRAY(r->a, const char *, r->p->mesh->naxes + 1);
+        for (int ax = 0; ax < r->p->mesh->naxes; ax++) {
+            int d = layout_where(&a->rest[t], ax);
+            q->placements[q->n_placements++] = d < 0 ? "Replicate()" : arena_printf(r->a, "Shard(%d)", stored_of_letter(x, d));
+        }
+        for (int k = 0; k < q->rest.n_local; k++)
+            if (q->rest.local[k].bytes > q->bytes) q->bytes = q->rest.local[k].bytes;
+        int at = 0;
+        for (int d = 0; d < x->nstored; d++) {
+            Str s = str_new(r->a);
+            for (int k = 0; k < x->stored[d]; k++, at++)
+                for (int i = 0; i < a->rest[t].n[at]; i++)
+                    str_addf(&s, "%s%c:%s:%s", s.n ? "/" : "", x->letter[at], r->p->mesh->axis[a->rest[t].e[at][i].axis].name, how[a->rest[t].e[at][i].how]);
+            q->cuts[d] = s.s;
+        }
+        if (x->module >= 0) {
+            q->module = g->module[x->module].path;
+            if (a->use[x->module].style) q->style = a->use[x->module].name;
+        }
+        if (a->line[t] >= 0) {
+            q->file = r->plan->lines[a->line[t]].loc.file;
+            q->line = r->plan->lines[a->line[t]].loc.line;
+            q->style = r->plan->lines[a->line[t]].style.name;
+        }
+        for (int n = 0; n < g->nn && q->layer < 0; n++)
+            for (int i = 0; i < g->node[n].nin; i++)
+                if (g->node[n].in[i] == t) q->layer = g->node[n].layer;
+    }
+}
+
+/* ---- values and steps ---- */
+static const char *value_name(const Rec *r, const Val *v) {
+    const GTensor *t = &r->p->graph->t[v->tensor];
+    if (v->cot) return arena_printf(r->a, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+    return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
+}
+static int layer_of(const Rec *r, int tensor) {
+    int n = r->p->graph->t[tensor].producer;
+    if (n >= 0) return r->p->graph->node[n].layer;
+    for (int k = 0; k < r->p->graph->nn; k++)
+        for (int i = 0; i < r->p->graph->node[k].nin; i++)
+            if (r->p->graph->node[k].in[i] == tensor) return r->p->graph->node[k].layer;
+    return -1;
+}
+static const char *part_of(const Rec *r, int tensor) {
+    int n = r->p->graph->t[tensor].producer;
+    return n >= 0 ? r->p->graph->node[n].part : NULL;
+}
+static void record_value(Rec *r, const Val *v, const Step *s) {
+    TraceValue *x = ARENA_PUSH(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
+    *x = (TraceValue){.step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
+    shape_record(r, v, &v->L, &x->shape);
+    x->shape.name = value_name(r, v);
+    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
+}
+static void sized_call(const Rec *r, const Step *s, int64_t rank, OpCall *c, int64_t *bytes) {
+    const Program *p = r->p;
+    const GNode *n = &p->graph->node[s->node];
+    const int *in = s->kind == ST_ADJOINT ? s->in + 1 : s->in;
+    *c = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = r->dtype};
+    *bytes = 0;
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &p->graph->t[n->in[i]];
+        const Layout *L = in[i] >= 0 ? &p->val[in[i]].L : &p->val[p->env[n->in[i]]].L;
+        c->in[i].nd = t->nd;
+        layout_local(p->mesh, L, t->size, rank, c->in[i].n);
+        tensor_pack(&c->in[i]);
+        if (in[i] >= 0) *bytes += tensor_count(&c->in[i]) * elem_bytes(r, t);
+    }
+    const GTensor *o = &p->graph->t[n->out];
+    c->out.nd = o->nd;
+    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size, rank, c->out.n);
+    tensor_pack(&c->out);
+    *bytes += tensor_count(&c->out) * elem_bytes(r, o);
+}
+static void record_compute(Rec *r, const Step *s, const int64_t *rep) {
+    const Program *p = r->p;
+    const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
+    for (int k = 0; k < r->t->n_classes; k++) {
+        TraceCompute *x = ARENA_PUSH(r->t->arena, r->t->computes, r->t->n_computes, r->t->cap_computes);
+        *x = (TraceCompute){.step = s->id, .ranks = r->t->classes[k], .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute};
+        x->output = value_name(r, &p->val[s->out]);
+        x->op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
+        x->label = n ? n->label : "sum of uses";
+        x->glyph = n ? n->op->glyph : "plus";
+        x->part = n ? n->part : NULL;
+        if (n) x->layer = n->layer;
+        if (n && n->module >= 0) {
+            x->module = p->graph->module[n->module].path;
+            x->style = p->assign->use[n->module].style ? p->assign->use[n->module].name : NULL;
+        }
+        int rd[RULE_MAX_IN + 2], nr = step_reads(s, rd);
+        x->inputs = ARENA_ARRAY(r->a, const char *, nr + 1);
+        x->input_step = ARENA_ARRAY(r->a, int, nr + 1);
+        for (int i = 0; i < nr; i++) {
+            x->inputs[x->n_inputs] = value_name(r, &p->val[rd[i]]);
+            x->input_step[x->n_inputs++] = p->val[rd[i]].step;
+        }
+        if (n) {
+            OpCall c;
+            sized_call(r, s, rep[k], &c, &x->bytes);
+            x->flops = n->op->flops(&c);
+            if (n->op->lin == LIN_BILINEAR && n->rule.nin == 2 && !strcmp(n->op->name, "einsum") && x->flops > 2 * (double)tensor_count(&c.out)) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
+        }
+    }
+}
+static void record_groups(const Rec *r, const AxisList *axes, RankGroups *g) {
+    const Mesh *m = r->p->mesh;
+    for (int i = 0; i < axes->n; i++) {
+        g->in_size[g->n_in] = m->axis[axes->a[i]].size;
+        g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
+    }
+    for (int x = 0; x < m->naxes; x++) {
+        bool in = false;
+        for (int i = 0; i < axes->n; i++) in |= axes->a[i] == x;
+        if (in || m->axis[x].size == 1) continue;
+        g->out_size[g->n_out] = m->axis[x].size;
+        g->out_stride[g->n_out++] = m->axis[x].stride;
+    }
+}
+static int moved_dim(const Step *s) {
+    for (int i = 0; i < s->move.axes.n; i++) {
+        int f = layout_where(&s->move.from, s->move.axes.a[i]), t = layout_where(&s->move.to, s->move.axes.a[i]);
+        if (t >= 0 || f >= 0) return t >= 0 ? t : f;
+    }
+    return -1;
+}
+static void record_collective(Rec *r, const Step *s) {
+    const Program *p = r->p;
+    const Val *v = &p->val[s->out];
+    const GTensor *t = &p->graph->t[v->tensor];
+    TraceCollective *x = ARENA_PUSH(r->t->arena, r->t->collectives, r->t->n_collectives, r->t->cap_collectives);
+    *x = (TraceCollective){.step = s->id, .op = move_name(s->move.kind), .pass = s->pass, .why = s->why, .inferred = s->inferred, .dim = -1, .value_step = p->val[s->in[0]].step, .layer = layer_of(r, v->tensor), .part = part_of(r, v->tensor)};
+    x->axis = program_axes_name(p, s, r->a);
+    x->axes = mesh_axes_text(p->mesh, r->a, &s->move.axes, true);
+    record_groups(r, &s->move.axes, &x->groups);
+    x->dtype = t->is_int ? "i64" : r->t->dtype;
+    x->reduce = s->move.kind == MOVE_ALL_REDUCE_MAX ? "max" : s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER ? "sum" : NULL;
+    int64_t in, out, es = elem_bytes(r, t);
+    move_in_out(p->mesh, t->size, &s->move, 0, &in, &out);
+    x->bytes_in = in * es;
+    x->bytes_out = out * es;
+    x->bytes_sent = move_sent(p->mesh, t->size, &s->move, 0) * es;
+    x->value = value_name(r, v);
+    int d = moved_dim(s);
+    if (d >= 0) {
+        x->dim = stored_of_letter(t, d);
+        x->dim_symbol = graph_stored_symbol(t, x->dim, r->a);
+    }
+    x->file = s->loc.file;
+    x->line = s->loc.line;
+    if (s->module >= 0) x->module = p->graph->module[s->module].path;
+    int first = v->tensor; /* figures put a collective beside what it belongs to */
+    x->part = part_of(r, first);
+}
+static void record_move(Rec *r, const Step *s) {
+    TraceLocalMove *x = ARENA_PUSH(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
+    *x = (TraceLocalMove){.step = s->id, .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind), .value = value_name(r, &r->p->val[s->out]), .pass = s->pass, .why = s->why, .value_step = r->p->val[s->in[0]].step, .layer = layer_of(r, r->p->val[s->out].tensor)};
+    x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
+}
+
+/* ---- memory: what the first rank of a class holds after each step ---- */
+static int64_t local_bytes(const Rec *r, const Val *v, int64_t rank) {
+    const GTensor *t = &r->p->graph->t[v->tensor];
+    int64_t n[LAYOUT_MAX_DIMS], c = elem_bytes(r, t);
+    stored_local(r->p->mesh, t, &v->L, rank, n);
+    for (int d = 0; d < t->nstored; d++) c *= n[d];
+    return c;
+}
+static void memory_row(Rec *r, int step, int k, const char *category, int64_t bytes) {
+    TraceMemory *x = ARENA_PUSH(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
+    *x = (TraceMemory){.step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
+}
+static void record_memory(Rec *r, const int64_t *rep) {
+    const Program *p = r->p;
+    int *last = ARENA_ARRAY(r->a, int, p->nv + 1);
+    for (int v = 0; v < p->nv; v++) last[v] = p->val[v].step;
+    for (int i = 0; i < p->ns; i++) {
+        int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
+        for (int k = 0; k < n; k++) last[rd[k]] = i;
+    }
+    for (int k = 0; k < r->t->n_classes; k++) {
+        int64_t params = 0, live = 0;
+        for (int v = 0; v < p->nv; v++)
+            if (p->val[v].step < 0) *(p->val[v].kind == KIND_PARAM ? &params : &live) += local_bytes(r, &p->val[v], rep[k]);
+        memory_row(r, -1, k, "parameters", params);
+        for (int i = 0; i < p->ns; i++) {
+            const Step *s = &p->step[i];
+            bool shares = s->kind == ST_CLAIM || (s->kind == ST_MOVE && (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE));
+            int64_t before = live;
+            if (!shares && p->val[s->out].kind != KIND_PARAM) live += local_bytes(r, &p->val[s->out], rep[k]);
+            if (live != before || i == 0) memory_row(r, i, k, "activations", live);
+            int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
+            for (int q = 0; q < n; q++) {
+                const Val *v = &p->val[rd[q]];
+                const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
+                bool shared = by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID || by->move.kind == MOVE_SLICE)));
+                bool twice = q > 0 && rd[q] == rd[q - 1];
+                if (last[rd[q]] == i && v->kind != KIND_PARAM && !shared && !twice) live -= local_bytes(r, v, rep[k]);
+            }
+        }
+    }
+}
+int64_t record_peak(const Trace *t) {
+    int64_t params = 0, top = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        if (!strcmp(t->memory[i].category, "parameters") && t->memory[i].bytes > params) params = t->memory[i].bytes;
+        if (!strcmp(t->memory[i].category, "activations") && t->memory[i].bytes > top) top = t->memory[i].bytes;
+    }
+    return params + top;
+}
+
+void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype) {
+    Rec r = {.t = t, .p = p, .a = t->arena, .plan = plan, .dtype = dtype};
+    int64_t *rep;
+    record_run(&r, model);
+    find_uneven(&r);
+    record_classes(&r, &rep);
+    record_params(&r);
+    for (int v = 0; v < p->nv; v++)
+        if (p->val[v].step < 0 && p->val[v].kind == KIND_INPUT) record_value(&r, &p->val[v], NULL);
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        record_value(&r, &p->val[s->out], s);
+        if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s, rep);
+        else if (s->kind == ST_MOVE && move_communicates(s->move.kind) && mesh_size(p->mesh, &s->move.axes) > 1) record_collective(&r, s);
+        else if (s->kind != ST_SEED) record_move(&r, s);
+    }
+    record_memory(&r, rep);
+}

@@ -1,0 +1,180 @@
+/* The unsharded run and what is compared with it. */
+#include "exec/reference.h"
+#include "base/file.h"
+#include "plan/yaml.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void *reference_full(void *arg, int tensor, Dtype dtype) {
+    FullSource *f = arg;
+    const GTensor *t = &f->g->t[tensor];
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    void *p = NULL;
+    size_t bytes = base_mul((size_t)(n > 0 ? n : 1), (size_t)dtype_size(dtype));
+    if (bytes < 1 << 21) p = base_malloc(bytes);
+    else if (posix_memalign(&p, 1 << 21, bytes)) base_die(5, "out of memory: %zu bytes for %s could not be had; try a smaller `shrink` or a shape-only command [E0701]", bytes, t->name);
+    if (!weights_load(f->w, f->d, tensor, dtype, p)) {
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward) {
+    Mesh *one = ARENA_NEW(arena, Mesh);
+    mesh_finish(one);
+    Assign *a = ARENA_NEW(arena, Assign);
+    int nt = m->g.nt;
+    *a = (Assign){.plan = p, .mesh = one, .model = m, .d = d, .arena = arena};
+    a->use = ARENA_ARRAY(arena, ModuleUse, m->g.nm + 1);
+    a->compute = ARENA_ARRAY(arena, Layout, nt + 1);
+    a->rest = ARENA_ARRAY(arena, Layout, nt + 1);
+    a->group = arena_alloc(arena, base_mul((size_t)nt + 1, sizeof *a->group));
+    a->line = ARENA_ARRAY(arena, int, nt + 1);
+    a->claimed = ARENA_ARRAY(arena, bool, nt + 1);
+    for (int t = 0; t < nt; t++) a->compute[t] = a->rest[t] = layout_whole(one, m->g.t[t].nd, TY_I);
+    Program *q = lower(arena, a);
+    if (backward && q->loss >= 0) adjoint_program(q);
+    return q;
+}
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all) {
+    Reference *r = ARENA_NEW(arena, Reference);
+    r->graph = &m->g;
+    r->program = reference_program(arena, p, m, d, backward);
+    r->exec = exec_new(arena, r->program, DT_F64, pool);
+    FullSource *src = ARENA_NEW(arena, FullSource);
+    *src = (FullSource){w, d, &m->g};
+    r->exec->full = reference_full;
+    r->exec->full_arg = src;
+    r->exec->keep_all = keep_all;
+    double t0 = now();
+    for (int v = 0; keep_all && v < r->program->nv; v++)
+        if (r->program->val[v].step < 0 && !exec_load(r->exec, v)) goto fail;
+    for (int i = 0; i < r->program->ns; i++) {
+        if (!exec_step(r->exec, &r->program->step[i])) goto fail;
+        exec_release(r->exec, &r->program->step[i]);
+    }
+    r->seconds = now() - t0;
+    return r;
+fail:
+    exec_free(r->exec);
+    return NULL;
+}
+void reference_free(Reference *r) {
+    if (r) exec_free(r->exec);
+}
+static const double *val_data(const Reference *r, int v) {
+    return v >= 0 && r->exec->store[v].alive ? r->exec->store[v].l[0].t.p : NULL;
+}
+const double *reference_value(const Reference *r, int tensor) { return val_data(r, r->program->first[tensor]); }
+static bool has_part(const Val *v, const Part *p) { return v->n_parts == 1 && v->parts[0].node == p->node && v->parts[0].operand == p->operand; }
+double *reference_cotangent(const Reference *r, const Val *v) {
+    const GTensor *t = &r->graph->t[v->tensor];
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    double *sum = base_malloc(base_mul((size_t)(n ? n : 1), 8));
+    memset(sum, 0, (size_t)n * 8);
+    for (int k = 0; k < v->n_parts; k++) {
+        const double *x = NULL;
+        for (int i = 0; i < r->program->nv && !x; i++) {
+            const Val *w = &r->program->val[i];
+            if (w->cot && w->step >= 0 && r->program->step[w->step].kind != ST_MOVE && has_part(w, &v->parts[k])) x = val_data(r, i);
+        }
+        if (!x) {
+            free(sum);
+            return NULL;
+        }
+        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+    }
+    return sum;
+}
+
+/* ---- --against ---- */
+/* The value that a name of the file means: numbers, count, tensor; gradients by "grad." and "grad.param.". */
+static const double *named_value(const Reference *r, const char *name, int *tensor) {
+    bool grad = !strncmp(name, "grad.", 5);
+    const char *base = grad ? name + 5 : name;
+    if (grad && !strncmp(base, "param.", 6)) base += 6;
+    *tensor = graph_find(r->graph, base);
+    if (*tensor < 0) return NULL;
+    if (!grad) return reference_value(r, *tensor);
+    int g = r->program->grad[*tensor];
+    if (g >= 0) return val_data(r, g);
+    for (int v = r->program->nv - 1; v >= 0; v--) /* an activation: its total is the last cotangent of its first copy */
+        if (r->program->val[v].cot && r->program->val[v].tensor == *tensor && val_data(r, v)) return val_data(r, v);
+    return NULL;
+}
+static double tolerance_for(const StTensor *s, const char *name, double given) {
+    static const double by[] = {[DT_F32] = 1e-5, [DT_F64] = 1e-11, [DT_I64] = 0, [DT_BF16] = 2e-2, [DT_F16] = 2e-2};
+    if (given > 0) return given;
+    return by[s->dtype] * (strncmp(name, "grad.", 5) ? 1 : 10);
+}
+static void against_one(const Reference *r, const StTensor *s, const char *name, double tol, struct AgainstRow *row) {
+    int t;
+    const double *have = named_value(r, name, &t);
+    int64_t n = 1, m = 1;
+    row->name = s->name;
+    row->tolerance = tolerance_for(s, name, tol);
+    if (!have) {
+        row->missing_here = true;
+        return;
+    }
+    for (int d = 0; d < s->nd; d++) n *= s->shape[d];
+    for (int d = 0; d < r->graph->t[t].nd; d++) m *= r->graph->t[t].size[d];
+    if (n != m) { /* e.g. more layers or tokens than the plan asks for */
+        row->max_abs = row->max_rel = INFINITY;
+        return;
+    }
+    double *want = base_malloc(base_mul((size_t)(n ? n : 1), 8)), top = 0;
+    st_read(s, 0, n, DT_F64, want);
+    bool ints = r->graph->t[t].is_int;
+    for (int64_t i = 0; i < n; i++) {
+        double h = ints ? (double)((const int64_t *)(const void *)have)[i] : have[i], e = fabs(h - want[i]);
+        if (isnan(e)) e = INFINITY;
+        if (e > row->max_abs) row->max_abs = e;
+        if (fabs(want[i]) > top) top = fabs(want[i]);
+    }
+    free(want);
+    row->count = n;
+    row->max_rel = top > 0 ? row->max_abs / top : row->max_abs;
+    row->ok = row->max_rel <= row->tolerance;
+}
+static const char *mapped(Yaml *map, const char *name) {
+    for (int i = 0; map && map->kind == YAML_MAP && i < map->n; i++)
+        if (!strcmp(map->pair[i].key, name) && map->pair[i].value->kind == YAML_SCALAR) return map->pair[i].value->s;
+    return name;
+}
+void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map_file, double tolerance, PipelineReport *rep) {
+    SafeTensors *st = st_open(arena, d, file, (Loc){0});
+    if (!st) return;
+    Yaml *map = NULL;
+    if (map_file) {
+        size_t n;
+        char *text = file_read(arena, d, map_file, 1 << 20, (Loc){0}, &n);
+        map = text ? yaml_parse(arena, d, map_file, text, n) : NULL;
+    }
+    const Graph *g = r->graph;
+    rep->against = arena_alloc(arena, base_mul((size_t)(st->n + g->nt), sizeof *rep->against));
+    bool *met = ARENA_ARRAY(arena, bool, g->nt + 1);
+    for (int i = 0; i < st->n; i++) {
+        struct AgainstRow *row = &rep->against[rep->n_against++];
+        const char *name = mapped(map, st->t[i].name);
+        against_one(r, &st->t[i], name, tolerance, row);
+        int t;
+        if (named_value(r, name, &t)) met[t] = true;
+        if (!row->missing_here && !row->ok)
+            diag_error(d, "E0506", ((Loc){file, 0, 0}), "the unsharded values differ from the other implementation's: weights, config or names do not belong together",
+                       "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)", row->name, row->max_rel, row->tolerance);
+    }
+    for (int t = 0; t < g->nt; t++)
+        if (!met[t] && g->t[t].kind == KIND_ACTIVATION) rep->against[rep->n_against++] = (struct AgainstRow){.name = g->t[t].name, .missing_there = true};
+    st_close(st);
+}

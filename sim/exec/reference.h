@@ -1,0 +1,33 @@
+/* The unsharded program in float64: the same graph on a mesh of one rank. Compared with the ranks end to end, with other
+ * people's values (--against), and written to a file (--save-values). */
+#ifndef SP_EXEC_REFERENCE_H
+#define SP_EXEC_REFERENCE_H
+#include "exec/check.h"
+#include "exec/pipeline.h"
+#include "weights/weights.h"
+
+typedef struct Reference {
+    Program *program;
+    Exec *exec;
+    const Graph *graph;
+    double seconds;
+} Reference;
+/* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
+Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
+/* Runs it in f64. keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all);
+void reference_free(Reference *r);
+/* A value's numbers (whole, packed letters) or NULL if it is not kept. */
+const double *reference_value(const Reference *r, int tensor);
+/* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */
+double *reference_cotangent(const Reference *r, const Val *v);
+/* --against: every tensor of the file with the value of that name. Fills report->against; adds E0506 where they differ. */
+void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map, double tolerance, PipelineReport *report);
+/* Loads a tensor for exec (a callback). */
+typedef struct {
+    Weights *w;
+    Diags *d;
+    const Graph *g;
+} FullSource;
+void *reference_full(void *arg, int tensor, Dtype dtype);
+#endif

@@ -1,0 +1,13 @@
+/* Worker threads: a loop over tasks on all cores. Results may not depend on which thread runs a task. */
+#ifndef SP_KERNEL_POOL_H
+#define SP_KERNEL_POOL_H
+#include <stdint.h>
+typedef struct Pool Pool;
+/* nthreads 0: all cores. With 1 everything runs on the caller. Free with pool_free. */
+Pool *pool_new(int nthreads);
+void pool_free(Pool *p);
+int pool_threads(const Pool *p);
+/* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are taken in ascending order.
+ * A nested call from inside a task runs inline. */
+void pool_run(Pool *p, int64_t n, void (*fn)(void *arg, int64_t i), void *arg);
+#endif

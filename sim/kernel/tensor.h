@@ -1,0 +1,32 @@
+/* A local tensor as kernels see it: sizes, strides (in elements), data. It owns nothing. */
+#ifndef SP_KERNEL_TENSOR_H
+#define SP_KERNEL_TENSOR_H
+#include "layout/layout.h"
+
+typedef enum { DT_F32, DT_F64, DT_I64, DT_BF16, DT_F16 } Dtype;
+
+typedef struct Tensor {
+    int nd;
+    int64_t n[LAYOUT_MAX_DIMS]; /* sizes; a size of 0 is legal everywhere */
+    int64_t s[LAYOUT_MAX_DIMS]; /* strides in elements */
+    void *p;
+} Tensor;
+
+static inline int64_t dtype_size(Dtype t) {
+    static const int64_t size[] = {4, 8, 8, 2, 2};
+    return size[t];
+}
+static inline int64_t tensor_count(const Tensor *t) {
+    int64_t c = 1;
+    for (int i = 0; i < t->nd; i++) c *= t->n[i];
+    return c;
+}
+/* Row-major contiguous strides for the sizes already set. */
+static inline void tensor_pack(Tensor *t) {
+    int64_t s = 1;
+    for (int i = t->nd - 1; i >= 0; i--) {
+        t->s[i] = s;
+        s *= t->n[i];
+    }
+}
+#endif

@@ -1,0 +1,236 @@
+/* Layouts as index maps: local sizes, global indices, duals. Refuses to know what is stored: it sees sizes only. */
+#include "layout/layout.h"
+#include <stdlib.h>
+#include <string.h>
+
+Layout layout_whole(const Mesh *m, int ndim, AxisType t) {
+    Layout l;
+    memset(&l, 0, sizeof l);
+    l.ndim = (uint8_t)ndim;
+    for (int a = 0; a < m->naxes; a++) l.type[a] = (uint8_t)t;
+    return l;
+}
+
+int layout_where(const Layout *l, int axis) {
+    for (int d = 0; d <= l->ndim; d++)
+        for (int i = 0; i < l->n[d]; i++)
+            if (l->e[d][i].axis == axis && !l->e[d][i].ghost) return d;
+    return -1;
+}
+
+/* Trailing ghosts hold everything: nothing is cut. Unused entries are zero so that layouts compare as bytes. */
+static void strip(Layout *l) {
+    for (int d = 0; d <= l->ndim; d++) {
+        while (l->n[d] && l->e[d][l->n[d] - 1].ghost) l->n[d]--;
+        memset(&l->e[d][l->n[d]], 0, sizeof(Entry) * (size_t)(LAYOUT_MAX_ENTRIES - l->n[d]));
+    }
+}
+
+void layout_cut(Layout *l, int dim, int axis, CutHow how) {
+    if (l->n[dim] == LAYOUT_MAX_ENTRIES) base_die(70, "a dim is cut by more than %d axes", LAYOUT_MAX_ENTRIES);
+    l->e[dim][l->n[dim]++] = (Entry){.axis = (uint8_t)axis, .how = (uint8_t)how};
+    l->type[axis] = TY_V;
+}
+
+void layout_set_type(Layout *l, int axis, AxisType t) {
+    int d = layout_where(l, axis);
+    if (d >= 0) {
+        int i = 0;
+        while (l->e[d][i].axis != axis || l->e[d][i].ghost) i++;
+        memmove(&l->e[d][i], &l->e[d][i + 1], sizeof(Entry) * (size_t)(l->n[d] - i - 1));
+        l->n[d]--;
+        strip(l);
+    }
+    l->type[axis] = (uint8_t)t;
+}
+
+bool layout_eq(const Layout *a, const Layout *b) { return !memcmp(a, b, sizeof *a); }
+
+uint64_t layout_hash(const Layout *l) {
+    uint64_t h = 1469598103934665603u;
+    const unsigned char *p = (const void *)l;
+    for (size_t i = 0; i < sizeof *l; i++) h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
+
+Layout layout_dual(const Layout *l) {
+    static const uint8_t dual[] = {TY_V, TY_I, TY_P, TY_R, TY_M};
+    Layout r = *l;
+    for (int a = 0; a < MESH_MAX_AXES; a++) r.type[a] = dual[r.type[a]];
+    return r;
+}
+
+bool layout_holds(const Mesh *m, const Layout *l, int64_t rank) {
+    (void)m, (void)rank;
+    for (int a = 0; a < MESH_MAX_AXES; a++)
+        if (l->set[a]) return false; /* coordinate sets come with pipelines */
+    return true;
+}
+
+/* ---- index maps: a set is a list of runs in order; a cut picks positions of the concatenated list ---- */
+typedef struct {
+    int64_t first, count, stride;
+} Run;
+typedef struct {
+    Run *r;
+    int n, cap;
+} Runs;
+
+static void runs_add(Runs *s, int64_t first, int64_t count, int64_t stride) {
+    if (count <= 0) return;
+    if (s->n) { /* join neighbours so that lists stay short */
+        Run *p = &s->r[s->n - 1];
+        if (p->stride == stride && p->first + p->count * p->stride == first) {
+            p->count += count;
+            return;
+        }
+    }
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 4;
+        s->r = base_realloc(s->r, (size_t)s->cap * sizeof(Run));
+    }
+    s->r[s->n++] = (Run){first, count, stride};
+}
+static int64_t runs_count(const Runs *s) {
+    int64_t c = 0;
+    for (int i = 0; i < s->n; i++) c += s->r[i].count;
+    return c;
+}
+/* Positions lo, lo+step, ... below hi of the list `s`, appended to `out`. */
+static void runs_pick(const Runs *s, int64_t lo, int64_t hi, int64_t step, Runs *out) {
+    int64_t base = 0;
+    for (int i = 0; i < s->n; i++) {
+        const Run *r = &s->r[i];
+        int64_t a = lo > base ? lo - base : 0;
+        if (step > 1 && base > lo) { /* first position >= base that is lo modulo step */
+            a = (lo - base) % step;
+            if (a < 0) a += step;
+        }
+        int64_t b = hi - base < r->count ? hi - base : r->count;
+        if (a < b) runs_add(out, r->first + a * r->stride, (b - a + step - 1) / step, r->stride * step);
+        base += r->count;
+    }
+}
+/* One cut: what coordinate c of n holds of the list. The chunk rule is torch.chunk's (semantics.md 1.2). */
+static Runs runs_cut(const Runs *s, int64_t n, int64_t c, int how) {
+    Runs out = {0};
+    int64_t N = runs_count(s);
+    if (how == CUT_ZIGZAG) {
+        int64_t k = (N + 2 * n - 1) / (2 * n), lo2 = (2 * n - 1 - c) * k;
+        runs_pick(s, c * k, (c + 1) * k < N ? (c + 1) * k : N, 1, &out);
+        runs_pick(s, lo2, lo2 + k < N ? lo2 + k : N, 1, &out);
+    } else if (how == CUT_STRIPED) {
+        runs_pick(s, c, N, n, &out);
+    } else {
+        int64_t k = (N + n - 1) / n;
+        runs_pick(s, c * k, (c + 1) * k < N ? (c + 1) * k : N, 1, &out);
+    }
+    return out;
+}
+static int64_t coord_of(const Mesh *m, const Entry *e, int64_t rank) {
+    int64_t n = m->axis[e->axis].size, c = mesh_coord(m, rank, e->axis);
+    return ((c - e->shift) % n + n) % n;
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank, int64_t *n, Arena *arena) {
+    Runs *piece = base_malloc(sizeof *piece);
+    int np = 1, ghosts = 0;
+    piece[0] = (Runs){0};
+    runs_add(&piece[0], 0, N, 1);
+    for (int i = 0; i < l->n[dim]; i++) {
+        const Entry *e = &l->e[dim][i];
+        int64_t size = m->axis[e->axis].size, k = e->ghost ? size : 1;
+        Runs *next = base_malloc(base_mul((size_t)(np * k), sizeof *next));
+        for (int p = 0; p < np; p++) {
+            for (int64_t c = 0; c < k; c++)
+                next[p * k + c] = runs_cut(&piece[p], size, e->ghost ? c : coord_of(m, e, rank), e->how);
+            free(piece[p].r);
+        }
+        free(piece);
+        piece = next;
+        np *= (int)k;
+        ghosts += e->ghost;
+    }
+    int64_t total = 0;
+    for (int p = 0; p < np; p++) total += runs_count(&piece[p]);
+    int64_t *out = ARENA_ARRAY(arena, int64_t, total), at = 0;
+    for (int p = 0; p < np; p++) {
+        for (int i = 0; i < piece[p].n; i++)
+            for (int64_t k = 0; k < piece[p].r[i].count; k++) out[at++] = piece[p].r[i].first + k * piece[p].r[i].stride;
+        free(piece[p].r);
+    }
+    free(piece);
+    if (ghosts) qsort(out, (size_t)total, sizeof *out, by_value);
+    *n = total;
+    return out;
+}
+
+/* Length of what coordinate c of n holds of a list of N: the same rule as runs_cut, without the list. */
+static int64_t cut_length(int64_t N, int64_t n, int64_t c, int how) {
+    int64_t k, a, b;
+    if (how == CUT_STRIPED) return c < N ? (N - c + n - 1) / n : 0;
+    k = how == CUT_ZIGZAG ? (N + 2 * n - 1) / (2 * n) : (N + n - 1) / n;
+    a = N - c * k;
+    a = a < 0 ? 0 : a > k ? k : a;
+    if (how != CUT_ZIGZAG) return a;
+    b = N - (2 * n - 1 - c) * k;
+    return a + (b < 0 ? 0 : b > k ? k : b);
+}
+
+int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
+    bool ghost = false;
+    for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;
+    if (ghost) { /* rare: count the list */
+        Arena *tmp = arena_new();
+        int64_t n;
+        layout_index(m, l, dim, N, rank, &n, tmp);
+        arena_free(tmp);
+        return n;
+    }
+    for (int i = 0; i < l->n[dim]; i++) {
+        const Entry *e = &l->e[dim][i];
+        N = cut_length(N, m->axis[e->axis].size, coord_of(m, e, rank), e->how);
+    }
+    return N;
+}
+
+void layout_local(const Mesh *m, const Layout *l, const int64_t *N, int64_t rank, int64_t *out) {
+    for (int d = 0; d < l->ndim; d++) out[d] = layout_dim_size(m, l, d, N[d], rank);
+}
+
+AxisList layout_dim_axes(const Layout *l, int dim) {
+    AxisList r = {0};
+    for (int i = 0; i < l->n[dim]; i++)
+        if (!l->e[dim][i].ghost) r.a[r.n++] = l->e[dim][i].axis;
+    return r;
+}
+
+const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Arena *arena) {
+    static const char *how[] = {"", "~z", "~s", "~b"}, *type[] = {"V", "I", "R", "P", "M"};
+    Str s = str_new(arena);
+    str_add(&s, "[");
+    for (int d = 0; d <= l->ndim; d++) {
+        if (d == l->ndim && !l->n[d]) break;
+        if (d) str_add(&s, ",");
+        if (d == l->ndim)
+            str_add(&s, "list:");
+        else if (letters)
+            str_addf(&s, "%c%s", letters[d], l->n[d] ? ":" : "");
+        else if (!l->n[d])
+            str_add(&s, ".");
+        for (int i = 0; i < l->n[d]; i++) {
+            const Entry *e = &l->e[d][i];
+            str_addf(&s, "%s%s%s%s", i ? "/" : "", e->ghost ? "^" : "", m->axis[e->axis].name, how[e->how]);
+            if (e->shift) str_addf(&s, "+%d", e->shift);
+        }
+    }
+    str_add(&s, "]");
+    for (int a = 0; a < m->naxes; a++)
+        if (l->type[a] != TY_V) str_addf(&s, " %s:%s", m->axis[a].name, type[l->type[a]]);
+    return s.s;
+}

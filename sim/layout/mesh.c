@@ -1,0 +1,93 @@
+/* Ranks as points of a grid of named axes; groups of axes; splitting an axis. */
+#include "layout/mesh.h"
+#include <string.h>
+
+bool mesh_finish(Mesh *m) {
+    int64_t s = 1;
+    for (int a = m->naxes - 1; a >= 0; a--) {
+        m->axis[a].stride = s;
+        if (__builtin_mul_overflow(s, m->axis[a].size, &s)) return false;
+    }
+    m->nranks = s;
+    return true;
+}
+
+int mesh_axis(const Mesh *m, const char *name) {
+    for (int a = 0; a < m->naxes; a++)
+        if (!strcmp(m->axis[a].name, name)) return a;
+    return -1;
+}
+
+bool mesh_lookup(const Mesh *m, const char *name, AxisList *out) {
+    memset(out, 0, sizeof *out);
+    for (int g = 0; g < m->ngroups; g++)
+        if (!strcmp(m->group[g].name, name)) {
+            *out = m->group[g].axes;
+            return true;
+        }
+    for (int a = 0; a < m->naxes; a++)
+        if (!strcmp(m->axis[a].name, name) || (m->axis[a].parent && !strcmp(m->axis[a].parent, name)))
+            out->a[out->n++] = (uint8_t)a;
+    return out->n > 0;
+}
+
+/* In every list, axis `a` becomes a, a+1 and later axes move up by one. */
+static void renumber(AxisList *l, int a) {
+    AxisList r = {0};
+    for (int i = 0; i < l->n; i++) {
+        r.a[r.n++] = (uint8_t)(l->a[i] > a ? l->a[i] + 1 : l->a[i]);
+        if (l->a[i] == a && r.n < MESH_MAX_AXES) r.a[r.n++] = (uint8_t)(a + 1);
+    }
+    *l = r;
+}
+
+bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer) {
+    int a = mesh_axis(m, name);
+    if (a < 0 || m->naxes == MESH_MAX_AXES || outer < 1 || m->axis[a].size % outer || m->axis[a].parent) return false;
+    memmove(&m->axis[a + 2], &m->axis[a + 1], (size_t)(m->naxes - a - 1) * sizeof m->axis[0]);
+    MeshAxis whole = m->axis[a];
+    m->axis[a] = (MeshAxis){arena_printf(arena, "%s.0", name), outer, 0, whole.name};
+    m->axis[a + 1] = (MeshAxis){arena_printf(arena, "%s.1", name), whole.size / outer, 0, whole.name};
+    m->naxes++;
+    for (int g = 0; g < m->ngroups; g++) renumber(&m->group[g].axes, a);
+    return mesh_finish(m);
+}
+
+int64_t mesh_size(const Mesh *m, const AxisList *l) {
+    int64_t s = 1;
+    for (int i = 0; i < l->n; i++) s *= m->axis[l->a[i]].size;
+    return s;
+}
+
+int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank) {
+    int64_t i = 0;
+    for (int k = 0; k < l->n; k++) i = i * m->axis[l->a[k]].size + mesh_coord(m, rank, l->a[k]);
+    return i;
+}
+
+int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i) {
+    for (int k = l->n - 1; k >= 0; k--) {
+        const MeshAxis *x = &m->axis[l->a[k]];
+        rank += (i % x->size - rank / x->stride % x->size) * x->stride;
+        i /= x->size;
+    }
+    return rank;
+}
+
+const char *mesh_axes_text(const Mesh *m, Arena *arena, const AxisList *l, bool keep_ones) {
+    Str s = str_new(arena);
+    for (int i = 0; i < l->n; i++) {
+        const MeshAxis *x = &m->axis[l->a[i]];
+        const char *name = x->name;
+        /* tp.0 followed by tp.1 is all of tp */
+        if (x->parent && i + 1 < l->n && m->axis[l->a[i + 1]].parent && !strcmp(m->axis[l->a[i + 1]].parent, x->parent) &&
+            l->a[i + 1] == l->a[i] + 1) {
+            name = x->parent;
+            i++;
+        } else if (x->size == 1 && !keep_ones)
+            continue;
+        if (s.n) str_add(&s, "*");
+        str_add(&s, name);
+    }
+    return s.s;
+}

@@ -1,0 +1,410 @@
+/* The planner: which single moves lead from one layout to another, and what each sends. The rules are lowering.md 3; the
+ * order of the rules is the planner. It never looks at data. */
+#include "layout/redistribute.h"
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool communicates;
+} kinds[MOVE_KINDS] = {
+    [MOVE_ID] = {"identity", false},
+    [MOVE_SLICE] = {"slice", false},
+    [MOVE_KEEP] = {"keep_first", false},
+    [MOVE_PAD] = {"pad", false},
+    [MOVE_ALL_GATHER] = {"all_gather", true},
+    [MOVE_REDUCE_SCATTER] = {"reduce_scatter", true},
+    [MOVE_ALL_REDUCE] = {"all_reduce", true},
+    [MOVE_ALL_REDUCE_MAX] = {"all_reduce", true},
+    [MOVE_ALL_TO_ALL] = {"all_to_all", true},
+    [MOVE_SEND] = {"send", true},
+};
+bool move_communicates(MoveKind k) { return kinds[k].communicates; }
+const char *move_name(MoveKind k) { return kinds[k].name; }
+
+MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
+    static const uint8_t none = MOVE_KINDS;
+    /* rows: from V I R P M; columns: to V I R P M */
+    static const uint8_t table[5][5] = {
+        {MOVE_ALL_TO_ALL, MOVE_ALL_GATHER, MOVE_ALL_GATHER, MOVE_PAD, MOVE_KINDS},
+        {MOVE_SLICE, MOVE_KINDS, MOVE_ID, MOVE_KEEP, MOVE_KINDS},
+        {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS},
+        {MOVE_REDUCE_SCATTER, MOVE_ALL_REDUCE, MOVE_ALL_REDUCE, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS},
+    };
+    uint8_t k = table[f->type[axis]][t->type[axis]];
+    return k == none ? MOVE_KINDS : (MoveKind)k;
+}
+
+static bool entry_eq(const Entry *a, const Entry *b) { return !memcmp(a, b, sizeof *a); }
+/* Length of the common beginning of dim d's entries. */
+static int common(const Layout *a, const Layout *b, int d) {
+    int k = 0;
+    while (k < a->n[d] && k < b->n[d] && entry_eq(&a->e[d][k], &b->e[d][k])) k++;
+    return k;
+}
+static bool dim_eq(const Layout *a, const Layout *b, int d) { return a->n[d] == b->n[d] && common(a, b, d) == a->n[d]; }
+
+typedef struct {
+    const Layout *to;
+    Layout cur;
+    MovePlan *out;
+    bool failed;
+} Planner;
+
+/* Sets dim d of `l` to the first n entries of `e`, drops trailing ghosts, marks what is cut as such. */
+static void set_dim(Layout *l, int d, const Entry *e, int n) {
+    Entry keep[LAYOUT_MAX_ENTRIES];
+    memcpy(keep, e, sizeof(Entry) * (size_t)n);
+    while (n && keep[n - 1].ghost) n--;
+    memset(l->e[d], 0, sizeof l->e[d]);
+    memcpy(l->e[d], keep, sizeof(Entry) * (size_t)n);
+    l->n[d] = (uint8_t)n;
+    for (int i = 0; i < n; i++)
+        if (!keep[i].ghost) l->type[keep[i].axis] = TY_V;
+}
+static void emit(Planner *p, const Layout *next, const AxisList *axes) {
+    if (p->out->n == MOVES_MAX) {
+        p->failed = true;
+        return;
+    }
+    Move *m = &p->out->m[p->out->n++];
+    m->from = p->cur;
+    m->to = *next;
+    m->axes = *axes;
+    m->kind = move_kind(&p->cur, next, axes->a[0]);
+    if (m->kind == MOVE_KINDS) p->failed = true;
+    p->cur = *next;
+}
+static AxisList one_axis(int a) {
+    AxisList l = {1, {(uint8_t)a}};
+    return l;
+}
+
+/* 1: all I -> R at once, first, so that the adjoint all-reduce acts on the smallest data. */
+static bool step_i_to_r(Planner *p) {
+    AxisList A = {0};
+    Layout next = p->cur;
+    for (int a = 0; a < MESH_MAX_AXES; a++)
+        if (p->cur.type[a] == TY_I && p->to->type[a] == TY_R) {
+            A.a[A.n++] = (uint8_t)a;
+            next.type[a] = TY_R;
+        }
+    if (A.n) emit(p, &next, &A);
+    return A.n;
+}
+/* 1b: same axis, same place, other cut (chunk <-> zigzag): an all-to-all inside the dim. */
+static bool step_recut(Planner *p) {
+    for (int d = 0; d <= p->cur.ndim; d++) {
+        int n = p->cur.n[d];
+        if (!n || p->to->n[d] < n || common(&p->cur, p->to, d) < n - 1) continue;
+        const Entry *c = &p->cur.e[d][n - 1], *t = &p->to->e[d][n - 1];
+        if (entry_eq(c, t) || c->axis != t->axis || c->ghost || t->ghost) continue;
+        Layout next = p->cur;
+        set_dim(&next, d, p->to->e[d], n);
+        AxisList A = one_axis(c->axis);
+        emit(p, &next, &A);
+        return true;
+    }
+    return false;
+}
+/* The axis of the next wanted entry cuts another dim j: move its tail here; if it is not the tail there but everything
+ * from it on has to go, it leaves a ghost. */
+static bool step_exchange(Planner *p, int d, const Entry *e) {
+    int j = layout_where(&p->cur, e->axis), q = 0;
+    if (j < 0 || j == d || j == p->cur.ndim || d == p->cur.ndim) return false;
+    while (p->cur.e[j][q].axis != e->axis || p->cur.e[j][q].ghost) q++;
+    int last = p->cur.n[j] - 1;
+    bool rest_goes = p->to->n[j] <= q && common(&p->cur, p->to, j) == p->to->n[j];
+    if (q != last && !rest_goes) return false;
+    Layout next = p->cur;
+    Entry old[LAYOUT_MAX_ENTRIES];
+    memcpy(old, p->cur.e[j], sizeof old);
+    old[q].ghost = 1;
+    Entry here[LAYOUT_MAX_ENTRIES];
+    memcpy(here, p->cur.e[d], sizeof here);
+    int n = p->cur.n[d];
+    if (n == LAYOUT_MAX_ENTRIES) return false;
+    here[n] = *e;
+    set_dim(&next, j, old, last + 1);
+    set_dim(&next, d, here, n + 1);
+    AxisList A = one_axis(e->axis);
+    emit(p, &next, &A);
+    return true;
+}
+/* LIST cuts the flattened rest of stored dim 0: it may be extended only when every letter lies as it shall. */
+static bool list_ready(const Planner *p) {
+    for (int d = 0; d < p->cur.ndim; d++)
+        if (!dim_eq(&p->cur, p->to, d)) return false;
+    return true;
+}
+/* 2: slices, reduce-scatters and exchanges that extend a prefix of the target. */
+static bool step_extend(Planner *p) {
+    for (int d = 0; d <= p->cur.ndim; d++) {
+        int n = p->cur.n[d];
+        if (p->to->n[d] <= n || common(&p->cur, p->to, d) < n || (d == p->cur.ndim && !list_ready(p))) continue;
+        const Entry *e = &p->to->e[d][n];
+        if (e->ghost) continue;
+        Layout next = p->cur;
+        int x = p->cur.type[e->axis];
+        if (x == TY_I || x == TY_R) {
+            set_dim(&next, d, p->to->e[d], n + 1);
+            AxisList A = one_axis(e->axis);
+            emit(p, &next, &A);
+            return true;
+        }
+        if (x == TY_P) { /* all consecutive pending axes in one reduce-scatter */
+            AxisList A = {0};
+            int k = n;
+            while (k < p->to->n[d] && !p->to->e[d][k].ghost && p->cur.type[p->to->e[d][k].axis] == TY_P)
+                A.a[A.n++] = p->to->e[d][k++].axis;
+            set_dim(&next, d, p->to->e[d], k);
+            emit(p, &next, &A);
+            return true;
+        }
+        if (x == TY_V && step_exchange(p, d, e)) return true;
+    }
+    return false;
+}
+/* 3: pending sums that end in I or R, merged over axes. */
+static bool step_reduce(Planner *p) {
+    for (int t = TY_I; t <= TY_R; t++)
+        for (int from = TY_P; from <= TY_M; from++) {
+            AxisList A = {0};
+            Layout next = p->cur;
+            for (int a = 0; a < MESH_MAX_AXES; a++)
+                if (p->cur.type[a] == from && p->to->type[a] == t) {
+                    A.a[A.n++] = (uint8_t)a;
+                    next.type[a] = (uint8_t)t;
+                }
+            if (A.n) {
+                emit(p, &next, &A);
+                return true;
+            }
+        }
+    return false;
+}
+static int gather_type(const Layout *to, int axis) {
+    int t = to->type[axis];
+    return t == TY_I || t == TY_R || t == TY_P ? t : TY_I;
+}
+/* Un-nests dim d down to `keep` entries, as far as one target type goes. */
+static bool step_ungather(Planner *p, int d, int keep) {
+    const Entry *c = p->cur.e[d];
+    int n = p->cur.n[d];
+    if (n <= keep) return false;
+    if (c[n - 1].ghost) {
+        p->failed = true;
+        return true;
+    }
+    int t = gather_type(p->to, c[n - 1].axis), j = n - 1;
+    while (j > keep && !c[j - 1].ghost && gather_type(p->to, c[j - 1].axis) == t) j--;
+    AxisList A = {0};
+    Layout next = p->cur;
+    for (int i = j; i < n; i++) {
+        A.a[A.n++] = c[i].axis;
+        next.type[c[i].axis] = (uint8_t)t;
+    }
+    Entry old[LAYOUT_MAX_ENTRIES];
+    memcpy(old, c, sizeof old);
+    set_dim(&next, d, old, j);
+    emit(p, &next, &A);
+    return true;
+}
+/* 4: gather the longest tail that is no prefix of the target; LIST first, it lies innermost. */
+static bool step_gather(Planner *p) {
+    int L = p->cur.ndim;
+    if (p->cur.n[L] && (!list_ready(p) || common(&p->cur, p->to, L) < p->cur.n[L]))
+        return step_ungather(p, L, list_ready(p) ? common(&p->cur, p->to, L) : 0);
+    for (int d = 0; d < L; d++)
+        if (step_ungather(p, d, common(&p->cur, p->to, d))) return true;
+    return false;
+}
+/* 5: I or R -> P (the first rank keeps the value), R -> I. */
+static bool step_types(Planner *p) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int a = 0; a < MESH_MAX_AXES; a++) {
+            int x = p->cur.type[a], y = p->to->type[a];
+            if (pass == 0 ? !((x == TY_I || x == TY_R) && y == TY_P) : !(x == TY_R && y == TY_I)) continue;
+            Layout next = p->cur;
+            next.type[a] = (uint8_t)y;
+            AxisList A = one_axis(a);
+            emit(p, &next, &A);
+            return true;
+        }
+    return false;
+}
+
+/* Neighbouring all-to-alls, and slices from one type, are one move over the product group. */
+static void merge(MovePlan *p) {
+    int n = 0;
+    for (int i = 0; i < p->n; i++) {
+        Move *last = n ? &p->m[n - 1] : NULL, *m = &p->m[i];
+        bool slices = last && m->kind == MOVE_SLICE && last->from.type[last->axes.a[0]] == m->from.type[m->axes.a[0]];
+        if (last && last->kind == m->kind && (m->kind == MOVE_ALL_TO_ALL || slices) &&
+            last->axes.n + m->axes.n <= MESH_MAX_AXES) {
+            last->to = m->to;
+            for (int k = 0; k < m->axes.n; k++) last->axes.a[last->axes.n++] = m->axes.a[k];
+        } else
+            p->m[n++] = *m;
+    }
+    p->n = n;
+}
+
+bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out) {
+    (void)m;
+    Planner p = {to, *from, out, false};
+    out->n = 0;
+    while (!layout_eq(&p.cur, to) && !p.failed)
+        if (!(step_i_to_r(&p) || step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
+              step_types(&p)))
+            return false;
+    if (p.failed) return false;
+    merge(out);
+    return true;
+}
+
+MovePlan redistribute_mirror(const MovePlan *p) {
+    MovePlan r;
+    r.n = p->n;
+    for (int i = 0; i < p->n; i++) {
+        const Move *m = &p->m[p->n - 1 - i];
+        r.m[i].from = layout_dual(&m->to);
+        r.m[i].to = layout_dual(&m->from);
+        r.m[i].axes = m->axes;
+        r.m[i].kind = move_kind(&r.m[i].from, &r.m[i].to, m->axes.a[0]);
+    }
+    return r;
+}
+
+static double local_count(const Mesh *m, const Layout *l, const int64_t *N) {
+    int64_t n[LAYOUT_MAX_DIMS];
+    double c = 1;
+    layout_local(m, l, N, 0, n);
+    for (int d = 0; d < l->ndim; d++) c *= (double)n[d];
+    for (int i = 0; i < l->n[l->ndim]; i++) c /= (double)m->axis[l->e[l->ndim][i].axis].size;
+    return c;
+}
+/* Elements rank 0 sends, unpadded: what plans are compared by. */
+static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int *collectives) {
+    double c = 0;
+    *collectives = 0;
+    for (int i = 0; i < p->n; i++) {
+        const Move *v = &p->m[i];
+        double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N), out = local_count(m, &v->to, N);
+        *collectives += kinds[v->kind].communicates;
+        double x = v->kind == MOVE_ALL_GATHER                                        ? out
+                   : v->kind == MOVE_ALL_REDUCE || v->kind == MOVE_ALL_REDUCE_MAX     ? 2 * in
+                   : v->kind == MOVE_REDUCE_SCATTER || v->kind == MOVE_ALL_TO_ALL     ? in
+                                                                                      : 0;
+        c += (n - 1) / n * x;
+    }
+    return c;
+}
+
+bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out) {
+    bool ok = redistribute_greedy(m, from, to, out);
+    for (int a = 0; a < m->naxes; a++)
+        if (from->type[a] == TY_M || to->type[a] == TY_M) return ok;
+    MovePlan back;
+    Layout df = layout_dual(from), dt = layout_dual(to);
+    if (!redistribute_greedy(m, &dt, &df, &back)) return ok;
+    MovePlan other = redistribute_mirror(&back);
+    for (int i = 0; i < other.n; i++)
+        if (other.m[i].kind == MOVE_KINDS) return ok;
+    if (!ok) {
+        *out = other;
+        return true;
+    }
+    int ca, cb;
+    double a = plan_cost(m, N, out, &ca), b = plan_cost(m, N, &other, &cb), eps = 1e-9 * (a + b);
+    if (b < a - eps || (b <= a + eps && (cb < ca || (cb == ca && other.n < out->n)))) *out = other;
+    return true;
+}
+
+/* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */
+static void group_max(const Mesh *m, const Layout *l, const int64_t *N, const AxisList *A, int64_t rank, int64_t *out) {
+    int64_t size = mesh_size(m, A), n[LAYOUT_MAX_DIMS];
+    memset(out, 0, sizeof(int64_t) * LAYOUT_MAX_DIMS);
+    for (int64_t i = 0; i < size; i++) {
+        layout_local(m, l, N, mesh_member(m, A, rank, i), n);
+        for (int d = 0; d < l->ndim; d++) out[d] = n[d] > out[d] ? n[d] : out[d];
+        /* with chunks only, member 0 has the largest block of every dim */
+        bool chunks = true;
+        for (int d = 0; d < l->ndim; d++)
+            for (int k = 0; k < l->n[d]; k++) chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost;
+        if (chunks) break;
+    }
+}
+static int64_t product(const int64_t *n, int nd) {
+    int64_t c = 1;
+    for (int d = 0; d < nd; d++) c *= n[d];
+    return c;
+}
+/* The flattened leading dims of a LIST cut are not letters: count elements by the chunk rule on the flat list. */
+static int64_t block_max(const Mesh *m, const Layout *l, const int64_t *N, const AxisList *A, int64_t rank) {
+    int64_t n[LAYOUT_MAX_DIMS];
+    group_max(m, l, N, A, rank, n);
+    int64_t c = product(n, l->ndim);
+    for (int i = 0; i < l->n[l->ndim]; i++) {
+        int64_t s = m->axis[l->e[l->ndim][i].axis].size;
+        c = (c + s - 1) / s;
+    }
+    return c;
+}
+/* An all-to-all inside one dim (another cut of the same axis): elements that leave the rank, from the index maps. */
+static int64_t recut_sent(const Mesh *m, const int64_t *N, const Move *v, int dim, int64_t rank) {
+    Arena *tmp = arena_new();
+    int64_t nf, nt, local[LAYOUT_MAX_DIMS], stay = 0;
+    const int64_t *f = layout_index(m, &v->from, dim, N[dim], rank, &nf, tmp);
+    const int64_t *t = layout_index(m, &v->to, dim, N[dim], rank, &nt, tmp);
+    for (int64_t i = 0, j = 0; i < nf && j < nt;) {
+        if (f[i] == t[j]) stay++, i++, j++;
+        else if (f[i] < t[j]) i++;
+        else j++;
+    }
+    layout_local(m, &v->from, N, rank, local);
+    local[dim] = nf - stay;
+    arena_free(tmp);
+    return product(local, v->from.ndim);
+}
+/* Elements of one padded piece of an all-to-all between dims; -1 and *dim for one inside a dim. */
+static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, int *dim) {
+    int64_t f[LAYOUT_MAX_DIMS], t[LAYOUT_MAX_DIMS], c = 1;
+    for (int i = 0; i < v->axes.n; i++)
+        if (layout_where(&v->from, v->axes.a[i]) == layout_where(&v->to, v->axes.a[i])) {
+            *dim = layout_where(&v->from, v->axes.a[i]);
+            return -1;
+        }
+    group_max(m, &v->from, N, &v->axes, rank, f);
+    group_max(m, &v->to, N, &v->axes, rank, t);
+    for (int d = 0; d < v->from.ndim; d++) c *= f[d] < t[d] ? f[d] : t[d];
+    return c;
+}
+
+int64_t move_sent(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
+    int64_t n = mesh_size(m, &v->axes), c;
+    int dim = 0;
+    switch (v->kind) {
+    case MOVE_ALL_GATHER: return (n - 1) * block_max(m, &v->from, N, &v->axes, rank);
+    case MOVE_REDUCE_SCATTER: return (n - 1) * block_max(m, &v->to, N, &v->axes, rank);
+    case MOVE_ALL_REDUCE:
+    case MOVE_ALL_REDUCE_MAX:
+        c = block_max(m, &v->from, N, &v->axes, rank);
+        return 2 * (n - 1) * ((c + n - 1) / n);
+    case MOVE_ALL_TO_ALL:
+        c = piece(m, N, v, rank, &dim);
+        return c >= 0 ? (n - 1) * c : recut_sent(m, N, v, dim, rank);
+    default: return 0;
+    }
+}
+
+void move_in_out(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, int64_t *in, int64_t *out) {
+    int64_t n = mesh_size(m, &v->axes), f = block_max(m, &v->from, N, &v->axes, rank),
+            t = block_max(m, &v->to, N, &v->axes, rank), c;
+    int dim = 0;
+    *in = f;
+    *out = t;
+    if (v->kind == MOVE_ALL_GATHER) *out = n * f;
+    if (v->kind == MOVE_REDUCE_SCATTER) *in = n * t;
+    if (v->kind == MOVE_ALL_TO_ALL && (c = piece(m, N, v, rank, &dim)) >= 0) *in = *out = n * c;
+}

@@ -1,0 +1,51 @@
+/* Every collective is a change of layout (lowering.md 3): from one layout to another by single moves.
+ * The planner is greedy; the result is compared with the mirror, the reverse of greedy(dual(to) -> dual(from)), and the
+ * cheaper one is taken. The adjoint of a move f -> t is the move dual(t) -> dual(f). */
+#ifndef SP_LAYOUT_REDISTRIBUTE_H
+#define SP_LAYOUT_REDISTRIBUTE_H
+#include "layout/layout.h"
+
+typedef enum {
+    MOVE_ID,    /* I -> R, R -> I: nothing happens */
+    MOVE_SLICE, /* I or R -> cut: local */
+    MOVE_KEEP,  /* I or R -> P: the first rank keeps the value, the others hold zeros */
+    MOVE_PAD,   /* cut -> P: own block, zeros elsewhere */
+    MOVE_ALL_GATHER,
+    MOVE_REDUCE_SCATTER,
+    MOVE_ALL_REDUCE,
+    MOVE_ALL_REDUCE_MAX,
+    MOVE_ALL_TO_ALL,
+    MOVE_SEND, /* broadcast, send and ring shift come with pipelines and rings */
+    MOVE_KINDS
+} MoveKind;
+
+typedef struct {
+    Layout from, to;
+    MoveKind kind;
+    AxisList axes;
+} Move;
+
+enum { MOVES_MAX = 32 };
+typedef struct {
+    int n;
+    Move m[MOVES_MAX];
+} MovePlan;
+
+/* What kind a single move from -> to over `axis` is; MOVE_KINDS if there is none. */
+MoveKind move_kind(const Layout *from, const Layout *to, int axis);
+/* Plans from -> to for a value of `ndim` global sizes N. False if there is no way (a case the notation cannot say). */
+bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out);
+/* Only the greedy plan, without the mirror (for tests). */
+bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out);
+/* The adjoint plan: the mirror image of `p`. */
+MovePlan redistribute_mirror(const MovePlan *p);
+
+/* Elements that rank `rank` sends in one move by the ring or pairwise algorithm; blocks padded to the chunk size. */
+int64_t move_sent(const Mesh *m, const int64_t *N, const Move *mv, int64_t rank);
+/* Elements handed in and taken out on `rank`, padded as the framework pads. */
+void move_in_out(const Mesh *m, const int64_t *N, const Move *mv, int64_t rank, int64_t *in, int64_t *out);
+/* True for kinds that communicate. */
+bool move_communicates(MoveKind k);
+/* "all_gather", ... (record name); "AllGather" for people. */
+const char *move_name(MoveKind k);
+#endif

@@ -1,0 +1,136 @@
+/* The backward program, derived: no module name and no style is known here. The adjoint of an op is asked from its rule and
+ * linearity, the adjoint of a move f -> t is the move dual(t) -> dual(f), and the cotangents of a copy are summed before that
+ * copy's move is undone (lowering.md 3 and 4). */
+#include "lower/program.h"
+#include "ops/op.h"
+#include <string.h>
+
+typedef struct {
+    Program *p;
+    int *head, *next; /* per Val: list of its cotangents, in order of arrival */
+    int cap;
+} Adj;
+
+static Val *cot_val(Adj *a, const Val *of) {
+    Program *p = a->p;
+    Val copy = *of; /* the push may move the array */
+    Val *v = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = copy.tensor, .cot = true, .diff = false, .kind = KIND_ACTIVATION, .L = layout_dual(&copy.L), .step = -1};
+    memcpy(v->group, copy.group, sizeof v->group);
+    return v;
+}
+static Step *step(Adj *a, StepKind k, const char *pass, int out) {
+    Step *s = ARENA_PUSH(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
+    *s = (Step){.id = a->p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = out};
+    if (out >= 0) a->p->val[out].step = s->id;
+    return s;
+}
+static void give(Adj *a, int val, int cot) {
+    a->next[cot] = -1;
+    int *at = &a->head[val];
+    while (*at >= 0) at = &a->next[*at];
+    *at = cot;
+}
+/* The sum of a value's cotangents, or -1. Uses are listed so that the reference can sum the same ones. */
+static int total(Adj *a, int val, const char *pass) {
+    Program *p = a->p;
+    int c = a->head[val], n = 0, parts = 0;
+    if (c < 0 || a->next[c] < 0) return c;
+    for (int i = c; i >= 0; i = a->next[i]) n++, parts += p->val[i].n_parts;
+    Part *list = ARENA_ARRAY(p->arena, Part, parts);
+    int acc = -1, k = 0;
+    for (int i = c; i >= 0; i = a->next[i]) { /* two terms a step, in order of arrival */
+        memcpy(list + k, p->val[i].parts, sizeof(Part) * (size_t)p->val[i].n_parts);
+        k += p->val[i].n_parts;
+        if (acc < 0) {
+            acc = i;
+            continue;
+        }
+        int o = cot_val(a, &p->val[val])->id;
+        Step *s = step(a, ST_SUM, pass, o);
+        s->nin = 2;
+        s->in[0] = acc;
+        s->in[1] = i;
+        s->why = "the value is used more than once: its gradient is the sum over the uses";
+        p->val[o].parts = arena_memdup(p->arena, list, sizeof(Part) * (size_t)k);
+        p->val[o].n_parts = k;
+        acc = o;
+    }
+    a->head[val] = acc;
+    a->next[acc] = -1;
+    return acc;
+}
+static const char *pass_of(const Val *v, const char *pass) { return v->kind == KIND_PARAM ? "gradients" : pass; }
+
+static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
+    Program *p = a->p;
+    int src = f->in[0], o = cot_val(a, &p->val[src])->id;
+    Step fwd = *f;
+    p->val[o].parts = p->val[g].parts;
+    p->val[o].n_parts = p->val[g].n_parts;
+    Step *s = step(a, fwd.kind, pass_of(&p->val[src], pass), o);
+    s->nin = 1;
+    s->in[0] = g;
+    s->move.from = layout_dual(&fwd.move.to);
+    s->move.to = layout_dual(&fwd.move.from);
+    s->move.axes = fwd.move.axes;
+    s->move.kind = fwd.kind == ST_CLAIM ? MOVE_ID : move_kind(&s->move.from, &s->move.to, fwd.move.axes.a[0]);
+    s->loc = fwd.loc;
+    s->group = fwd.group;
+    s->module = fwd.module;
+    s->inferred = fwd.inferred;
+    s->why = arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd.move.kind), fwd.why ? fwd.why : "");
+    give(a, src, o);
+}
+static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
+    Program *p = a->p;
+    Step fwd = *f;
+    const GNode *n = &p->graph->node[fwd.node];
+    for (int i = 0; i < n->nin; i++) {
+        if (!p->val[fwd.in[i]].diff || (n->op->nodiff >> i & 1)) continue;
+        int o = cot_val(a, &p->val[fwd.in[i]])->id;
+        Part *part = ARENA_NEW(p->arena, Part);
+        *part = (Part){n->id, i};
+        p->val[o].parts = part;
+        p->val[o].n_parts = 1;
+        Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
+        uint32_t saved = op_saved(n->op, n->nin, i);
+        s->node = n->id;
+        s->operand = i;
+        s->module = n->module;
+        s->loc = fwd.loc;
+        s->nin = n->nin + 2;
+        s->in[0] = g;
+        for (int j = 0; j < n->nin; j++) s->in[1 + j] = saved >> j & 1 ? fwd.in[j] : -1;
+        s->in[1 + n->nin] = n->op->adj_reads_output ? fwd.out : -1;
+        s->why = arena_printf(p->arena, "gradient of %s through %s", p->graph->t[p->val[fwd.in[i]].tensor].name, n->label);
+        give(a, fwd.in[i], o);
+    }
+}
+
+void adjoint_program(Program *p) {
+    /* at most: a cotangent per use, plus a sum per extra use */
+    int uses = 2;
+    for (int i = 0; i < p->ns; i++) uses += 2 * (p->step[i].nin + 1);
+    Adj a = {p, NULL, NULL, p->nv + uses};
+    a.head = ARENA_ARRAY(p->arena, int, a.cap);
+    a.next = ARENA_ARRAY(p->arena, int, a.cap);
+    for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
+    static const Part seed_part = {-1, 0};
+    int seed = cot_val(&a, &p->val[p->loss])->id;
+    p->val[seed].parts = &seed_part;
+    p->val[seed].n_parts = 1;
+    step(&a, ST_SEED, "loss", seed)->why = "the gradient of the loss with respect to itself is 1";
+    give(&a, p->loss, seed);
+    for (int i = p->n_forward - 1; i >= 0; i--) {
+        const char *pass = !strcmp(p->step[i].pass, "loss") ? "loss" : "backward";
+        int out = p->step[i].out;
+        if (!p->val[out].diff) continue;
+        int g = total(&a, out, pass);
+        if (g < 0) continue;
+        if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
+        else move_adjoint(&a, &p->step[i], g, pass);
+    }
+    for (int t = 0; t < p->graph->nt; t++)
+        if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff) p->grad[t] = total(&a, p->first[t], "gradients");
+}

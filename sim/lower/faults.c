@@ -1,0 +1,97 @@
+/* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the step does changes. */
+#include "lower/program.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_reduction(const Step *s) { return s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER; }
+static bool acts(const Program *p, const Step *s) {
+    return s->kind == ST_MOVE && mesh_size(p->mesh, &s->move.axes) > 1 && (move_communicates(s->move.kind) || s->move.kind == MOVE_SLICE);
+}
+/* Named faults of `--fault NAME`: the first step that the row fits. */
+static const struct {
+    const char *name, *what;
+    MoveKind kind;
+    int edit;
+    double scale;
+} rows[] = {
+    {"drop-reduction", "the first all-reduce passes the local part on", MOVE_ALL_REDUCE, EDIT_DROP, 0},
+    {"drop-reduce-scatter", "the first reduce-scatter keeps the own part without adding", MOVE_REDUCE_SCATTER, EDIT_DROP, 0},
+    {"drop-gather", "the first all-gather repeats the own part", MOVE_ALL_GATHER, EDIT_DROP, 0},
+    {"average", "the first all-reduce divides by the number of ranks", MOVE_ALL_REDUCE, EDIT_AVG, 0},
+    {"max-for-sum", "the first all-reduce takes the maximum", MOVE_ALL_REDUCE, EDIT_MAX, 0},
+    {"double-reduction", "the first all-reduce is done twice", MOVE_ALL_REDUCE, EDIT_DOUBLE, 0},
+    {"wrong-block", "the first reduce-scatter delivers the block of the next rank", MOVE_REDUCE_SCATTER, EDIT_OFFSET, 0},
+};
+static bool by_name(Program *p, Diags *d, const char *name) {
+    const char *names[sizeof rows / sizeof rows[0] + 1] = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        names[i] = rows[i].name;
+        if (strcmp(rows[i].name, name)) continue;
+        for (int k = 0; k < p->ns; k++) {
+            Step *s = &p->step[k];
+            if (!acts(p, s) || s->move.kind != rows[i].kind) continue;
+            s->edit = rows[i].edit;
+            s->edit_offset = 1;
+            s->fault = rows[i].name;
+            return true;
+        }
+        diag_error(d, "E0209", (Loc){0}, NULL, "fault '%s' fits no step of this plan", name);
+        return false;
+    }
+    const char *near = diag_nearest(name, names);
+    diag_error(d, "E0212", (Loc){0}, near ? arena_printf(p->arena, "did you mean '%s'?", near) : NULL, "unknown fault '%s'", name);
+    return false;
+}
+/* The move that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value (its last move that acts). */
+static Step *find_step(Program *p, const char *at) {
+    Arena *tmp = arena_new();
+    Step *found = NULL;
+    char *end;
+    long id = strtol(at, &end, 10);
+    for (int k = 0; k < p->ns && !found; k++)
+        if (p->step[k].kind == ST_MOVE && ((!*end && id == k) || !strcmp(step_name(p, &p->step[k], tmp), at))) found = &p->step[k];
+    int t = graph_find(p->graph, at);
+    for (int k = 0; k < p->ns && !found && t >= 0; k++)
+        if (acts(p, &p->step[k]) && p->val[p->step[k].out].tensor == t) found = &p->step[k];
+    arena_free(tmp);
+    return found;
+}
+static const struct {
+    const char *doing;
+    int edit;
+} doings[] = {{"drop", EDIT_DROP}, {"double", EDIT_DOUBLE}, {"kind", EDIT_MAX}, {"axis", EDIT_AXIS}, {"dim", EDIT_DIM}, {"offset", EDIT_OFFSET}, {"scale", EDIT_SCALE}};
+static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
+    Step *s = find_step(p, f->step);
+    if (!s) {
+        diag_error(d, "E0209", f->loc, "name a value that is moved, a step number, or 'all_reduce of VALUE' (see `shardproof comms`)", "no move is called '%s'", f->step);
+        return false;
+    }
+    const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
+    s->edit = EDIT_NONE;
+    for (size_t i = 0; i < sizeof doings / sizeof doings[0]; i++)
+        if (!strcmp(doings[i].doing, doing)) s->edit = doings[i].edit;
+    s->fault = arena_strdup(p->arena, doing);
+    if (s->edit == EDIT_MAX && f->kind)
+        s->edit = !strcmp(f->kind, "avg") || !strcmp(f->kind, "average") ? EDIT_AVG : !strcmp(f->kind, "slice") ? EDIT_SLICE : EDIT_MAX;
+    if (s->edit == EDIT_AXIS) {
+        s->edit_axis = f->axis ? mesh_axis(p->mesh, f->axis) : -1;
+        if (s->edit_axis < 0) {
+            diag_error(d, "E0204", f->loc, NULL, "unknown axis '%s'", f->axis ? f->axis : "");
+            return false;
+        }
+    }
+    s->edit_dim = (int)f->dim;
+    s->edit_offset = f->offset ? (int)f->offset : 1;
+    s->edit_scale = f->scale;
+    if (s->edit == EDIT_DOUBLE && !is_reduction(s)) {
+        diag_error(d, "E0206", f->loc, NULL, "'double' needs a reduction; %s is none", f->step);
+        return false;
+    }
+    return true;
+}
+bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
+    bool ok = true;
+    for (int i = 0; i < plan->n_faults; i++) ok &= one_fault(p, d, &plan->faults[i]);
+    if (fault) ok &= by_name(p, d, fault);
+    return ok;
+}

@@ -1,0 +1,499 @@
+/* Inserting the moves (lowering.md 3): one strategy per op and mesh axis, the operands brought to the layouts that it needs,
+ * every single move cached by (value, layout) so that consumers share the beginning of the way. Styles are met only at
+ * parameters and module boundaries; no module and no style is known by name here. */
+#include "lower/program.h"
+#include "ops/op.h"
+#include <string.h>
+
+typedef struct {
+    enum { S_LETTER, S_P, S_R, S_I } kind;
+    char letter;
+} Strategy;
+
+typedef struct CacheSlot {
+    int root, scope; /* scope: module for boundary: per_module, else -1 */
+    uint64_t hash;
+    int val;
+} CacheSlot;
+
+typedef struct {
+    Program *p;
+    const Assign *a;
+    Arena *arena;
+    Diags *d;
+    int cap_cache, n_cache;
+    CacheSlot *cache;
+    int *scope;      /* per module and input: Val after the module's declared input, or -1 */
+    bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
+    int cap_declared;
+    bool declared;   /* trust: declared */
+} Lower;
+
+/* Why a move is made: on whose behalf. */
+typedef struct {
+    const char *text;
+    Loc loc;
+    const char **names; /* group names per axis, or NULL */
+    bool asked;         /* by a style or a key of the plan */
+    bool output;        /* at a declared output: happens under trust: declared too */
+    int module, scope;
+    const char *pass;
+} Reason;
+
+/* ---- values ---- */
+static Val *new_val(Program *p, int tensor, const Layout *L) {
+    Val *v = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    const GTensor *t = &p->graph->t[tensor];
+    *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = tensor, .diff = t->diff, .kind = t->kind, .L = *L, .step = -1};
+    return v;
+}
+static Step *new_step(Program *p, StepKind k, const char *pass) {
+    Step *s = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+    *s = (Step){.id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1};
+    return s;
+}
+
+/* ---- cache of single moves ---- */
+static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
+    if (2 * (l->n_cache + 1) > l->cap_cache) {
+        int old = l->cap_cache;
+        CacheSlot *from = l->cache;
+        l->cap_cache = old ? 2 * old : 256;
+        l->cache = ARENA_ARRAY(l->arena, CacheSlot, l->cap_cache);
+        l->n_cache = 0;
+        for (int i = 0; i < l->cap_cache; i++) l->cache[i].val = -1;
+        for (int i = 0; i < old; i++)
+            if (from[i].val >= 0) *cache_slot(l, from[i].root, from[i].scope, &l->p->val[from[i].val].L) = from[i].val;
+    }
+    uint64_t h = layout_hash(L) ^ (uint64_t)root * 0x9e3779b97f4a7c15u ^ (uint64_t)(scope + 1) << 40;
+    for (uint64_t i = h;; i++) {
+        CacheSlot *s = &l->cache[i & (uint64_t)(l->cap_cache - 1)];
+        if (s->val >= 0 && s->hash == h && s->root == root && s->scope == scope && layout_eq(&l->p->val[s->val].L, L)) return &s->val;
+        if (s->val >= 0) continue;
+        *s = (CacheSlot){root, scope, h, -1};
+        l->n_cache++;
+        return &s->val;
+    }
+}
+
+static bool communicates(const Mesh *m, const Move *v) { return move_communicates(v->kind) && mesh_size(m, &v->axes) > 1; }
+
+/* The group name for the axes of a move: what the plan wrote for them, if it is one name that stands for exactly them. */
+static const char *group_name(const Mesh *m, const Val *src, const Move *v, const char *const *names) {
+    const char *g = NULL;
+    for (int i = 0; i < v->axes.n; i++) {
+        const char *n = names && names[v->axes.a[i]] ? names[v->axes.a[i]] : src->group[v->axes.a[i]];
+        if (i && n != g && (!n || !g || strcmp(n, g))) return NULL;
+        g = n;
+    }
+    AxisList l;
+    if (!g || !mesh_lookup(m, g, &l) || l.n != v->axes.n) return NULL;
+    return memcmp(l.a, v->axes.a, (size_t)l.n) ? NULL : g;
+}
+static int single_move(Lower *l, int src, const Move *mv, const Reason *why, bool claim) {
+    Program *p = l->p;
+    Val *w = new_val(p, p->val[src].tensor, &mv->to);
+    const Val *v = &p->val[src];
+    w->root = claim ? w->id : v->root; /* a claimed copy is another value from here on: it shares no moved copies */
+    w->kind = v->kind;
+    w->diff = v->diff;
+    for (int x = 0; x < p->mesh->naxes; x++)
+        w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x] : v->group[x];
+    Step *s = new_step(p, claim ? ST_CLAIM : ST_MOVE, why->pass);
+    s->nin = 1;
+    s->in[0] = src;
+    s->out = w->id;
+    s->move = *mv;
+    s->why = why->text;
+    s->loc = why->loc;
+    s->module = why->module;
+    s->inferred = !why->asked && communicates(p->mesh, mv);
+    s->group = group_name(p->mesh, v, mv, why->names);
+    w->step = s->id;
+    return w->id;
+}
+/* Brings a value to a layout by single moves, sharing what others have moved already. */
+static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
+    Program *p = l->p;
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    if (layout_eq(&p->val[v].L, to)) return v;
+    MovePlan plan;
+    bool ok = redistribute(p->mesh, t->size, &p->val[v].L, to, &plan);
+    bool silent = l->declared && !why->output && !why->asked && t->kind != KIND_PARAM;
+    bool real = !ok;
+    for (int i = 0; ok && i < plan.n; i++) real |= plan.m[i].kind != MOVE_ID;
+    if (!ok && !silent) {
+        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, layout_text(p->mesh, &p->val[v].L, t->letter, l->arena), layout_text(p->mesh, to, t->letter, l->arena));
+        return v;
+    }
+    if (silent && real) { /* trust: declared makes no move that no style asked for: the label is believed */
+        Move claim = {.from = p->val[v].L, .to = *to, .kind = MOVE_ID};
+        int root = p->val[v].root;
+        if (*cache_slot(l, root, why->scope, to) < 0) {
+            int made = single_move(l, v, &claim, why, true);
+            *cache_slot(l, root, why->scope, to) = made;
+        }
+        return *cache_slot(l, root, why->scope, to);
+    }
+    int root = p->val[v].root;
+    for (int i = 0; i < plan.n; i++) {
+        int *slot = cache_slot(l, root, why->scope, &plan.m[i].to);
+        if (*slot < 0) {
+            int made = single_move(l, v, &plan.m[i], why, false);
+            *cache_slot(l, root, why->scope, &plan.m[i].to) = made;
+        }
+        v = *cache_slot(l, root, why->scope, &plan.m[i].to);
+    }
+    return v;
+}
+
+/* ---- placement of one axis seen through the rule's letters ---- */
+typedef struct {
+    bool cut;
+    char letter;
+    int type;
+} Seen;
+static Seen seen(const Layout *L, const char *letters, int axis) {
+    int d = layout_where(L, axis);
+    return d >= 0 && d < L->ndim ? (Seen){true, letters[d], TY_V} : (Seen){false, 0, L->type[axis]};
+}
+
+/* One strategy for one axis: the first that applies (lowering.md 3). */
+static Strategy choose(const Lower *l, const GNode *n, const int *in, int axis) {
+    const Program *p = l->p;
+    const Op *op = n->op;
+    Seen s[RULE_MAX_IN];
+    bool any_diff = false;
+    for (int i = 0; i < n->nin; i++) {
+        const Val *v = &p->val[in[i]];
+        s[i] = seen(v->kind == KIND_PARAM ? &l->a->compute[v->tensor] : &v->L, n->rule.in[i], axis);
+        any_diff |= v->diff;
+    }
+    static const ValueKind order[] = {KIND_PARAM, KIND_ACTIVATION, KIND_INPUT};
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < n->nin; i++)
+            if (p->val[in[i]].kind == order[k] && s[i].cut && !(n->rule.whole & RULE_BIT(s[i].letter))) return (Strategy){S_LETTER, s[i].letter};
+    int partial = 0, which = -1;
+    bool all_pr = true, uses_differ = false;
+    for (int i = 0; i < n->nin; i++) {
+        const Val *v = &p->val[in[i]];
+        if (!s[i].cut && s[i].type == TY_P && (v->diff || !any_diff)) partial++, which = i;
+        all_pr &= !s[i].cut && (s[i].type == TY_P || s[i].type == TY_R);
+        uses_differ |= !s[i].cut && s[i].type == TY_R && v->diff;
+    }
+    if (partial && ((op->lin == LIN_ADD && all_pr) || (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which)))) return (Strategy){S_P, 0};
+    return (Strategy){uses_differ ? S_R : S_I, 0};
+}
+
+/* Ordered entries of each letter: the order of the operand that decided, parameters first. */
+typedef struct {
+    int n[26];
+    Entry e[26][LAYOUT_MAX_ENTRIES];
+} LetterCuts;
+static bool has_axis(const LetterCuts *c, char ch, int axis) {
+    for (int i = 0; i < c->n[ch - 'a']; i++)
+        if (c->e[ch - 'a'][i].axis == axis) return true;
+    return false;
+}
+static void add_cut(LetterCuts *c, char ch, Entry e) {
+    if (c->n[ch - 'a'] == LAYOUT_MAX_ENTRIES) base_die(70, "a letter is cut by too many axes");
+    c->e[ch - 'a'][c->n[ch - 'a']++] = e;
+}
+static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Strategy *S, LetterCuts *c) {
+    memset(c, 0, sizeof *c);
+    for (int params = 1; params >= 0; params--)
+        for (int i = 0; i < n->nin; i++) {
+            const Val *v = &l->p->val[in[i]];
+            if ((v->kind == KIND_PARAM) != params) continue;
+            const Layout *L = params ? &l->a->compute[v->tensor] : &v->L;
+            for (int d = 0; d < L->ndim; d++)
+                for (int k = 0; k < L->n[d]; k++) {
+                    Entry e = L->e[d][k];
+                    char ch = n->rule.in[i][d];
+                    if (S[e.axis].kind == S_LETTER && S[e.axis].letter == ch && !has_axis(c, ch, e.axis)) add_cut(c, ch, e);
+                }
+        }
+}
+/* The layout of an operand (i >= 0) or of the output (i < 0) under the strategies. */
+static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const LetterCuts *c, const char *letters, int nl, bool diff, int i, const Val *v) {
+    const Mesh *m = l->p->mesh;
+    Layout L = layout_whole(m, nl, TY_I);
+    for (int x = 0; x < m->naxes; x++) {
+        int t = TY_I;
+        if (S[x].kind == S_LETTER) {
+            if (memchr(letters, S[x].letter, (size_t)nl)) continue;
+            t = i >= 0 ? TY_R : n->op->max ? TY_M : TY_P;
+        } else if (S[x].kind == S_P && i >= 0) {
+            Seen s = seen(&v->L, letters, x);
+            t = n->op->lin == LIN_ADD || (!s.cut && s.type == TY_P && diff) ? TY_P : TY_R;
+        } else
+            t = S[x].kind == S_P ? TY_P : S[x].kind == S_R ? TY_R : TY_I;
+        if (!diff && t == TY_R) t = TY_I; /* R and I differ only in the gradient */
+        L.type[x] = (uint8_t)t;
+    }
+    for (int d = 0; d < nl; d++)
+        for (int k = 0; k < c->n[letters[d] - 'a']; k++) {
+            Entry e = c->e[letters[d] - 'a'][k];
+            if (L.n[d] < LAYOUT_MAX_ENTRIES) L.e[d][L.n[d]++] = e;
+            if (!e.ghost) L.type[e.axis] = TY_V;
+        }
+    for (int d = 0; d < nl; d++) /* trailing ghosts cut nothing */
+        while (L.n[d] && L.e[d][L.n[d] - 1].ghost) memset(&L.e[d][--L.n[d]], 0, sizeof(Entry));
+    return L;
+}
+
+/* ---- module boundaries ---- */
+static const char *place_words(const Mesh *m, const Layout *L, const char *letters, Arena *arena) { return layout_text(m, L, letters, arena); }
+/* Holds a label against how the value lies; under trust: declared the label is believed. */
+static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind, const char *what) {
+    if (!spec->set || (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL))) return v;
+    const char *names[MESH_MAX_AXES] = {0};
+    Layout want;
+    const Val *x = &l->p->val[v];
+    const GTensor *t = &l->p->graph->t[x->tensor];
+    if (!assign_target(l->a, module, x->tensor, spec, kind, &x->L, &want, names)) return v;
+    if (assign_label_holds(l->a, &x->L, &want)) return v;
+    const ModuleUse *u = &l->a->use[module];
+    if (!l->declared) {
+        diag_error(l->d, "E0402", spec->loc.file ? spec->loc : u->loc, "declare how it really lies, move it with `prepare_module_input`, or say `trust: declared` to see what the mistake does",
+                   "%s of %s is said to lie as %s, but it lies as %s", what, l->p->graph->module[module].path, place_words(l->p->mesh, &want, t->letter, l->arena), place_words(l->p->mesh, &x->L, t->letter, l->arena));
+        return v;
+    }
+    Reason r = {.text = "the plan says that it lies so", .loc = u->loc, .names = names, .output = true, .asked = true, .module = module, .scope = -1, .pass = "forward"};
+    Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
+    return single_move(l, v, &claim, &r, true);
+}
+/* What gathering this value is for, in at most a few words. */
+static const char *input_why(Lower *l, int module, int v) {
+    const Program *p = l->p;
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    const Layout *L = &p->val[v].L;
+    const ModuleUse *u = &l->a->use[module];
+    for (int d = 0; d < t->nd; d++)
+        if (L->n[d])
+            for (int k = 0; k < L->n[d]; k++)
+                for (int i = 0; i < u->seq_axes.n; i++)
+                    if (L->e[d][k].axis == u->seq_axes.a[i]) return !strcmp(t->sym[d], "S") ? "the matmul needs every token" : arena_printf(l->arena, "%s needs all of %s", p->graph->module[module].path, t->sym[d]);
+    return arena_printf(l->arena, "declared at the input of %s", p->graph->module[module].path);
+}
+static int enter_module(Lower *l, int module, int arg, int v) {
+    const ModuleUse *u = &l->a->use[module];
+    const Style *s = u->style;
+    if (!s) return v;
+    if (s->input.set && arg < s->input.n) v = label(l, module, v, &s->input.arg[arg], USE_INPUT, "the input");
+    if (s->desired_input.set && arg < s->desired_input.n && s->desired_input.arg[arg].set) {
+        const char *names[MESH_MAX_AXES] = {0};
+        Layout want;
+        if (!assign_target(l->a, module, l->p->val[v].tensor, &s->desired_input.arg[arg], USE_INPUT, &l->p->val[v].L, &want, names)) return v;
+        Reason r = {.text = input_why(l, module, v), .loc = u->loc, .names = names, .asked = true, .output = true, .module = module, .scope = u->per_module ? module : -1, .pass = "forward"};
+        v = move_to(l, v, &want, &r);
+    }
+    return v;
+}
+/* The tensor as a node inside `module` reads it: through the declared inputs of all enclosing modules, outermost first. */
+static int read_through(Lower *l, int module, int tensor) {
+    const Graph *g = l->p->graph;
+    int chain[16], n = 0;
+    for (int m = module; m >= 0 && n < 16; m = g->module[m].parent) chain[n++] = m;
+    int v = l->p->env[tensor];
+    while (n-- > 0) {
+        const GModule *m = &g->module[chain[n]];
+        for (int i = 0; i < m->n_input; i++) {
+            if (m->input[i] != tensor) continue;
+            int *memo = &l->scope[chain[n] * 4 + i];
+            if (*memo < 0) *memo = enter_module(l, chain[n], i, v);
+            v = *memo;
+            break;
+        }
+    }
+    return v;
+}
+static const char *pending_symbol(const Lower *l, const Val *v) {
+    const Graph *g = l->p->graph;
+    int node = g->t[v->tensor].producer;
+    if (node < 0) return "its terms";
+    const GNode *n = &g->node[node];
+    Str s = str_new(l->arena);
+    for (int i = 0; i < n->rule.nl[0]; i++) { /* letters that the output lacks */
+        if (rule_find_out(&n->rule, n->rule.in[0][i]) >= 0) continue;
+        const char *sym = g->t[n->in[0]].sym[i];
+        if (!strcmp(sym, "G") && s.n && s.s[s.n - 1] == 'K') s.s[s.n - 1] = 'H';
+        else str_addf(&s, "%s%s", s.n ? "*" : "", sym);
+    }
+    return s.n ? s.s : "its terms";
+}
+static const char *output_why(Lower *l, int module, int v, const Layout *want) {
+    const Val *x = &l->p->val[v];
+    bool pending = false, kept = false;
+    for (int a = 0; a < l->p->mesh->naxes; a++)
+        if (x->L.type[a] == TY_P && want->type[a] != TY_P) pending = true, kept |= want->type[a] == TY_V;
+    if (pending) return arena_printf(l->arena, "row parallel: the sum over %s is pending%s", pending_symbol(l, x), kept ? ", each rank keeps its part" : "");
+    return arena_printf(l->arena, "declared at the output of %s", l->p->graph->module[module].path);
+}
+static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
+static void leave_module(Lower *l, int module, int tensor) {
+    const ModuleUse *u = &l->a->use[module];
+    const Style *s = u->style;
+    Program *p = l->p;
+    if (!s) return;
+    const RawList *move = s->desired_output.set ? &s->desired_output : &s->output;
+    if (s->desired_output.set && s->output.set && s->output.n) p->env[tensor] = label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT, "the output");
+    if (!move->set || !move->n || !move->arg[0].set) return;
+    const RawSpec *spec = &move->arg[0];
+    if (!spec->mapping && spec->bare.kind == RP_LOCAL) { /* left as it is and taken for replicate */
+        mark_declared(l, tensor);
+        RawSpec repl = *spec;
+        repl.bare.kind = RP_REPLICATE;
+        if (l->declared) p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT, "the output");
+        return;
+    }
+    const char *names[MESH_MAX_AXES] = {0};
+    Layout want;
+    if (!assign_target(l->a, module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L, &want, names)) return;
+    if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
+    Reason r = {.text = output_why(l, module, p->env[tensor], &want), .loc = spec->loc.file && spec->loc.line ? spec->loc : u->loc, .names = names, .asked = true, .output = true, .module = module, .scope = -1, .pass = "forward"};
+    r.loc = u->loc;
+    p->env[tensor] = move_to(l, p->env[tensor], &want, &r);
+}
+
+/* ---- nodes ---- */
+static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *want, bool *asked) {
+    const Program *p = l->p;
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    const Layout *L = &p->val[v].L;
+    *asked = t->kind == KIND_PARAM;
+    for (int d = 0; d < t->nd; d++)
+        for (int k = 0; k < L->n[d]; k++) {
+            int x = L->e[d][k].axis;
+            if (layout_where(want, x) == d) continue;
+            if (!strcmp(t->sym[d], "S") && t->kind == KIND_ACTIVATION && layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
+                *asked = true; /* context parallelism by all-gather is what the plan's sequence cut means */
+                return "every query needs all earlier keys";
+            }
+            return arena_printf(l->arena, "%s needs all of %s", n->label, t->sym[d]);
+        }
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s is not linear in it: the sum over %s is due", n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_I && want->type[x] == TY_R) return arena_printf(l->arena, "from here on its uses differ over %s", p->mesh->axis[x].name);
+    }
+    return arena_printf(l->arena, "%s wants it so", n->label);
+}
+static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
+    const Program *p = l->p;
+    const Val *x = &p->val[v];
+    if (l->declared || !l->declared_p[x->tensor]) return;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (p->mesh->axis[a].size > 1 && x->L.type[a] == TY_P && want->type[a] != TY_P) {
+            int m = p->graph->t[x->tensor].module;
+            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : (Loc){0}, "let the module reduce its output (`output: replicate` or `shard(1)`)",
+                       "%s is left as a partial sum over %s, and %s is not linear in it", p->graph->t[x->tensor].name, p->mesh->axis[a].name, n->label);
+            l->declared_p[x->tensor] = false; /* once is enough */
+            return;
+        }
+}
+static void node_names(const Lower *l, const GNode *n, const int *in, const Layout *L, const char **names) {
+    for (int x = 0; x < l->p->mesh->naxes; x++) {
+        if (layout_where(L, x) < 0) continue;
+        for (int params = 1; params >= 0 && !names[x]; params--)
+            for (int i = 0; i < n->nin && !names[x]; i++)
+                if ((l->p->val[in[i]].kind == KIND_PARAM) == params && layout_where(&l->p->val[in[i]].L, x) >= 0) names[x] = l->p->val[in[i]].group[x];
+    }
+}
+static void lower_node(Lower *l, const GNode *n) {
+    Program *p = l->p;
+    int in[RULE_MAX_IN];
+    Strategy S[MESH_MAX_AXES];
+    LetterCuts cuts;
+    const char *pass = !strcmp(n->part ? n->part : "", "loss") ? "loss" : "forward";
+    for (int i = 0; i < n->nin; i++) in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]] : read_through(l, n->module, n->in[i]);
+    for (int x = 0; x < p->mesh->naxes; x++) S[x] = choose(l, n, in, x);
+    letter_cuts(l, n, in, S, &cuts);
+    int moved[RULE_MAX_IN];
+    for (int i = 0; i < n->nin; i++) {
+        const Val *v = &p->val[in[i]];
+        Layout want = needed(l, n, S, &cuts, n->rule.in[i], n->rule.nl[i], v->diff, i, v);
+        check_pending(l, n, in[i], &want);
+        bool asked = false;
+        Reason r = {.module = n->module, .scope = n->module >= 0 && l->a->use[n->module].per_module ? n->module : -1, .pass = v->kind == KIND_PARAM ? "parameters" : pass};
+        r.text = operand_why(l, n, in[i], &want, &asked);
+        r.asked = asked;
+        if (n->module >= 0) r.loc = l->a->use[n->module].loc;
+        moved[i] = move_to(l, in[i], &want, &r);
+    }
+    bool diff = false;
+    for (int i = 0; i < n->nin; i++) diff |= p->val[moved[i]].diff && !(n->op->nodiff >> i & 1);
+    Layout L = needed(l, n, S, &cuts, n->rule.out, n->rule.nout, diff, -1, NULL);
+    const char *names[MESH_MAX_AXES] = {0};
+    node_names(l, n, moved, &L, names);
+    Val *out = new_val(p, n->out, &L);
+    out->diff = diff;
+    memcpy(out->group, names, sizeof names);
+    Step *s = new_step(p, ST_OP, pass);
+    s->node = n->id;
+    s->nin = n->nin;
+    memcpy(s->in, moved, sizeof moved);
+    s->out = out->id;
+    s->module = n->module;
+    s->why = n->label;
+    if (n->module >= 0) s->loc = l->a->use[n->module].loc;
+    out->step = s->id;
+    p->env[n->out] = p->first[n->out] = out->id;
+    *cache_slot(l, out->root, -1, &L) = out->id;
+    for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
+        if (p->graph->module[m].output == n->out) leave_module(l, m, n->out);
+}
+
+static void lower_input(Lower *l, int t) {
+    Program *p = l->p;
+    const GTensor *x = &p->graph->t[t];
+    Val *v = new_val(p, t, &l->a->rest[t]);
+    memcpy(v->group, l->a->group[t], sizeof v->group);
+    p->env[t] = p->first[t] = v->id;
+    *cache_slot(l, v->root, -1, &v->L) = v->id;
+    if (l->a->claimed[t]) { /* a packed weight cut contiguously holds one cut and means another */
+        Reason r = {.text = "the plan takes the contiguous cut for the right one", .module = x->module, .scope = -1, .pass = "parameters"};
+        if (l->a->line[t] >= 0) r.loc = l->a->plan->lines[l->a->line[t]].loc;
+        Move claim = {.from = v->L, .to = l->a->compute[t], .kind = MOVE_ID};
+        p->env[t] = single_move(l, v->id, &claim, &r, true);
+    }
+}
+/* What leaves the program must be complete: the loss ends as I, a forward output is reduced unless declared otherwise. */
+static void finish(Lower *l) {
+    Program *p = l->p;
+    const Graph *g = p->graph;
+    int t = g->loss >= 0 ? g->loss : g->output;
+    if (t < 0) return;
+    Layout want = p->val[p->env[t]].L;
+    bool pending = false;
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        if (want.type[x] == TY_P || want.type[x] == TY_M || (g->loss >= 0 && want.type[x] == TY_R)) {
+            pending |= p->mesh->axis[x].size > 1;
+            want.type[x] = TY_I;
+        }
+    }
+    if (g->loss < 0 && l->declared_p[t]) return;
+    Reason r = {.text = g->loss >= 0 ? "the loss is the sum over all ranks" : "the output is a partial sum", .asked = g->loss >= 0, .output = g->loss >= 0, .module = -1, .scope = -1, .pass = g->loss >= 0 ? "loss" : "forward"};
+    (void)pending;
+    p->env[t] = move_to(l, p->env[t], &want, &r);
+    if (g->loss >= 0) p->loss = p->env[t];
+}
+
+Program *lower(Arena *arena, const Assign *a) {
+    Program *p = ARENA_NEW(arena, Program);
+    const Graph *g = &a->model->g;
+    *p = (Program){.arena = arena, .mesh = a->mesh, .graph = g, .assign = a, .loss = -1};
+    p->env = ARENA_ARRAY(arena, int, g->nt + 1);
+    p->first = ARENA_ARRAY(arena, int, g->nt + 1);
+    p->grad = ARENA_ARRAY(arena, int, g->nt + 1);
+    Lower l = {.p = p, .a = a, .arena = arena, .d = a->d, .declared = a->plan->trust_declared};
+    l.scope = ARENA_ARRAY(arena, int, 4 * g->nm + 4);
+    l.declared_p = ARENA_ARRAY(arena, bool, g->nt + 1);
+    for (int i = 0; i < 4 * g->nm; i++) l.scope[i] = -1;
+    for (int t = 0; t < g->nt; t++) p->env[t] = p->first[t] = p->grad[t] = -1;
+    for (int t = 0; t < g->nt; t++)
+        if (g->t[t].kind != KIND_ACTIVATION) lower_input(&l, t);
+    for (int n = 0; n < g->nn; n++) lower_node(&l, &g->node[n]);
+    finish(&l);
+    p->n_forward = p->ns;
+    return p;
+}

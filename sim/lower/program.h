@@ -1,0 +1,89 @@
+/* The lowered program: plain data, a list of steps over values with layouts. A step is one op, one single move, one adjoint
+ * or one sum; it lists what it reads and writes and why it is there. Planted bugs and mutations are edits of it. */
+#ifndef SP_LOWER_PROGRAM_H
+#define SP_LOWER_PROGRAM_H
+#include "layout/redistribute.h"
+#include "plan/assign.h"
+
+typedef struct Part { /* one use of a value: which operand of which node; node -1: the seed */
+    int node, operand;
+} Part;
+
+typedef struct Val {
+    int id;
+    int root;   /* the first of its copies: same value, other layouts */
+    int tensor; /* of the graph */
+    bool cot;   /* the cotangent of the tensor */
+    bool diff;
+    ValueKind kind;
+    Layout L;
+    const char *group[MESH_MAX_AXES]; /* name under which an axis was written; NULL: its own */
+    int step;   /* that makes it; -1: input or parameter at rest */
+    int n_parts;
+    const Part *parts; /* cotangents: the uses they sum */
+    int list, instance; /* index list and instance (rows, pipelines): 0 */
+} Val;
+
+typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
+
+typedef struct Step {
+    int id;
+    StepKind kind;
+    int node, operand; /* op, adjoint */
+    int nin;
+    int in[RULE_MAX_IN + 2]; /* op: operands. adjoint: cotangent, then the operands (-1: not read), then the forward output
+                                or -1. move, claim, sum: sources */
+    int out;
+    Move move;         /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
+    const char *pass;  /* "forward" "loss" "backward" "gradients" "parameters" */
+    const char *why;
+    Loc loc;           /* plan line that asked for it */
+    const char *group; /* name of the axes as the plan says */
+    bool inferred;     /* no style asked for it */
+    int module;        /* module on whose behalf, -1 */
+    int stage, instance;
+    bool recompute;
+    /* what a fault made of it (exec looks here, verify compares with `move`) */
+    const char *fault; /* name, or NULL */
+    enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE } edit;
+    int edit_axis, edit_dim, edit_offset;
+    double edit_scale;
+} Step;
+
+typedef struct Program {
+    Arena *arena;
+    const Mesh *mesh;
+    const Graph *graph;
+    const Assign *assign;
+    int nv, cap_v;
+    Val *val;
+    int ns, cap_s;
+    Step *step;
+    int n_forward; /* steps before the backward program */
+    int *env;      /* per tensor: the Val that carries it after its declared output */
+    int *first;    /* per tensor: the Val as first made (params and inputs: at rest) */
+    int *grad;     /* per tensor: the Val of its total cotangent, or -1 */
+    int loss;      /* Val of the loss (type I), or -1 */
+} Program;
+
+/* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not be) go to a->d. */
+Program *lower(Arena *arena, const Assign *a);
+/* Appends the backward program, derived from rules and layouts alone. Needs a loss. */
+void adjoint_program(Program *p);
+/* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not exist. */
+bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
+/* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.
+ * Findings go to `d` as E0404 (or W0401 with `warn`); returns how many. First finding's step in *first_step (may be NULL). */
+int verify(const Program *p, Diags *d, bool warn, int *first_step);
+/* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
+int step_reads(const Step *s, int *r);
+/* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm". */
+const char *step_name(const Program *p, const Step *s, Arena *arena);
+/* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
+void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
+const char *program_symbolic(const Program *p, const Val *v, Arena *arena);
+/* The name under which people know the axes of a move: the plan's group or the axes' own names. */
+const char *program_axes_name(const Program *p, const Step *s, Arena *arena);
+/* Prints the program, one step a line (for --dump lower). */
+void program_dump(const Program *p, FILE *f);
+#endif

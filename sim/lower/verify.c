@@ -1,0 +1,228 @@
+/* The static check: cut / partial / equal propagated through the explicit forward and backward program, step by step, from
+ * the rules alone. It shares nothing with the pass that inserted the moves, and looks at what a fault made of a step. */
+#include "lower/program.h"
+#include "ops/op.h"
+#include <string.h>
+
+typedef struct {
+    const Program *p;
+    Diags *d;
+    bool warn;
+    int found, first;
+} Verify;
+
+static void finding(Verify *v, const Step *s, const char *text) {
+    if (v->first < 0 || s->id < v->first) v->first = s->id;
+    v->found++;
+    const char *name = step_name(v->p, s, v->p->arena);
+    if (v->warn) diag_warn(v->d, "W0401", s->loc, NULL, "%s: %s", name, text);
+    else diag_error(v->d, "E0404", s->loc, NULL, "%s: %s", name, text);
+}
+
+/* What an axis does to a value: cut by a letter, pending sum or max, or equal on all ranks. */
+typedef struct {
+    enum { W_CUT, W_SUM, W_MAX, W_EQUAL, W_BAD } what;
+    char letter;
+} Way;
+static Way way(const Layout *L, const char *letters, int axis) {
+    int d = layout_where(L, axis);
+    if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
+    if (d >= 0) return (Way){W_BAD, 0};
+    return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
+}
+
+/* Propagates one axis through a rule; NULL and the result, or what is wrong. `lin` is the set of operands in which the op is
+ * linear, `add` says that it is a sum. */
+static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uint32_t lin, bool add, bool max, int axis, Way *out) {
+    Arena *A = v->p->arena;
+    const char *name = v->p->mesh->axis[axis].name;
+    Way w[RULE_MAX_IN];
+    char cut = 0;
+    int sums = 0, which = -1;
+    for (int i = 0; i < r->nin; i++) {
+        w[i] = way(&in[i]->L, r->in[i], axis);
+        if (w[i].what == W_BAD) return arena_printf(A, "axis %s cuts a flattened dim of an operand", name);
+        if (w[i].what == W_CUT) {
+            if (cut && cut != w[i].letter) return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut, w[i].letter);
+            cut = w[i].letter;
+        }
+        if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
+    }
+    if (cut) {
+        if (r->whole & RULE_BIT(cut)) return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
+        for (int i = 0; i < r->nin; i++) {
+            if (rule_find(r, i, cut) >= 0 && w[i].what != W_CUT) return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
+            if (w[i].what == W_SUM || w[i].what == W_MAX) return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
+        }
+        bool stays = rule_find_out(r, cut) >= 0;
+        *out = stays ? (Way){W_CUT, cut} : (Way){max ? W_MAX : W_SUM, 0};
+        return NULL;
+    }
+    *out = (Way){sums ? W_SUM : W_EQUAL, 0};
+    if (!sums) return NULL;
+    if (add) return sums == r->nin ? NULL : arena_printf(A, "a pending sum over %s is added to a complete value", name);
+    if (sums == 1 && w[which].what == W_SUM && (lin >> which & 1)) return NULL;
+    return arena_printf(A, "a pending sum over %s enters an op that is not linear in it", name);
+}
+static bool broadcast(const Rule *r, char letter) {
+    for (int i = 0; i < r->nin; i++)
+        if (rule_find(r, i, letter) >= 0) return false;
+    return true;
+}
+/* Nested order must agree: each letter is cut by the same axes in the same order and manner in all operands and the output. */
+static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, const Val *out) {
+    for (char ch = 'a'; ch <= 'z'; ch++) {
+        const Layout *first = NULL;
+        int fd = 0;
+        for (int i = 0; i <= r->nin; i++) {
+            const Layout *L = i < r->nin ? &in[i]->L : &out->L;
+            int d = i < r->nin ? rule_find(r, i, ch) : rule_find_out(r, ch);
+            if (d < 0) continue;
+            if (!first) first = L, fd = d;
+            else if ((i < r->nin || !broadcast(r, ch)) && (first->n[fd] != L->n[d] || memcmp(first->e[fd], L->e[d], sizeof(Entry) * L->n[d])))
+                return arena_printf(v->p->arena, "letter %c lies differently in its operands", ch);
+        }
+    }
+    return NULL;
+}
+static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const *in, uint32_t lin, bool add, bool max) {
+    const Val *out = &v->p->val[s->out];
+    for (int x = 0; x < v->p->mesh->naxes; x++) {
+        if (v->p->mesh->axis[x].size == 1) continue;
+        Way got = {W_EQUAL, 0}, said = way(&out->L, r->out, x);
+        const char *bad = propagate(v, r, in, lin, add, max, x, &got);
+        if (bad) {
+            finding(v, s, bad);
+            return;
+        }
+        if (got.what == W_EQUAL && said.what == W_CUT && broadcast(r, said.letter)) continue; /* no operand has it: any cut is local */
+        if (got.what == said.what && got.letter == said.letter) continue;
+        finding(v, s, arena_printf(v->p->arena, "over %s the rule gives %s, the program says %s", v->p->mesh->axis[x].name,
+                                   got.what == W_CUT ? "a cut" : got.what == W_EQUAL ? "equal copies" : "a pending sum",
+                                   said.what == W_CUT ? "a cut" : said.what == W_EQUAL ? "equal copies" : "a pending sum"));
+        return;
+    }
+    const char *bad = same_cuts(v, r, in, out);
+    if (bad) finding(v, s, bad);
+}
+/* I never mixes: operands of an op agree on I over every axis (forward, operands with gradient). */
+static void check_types(Verify *v, const Step *s, const GNode *n, const Val *const *in) {
+    for (int x = 0; x < v->p->mesh->naxes; x++) {
+        bool inv = false, other = false;
+        if (v->p->mesh->axis[x].size == 1) continue;
+        for (int i = 0; i < n->nin; i++) {
+            if (!in[i]->diff || (n->op->nodiff >> i & 1)) continue;
+            if (in[i]->L.type[x] == TY_I) inv = true;
+            else other = true;
+        }
+        if (inv && other) {
+            finding(v, s, arena_printf(v->p->arena, "a value whose uses are all equal over %s meets one that differs: its gradient would miss a sum", v->p->mesh->axis[x].name));
+            return;
+        }
+    }
+}
+static void check_op(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    const GNode *n = &p->graph->node[s->node];
+    const Val *in[RULE_MAX_IN];
+    uint32_t lin = 0;
+    for (int i = 0; i < n->nin; i++) {
+        in[i] = &p->val[s->in[i]];
+        lin |= (uint32_t)op_linear_in(n->op, i) << i;
+    }
+    check_rule(v, s, &n->rule, in, lin, n->op->lin == LIN_ADD, n->op->max);
+    check_types(v, s, n, in);
+}
+static void check_adjoint(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    const GNode *n = &p->graph->node[s->node];
+    uint32_t saved = op_saved(n->op, n->nin, s->operand), lin = 1;
+    Rule r = rule_adjoint(&n->rule, s->operand, saved);
+    const Val *in[RULE_MAX_IN];
+    int k = 0;
+    in[k++] = &p->val[s->in[0]];
+    for (int j = 0; j < n->nin && k < RULE_MAX_IN; j++)
+        if (saved >> j & 1) {
+            lin |= (uint32_t)op_linear_in(n->op, j) << k;
+            in[k++] = &p->val[s->in[1 + j]];
+        }
+    check_rule(v, s, &r, in, lin, false, false);
+}
+/* A move's kind and group are a function of (from, to); a fault that changed either is seen here. */
+static void check_move(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    const Layout *f = &s->move.from, *t = &s->move.to;
+    if (!layout_eq(f, &p->val[s->in[0]].L) || !layout_eq(t, &p->val[s->out].L)) {
+        finding(v, s, "the move does not lead from its source's layout to its result's");
+        return;
+    }
+    if (s->kind == ST_CLAIM) {
+        if (!assign_label_holds(p->assign, f, t)) finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s", layout_text(p->mesh, f, p->graph->t[p->val[s->out].tensor].letter, p->arena), layout_text(p->mesh, t, p->graph->t[p->val[s->out].tensor].letter, p->arena)));
+        return;
+    }
+    uint32_t changed = 0, listed = 0;
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x)) changed |= 1u << x;
+    for (int d = 0; d <= f->ndim && !changed; d++) /* chunk <-> zigzag in place */
+        for (int k = 0; k < f->n[d]; k++)
+            if (memcmp(&f->e[d][k], &t->e[d][k], sizeof(Entry))) changed |= 1u << f->e[d][k].axis;
+    bool kinds = true;
+    for (int i = 0; i < s->move.axes.n; i++) {
+        listed |= 1u << s->move.axes.a[i];
+        kinds &= move_kind(f, t, s->move.axes.a[i]) == s->move.kind;
+    }
+    if (changed != listed || !kinds) finding(v, s, "kind and group do not follow from the layouts");
+    if (s->edit == EDIT_DROP || s->edit == EDIT_MAX || s->edit == EDIT_AVG || s->edit == EDIT_SLICE)
+        finding(v, s, arena_printf(p->arena, "the step is planted as '%s', which does not lead from its layout to the declared one", s->fault));
+    if (s->edit == EDIT_DOUBLE) finding(v, s, "the reduction is done twice: the second starts from a complete value");
+    if (s->edit == EDIT_AXIS) finding(v, s, arena_printf(p->arena, "the group is that of %s, the layouts ask for another", p->mesh->axis[s->edit_axis].name));
+}
+static void check_sum(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    const Val *o = &p->val[s->out];
+    int parts = 0;
+    for (int i = 0; i < s->nin; i++) {
+        parts += p->val[s->in[i]].n_parts;
+        if (!layout_eq(&p->val[s->in[i]].L, &o->L)) finding(v, s, "the terms of a sum lie differently");
+    }
+    if (parts != o->n_parts) finding(v, s, "the uses of a sum are not the uses of its terms");
+}
+/* The gradient of every input lists each use of it, in every node it reaches, exactly once. */
+static void check_uses(Verify *v) {
+    const Program *p = v->p;
+    if (p->loss < 0 || p->ns == p->n_forward) return;
+    for (int t = 0; t < p->graph->nt; t++) {
+        if (p->grad[t] < 0) continue;
+        const Val *g = &p->val[p->grad[t]];
+        int uses = 0;
+        for (int n = 0; n < p->graph->nn; n++)
+            for (int i = 0; i < p->graph->node[n].nin; i++) {
+                if (p->graph->node[n].in[i] != t || (p->graph->node[n].op->nodiff >> i & 1)) continue;
+                int times = 0;
+                for (int k = 0; k < g->n_parts; k++) times += g->parts[k].node == n && g->parts[k].operand == i;
+                uses++;
+                if (times != 1) {
+                    finding(v, &p->step[g->step < 0 ? 0 : g->step], arena_printf(p->arena, "the gradient of %s counts its use in %s %d times", p->graph->t[t].name, p->graph->t[p->graph->node[n].out].name, times));
+                    return;
+                }
+            }
+        (void)uses;
+    }
+}
+int verify(const Program *p, Diags *d, bool warn, int *first_step) {
+    Verify v = {p, d, warn, 0, -1};
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        switch (s->kind) {
+        case ST_OP: check_op(&v, s); break;
+        case ST_ADJOINT: check_adjoint(&v, s); break;
+        case ST_MOVE:
+        case ST_CLAIM: check_move(&v, s); break;
+        case ST_SUM: check_sum(&v, s); break;
+        case ST_SEED: break;
+        }
+    }
+    check_uses(&v);
+    if (first_step) *first_step = v.first;
+    return v.found;
+}

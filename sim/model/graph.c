@@ -1,0 +1,284 @@
+/* Graphs: adding tensors, nodes and modules, and finding them again by any of their names.
+ * Refuses to know what a model looks like (block.c, mlp.c) or how a value is cut (layout). */
+#include "model/build.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- shapes ---- */
+
+/* Fills the dims of a tensor from text like "b t kgx": three stored dims, five letters. */
+static bool shape_fill(Build *b, GTensor *t, const char *shape) {
+    int64_t count = 8; /* bytes of the widest element type: the whole tensor must be addressable */
+    for (const char *c = shape; *c; c++) {
+        if (*c == ' ') continue;
+        const LetterSize *l = &b->letter[*c - 'a'];
+        assert(l->sym && t->nd < LAYOUT_MAX_DIMS);
+        if (c == shape || c[-1] == ' ') t->nstored++;
+        t->stored[t->nstored - 1]++;
+        t->letter[t->nd] = *c;
+        t->sym[t->nd] = l->sym;
+        t->size[t->nd++] = l->size;
+        if (__builtin_mul_overflow(count, l->size, &count)) {
+            diag_error(b->d, "E0701", b->p->model_loc, "make the sizes smaller", "'%s' has more than 2^60 elements",
+                       t->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+void graph_stored_shape(const GTensor *t, int *n, int64_t *shape) {
+    *n = t->nstored;
+    for (int i = 0, l = 0; i < t->nstored; i++) {
+        shape[i] = 1;
+        for (int k = 0; k < t->stored[i]; k++) shape[i] *= t->size[l++];
+    }
+}
+
+const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
+    int first = 0;
+    for (int i = 0; i < dim; i++) first += t->stored[i];
+    Str s = str_new(arena);
+    for (int l = first; l < first + t->stored[dim]; l++) {
+        const char *sym = t->sym[l];
+        /* The query heads: kv groups times heads in a group. */
+        bool heads = l + 1 < first + t->stored[dim] && !strcmp(sym, "K") && !strcmp(t->sym[l + 1], "G");
+        if (heads) l++;
+        if (s.n) str_add(&s, "*");
+        str_add(&s, heads ? "H" : sym);
+    }
+    return s.s;
+}
+
+/* ---- adding ---- */
+
+int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff, bool is_int) {
+    GTensor t = {.name = name, .kind = kind, .diff = diff, .is_int = is_int, .module = -1, .producer = -1};
+    if (!shape_fill(b, &t, shape)) {
+        b->failed = true;
+        return -1;
+    }
+    Graph *g = b->g;
+    t.id = g->nt;
+    *ARENA_PUSH(b->a, g->t, g->nt, g->cap_t) = t;
+    return t.id;
+}
+
+int build_value(const Build *b, const char *name) {
+    const Graph *g = b->g;
+    for (int i = g->nt - 1; i >= 0; i--) /* from the end: what a row reads was made a few rows before */
+        if (!strcmp(g->t[i].name, name) || (g->t[i].alias && !strcmp(g->t[i].alias, name))) return i;
+    return -1;
+}
+
+int build_find_module(const Build *b, const char *hf_path) {
+    for (int i = b->g->nm - 1; i >= 0; i--)
+        if (!strcmp(b->g->module[i].hf_path, hf_path)) return i;
+    return -1;
+}
+
+int build_module(Build *b, const char *hf_path, const char *kind, int parent) {
+    const char *path = names_to_scheme(b->a, b->p->names, hf_path);
+    Graph *g = b->g;
+    GModule m = {.path = path ? path : hf_path, /* names of the user's own, as of `kind: mlp`, are their own scheme */
+                 .hf_path = hf_path,
+                 .kind = kind,
+                 .parent = parent,
+                 .output = -1,
+                 .weight = -1,
+                 .bias = -1};
+    *ARENA_PUSH(b->a, g->module, g->nm, g->cap_m) = m;
+    return g->nm - 1;
+}
+
+int build_param(Build *b, const char *name, const char *shape, int module) {
+    int t = build_value(b, name);
+    if (t >= 0) return t; /* tied: the second use of one table */
+    t = build_tensor(b, name, KIND_PARAM, shape, true, false);
+    if (t < 0) return -1;
+    const char *plan_name = names_to_scheme(b->a, b->p->names, name);
+    b->g->t[t].plan_name = plan_name ? plan_name : name;
+    b->g->t[t].module = module;
+    return t;
+}
+
+/* Has the output a gradient: some operand has one, and the op passes it on. */
+static bool passes_gradient(const Graph *g, const GNode *n) {
+    if (n->op->max) return false; /* the max of a cross entropy is a constant: its gradient cancels */
+    for (int i = 0; i < n->nin; i++)
+        if (g->t[n->in[i]].diff && !(n->op->nodiff >> i & 1)) return true;
+    return false;
+}
+
+int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out,
+               const char *shape) {
+    GNode n = {.id = b->g->nn, .op = op ? op_find(op) : op_activation(b->m->activation), .nin = nin, .module = -1,
+               .layer = -1};
+    if (!n.op) {
+        diag_error(b->d, "E0214", b->p->model_loc, NULL, "this version has no op '%s' (needed for '%s')",
+                   op ? op : b->m->activation, out);
+        b->failed = true;
+        return -1;
+    }
+    const char *why = NULL;
+    int at = 0;
+    bool parsed = rule_parse(rule, &n.rule, &why, &at);
+    assert(parsed && n.rule.nin == nin);
+    (void)parsed;
+    for (int i = 0; i < nin; i++) {
+        if (in[i] < 0) {
+            assert(b->failed); /* only after an error, which has been told */
+            return -1;
+        }
+        assert(n.rule.nl[i] == b->g->t[in[i]].nd);
+        n.in[i] = in[i];
+    }
+    n.label = n.op->label ? n.op->label : n.op->name;
+    n.out = build_tensor(b, out, KIND_ACTIVATION, shape, passes_gradient(b->g, &n), false);
+    if (n.out < 0) return -1;
+    assert(n.rule.nout == b->g->t[n.out].nd);
+    b->g->t[n.out].producer = n.id;
+    *ARENA_PUSH(b->a, b->g->node, b->g->nn, b->g->cap_n) = n;
+    return n.id;
+}
+
+/* ---- rows ---- */
+
+static Attrs attrs_of(const Build *b, unsigned at) {
+    Attrs r = {0};
+    if (at & AT_EPS) r.eps = b->at.eps;
+    if (at & AT_SCALE) r.scale = b->at.scale;
+    if (at & AT_IGNORE) r.ignore = b->at.ignore;
+    if (at & AT_ROPE) {
+        r.interleaved = b->at.interleaved;
+        r.n_freq = b->at.n_freq;
+        r.inv_freq = b->at.inv_freq;
+    }
+    return r;
+}
+
+/* The operand "q_norm|q_proj" of a row: the first of the alternatives that exists; "@x": what flows in. */
+static int row_operand(const Build *b, const char *text, const char *prefix) {
+    if (!strcmp(text, "@x")) return b->x;
+    for (;;) {
+        const char *bar = strchr(text, '|');
+        int n = bar ? (int)(bar - text) : (int)strlen(text);
+        char name[128];
+        snprintf(name, sizeof name, "%s%.*s", prefix, n, text);
+        int t = build_value(b, name);
+        if (t >= 0 || !bar) return t;
+        text = bar + 1;
+    }
+}
+
+/* The bias after a product: "btkgx,kgx->btkgx". Every letter that only the weight has, and no token letter, is its
+ * own. */
+static int row_bias(Build *b, const NodeRow *row, int product, const char *out, int module, const char *module_path) {
+    const GTensor *y = &b->g->t[product];
+    const GTensor *w = &b->g->t[b->g->module[module].weight];
+    char letters[LAYOUT_MAX_DIMS + 1] = "", rule[4 * LAYOUT_MAX_DIMS];
+    for (int i = 0, n = 0; i < y->nd; i++)
+        if (strchr(w->letter, y->letter[i])) letters[n++] = y->letter[i];
+    snprintf(rule, sizeof rule, "%s,%s->%s", y->letter, letters, y->letter);
+    int bias = build_param(b, arena_printf(b->a, "%s.bias", module_path), letters, module);
+    b->g->module[module].bias = bias;
+    return build_node(b, "add", rule, 2, (int[]){product, bias}, out, row->shape);
+}
+
+static void row_finish(Build *b, int node, const NodeRow *row, int module, int layer) {
+    GNode *n = &b->g->node[node];
+    n->module = module;
+    n->layer = layer;
+    n->part = row->part;
+    b->g->t[n->out].module = module;
+}
+
+/* Makes the module of a row, with its weight, or finds the container it belongs to. */
+static int row_module(Build *b, const NodeRow *row, const char *path, int parent, const char *weight_name) {
+    if (!row->kind) return build_find_module(b, path);
+    int module = build_module(b, path, row->kind, parent);
+    if (row->weight) {
+        const char *name = weight_name ? weight_name : arena_printf(b->a, "%s.weight", path);
+        b->g->module[module].weight = build_param(b, name, row->weight, module);
+    }
+    return module;
+}
+
+int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix, int layer,
+              int parent, const char *weight_name) {
+    unsigned have = build_features(b->m);
+    if ((row->need & have) != row->need) return -1;
+    const char *path = arena_printf(b->a, "%s%s", module_prefix, row->module);
+    if (!*row->module && *module_prefix) path = arena_strndup(b->a, module_prefix, strlen(module_prefix) - 1);
+    int module = row_module(b, row, path, parent, weight_name);
+    int in[3], nin = 0, nact = 0, act[3];
+    for (; nin < 3 && row->in[nin]; nin++) {
+        bool weight = !strcmp(row->in[nin], "@w");
+        in[nin] = weight ? b->g->module[module].weight : row_operand(b, row->in[nin], value_prefix);
+        if (!weight) act[nact++] = in[nin];
+    }
+    const char *out = arena_printf(b->a, "%s%s", value_prefix, row->out);
+    bool biased = (row->bias & have) != 0;
+    int node = build_node(b, row->op, row->rule, nin, in, biased ? arena_printf(b->a, "%s.product", out) : out,
+                          row->shape);
+    if (node < 0) return -1;
+    row_finish(b, node, row, module, layer);
+    b->g->node[node].at = attrs_of(b, row->at);
+    if (row->label) b->g->node[node].label = row->label;
+    int result = b->g->node[node].out;
+    if (biased) {
+        node = row_bias(b, row, result, out, module, path);
+        if (node < 0) return -1;
+        row_finish(b, node, row, module, layer);
+        b->g->node[node].label = "bias";
+        result = b->g->node[node].out;
+    }
+    if (row->kind) {
+        GModule *m = &b->g->module[module];
+        for (m->n_input = 0; m->n_input < nact; m->n_input++) m->input[m->n_input] = act[m->n_input];
+        m->output = result;
+    }
+    return result;
+}
+
+/* ---- finding ---- */
+
+/* Is `name` the path followed by the suffix? */
+static bool is_path(const char *name, const char *path, const char *suffix) {
+    size_t n = strlen(path);
+    return !strncmp(name, path, n) && !strcmp(name + n, suffix);
+}
+
+/* "MODULE.input", ".output", ".weight", ".bias" under one path of a module. */
+static int module_tensor(const GModule *m, const char *path, const char *name) {
+    if (is_path(name, path, ".output")) return m->output;
+    if (is_path(name, path, ".input")) return m->n_input ? m->input[0] : -1;
+    if (is_path(name, path, ".weight")) return m->weight;
+    if (is_path(name, path, ".bias")) return m->bias;
+    return -1;
+}
+
+int graph_find(const Graph *g, const char *name) {
+    static const char root[] = "model.";
+    const size_t nroot = sizeof root - 1;
+    for (int i = 0; i < g->nt; i++) {
+        const GTensor *t = &g->t[i];
+        if (!strcmp(t->name, name) || (t->alias && !strcmp(t->alias, name))) return i;
+    }
+    for (int i = 0; i < g->nt; i++) {
+        const GTensor *t = &g->t[i];
+        if (t->kind != KIND_PARAM) continue;
+        if (!strcmp(t->plan_name, name)) return i;
+        if (!strncmp(t->name, root, nroot) && !strcmp(t->name + nroot, name)) return i;
+        if (!strncmp(name, root, nroot) && !strcmp(t->name, name + nroot)) return i;
+    }
+    for (int i = 0; i < g->nm; i++) {
+        const GModule *m = &g->module[i];
+        int t = module_tensor(m, m->path, name);
+        if (t < 0) t = module_tensor(m, m->hf_path, name);
+        if (t < 0 && !strncmp(m->hf_path, root, nroot)) t = module_tensor(m, m->hf_path + nroot, name);
+        if (t >= 0) return t;
+    }
+    return -1;
+}

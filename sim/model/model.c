@@ -1,0 +1,201 @@
+/* From a plan to a model: dims (config.c), shrink, the range of layers and the parts, then the graph (block.c,
+ * mlp.c). */
+#include "model/build.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- sizes ---- */
+
+/* Does an axis cut tokens only? Those do not constrain the sizes of weights. */
+static bool is_token_axis(const char *name) {
+    return !strncmp(name, "dp", 2) || !strcmp(name, "cp");
+}
+
+/* Product of the axes that may cut D, F or V. */
+static int64_t cutting_axes(const Mesh *mesh) {
+    int64_t n = 1;
+    for (int i = 0; mesh && i < mesh->naxes; i++)
+        if (!is_token_axis(mesh->axis[i].name) && __builtin_mul_overflow(n, mesh->axis[i].size, &n)) return 1;
+    return n;
+}
+
+/* ceil(full / by), kept a multiple of `unit` if the full size is one, at least `least`, never above the full size. */
+static int64_t shrink(int64_t full, int64_t by, int64_t unit, int64_t least) {
+    int64_t n = full / by + (full % by != 0);
+    if (n < least) n = least;
+    if (full % unit == 0) n = (n + unit - 1) / unit * unit;
+    return n < full ? n : full;
+}
+
+static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
+    m->full_D = m->D;
+    m->full_d = m->d;
+    m->full_F = m->F;
+    m->full_V = m->V;
+    if (p->shrink <= 1) return;
+    int64_t unit = cutting_axes(mesh);
+    m->D = shrink(m->D, p->shrink, unit, 1);
+    m->F = shrink(m->F, p->shrink, unit, 1);
+    m->V = shrink(m->V, p->shrink, unit, 1);
+    m->d = shrink(m->d, p->shrink, 2, 8);
+}
+
+static bool set_layers(Diags *d, const Plan *p, ModelDims *m) {
+    int64_t last = p->layers_last < 0 ? m->L : p->layers_last;
+    m->first_layer = p->layers_first;
+    m->last_layer = (int)(last > m->L ? m->L : last);
+    if (last > m->L || p->layers_first < 0 || p->layers_first >= last) {
+        diag_error(d, "E0309", p->layers_loc, "layers: n, [i, j] or all, with j <= the model's layers",
+                   "layers %d to %lld of a model with %lld", p->layers_first, (long long)last - 1, (long long)m->L);
+        return false;
+    }
+    if (last - p->layers_first > MODEL_MAX_BUILT_LAYERS || m->L > INT32_MAX) {
+        diag_error(d, "E0701", p->layers_loc, NULL, "more than %d layers", MODEL_MAX_BUILT_LAYERS);
+        return false;
+    }
+    return true;
+}
+
+static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
+    int errors = diags_errors(d);
+    int64_t rows;
+    if (m->H % m->K)
+        diag_error(d, "E0307", p->model_loc, NULL, "%lld query heads cannot be shared out to %lld key/value heads",
+                   (long long)m->H, (long long)m->K);
+    if (m->d % 2)
+        diag_error(d, "E0309", p->model_loc, NULL, "head_dim %lld is odd: it cannot be rotated in pairs",
+                   (long long)m->d);
+    if (__builtin_mul_overflow(m->H, m->d, &rows))
+        diag_error(d, "E0701", p->model_loc, NULL, "heads times head_dim is too large");
+    return diags_errors(d) == errors;
+}
+
+/* Sums of products that may not fit: sizes are limited, their products are not. */
+__extension__ typedef __int128 Wide;
+static int64_t saturate(Wide n) {
+    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* Parameters of the whole model before shrink (semantics.md 10.1). */
+static int64_t total_params(const ModelDims *m) {
+    Wide D = m->full_D, d = m->full_d, F = m->full_F, V = m->full_V, q = m->H * d, k = m->K * d;
+    Wide layer = 2 * D * q + 2 * D * k + 3 * D * F + 2 * D;
+    layer += (m->q_bias ? q : 0) + (m->k_bias ? k : 0) + (m->v_bias ? k : 0) + (m->o_bias ? D : 0);
+    layer += (m->gate_bias ? F : 0) + (m->up_bias ? F : 0) + (m->down_bias ? D : 0) + (m->qk_norm ? 2 * d : 0);
+    return saturate(m->L * layer + V * D * (m->tied ? 1 : 2) + D);
+}
+
+static int64_t total_mlp(const ModelDims *m) {
+    Wide n = 0;
+    for (int i = 0; i + 1 < m->n_sizes; i++)
+        n += (Wide)m->sizes[i + 1] * (m->sizes[i] + (m->mlp_bias ? 1 : 0));
+    return saturate(n);
+}
+
+static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
+    if (!config_dims(a, d, p, m)) return false;
+    if (p->vocab_multiple > 1) m->V = (m->V + p->vocab_multiple - 1) / p->vocab_multiple * p->vocab_multiple;
+    set_shrink(p, mesh, m);
+    /* Not `&&`: all that is wrong is told at once. */
+    bool heads = check_heads(d, p, m);
+    bool layers = set_layers(d, p, m);
+    return heads && layers && data_sizes(a, d, p, m);
+}
+
+static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
+    m->name = "mlp";
+    m->mlp = true;
+    m->n_sizes = p->n_sizes;
+    m->sizes = p->sizes;
+    m->mlp_bias = p->mlp_bias != 0; /* as torch.nn.Linear, unless it says no */
+    m->activation = p->activation ? p->activation : "relu";
+    m->last_layer = p->n_sizes - 1;
+    m->L = p->n_sizes - 1;
+    if (!strcmp(m->activation, "none")) m->activation = NULL;
+    int errors = diags_errors(d);
+    if (p->n_sizes < 2)
+        diag_error(d, "E0208", p->model_loc, "sizes: [10, 32, 5]", "an mlp needs at least two sizes");
+    for (int i = 0; i < p->n_sizes; i++)
+        if (p->sizes[i] < 1)
+            diag_error(d, "E0302", p->model_loc, NULL, "sizes must be whole numbers of 1 and more");
+    if (p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
+        diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layers", p->n_layer_names, p->n_sizes - 1);
+    for (int i = 0; i < p->n_layer_names; i++)
+        for (int j = 0; j < i; j++)
+            if (!strcmp(p->layer_names[i], p->layer_names[j]))
+                diag_error(d, "E0216", p->model_loc, NULL, "two layers are called '%s'", p->layer_names[i]);
+    if (m->activation && !op_activation(m->activation))
+        diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations", "unknown activation '%s'",
+                   m->activation);
+    return diags_errors(d) == errors && data_sizes(a, d, p, m);
+}
+
+/* ---- rotation ---- */
+
+const double *model_inv_freq(Arena *arena, const ModelDims *m) {
+    int64_t n = m->d / 2;
+    double *f = ARENA_ARRAY(arena, double, n);
+    bool linear = !strcmp(m->rope_type, "linear"), llama3 = !strcmp(m->rope_type, "llama3");
+    double pi = acos(-1);
+    for (int64_t i = 0; i < n; i++) {
+        double theta = 1 / pow(m->rope_base, (double)(2 * i) / (double)m->d);
+        double wave = 2 * pi / theta; /* positions per turn */
+        f[i] = theta;
+        if (linear) f[i] = theta / m->rope_factor;
+        if (!llama3 || wave < m->rope_old_ctx / m->rope_high) continue;
+        f[i] = theta / m->rope_factor;
+        /* Between the bands: blended. Where the bands touch (Llama 4) nothing is between them. */
+        if (wave > m->rope_old_ctx / m->rope_low || m->rope_high <= m->rope_low) continue;
+        double smooth = (m->rope_old_ctx / wave - m->rope_low) / (m->rope_high - m->rope_low);
+        f[i] = (1 - smooth) * theta / m->rope_factor + smooth * theta;
+    }
+    return f;
+}
+
+/* ---- the whole ---- */
+
+static void set_letters(Build *b, const ModelDims *m) {
+    const struct {
+        char c;
+        LetterSize l;
+    } all[] = {{'b', {"B", m->B}},        {'t', {"S", m->S}}, {'d', {"D", m->D}}, {'k', {"K", m->K}},
+               {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}}, {'f', {"F", m->F}}, {'v', {"V", m->V}}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
+}
+
+static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
+    ModelDims *s = &m->dims;
+    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g};
+    m->g.loss = m->g.output = -1;
+    if (s->mlp) {
+        m->parts = PART_BLOCKS;
+        b.letter['b' - 'a'] = (LetterSize){"B", s->B};
+        build_mlp(&b);
+    } else {
+        m->parts = p->parts ? p->parts : PART_BLOCKS;
+        set_letters(&b, s);
+        b.at = (Attrs){.eps = s->eps, .scale = 1 / sqrt((double)s->d), .interleaved = s->rope_interleaved,
+                       .n_freq = (int)(s->d / 2), .inv_freq = model_inv_freq(a, s), .ignore = (double)p->ignore_index};
+        build_llama(&b, m->parts);
+    }
+    if (b.failed) return;
+    m->g.output = b.x;
+    bool loss = (m->parts & PART_LOSS) || p->pass != PASS_FORWARD || p->loss_kind;
+    if (loss) build_loss(&b, b.x, (m->parts & PART_HEAD) != 0);
+}
+
+Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
+    Model *m = ARENA_NEW(arena, Model);
+    int errors = diags_errors(d);
+    bool mlp = p->kind != NULL;
+    if (mlp && strcmp(p->kind, "mlp")) {
+        diag_error(d, "E0206", p->model_loc, "kind: mlp", "unknown kind of model '%s'", p->kind);
+        return NULL;
+    }
+    if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims)) return NULL;
+    if (!mlp) m->dims.rope_interleaved = data_interleaved(arena, d, p);
+    m->total_params = mlp ? total_mlp(&m->dims) : total_params(&m->dims);
+    if (diags_errors(d) > errors) return NULL;
+    build_graph(arena, d, p, m);
+    return diags_errors(d) == errors ? m : NULL;
+}

@@ -1,0 +1,75 @@
+/* From a preset, a Hugging Face config or `kind: mlp` to a graph. */
+#ifndef SP_MODEL_MODEL_H
+#define SP_MODEL_MODEL_H
+#include "layout/mesh.h"
+#include "model/graph.h"
+#include "plan/plan.h"
+
+/* What a preset or config says; sizes after `shrink`. */
+typedef struct ModelDims {
+    const char *name;
+    bool mlp; /* kind: mlp: only n_sizes, sizes, mlp_bias, activation count */
+    int n_sizes;
+    int64_t *sizes;
+    int64_t B, S, D, L, H, K, d, F, V;
+    int64_t full_D, full_d, full_F, full_V; /* before shrink */
+    int first_layer, last_layer;            /* half-open range that is built */
+    bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
+    const char *activation; /* "silu" */
+    double eps, rope_base;
+    bool rope_interleaved;
+    const char *rope_type; /* "default", "linear", "llama3" */
+    double rope_factor, rope_low, rope_high, rope_old_ctx;
+    int64_t max_positions;
+    int64_t gcd_heads; /* unused: 0 */
+} ModelDims;
+
+typedef struct Model {
+    ModelDims dims;
+    Graph g;
+    int64_t total_params;  /* of the whole model (all layers, embedding, head), by formula semantics.md 10.1 */
+    uint32_t parts;
+} Model;
+
+/* A preset's row, for `list models`. */
+typedef struct {
+    const char *name, *what;
+    int64_t D, L, H, K, d, F, V;
+    double eps, rope_base;
+    bool qk_norm, qkv_bias, tied;
+    const char *rope_type;
+    double rope_factor, rope_low, rope_high, rope_old_ctx;
+    int64_t max_positions;
+    const char *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE, MLA) */
+} Preset;
+const Preset *model_presets(int *n);
+
+/* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics, heads, sizes) go to `d`;
+ * NULL if there were any. `mesh` is needed for shrink (sizes stay multiples of the axes that may cut them); before splits. */
+Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
+
+/* Frequencies after scaling (semantics.md 4.2), d/2 of them. */
+const double *model_inv_freq(Arena *arena, const ModelDims *m);
+
+/* ---- names (names.c): module trees of the five schemes ---- */
+/* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj") into the scheme.
+ * Containers that the scheme has not got give NULL. */
+const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
+/* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight"; without a prefix), by most
+ * matches over the modules of the layers; -1 if none matches. */
+int names_recognise(const char *const *names, int n);
+/* The table for `list names`: rows of (what, five names). */
+typedef struct {
+    const char *what;
+    const char *name[NAMES_COUNT];
+} NamesRow;
+const NamesRow *names_table(int *n);
+
+/* Index of the tensor called `name` (name, alias, plan name, checkpoint name, "MODULE.input" / "MODULE.output" in the
+ * plan's scheme or Hugging Face's; with or without "model."), or -1. */
+int graph_find(const Graph *g, const char *name);
+/* Stored shape of a tensor: *n dims. */
+void graph_stored_shape(const GTensor *t, int *n, int64_t *shape);
+/* Plain symbol text of one stored dim, "H*d", into buf. */
+const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena);
+#endif

@@ -1,0 +1,125 @@
+/* Module trees of the five naming schemes, as one table: a row per module of a Llama-type model. The first column of
+ * names is Hugging Face's, the project's canonical one; `*` stands for the layer's number. Refuses to know which
+ * modules a given model has. */
+#include "model/model.h"
+#include <assert.h>
+#include <string.h>
+
+/* Order of the columns: that of the enum Names: torchtitan, torchtune, hf, megatron, gguf. */
+static const NamesRow rows[] = {
+    {"embedding",
+     {"tok_embeddings", "tok_embeddings", "model.embed_tokens", "embedding.word_embeddings", "token_embd"}},
+    {"layer", {"layers.*", "layers.*", "model.layers.*", "decoder.layers.*", "blk.*"}},
+    {"attention norm",
+     {"layers.*.attention_norm", "layers.*.sa_norm", "model.layers.*.input_layernorm",
+      "decoder.layers.*.input_layernorm", "blk.*.attn_norm"}},
+    {"attention",
+     {"layers.*.attention", "layers.*.attn", "model.layers.*.self_attn", "decoder.layers.*.self_attention",
+      "blk.*.attn"}},
+    {"query",
+     {"layers.*.attention.wq", "layers.*.attn.q_proj", "model.layers.*.self_attn.q_proj",
+      "decoder.layers.*.self_attention.linear_q", "blk.*.attn_q"}},
+    {"key",
+     {"layers.*.attention.wk", "layers.*.attn.k_proj", "model.layers.*.self_attn.k_proj",
+      "decoder.layers.*.self_attention.linear_k", "blk.*.attn_k"}},
+    {"value",
+     {"layers.*.attention.wv", "layers.*.attn.v_proj", "model.layers.*.self_attn.v_proj",
+      "decoder.layers.*.self_attention.linear_v", "blk.*.attn_v"}},
+    {"query norm",
+     {"layers.*.attention.q_norm", "layers.*.attn.q_norm", "model.layers.*.self_attn.q_norm",
+      "decoder.layers.*.self_attention.q_layernorm", "blk.*.attn_q_norm"}},
+    {"key norm",
+     {"layers.*.attention.k_norm", "layers.*.attn.k_norm", "model.layers.*.self_attn.k_norm",
+      "decoder.layers.*.self_attention.k_layernorm", "blk.*.attn_k_norm"}},
+    {"core attention",
+     {"layers.*.attention.core", "layers.*.attn.core", "model.layers.*.self_attn.core",
+      "decoder.layers.*.self_attention.core_attention", "blk.*.attn_core"}},
+    {"attention output",
+     {"layers.*.attention.wo", "layers.*.attn.output_proj", "model.layers.*.self_attn.o_proj",
+      "decoder.layers.*.self_attention.linear_proj", "blk.*.attn_output"}},
+    {"feed-forward norm",
+     {"layers.*.ffn_norm", "layers.*.mlp_norm", "model.layers.*.post_attention_layernorm",
+      "decoder.layers.*.pre_mlp_layernorm", "blk.*.ffn_norm"}},
+    {"feed-forward",
+     {"layers.*.feed_forward", "layers.*.mlp", "model.layers.*.mlp", "decoder.layers.*.mlp", "blk.*.ffn"}},
+    {"gate",
+     {"layers.*.feed_forward.w1", "layers.*.mlp.w1", "model.layers.*.mlp.gate_proj",
+      "decoder.layers.*.mlp.linear_fc1_gate", "blk.*.ffn_gate"}},
+    {"up",
+     {"layers.*.feed_forward.w3", "layers.*.mlp.w3", "model.layers.*.mlp.up_proj",
+      "decoder.layers.*.mlp.linear_fc1_up", "blk.*.ffn_up"}},
+    {"activation",
+     {"layers.*.feed_forward.act", "layers.*.mlp.activation", "model.layers.*.mlp.act_fn",
+      "decoder.layers.*.mlp.activation_func", "blk.*.ffn_act"}},
+    {"down",
+     {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.mlp.down_proj", "decoder.layers.*.mlp.linear_fc2",
+      "blk.*.ffn_down"}},
+    {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
+    {"head", {"output", "output", "lm_head", "output_layer", "output"}},
+    {"loss", {"loss", "loss", "loss", "loss", "loss"}},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+const NamesRow *names_table(int *n) {
+    *n = N_ROWS;
+    return rows;
+}
+
+/* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to ".weight" / ".bias"? The digits
+ * are returned in number, nnumber, the rest in *rest. */
+static bool names_match(const char *pattern, const char *path, const char **number, int *nnumber, const char **rest) {
+    *number = "";
+    *nnumber = 0;
+    for (; *pattern; pattern++) {
+        if (*pattern != '*') {
+            if (*path++ != *pattern) return false;
+            continue;
+        }
+        *number = path;
+        *nnumber = (int)strspn(path, "0123456789");
+        if (!*nnumber) return false;
+        path += *nnumber;
+    }
+    *rest = path;
+    return !*path || !strcmp(path, ".weight") || !strcmp(path, ".bias");
+}
+
+static const char *names_translate(Arena *arena, Names from, Names to, const char *path) {
+    for (int i = 0; i < N_ROWS; i++) {
+        const char *number, *rest;
+        int n;
+        if (!names_match(rows[i].name[from], path, &number, &n, &rest)) continue;
+        const char *name = rows[i].name[to];
+        if (!name) return NULL;
+        const char *star = strchr(name, '*');
+        if (!star) return arena_printf(arena, "%s%s", name, rest);
+        return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1, rest);
+    }
+    return NULL;
+}
+
+const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
+    return names_translate(arena, NAMES_HF, n, hf_path);
+}
+
+int names_recognise(const char *const *names, int n) {
+    int best = -1, most = 0;
+    /* Hugging Face first: where two schemes explain a file equally well, it is the likelier one. */
+    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON, NAMES_GGUF};
+    static_assert(sizeof order / sizeof *order == NAMES_COUNT, "every scheme");
+    for (int s = 0; s < NAMES_COUNT; s++) {
+        int found = 0;
+        for (int i = 0; i < n; i++)
+            for (int r = 0; r < N_ROWS; r++) {
+                const char *number, *rest, *pattern = rows[r].name[order[s]];
+                int digits;
+                /* Only rows whose names tell the schemes apart: "norm" is in all of them. */
+                if (strchr(pattern, '*') && names_match(pattern, names[i], &number, &digits, &rest) && *rest) found++;
+            }
+        if (found > most) {
+            most = found;
+            best = (int)order[s];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,13 @@
+/* The vocabulary of computation: one line per op, each defined in a file of its family. */
+OP(contract)
+OP(add)
+OP(rmsnorm)
+OP(rope)
+OP(attention)
+OP(relu)
+OP(silu)
+OP(embed)
+OP(rowmax)
+OP(sumexp)
+OP(pick)
+OP(nll)

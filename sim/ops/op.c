@@ -1,0 +1,38 @@
+/* The list of ops and what follows from an op's entry without its kernel. */
+#include "ops/op.h"
+#include <string.h>
+
+#define OP(name) extern const Op op_##name;
+#include "ops/list.h"
+#undef OP
+const Op *const op_list[] = {
+#define OP(name) &op_##name,
+#include "ops/list.h"
+#undef OP
+};
+const int n_ops = sizeof op_list / sizeof op_list[0];
+
+const Op *op_find(const char *name) {
+    for (int i = 0; i < n_ops; i++)
+        if (!strcmp(op_list[i]->name, name)) return op_list[i];
+    return NULL;
+}
+const Op *op_activation(const char *name) {
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->activation && !strcmp(op_list[i]->activation, name)) return op_list[i];
+    return NULL;
+}
+bool op_linear_in(const Op *op, int i) {
+    return op->lin == LIN_BILINEAR || op->lin == LIN_ADD || (op->lin == LIN_SET && (op->lin_set >> i & 1));
+}
+uint32_t op_saved(const Op *op, int nin, int i) {
+    uint32_t all = (1u << nin) - 1;
+    if (op->lin == LIN_ADD) return 0;
+    bool in = op->lin == LIN_BILINEAR || (op->lin == LIN_SET && (op->lin_set >> i & 1));
+    return in ? all & ~(1u << i) : all;
+}
+double op_flops_zero(const OpCall *c) {
+    (void)c;
+    return 0;
+}
+double op_flops_per_output(const OpCall *c) { return (double)tensor_count(&c->out); }

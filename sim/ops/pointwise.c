@@ -1,0 +1,169 @@
+/* Ops that work element by element: add (bias, residual) and the activations relu and silu. */
+#include "kernel/pool.h"
+#include "kernel/vec.h"
+#include "ops/util.h"
+#include <math.h>
+
+/* ---- bounds shared by op files ---- */
+void op_bound_pointwise(const OpBound *b) {
+    const double *y = b->call.out.p;
+    int64_t n = tensor_count(&b->call.out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 16 * b->u * fabs(y[i]) + 0x1p-140;
+}
+void op_bound_copy(const OpBound *b) {
+    int64_t n = tensor_count(&b->call.out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0;
+}
+
+/* ---- rows: the last dim in one go, the others counted; workers share the rows ---- */
+typedef struct {
+    const OpCall *c;
+    void (*row)(const OpCall *c, const int64_t *i, int64_t n);
+    int64_t rows, per_task;
+} RowJob;
+static void row_task(void *arg, int64_t task) {
+    const RowJob *j = arg;
+    const Tensor *o = &j->c->out;
+    int64_t first = task * j->per_task, last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, k = first;
+    for (int d = o->nd - 2; d >= 0; d--) {
+        i[d] = k % o->n[d];
+        k /= o->n[d];
+    }
+    for (int64_t r = first; r < last; r++) {
+        j->row(j->c, i, o->nd ? o->n[o->nd - 1] : 1);
+        if (o->nd > 1) box_next(o->nd - 1, o->n, i);
+    }
+}
+static void each_row(const OpCall *c, void (*row)(const OpCall *, const int64_t *, int64_t)) {
+    if (box_empty(&c->out)) return;
+    RowJob j = {c, row, 1, 1};
+    for (int d = 0; d + 1 < c->out.nd; d++) j.rows *= c->out.n[d];
+    int threads = c->pool ? pool_threads(c->pool) : 1;
+    j.per_task = tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
+    int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
+    if (c->pool && tasks > 1)
+        pool_run(c->pool, tasks, row_task, &j);
+    else
+        for (int64_t t = 0; t < tasks; t++) row_task(&j, t);
+}
+
+/* ---- add: operands may lack letters of the output (a bias) ---- */
+static int64_t operand_offset(const OpCall *c, int op, const int64_t *i, int64_t *inner) {
+    int64_t o = 0;
+    *inner = 0;
+    for (int d = 0; d < c->rule->nl[op]; d++) {
+        int at = rule_find_out(c->rule, c->rule->in[op][d]);
+        if (at == c->rule->nout - 1) *inner = c->in[op].s[d];
+        else if (at >= 0) o += i[at] * c->in[op].s[d];
+    }
+    return o;
+}
+static void add_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int64_t sa, sb, oa = operand_offset(c, 0, i, &sa), ob = operand_offset(c, 1, i, &sb);
+    int64_t oc = box_offset(&c->out, c->out.nd - 1, i);
+    if (c->dtype == DT_F32) {
+        const float *a = (const float *)c->in[0].p + oa, *b = (const float *)c->in[1].p + ob;
+        float *y = (float *)c->out.p + oc;
+        if (sa == 1 && sb == 1)
+            for (int64_t k = 0; k < n; k++) y[k] = a[k] + b[k];
+        else
+            for (int64_t k = 0; k < n; k++) y[k] = a[k * sa] + b[k * sb];
+    } else {
+        const double *a = (const double *)c->in[0].p + oa, *b = (const double *)c->in[1].p + ob;
+        double *y = (double *)c->out.p + oc;
+        for (int64_t k = 0; k < n; k++) y[k] = a[k * sa] + b[k * sb];
+    }
+}
+static void add_forward(const OpCall *c) {
+    if (c->out.nd == 0) { /* two scalars */
+        el_set(&c->out, c->dtype, 0, el_get(&c->in[0], c->dtype, 0) + el_get(&c->in[1], c->dtype, 0));
+        return;
+    }
+    each_row(c, add_row);
+}
+/* Derived: the cotangent, with the letters that the operand lacks contracted. */
+static void add_adjoint(const OpCall *c) {
+    Rule r = rule_adjoint(c->rule, c->operand, 0);
+    OpCall a = *c;
+    a.rule = &r;
+    a.in[0] = c->cot;
+    op_einsum(&a);
+}
+static void add_bound(const OpBound *b) {
+    if (b->operand >= 0) {
+        op_bound_contraction(b);
+        return;
+    }
+    /* the run's own operands, one rounding, u, and as much for the double result */
+    const double *y = b->call.out.p;
+    int64_t n = tensor_count(&b->call.out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 2 * b->u * fabs(y[i]);
+}
+const Op op_add = {
+    .name = "add", .lin = LIN_ADD, .forward = add_forward, .adjoint = add_adjoint, .bound = add_bound,
+    .exact = op_exact_same, .flops = op_flops_per_output, .label = "add", .glyph = "plus",
+};
+
+/* ---- activations: one row function and one derivative each ---- */
+static void unary_adjoint(const OpCall *c, double (*derivative)(double)) {
+    int64_t i[LAYOUT_MAX_DIMS] = {0};
+    if (box_empty(&c->out)) return;
+    do {
+        double x = el_get(&c->in[0], c->dtype, box_offset(&c->in[0], c->out.nd, i));
+        double g = el_get(&c->cot, c->dtype, box_offset(&c->cot, c->out.nd, i));
+        el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), g * derivative(x));
+    } while (box_next(c->out.nd, c->out.n, i));
+}
+static void relu_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i), oy = box_offset(&c->out, c->out.nd - 1, i);
+    int64_t sx = c->in[0].s[c->out.nd - 1];
+    for (int64_t k = 0; k < n; k++) {
+        double x = el_get(&c->in[0], c->dtype, ox + k * sx);
+        el_set(&c->out, c->dtype, oy + k, x > 0 ? x : x != x ? x : 0);
+    }
+}
+static void relu_forward(const OpCall *c) { each_row(c, relu_row); }
+static double relu_slope(double x) { return x > 0; }
+static void relu_adjoint(const OpCall *c) { unary_adjoint(c, relu_slope); }
+const Op op_relu = {
+    .name = "relu", .activation = "relu", .lin = LIN_NONE, .forward = relu_forward, .adjoint = relu_adjoint,
+    .bound = op_bound_copy, .exact = op_exact_same, .flops = op_flops_per_output, .label = "ReLU", .glyph = "box",
+};
+
+static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i), oy = box_offset(&c->out, c->out.nd - 1, i);
+    if (c->dtype == DT_F32)
+        vec_silu_f32(n, (const float *)c->in[0].p + ox, (float *)c->out.p + oy);
+    else
+        vec_silu_f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
+}
+static void silu_forward(const OpCall *c) { each_row(c, silu_row); }
+static double silu_slope(double x) {
+    double s = 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+}
+static void silu_adjoint(const OpCall *c) { unary_adjoint(c, silu_slope); }
+static double silu_flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
+/* The integer map of --exact: depends on the value in every bit and stays small. */
+static void silu_exact(const OpCall *c) {
+    int64_t i[LAYOUT_MAX_DIMS] = {0};
+    if (box_empty(&c->out)) return;
+    do {
+        double x = el_get(&c->in[0], c->dtype, box_offset(&c->in[0], c->out.nd, i));
+        el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), fmod(3 * x + 5, 31));
+    } while (box_next(c->out.nd, c->out.n, i));
+}
+static void silu_bound(const OpBound *b) {
+    if (b->operand < 0) {
+        op_bound_pointwise(b);
+        return;
+    }
+    const double *g = b->call.cot.p; /* |silu'| <= 1.1 */
+    int64_t n = tensor_count(&b->call.out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 16 * b->u * fabs(g[i]) + 0x1p-140;
+}
+const Op op_silu = {
+    .name = "silu", .activation = "silu", .lin = LIN_NONE, .forward = silu_forward, .adjoint = silu_adjoint,
+    .bound = silu_bound, .exact = silu_exact, .flops = silu_flops, .label = "SiLU", .glyph = "box",
+};

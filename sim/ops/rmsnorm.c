@@ -1,0 +1,116 @@
+/* RMSNorm over the last letter of operand 0 (semantics.md 4.1): y = w x / sqrt(mean(x^2) + eps). Per head it is the q/k norm. */
+#include "kernel/pool.h"
+#include "kernel/vec.h"
+#include "ops/util.h"
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const OpCall *c;
+    int64_t rows, per_task;
+} Job;
+
+static void forward_rows(void *arg, int64_t task) {
+    const Job *j = arg;
+    const OpCall *c = j->c;
+    int nd = c->out.nd - 1;
+    int64_t n = c->out.n[nd], i[LAYOUT_MAX_DIMS] = {0}, first = task * j->per_task;
+    int64_t last = first + j->per_task < j->rows ? first + j->per_task : j->rows, k = first;
+    for (int d = nd - 1; d >= 0; d--) {
+        i[d] = k % c->out.n[d];
+        k /= c->out.n[d];
+    }
+    for (int64_t r = first; r < last; r++) {
+        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
+        if (c->dtype == DT_F32)
+            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, c->in[1].p, (float)c->at->eps, (float *)c->out.p + oy);
+        else
+            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, c->in[1].p, c->at->eps, (double *)c->out.p + oy);
+        box_next(nd, c->out.n, i);
+    }
+}
+static void forward(const OpCall *c) {
+    if (box_empty(&c->out)) return;
+    Job j = {c, tensor_count(&c->out) / c->out.n[c->out.nd - 1], 0};
+    int threads = c->pool ? pool_threads(c->pool) : 1;
+    j.per_task = tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
+    int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
+    if (c->pool && tasks > 1)
+        pool_run(c->pool, tasks, forward_rows, &j);
+    else
+        for (int64_t t = 0; t < tasks; t++) forward_rows(&j, t);
+}
+
+/* dx = r (g - xh mean(g xh)) with g = dy w, xh = x r; dw = sum over rows of dy xh, rows in order. */
+static void adjoint(const OpCall *c) {
+    const Tensor *x = &c->in[0], *w = &c->in[1], *dy = &c->cot;
+    int nd = x->nd - 1;
+    int64_t n = x->n[nd], i[LAYOUT_MAX_DIMS] = {0};
+    Dtype t = c->dtype;
+    double *acc = base_malloc((size_t)(n ? n : 1) * sizeof *acc);
+    for (int64_t k = 0; k < n; k++) acc[k] = 0;
+    for (int64_t rows = tensor_count(x) ? tensor_count(x) / n : 0; rows > 0; rows--) {
+        int64_t ox = box_offset(x, nd, i), og = box_offset(dy, nd, i);
+        double ss = 0, dot = 0;
+        for (int64_t k = 0; k < n; k++) ss += pow(el_get(x, t, ox + k * x->s[nd]), 2);
+        double r = 1 / sqrt(ss / (double)n + c->at->eps);
+        for (int64_t k = 0; k < n; k++) {
+            double xh = el_get(x, t, ox + k * x->s[nd]) * r, g = el_get(dy, t, og + k * dy->s[nd]);
+            acc[k] += c->operand == 1 ? g * xh : 0;
+            dot += g * el_get(w, t, k * w->s[0]) * xh;
+        }
+        if (c->operand == 0) {
+            int64_t oo = box_offset(&c->out, nd, i);
+            for (int64_t k = 0; k < n; k++) {
+                double xh = el_get(x, t, ox + k * x->s[nd]) * r;
+                double g = el_get(dy, t, og + k * dy->s[nd]) * el_get(w, t, k * w->s[0]);
+                el_set(&c->out, t, oo + k * c->out.s[nd], r * (g - xh * dot / (double)n));
+            }
+        }
+        box_next(nd, x->n, i);
+    }
+    if (c->operand == 1)
+        for (int64_t k = 0; k < n; k++) el_set(&c->out, t, k * c->out.s[0], acc[k]);
+    free(acc);
+}
+/* Forward: |y| gamma_{n/2+8} (perf.md 6.2). Adjoint: norms of the row, generous. */
+static void bound(const OpBound *b) {
+    const OpCall *c = &b->call;
+    int64_t n = tensor_count(&c->out), width = c->in[0].n[c->in[0].nd - 1], m = tensor_count(&c->in[0]);
+    if (b->operand < 0) {
+        const double *y = c->out.p;
+        double g = gamma_n((double)width / 2 + 8, b->u), p = gamma_prob((double)width / 2 + 8, b->u);
+        for (int64_t i = 0; i < n; i++) b->bound[i] = g * fabs(y[i]) + 0x1p-140, b->prob[i] = p * fabs(y[i]) + 0x1p-140;
+        return;
+    }
+    const double *x = c->in[0].p, *g = c->cot.p;
+    double gm = 0, rm = 0, wm = 0;
+    for (int64_t i = 0; i < c->in[1].n[0]; i++) wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
+    for (int64_t i = 0; i < m; i++) gm = fmax(gm, fabs(g[i]));
+    for (int64_t r = 0; width && r < m / width; r++) {
+        double ss = 0;
+        for (int64_t k = 0; k < width; k++) ss += x[r * width + k] * x[r * width + k];
+        rm = fmax(rm, 1 / sqrt(ss / (double)width + c->at->eps));
+    }
+    double terms = b->operand == 1 ? (double)m / (double)(width ? width : 1) : (double)width;
+    double scale = b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = gamma_n(terms + 16, b->u) * scale;
+}
+static void exact(const OpCall *c) { /* integers: (x * w + sum of the row) mod 31 */
+    int nd = c->out.nd - 1;
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, n = c->out.n[nd];
+    if (box_empty(&c->out)) return;
+    do {
+        double s = c->at->eps * 1e6;
+        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
+        for (int64_t k = 0; k < n; k++) s += el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]);
+        for (int64_t k = 0; k < n; k++)
+            el_set(&c->out, c->dtype, oy + k,
+                   fmod(el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) * el_get(&c->in[1], c->dtype, k) + floor(s), 31));
+    } while (box_next(nd, c->out.n, i));
+}
+static double flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
+const Op op_rmsnorm = {
+    .name = "rmsnorm", .rule = "btd!,d->btd", .lin = LIN_SET, .lin_set = 1u << 1, .forward = forward, .adjoint = adjoint,
+    .bound = bound, .exact = exact, .flops = flops, .label = "RMSNorm", .glyph = "box",
+};

@@ -1,0 +1,71 @@
+/* Rotary position embedding over the last letter, by the global positions of letter t (semantics.md 4.2). Linear; the
+ * adjoint rotates back. Two conventions: pairs (i, i + d/2), or neighbours (2i, 2i+1). */
+#include "ops/util.h"
+#include <math.h>
+#include <stdlib.h>
+
+static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const double *sn, const int64_t *i) {
+    int nd = x->nd - 1;
+    int64_t h = x->n[nd] / 2, ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i);
+    for (int64_t k = 0; k < h; k++) {
+        int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
+        if (c->dtype == DT_F32) {
+            const float *in = (const float *)x->p + ox;
+            float *o = (float *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]], co = (float)cs[k], si = (float)sn[k];
+            o[p] = a * co - b * si;
+            o[q] = b * co + a * si;
+        } else {
+            const double *in = (const double *)x->p + ox;
+            double *o = (double *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]];
+            o[p] = a * cs[k] - b * sn[k];
+            o[q] = b * cs[k] + a * sn[k];
+        }
+    }
+}
+static void rotate(const OpCall *c, const Tensor *x, double sign) {
+    int nd = x->nd - 1, t_at = rule_find_out(c->rule, 't');
+    int64_t h = x->n[nd] / 2, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
+    if (box_empty(x)) return;
+    double *table = base_malloc((size_t)(2 * T * h + 1) * sizeof *table); /* cos and sin, [T, 2, d/2] */
+    for (int64_t t = 0; t < T; t++)
+        for (int64_t k = 0; k < h; k++) {
+            double angle = (double)global_index(c, 't', t) * c->at->inv_freq[k];
+            table[2 * t * h + k] = cos(angle);
+            table[(2 * t + 1) * h + k] = sign * sin(angle);
+        }
+    do {
+        const double *cs = table + 2 * i[t_at] * h;
+        rotate_row(c, x, cs, cs + h, i);
+    } while (box_next(nd, x->n, i));
+    free(table);
+}
+static void forward(const OpCall *c) { rotate(c, &c->in[0], 1); }
+static void adjoint(const OpCall *c) { rotate(c, &c->cot, -1); }
+/* Two products and a sum of values rotated by rounded cosines: 4u of the pair's magnitude. */
+static void bound(const OpBound *b) {
+    const Tensor *x = b->operand < 0 ? &b->call.in[0] : &b->call.cot;
+    const double *v = x->p;
+    int64_t n = tensor_count(x), d = x->n[x->nd - 1], h = d / 2;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = i % d, mate = b->call.at->interleaved ? (k ^ 1) : k < h ? k + h : k - h;
+        b->bound[i] = b->prob[i] = 4 * b->u * (fabs(v[i]) + fabs(v[i - k + mate])) + 0x1p-140;
+    }
+}
+static void exact(const OpCall *c) { /* swap the pair and add the position */
+    int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->out.n[nd] / 2;
+    if (box_empty(&c->out)) return;
+    do {
+        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
+        for (int64_t k = 0; k < 2 * h; k++) {
+            int64_t mate = c->at->interleaved ? (k ^ 1) : k < h ? k + h : k - h;
+            double x = el_get(&c->in[0], c->dtype, ox + mate * c->in[0].s[nd]);
+            el_set(&c->out, c->dtype, oy + k, fmod(x + (double)(global_index(c, 't', i[t_at]) * (k + 1)), 31));
+        }
+    } while (box_next(nd, c->out.n, i));
+}
+static double flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
+const Op op_rope = {
+    .name = "rope", .lin = LIN_SET, .lin_set = 1, .asks = RULE_BIT('t'), .forward = forward, .adjoint = adjoint,
+    .bound = bound, .exact = exact, .flops = flops, .label = "RoPE", .glyph = "box",
+};

@@ -1,0 +1,41 @@
+/* Small helpers for op files: elements as double, and loops over all but the last dims. */
+#ifndef SP_OPS_UTIL_H
+#define SP_OPS_UTIL_H
+#include "ops/op.h"
+#include <string.h>
+
+static inline double el_get(const Tensor *t, Dtype d, int64_t o) {
+    return d == DT_F32 ? (double)((const float *)t->p)[o] : ((const double *)t->p)[o];
+}
+static inline void el_set(const Tensor *t, Dtype d, int64_t o, double v) {
+    if (d == DT_F32)
+        ((float *)t->p)[o] = (float)v;
+    else
+        ((double *)t->p)[o] = v;
+}
+
+/* Counts through the sizes n[0..nd-1], row-major; false when done. Start with i = all zero and a non-empty box. */
+static inline bool box_next(int nd, const int64_t *n, int64_t *i) {
+    for (int d = nd - 1; d >= 0; d--) {
+        if (++i[d] < n[d]) return true;
+        i[d] = 0;
+    }
+    return false;
+}
+static inline int64_t box_offset(const Tensor *t, int nd, const int64_t *i) {
+    int64_t o = 0;
+    for (int d = 0; d < nd; d++) o += i[d] * t->s[d];
+    return o;
+}
+static inline bool box_empty(const Tensor *t) { return tensor_count(t) == 0; }
+/* Global index of local position i of a letter. */
+static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
+    const int64_t *x = c->index[letter - 'a'];
+    return x ? x[i] : i;
+}
+/* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u) (perf.md 6.2). */
+static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
+double gamma_prob(double n, double u);
+/* Local position of global id `g` of a letter, or -1 if this rank does not hold it (index lists ascend). */
+int64_t op_local_position(const OpCall *c, char letter, int64_t g);
+#endif

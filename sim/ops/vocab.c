@@ -1,0 +1,147 @@
+/* Ops over the vocabulary: embedding lookup and the steps of a vocabulary-parallel cross entropy (semantics.md 4.10). A rank
+ * holds some rows v of the table; ids of other ranks give zeros, so the sum over ranks is the lookup. */
+#include "ops/util.h"
+#include <math.h>
+
+int64_t op_local_position(const OpCall *c, char letter, int64_t g) {
+    const int64_t *x = c->index[letter - 'a'];
+    int64_t lo = 0, hi = c->local[letter - 'a'] - 1;
+    if (!x) return g >= 0 && g <= hi ? g : -1;
+    while (lo <= hi) {
+        int64_t mid = (lo + hi) / 2;
+        if (x[mid] == g) return mid;
+        if (x[mid] < g) lo = mid + 1;
+        else hi = mid - 1;
+    }
+    return -1;
+}
+static int64_t int_at(const Tensor *t, int nd, const int64_t *i) { return ((const int64_t *)t->p)[box_offset(t, nd, i)]; }
+
+/* ---- embed "vd,bt->btd" ---- */
+static void embed_forward(const OpCall *c) {
+    int64_t i[3] = {0};
+    if (box_empty(&c->out)) return;
+    do {
+        int64_t v = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        double x = v < 0 ? 0 : el_get(&c->in[0], c->dtype, v * c->in[0].s[0] + i[2] * c->in[0].s[1]);
+        el_set(&c->out, c->dtype, box_offset(&c->out, 3, i), x);
+    } while (box_next(3, c->out.n, i));
+}
+static void embed_adjoint(const OpCall *c) { /* scatter-add of the cotangent's rows, tokens in order */
+    int64_t i[3] = {0}, j[2] = {0};
+    if (!box_empty(&c->out)) do
+            el_set(&c->out, c->dtype, box_offset(&c->out, 2, j), 0);
+        while (box_next(2, c->out.n, j));
+    if (box_empty(&c->cot) || box_empty(&c->out)) return;
+    do {
+        int64_t v = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        if (v < 0) continue;
+        int64_t o = v * c->out.s[0] + i[2] * c->out.s[1];
+        el_set(&c->out, c->dtype, o, el_get(&c->out, c->dtype, o) + el_get(&c->cot, c->dtype, box_offset(&c->cot, 3, i)));
+    } while (box_next(3, c->cot.n, i));
+}
+static void embed_bound(const OpBound *b) {
+    int64_t n = tensor_count(&b->call.out);
+    double g = 0;
+    if (b->operand == 0)
+        for (int64_t i = 0; i < tensor_count(&b->call.cot); i++) g += fabs(((const double *)b->call.cot.p)[i]);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = b->operand < 0 ? 0 : gamma_n((double)(b->call.cot.n[0] * b->call.cot.n[1]), b->u) * g;
+}
+const Op op_embed = {
+    .name = "embed", .rule = "vd,bt->btd", .lin = LIN_SET, .lin_set = 1, .nodiff = 2, .asks = RULE_BIT('v'),
+    .forward = embed_forward, .adjoint = embed_adjoint, .bound = embed_bound, .exact = op_exact_same,
+    .flops = op_flops_zero, .label = "embedding", .glyph = "box",
+};
+
+/* ---- rows of logits: "btv->bt" and friends ---- */
+#define FOR_TOKENS(c) for (int64_t b_ = 0; b_ < (c)->in[0].n[0]; b_++) for (int64_t t_ = 0; t_ < (c)->in[0].n[1]; t_++)
+static double logit(const OpCall *c, int64_t b, int64_t t, int64_t v) {
+    const Tensor *z = &c->in[0];
+    return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + v * z->s[2]);
+}
+static double token(const Tensor *x, Dtype d, int64_t b, int64_t t) { return el_get(x, d, b * x->s[0] + t * x->s[1]); }
+static void put(const OpCall *c, int64_t b, int64_t t, double v) { el_set(&c->out, c->dtype, b * c->out.s[0] + t * c->out.s[1], v); }
+
+static void max_forward(const OpCall *c) {
+    FOR_TOKENS(c) {
+        double m = -INFINITY; /* an empty shard of the vocabulary */
+        for (int64_t v = 0; v < c->in[0].n[2]; v++) m = fmax(m, logit(c, b_, t_, v));
+        put(c, b_, t_, m);
+    }
+}
+const Op op_rowmax = {
+    .name = "rowmax", .rule = "btv->bt", .lin = LIN_NONE, .nodiff = 1, .max = true, .forward = max_forward,
+    .bound = op_bound_copy, .exact = op_exact_same, .flops = op_flops_per_output, .label = "max over V", .glyph = "loss",
+};
+
+static void sumexp_forward(const OpCall *c) {
+    FOR_TOKENS(c) {
+        double s = 0, m = token(&c->in[1], c->dtype, b_, t_);
+        for (int64_t v = 0; v < c->in[0].n[2]; v++) s += exp(logit(c, b_, t_, v) - m);
+        put(c, b_, t_, s);
+    }
+}
+static void sumexp_adjoint(const OpCall *c) {
+    FOR_TOKENS(c) {
+        double m = token(&c->in[1], c->dtype, b_, t_), g = token(&c->cot, c->dtype, b_, t_);
+        for (int64_t v = 0; v < c->in[0].n[2]; v++)
+            el_set(&c->out, c->dtype, b_ * c->out.s[0] + t_ * c->out.s[1] + v * c->out.s[2], g * exp(logit(c, b_, t_, v) - m));
+    }
+}
+static void sumexp_bound(const OpBound *b) {
+    int64_t n = tensor_count(&b->call.out), V = b->call.in[0].n[2];
+    const double *y = b->call.out.p, *z = b->call.in[0].p;
+    double zm = 0;
+    for (int64_t i = 0; i < tensor_count(&b->call.in[0]); i++) zm = fmax(zm, fabs(z[i]));
+    for (int64_t i = 0; i < n; i++)
+        b->bound[i] = b->prob[i] = fabs(y[i]) * (gamma_n((double)V + 8, b->u) + 4 * b->u * zm) + 0x1p-140;
+}
+static double sumexp_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->in[0]); }
+const Op op_sumexp = {
+    .name = "sumexp", .rule = "btv,bt->bt", .lin = LIN_NONE, .nodiff = 2, .forward = sumexp_forward,
+    .adjoint = sumexp_adjoint, .bound = sumexp_bound, .exact = op_exact_same, .flops = sumexp_flops,
+    .label = "sum of exp over V", .glyph = "loss",
+};
+
+static void pick_forward(const OpCall *c) {
+    FOR_TOKENS(c) {
+        int64_t i[2] = {b_, t_}, v = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        put(c, b_, t_, v < 0 ? 0 : logit(c, b_, t_, v));
+    }
+}
+static void pick_adjoint(const OpCall *c) {
+    FOR_TOKENS(c) {
+        int64_t i[2] = {b_, t_}, at = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        for (int64_t v = 0; v < c->out.n[2]; v++)
+            el_set(&c->out, c->dtype, b_ * c->out.s[0] + t_ * c->out.s[1] + v * c->out.s[2],
+                   v == at ? token(&c->cot, c->dtype, b_, t_) : 0);
+    }
+}
+const Op op_pick = {
+    .name = "pick", .rule = "btv,bt->bt", .lin = LIN_SET, .lin_set = 1, .nodiff = 2, .asks = RULE_BIT('v'),
+    .forward = pick_forward, .adjoint = pick_adjoint, .bound = op_bound_copy, .exact = op_exact_same,
+    .flops = op_flops_zero, .label = "target logit", .glyph = "loss",
+};
+
+/* ---- nll "bt,bt,bt->bt": log(sum) + max - target ---- */
+static void nll_forward(const OpCall *c) {
+    FOR_TOKENS(c)
+    put(c, b_, t_, log(token(&c->in[0], c->dtype, b_, t_)) + token(&c->in[1], c->dtype, b_, t_) - token(&c->in[2], c->dtype, b_, t_));
+}
+static void nll_adjoint(const OpCall *c) {
+    FOR_TOKENS(c) {
+        double g = token(&c->cot, c->dtype, b_, t_);
+        put(c, b_, t_, c->operand == 0 ? g / token(&c->in[0], c->dtype, b_, t_) : -g);
+    }
+}
+static void nll_bound(const OpBound *b) {
+    int64_t n = tensor_count(&b->call.out);
+    const double *s = b->call.in[0].p, *m = b->call.in[1].p, *z = b->call.in[2].p, *y = b->call.out.p;
+    for (int64_t i = 0; i < n; i++)
+        b->bound[i] = b->prob[i] =
+            b->operand < 0 ? 4 * b->u * (fabs(log(s[i])) + fabs(m[i]) + fabs(z[i])) : 4 * b->u * fabs(y[i]);
+}
+const Op op_nll = {
+    .name = "nll", .rule = "bt,bt,bt->bt", .lin = LIN_NONE, .nodiff = 2, .forward = nll_forward, .adjoint = nll_adjoint,
+    .bound = nll_bound, .exact = op_exact_same, .flops = op_flops_per_output, .label = "negative log likelihood", .glyph = "loss",
+};

@@ -1,0 +1,549 @@
+/* The keys of a plan, as tables, and the order in which they are read. Values are read in read.c, placements and styles in
+ * place.c, expectations in expect.c, overrides in set.c.
+ * Refuses to resolve anything against a model: presets, dims and patterns are looked up where the model is. */
+#include "plan/read.h"
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define P(f) offsetof(Plan, f)
+#define END                                                                                                            \
+    { NULL, NULL, NULL, 0, NO_LOC, NULL }
+
+/* ---- words ---- */
+
+static const Word names_words[] = {{"torchtitan", NAMES_TORCHTITAN}, {"torchtune", NAMES_TORCHTUNE}, {"hf", NAMES_HF},
+                                   {"megatron", NAMES_MEGATRON},     {"gguf", NAMES_GGUF},           {NULL, 0}};
+static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
+static const Word activations[] = {{"relu", 0}, {"gelu", 1}, {"silu", 2}, {"none", 3}, {NULL, 0}};
+static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
+static const Word dtypes[] = {{"f64", DT_F64}, {"f32", DT_F32}, {"bf16", DT_BF16}, {NULL, 0}};
+static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, {NULL, 0}};
+static const Word losses[] = {{"cross_entropy", 0}, {"dot", 1}, {"sum", 2}, {"var", 3}, {NULL, 0}};
+static const Word normalises[] = {{"global", 0}, {"local_mean", 1}, {NULL, 0}};
+static const Word passes[] = {{"forward", PASS_FORWARD}, {"backward", PASS_BACKWARD}, {"train", PASS_TRAIN}, {NULL, 0}};
+static const Word optimizers[] = {{"sgd", 0}, {"adamw", 1}, {NULL, 0}};
+static const Word dp_modes[] = {{"ddp", 0}, {"zero1", 1}, {"zero2", 2}, {"fsdp", 3}, {"hsdp", 4}, {NULL, 0}};
+static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
+static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
+static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
+static const Word cp_modes[] = {{"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {NULL, 0}};
+static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
+static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
+static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
+static const Word trusts[] = {{"rules", 0}, {"declared", 1}, {NULL, 0}};
+static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS}, {"norm", PART_NORM},
+                                  {"head", PART_HEAD},           {"loss", PART_LOSS},     {NULL, 0}};
+
+static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},
+                   fraction = {0, 1, false, true};
+
+const char *plan_names_text(Names n) {
+    for (const Word *w = names_words; w->word; w++)
+        if (w->value == (int)n) return w->word;
+    return "?";
+}
+
+/* ---- model ---- */
+
+static void read_sizes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    int64_t *sizes = ARENA_ARRAY(r->a, int64_t, n);
+    bool ok = true;
+    for (int i = 0; i < n; i++) ok = read_whole(r, k->name, item[i], 1, &sizes[i]) && ok;
+    if (ok && n < 2)
+        read_wrong_type(r, k->name, pair->value, "a list of at least two sizes: input and output", NULL);
+    else if (ok)
+        p->sizes = sizes, p->n_sizes = n;
+}
+
+/* A list of texts, or one, into *out and *n. */
+static void read_texts(PlanReader *r, const Key *k, YamlPair *pair, const char ***out, int *out_n) {
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    const char **s = ARENA_ARRAY(r->a, const char *, n);
+    for (int i = 0; i < n; i++)
+        if (!(s[i] = read_scalar(r, k->name, item[i], "text"))) return;
+    *out = s;
+    *out_n = n;
+}
+static void read_layer_names(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    read_texts(r, k, pair, &((Plan *)base)->layer_names, &((Plan *)base)->n_layer_names);
+}
+static void read_ignore(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    read_texts(r, k, pair, &((Plan *)base)->ignore_config, &((Plan *)base)->n_ignore_config);
+}
+
+/* n | [i, j] | all, as a half-open range. */
+static void read_layers(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    const Yaml *y = pair->value;
+    int64_t first = 0, last = -1;
+    if (y->kind == YAML_LIST && y->n == 2) {
+        if (!read_whole(r, k->name, y->item[0], 0, &first) || !read_whole(r, k->name, y->item[1], 1, &last)) return;
+        if (first >= last) {
+            diag_error(r->d, "E0309", y->loc, "[i, j] is layers i to j-1", "'layers': [%lld, %lld] is empty",
+                       (long long)first, (long long)last);
+            return;
+        }
+    } else if (y->kind != YAML_SCALAR) {
+        read_wrong_type(r, k->name, y, "a number, [first, end] or all", NULL);
+        return;
+    } else if (strcmp(y->s, "all") != 0 && !read_whole(r, k->name, y, 1, &last)) {
+        return;
+    }
+    if (last > INT_MAX) {
+        diag_error(r->d, "E0302", y->loc, NULL, "'layers': %lld layers are too many", (long long)last);
+        return;
+    }
+    p->layers_first = (int)first;
+    p->layers_last = (int)last;
+    p->layers_set = true;
+}
+
+static void read_parts(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    for (int i = 0; i < n; i++) {
+        int v = read_word(r, k->name, item[i], part_words);
+        if (v > 0) p->parts |= (uint32_t)v;
+    }
+    if (!n) read_wrong_type(r, k->name, pair->value, "a list of embedding, blocks, norm, head, loss", NULL);
+}
+
+/* JSON has no other way to write a number; what YAML writes otherwise stays text. */
+static bool json_number(const char *s) {
+    if (*s == '-') s++;
+    size_t n = strspn(s, "0123456789");
+    if (!n || (*s == '0' && n > 1)) return false;
+    s += n;
+    if (*s == '.') {
+        n = strspn(++s, "0123456789");
+        if (!n) return false;
+        s += n;
+    }
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        if (*s == '+' || *s == '-') s++;
+        n = strspn(s, "0123456789");
+        if (!n) return false;
+        s += n;
+    }
+    return *s == 0;
+}
+
+static void json_text(Str *out, const char *s) {
+    str_add(out, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            str_addf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            str_addf(out, "\\u%04x", (unsigned)*s);
+        else
+            str_addn(out, s, 1);
+    }
+    str_add(out, "\"");
+}
+
+/* YAML as JSON text; depth is limited by the YAML reader. */
+static void json_of(Str *out, const Yaml *y) {
+    if (y->kind == YAML_SCALAR) {
+        bool literal = !y->quoted && (json_number(y->s) || strcmp(y->s, "true") == 0 || strcmp(y->s, "false") == 0);
+        if (yaml_is_null(y))
+            str_add(out, "null");
+        else if (literal)
+            str_add(out, y->s);
+        else
+            json_text(out, y->s);
+        return;
+    }
+    str_add(out, y->kind == YAML_MAP ? "{" : "[");
+    for (int i = 0; i < y->n; i++) {
+        if (i) str_add(out, ", ");
+        if (y->kind == YAML_MAP) {
+            json_text(out, y->pair[i].key);
+            str_add(out, ": ");
+        }
+        json_of(out, y->kind == YAML_MAP ? y->pair[i].value : y->item[i]);
+    }
+    str_add(out, y->kind == YAML_MAP ? "}" : "]");
+}
+
+static void read_config(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    if (pair->value->kind != YAML_MAP) {
+        read_wrong_type(r, k->name, pair->value, "a mapping of config keys", "a file is named by `hf_config`");
+        return;
+    }
+    Str s = str_new(r->a);
+    json_of(&s, pair->value);
+    *(const char **)((char *)base + k->at) = s.s;
+}
+
+static const Key weights_keys[] = {
+    {"file", read_path, NULL, P(weights), P(weights_loc), "a safetensors file"},
+    {"prefix", read_text, NULL, P(weights_prefix), NO_LOC, "what stands before its names"},
+    END,
+};
+static const Sub weights_sub = {weights_keys, "file"};
+
+static const Key model_keys[] = {
+    {"preset", read_text, NULL, P(preset), P(preset_loc), "name of a built-in model"},
+    {"hf_config", read_path, NULL, P(hf_config), P(hf_config_loc), "a config.json"},
+    {"config", read_config, NULL, P(inline_config), NO_LOC, "keys of a config, written here"},
+    {"kind", read_word_text, kinds, P(kind), NO_LOC, "mlp: a chain of linear layers"},
+    {"sizes", read_sizes, NULL, 0, NO_LOC, "mlp: [10, 32, 5]"},
+    {"bias", read_flag, NULL, P(mlp_bias), NO_LOC, "mlp: layers have biases"},
+    {"activation", read_word_text, activations, P(activation), P(activation_loc), "mlp: between the layers"},
+    {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
+    {"weights", read_sub, &weights_sub, 0, NO_LOC, "a safetensors file, or {file:, prefix:}"},
+    {"weights_names", read_word_text, names_words, P(weights_names), NO_LOC, "scheme of the names in the file"},
+    {"layers", read_layers, NULL, 0, P(layers_loc), "n, [i, j] or all"},
+    {"shrink", read_size, NULL, P(shrink), P(shrink_loc), "divides D, d, F, V"},
+    {"parts", read_parts, NULL, 0, P(parts_loc), "embedding blocks norm head loss"},
+    {"rope", read_word_int, ropes, P(rope_interleaved), NO_LOC, "half or interleaved"},
+    {"vocab_multiple", read_size, NULL, P(vocab_multiple), NO_LOC, "V is padded to a multiple"},
+    {"ignore_config", read_ignore, NULL, 0, NO_LOC, "config keys that are harmless"},
+    END,
+};
+static const Sub model_sub = {model_keys, "preset"};
+
+/* ---- data ---- */
+
+static const Key order_keys[] = {
+    {"labels", read_word_text, orders, P(order_labels), NO_LOC, "order of the labels over the sequence axis"},
+    END,
+};
+static const Key cut_keys[] = {
+    {"batch", read_axes, NULL, P(cut_batch), P(cut_batch_loc), "axes that cut the batch"},
+    {"sequence", read_axes, NULL, P(cut_sequence), P(cut_sequence_loc), "axes that cut the sequence"},
+    END,
+};
+static const Sub order_sub = {order_keys, NULL}, cut_sub = {cut_keys, NULL};
+
+static const Key data_keys[] = {
+    {"batch", read_size, NULL, P(batch), P(batch_loc), "B"},
+    {"sequence", read_size, NULL, P(sequence), P(sequence_loc), "S"},
+    {"rows", read_size, NULL, P(rows), NO_LOC, "rows of the input of an mlp"},
+    {"dtype", read_word_int, dtypes, P(dtype), P(dtype_loc), "f64, f32 or bf16"},
+    {"seed", read_seed, NULL, P(seed), NO_LOC, "of weights and inputs"},
+    {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file"},
+    {"microbatches", read_size, NULL, P(microbatches), NO_LOC, "gradient accumulation"},
+    {"input_gradient", read_bool, NULL, P(input_gradient), NO_LOC, "the input needs a gradient"},
+    {"order", read_sub, &order_sub, 0, NO_LOC, "{labels: contiguous}"},
+    {"cut", read_sub, &cut_sub, 0, NO_LOC, "{batch: AXES, sequence: AXES}"},
+    {"block_input", read_spec, NULL, P(block_input), NO_LOC, "layout of a first block's input"},
+    END,
+};
+static const Sub data_sub = {data_keys, NULL};
+
+/* ---- mesh and groups ---- */
+
+static bool name_fits(const char *s) {
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n && !s[n] && !(s[0] >= '0' && s[0] <= '9');
+}
+
+static bool check_name(PlanReader *r, const char *what, const YamlPair *q) {
+    if (name_fits(q->key)) return true;
+    diag_error(r->d, "E0216", q->loc, "letters, digits and _, not starting with a digit", "'%s' cannot be the name of %s",
+               q->key, what);
+    return false;
+}
+
+static bool is_mapping(PlanReader *r, const Key *k, const Yaml *y) {
+    if (y->kind == YAML_MAP) return true;
+    if (!yaml_is_null(y)) read_wrong_type(r, k->name, y, "a mapping", NULL);
+    return false;
+}
+
+static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml *y = pair->value;
+    p->mesh_loc = pair->loc;
+    if (y->kind != YAML_MAP) {
+        read_wrong_type(r, k->name, y, "a mapping such as {dp: 2, tp: 4}", NULL);
+        return;
+    }
+    if (y->n > MESH_MAX_AXES) {
+        diag_error(r->d, "E0703", y->pair[MESH_MAX_AXES].loc, NULL, "a mesh of %d axes; the limit is %d", y->n,
+                   MESH_MAX_AXES);
+        return;
+    }
+    p->axes = ARENA_ARRAY(r->a, struct PlanAxis, y->n);
+    int64_t ranks = 1;
+    bool ok = true, fits = true;
+    for (int i = 0; i < y->n; i++) {
+        YamlPair *q = &y->pair[i];
+        struct PlanAxis *axis = &p->axes[p->n_axes++];
+        axis->name = q->key;
+        axis->loc = q->loc;
+        axis->size_loc = q->value->loc;
+        axis->size = 1;
+        ok = check_name(r, "an axis", q) && ok;
+        if (!read_whole(r, q->key, q->value, 1, &axis->size)) continue; /* its name is known all the same */
+        if (fits && __builtin_mul_overflow(ranks, axis->size, &ranks)) {
+            diag_error(r->d, "E0306", q->value->loc, NULL,
+                       "the mesh has more than 2^63-1 ranks: its sizes multiply to too much at '%s'", q->key);
+            fits = false;
+        }
+    }
+    r->axes_known = ok;
+}
+
+static void read_groups(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml *y = pair->value;
+    enum { MAX_GROUPS = 32 }; /* of Mesh.group */
+    if (!is_mapping(r, k, y)) return;
+    if (y->n > MAX_GROUPS) {
+        diag_error(r->d, "E0703", y->pair[MAX_GROUPS].loc, NULL, "%d groups; the limit is %d", y->n, MAX_GROUPS);
+        r->axes_known = false;
+        return;
+    }
+    p->groups = ARENA_ARRAY(r->a, PlanPair, y->n);
+    for (int i = 0; i < y->n; i++) {
+        YamlPair *q = &y->pair[i];
+        bool ok = check_name(r, "a group", q);
+        for (int j = 0; j < p->n_axes; j++)
+            if (strcmp(p->axes[j].name, q->key) == 0) {
+                diag_error(r->d, "E0216", q->loc, "choose another name", "group '%s' has the name of an axis", q->key);
+                ok = false;
+            }
+        const char *axes = read_axes_text(r, q->key, q->value);
+        PlanPair g = {q->key, axes ? read_expand_axes(r, axes) : NULL, q->loc, q->value->loc};
+        if (ok && axes)
+            p->groups[p->n_groups++] = g;
+        else
+            r->axes_known = false; /* what uses this group is not a mistake of its own */
+    }
+}
+
+/* ---- the rest ---- */
+
+static const Key loss_keys[] = {
+    {"kind", read_word_text, losses, P(loss_kind), NO_LOC, "cross_entropy, dot, sum or var"},
+    {"ignore_index", read_signed, NULL, P(ignore_index), NO_LOC, "label that counts nothing"},
+    {"label_smoothing", read_real, &fraction, P(label_smoothing), NO_LOC, NULL},
+    {"normalise", read_word_text, normalises, P(normalise), NO_LOC, "global or local_mean"},
+    END,
+};
+static const Sub loss_sub = {loss_keys, "kind"};
+
+static void read_betas(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml *y = pair->value;
+    double *beta[2] = {&p->optimizer.beta1, &p->optimizer.beta2};
+    if (y->kind != YAML_LIST || y->n != 2) {
+        read_wrong_type(r, k->name, y, "a list of two numbers, [0.9, 0.999]", NULL);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        Key one = {k->name, read_real, &fraction, 0, NO_LOC, NULL};
+        YamlPair q = {.key = k->name, .loc = pair->loc, .value = y->item[i]};
+        read_real(r, &one, beta[i], &q);
+    }
+}
+
+static const Key optimizer_keys[] = {
+    {"name", read_word_text, optimizers, P(optimizer.name), NO_LOC, "sgd or adamw"},
+    {"lr", read_real, &not_negative, P(optimizer.lr), NO_LOC, "learning rate"},
+    {"betas", read_betas, NULL, 0, NO_LOC, "[0.9, 0.999]"},
+    {"eps", read_real, &not_negative, P(optimizer.eps), NO_LOC, NULL},
+    {"weight_decay", read_real, &not_negative, P(optimizer.weight_decay), NO_LOC, NULL},
+    {"momentum", read_real, &not_negative, P(optimizer.momentum), NO_LOC, NULL},
+    {"clip", read_real, &positive, P(optimizer.clip), NO_LOC, "largest norm of the gradient"},
+    {"steps", read_size, NULL, P(optimizer.steps), NO_LOC, NULL},
+    END,
+};
+static const Sub optimizer_sub = {optimizer_keys, "name"};
+
+static const Key dp_keys[] = {
+    {"mode", read_word_text, dp_modes, P(data_parallel.mode), P(data_parallel.mode_loc), "ddp zero1 zero2 fsdp hsdp"},
+    {"axis", read_axes, NULL, P(data_parallel.axis), P(data_parallel.axis_loc), "axes that it works over"},
+    {"unit", read_word_text, units, P(data_parallel.unit), NO_LOC, "parameter or block"},
+    {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC, "parameters are dropped after the forward"},
+    {"reduce", read_word_text, reduces, P(data_parallel.reduce), NO_LOC, "sum or avg"},
+    {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC, "shard_first or tp_first"},
+    {"replicate", read_axes, NULL, P(data_parallel.replicate), NO_LOC, "hsdp: axes of the copies"},
+    {"shard", read_axes, NULL, P(data_parallel.shard), NO_LOC, "hsdp: axes of the shards"},
+    END,
+};
+static const Key cp_keys[] = {
+    {"mode", read_word_text, cp_modes, P(context_parallel.mode), P(context_parallel.mode_loc), "all_gather ring ulysses"},
+    {"order", read_word_text, orders, P(context_parallel.order), P(context_parallel.order_loc),
+     "contiguous zigzag striped"},
+    {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc), "axis that cuts the sequence"},
+    END,
+};
+static const Sub dp_sub = {dp_keys, "mode"}, cp_sub = {cp_keys, "mode"};
+
+static void read_expect(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Expect *e = &((Plan *)base)->expect;
+    e->set = !yaml_is_null(pair->value);
+    e->loc = pair->loc;
+    read_table(r, plan_expect_keys, k->name, e, pair->value);
+}
+
+/* In the order in which they are read: what names axes comes after those who make them. */
+static const Key plan_keys[] = {
+    {"name", read_text, NULL, P(name), NO_LOC, "default: the file's name"},
+    {"model", read_sub, &model_sub, 0, P(model_loc), "a preset's name, or a mapping"},
+    {"mesh", read_mesh, NULL, 0, NO_LOC, "axes and sizes, outermost first"},
+    {"groups", read_groups, NULL, 0, NO_LOC, "names for an axis or an ordered product of axes"},
+    {"data", read_sub, &data_sub, 0, NO_LOC, "sizes, dtype, seed, inputs"},
+    {"names", read_word_int, names_words, P(names), P(names_loc), "whose module names the patterns use"},
+    {"styles", read_styles, NULL, 0, NO_LOC, "styles of the plan's own"},
+    {"recipe", read_recipe, NULL, 0, P(recipe_loc), "a whole table of a known system"},
+    {"plan", read_lines, NULL, 0, NO_LOC, "pattern: style"},
+    {"loss", read_sub, &loss_sub, 0, P(loss_loc), "kind, or a mapping"},
+    {"pass", read_word_int, passes, P(pass), P(pass_loc), "forward, backward or train"},
+    {"optimizer", read_sub, &optimizer_sub, 0, P(optimizer.loc), "name, lr, ..."},
+    {"data_parallel", read_sub, &dp_sub, 0, P(data_parallel.loc), "mode, axis, ..."},
+    {"context_parallel", read_sub, &cp_sub, 0, P(context_parallel.loc), "mode, order, axis"},
+    {"moe", read_later, NULL, 0, NO_LOC, "later"},
+    {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
+    {"recompute", read_word_text, recomputes, P(recompute), NO_LOC, "none or block"},
+    {"save_gathered", read_bool, NULL, P(save_gathered), NO_LOC, "a gathered input is kept for the backward"},
+    {"boundary", read_word_bool, boundaries, P(per_module), NO_LOC, "shared or per_module"},
+    {"kv_replicate", read_word_text, kv_modes, P(kv_replicate), NO_LOC, "auto or never"},
+    {"hardware", read_text, NULL, P(hardware), P(hardware_loc), "name of a profile"},
+    {"trust", read_word_bool, trusts, P(trust_declared), NO_LOC, "rules or declared"},
+    {"gradients", read_gradients, NULL, 0, NO_LOC, "pattern: sum, mean or none"},
+    {"faults", read_faults, NULL, 0, NO_LOC, "edits of lowered steps"},
+    {"expect", read_expect, NULL, 0, NO_LOC, "what the run is held against"},
+    END,
+};
+
+/* ---- a whole plan ---- */
+
+static const char *base_name(Arena *a, const char *file) {
+    if (strcmp(file, "-") == 0 || strcmp(file, "<stdin>") == 0) return "plan";
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    return dot && dot != name ? arena_strndup(a, name, (size_t)(dot - name)) : arena_strdup(a, name);
+}
+
+static Plan *new_plan(Arena *a, const char *file) {
+    Plan *p = ARENA_NEW(a, Plan);
+    p->arena = a;
+    p->file = arena_strdup(a, file);
+    const char *slash = strrchr(file, '/');
+    p->dir = !slash ? "." : slash == file ? "/" : arena_strndup(a, file, (size_t)(slash - file));
+    p->mlp_bias = p->rope_interleaved = -1;
+    p->layers_last = 1;
+    p->shrink = p->vocab_multiple = p->microbatches = 1;
+    p->batch = p->sequence = p->rows = -1;
+    p->dtype = DT_F32;
+    p->ignore_index = -100;
+    p->normalise = "global";
+    p->optimizer.lr = 1e-3;
+    p->optimizer.beta1 = 0.9;
+    p->optimizer.beta2 = 0.999;
+    p->optimizer.eps = 1e-8;
+    p->optimizer.weight_decay = NAN;
+    p->optimizer.steps = 1;
+    p->data_parallel.unit = "parameter";
+    p->data_parallel.reduce = "sum";
+    p->data_parallel.grad_order = "shard_first";
+    p->data_parallel.reshard = true;
+    p->context_parallel.mode = "all_gather";
+    p->context_parallel.order = "contiguous";
+    p->recompute = "none";
+    p->save_gathered = true;
+    p->kv_replicate = "auto";
+    p->expect.equivalent = -1;
+    p->expect.memory_per_rank = -1;
+    return p;
+}
+
+static uint64_t fnv(uint64_t h, const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 1099511628211u;
+    return h;
+}
+
+/* Keys that need or exclude one another. */
+static void check_model(PlanReader *r, bool has_model) {
+    const Plan *p = r->p;
+    Loc at = has_model ? p->model_loc : (Loc){p->file, 1, 1};
+    bool any = p->preset || p->hf_config || p->kind || p->inline_config;
+    if (!has_model)
+        diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
+    else if (!any && !diags_errors(r->d))
+        diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}", "`model` needs one of preset, hf_config, config, kind");
+    if (p->preset && p->hf_config)
+        diag_error(r->d, "E0215", p->hf_config_loc, "keep one of them", "`preset` and `hf_config` exclude each other");
+    if (!p->kind) return;
+    if (p->preset || p->hf_config || p->inline_config)
+        diag_error(r->d, "E0215", at, "keep one of them", "`kind: mlp` and a preset or config exclude each other");
+    if (!p->n_sizes && !diags_errors(r->d))
+        diag_error(r->d, "E0208", at, "sizes: [10, 32, 5]", "`kind: mlp` needs `sizes`");
+    if (p->n_sizes && p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
+        diag_error(r->d, "E0307", at, NULL, "%d layer names for %d layers", p->n_layer_names, p->n_sizes - 1);
+}
+
+static bool is_axis_or_group(const Plan *p, const char *name) {
+    for (int i = 0; i < p->n_axes; i++)
+        if (strcmp(p->axes[i].name, name) == 0) return true;
+    for (int i = 0; i < p->n_groups; i++)
+        if (strcmp(p->groups[i].key, name) == 0) return true;
+    return false;
+}
+
+static void check_plan(PlanReader *r) {
+    Plan *p = r->p;
+    if (!p->mesh_loc.file)
+        diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}", "the plan has no `mesh`");
+    read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc, "both batch and sequence");
+    if (p->data_parallel.replicate && p->data_parallel.shard)
+        read_check_disjoint(r, p->data_parallel.replicate, p->data_parallel.shard, p->data_parallel.loc,
+                            "parameters and holds their copies");
+    bool hsdp = p->data_parallel.mode && strcmp(p->data_parallel.mode, "hsdp") == 0;
+    if (hsdp && !(p->data_parallel.replicate && p->data_parallel.shard) && r->axes_known)
+        diag_error(r->d, "E0208", p->data_parallel.loc, "{mode: hsdp, replicate: dp_out, shard: dp_in}",
+                   "hsdp needs `replicate` and `shard`");
+    if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
+    if (p->context_parallel.loc.file && !p->context_parallel.axis && r->axes_known)
+        diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
+                   "`context_parallel` needs `axis`: the mesh has none called cp");
+    if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
+        diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}", "`optimizer` needs `name`");
+    bool adamw = p->optimizer.name && strcmp(p->optimizer.name, "adamw") == 0;
+    if (isnan(p->optimizer.weight_decay)) p->optimizer.weight_decay = adamw ? 0.01 : 0;
+    /* unknown styles, all at once; also in user's styles that no line uses */
+    enum { MANY = 50 };
+    int errors = diags_errors(r->d);
+    for (int i = 0; i < p->n_lines && diags_errors(r->d) < errors + MANY; i++) style_resolve(p, r->d, &p->lines[i]);
+    for (int i = 0; i < p->n_styles && diags_errors(r->d) < errors + MANY; i++) {
+        PlanLine use = {.pattern = "", .style = {.name = p->styles[i].name, .use_local_output = -1, .per_module = -1},
+                        .loc = p->styles[i].loc, .style_loc = p->styles[i].loc};
+        style_resolve(p, r->d, &use);
+    }
+}
+
+Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets) {
+    Plan *p = new_plan(arena, file);
+    p->hash = fnv(14695981039346656037u, text, n);
+    for (int i = 0; i < n_sets; i++) {
+        p->hash = fnv(p->hash, sets[i].key, strlen(sets[i].key));
+        p->hash = fnv(p->hash, "=", 1);
+        p->hash = fnv(p->hash, sets[i].value, strlen(sets[i].value) + 1);
+    }
+    PlanReader r = {.a = arena, .d = d, .p = p};
+    Yaml *root = yaml_parse(arena, d, file, text, n);
+    plan_apply_sets(arena, d, root, sets, n_sets);
+    if (root && root->kind != YAML_MAP) {
+        read_wrong_type(&r, "the plan", root, "a mapping of keys to values", "model: llama3-8b");
+    } else if (root) {
+        read_table(&r, plan_keys, NULL, p, root);
+        check_model(&r, p->model_loc.file != NULL);
+        check_plan(&r);
+    }
+    if (!p->name) p->name = base_name(arena, file);
+    return p;
+}

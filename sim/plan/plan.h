@@ -1,0 +1,285 @@
+/* A parsed plan: what the YAML says, typed, with the place of everything, and nothing resolved against a model yet.
+ * plan.c turns located YAML nodes into this through key tables; unknown keys get a suggestion. It refuses to know what a
+ * style means (styles.c) or what a model looks like (model.c). All strings live in the plan's arena. */
+#ifndef SP_PLAN_PLAN_H
+#define SP_PLAN_PLAN_H
+#include "base/diag.h"
+#include "kernel/tensor.h"
+#include "layout/layout.h"
+
+/* ---- placements as written ---- */
+typedef enum {
+    RP_NONE, /* null: leave alone */
+    RP_REPLICATE,
+    RP_SHARD,      /* shard(d) or shard(letter) */
+    RP_PARTIAL,
+    RP_INVARIANT,
+    RP_VARYING,    /* varying_use */
+    RP_CONTIGUOUS, /* contiguous(d): the stored dim as it lies in memory */
+    RP_LOCAL,
+} RawKind;
+typedef struct {
+    RawKind kind;
+    int dim;     /* stored dim as written, may be negative; unused if letter */
+    char letter; /* shard(f): an atomic dim; 0: none */
+    Loc loc;
+} RawPlace;
+/* One argument's placement: bare (on the style's axis) or a mapping of axis or group names. */
+typedef struct {
+    bool set;  /* written at all (null counts as set with bare.kind RP_NONE) */
+    bool mapping;
+    RawPlace bare;
+    int n;
+    struct RawOn {
+        const char *axis;
+        RawPlace place;
+        Loc loc; /* of the axis name */
+    } *on;
+    Loc loc;
+} RawSpec;
+typedef struct {
+    bool set;
+    int n;
+    RawSpec *arg; /* one per positional argument */
+    Loc loc;
+} RawList;
+typedef struct {
+    const char *name;
+    RawSpec input, desired;
+    Loc loc;
+} RawKwarg;
+typedef struct {
+    const char *name;
+    RawSpec spec;
+    Loc loc;
+} RawParam;
+
+/* A style with its fields: a row of the table of styles, a user's style, or one line of `plan`. */
+typedef struct Style {
+    const char *name; /* built-in or user style that it starts from */
+    const char *axis; /* NULL: default */
+    RawList input, desired_input, output, desired_output; /* output: as a list of one */
+    RawSpec weight, bias;
+    int n_params;
+    RawParam *params;
+    int n_kwargs;
+    RawKwarg *kwargs;
+    int use_local_output; /* -1 unset, 0, 1 */
+    int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
+    bool bias_local, bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
+    Loc loc;          /* of the style's name */
+    const char *base; /* a user's own style under `styles`: the style that it starts from (its `style:`), or NULL */
+    Loc base_loc;
+} Style;
+
+typedef struct {
+    const char *pattern;
+    Style style;
+    Loc loc;       /* of the pattern */
+    Loc style_loc; /* of the style's name */
+    bool from_recipe;
+} PlanLine;
+
+typedef struct {
+    const char *step; /* name of a value or step */
+    Loc loc;
+    const char *doing; /* "drop" "double" "kind" "axis" "dim" "offset" "scale" */
+    const char *kind, *axis;
+    int64_t dim, offset;
+    double scale;
+} PlanFault;
+
+typedef struct {
+    const char *key, *text; /* name -> value as text */
+    Loc loc, value_loc;
+} PlanPair;
+
+typedef struct {
+    const char *phase; /* "forward" "loss" "backward" "gradients" "parameters" */
+    const char *op;    /* "all_gather" */
+    const char *axis;  /* NULL: any */
+    int64_t count;
+    Loc loc;
+} ExpectCollective;
+
+typedef struct {
+    bool set;
+    int equivalent; /* -1 unset */
+    const char *first_wrong;
+    Loc first_wrong_loc;
+    bool has_diagnostics;
+    int n_diagnostics;
+    const char **diagnostics;
+    int n_shapes;
+    PlanPair *shapes; /* local_shapes */
+    int n_collectives;
+    ExpectCollective *collectives;
+    int64_t memory_per_rank; /* bytes; -1 unset */
+    Loc loc, memory_loc;
+} Expect;
+
+typedef enum { PASS_FORWARD, PASS_BACKWARD, PASS_TRAIN } PassKind;
+typedef enum { NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_HF, NAMES_MEGATRON, NAMES_GGUF, NAMES_COUNT } Names;
+
+typedef struct Plan {
+    Arena *arena;
+    const char *file, *name;
+    const char *dir; /* folder that relative paths start from */
+    uint64_t hash;   /* of the text */
+
+    /* model */
+    const char *preset;
+    Loc model_loc, preset_loc;
+    const char *hf_config;
+    Loc hf_config_loc;
+    const char *kind; /* "mlp" or NULL */
+    int n_sizes;
+    int64_t *sizes;
+    int mlp_bias; /* -1 unset, 0, 1 */
+    const char *activation;
+    Loc activation_loc;
+    int n_layer_names;
+    const char **layer_names;
+    const char *weights, *weights_prefix, *weights_names;
+    Loc weights_loc;
+    int layers_first, layers_last; /* half-open; last -1: all. Default [0,1) */
+    bool layers_set;
+    Loc layers_loc;
+    int64_t shrink; /* 1: none */
+    Loc shrink_loc;
+    uint32_t parts; /* bits PART_*; 0 unset: blocks */
+    Loc parts_loc;
+    int rope_interleaved; /* -1 unset */
+    int64_t vocab_multiple;
+    int n_ignore_config;
+    const char **ignore_config;
+    /* overrides for tests and examples: keys of a config given directly in `model` (hidden_size, ...), as a JSON object text or NULL */
+    const char *inline_config;
+
+    /* data */
+    int64_t batch, sequence, rows; /* -1 unset */
+    Loc batch_loc, sequence_loc;
+    Dtype dtype;
+    Loc dtype_loc;
+    uint64_t seed;
+    const char *inputs;
+    Loc inputs_loc;
+    int64_t microbatches;
+    bool input_gradient;
+    const char *order_labels; /* data.order.labels */
+    const char *cut_batch, *cut_sequence; /* axis lists as written "dp*cp", or NULL */
+    Loc cut_batch_loc, cut_sequence_loc;
+    RawSpec block_input;
+
+    /* mesh: axes in order, with places */
+    int n_axes;
+    struct PlanAxis {
+        const char *name;
+        int64_t size;
+        Loc loc, size_loc;
+    } *axes;
+    Loc mesh_loc;
+    int n_groups;
+    PlanPair *groups; /* name -> axis or ordered product "dp*cp" (a YAML list becomes a product) */
+
+    Names names;
+    Loc names_loc;
+    int n_lines;
+    PlanLine *lines; /* recipe lines first */
+    int n_styles;
+    Style *styles; /* users' own: name + fields */
+    const char *recipe;
+    Loc recipe_loc;
+
+    const char *loss_kind; /* NULL: default */
+    Loc loss_loc;
+    int64_t ignore_index;
+    double label_smoothing;
+    const char *normalise; /* "global" */
+
+    PassKind pass;
+    Loc pass_loc;
+    struct {
+        const char *name;
+        double lr, beta1, beta2, eps, weight_decay, momentum, clip;
+        int64_t steps;
+        Loc loc;
+    } optimizer;
+    struct {
+        const char *mode, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
+        bool reshard;
+        Loc loc, mode_loc, axis_loc;
+    } data_parallel;
+    struct {
+        const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
+        Loc loc, mode_loc, order_loc, axis_loc;
+    } context_parallel;
+    const char *recompute; /* "none" */
+    bool save_gathered;
+    bool per_module; /* boundary */
+    const char *kv_replicate; /* "auto" */
+    const char *hardware;
+    Loc hardware_loc;
+    bool trust_declared;
+    int n_gradients;
+    PlanPair *gradients;
+    int n_faults;
+    PlanFault *faults;
+    Expect expect;
+} Plan;
+
+enum { PART_EMBEDDING = 1, PART_BLOCKS = 2, PART_NORM = 4, PART_HEAD = 8, PART_LOSS = 16 };
+
+/* One `--set key=value` of the command line. */
+typedef struct {
+    const char *key, *value;
+} PlanSet;
+
+/* Parses the text of a plan. Always returns a Plan (with defaults where something was wrong); errors are in `d`.
+ * `file` is the name for diagnostics. Overrides of `--set` are applied to the YAML tree before it is read; an unknown key
+ * in one is reported with the file name "--set". */
+Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets);
+/* Parses one placement like `shard(1)`; false and a diagnostic if it is none. */
+bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
+/* The scheme's name: "torchtitan". */
+const char *plan_names_text(Names n);
+
+/* ---- styles (styles.c) ---- */
+/* Built-in styles, as rows: name, what they do, default fields. NULL-name terminated. */
+typedef struct {
+    Style style;
+    const char *what;
+    /* labels that the style makes by default: interface.md 3.4 */
+    const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or NULL: for all others */
+    const char *aliases;     /* other names, with a blank between: "ColwiseParallel column_parallel"; may be NULL */
+} StyleRow;
+const StyleRow *style_rows(int *n);
+/* The built-in row of a name (aliases included: "ColwiseParallel", "colwise_rep"), or NULL. */
+const StyleRow *style_builtin(const char *name);
+/* The same for a module of that kind: its own variant if there is one. */
+const StyleRow *style_builtin_for(const char *name, const char *module_kind);
+/* A line's style laid over the row it names (built-in or the plan's own): fields of the line win. NULL and a diagnostic
+ * with the nearest name if it does not exist. The result's `name` is that of the built-in style underneath ("colwise",
+ * also for "ColwiseParallel" and for a style of the user's own that starts from it), else the user's; a line that gives
+ * fields without `style:` has the name "custom". It lives in the plan's arena. */
+const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line);
+/* The same for a module of that kind (rowwise on an embedding cuts the vocabulary). NULL: any. */
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind);
+
+/* ---- recipes (recipes.c) ---- */
+/* A whole table of a known system: `pattern: style` lines as YAML, in that system's names. */
+typedef struct {
+    const char *name, *what;
+    Names names;
+    const char *lines; /* NULL: known, but not runnable by this version (MoE) */
+} RecipeRow;
+const RecipeRow *plan_recipes(int *n);
+/* The same for a module of that kind ("linear", "embedding", ...): some rows read differently on an embedding. */
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind);
+
+/* ---- patterns ---- */
+/* One pattern component per path component, as fnmatch. */
+bool plan_match(const char *pattern, const char *path);
+/* Does pattern a beat b? 1: yes, -1: b beats a, 0: the later line wins. Exact beats wildcard, then fewer wildcards. */
+int plan_pattern_order(const char *a, const char *b);
+#endif

@@ -1,0 +1,112 @@
+/* Inside of plan parsing: key tables and the readers of single values. Only files of this room include it.
+ * A table row says: this key, read by this function, into this field. A reader that finds something wrong adds a
+ * diagnostic and leaves the field's default. */
+#ifndef SP_PLAN_READ_H
+#define SP_PLAN_READ_H
+#include "plan/plan.h"
+#include "plan/yaml.h"
+
+typedef struct PlanReader {
+    Arena *a;
+    Diags *d;
+    Plan *p;
+    bool axes_known; /* the mesh was read without error: names of axes can be checked */
+} PlanReader;
+
+typedef struct Key Key;
+struct Key {
+    const char *name; /* NULL ends a table */
+    void (*read)(PlanReader *r, const Key *k, void *base, YamlPair *pair);
+    const void *arg; /* of the reader: words, a range, a table */
+    size_t at;       /* field of `base` */
+    size_t loc_at;   /* Loc field: place of the value, of a mapping: of its key; NO_LOC: none */
+    const char *doc;
+};
+enum { NO_LOC = 0 }; /* no Loc is the first field of anything */
+
+/* A word that a key takes, and what it stands for. NULL ends. */
+typedef struct {
+    const char *word;
+    int value;
+} Word;
+
+typedef struct {
+    double min, max;
+    bool open_min, open_max; /* the ends do not belong to it */
+} Range;
+
+/* A mapping with a table of its own; `shorthand` is the key that a single value stands for (model: llama3-8b). */
+typedef struct {
+    const Key *keys;
+    const char *shorthand;
+} Sub;
+
+/* Reads a mapping by a table: known keys in the table's order, then complains about the others. `where`: "data", NULL for
+ * the plan itself. Nothing (null) is an empty mapping. */
+void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Yaml *map);
+
+/* E0301: "'KEY' must be WANTED, not a list". */
+void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted, const char *hint);
+/* The text of a scalar that is not null, or NULL and E0301. */
+const char *read_scalar(PlanReader *r, const char *key, const Yaml *y, const char *wanted);
+/* A whole number >= min, as a size is written (E0301, E0302). */
+bool read_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min, int64_t *out);
+/* A list, or a single value as a list of one, as an array of nodes. False and E0301 for a mapping or nothing. */
+bool read_items(PlanReader *r, const char *key, Yaml *y, Yaml ***item, int *n);
+/* Value of a word, or -1 and E0206 with the nearest. */
+int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words);
+
+/* Is this an axis or group (E0204 if not)? Always true while the mesh is not known. */
+bool read_check_axis(PlanReader *r, const char *name, Loc loc);
+/* "dp*cp", [dp, cp] or dp as "dp*cp"; NULL after diagnostics. Axes must exist (E0204), none twice (E0407). */
+const char *read_axes_text(PlanReader *r, const char *key, Yaml *y);
+/* The product of axes that a product of axes and groups stands for: groups are replaced. */
+const char *read_expand_axes(const PlanReader *r, const char *text);
+/* E0407 if one of the axes behind `name` is in *seen already; else adds it. `key`: what is being written. */
+bool read_check_twice(PlanReader *r, const char *key, Str *seen, const char *name, Loc loc);
+/* Calls E0405 if the two products share an axis. */
+void read_check_disjoint(PlanReader *r, const char *a, const char *b, Loc loc, const char *what);
+
+/* Readers for tables. Type of the field in brackets. */
+typedef void ReadFn(PlanReader *r, const Key *k, void *base, YamlPair *pair);
+ReadFn read_text;      /* [const char *] */
+ReadFn read_path;      /* [const char *] a path from --set is made absolute: it is relative to the working directory */
+ReadFn read_size;      /* [int64_t] 1 .. 2^63-1 */
+ReadFn read_count;     /* [int64_t] 0 .. 2^63-1 */
+ReadFn read_seed;      /* [uint64_t] */
+ReadFn read_signed;    /* [int64_t] */
+ReadFn read_real;      /* [double] arg: Range */
+ReadFn read_bool;      /* [bool] */
+ReadFn read_flag;      /* [int] -1 unset, 0, 1 */
+ReadFn read_word_text; /* [const char *] arg: Word[] */
+ReadFn read_word_int;  /* [int or enum] arg: Word[] */
+ReadFn read_word_bool; /* [bool] arg: Word[] */
+ReadFn read_axes;      /* [const char *] "dp*cp" */
+ReadFn read_axis;      /* [const char *] one axis or group */
+ReadFn read_sub;       /* base itself; arg: Sub */
+ReadFn read_spec;      /* [RawSpec] one placement (place.c) */
+ReadFn read_later;     /* E0214 */
+
+enum { PLAN_MOST_STYLES = 500 /* of a plan's own: they are looked up one by one */ };
+
+/* place.c: placements and the fields of a style. */
+bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out);
+extern const Key plan_style_keys[];
+/* Style `name` or mapping of fields at `y` into *out. */
+void read_style(PlanReader *r, const char *key, Yaml *y, Style *out);
+ReadFn read_styles; /* `styles` */
+ReadFn read_lines;  /* `plan` */
+ReadFn read_recipe; /* `recipe` */
+
+/* plan_expect.c */
+ReadFn read_gradients, read_faults;
+extern const Key plan_expect_keys[];
+
+/* plan_set.c: lays the overrides over the tree. `root` is changed in place. */
+void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
+#define PLAN_SET_FILE "--set"
+bool plan_from_set(Loc l);
+
+/* styles.c: known, but not runnable by this version. */
+bool style_is_later(const char *name);
+#endif

@@ -1,0 +1,86 @@
+/* Recipes: whole tables of known systems, as plan lines in that system's own names (semantics.md 3.1, 3.3 - 3.5).
+ * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a model without embedding). */
+#include "plan/plan.h"
+
+/* torchtitan v0.2.2, Llama 3 with loss parallel (semantics.md 3.1). */
+static const char torchtitan_llama3[] =
+    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
+    "layers.*.attention_norm: sequence_parallel\n"
+    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.attention.w[qkv]: colwise\n"
+    "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+    "layers.*.ffn_norm: sequence_parallel\n"
+    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.feed_forward.w[13]: colwise\n"
+    "layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+    "norm: sequence_parallel\n"
+    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), use_local_output: false}\n"
+    "loss: loss_parallel\n";
+
+/* torchtune's Llama 3 plan: as above under its own names, logits gathered (semantics.md 3.3). */
+static const char torchtune_llama3[] =
+    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
+    "layers.*.sa_norm: sequence_parallel\n"
+    "layers.*.attn: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.attn.[qkv]_proj: colwise\n"
+    "layers.*.attn.output_proj: {style: rowwise, output: shard(1)}\n"
+    "layers.*.mlp_norm: sequence_parallel\n"
+    "layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.mlp.w[13]: colwise\n"
+    "layers.*.mlp.w2: {style: rowwise, output: shard(1)}\n"
+    "norm: sequence_parallel\n"
+    "output: {style: colwise, input: shard(1), desired_input: replicate, output: replicate}\n";
+
+/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3 (semantics.md 3.4). Plain tensors between the modules: each
+ * has an input move of its own. */
+static const char hf_llama[] =
+    "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
+    "model.layers.*.self_attn.o_proj: rowwise\n"
+    "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.mlp.up_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.mlp.down_proj: rowwise\n"
+    "lm_head: colwise_gather_output\n";
+
+/* Megatron core, tensor parallel, vocabulary parallel at both ends (semantics.md 3.5). */
+static const char megatron[] =
+    "embedding.word_embeddings: embedding_rowwise\n"
+    "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
+    "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
+    "decoder.layers.*.self_attention.linear_proj: rowwise\n"
+    "decoder.layers.*.mlp.linear_fc1*: colwise\n"
+    "decoder.layers.*.mlp.linear_fc2: rowwise\n"
+    "output_layer: colwise\n"
+    "loss: loss_parallel\n";
+
+/* The same with sequence parallelism. */
+static const char megatron_sp[] =
+    "embedding.word_embeddings: {style: embedding_rowwise, output: shard(1)}\n"
+    "decoder.layers.*.input_layernorm: sequence_parallel\n"
+    "decoder.layers.*.self_attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
+    "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
+    "decoder.layers.*.self_attention.linear_proj: {style: rowwise, output: shard(1)}\n"
+    "decoder.layers.*.pre_mlp_layernorm: sequence_parallel\n"
+    "decoder.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "decoder.layers.*.mlp.linear_fc1*: colwise\n"
+    "decoder.layers.*.mlp.linear_fc2: {style: rowwise, output: shard(1)}\n"
+    "decoder.final_layernorm: sequence_parallel\n"
+    "output_layer: {style: colwise, input: shard(1), desired_input: replicate}\n"
+    "loss: loss_parallel\n";
+
+static const RecipeRow recipes[] = {
+    {"megatron", "Megatron core: TP, vocabulary parallel embedding, head and loss", NAMES_MEGATRON, megatron},
+    {"megatron-sp", "Megatron core: the same with sequence parallelism", NAMES_MEGATRON, megatron_sp},
+    {"torchtitan-llama3", "torchtitan Llama 3: TP + SP, loss parallel", NAMES_TORCHTITAN, torchtitan_llama3},
+    {"torchtune-llama3", "torchtune Llama 3: TP + SP, logits gathered", NAMES_TORCHTUNE, torchtune_llama3},
+    {"torchtune-llama4", "mixture of experts", NAMES_TORCHTUNE, NULL},
+    {"torchtitan-llama4", "mixture of experts", NAMES_TORCHTITAN, NULL},
+    {"hf-llama", "Hugging Face tp_plan of Llama, Qwen2, Qwen3", NAMES_HF, hf_llama},
+    {"hf-mixtral", "mixture of experts", NAMES_HF, NULL},
+};
+
+const RecipeRow *plan_recipes(int *n) {
+    *n = (int)(sizeof recipes / sizeof recipes[0]);
+    return recipes;
+}

@@ -1,0 +1,240 @@
+/* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid over its row.
+ * A row assigns placements to parameters and module boundaries and nothing else; what moves follow is lowering's business.
+ * Facts: semantics.md 2.2, 2.7. */
+#include "plan/read.h"
+#include <string.h>
+
+#define PLACE(...)                                                                                                     \
+    { .set = true, .bare = { __VA_ARGS__ } }
+#define REPLICATE PLACE(.kind = RP_REPLICATE)
+#define PARTIAL PLACE(.kind = RP_PARTIAL)
+#define LOCAL PLACE(.kind = RP_LOCAL)
+#define SHARD(d) PLACE(.kind = RP_SHARD, .dim = (d))
+#define LETTER(c) PLACE(.kind = RP_SHARD, .letter = (c))
+#define ONE(...) { .set = true, .n = 1, .arg = (RawSpec[]){__VA_ARGS__} }
+
+#define ROW(n, local) .name = (n), .use_local_output = (local), .per_module = -1
+#define NAME(n) ROW(n, -1)
+#define IN(label, need) .input = ONE(label), .desired_input = ONE(need)
+#define OUT(place) .output = ONE(place)
+#define MOVE_OUT(place) .desired_output = ONE(place)
+#define WEIGHT(place) .weight = place
+#define BIAS(place) .bias = place
+
+/* A style's variants for a kind of module stand behind the row for all others. */
+static const StyleRow rows[] = {
+    {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(SHARD(-1))},
+     .what = "linear: output features cut; y stays cut on its last dim",
+     .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
+    {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
+     .what = "embedding: hidden dim cut", .module_kind = "embedding"},
+    {.style = {NAME("rowwise"), IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE)},
+     .what = "linear: input features cut; partial sums are reduced, the bias is added once after that",
+     .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
+    {.style = {NAME("rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
+     .what = "embedding: vocabulary cut; partial lookups are reduced", .module_kind = "embedding"},
+    {.style = {ROW("sequence_parallel", 0), IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(SHARD(1))},
+     .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis", .aliases = "SequenceParallel"},
+    {.style = {NAME("prepare_module_input")},
+     .what = "moves the inputs of a module: input (label) -> desired_input", .aliases = "PrepareModuleInput"},
+    {.style = {NAME("prepare_module_output")},
+     .what = "moves the result of a module: output (label) -> desired_output", .aliases = "PrepareModuleOutput"},
+    {.style = {NAME("prepare_module_input_output")},
+     .what = "moves inputs and result: input -> desired_input, output (label) -> desired_output",
+     .aliases = "PrepareModuleInputOutput"},
+    {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(REPLICATE)},
+     .what = "everything whole on every rank", .aliases = "no_parallel NoParallel"},
+    {.style = {NAME("colwise_gather_output"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(REPLICATE)},
+     .what = "colwise, then the result is gathered", .aliases = "colwise_rep"},
+    {.style = {NAME("rowwise_split_input"), IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE)},
+     .what = "rowwise whose whole input is sliced first", .aliases = "rowwise_rep"},
+    {.style = {NAME("packed_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')), OUT(LETTER('f'))},
+     .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
+    {.style = {NAME("packed_rowwise"), IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE), OUT(REPLICATE)},
+     .what = "rowwise of packed blocks: each block is cut by itself"},
+    {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
+     .what = "the partial result of a module is summed", .aliases = "gather"},
+    {.style = {NAME("replicated_with_grad_allreduce"), WEIGHT(REPLICATE), BIAS(REPLICATE)},
+     .what = "whole weight on cut activations (q/k norm): its gradient is a sum over the axis"},
+    {.style = {NAME("embedding_rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
+     .what = "embedding: vocabulary cut; partial lookups are reduced", .aliases = "vocab_parallel VocabParallelEmbedding"},
+    {.style = {NAME("embedding_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
+     .what = "embedding: hidden dim cut"},
+    {.style = {NAME("loss_parallel"), IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
+     .what = "loss on logits that are cut over the vocabulary: one max and two sums of a number per token"},
+    {.style = {NAME("local_colwise"), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(LOCAL)},
+     .what = "plain shards without hooks: the result is left as it is"},
+    {.style = {NAME("local_rowwise"), WEIGHT(SHARD(1)), BIAS(LOCAL), OUT(LOCAL), .bias_local = true},
+     .what = "plain shards without hooks: the partial result is left unreduced"},
+    {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('f')), BIAS(LOCAL), OUT(LOCAL), .bias_local = true},
+     .what = "packed plain shards without hooks: the partial result is left unreduced"},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+/* Known from their systems, but about experts, which this version cannot run. */
+static const char *const later[] = {
+    "expert_parallel",   "ExpertParallel", "expert_tensor_parallel", "ExpertTensorParallel", "TensorParallel",
+    "grouped_gemm",      "ep_router",      "ep_dispatch_experts",    "moe_tp_experts",       "moe_identity_expert",
+    "mla_kv_a_proj",     "local",          "reorderer_sequence_parallel", "ReordererSequenceParallel", NULL,
+};
+
+bool style_is_later(const char *name) {
+    for (int i = 0; later[i]; i++)
+        if (strcmp(later[i], name) == 0) return true;
+    return false;
+}
+
+const StyleRow *style_rows(int *n) {
+    *n = N_ROWS;
+    return rows;
+}
+
+static bool in_words(const char *words, const char *name) {
+    size_t n = strlen(name);
+    for (const char *w = words; w && *w;) {
+        size_t k = strcspn(w, " ");
+        if (k == n && strncmp(w, name, n) == 0) return true;
+        w += k + (w[k] == ' ');
+    }
+    return false;
+}
+
+const StyleRow *style_builtin_for(const char *name, const char *module_kind) {
+    const StyleRow *found = NULL;
+    for (int i = 0; i < N_ROWS && !found; i++)
+        if (!rows[i].module_kind && (strcmp(rows[i].style.name, name) == 0 || in_words(rows[i].aliases, name)))
+            found = &rows[i];
+    for (int i = 0; found && module_kind && i < N_ROWS; i++)
+        if (rows[i].module_kind && strcmp(rows[i].module_kind, module_kind) == 0 &&
+            strcmp(rows[i].style.name, found->style.name) == 0)
+            return &rows[i];
+    return found;
+}
+const StyleRow *style_builtin(const char *name) { return style_builtin_for(name, NULL); }
+
+/* ---- a line over its row ---- */
+
+/* Parameters and keyword arguments are laid over by name. */
+static void overlay_params(Arena *a, Style *out, const Style *over) {
+    RawParam *all = ARENA_ARRAY(a, RawParam, out->n_params + over->n_params);
+    int n = 0;
+    for (int i = 0; i < out->n_params; i++) {
+        bool beaten = false;
+        for (int j = 0; j < over->n_params; j++) beaten |= strcmp(out->params[i].name, over->params[j].name) == 0;
+        if (!beaten) all[n++] = out->params[i];
+    }
+    for (int j = 0; j < over->n_params; j++) all[n++] = over->params[j];
+    out->params = all;
+    out->n_params = n;
+}
+static void overlay_kwargs(Arena *a, Style *out, const Style *over) {
+    RawKwarg *all = ARENA_ARRAY(a, RawKwarg, out->n_kwargs + over->n_kwargs);
+    int n = 0;
+    for (int i = 0; i < out->n_kwargs; i++) {
+        bool beaten = false;
+        for (int j = 0; j < over->n_kwargs; j++) beaten |= strcmp(out->kwargs[i].name, over->kwargs[j].name) == 0;
+        if (!beaten) all[n++] = out->kwargs[i];
+    }
+    for (int j = 0; j < over->n_kwargs; j++) all[n++] = over->kwargs[j];
+    out->kwargs = all;
+    out->n_kwargs = n;
+}
+
+/* Fields that `over` has replace those of `out`. */
+static void overlay(Arena *a, Style *out, const Style *over) {
+    if (over->axis) out->axis = over->axis;
+    if (over->input.set) out->input = over->input;
+    if (over->desired_input.set) out->desired_input = over->desired_input;
+    if (over->output.set) out->output = over->output;
+    if (over->desired_output.set) out->desired_output = over->desired_output;
+    if (over->weight.set) out->weight = over->weight;
+    if (over->bias.set) {
+        out->bias = over->bias;
+        out->bias_local = over->bias_local;
+        out->bias_partial = over->bias_partial;
+    }
+    if (over->use_local_output >= 0) out->use_local_output = over->use_local_output;
+    if (over->per_module >= 0) out->per_module = over->per_module;
+    if (over->n_params) overlay_params(a, out, over);
+    if (over->n_kwargs) overlay_kwargs(a, out, over);
+}
+
+static const Style *find_own(const Plan *p, const char *name) {
+    for (int i = 0; i < p->n_styles; i++)
+        if (strcmp(p->styles[i].name, name) == 0) return &p->styles[i];
+    return NULL;
+}
+
+static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
+    if (style_is_later(name)) {
+        diag_error(d, "E0214", loc, NULL, "style '%s' is not supported by this version", name);
+        return;
+    }
+    const char **names = ARENA_ARRAY(p->arena, const char *, p->n_styles + 4 * N_ROWS + 1);
+    int n = 0;
+    for (int i = 0; i < p->n_styles; i++) names[n++] = p->styles[i].name;
+    for (int i = 0; i < N_ROWS; i++) {
+        names[n++] = rows[i].style.name;
+        for (const char *w = rows[i].aliases; w && *w;) {
+            size_t k = strcspn(w, " ");
+            names[n++] = arena_strndup(p->arena, w, k);
+            w += k + (w[k] == ' ');
+        }
+    }
+    const char *near = diag_nearest(name, names);
+    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones", "unknown style '%s'", name);
+}
+
+/* Several lines may run into one circle: it is reported once, at the style of it that stands first. */
+static void circle(const Plan *p, Diags *d, const Style *own) {
+    const Style *first = own, *s = own;
+    do {
+        s = find_own(p, s->base);
+        if (s < first) first = s;
+    } while (s != own);
+    diag_error(d, "E0203", first->base_loc, "one of the styles that it starts from must be built in",
+               "style '%s' starts from itself", first->name);
+}
+
+/* Lays the style `name` and everything it starts from into *out, the innermost first. A style of the user's that has the
+ * name of a built-in one may start from it; a chain longer than their number goes in a circle. */
+static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const char *kind, Style *out) {
+    const Style *chain[PLAN_MOST_STYLES + 1];
+    int n = 0;
+    const Style *own = find_own(p, name);
+    while (own) {
+        if (n > p->n_styles) {
+            circle(p, d, own);
+            return false;
+        }
+        chain[n++] = own;
+        if (!own->base) break;
+        bool itself = strcmp(own->base, own->name) == 0;
+        const Style *next = itself && style_builtin(own->base) ? NULL : find_own(p, own->base);
+        name = own->base;
+        loc = own->base_loc;
+        own = next;
+    }
+    if (!n || chain[n - 1]->base) {
+        const StyleRow *row = style_builtin_for(name, kind);
+        if (!row) {
+            unknown_style(p, d, name, loc);
+            return false;
+        }
+        *out = row->style;
+    } else {
+        out->name = chain[n - 1]->name;
+    }
+    while (n--) overlay(p->arena, out, chain[n]);
+    return true;
+}
+
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind) {
+    Style s = {.name = "custom", .use_local_output = -1, .per_module = -1};
+    if (line->style.name && !lay_named(p, d, line->style.name, line->style_loc, module_kind, &s)) return NULL;
+    overlay(p->arena, &s, &line->style);
+    s.loc = line->style_loc;
+    s.base = NULL;
+    return arena_memdup(p->arena, &s, sizeof s);
+}
+const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line) { return style_resolve_for(p, d, line, NULL); }

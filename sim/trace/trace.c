@@ -1,0 +1,150 @@
+/* Rank sets, groups of a collective, and texts for people: the small change of a trace. Refuses to know how a trace is
+ * written (trace_write.c) or read (trace_read.c). */
+#include "trace/trace.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sets of at most this many ranks are spelled out, in records and (compressed) in texts. */
+enum { SPELLED = 64 };
+
+Trace *trace_new(Arena *arena) {
+    Trace *t = ARENA_NEW(arena, Trace);
+    t->arena = arena;
+    t->ranks = 1;
+    return t;
+}
+
+/* ---- groups ---- */
+static int64_t product(const int64_t *size, int n) {
+    int64_t p = 1;
+    for (int i = 0; i < n; i++) p *= size[i];
+    return p;
+}
+int64_t groups_count(const RankGroups *g) { return product(g->out_size, g->n_out); }
+int64_t groups_size(const RankGroups *g) { return product(g->in_size, g->n_in); }
+
+/* Row-major index i over `size`, as the sum of digit times stride. */
+static int64_t spread(int64_t i, const int64_t *size, const int64_t *stride, int n) {
+    int64_t r = 0;
+    for (int k = n - 1; k >= 0; k--) {
+        r += i % size[k] * stride[k];
+        i /= size[k];
+    }
+    return r;
+}
+int64_t groups_member(const RankGroups *g, int64_t group, int64_t i) {
+    return spread(group, g->out_size, g->out_stride, g->n_out) + spread(i, g->in_size, g->in_stride, g->n_in);
+}
+
+/* ---- rank sets ---- */
+int64_t rankset_count(const RankSet *r) {
+    int64_t n = 0;
+    for (int i = 0; i < r->n; i++) n += r->run[i].count;
+    return n;
+}
+bool rankset_has(const RankSet *r, int64_t rank) {
+    for (int i = 0; i < r->n; i++) {
+        int64_t off = rank - r->run[i].first, stride = r->run[i].stride ? r->run[i].stride : 1;
+        if (off >= 0 && off % stride == 0 && off / stride < r->run[i].count) return true;
+    }
+    return false;
+}
+RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride) {
+    RankSet r = {0, NULL};
+    if (count <= 0) return r;
+    r.n = 1;
+    r.run = ARENA_NEW(arena, RankRun);
+    *r.run = (RankRun){first, count, count == 1 ? 1 : stride};
+    return r;
+}
+RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n) {
+    RankSet r = {0, NULL};
+    int cap = 0;
+    for (int64_t i = 0; i < n;) {
+        int64_t stride = i + 1 < n ? ranks[i + 1] - ranks[i] : 1, count = 1;
+        while (i + count < n && ranks[i + count] - ranks[i + count - 1] == stride) count++;
+        /* two ranks far apart are a run only if nothing after them is: 0,2 3 4 5 is 0 and 2-5 */
+        bool better_next = count == 2 && i + 3 < n && ranks[i + 3] - ranks[i + 2] == ranks[i + 2] - ranks[i + 1];
+        if (better_next) count = 1;
+        *ARENA_PUSH(arena, r.run, r.n, cap) = (RankRun){ranks[i], count, count == 1 ? 1 : stride};
+        i += count;
+    }
+    return r;
+}
+
+static void run_text(Str *s, const RankRun *r) {
+    int64_t last = r->first + (r->count - 1) * r->stride;
+    if (r->count > 2 && r->stride == 1) {
+        str_addf(s, "%lld-%lld", (long long)r->first, (long long)last);
+    } else if (r->count > 4) {
+        str_addf(s, "%lld:%lld:%lld", (long long)r->first, (long long)(last + r->stride), (long long)r->stride);
+    } else {
+        for (int64_t i = 0; i < r->count; i++)
+            str_addf(s, "%s%lld", i ? "," : "", (long long)(r->first + i * r->stride));
+    }
+}
+const char *rankset_text(const RankSet *r, Arena *arena) {
+    RankSet c = *r;
+    int64_t n = rankset_count(r);
+    if (n <= SPELLED && r->n > 1) { /* one text per set, however its runs were cut */
+        int64_t list[SPELLED], k = 0;
+        for (int i = 0; i < r->n; i++)
+            for (int64_t j = 0; j < r->run[i].count; j++) list[k++] = r->run[i].first + j * r->run[i].stride;
+        c = rankset_from(arena, list, n);
+    }
+    Str s = str_new(arena);
+    for (int i = 0; i < c.n; i++) {
+        if (i) str_add(&s, ",");
+        run_text(&s, &c.run[i]);
+    }
+    return n ? s.s : "none";
+}
+
+/* ---- numbers for people ---- */
+/* Three digits; without trailing zeros if that is the exact value. */
+static const char *three_digits(double v, const char *unit, Arena *arena) {
+    double a = fabs(v);
+    int decimals = a < 9.995 ? 2 : a < 99.95 ? 1 : 0;
+    char *s = arena_printf(arena, "%.*f", decimals, v);
+    if (strtod(s, NULL) == v && strchr(s, '.')) {
+        size_t n = strlen(s);
+        while (s[n - 1] == '0') s[--n] = 0;
+        if (s[n - 1] == '.') s[n - 1] = 0;
+    }
+    return *unit ? arena_printf(arena, "%s %s", s, unit) : s;
+}
+const char *bytes_text(int64_t bytes, Arena *arena) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double v = (double)bytes;
+    int u = 0;
+    while (fabs(v) >= 1023.5 && u < 6 && !(u == 0 && fabs(v) < 1024)) {
+        v /= 1024;
+        u++;
+    }
+    return three_digits(v, unit[u], arena);
+}
+const char *count_text(double n, Arena *arena) {
+    static const char *const unit[] = {"", "k", "M", "G", "T", "P", "E"};
+    if (!isfinite(n)) return arena_printf(arena, "%g", n);
+    int u = 0;
+    while (fabs(n) >= 999.5 && u < 6) {
+        n /= 1000;
+        u++;
+    }
+    return three_digits(n, unit[u], arena);
+}
+const char *time_text(double seconds, Arena *arena) {
+    static const char *const unit[] = {"s", "ms", "µs", "ns"};
+    if (!isfinite(seconds)) return arena_printf(arena, "%g s", seconds);
+    int u = 0;
+    double v = seconds;
+    while (v != 0 && fabs(v) < 0.9995 && u < 3) {
+        v *= 1000;
+        u++;
+    }
+    /* products with 1000 are not exact: round to 12 digits, so that 5e-6 s is "5 µs" */
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.12g", v);
+    return three_digits(strtod(digits, NULL), unit[u], arena);
+}

@@ -1,0 +1,234 @@
+/* The record of a run: values with their layouts, steps, collectives, checks, memory, events (interface.md 4).
+ * A trace lives in memory or in a JSON Lines file and both give the same picture: render/ includes this and base, nothing
+ * else of sim/. All texts and arrays live in the trace's arena. */
+#ifndef SP_TRACE_TRACE_H
+#define SP_TRACE_TRACE_H
+#include "base/diag.h"
+
+enum { TRACE_MAX_DIMS = 8, TRACE_MAX_AXES = 12 };
+
+/* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. */
+typedef struct {
+    int64_t first, count, stride;
+} RankRun;
+typedef struct {
+    int n;
+    RankRun *run;
+} RankSet;
+
+/* Groups of one collective: group g, member i = base(g) + offset(i), both products of (size, stride), outermost first. */
+typedef struct {
+    int n_in, n_out;
+    int64_t in_size[TRACE_MAX_AXES], in_stride[TRACE_MAX_AXES];
+    int64_t out_size[TRACE_MAX_AXES], out_stride[TRACE_MAX_AXES];
+} RankGroups;
+int64_t groups_count(const RankGroups *g);
+int64_t groups_size(const RankGroups *g);
+int64_t groups_member(const RankGroups *g, int64_t group, int64_t i);
+
+typedef struct {
+    const char *axis;  /* "tp" */
+    const char *place; /* "shard(0)" | "replicate" (I) | "varying_use" (R) | "partial" | "partial(max)" | "zigzag(1)" */
+} TracePlace;
+
+typedef struct {
+    RankSet ranks;
+    int64_t shape[TRACE_MAX_DIMS];
+    int64_t bytes;
+} TraceLocal;
+
+/* A value's layout as records show it: shared by param and value records. */
+typedef struct {
+    const char *name;
+    int nd; /* stored dims */
+    int64_t global_shape[TRACE_MAX_DIMS];
+    const char *dim_symbol[TRACE_MAX_DIMS]; /* "B/dp", "S/(cp*sp)", "D": the symbolic local shape, one text per dim */
+    const char *symbolic;                   /* "[B/dp, S/(cp*sp), D]" */
+    int n_places;
+    TracePlace *place;
+    int n_local;
+    TraceLocal *local;   /* per rank class of this value */
+    const char *pending; /* "tp": a sum over these axes is pending; NULL if none */
+} TraceShape;
+
+typedef struct {
+    TraceShape compute, rest;       /* layouts: in compute, at rest */
+    const char *plan_name;          /* name in the plan's scheme */
+    int n_placements;
+    const char **placements;        /* PyTorch's notation, one per mesh axis that the parameter lives on: "Shard(0)" */
+    const char *style;              /* "colwise"; NULL: no line names it */
+    const char *module;
+    int64_t bytes;                  /* per rank, largest */
+    const char *file;               /* matched_by; NULL */
+    int line;
+    int layer;
+    /* cuts of each stored dim in order, for shard pictures: text such as "tp:chunk" joined by "/" per dim, with packed blocks */
+    const char *cuts[TRACE_MAX_DIMS];
+} TraceParam;
+
+typedef struct {
+    int step; /* the step that makes it; -1 for inputs */
+    const char *pass;
+    TraceShape shape;
+    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" */
+    int layer;
+    int64_t n_numbers; /* small values: numbers of the unsharded value, row-major; else 0 */
+    double *numbers;
+} TraceValue;
+
+typedef struct {
+    int step;
+    const char *op, *label, *glyph, *module, *part, *style; /* part: attention mlp norm embedding head loss */
+    int layer;
+    RankSet ranks; /* rank class */
+    int n_inputs;
+    const char **inputs; /* values read: activations and parameters, in operand order */
+    int *input_step;     /* step that made each input as read (a moved copy has its own), -1: input or parameter at rest */
+    const char *output;
+    double flops;
+    int64_t bytes; /* read and written, per rank */
+    const char *pass, *iteration_text;
+    int iteration, microbatch;
+    bool recompute;
+} TraceCompute;
+
+typedef struct {
+    int step;
+    const char *op;   /* "all_gather" ... */
+    const char *axis; /* group or axis name as the plan says: "sp" */
+    const char *axes; /* the mesh axes: "tp", "dp*cp" */
+    RankGroups groups;
+    const char *dtype, *reduce; /* "sum", "max", NULL */
+    int64_t bytes_in, bytes_out, bytes_sent; /* per rank, the largest */
+    const char *value;
+    int value_step;  /* step that made what it reads */
+    int dim;         /* stored dim that is gathered or scattered, -1 */
+    const char *dim_symbol; /* "S" */
+    const char *pass, *why, *file;
+    int line;        /* 0: none */
+    bool inferred;
+    const char *module, *part;
+    int layer;
+} TraceCollective;
+
+/* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
+typedef struct {
+    int step;
+    const char *op, *value, *axes, *pass, *why;
+    int value_step;
+    int layer;
+} TraceLocalMove;
+
+typedef struct {
+    int step; /* -1: inputs and parameters */
+    const char *value;
+    const char *pass;
+    int level;
+    RankSet ranks;
+    double max_abs, max_rel, bound, used;
+    const char *verdict; /* "PASS" "SUSPECT" "FAIL" */
+    int64_t count;       /* elements compared */
+    /* for a failure */
+    int n_index;
+    int64_t index[TRACE_MAX_DIMS]; /* first wrong global index (stored) */
+    double got, want;
+    const char *cause;
+    int n_rank_error;
+    struct {
+        int64_t rank;
+        double error;
+    } *rank_error;
+} TraceCheck;
+
+typedef struct {
+    int step;
+    RankSet ranks;
+    const char *category; /* "parameters" "gradients" "optimizer" "activations" "gathered" "buffers" */
+    int64_t bytes;
+} TraceMemory;
+
+typedef struct {
+    RankSet ranks; /* events of one rank class; the first member stands for all */
+    int step;
+    const char *stream; /* "compute", or the axis */
+    const char *name;   /* for people: "AG input_norm" */
+    const char *kind;   /* "compute" "collective" */
+    double start, end, exposed; /* seconds */
+    const char *formula;
+} TraceEvent;
+
+typedef struct {
+    char order;       /* which array: p v c m k M e (param value compute move check memory event) */
+    int index;
+} TraceOrder;
+
+typedef struct Trace {
+    Arena *arena;
+    /* run */
+    const char *plan, *title, *hash, *version, *backend, *pass, *dtype;
+    int n_axes;
+    struct TraceAxis {
+        const char *name;
+        int64_t size;
+    } *axes;
+    int n_groups;
+    struct TraceGroup {
+        const char *name, *axes;
+    } *groups;
+    int64_t ranks;
+    int n_model;
+    struct TraceDim {
+        const char *name;
+        double value;
+    } *model; /* B S D H K d F V L eps ... */
+    const char *model_name;
+    const char *names; /* naming scheme */
+    bool executed;
+    int n_classes; /* rank classes: same local shapes and same steps in the whole program */
+    RankSet *classes;
+    const char *hardware; /* profile and its constants, one line, if there are events */
+    int n_params, cap_params;
+    TraceParam *params;
+    int n_values, cap_values;
+    TraceValue *values;
+    int n_computes, cap_computes;
+    TraceCompute *computes;
+    int n_collectives, cap_collectives;
+    TraceCollective *collectives;
+    int n_moves, cap_moves;
+    TraceLocalMove *moves;
+    int n_checks, cap_checks;
+    TraceCheck *checks;
+    int n_memory, cap_memory;
+    TraceMemory *memory;
+    int n_events, cap_events;
+    TraceEvent *events;
+    int n_diags;
+    Diag *diags;
+    /* verdict */
+    const char *verdict; /* "equivalent" "different" "invalid"; NULL: not run */
+    const char *worst_value;
+    double worst_used;
+    int64_t n_pass, n_suspect, n_fail;
+    const char *first_wrong;
+} Trace;
+
+Trace *trace_new(Arena *arena);
+/* Writes all records in step order, one JSON object per line: run, params, then by step, then verdict. */
+bool trace_write(const Trace *t, Diags *d, const char *path);
+/* The same as text in an arena (for stdout and tests). `with_events` false leaves out times. */
+char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n);
+/* Reads a trace. NULL and a diagnostic with the line (E0109) if it is truncated, foreign or of another schema. */
+Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, size_t n);
+
+/* Texts for people. */
+const char *rankset_text(const RankSet *r, Arena *arena); /* "0-7", "0,2", "0:1024:8" */
+int64_t rankset_count(const RankSet *r);
+bool rankset_has(const RankSet *r, int64_t rank);
+RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride);
+/* From an ascending list of ranks, compressed into runs. */
+RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n);
+const char *bytes_text(int64_t bytes, Arena *arena); /* "16 MiB", "1.51 GiB" */
+const char *count_text(double n, Arena *arena);      /* "1.07 G" */
+const char *time_text(double seconds, Arena *arena); /* "42.1 µs" */
+#endif

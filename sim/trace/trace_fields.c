@@ -1,0 +1,217 @@
+/* The tables of trace_fields.h. Keys are the contract of interface.md 4: never renamed, only added. */
+#include "trace/trace_fields.h"
+#include <stddef.h>
+
+#define N(a) ((int)(sizeof(a) / sizeof *(a)))
+/* The offset of member m of the record type R that is being described. */
+#define AT(m) offsetof(R, m)
+
+#define R Trace
+static const Field run_fields[] = {
+    {"plan", F_TEXT, OPTIONAL, AT(plan), 0, 0},
+    {"title", F_TEXT, OPTIONAL, AT(title), 0, 0},
+    {"hash", F_TEXT, OPTIONAL, AT(hash), 0, 0},
+    {"mesh", F_MESH, REQUIRED, 0, 0, 0},
+    {"groups", F_NAMED_GROUPS, ALWAYS, 0, 0, 0},
+    {"ranks", F_I64, REQUIRED, AT(ranks), 0, 1},
+    {"model", F_MODEL, ALWAYS, 0, 0, 0},
+    {"model_name", F_TEXT, OPTIONAL, AT(model_name), 0, 0},
+    {"names", F_TEXT, OPTIONAL, AT(names), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"dtype", F_TEXT, OPTIONAL, AT(dtype), 0, 0},
+    {"backend", F_TEXT, OPTIONAL, AT(backend), 0, 0},
+    {"version", F_TEXT, OPTIONAL, AT(version), 0, 0},
+    {"executed", F_BOOL, ALWAYS, AT(executed), 0, 0},
+    {"classes", F_CLASSES, OPTIONAL, 0, 0, 0},
+    {"hardware", F_TEXT, OPTIONAL, AT(hardware), 0, 0},
+};
+static const Field verdict_fields[] = {
+    {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},
+    {"worst", F_WORST, OPTIONAL, 0, 0, 0},
+    {"pass", F_I64, ALWAYS, AT(n_pass), 0, 0},
+    {"suspect", F_I64, ALWAYS, AT(n_suspect), 0, 0},
+    {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},
+    {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
+};
+#undef R
+
+#define R TraceParam
+static const Field param_fields[] = {
+    {"name", F_PARAM_NAME, REQUIRED, 0, 0, 0},
+    {"global_shape", F_GLOBAL, REQUIRED, AT(compute), 0, 0},
+    {"rest", F_PLACES, ALWAYS, AT(rest), 0, 0},
+    {"compute", F_PLACES, ALWAYS, AT(compute), 0, 0},
+    {"placements", F_TEXTS, ALWAYS, AT(placements), AT(n_placements), 0},
+    {"symbolic", F_TEXT, OPTIONAL, AT(compute.symbolic), 0, 0},
+    {"dims", F_DIMS, ALWAYS, AT(compute), 0, 0},
+    {"pending", F_TEXT, OPTIONAL, AT(compute.pending), 0, 0},
+    {"local", F_LOCALS, ALWAYS, AT(compute), 0, 0},
+    {"bytes", F_I64, ALWAYS, AT(bytes), 0, 0},
+    {"rest_name", F_TEXT, OPTIONAL, AT(rest.name), 0, 0},
+    {"rest_shape", F_GLOBAL, ALWAYS, AT(rest), 0, 0},
+    {"rest_symbolic", F_TEXT, OPTIONAL, AT(rest.symbolic), 0, 0},
+    {"rest_dims", F_DIMS, ALWAYS, AT(rest), 0, 0},
+    {"rest_pending", F_TEXT, OPTIONAL, AT(rest.pending), 0, 0},
+    {"rest_local", F_LOCALS, ALWAYS, AT(rest), 0, 0},
+    {"style", F_TEXT, OPTIONAL, AT(style), 0, 0},
+    {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"cuts", F_CUTS, OPTIONAL, AT(cuts), 0, 0},
+    {"matched_by", F_MATCHED, OPTIONAL, 0, 0, 0},
+};
+#undef R
+
+#define R TraceValue
+static const Field value_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"name", F_TEXT, REQUIRED, AT(shape.name), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"global_shape", F_GLOBAL, REQUIRED, AT(shape), 0, 0},
+    {"symbolic", F_TEXT, OPTIONAL, AT(shape.symbolic), 0, 0},
+    {"layout", F_PLACES, ALWAYS, AT(shape), 0, 0},
+    {"dims", F_DIMS, ALWAYS, AT(shape), 0, 0},
+    {"pending", F_TEXT, OPTIONAL, AT(shape.pending), 0, 0},
+    {"local", F_LOCALS, ALWAYS, AT(shape), 0, 0},
+    {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"numbers", F_NUMBERS, OPTIONAL, AT(numbers), AT(n_numbers), 0},
+};
+#undef R
+
+#define R TraceCompute
+static const Field compute_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
+    {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"inputs", F_TEXTS, ALWAYS, AT(inputs), AT(n_inputs), 0},
+    {"input_step", F_STEPS, OPTIONAL, AT(input_step), AT(n_inputs), 0},
+    {"output", F_TEXT, OPTIONAL, AT(output), 0, 0},
+    {"flops", F_NUMBER, ALWAYS, AT(flops), 0, 0},
+    {"bytes", F_I64, ALWAYS, AT(bytes), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"label", F_TEXT, OPTIONAL, AT(label), 0, 0},
+    {"glyph", F_TEXT, OPTIONAL, AT(glyph), 0, 0},
+    {"part", F_TEXT, OPTIONAL, AT(part), 0, 0},
+    {"style", F_TEXT, OPTIONAL, AT(style), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"iteration", F_INT, OPTIONAL, AT(iteration), 0, 0},
+    {"iteration_text", F_TEXT, OPTIONAL, AT(iteration_text), 0, 0},
+    {"microbatch", F_INT, OPTIONAL, AT(microbatch), 0, 0},
+    {"recompute", F_BOOL, OPTIONAL, AT(recompute), 0, 0},
+};
+#undef R
+
+#define R TraceCollective
+static const Field collective_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
+    {"axis", F_TEXT, OPTIONAL, AT(axis), 0, 0},
+    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
+    {"groups", F_GROUPS, REQUIRED, AT(groups), 0, 0},
+    {"dtype", F_TEXT, OPTIONAL, AT(dtype), 0, 0},
+    {"reduce", F_TEXT, OPTIONAL, AT(reduce), 0, 0},
+    {"bytes_in", F_I64, ALWAYS, AT(bytes_in), 0, 0},
+    {"bytes_out", F_I64, ALWAYS, AT(bytes_out), 0, 0},
+    {"bytes_sent", F_I64, ALWAYS, AT(bytes_sent), 0, 0},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
+    {"dim", F_INT, ALWAYS, AT(dim), 0, -1},
+    {"dim_symbol", F_TEXT, OPTIONAL, AT(dim_symbol), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
+    {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
+    {"line", F_INT, OPTIONAL, AT(line), 0, 0},
+    {"inferred", F_BOOL, ALWAYS, AT(inferred), 0, 0},
+    {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
+    {"part", F_TEXT, OPTIONAL, AT(part), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+};
+#undef R
+
+#define R TraceLocalMove
+static const Field move_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
+    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+};
+#undef R
+
+#define R TraceCheck
+static const Field check_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"level", F_INT, ALWAYS, AT(level), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},
+    {"max_rel", F_REAL, ALWAYS, AT(max_rel), 0, 0},
+    {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
+    {"used", F_REAL, ALWAYS, AT(used), 0, 0},
+    {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
+    {"count", F_I64, ALWAYS, AT(count), 0, 0},
+    {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
+    {"got", F_REAL, OPTIONAL, AT(got), 0, 0},
+    {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
+    {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},
+    {"errors", F_ERRORS, OPTIONAL, 0, 0, 0},
+};
+#undef R
+
+#define R TraceMemory
+static const Field memory_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"category", F_TEXT, REQUIRED, AT(category), 0, 0},
+    {"bytes", F_I64, REQUIRED, AT(bytes), 0, 0},
+};
+#undef R
+
+#define R TraceEvent
+static const Field event_fields[] = {
+    {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"stream", F_TEXT, REQUIRED, AT(stream), 0, 0},
+    {"start", F_REAL, REQUIRED, AT(start), 0, 0},
+    {"end", F_REAL, REQUIRED, AT(end), 0, 0},
+    {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
+    {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},
+    {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"formula", F_TEXT, OPTIONAL, AT(formula), 0, 0},
+};
+#undef R
+
+#define R Diag
+static const Field diag_fields[] = {
+    {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},
+    {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
+    {"message", F_TEXT, OPTIONAL, AT(message), 0, 0},
+    {"file", F_TEXT, OPTIONAL, AT(loc.file), 0, 0},
+    {"line", F_INT, OPTIONAL, AT(loc.line), 0, 0},
+    {"column", F_INT, OPTIONAL, AT(loc.col), 0, 0},
+    {"hint", F_TEXT, OPTIONAL, AT(hint), 0, 0},
+    {"exit", F_INT, OPTIONAL, AT(exit), 0, 0},
+};
+#undef R
+
+#define R Trace
+#define ROW(type, fields, T, items, count, step) {type, fields, N(fields), sizeof(T), AT(items), AT(count), step}
+const RecordType record_types[N_RECORD_TYPES] = {
+    {"run", run_fields, N(run_fields), sizeof(Trace), 0, 0, -1},
+    ROW("param", param_fields, TraceParam, params, n_params, -1),
+    ROW("compute", compute_fields, TraceCompute, computes, n_computes, offsetof(TraceCompute, step)),
+    ROW("collective", collective_fields, TraceCollective, collectives, n_collectives, offsetof(TraceCollective, step)),
+    ROW("move", move_fields, TraceLocalMove, moves, n_moves, offsetof(TraceLocalMove, step)),
+    ROW("value", value_fields, TraceValue, values, n_values, offsetof(TraceValue, step)),
+    ROW("check", check_fields, TraceCheck, checks, n_checks, offsetof(TraceCheck, step)),
+    ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
+    ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
+    ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
+    {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},
+};

@@ -1,0 +1,189 @@
+/* Random numbers that are a function of (seed, name of the tensor, global index): how a tensor is cut, or in which
+ * order its parts are made, cannot change them. Philox4x32-10 with the block number and the name as counter, the
+ * seed as key. Values lie on a grid of 24-bit whole numbers times a power of two: the float32 and the float64 are
+ * the same number. */
+#include "weights/weights.h"
+#include <assert.h>
+#include <Random123/philox.h>
+#if defined __x86_64__
+#include <immintrin.h>
+#endif
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 16, BLOCK = 4 }; /* blocks made at a time; numbers per block */
+
+/* FNV-1a, then a finaliser: close names give unrelated streams. */
+static uint64_t hash_name(const char *s) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 33;
+}
+
+static void philox_block(const RandomStream *r, uint64_t block, uint32_t out[BLOCK]) {
+    philox4x32_ctr_t c = {{(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)r->stream, (uint32_t)(r->stream >> 32)}};
+    philox4x32_key_t k = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
+    c = philox4x32(c, k);
+    for (int i = 0; i < BLOCK; i++) out[i] = c.v[i];
+}
+
+/* LANES consecutive blocks; out[i * BLOCK + j] is number j of block first + i. */
+static void philox_lanes(const RandomStream *r, uint64_t first, uint32_t *out) {
+    for (int i = 0; i < LANES; i++) philox_block(r, first + (uint64_t)i, out + i * BLOCK);
+}
+
+#if defined __x86_64__
+/* The same with four blocks to a vector: 64-bit lanes that hold a word each in their lower half (what is above it does
+ * not matter to the multiplication). tests/test_weights.c holds it to Random123's own function. */
+__attribute__((target("avx2"))) static void philox_four(const RandomStream *r, uint64_t first, uint32_t *out) {
+    const __m256i m0 = _mm256_set1_epi64x(PHILOX_M4x32_0), m1 = _mm256_set1_epi64x(PHILOX_M4x32_1);
+    __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
+    __m256i c1 = _mm256_srli_epi64(c0, 32);
+    __m256i c2 = _mm256_set1_epi64x((int64_t)r->stream), c3 = _mm256_srli_epi64(c2, 32);
+    uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
+    for (int round = 0; round < philox4x32_rounds; round++) {
+        __m256i p0 = _mm256_mul_epu32(c0, m0), p1 = _mm256_mul_epu32(c2, m1);
+        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), _mm256_set1_epi64x(k0));
+        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3), _mm256_set1_epi64x(k1));
+        c1 = p1;
+        c3 = p0;
+        k0 += PHILOX_W32_0;
+        k1 += PHILOX_W32_1;
+    }
+    /* Words 0 and 1 of each block side by side, then 2 and 3; then block after block. */
+    __m256i low = _mm256_blend_epi32(c0, _mm256_slli_epi64(c1, 32), 0xaa);
+    __m256i high = _mm256_blend_epi32(c2, _mm256_slli_epi64(c3, 32), 0xaa);
+    __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
+    _mm256_storeu_si256((__m256i *)out, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256((__m256i *)out + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+__attribute__((target("avx2"))) static void philox_lanes_avx2(const RandomStream *r, uint64_t first, uint32_t *out) {
+    for (int i = 0; i < LANES; i += 4) philox_four(r, first + (uint64_t)i, out + i * BLOCK);
+}
+#endif
+
+typedef void Lanes(const RandomStream *r, uint64_t first, uint32_t *out);
+static Lanes *best_lanes(void) {
+#if defined __x86_64__
+    if (__builtin_cpu_supports("avx2")) return philox_lanes_avx2;
+#endif
+    return philox_lanes;
+}
+
+/* What turns 32 random bits into a value: (centre + bits * span / 2^32) * step, in whole numbers but for the last. */
+typedef struct {
+    uint32_t span;  /* number of grid points */
+    int32_t lowest; /* first of them */
+    float step;     /* a power of two */
+} Grid;
+
+static Grid grid_of(const RandomStream *r) {
+    int e;
+    frexp(fabs(r->mean) + r->scale, &e); /* all values are below 2^e: 2^24 steps of 2^(e-24) either way */
+    double step = ldexp(1, e - 24);
+    int32_t half = (int32_t)lrint(r->scale / step), centre = (int32_t)lrint(r->mean / step);
+    return (Grid){(uint32_t)half * 2 + 1, centre - half, (float)step};
+}
+
+static inline int32_t grid_point(Grid g, uint32_t bits) {
+    return g.lowest + (int32_t)((uint64_t)bits * g.span >> 32);
+}
+
+/* n numbers from the bits; each product is exact in float32 and so the same in float64. */
+static void store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype, void *out, int64_t at) {
+    if (dtype == DT_F32) {
+        float *restrict y = (float *)out + at;
+        for (int64_t i = 0; i < n; i++) y[i] = (float)grid_point(g, bits[i]) * g.step;
+    } else {
+        double *restrict y = (double *)out + at;
+        for (int64_t i = 0; i < n; i++) y[i] = (double)grid_point(g, bits[i]) * (double)g.step;
+    }
+}
+
+/* The bits of elements from `at` on: as many as lie in one run of lanes, at most n. Returns how many. */
+static int64_t random_bits(const RandomStream *r, Lanes *lanes, int64_t at, int64_t n, uint32_t bits[LANES * BLOCK],
+                           const uint32_t **from) {
+    int64_t skip = at % BLOCK, have;
+    if (skip == 0 && n >= LANES * BLOCK) {
+        lanes(r, (uint64_t)(at / BLOCK), bits);
+        have = LANES * BLOCK;
+    } else {
+        philox_block(r, (uint64_t)(at / BLOCK), bits);
+        have = BLOCK - skip;
+    }
+    *from = bits + skip;
+    return have < n ? have : n;
+}
+
+void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, void *out) {
+    assert(dtype == DT_F32 || dtype == DT_F64);
+    Grid g = grid_of(r);
+    Lanes *lanes = best_lanes();
+    uint32_t bits[LANES * BLOCK];
+    for (int64_t i = 0; i < n;) {
+        const uint32_t *from;
+        int64_t k = random_bits(r, lanes, first + i, n - i, bits, &from);
+        store(g, from, k, dtype, out, i);
+        i += k;
+    }
+}
+
+/* 32 random bits: for bounds up to 2^32, which no vocabulary reaches, no value is favoured by more than bound /
+ * 2^32. */
+void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound, int64_t *out) {
+    assert(bound > 0);
+    uint64_t b = bound > UINT32_MAX ? UINT32_MAX : (uint64_t)bound;
+    Lanes *lanes = best_lanes();
+    uint32_t bits[LANES * BLOCK];
+    for (int64_t i = 0; i < n;) {
+        const uint32_t *from;
+        int64_t k = random_bits(r, lanes, first + i, n - i, bits, &from);
+        for (int64_t j = 0; j < k; j++) out[i + j] = (int64_t)(from[j] * b >> 32);
+        i += k;
+    }
+}
+
+/* ---- which numbers a tensor gets ---- */
+
+/* Terms that are added up over this parameter where it is used: the letters that its uses contract. A lookup contracts
+ * its letter by index and adds nothing up. */
+static double fan_in(const Graph *g, int tensor) {
+    double most = 1;
+    for (int i = 0; i < g->nn; i++) {
+        const GNode *n = &g->node[i];
+        bool lookup = false;
+        for (int k = 0; k < n->nin; k++) lookup |= g->t[n->in[k]].is_int;
+        for (int k = 0; k < n->nin && !lookup; k++) {
+            double terms = 1;
+            if (n->in[k] != tensor) continue;
+            for (int l = 0; l < n->rule.nl[k]; l++)
+                if (rule_find_out(&n->rule, n->rule.in[k][l]) < 0) terms *= (double)g->t[tensor].size[l];
+            if (terms > most) most = terms;
+        }
+    }
+    return most;
+}
+
+RandomStream random_stream(const Graph *g, int tensor, uint64_t seed) {
+    const GTensor *t = &g->t[tensor];
+    RandomStream r = {.seed = seed, .stream = hash_name(t->name)};
+    /* A little off centre, differently for every tensor: exact symmetry hides mistakes (semantics.md 9, lessons). */
+    double skew = 0.02 + 0.03 * (double)(r.stream >> 40) / 0x1p24;
+    if (t->kind == KIND_INPUT) {
+        r.scale = sqrt(3); /* unit variance */
+        r.mean = skew;
+    } else if (t->nd >= 1 && t->module >= 0 && g->module[t->module].bias == tensor) {
+        r.scale = 0.1;
+        r.mean = skew;
+    } else if (t->nd == 1) { /* the weight of a norm */
+        r.scale = 0.25;
+        r.mean = 1 + skew;
+    } else {
+        r.scale = sqrt(3 / fan_in(g, tensor));
+        r.mean = skew * r.scale;
+    }
+    return r;
+}

@@ -1,0 +1,340 @@
+/* The tensors of a run: each parameter and input of the graph is bound to a tensor of a file, to a random stream,
+ * or, as the weights of the loss, to what follows from the labels. Everything that is missing or misshaped is told
+ * when the files are opened; NaN, infinity and ids out of range when the numbers are loaded. Refuses to know about
+ * ranks. */
+#include "weights/weights.h"
+#include "base/file.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { FROM_RANDOM, FROM_FILE, FROM_RANDOM_IDS, FROM_RANDOM_LABELS, FROM_LABELS } From;
+
+typedef struct {
+    From from;
+    const StTensor *st;
+    RandomStream random;
+    const char *source;
+} Binding;
+
+struct Weights {
+    Arena *a;
+    const Plan *p;
+    const Model *m;
+    SafeTensors *params, *inputs;
+    Binding *b;  /* one per tensor of the graph */
+    int labels;  /* tensors, or -1 */
+    int64_t V;
+};
+
+enum { LOAD_CHUNK = 1 << 20 };
+
+/* ---- shapes ---- */
+
+static const char *shape_text(Arena *a, int n, const int64_t *shape) {
+    Str s = str_new(a);
+    str_add(&s, "[");
+    for (int i = 0; i < n; i++) str_addf(&s, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    str_add(&s, "]");
+    return s.s;
+}
+
+static bool same_shape(const GTensor *t, const StTensor *st) {
+    int n;
+    int64_t shape[LAYOUT_MAX_DIMS];
+    graph_stored_shape(t, &n, shape);
+    return n == st->nd && !memcmp(shape, st->shape, (size_t)n * sizeof *shape);
+}
+
+/* Binds tensor i to a tensor of a file, if shape and kind of number agree. */
+static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) {
+    const GTensor *t = &w->m->g.t[i];
+    int n;
+    int64_t shape[LAYOUT_MAX_DIMS];
+    graph_stored_shape(t, &n, shape);
+    if (!same_shape(t, st))
+        diag_error(d, "E0503", loc, w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out" : NULL,
+                   "'%s' in %s is %s, the model needs %s", st->name, st->file, shape_text(w->a, st->nd, st->shape),
+                   shape_text(w->a, n, shape));
+    else if (t->is_int != (st->dtype == DT_I64))
+        diag_error(d, "E0503", loc, NULL, "'%s' in %s holds %s, the model needs %s", st->name, st->file,
+                   st_dtype_name(st), t->is_int ? "whole numbers" : "real numbers");
+    const char *slash = strrchr(st->file, '/');
+    w->b[i].from = FROM_FILE;
+    w->b[i].st = st;
+    w->b[i].source = arena_printf(w->a, "%s:%s", slash ? slash + 1 : st->file, st->name);
+}
+
+/* ---- parameters ---- */
+
+static const StTensor *find_with(const Weights *w, const char *name) {
+    return st_find(w->params, arena_printf(w->a, "%s%s", w->p->weights_prefix ? w->p->weights_prefix : "", name));
+}
+
+/* One checkpoint name of a parameter (a tied one has two) in the file's scheme. */
+static const StTensor *find_as(const Weights *w, Names scheme, const char *hf) {
+    const char *name = names_to_scheme(w->a, scheme, hf);
+    const StTensor *st = find_with(w, name ? name : hf); /* names of the user's own are the same in every scheme */
+    if (!st && scheme == NAMES_HF && !strncmp(hf, "model.", 6)) st = find_with(w, hf + 6);
+    return st;
+}
+
+static const StTensor *find_param(const Weights *w, Names scheme, int i) {
+    const Graph *g = &w->m->g;
+    const StTensor *st = find_as(w, scheme, g->t[i].name);
+    for (int k = 0; k < g->nm && !st; k++) {
+        if (g->module[k].weight == i) st = find_as(w, scheme, arena_printf(w->a, "%s.weight", g->module[k].hf_path));
+        if (g->module[k].bias == i && !st) st = find_as(w, scheme, arena_printf(w->a, "%s.bias", g->module[k].hf_path));
+    }
+    return st;
+}
+
+/* The scheme in which the file explains most parameters; Hugging Face's if none does. */
+static Names file_scheme(const Weights *w) {
+    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON, NAMES_GGUF};
+    Names best = NAMES_HF;
+    int most = 0;
+    for (int n = 0; w->p->weights_names && n < NAMES_COUNT; n++)
+        if (!strcmp(w->p->weights_names, plan_names_text((Names)n))) return (Names)n;
+    for (int s = 0; s < NAMES_COUNT; s++) {
+        int found = 0;
+        for (int i = 0; i < w->m->g.nt; i++)
+            if (w->m->g.t[i].kind == KIND_PARAM && find_param(w, order[s], i)) found++;
+        if (found > most) {
+            most = found;
+            best = order[s];
+        }
+    }
+    return best;
+}
+
+static void bind_params(Weights *w, Diags *d) {
+    const Graph *g = &w->m->g;
+    Names scheme = w->params ? file_scheme(w) : NAMES_HF;
+    for (int i = 0; i < g->nt; i++) {
+        if (g->t[i].kind != KIND_PARAM) continue;
+        if (!w->params) {
+            w->b[i] = (Binding){FROM_RANDOM, NULL, random_stream(g, i, w->p->seed), "random"};
+            continue;
+        }
+        const StTensor *st = find_param(w, scheme, i);
+        if (st) {
+            bind_file(w, d, i, st, w->p->weights_loc);
+            continue;
+        }
+        const char *name = names_to_scheme(w->a, scheme, g->t[i].name);
+        diag_error(d, "E0502", w->p->weights_loc,
+                   arena_printf(w->a, "names were taken to be those of %s; `weights_names` and `prefix` say otherwise",
+                                plan_names_text(scheme)),
+                   "%s has no tensor '%s%s'", w->p->weights, w->p->weights_prefix ? w->p->weights_prefix : "",
+                   name ? name : g->t[i].name);
+    }
+}
+
+/* ---- inputs ---- */
+
+/* Is it the value that flows in: without it an inputs file is none of this model. */
+static bool is_main_input(const GTensor *t) {
+    static const char *const made[] = {"labels", "loss_weights", "cotangent"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (!strcmp(t->name, made[i])) return false;
+    return true;
+}
+
+/* The tensor of the inputs file for an input of the graph: its own name, or what files of other origin call it. */
+static const StTensor *find_input(const Weights *w, int i) {
+    const Graph *g = &w->m->g;
+    const GTensor *t = &g->t[i];
+    const StTensor *st = st_find(w->inputs, t->name);
+    if (!st && t->alias) st = st_find(w->inputs, t->alias);
+    if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "input");
+    /* The cotangent of a block is the gradient of what it puts out. */
+    if (!st && !strcmp(t->name, "cotangent"))
+        st = st_find(w->inputs, arena_printf(w->a, "grad.%s", g->t[g->output].name));
+    return st;
+}
+
+static void bind_input(Weights *w, Diags *d, int i) {
+    const Graph *g = &w->m->g;
+    const GTensor *t = &g->t[i];
+    const StTensor *st = w->inputs ? find_input(w, i) : NULL;
+    bool labels = !strcmp(t->name, "labels");
+    if (labels) w->labels = i;
+    w->b[i] = (Binding){FROM_RANDOM, NULL, random_stream(g, i, w->p->seed), "random"};
+    if (st) {
+        bind_file(w, d, i, st, w->p->inputs_loc);
+    } else if (w->inputs && is_main_input(t)) {
+        diag_error(d, "E0502", w->p->inputs_loc, NULL, "%s has no tensor '%s'", w->p->inputs, t->name);
+    } else if (labels) {
+        w->b[i].from = FROM_RANDOM_LABELS;
+    } else if (t->is_int) {
+        w->b[i].from = FROM_RANDOM_IDS;
+    } else if (!strcmp(t->name, "loss_weights")) {
+        w->b[i].from = FROM_LABELS;
+        w->b[i].source = "1 / number of labels";
+    }
+}
+
+static SafeTensors *open_beside(Arena *a, Diags *d, const Plan *p, const char *file, Loc loc) {
+    return file ? st_open(a, d, file_join(a, p->dir, file), loc) : NULL;
+}
+
+Weights *weights_open(Arena *arena, Diags *d, const Plan *p, const Model *m) {
+    Weights *w = ARENA_NEW(arena, Weights);
+    int errors = diags_errors(d);
+    *w = (Weights){.a = arena, .p = p, .m = m, .labels = -1, .V = m->dims.V};
+    w->b = ARENA_ARRAY(arena, Binding, m->g.nt);
+    w->params = open_beside(arena, d, p, p->weights, p->weights_loc);
+    w->inputs = open_beside(arena, d, p, p->inputs, p->inputs_loc);
+    if (diags_errors(d) == errors) {
+        bind_params(w, d);
+        for (int i = 0; i < m->g.nt; i++)
+            if (m->g.t[i].kind == KIND_INPUT) bind_input(w, d, i);
+    }
+    if (diags_errors(d) == errors) return w;
+    weights_close(w);
+    return NULL;
+}
+
+void weights_close(Weights *w) {
+    if (!w) return;
+    st_close(w->params);
+    st_close(w->inputs);
+}
+
+const char *weights_source(const Weights *w, int t) {
+    return w->b[t].source;
+}
+
+/* ---- loading ---- */
+
+static int64_t count_of(const GTensor *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->nd; i++) n *= t->size[i];
+    return n;
+}
+
+/* "[3, 17]": where element i stands in the stored shape. */
+static const char *index_text(Arena *a, const GTensor *t, int64_t i) {
+    int n;
+    int64_t shape[LAYOUT_MAX_DIMS], at[LAYOUT_MAX_DIMS];
+    graph_stored_shape(t, &n, shape);
+    for (int k = n - 1; k >= 0; k--) {
+        at[k] = i % shape[k];
+        i /= shape[k];
+    }
+    return shape_text(a, n, at);
+}
+
+static Loc place_of(const Weights *w, int t) {
+    return w->m->g.t[t].kind == KIND_PARAM ? w->p->weights_loc : w->p->inputs_loc;
+}
+
+/* The first of n numbers that is not finite, or -1. Sums of x - x are NaN where any is not: no branch in the loop. */
+static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
+    if (dtype == DT_F32) {
+        const float *x = p;
+        float sum = 0;
+        for (int64_t i = 0; i < n; i++) sum += x[i] - x[i];
+        if (sum == 0) return -1;
+        for (int64_t i = 0; i < n; i++)
+            if (!isfinite(x[i])) return i;
+    } else {
+        const double *x = p;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) sum += x[i] - x[i];
+        if (sum == 0) return -1;
+        for (int64_t i = 0; i < n; i++)
+            if (!isfinite(x[i])) return i;
+    }
+    return -1;
+}
+
+static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
+    const GTensor *g = &w->m->g.t[t];
+    const StTensor *st = w->b[t].st;
+    int64_t n = count_of(g);
+    for (int64_t at = 0; at < n; at += LOAD_CHUNK) {
+        int64_t k = n - at < LOAD_CHUNK ? n - at : LOAD_CHUNK;
+        void *to = (char *)out + at * dtype_size(dtype);
+        if (!st_read(st, at, k, dtype, to)) {
+            diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file,
+                       st->name);
+            return false;
+        }
+        int64_t bad = find_bad(to, k, dtype);
+        if (bad < 0) continue;
+        double x = dtype == DT_F32 ? (double)((float *)to)[bad] : ((double *)to)[bad];
+        bool narrow = dtype == DT_F32 && st->dtype == DT_F64; /* finite in the file, perhaps */
+        diag_error(d, "E0504", place_of(w, t), narrow ? "it may be too large for float32" : NULL,
+                   "'%s' in %s is %g at %s", st->name, st->file, x, index_text(w->a, g, at + bad));
+        return false;
+    }
+    return true;
+}
+
+/* Ids are 0 .. V-1; labels also ignore_index. */
+static bool load_ids(Weights *w, Diags *d, int t, int64_t *out) {
+    const GTensor *g = &w->m->g.t[t];
+    const StTensor *st = w->b[t].st;
+    int64_t n = count_of(g);
+    if (!st_read(st, 0, n, DT_I64, out)) {
+        diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file, st->name);
+        return false;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (out[i] >= 0 && out[i] < w->V) continue;
+        if (t == w->labels && out[i] == w->p->ignore_index) continue;
+        diag_error(d, "E0507", place_of(w, t), NULL, "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name,
+                   st->file, (long long)out[i], index_text(w->a, g, i), (long long)w->V);
+        return false;
+    }
+    return true;
+}
+
+/* Uniform labels, of which every sequence ignores another number at its end: equal counts would hide a mean of
+ * means. */
+static void random_labels(Weights *w, int t, int64_t *out) {
+    const GTensor *g = &w->m->g.t[t];
+    int64_t B = g->size[0], S = g->size[1];
+    const RandomStream *r = &w->b[t].random;
+    RandomStream lengths = *r;
+    lengths.stream = ~r->stream;
+    random_ints(r, 0, B * S, w->V, out);
+    for (int64_t b = 0; b < B; b++) {
+        int64_t ignored;
+        random_ints(&lengths, b, 1, S / 3 + 1, &ignored);
+        for (int64_t s = S - ignored; s < S; s++) out[b * S + s] = w->p->ignore_index;
+    }
+}
+
+/* mask / N: weights that make the sum of the losses their mean over the labels that count. [B, S] */
+static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
+    int64_t n = count_of(&w->m->g.t[t]), valid = 0;
+    int64_t *labels = base_malloc(base_mul((size_t)n, sizeof *labels));
+    bool ok = weights_load(w, d, w->labels, DT_I64, labels);
+    for (int64_t i = 0; ok && i < n; i++) valid += labels[i] != w->p->ignore_index;
+    double weight = valid ? 1 / (double)valid : 0;
+    for (int64_t i = 0; ok && i < n; i++) {
+        double x = labels[i] != w->p->ignore_index ? weight : 0;
+        if (dtype == DT_F32)
+            ((float *)out)[i] = (float)x;
+        else
+            ((double *)out)[i] = x;
+    }
+    free(labels);
+    return ok;
+}
+
+bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
+    const Binding *b = &w->b[t];
+    int64_t n = count_of(&w->m->g.t[t]);
+    switch (b->from) {
+    case FROM_RANDOM: random_fill(&b->random, 0, n, dtype, out); return true;
+    case FROM_RANDOM_IDS: random_ints(&b->random, 0, n, w->V, out); return true;
+    case FROM_RANDOM_LABELS: random_labels(w, t, out); return true;
+    case FROM_LABELS: return loss_weights(w, d, t, dtype, out);
+    case FROM_FILE: return dtype == DT_I64 ? load_ids(w, d, t, out) : load_reals(w, d, t, dtype, out);
+    }
+    return false;
+}

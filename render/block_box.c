@@ -30,7 +30,7 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
     for (int i = 0; v && n->n_in > 1 && op == n->op && i < v->shape.nd; i++) {
         const char *base = words_base(a, v->shape.dim_symbol[i]);
-        const TraceLocal *l = find_local(&v->shape, g->rank);
+        const TraceLocal *l = words_find_local(&v->shape, g->rank);
         if (strcmp(base, "H") || !l) continue;
         return arena_printf(a, "%s, %lld of %lld heads", label, (long long)l->shape[i],
                             (long long)v->shape.global_shape[i]);
@@ -60,7 +60,7 @@ static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, u
 enum { SHAPE_RUNS = 2 * TRACE_MAX_DIMS + 4 };
 
 static const char *numbers(const BlockGraph *g, const BlockNode *n) {
-    const TraceLocal *l = n->out ? find_local(&n->out->shape, g->rank) : NULL;
+    const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
     if (!l) return "";
     return arena_printf(g->arena, "%s   %s%s", words_shape(g->arena, l->shape, n->out->shape.nd),
                         n->twin >= 0 ? "2 × " : "", bytes_text(l->bytes, g->arena));
@@ -125,14 +125,15 @@ static double block_start(const BlockGraph *g, const TraceShape *sh, int dim, do
     return fmin((double)index * share, 1 - share);
 }
 
-static void ghost(BlockPen *p, const TraceParam *w, double right, double mid) {
+/* The whole weight in true aspect (no side under 11), its longer side `size`, with the rank's part filled. */
+static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, double size) {
     const TraceShape *sh = &w->compute;
-    const TraceLocal *l = find_local(sh, p->g->rank);
+    const TraceLocal *l = words_find_local(sh, p->g->rank);
     int d0 = sh->nd - 2, d1 = sh->nd - 1;
     double r = (double)sh->global_shape[d0], c = (double)sh->global_shape[d1];
     if (!l || !(r > 0 && c > 0)) return;
-    double k = GHOST / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
-    double x = right - (GHOST + gw) / 2, y = mid - gh / 2;
+    double k = size / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
+    double x = right - (size + gw) / 2, y = mid - gh / 2;
     double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
     scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
     scene_rect(p->s, x + gw * block_start(p->g, sh, d1, fc), y + gh * block_start(p->g, sh, d0, fr), gw * fc, gh * fr, 0,
@@ -143,7 +144,7 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid) {
 /* "[H·d/tp, D]   [2048, 4096]" with the contracted dim underlined. */
 static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run *run) {
     int k = shape_runs(p->g->arena, run, &w->compute, 0, block_contracted(p->g->arena, w, n->out), REGULAR, ROLE_INK);
-    const TraceLocal *l = find_local(&w->compute, p->g->rank);
+    const TraceLocal *l = words_find_local(&w->compute, p->g->rank);
     if (l)
         run[k++] = (Run){arena_printf(p->g->arena, "   %s", words_shape(p->g->arena, l->shape, w->compute.nd)), REGULAR,
                          ROLE_INK, false, false};
@@ -171,7 +172,7 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, doubl
     if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
     if (op->fetch && two)
         scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE, fetch_words(p->g, op));
-    ghost(p, m, x + w - 9, y + body / 2);
+    ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
 }
 
 /* ---- boxes ---- */
@@ -221,7 +222,7 @@ static const char *op_tip(const BlockGraph *g, const BlockOp *op) {
     tip_add(&s, "output", op->c->output);
     for (int i = 0; i < op->n_param; i++) {
         const TraceParam *p = op->param[i];
-        const TraceLocal *l = find_local(&p->compute, g->rank);
+        const TraceLocal *l = words_find_local(&p->compute, g->rank);
         str_addf(&s, "\n%s: %s", p->plan_name ? p->plan_name : p->compute.name, words_symbol(a, p->compute.symbolic));
         if (l) str_addf(&s, " = %s, %s", words_shape(a, l->shape, p->compute.nd), bytes_text(l->bytes, a));
         if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", p->file, p->line);
@@ -232,18 +233,9 @@ static const char *op_tip(const BlockGraph *g, const BlockOp *op) {
     return s.s;
 }
 
-static bool wrong_here(const BlockPen *p, const char *output, int step) {
-    const Trace *t = p->g->t;
-    if (!t->first_wrong || strcmp(t->first_wrong, output)) return false;
-    for (int i = 0; i < t->n_checks; i++)
-        if (!strcmp(t->checks[i].value, output) && t->checks[i].verdict && !strcmp(t->checks[i].verdict, "FAIL"))
-            return t->checks[i].step == step;
-    return !(p->legend >> LEGEND_WRONG & 1); /* a trace without checks: the first step that makes it */
-}
-
 /* A red border for the box that made the first wrong value. */
-static void mark_wrong(BlockPen *p, Mark *border, const char *output, int step) {
-    if (!wrong_here(p, output, step)) return;
+static void mark_wrong(BlockPen *p, Mark *border, int step) {
+    if (step != p->g->wrong_step) return;
     border->stroke = ROLE_FAIL;
     border->line = 3;
     p->legend |= 1u << LEGEND_WRONG;
@@ -258,7 +250,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         if (op->fetch && l->numbers) h += 15;
         scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, op));
         scene_frame(p->s, x, y, w, h);
-        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->output, op->c->step);
+        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->step);
         const char *name = block_op_name(p->g, n, op);
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
@@ -312,7 +304,7 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     double h = p->look->coll;
     scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step), coll_tip(p->g, n->coll));
     scene_frame(p->s, x, y, w, h);
-    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, ROLE_COLL, ROLE_COLL_LINE, 2), n->name, n->step);
+    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, ROLE_COLL, ROLE_COLL_LINE, 2), n->step);
     scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, block_coll_name(p->g, n));
     scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12, REGULAR, ROLE_INK,
                block_coll_line(p->g, n));
@@ -362,6 +354,7 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
     double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
     if (mw > 0) {
         p->legend |= 1u << LEGEND_MAP;
+        stacked = stacked && h <= 18; /* a high map would reach into the label below */
         if (stacked) draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
         else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
         return stacked ? fmax(w, mw) : w + 10 + mw;
@@ -377,17 +370,17 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
     double h = p->look->coll;
     scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
     if (side == SIDE_BOTH) {
-        group_line(p, c, x, y + h / 2 - 10, true);
+        group_line(p, c, x, y + 9, true);
         int k = scene_wrap(p->s, why, NULL, left, 12, REGULAR, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++) scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
     } else {
         double room = side == SIDE_NARROW ? 150 : left;
         int k = scene_wrap(p->s, why, NULL, room, 12, REGULAR, 2, line);
-        double pill = k > 1 ? y + h / 2 - 15 : y + h / 2 - 9;
+        double pill = k > 1 ? y + h / 2 - 12 : y + h / 2 - 9;
         group_line(p, c, x, pill, false);
         for (int i = 0; i < k; i++)
-            scene_text(p->s, x, pill + (k > 1 ? 21 : 25) + 14.5 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+            scene_text(p->s, x, pill + (k > 1 ? 20 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
     }
     scene_end(p->s);
 }

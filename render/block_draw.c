@@ -191,7 +191,7 @@ static const char *value_tip(const BlockGraph *g, const BlockNode *n) {
     Arena *a = g->arena;
     if (!n->out) return n->name;
     const TraceShape *sh = &n->out->shape;
-    const TraceLocal *l = find_local(sh, g->rank);
+    const TraceLocal *l = words_find_local(sh, g->rank);
     Str s = str_new(a);
     str_addf(&s, "%s, whole %s", sh->name, words_shape(a, sh->global_shape, sh->nd));
     if (l) str_addf(&s, "\nhere %s, %s", words_shape(a, l->shape, sh->nd), bytes_text(l->bytes, a));
@@ -317,7 +317,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
 /* A plain chain ends in a pill with the name of its last value. */
 static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
-    double x = col_x(f, last->col), y = f->y + f->grid->top[f->grid->n] + p->look->gap;
+    double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) + 20);
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name), value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);

@@ -117,7 +117,7 @@ static void connect(BlockGraph *g) {
 
 bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
     if (!a || !b || !same_text(a->shape.pending, b->shape.pending)) return false;
-    const TraceLocal *x = find_local(&a->shape, g->rank), *y = find_local(&b->shape, g->rank);
+    const TraceLocal *x = words_find_local(&a->shape, g->rank), *y = words_find_local(&b->shape, g->rank);
     if (!x || !y || x->bytes != y->bytes) return false;
     int64_t nx = 1, ny = 1;
     for (int i = 0; i < a->shape.nd; i++) nx *= x->shape[i];
@@ -136,7 +136,8 @@ static void hide_identities(BlockGraph *g) {
         bool view = n->kind == NODE_OP && n->n_in == 1 && n->op[0].n_param == 0 && same_text(n->op[0].c->glyph, "view");
         if ((!view && n->kind != NODE_MOVE) || n->n_in != 1) continue;
         const BlockNode *p = &g->node[n->in[0]];
-        if (identical_shape(g, p->out, n->out) || (n->kind == NODE_MOVE && !n->out)) n->alias = n->in[0];
+        n->hidden = identical_shape(g, p->out, n->out) || (n->kind == NODE_MOVE && !n->out);
+        if (n->hidden) n->alias = n->in[0];
     }
     for (int i = 0; i < g->n; i++)
         for (int k = 0; k < g->node[i].n_in; k++) {
@@ -261,7 +262,9 @@ static void name_strips(BlockGraph *g) {
                {"head", "Head"},           {"loss", "Loss"}, {"norm", "Norm"}};
     for (int i = 0; i < g->n_strips; i++) {
         BlockStrip *s = &g->strip[i];
-        s->title = s->part ? words_capital(g->arena, s->part) : "Steps";
+        bool moves = true; /* only moves: how what follows gets its input */
+        for (int k = 0; k < s->n; k++) moves &= g->node[s->node[k]].kind != NODE_OP;
+        s->title = s->part ? words_capital(g->arena, s->part) : moves ? "Input" : "Steps";
         for (size_t k = 0; s->part && k < sizeof row / sizeof *row; k++)
             if (!strcmp(row[k].part, s->part)) s->title = row[k].title;
     }
@@ -349,6 +352,21 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
     return true;
 }
 
+/* The first failing step of the first wrong value; in a trace without checks the first step that makes it. */
+static int wrong_step(const BlockGraph *g) {
+    const Trace *t = g->t;
+    int best = -2;
+    if (!t->first_wrong) return best;
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *c = &t->checks[i];
+        if (same_text(c->value, t->first_wrong) && same_text(c->verdict, "FAIL") && (best == -2 || c->step < best))
+            best = c->step;
+    }
+    for (int i = 0; i < t->n_values && best == -2; i++)
+        if (!strcmp(t->values[i].shape.name, t->first_wrong)) best = t->values[i].step;
+    return best;
+}
+
 BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
     BlockGraph *g = ARENA_NEW(arena, BlockGraph);
     g->t = t;
@@ -359,6 +377,7 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }
+    g->wrong_step = wrong_step(g);
     if (!choose_layer(g, d, o)) return NULL;
     read_computes(g, wanted_pass(o));
     if (g->n == 0) {

@@ -34,6 +34,7 @@ typedef struct BlockNode {
     int alias;  /* node that stands for it (identities, abutting ops, twins), or itself */
     int twin;   /* a node drawn together with this one, or -1 */
     const char *pair; /* names of the twins: "k, v" */
+    bool hidden; /* changes nothing one can see */
     int users;  /* operands that read its output */
     int strip;
     /* place in its strip */
@@ -60,6 +61,7 @@ typedef struct BlockGraph {
     BlockNode *node;
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
+    int wrong_step; /* step that makes the first wrong value, -2: none */
     int n_used; /* collectives of what is drawn, parameters' included */
     const TraceCollective **used;
 } BlockGraph;

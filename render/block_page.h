@@ -8,7 +8,13 @@ BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *
 double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look, const BlockFrame *frame, double *height);
 /* Sentence about strips [first, first + n). */
 const char *block_title(const BlockGraph *g, int first, int n);
+/* Collectives of those strips; returns their number. `use` has room for g->n_used. */
+int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use);
 void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part);
+/* "Sent per rank in one forward: sp 64 MiB in 4 collectives ..." */
+const char *block_totals(const BlockGraph *g, const char *pass, int first, int n);
+/* A frame per strip, with the names of the states it joins. */
+BlockFrame *block_frames(BlockGraph *g);
 const char *block_description(const BlockGraph *g, int first, int n);
 
 /* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */

@@ -117,7 +117,7 @@ static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b
     if (a->n_param != b->n_param || (a->fetch != NULL) != (b->fetch != NULL)) return false;
     for (int i = 0; i < a->n_param; i++) {
         const TraceParam *p = a->param[i], *q = b->param[i];
-        const TraceLocal *x = find_local(&p->compute, g->rank), *y = find_local(&q->compute, g->rank);
+        const TraceLocal *x = words_find_local(&p->compute, g->rank), *y = words_find_local(&q->compute, g->rank);
         if (!same_text(p->compute.symbolic, q->compute.symbolic) || !same_text(p->style, q->style) || !x || !y ||
             x->bytes != y->bytes)
             return false;

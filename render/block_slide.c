@@ -16,7 +16,7 @@ typedef struct {
 } Cut;
 
 static int64_t bytes_of(const BlockGraph *g, const BlockNode *n) {
-    const TraceLocal *l = n->out ? find_local(&n->out->shape, g->rank) : NULL;
+    const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
     return l ? l->bytes * (n->twin >= 0 ? 2 : 1) : 0;
 }
 

@@ -63,9 +63,9 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     return y + 10;
 }
 
-/* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 28 pt. */
+/* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
 static void a4_page(Scene *s) {
-    const double a = 595.276, b = 841.890, m = 28;
+    const double a = 595.276, b = 841.890, m = 20;
     double up = fmin((a - 2 * m) / s->w, (b - 2 * m) / s->h), across = fmin((b - 2 * m) / s->w, (a - 2 * m) / s->h);
     s->page_w = across > up ? b : a;
     s->page_h = across > up ? a : b;
@@ -205,7 +205,7 @@ static const struct {
     [LEGEND_COLL] = {key_coll, "collective"},
     [LEGEND_PARTIAL] = {key_partial, "partial sum"},
     [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
-    [LEGEND_MAP] = {key_map, "members of the group, own rank outlined"},
+    [LEGEND_MAP] = {key_map, "group members, own rank outlined"},
     [LEGEND_CHANGED] = {key_changed, "changed by the step above"},
     [LEGEND_WRONG] = {key_wrong, "first wrong value"},
     [LEGEND_MOVE] = {key_move, "local move, nothing is sent"},

@@ -25,7 +25,7 @@ static const char *subject(const BlockGraph *g, int first, int n) {
 }
 
 /* Collectives of the strips; all that are used if the strips are all. */
-static int used_by(const BlockGraph *g, int first, int n, const TraceCollective **use) {
+int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use) {
     int k = 0;
     for (int i = 0; i < g->n_used; i++)
         for (int j = 0; j < g->n; j++) {
@@ -55,7 +55,7 @@ static const char *lesson(const BlockGraph *g, const TraceCollective *const *use
 const char *block_title(const BlockGraph *g, int first, int n) {
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
-    int k = used_by(g, first, n, use);
+    int k = block_used(g, first, n, use);
     int64_t sent = 0;
     for (int i = 0; i < k; i++) sent += use[i]->bytes_sent;
     if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
@@ -87,16 +87,17 @@ void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **pa
     part[n] = NULL;
 }
 
-static const char *totals(const BlockGraph *g, const char *pass) {
+const char *block_totals(const BlockGraph *g, const char *pass, int first, int strips) {
     Total *t;
     Arena *a = g->arena;
-    int n = words_totals(a, g->used, g->n_used, &t);
+    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
+    int n = words_totals(a, use, block_used(g, first, strips, use), &t);
     if (n == 0) return "Nothing is sent.";
     Str s = str_new(a);
     str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s %s in %lld collective%s", i ? ", " : "", t[i].axis, bytes_text(t[i].bytes, a),
-                 (long long)t[i].count, t[i].count == 1 ? "" : "s");
+        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", t[i].axis, bytes_text(t[i].bytes, a), (long long)t[i].count,
+                 i ? "" : t[i].count == 1 ? " collective" : " collectives");
     str_add(&s, " (bytes leaving the GPU).");
     return s.s;
 }
@@ -161,6 +162,15 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     else f->note = "output of the block";
 }
 
+BlockFrame *block_frames(BlockGraph *g) {
+    BlockFrame *frame = ARENA_ARRAY(g->arena, BlockFrame, g->n_strips + 1);
+    for (int i = 0; i < g->n_strips; i++) {
+        frame[i].strip = &g->strip[i];
+        name_states(g, &frame[i], i);
+    }
+    return frame;
+}
+
 /* ---- pages ---- */
 
 BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *look) {
@@ -184,17 +194,20 @@ double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look, co
     return right;
 }
 
+/* Distance from the left edge of a strip to that of the next: strips of the stream stand on a grid of 568. */
+static double pitch(const BlockFrame *f, double width) {
+    return f->strip->to >= 0 ? width + fmax(20, 568 - width) : width + 44;
+}
+
 /* How many strips from `first` fit side by side into width w; their total width goes to *used. */
-static int fit_line(const double *width, int first, int n, double w, int max, double *used) {
-    double sum = 0;
+static int fit_line(const BlockFrame *f, const double *width, int first, int n, double w, int max, double *used) {
+    double x = 0;
     int k = 0;
-    while (first + k < n && k < max) {
-        double next = sum + (k ? fmax(20, 568 - width[first + k - 1]) : 0) + width[first + k];
-        if (k && next > w) break;
-        sum = next;
-        k++;
+    for (; first + k < n && k < max; k++) {
+        if (k && x + width[first + k] > w) break;
+        *used = x + width[first + k];
+        x += pitch(&f[first + k], width[first + k]);
     }
-    *used = sum;
     return k;
 }
 
@@ -204,7 +217,7 @@ static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int
     for (int i = 0; i < n; i++) {
         frame[i].x = x;
         frame[i].y = y;
-        x += width[i] + fmax(20, 568 - width[i]);
+        x += pitch(&frame[i], width[i]);
         block_columns(p, &frame[i]);
     }
     block_rows(p, &grid, frame, n);
@@ -215,15 +228,16 @@ static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int
     return height;
 }
 
-/* The strips of the graph on one page, wrapped into lines. */
-static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *frame) {
-    int n = g->n_strips, per_line = preset == PRESET_COLUMN ? 1 : 4;
+/* Strips [first, first + n) on one page, wrapped into lines. */
+static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all, int first, int n) {
+    BlockFrame *frame = all + first;
+    int per_line = preset == PRESET_COLUMN ? 1 : 4;
     const Preset *pr = &presets[preset];
     double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used;
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
     /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
     double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;
-    for (int i = 0; i < n; i += fit_line(width, i, n, room, per_line, &used), widest = fmax(widest, used)) {}
+    for (int i = 0; i < n; i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {}
     Scene *s = figure_new(c, "block", preset);
     double wide = n > 1 ? 1140 : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : wide, ceil(widest + 2 * pr->margin));
@@ -231,18 +245,29 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     BlockPen p = block_pen(c, g, s, &full);
     const char *sub[8];
     block_subtitle(g, c->o, sub);
-    double y = figure_head(s, preset, block_title(g, 0, n), sub, 0) + 14;
-    s->desc = block_description(g, 0, n);
+    double y = figure_head(s, preset, block_title(g, first, n), sub, 0) + 14;
+    s->desc = block_description(g, first, n);
     for (int i = 0; i < n;) {
-        int k = fit_line(width, i, n, room, per_line, &used);
+        int k = fit_line(frame, width, i, n, room, per_line, &used);
         y += draw_line(&p, frame + i, width + i, k, pr->margin, y) + 24;
         i += k;
     }
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, pr->margin, w, y - 4, p.legend);
-    y = figure_foot(s, c, pr->margin, w, y, totals(g, c->o->pass), NULL);
+    y = figure_foot(s, c, pr->margin, w, y, block_totals(g, c->o->pass, first, n), NULL);
     figure_page(s, preset, y);
     return s;
+}
+
+/* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
+static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *frame, Scene **page) {
+    int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
+    for (int i = 0; preset == PRESET_SLIDE && i < n; i++) page[i] = block_slide(c, g, &frame[i], i, g->n_strips);
+    if (preset == PRESET_SLIDE) return n;
+    page[0] = page_new(c, g, preset, frame, 0, g->n_strips);
+    if (preset != PRESET_A4 || n < 2 || page[0]->scale * 11.5 >= 7) return 1;
+    for (int i = 0; i < n; i++) page[i] = page_new(c, g, preset, frame, i, 1);
+    return n;
 }
 
 int view_block(const ViewCall *c, Scene **page) {
@@ -250,18 +275,5 @@ int view_block(const ViewCall *c, Scene **page) {
     furniture_preset(c->o->preset, &preset);
     BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);
     if (!g) return 0;
-    BlockFrame *frame = ARENA_ARRAY(c->arena, BlockFrame, g->n_strips + 1);
-    for (int i = 0; i < g->n_strips; i++) {
-        frame[i].strip = &g->strip[i];
-        name_states(g, &frame[i], i);
-    }
-    int pages = preset == PRESET_SLIDE ? g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES : 1;
-    for (int i = 0; i < pages; i++)
-        page[i] = preset == PRESET_SLIDE ? block_slide(c, g, &frame[i], i, g->n_strips) : page_new(c, g, preset, frame);
-    return pages;
-}
-
-const char *view_block_text(const ViewCall *c) {
-    diag_error(c->d, "E0211", (Loc){0}, NULL, "view 'block' as text is not there yet");
-    return NULL;
+    return pages(c, g, preset, block_frames(g), page);
 }

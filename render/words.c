@@ -57,7 +57,7 @@ const char *words_order(Arena *a, const Trace *t) {
     return used > 1 ? s.s : NULL;
 }
 
-double find_dim(const Trace *t, const char *name) {
+double words_find_dim(const Trace *t, const char *name) {
     for (int i = 0; i < t->n_model; i++)
         if (!strcmp(t->model[i].name, name)) return t->model[i].value;
     return NAN;
@@ -67,7 +67,7 @@ const char *words_data(Arena *a, const Trace *t) {
     static const char *const want[] = {"B", "S", "rows", NULL};
     Str s = str_new(a);
     for (int i = 0; want[i]; i++) {
-        double v = find_dim(t, want[i]);
+        double v = words_find_dim(t, want[i]);
         if (isfinite(v) && v >= 0) str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
     }
     if (t->dtype) str_addf(&s, "%s%s", s.n ? " " : "", t->dtype);
@@ -168,7 +168,8 @@ const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
     if (group < 0 || n <= 0) return "{}";
     int64_t first = groups_member(g, group, 0), last = groups_member(g, group, n - 1);
     Str s = str_new(a);
-    if (n <= 4) {
+    bool run = n > 3 && last - first == n - 1;
+    if (n <= 4 && !run) {
         for (int64_t i = 0; i < n; i++) str_addf(&s, "%s%lld", i ? "," : "{", (long long)groups_member(g, group, i));
         str_add(&s, "}");
         return s.s;
@@ -241,7 +242,7 @@ const TraceParam *words_find_param(const Trace *t, const char *name) {
     return NULL;
 }
 
-const TraceLocal *find_local(const TraceShape *s, int64_t rank) {
+const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++)
         if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];
     return NULL;

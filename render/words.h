@@ -53,6 +53,6 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out
 const TraceValue *words_find_value(const Trace *t, const char *name, int step);
 const TraceParam *words_find_param(const Trace *t, const char *name);
 /* The part of a shape that the rank holds; NULL if it holds none. */
-const TraceLocal *find_local(const TraceShape *s, int64_t rank);
-double find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */
+const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
+double words_find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */
 #endif

@@ -2,15 +2,16 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "json/json.h"
-#include <setjmp.h>
+#include <fcntl.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <fcntl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 static const Loc nowhere = {NULL, 0, 0};
@@ -99,7 +100,7 @@ static void test_order_dedupe_and_sources(void **state) {
     diag_error(d, "E0206", ((Loc){file, 9, 1}), NULL, "same line, before");
     diag_error(d, "E0206", ((Loc){file, 2, 7}), NULL, "early");
     diag_error(d, "E0206", ((Loc){file, 9, 2}), "another hint", "late"); /* identical */
-    file[0] = 'x'; /* texts are copied */
+    file[0] = 'x';                                                       /* texts are copied */
     assert_int_equal(d->n, 4);
     assert_prints(d, "b:2:7: error: early [E0206]\nb:9:1: error: same line, before [E0206]\n"
                      "b:9:2: error: late [E0206]\na:1:1: error: other file [E0206]\n");
@@ -112,15 +113,16 @@ static void test_terminal_gets_no_control_characters(void **state) {
     Diags *d = diags_new(a);
     diags_source(d, "p", "a\033]0;x\007\xff\xc2\x9b!", 11);
     diag_error(d, "E0201", ((Loc){"p", 1, 10}), NULL, "key '\033[31m\n\xc2\x9b'");
-    assert_prints(d, "p:1:10: error: key '?[31m ?' [E0201]\n  a?]0;x??" "?!\n           ^\n");
+    assert_prints(d, "p:1:10: error: key '?[31m ?' [E0201]\n  a?]0;x??"
+                     "?!\n           ^\n");
     arena_free(a);
 }
 
 static void test_exit_codes(void **state) {
     (void)state;
     /* each pair: the first one wins, in either order */
-    static const char *const wins[][2] = {{"E0901", "E0701"}, {"E0701", "E0105"}, {"E0105", "E0201"}, {"E0201", "E0212"},
-                                          {"E0212", "E0402"}, {"E0701", "E0402"}};
+    static const char *const wins[][2] = {{"E0901", "E0701"}, {"E0701", "E0105"}, {"E0105", "E0201"},
+                                          {"E0201", "E0212"}, {"E0212", "E0402"}, {"E0701", "E0402"}};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof wins / sizeof wins[0]; i++)
         for (int flip = 0; flip < 2; flip++) {
@@ -175,17 +177,23 @@ static void test_long_messages_are_shortened(void **state) {
 
 static void test_nearest(void **state) {
     (void)state;
-    static const char *const names[] = {"colwise", "rowwise", "replicate", "sequence_parallel", "tp", "dp", "Colwise2", NULL};
+    static const char *const names[] = {"colwise", "rowwise", "replicate", "sequence_parallel",
+                                        "tp",      "dp",      "Colwise2",  NULL};
     static const struct {
         const char *word, *near;
     } t[] = {
-        {"colwsie", "colwise"},   /* a transposition is one step */
-        {"colwis", "colwise"},    {"rowwisee", "rowwise"}, {"COLWISE", "colwise"}, /* case costs nothing */
+        {"colwsie", "colwise"}, /* a transposition is one step */
+        {"colwis", "colwise"},
+        {"rowwisee", "rowwise"},
+        {"COLWISE", "colwise"}, /* case costs nothing */
         {"sequenceparalel", "sequence_parallel"},
-        {"tq", "tp"},             /* short words: one step */
-        {"tqq", NULL},            {"xyz", NULL},           {"", NULL},
+        {"tq", "tp"}, /* short words: one step */
+        {"tqq", NULL},
+        {"xyz", NULL},
+        {"", NULL},
         {"colwise2", "Colwise2"}, /* the better spelling wins */
-        {"replicaaaaate", "replicate"}, {"replicaaaaaate", NULL}, /* at most 4 */
+        {"replicaaaaate", "replicate"},
+        {"replicaaaaaate", NULL}, /* at most 4 */
     };
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         const char *got = diag_nearest(t[i].word, names);
@@ -214,10 +222,10 @@ static void test_codes_table(void **state) {
     static const struct {
         const char *code;
         int exit;
-    } t[] = {{"E0101", 3}, {"E0105", 4}, {"E0203", 3}, {"E0205", 3}, {"E0211", 3}, {"E0212", 2}, {"E0302", 3}, {"E0303", 1},
-             {"E0304", 1}, {"E0305", 1}, {"E0307", 3}, {"E0401", 3}, {"E0402", 1}, {"E0403", 1}, {"E0404", 1}, {"E0405", 1},
-             {"E0406", 1}, {"E0501", 1}, {"E0502", 3}, {"E0503", 3}, {"E0504", 3}, {"E0505", 1}, {"E0506", 1}, {"E0507", 3},
-             {"E0601", 5}, {"E0701", 5}, {"E0704", 3}};
+    } t[] = {{"E0101", 3}, {"E0105", 4}, {"E0203", 3}, {"E0205", 3}, {"E0211", 3}, {"E0212", 2}, {"E0302", 3},
+             {"E0303", 1}, {"E0304", 1}, {"E0305", 1}, {"E0307", 3}, {"E0401", 3}, {"E0402", 1}, {"E0403", 1},
+             {"E0404", 1}, {"E0405", 1}, {"E0406", 1}, {"E0501", 1}, {"E0502", 3}, {"E0503", 3}, {"E0504", 3},
+             {"E0505", 1}, {"E0506", 1}, {"E0507", 3}, {"E0601", 5}, {"E0701", 5}, {"E0704", 3}};
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) assert_int_equal(diag_code(t[i].code)->exit, t[i].exit);
     assert_null(diag_code("E9999"));
 }
@@ -467,8 +475,10 @@ static void test_dirs_and_joins(void **state) {
 static void test_json_reads_all_kinds(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *e, *t = "\xEF\xBB\xBF{\"z\": [1, -2.5, true, null, \"a\\u00e9\\n\"], \"a\": {\"big\": 9223372036854775807,"
-                        "\"more\": 9223372036854775808, \"low\": -9223372036854775808, \"much\": 123456789012345678901, \"f\": 2.0}}";
+    const char *e,
+        *t = "\xEF\xBB\xBF{\"z\": [1, -2.5, true, null, \"a\\u00e9\\n\"], \"a\": {\"big\": 9223372036854775807,"
+             "\"more\": 9223372036854775808, \"low\": -9223372036854775808, \"much\": 123456789012345678901, \"f\": "
+             "2.0}}";
     int line, col;
     Json *j = json_parse(a, t, strlen(t), &e, &line, &col);
     assert_non_null(j);
@@ -568,8 +578,9 @@ static void test_json_writes(void **state) {
     json_newline(&w);
     json_int(&w, NULL, 2);
     json_newline(&w);
-    assert_string_equal(w.s.s, "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,null,{}],\"r\":[1],"
-                               "\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
+    assert_string_equal(
+        w.s.s, "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,null,{}],\"r\":[1],"
+               "\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
     arena_free(a);
 }
 
@@ -578,8 +589,15 @@ static void test_json_reals_round_trip(void **state) {
     static const struct {
         double v;
         const char *text;
-    } t[] = {{0.1, "0.1"}, {1.0 / 3, "0.3333333333333333"}, {2, "2"}, {1e22, "1e+22"}, {5e-324, "5e-324"}, {-0.0, "-0.0"},
-             {0.1 + 0.2, "0.30000000000000004"}, {1.2e-6, "1.2e-06"}, {123456789012345680.0, "1.2345678901234568e+17"}};
+    } t[] = {{0.1, "0.1"},
+             {1.0 / 3, "0.3333333333333333"},
+             {2, "2"},
+             {1e22, "1e+22"},
+             {5e-324, "5e-324"},
+             {-0.0, "-0.0"},
+             {0.1 + 0.2, "0.30000000000000004"},
+             {1.2e-6, "1.2e-06"},
+             {123456789012345680.0, "1.2345678901234568e+17"}};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         JsonWriter w = json_writer(a);

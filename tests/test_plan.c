@@ -1,11 +1,13 @@
-/* From the text of a plan to a typed Plan: every key, every refusal with its place and hint, --set, styles, patterns. */
+/* From the text of a plan to a typed Plan: every key, every refusal with its place and hint, --set, styles, patterns.
+ */
 #include "plan/plan.h"
-#include <setjmp.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 typedef struct {
@@ -26,7 +28,9 @@ static int teardown(void **state) {
     free(f);
     return 0;
 }
-static Plan *parse(Fix *f, const char *text) { return plan_parse(f->a, f->d, "dir/p.yaml", text, strlen(text), NULL, 0); }
+static Plan *parse(Fix *f, const char *text) {
+    return plan_parse(f->a, f->d, "dir/p.yaml", text, strlen(text), NULL, 0);
+}
 static Plan *parse_ok(Fix *f, const char *text) {
     Plan *p = parse(f, text);
     for (int i = 0; i < f->d->n; i++) print_error("%s: %s\n", f->d->item[i].code, f->d->item[i].message);
@@ -195,10 +199,11 @@ static void test_defaults(void **state) {
 
 static void test_model_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(f, "mesh: {tp: 2}\nmodel:\n  kind: mlp\n  sizes: [10, 32, 5]\n  bias: false\n  activation: relu\n"
-                                "  layer_names: [net1, net2]\n  layers: [2, 7]\n  parts: [head, loss, embedding]\n"
-                                "  rope: interleaved\n  vocab_multiple: 128\n  ignore_config: [foo, bar]\n"
-                                "  weights: {file: w.safetensors, prefix: \"initial.\"}\n  weights_names: gguf\n");
+    const Plan *p =
+        parse_ok(f, "mesh: {tp: 2}\nmodel:\n  kind: mlp\n  sizes: [10, 32, 5]\n  bias: false\n  activation: relu\n"
+                    "  layer_names: [net1, net2]\n  layers: [2, 7]\n  parts: [head, loss, embedding]\n"
+                    "  rope: interleaved\n  vocab_multiple: 128\n  ignore_config: [foo, bar]\n"
+                    "  weights: {file: w.safetensors, prefix: \"initial.\"}\n  weights_names: gguf\n");
     assert_string_equal(p->kind, "mlp");
     assert_true(p->n_sizes == 3 && p->sizes[0] == 10 && p->sizes[1] == 32 && p->sizes[2] == 5);
     assert_int_equal(p->mlp_bias, 0);
@@ -220,19 +225,23 @@ static void test_model_keys(void **state) {
     assert_true(p->layers_set && p->layers_first == 0 && p->layers_last == -1);
     assert_string_equal(p->weights, "w");
     assert_true(p->parts == PART_NORM && p->rope_interleaved == 0);
-    p = parse_ok(f, "mesh: {tp: 2}\nmodel: {preset: x, layers: 9, config: {hidden_size: 64, rope_scaling: {factor: 8.0, t: \"8\"}, "
-                    "tie: true, n: null, l: [1, -2e-3, a\\b], o: 010}}");
+    p = parse_ok(
+        f,
+        "mesh: {tp: 2}\nmodel: {preset: x, layers: 9, config: {hidden_size: 64, rope_scaling: {factor: 8.0, t: \"8\"}, "
+        "tie: true, n: null, l: [1, -2e-3, a\\b], o: 010}}");
     assert_int_equal(p->layers_last, 9);
-    assert_string_equal(p->inline_config, "{\"hidden_size\": 64, \"rope_scaling\": {\"factor\": 8.0, \"t\": \"8\"}, \"tie\": true, "
-                                          "\"n\": null, \"l\": [1, -2e-3, \"a\\\\b\"], \"o\": \"010\"}");
+    assert_string_equal(p->inline_config,
+                        "{\"hidden_size\": 64, \"rope_scaling\": {\"factor\": 8.0, \"t\": \"8\"}, \"tie\": true, "
+                        "\"n\": null, \"l\": [1, -2e-3, \"a\\\\b\"], \"o\": \"010\"}");
 }
 
 static void test_data_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(f, "model: x\nmesh: {a: 2, b: 3, tp: 4}\ngroups: {ab: [a, b], z: ab*tp}\n"
-                                "data: {rows: 20, batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: in.st, microbatches: 3, "
-                                "input_gradient: true, order: {labels: zigzag}, cut: {batch: a * b, sequence: [tp]}, "
-                                "block_input: {tp: shard(1), ab: invariant}}");
+    const Plan *p = parse_ok(
+        f, "model: x\nmesh: {a: 2, b: 3, tp: 4}\ngroups: {ab: [a, b], z: ab*tp}\n"
+           "data: {rows: 20, batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: in.st, microbatches: 3, "
+           "input_gradient: true, order: {labels: zigzag}, cut: {batch: a * b, sequence: [tp]}, "
+           "block_input: {tp: shard(1), ab: invariant}}");
     assert_true(p->rows == 20 && p->batch == INT64_MAX && p->sequence == -1);
     assert_true(p->dtype == DT_BF16 && p->seed == 77 && p->microbatches == 3 && p->input_gradient);
     assert_string_equal(p->inputs, "in.st");
@@ -259,12 +268,16 @@ static void test_data_keys(void **state) {
 
 static void test_training_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(f, HEAD "loss: {kind: cross_entropy, ignore_index: -7, label_smoothing: 0.125, normalise: local_mean}\n"
-                                     "pass: train\n"
-                                     "optimizer: {name: adamw, lr: 3e-4, betas: [0.8, 0.95], eps: 1e-6, weight_decay: 0.1, momentum: 0.5, clip: 2, steps: 5}\n"
-                                     "data_parallel: {mode: hsdp, axis: [dp, cp], unit: block, reshard: false, reduce: avg, grad_order: tp_first, replicate: dp, shard: cp}\n"
-                                     "context_parallel: {mode: ulysses, order: striped, axis: cp}\n"
-                                     "recompute: block\nsave_gathered: false\nboundary: per_module\nkv_replicate: never\nhardware: h100\ntrust: declared\n");
+    const Plan *p = parse_ok(
+        f, HEAD "loss: {kind: cross_entropy, ignore_index: -7, label_smoothing: 0.125, normalise: local_mean}\n"
+                "pass: train\n"
+                "optimizer: {name: adamw, lr: 3e-4, betas: [0.8, 0.95], eps: 1e-6, weight_decay: 0.1, momentum: 0.5, "
+                "clip: 2, steps: 5}\n"
+                "data_parallel: {mode: hsdp, axis: [dp, cp], unit: block, reshard: false, reduce: avg, grad_order: "
+                "tp_first, replicate: dp, shard: cp}\n"
+                "context_parallel: {mode: ulysses, order: striped, axis: cp}\n"
+                "recompute: block\nsave_gathered: false\nboundary: per_module\nkv_replicate: never\nhardware: "
+                "h100\ntrust: declared\n");
     assert_string_equal(p->loss_kind, "cross_entropy");
     assert_true(p->ignore_index == -7 && p->label_smoothing == 0.125);
     assert_string_equal(p->normalise, "local_mean");
@@ -291,7 +304,9 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->kv_replicate, "never");
     assert_string_equal(p->hardware, "h100");
     assert_loc(p->hardware_loc, 12, 11);
-    p = parse_ok(f, HEAD "loss: sum\noptimizer: adamw\ndata_parallel: fsdp\ncontext_parallel: ring\npass: backward\n"); /* shorthands */
+    p = parse_ok(
+        f, HEAD
+        "loss: sum\noptimizer: adamw\ndata_parallel: fsdp\ncontext_parallel: ring\npass: backward\n"); /* shorthands */
     assert_string_equal(p->loss_kind, "sum");
     assert_loc(p->loss_loc, 3, 1);
     assert_string_equal(p->data_parallel.mode, "fsdp");
@@ -305,12 +320,14 @@ static void test_training_keys(void **state) {
 
 static void test_faults_and_expect_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(f, HEAD "gradients: {layers.*.attention_norm: none, norm: mean}\n"
-                                     "faults:\n- {at: layers.0.output, do: drop}\n- {at: s2, kind: all_reduce}\n- {at: s3, axis: cp}\n"
-                                     "- {at: s4, dim: -1}\n- {at: s5, offset: 2}\n- {at: s6, scale: 0.5}\n- {at: s7, do: double}\n"
-                                     "expect:\n  equivalent: false\n  first_wrong: layers.0.o_proj\n  diagnostics: [E0402, N0001]\n"
-                                     "  local_shapes: {x: [B/dp, S, D]}\n  memory_per_rank: 2 GiB\n"
-                                     "  collectives: {forward: {all_reduce: 3}, backward: {all_gather(dp*cp): 0}, loss: {}, gradients: {send: 1}, parameters: {recv(tp.1): 9}}\n");
+    const Plan *p = parse_ok(
+        f, HEAD "gradients: {layers.*.attention_norm: none, norm: mean}\n"
+                "faults:\n- {at: layers.0.output, do: drop}\n- {at: s2, kind: all_reduce}\n- {at: s3, axis: cp}\n"
+                "- {at: s4, dim: -1}\n- {at: s5, offset: 2}\n- {at: s6, scale: 0.5}\n- {at: s7, do: double}\n"
+                "expect:\n  equivalent: false\n  first_wrong: layers.0.o_proj\n  diagnostics: [E0402, N0001]\n"
+                "  local_shapes: {x: [B/dp, S, D]}\n  memory_per_rank: 2 GiB\n"
+                "  collectives: {forward: {all_reduce: 3}, backward: {all_gather(dp*cp): 0}, loss: {}, gradients: "
+                "{send: 1}, parameters: {recv(tp.1): 9}}\n");
     assert_int_equal(p->n_gradients, 2);
     assert_string_equal(p->gradients[0].key, "layers.*.attention_norm");
     assert_string_equal(p->gradients[0].text, "none");
@@ -338,7 +355,9 @@ static void test_faults_and_expect_keys(void **state) {
     static const struct {
         const char *phase, *op, *axis;
         int count;
-    } c[] = {{"forward", "all_reduce", NULL, 3}, {"backward", "all_gather", "dp*cp", 0}, {"gradients", "send", NULL, 1},
+    } c[] = {{"forward", "all_reduce", NULL, 3},
+             {"backward", "all_gather", "dp*cp", 0},
+             {"gradients", "send", NULL, 1},
              {"parameters", "recv", "tp.1", 9}};
     for (int i = 0; i < 4; i++) {
         assert_string_equal(e->collectives[i].phase, c[i].phase);
@@ -353,13 +372,15 @@ static void test_faults_and_expect_keys(void **state) {
 
 static void test_style_fields(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(f, HEAD "styles:\n  mine: {style: rowwise, bias: local, output: null}\n  bare: {weight: {tp: shard(g), cp: shard(x)}}\n"
-                                     "plan:\n"
-                                     "  a: {style: mine, axis: cp, input: [null, shard(-2), {tp: replicate, dp: null}], desired_input: varying_use, "
-                                     "output: [partial], desired_output: {tp: contiguous(0)}, weight: shard(0), bias: partial, "
-                                     "params: {q: shard(k), weight: replicate}, kwargs: {x: {input: shard(1), desired_input: replicate}}, "
-                                     "use_local_output: false, boundary: per_module}\n"
-                                     "  b: bare\n  c: {weight: {tp: shard(g)}, boundary: shared, bias: {tp: local}}\n");
+    const Plan *p = parse_ok(
+        f, HEAD
+        "styles:\n  mine: {style: rowwise, bias: local, output: null}\n  bare: {weight: {tp: shard(g), cp: shard(x)}}\n"
+        "plan:\n"
+        "  a: {style: mine, axis: cp, input: [null, shard(-2), {tp: replicate, dp: null}], desired_input: varying_use, "
+        "output: [partial], desired_output: {tp: contiguous(0)}, weight: shard(0), bias: partial, "
+        "params: {q: shard(k), weight: replicate}, kwargs: {x: {input: shard(1), desired_input: replicate}}, "
+        "use_local_output: false, boundary: per_module}\n"
+        "  b: bare\n  c: {weight: {tp: shard(g)}, boundary: shared, bias: {tp: local}}\n");
     const Style *s = &p->styles[0];
     assert_int_equal(p->n_styles, 2);
     assert_string_equal(s->name, "mine");
@@ -424,7 +445,9 @@ static const Bad bad_keys[] = {
     {"plan: {a: qqqqqqqq}", "E0203", 3, 11, "'qqqqqqqq'", "list styles"},
     {"styles: {s: {style: rowise}}", "E0203", 3, 21, "'rowise'", "rowwise"},
     {"styles: {mystyle: rowwise}\nplan: {a: mystile}", "E0203", 4, 11, "'mystile'", "mystyle"},
-    {"styles: {s: t, t: s}", "E0203", 3, 13, "starts from itself", NULL},
+    {"styles: {s: t, t: s}", "E0203", 3, 13, "'s' starts from itself", NULL},
+    {"styles: {s: {style: s}}\nplan: {a: s}", "E0203", 3, 21, "'s' starts from itself", NULL},
+    {"styles: {r: t, t: s, s: t}\nplan: {a: r}", "E0203", 3, 19, "'t' starts from itself", NULL},
     {"plan: {a: ExpertParallel}", "E0214", 3, 11, "'ExpertParallel'", NULL},
     {"moe: {dispatch: masked}", "E0214", 3, 1, "'moe'", NULL},
     {"pipeline: {schedule: 1f1b}", "E0214", 3, 1, "'pipeline'", NULL},
@@ -453,7 +476,8 @@ static const Bad bad_keys[] = {
     {"plan: {a: {style: colwise, axis: pt}}", "E0204", 3, 34, "'pt'", "tp"},
     {"plan: {a: {style: colwise, axis: dp*tp}}", "E0301", 3, 34, "one axis or group", "groups"},
     {"plan: {a: {style: colwise, output: {tq: shard(0)}}}", "E0204", 3, 37, "'tq'", "tp"},
-    {"groups: {sp: tp}\nplan: {a: {style: colwise, output: {sp: shard(0), tp: shard(1)}}}", "E0407", 4, 51, "'tp' is used twice", NULL},
+    {"groups: {sp: tp}\nplan: {a: {style: colwise, output: {sp: shard(0), tp: shard(1)}}}", "E0407", 4, 51,
+     "'tp' is used twice", NULL},
     {"data: {cut: {batch: tp*dp, sequence: [cp, dp]}}", "E0405", 3, 38, "'dp'", NULL},
     {"context_parallel: {axis: pc}", "E0204", 3, 26, "'pc'", "cp"},
     {"expect: {collectives: {forward: {all_gather(tq): 1}}}", "E0204", 3, 34, "'tq'", "tp"},
@@ -536,12 +560,14 @@ static const Bad bad_plans[] = {
     {"model: x\nmesh: {2d: 2}", "E0216", 2, 8, "'2d'", NULL},
     {"model: x\nmesh: [2, 4]", "E0301", 2, 7, "{dp: 2, tp: 4}", NULL},
     {"model: x\nmesh: {a: 3037000500, b: 3037000500}", "E0306", 2, 26, "2^63-1", NULL},
-    {"model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 2}", "E0703", 2, 80, "13 axes", NULL},
+    {"model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 2}", "E0703", 2, 80,
+     "13 axes", NULL},
     {"model: {preset: x, hf_config: y}\nmesh: {tp: 2}", "E0215", 1, 31, "exclude", NULL},
     {"model: {kind: mlp}\nmesh: {tp: 2}", "E0208", 1, 1, "`sizes`", NULL},
     {"model: {kind: mlp, sizes: [3]}\nmesh: {tp: 2}", "E0301", 1, 27, "at least two", NULL},
     {"model: {kind: mlp, sizes: [3, 0]}\nmesh: {tp: 2}", "E0302", 1, 31, "'sizes'", NULL},
-    {"model: {kind: mlp, sizes: [3, 4, 5], layer_names: [a]}\nmesh: {tp: 2}", "E0307", 1, 1, "1 layer names for 2", NULL},
+    {"model: {kind: mlp, sizes: [3, 4, 5], layer_names: [a]}\nmesh: {tp: 2}", "E0307", 1, 1, "1 layer names for 2",
+     NULL},
     {"model: {kind: mlp, sizes: [3, 4], preset: x}\nmesh: {tp: 2}", "E0215", 1, 1, "exclude", NULL},
     {"model: {kind: mlp, sizes: [3, 4], activation: reul}\nmesh: {tp: 2}", "E0206", 1, 47, "'reul'", "relu"},
     {"model: {preset: x, layers: 0}\nmesh: {tp: 2}", "E0302", 1, 28, "at least 1", NULL},
@@ -551,7 +577,8 @@ static const Bad bad_plans[] = {
     {"model: {preset: x, layers: every}\nmesh: {tp: 2}", "E0301", 1, 28, "'every'", NULL},
     {"model: {preset: x, parts: [blocks, haed]}\nmesh: {tp: 2}", "E0206", 1, 36, "'haed'", "head"},
     {"model: {preset: x, shrink: 2.5}\nmesh: {tp: 2}", "E0302", 1, 28, "fraction", NULL},
-    {"model: {preset: x, weights: {file: a, prefx: b}}\nmesh: {tp: 2}", "E0201", 1, 39, "'prefx' in 'weights'", "prefix"},
+    {"model: {preset: x, weights: {file: a, prefx: b}}\nmesh: {tp: 2}", "E0201", 1, 39, "'prefx' in 'weights'",
+     "prefix"},
     {"model: {config: c.json}\nmesh: {tp: 2}", "E0301", 1, 17, "mapping", "hf_config"},
     {"model: x\nmesh: {tp: 2}\ncontext_parallel: {mode: ring}", "E0208", 3, 1, "`axis`", NULL},
 };
@@ -562,13 +589,16 @@ static void check_bad(const Bad *t, const char *head) {
     const char *text = arena_printf(a, "%s%s\n", head, t->text);
     Plan *p = plan_parse(a, d, "dir/p.yaml", text, strlen(text), NULL, 0);
     assert_non_null(p); /* always a plan */
-    if (d->n != 1) fail_msg("'%s': %d diagnostics: %s; %s", t->text, d->n, d->n ? d->item[0].message : "", d->n > 1 ? d->item[1].message : "");
+    if (d->n != 1)
+        fail_msg("'%s': %d diagnostics: %s; %s", t->text, d->n, d->n ? d->item[0].message : "",
+                 d->n > 1 ? d->item[1].message : "");
     const Diag *g = &d->item[0];
     if (strcmp(g->code, t->code) != 0 || g->loc.line != t->line || g->loc.col != t->col || g->severity != DIAG_ERROR)
         fail_msg("'%s': %s at %d:%d, '%s'", t->text, g->code, g->loc.line, g->loc.col, g->message);
     assert_string_equal(g->loc.file, "dir/p.yaml");
     if (t->message && !strstr(g->message, t->message)) fail_msg("'%s': message '%s'", t->text, g->message);
-    if (t->hint && (!g->hint || !strstr(g->hint, t->hint))) fail_msg("'%s': hint '%s'", t->text, g->hint ? g->hint : "none");
+    if (t->hint && (!g->hint || !strstr(g->hint, t->hint)))
+        fail_msg("'%s': hint '%s'", t->text, g->hint ? g->hint : "none");
     arena_free(a);
 }
 
@@ -587,12 +617,14 @@ static void test_bad_plans(void **state) {
 
 static void test_all_mistakes_in_one_go(void **state) {
     Fix *f = *state;
-    parse(f, "model: {preset: x, shrnk: 2}\ndata: {batch: two, dtype: f16, batch: 3}\nmesh: {tp: 2}\nplan:\n  a: colwis\n"
-             "  b: {style: rowwise, output: shard(x1), axis: dp}\nexpekt: {}\n");
+    parse(f,
+          "model: {preset: x, shrnk: 2}\ndata: {batch: two, dtype: f16, batch: 3}\nmesh: {tp: 2}\nplan:\n  a: colwis\n"
+          "  b: {style: rowwise, output: shard(x1), axis: dp}\nexpekt: {}\n");
     static const struct {
         int line;
         const char *code;
-    } want[] = {{1, "E0201"}, {2, "E0107"}, {2, "E0301"}, {2, "E0206"}, {5, "E0203"}, {6, "E0206"}, {6, "E0204"}, {7, "E0201"}};
+    } want[] = {{1, "E0201"}, {2, "E0107"}, {2, "E0301"}, {2, "E0206"},
+                {5, "E0203"}, {6, "E0206"}, {6, "E0204"}, {7, "E0201"}};
     assert_int_equal(f->d->n, 8);
     for (size_t i = 0; i < 8; i++) {
         bool found = false;
@@ -605,7 +637,8 @@ static void test_all_mistakes_in_one_go(void **state) {
 
 static void test_broken_mesh_causes_no_second_mistakes(void **state) {
     Fix *f = *state;
-    parse(f, "model: x\nmesh: {t p: 2}\ngroups: {sp: tp}\nplan: {a: {style: colwise, axis: tp}}\ndata: {cut: {batch: dp}}\n");
+    parse(f, "model: x\nmesh: {t p: 2}\ngroups: {sp: tp}\nplan: {a: {style: colwise, axis: tp}}\ndata: {cut: {batch: "
+             "dp}}\n");
     assert_int_equal(f->d->n, 1);
     assert_string_equal(f->d->item[0].code, "E0216");
     /* a wrong size does not make the axis unknown */
@@ -698,7 +731,8 @@ static void test_set_mistakes(void **state) {
         f.a = arena_new();
         f.d = diags_new(f.a);
         parse_set(&f, HEAD "data: {batch: 1}\n", t[i].key, t[i].value);
-        if (f.d->n != 1) fail_msg("%s=%s: %d diagnostics, %s", t[i].key, t[i].value, f.d->n, f.d->n ? f.d->item[0].message : "");
+        if (f.d->n != 1)
+            fail_msg("%s=%s: %d diagnostics, %s", t[i].key, t[i].value, f.d->n, f.d->n ? f.d->item[0].message : "");
         const Diag *g = &f.d->item[0];
         assert_string_equal(g->loc.file, "--set");
         if (strcmp(g->code, t[i].code) != 0 || g->loc.line != 1 || g->loc.col != t[i].col)
@@ -716,7 +750,8 @@ static void test_hash(void **state) {
     assert_true(h == parse(f, HEAD)->hash);
     assert_true(h != parse(f, HEAD "\n")->hash);
     uint64_t s = parse_set(f, HEAD, "data.batch", "4")->hash;
-    assert_true(s != h && s != parse_set(f, HEAD, "data.batch", "5")->hash && s != parse_set(f, HEAD, "data.rows", "4")->hash);
+    assert_true(s != h && s != parse_set(f, HEAD, "data.batch", "5")->hash &&
+                s != parse_set(f, HEAD, "data.rows", "4")->hash);
     /* FNV-1a 64, so that other programs can compute it */
     assert_true(plan_parse(f->a, f->d, "x", "a", 1, NULL, 0)->hash == 0xaf63dc4c8601ec8cu);
 }
@@ -740,9 +775,10 @@ static const char *spec_text(Arena *a, const RawSpec *s) {
 }
 static const char *list_text(Arena *a, const RawList *l) { return l->set ? spec_text(a, &l->arg[0]) : "-"; }
 static const char *style_text(Arena *a, const Style *s) {
-    return arena_printf(a, "%s %s>%s w%s b%s %s>%s%s", s->name, list_text(a, &s->input), list_text(a, &s->desired_input),
-                        spec_text(a, &s->weight), spec_text(a, &s->bias), list_text(a, &s->output),
-                        list_text(a, &s->desired_output), s->use_local_output == 0 ? " dtensor" : "");
+    return arena_printf(a, "%s %s>%s w%s b%s %s>%s%s", s->name, list_text(a, &s->input),
+                        list_text(a, &s->desired_input), spec_text(a, &s->weight), spec_text(a, &s->bias),
+                        list_text(a, &s->output), list_text(a, &s->desired_output),
+                        s->use_local_output == 0 ? " dtensor" : "");
 }
 
 static void test_builtin_rows(void **state) {
@@ -793,11 +829,13 @@ static void test_builtin_rows(void **state) {
 
 static void test_resolve(void **state) {
     Fix *f = *state;
-    const char *plan = "styles:\n  mine: {style: RowwiseParallel, output: shard(1), params: {a: shard(0), b: shard(0)}}\n"
-                       "  yours: {style: mine, bias: local, params: {b: shard(1), c: replicate}, kwargs: {x: {input: partial}}}\n"
-                       "  free: {weight: shard(k)}\n"
-                       "plan:\n  l0: {style: colwise, input: shard(1), output: replicate, axis: cp}\n  l1: mine\n  l2: {style: yours, weight: shard(0), boundary: per_module}\n"
-                       "  l3: {weight: {tp: shard(g)}}\n  l4: free\n  l5: rowwise\n";
+    const char *plan =
+        "styles:\n  mine: {style: RowwiseParallel, output: shard(1), params: {a: shard(0), b: shard(0)}}\n"
+        "  yours: {style: mine, bias: local, params: {b: shard(1), c: replicate}, kwargs: {x: {input: partial}}}\n"
+        "  free: {weight: shard(k)}\n"
+        "plan:\n  l0: {style: colwise, input: shard(1), output: replicate, axis: cp}\n  l1: mine\n  l2: {style: yours, "
+        "weight: shard(0), boundary: per_module}\n"
+        "  l3: {weight: {tp: shard(g)}}\n  l4: free\n  l5: rowwise\n";
     const Style *s = resolve(f, plan, 0, NULL);
     assert_string_equal(style_text(f->a, s), "colwise S(1)>R wS(0) bS(0) R>-"); /* the label changes, the need stays */
     assert_string_equal(s->axis, "cp");
@@ -844,7 +882,8 @@ static void test_recipes(void **state) {
         assert_int_equal(p->names, row[i].names);
         for (int j = 0; j < p->n_lines; j++) assert_true(p->lines[j].from_recipe);
     }
-    Plan *p = parse_ok(f, HEAD "recipe: torchtitan-llama3\nnames: torchtitan\nplan:\n  layers.*.attention.wo: rowwise\n");
+    Plan *p =
+        parse_ok(f, HEAD "recipe: torchtitan-llama3\nnames: torchtitan\nplan:\n  layers.*.attention.wo: rowwise\n");
     assert_string_equal(p->recipe, "torchtitan-llama3");
     assert_loc(p->recipe_loc, 3, 9);
     assert_string_equal(p->lines[0].pattern, "tok_embeddings"); /* the recipe's lines come first */
@@ -856,7 +895,8 @@ static void test_recipes(void **state) {
     assert_loc(last->loc, 6, 3);
     for (int i = 0; i < p->n_lines; i++)
         if (strcmp(p->lines[i].pattern, "output") == 0)
-            assert_string_equal(style_text(f->a, style_resolve(p, f->d, &p->lines[i])), "colwise S(1)>R wS(0) bS(0) S(-1)>- dtensor");
+            assert_string_equal(style_text(f->a, style_resolve(p, f->d, &p->lines[i])),
+                                "colwise S(1)>R wS(0) bS(0) S(-1)>- dtensor");
     p = parse_ok(f, HEAD "recipe: hf-llama\n");
     assert_string_equal(p->lines[0].style.name, "colwise");
     assert_int_equal(p->lines[0].style.per_module, 1);
@@ -871,9 +911,11 @@ static void test_placements(void **state) {
         RawKind kind;
         int dim;
         char letter;
-    } t[] = {{"replicate", RP_REPLICATE, 0, 0}, {"shard(0)", RP_SHARD, 0, 0}, {"shard(-3)", RP_SHARD, -3, 0}, {"shard(f)", RP_SHARD, 0, 'f'},
-             {"partial", RP_PARTIAL, 0, 0}, {"invariant", RP_INVARIANT, 0, 0}, {"varying_use", RP_VARYING, 0, 0},
-             {"contiguous(2)", RP_CONTIGUOUS, 2, 0}, {"local", RP_LOCAL, 0, 0}, {"null", RP_NONE, 0, 0}};
+    } t[] = {{"replicate", RP_REPLICATE, 0, 0}, {"shard(0)", RP_SHARD, 0, 0},
+             {"shard(-3)", RP_SHARD, -3, 0},    {"shard(f)", RP_SHARD, 0, 'f'},
+             {"partial", RP_PARTIAL, 0, 0},     {"invariant", RP_INVARIANT, 0, 0},
+             {"varying_use", RP_VARYING, 0, 0}, {"contiguous(2)", RP_CONTIGUOUS, 2, 0},
+             {"local", RP_LOCAL, 0, 0},         {"null", RP_NONE, 0, 0}};
     Loc at = {"x", 3, 4};
     RawPlace p;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
@@ -881,8 +923,8 @@ static void test_placements(void **state) {
         assert_true(p.kind == t[i].kind && p.dim == t[i].dim && p.letter == t[i].letter && p.loc.col == 4);
     }
     assert_int_equal(f->d->n, 0);
-    static const char *const bad[] = {"shard(", "shard)", "(0)", "", "shard(0)x", "shard(--1)", "shard(-)", "shard(99999)", "shard(0", "SHARD(0)",
-                                      "shard((0))", "local()"};
+    static const char *const bad[] = {"shard(",   "shard)",       "(0)",     "",         "shard(0)x",  "shard(--1)",
+                                      "shard(-)", "shard(99999)", "shard(0", "SHARD(0)", "shard((0))", "local()"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         f->d->n = 0;
         if (plan_parse_place(f->a, f->d, bad[i], at, &p)) fail_msg("'%s' was accepted", bad[i]);
@@ -897,20 +939,44 @@ static void test_patterns(void **state) {
         const char *pattern, *path;
         bool match;
     } t[] = {
-        {"layers.*.attention.w[qkv]", "layers.0.attention.wq", true},  {"layers.*.attention.w[qkv]", "layers.11.attention.wv", true},
-        {"layers.*.attention.w[qkv]", "layers.0.attention.wo", false}, {"layers.*.attention.w[qkv]", "layers.0.attention", false},
-        {"layers.*.attention", "layers.0.attention.wq", false},        {"*", "a.b", false},
-        {"*.*", "a.b", true},                {"*", "", true},          {"", "", true},
-        {"a", "", false},                    {"a.", "a.", true},       {"a.", "a", false},
-        {"layers.?.x", "layers.1.x", true},  {"layers.?.x", "layers.10.x", false},
-        {"w[!qk]", "wv", true},              {"w[!qk]", "wq", false},  {"w[^qk]", "wk", false},
-        {"w[0-3]", "w2", true},              {"w[0-3]", "w4", false},  {"w[]x]", "w]", true},
-        {"w[", "w[", true},                  {"w[a", "w[a", true},     {"w[[:digit:]]", "w7", true},
-        {"w[[:digit:]]", "wx", false},       {"w[[:digit:]a]*", "wab", true}, {"a\\*", "a*", true},
-        {"a\\*", "ab", false},               {"*_proj", "q_proj", true}, {"*_proj", "proj", false},
-        {"q*j", "q_proj", true},             {"*a*b*c*", "xxaxxbxxc", true}, {"*a*b*c*", "xxaxxcxxb", false},
-        {"w[a-]", "w-", true},               {"w[a\\]]", "w]", true},  {"[q-k]", "m", false},
-        {"**", "abc", true},                 {"a*", "a", true},        {"W*", "w", false},
+        {"layers.*.attention.w[qkv]", "layers.0.attention.wq", true},
+        {"layers.*.attention.w[qkv]", "layers.11.attention.wv", true},
+        {"layers.*.attention.w[qkv]", "layers.0.attention.wo", false},
+        {"layers.*.attention.w[qkv]", "layers.0.attention", false},
+        {"layers.*.attention", "layers.0.attention.wq", false},
+        {"*", "a.b", false},
+        {"*.*", "a.b", true},
+        {"*", "", true},
+        {"", "", true},
+        {"a", "", false},
+        {"a.", "a.", true},
+        {"a.", "a", false},
+        {"layers.?.x", "layers.1.x", true},
+        {"layers.?.x", "layers.10.x", false},
+        {"w[!qk]", "wv", true},
+        {"w[!qk]", "wq", false},
+        {"w[^qk]", "wk", false},
+        {"w[0-3]", "w2", true},
+        {"w[0-3]", "w4", false},
+        {"w[]x]", "w]", true},
+        {"w[", "w[", true},
+        {"w[a", "w[a", true},
+        {"w[[:digit:]]", "w7", true},
+        {"w[[:digit:]]", "wx", false},
+        {"w[[:digit:]a]*", "wab", true},
+        {"a\\*", "a*", true},
+        {"a\\*", "ab", false},
+        {"*_proj", "q_proj", true},
+        {"*_proj", "proj", false},
+        {"q*j", "q_proj", true},
+        {"*a*b*c*", "xxaxxbxxc", true},
+        {"*a*b*c*", "xxaxxcxxb", false},
+        {"w[a-]", "w-", true},
+        {"w[a\\]]", "w]", true},
+        {"[q-k]", "m", false},
+        {"**", "abc", true},
+        {"a*", "a", true},
+        {"W*", "w", false},
     };
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
         if (plan_match(t[i].pattern, t[i].path) != t[i].match) fail_msg("'%s' and '%s'", t[i].pattern, t[i].path);
@@ -934,8 +1000,14 @@ static void test_pattern_order(void **state) {
     static const struct {
         const char *a, *b;
         int order;
-    } t[] = {{"layers.0.wq", "layers.*.wq", 1}, {"layers.*.wq", "layers.*.w?", 1}, {"layers.*.w[qkv]", "layers.*.*", 0},
-             {"layers.*.*", "layers.*.wq", -1}, {"a", "b", 0}, {"a\\*", "a*", 1}, {"a[", "a", 0}, {"*", "a[bc]d[ef]", 1}};
+    } t[] = {{"layers.0.wq", "layers.*.wq", 1},
+             {"layers.*.wq", "layers.*.w?", 1},
+             {"layers.*.w[qkv]", "layers.*.*", 0},
+             {"layers.*.*", "layers.*.wq", -1},
+             {"a", "b", 0},
+             {"a\\*", "a*", 1},
+             {"a[", "a", 0},
+             {"*", "a[bc]d[ef]", 1}};
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         assert_int_equal(plan_pattern_order(t[i].a, t[i].b), t[i].order);
         assert_int_equal(plan_pattern_order(t[i].b, t[i].a), -t[i].order);
@@ -952,6 +1024,21 @@ static void test_large_plans_are_fast(void **state) {
     parse(f, s.s);
     assert_true(clock() - start < CLOCKS_PER_SEC / 2);
     assert_true(diags_errors(f->d) >= 50);
+    /* styles that start from one another, and many lines that name the last */
+    f->d->n = 0;
+    Str c = str_new(f->a);
+    str_add(&c, HEAD "styles:\n  s15: colwise\n");
+    for (int i = 0; i < 15; i++) str_addf(&c, "  s%d: s%d\n", i, i + 1);
+    for (int i = 16; i < 500; i++) str_addf(&c, "  x%d: s0\n", i);
+    char *one_more = arena_printf(f->a, "%s  s: x16\n", c.s);
+    str_add(&c, "plan:\n");
+    for (int i = 0; i < 40000; i++) str_addf(&c, "  a%d: s0\n", i);
+    start = clock();
+    parse(f, c.s);
+    assert_true(clock() - start < CLOCKS_PER_SEC / 2);
+    assert_string_equal(f->d->item[0].message, "more than 16 styles start from one another, up to 's15'");
+    parse(f, one_more);
+    assert_string_equal(f->d->item[f->d->n - 1].code, "E0703");
     f->d->n = 0;
     Str u = str_new(f->a);
     str_add(&u, HEAD "styles:\n");
@@ -964,15 +1051,32 @@ static void test_large_plans_are_fast(void **state) {
 int main(void) {
 #define FIX(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        FIX(test_example_sizes_and_mesh), FIX(test_example_lines_and_expect), FIX(test_defaults),
-        FIX(test_model_keys), FIX(test_data_keys), FIX(test_training_keys), FIX(test_faults_and_expect_keys),
-        FIX(test_style_fields), cmocka_unit_test(test_bad_keys), cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_bad_plans), FIX(test_all_mistakes_in_one_go),
-        FIX(test_broken_mesh_causes_no_second_mistakes), FIX(test_set_overrides),
-        FIX(test_set_paths_are_of_the_command_line), cmocka_unit_test(test_set_mistakes), FIX(test_hash),
-        FIX(test_builtin_rows), FIX(test_resolve), FIX(test_own_style_of_a_builtin_name), FIX(test_recipes),
-        FIX(test_placements), cmocka_unit_test(test_patterns), cmocka_unit_test(test_patterns_take_no_exponential_time),
-        cmocka_unit_test(test_pattern_order), FIX(test_large_plans_are_fast),
+        FIX(test_example_sizes_and_mesh),
+        FIX(test_example_lines_and_expect),
+        FIX(test_defaults),
+        FIX(test_model_keys),
+        FIX(test_data_keys),
+        FIX(test_training_keys),
+        FIX(test_faults_and_expect_keys),
+        FIX(test_style_fields),
+        cmocka_unit_test(test_bad_keys),
+        cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_bad_plans),
+        FIX(test_all_mistakes_in_one_go),
+        FIX(test_broken_mesh_causes_no_second_mistakes),
+        FIX(test_set_overrides),
+        FIX(test_set_paths_are_of_the_command_line),
+        cmocka_unit_test(test_set_mistakes),
+        FIX(test_hash),
+        FIX(test_builtin_rows),
+        FIX(test_resolve),
+        FIX(test_own_style_of_a_builtin_name),
+        FIX(test_recipes),
+        FIX(test_placements),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_patterns_take_no_exponential_time),
+        cmocka_unit_test(test_pattern_order),
+        FIX(test_large_plans_are_fast),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
 #include <cmocka.h>
 
 typedef struct {
@@ -35,7 +36,8 @@ static Yaml *parse(Fix *f, const char *text) { return yaml_parse(f->a, f->d, "p.
 
 static void test_nodes_and_places(void **state) {
     Fix *f = *state;
-    Yaml *y = parse(f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  layers.*.w[qkv]: colwise\n  - x: 1\n" + 0);
+    Yaml *y = parse(
+        f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  layers.*.w[qkv]: colwise\n  - x: 1\n");
     assert_null(y); /* a list item among keys */
     assert_string_equal(f->d->item[0].code, "E0104");
     f->d->n = 0;
@@ -74,11 +76,24 @@ static void test_nodes_and_places(void **state) {
 
 static void test_accepted(void **state) {
     Fix *f = *state;
-    static const char *const ok[] = {"a: 1", "\xEF\xBB\xBF" "a: 1", "%YAML 1.1\n---\na: 1\n...\n", "---\na: 1\n", "a: 1\r\nb: 2\r\n",
-                                     "[1, 2]", "word", "\"\"", "{}", "[]", "a:\n- b\n- c", "? a\n: b", "a: |\n  x\n  y\n"};
+    static const char *const ok[] = {"a: 1",
+                                     ("\xEF\xBB\xBF"
+                                      "a: 1"),
+                                     "%YAML 1.1\n---\na: 1\n...\n",
+                                     "---\na: 1\n",
+                                     "a: 1\r\nb: 2\r\n",
+                                     "[1, 2]",
+                                     "word",
+                                     "\"\"",
+                                     "{}",
+                                     "[]",
+                                     "a:\n- b\n- c",
+                                     "? a\n: b",
+                                     "a: |\n  x\n  y\n"};
     for (size_t i = 0; i < sizeof ok / sizeof ok[0]; i++)
         if (!parse(f, ok[i]) || f->d->n) fail_msg("'%s' was refused", ok[i]);
-    Yaml *y = parse(f, "\xEF\xBB\xBF" "a: 1");
+    Yaml *y = parse(f, "\xEF\xBB\xBF"
+                       "a: 1");
     assert_loc(y->pair[0].loc, 1, 1); /* the byte order mark is no column */
 }
 
@@ -119,12 +134,16 @@ static const Refusal refusals[] = {
     {"a: 1\n---\n", "E0108", 2, 1, "second document", NULL},
     {"%TAG ! tag:x,2000:\n---\na: 1", "E0108", 1, 1, "%TAG", NULL},
     {"a: \xC3\xA4 \xFF", "E0106", 1, 6, "0xFF", "UTF-8"},
-    {"a: 1\nb: \xC0\xAF", "E0106", 2, 4, "0xC0", NULL},             /* overlong */
-    {"a: \xED\xA0\x80", "E0106", 1, 4, "0xED", NULL},               /* surrogate */
-    {"a: \xF4\x90\x80\x80", "E0106", 1, 4, "0xF4", NULL},           /* beyond U+10FFFF */
-    {"a: \xE2\x82", "E0106", 1, 4, "0xE2", NULL},                   /* cut off */
-    {"\xFF\xFE" "a", "E0106", 1, 1, "UTF-16", "UTF-8"},
-    {"\xFE\xFF" "a", "E0106", 1, 1, "UTF-16", NULL},
+    {"a: 1\nb: \xC0\xAF", "E0106", 2, 4, "0xC0", NULL},   /* overlong */
+    {"a: \xED\xA0\x80", "E0106", 1, 4, "0xED", NULL},     /* surrogate */
+    {"a: \xF4\x90\x80\x80", "E0106", 1, 4, "0xF4", NULL}, /* beyond U+10FFFF */
+    {"a: \xE2\x82", "E0106", 1, 4, "0xE2", NULL},         /* cut off */
+    {"\xFF\xFE"
+     "a",
+     "E0106", 1, 1, "UTF-16", "UTF-8"},
+    {"\xFE\xFF"
+     "a",
+     "E0106", 1, 1, "UTF-16", NULL},
     {"a: \"\\0\"", "E0106", 1, 4, "NUL", NULL},
 };
 
@@ -230,17 +249,37 @@ typedef struct {
 } Hostile;
 
 static const Hostile hostile[] = {
-    {"", "[", 10000, "E0704"},          {"", "[", 100000, "E0704"},      {"", "[", 1000000, "E0704"},
-    {"", "{a: ", 10000, "E0704"},       {"", "{a: ", 100000, "E0704"},   {"", "[a,", 349000, "E0704"},
-    {"", "[?", 200000, "E0108"},        {"", "- ", 100000, "E0704"},     {"", "? ", 100000, "E0108"},
-    {"", "- &a x\n", 100000, "E0108"},  {"a: &a [x]\n", "b: [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", 10, "E0108"},
-    {"", "a: 1\n", 200000, "E0704"},    {"", "--- a\n", 170000, "E0108"}, {"", "#", 1000000, "E0103"},
-    {"", "\n", 1000000, "E0103"},       {"", "\t", 1000000, "E0104"},    {"\"", "x", 1000000, "E0104"},
-    {"", "a ", 500000, "E0704"},        {"", "'", 100001, "E0104"},      {"&", "a", 1000000, "E0108"},
-    {"*", "a", 1000000, "E0108"},       {"!<", "a", 1000000, "E0104"},   {"%", "a", 1000000, "E0104"},
-    {"", "%TAG !a! tag:x\n", 60000, "E0108"}, {"a: |\n", " xxxxxxxx\n", 100000, "E0704"}, {"", "? a\n", 200000, "E0704"},
-    {"", "]", 100000, "E0104"},         {"{", ",", 100000, "E0104"},     {"\xFF\xFE", "a", 100000, "E0106"},
-    {"", "|\n", 100000, "E0104"},       {"a: >", "\n", 1000000, NULL},
+    {"", "[", 10000, "E0704"},
+    {"", "[", 100000, "E0704"},
+    {"", "[", 1000000, "E0704"},
+    {"", "{a: ", 10000, "E0704"},
+    {"", "{a: ", 100000, "E0704"},
+    {"", "[a,", 349000, "E0704"},
+    {"", "[?", 200000, "E0108"},
+    {"", "- ", 100000, "E0704"},
+    {"", "? ", 100000, "E0108"},
+    {"", "- &a x\n", 100000, "E0108"},
+    {"a: &a [x]\n", "b: [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", 10, "E0108"},
+    {"", "a: 1\n", 200000, "E0704"},
+    {"", "--- a\n", 170000, "E0108"},
+    {"", "#", 1000000, "E0103"},
+    {"", "\n", 1000000, "E0103"},
+    {"", "\t", 1000000, "E0104"},
+    {"\"", "x", 1000000, "E0104"},
+    {"", "a ", 500000, "E0704"},
+    {"", "'", 100001, "E0104"},
+    {"&", "a", 1000000, "E0108"},
+    {"*", "a", 1000000, "E0108"},
+    {"!<", "a", 1000000, "E0104"},
+    {"%", "a", 1000000, "E0104"},
+    {"", "%TAG !a! tag:x\n", 60000, "E0108"},
+    {"a: |\n", " xxxxxxxx\n", 100000, "E0704"},
+    {"", "? a\n", 200000, "E0704"},
+    {"", "]", 100000, "E0104"},
+    {"{", ",", 100000, "E0104"},
+    {"\xFF\xFE", "a", 100000, "E0106"},
+    {"", "|\n", 100000, "E0104"},
+    {"a: >", "\n", 1000000, NULL},
 };
 
 static void test_hostile_inputs_are_refused_at_once(void **state) {
@@ -299,10 +338,11 @@ static void test_many_duplicates(void **state) {
 int main(void) {
 #define FIX(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        FIX(test_nodes_and_places),  FIX(test_accepted),      FIX(test_refusals),
-        FIX(test_nul_bytes_and_utf32), FIX(test_duplicate_keys), FIX(test_limits_are_exact),
-        FIX(test_fragments),         FIX(test_hostile_inputs_are_refused_at_once),
-        FIX(test_deep_blocks),       FIX(test_many_duplicates),
+        FIX(test_nodes_and_places), FIX(test_accepted),
+        FIX(test_refusals),         FIX(test_nul_bytes_and_utf32),
+        FIX(test_duplicate_keys),   FIX(test_limits_are_exact),
+        FIX(test_fragments),        FIX(test_hostile_inputs_are_refused_at_once),
+        FIX(test_deep_blocks),      FIX(test_many_duplicates),
     };
     return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
 }

@@ -5,7 +5,8 @@
 const DiagCode diag_codes[] = {
     /* ---- E01xx: files and YAML ---- */
     {"E0101", 3, "a file is missing",
-     "No file of this name exists. Paths inside a plan are relative to the plan's own folder; paths on the command line "
+     "No file of this name exists. Paths inside a plan are relative to the plan's own folder; paths on the command "
+     "line "
      "(and in --set) are relative to the working directory. Check the spelling and from where the path starts."},
     {"E0102", 3, "a file cannot be read",
      "The path names a folder, or something that may not be opened or that fails while it is read. Check its kind with "
@@ -14,30 +15,39 @@ const DiagCode diag_codes[] = {
      "The file has no content, or only comments and blank lines; a pipe that closed without writing looks the same. A "
      "plan needs at least `model` and `mesh`."},
     {"E0104", 3, "the text is not YAML",
-     "The YAML reader could not go on at this place. Frequent causes: a tab used for indentation, a missing blank after "
+     "The YAML reader could not go on at this place. Frequent causes: a tab used for indentation, a missing blank "
+     "after "
      "a colon, brackets that are not closed, and text with `: `, `#`, `[` or `*` that needs quotes. Inside {...} and "
      "[...] a pattern such as w[qkv] must be quoted."},
     {"E0105", 4, "an output cannot be written",
-     "The file or folder could not be made, or writing failed (no space, no permission, the folder is missing). Outputs "
-     "are written beside their target and renamed when complete, so nothing half-written is left and an older file stays "
+     "The file or folder could not be made, or writing failed (no space, no permission, the folder is missing). "
+     "Outputs "
+     "are written beside their target and renamed when complete, so nothing half-written is left and an older file "
+     "stays "
      "as it was."},
     {"E0106", 3, "the text is not UTF-8",
      "Inputs are UTF-8 without NUL bytes. UTF-16 and Latin-1 files must be converted first, for example with `iconv -f "
      "UTF-16 -t UTF-8`. A UTF-8 byte order mark is accepted."},
     {"E0107", 3, "a key occurs twice",
-     "The same key is written twice in one mapping. YAML readers usually keep the last one silently; here it is an error, "
+     "The same key is written twice in one mapping. YAML readers usually keep the last one silently; here it is an "
+     "error, "
      "because one of the two lines would have no effect. Remove one of them."},
     {"E0108", 3, "a feature of YAML that plans do not use",
-     "Anchors (&a), aliases (*a), tags (!!str), merge keys (<<), keys that are not plain text and more than one document "
-     "in a file are not accepted: a plan says what it means where it stands. A pattern that begins with * looks like an "
+     "Anchors (&a), aliases (*a), tags (!!str), merge keys (<<), keys that are not plain text and more than one "
+     "document "
+     "in a file are not accepted: a plan says what it means where it stands. A pattern that begins with * looks like "
+     "an "
      "alias to YAML and needs quotes: \"*.wq\": colwise."},
     {"E0109", 3, "a JSON, safetensors or trace file is malformed",
-     "The file is not what its name or place promises: not JSON, nested deeper than 64, a key twice, a safetensors header "
+     "The file is not what its name or place promises: not JSON, nested deeper than 64, a key twice, a safetensors "
+     "header "
      "whose offsets do not fit the file, or a trace without its schema. It may be cut off or only partly downloaded."},
     /* ---- E02xx: keys and names ---- */
     {"E0201", 3, "an unknown key",
-     "The key is not one that stands at this place of a plan. A misspelt key would otherwise be ignored and its default "
-     "used, which is the kind of mistake that is never noticed. The nearest known key is suggested; some keys only belong "
+     "The key is not one that stands at this place of a plan. A misspelt key would otherwise be ignored and its "
+     "default "
+     "used, which is the kind of mistake that is never noticed. The nearest known key is suggested; some keys only "
+     "belong "
      "one level deeper (`batch` under `data`)."},
     {"E0202", 3, "an unknown model preset",
      "`shardproof list models` prints the presets. Other models come from their config: `model: {hf_config: "
@@ -49,28 +59,35 @@ const DiagCode diag_codes[] = {
      "A name is used as a mesh axis that is neither a key of `mesh` nor of `groups`. Several axes together are written "
      "as a product, outermost first: dp*cp."},
     {"E0205", 3, "a pattern matches nothing",
-     "No module and no parameter has a path like this. One component of the pattern stands for one component of the path: "
-     "`layers.*.attention.wq`, not `*.wq`. Patterns use the module names of the scheme under `names:`; `shardproof list "
+     "No module and no parameter has a path like this. One component of the pattern stands for one component of the "
+     "path: "
+     "`layers.*.attention.wq`, not `*.wq`. Patterns use the module names of the scheme under `names:`; `shardproof "
+     "list "
      "names` prints them. In PyTorch the same mistake silently leaves the module unsharded."},
     {"E0206", 3, "an unknown value for a key",
      "The key takes one of a few words and this is none of them. The nearest one is suggested."},
     {"E0207", 3, "a config key that is not supported",
-     "The model's config has a key, with a value other than null, false, 0 or empty, that this program does not read and "
-     "that may change the mathematics. Leaving it out silently would compare the wrong model. If it is harmless, name it "
+     "The model's config has a key, with a value other than null, false, 0 or empty, that this program does not read "
+     "and "
+     "that may change the mathematics. Leaving it out silently would compare the wrong model. If it is harmless, name "
+     "it "
      "under `model: {ignore_config: [KEY]}`."},
     {"E0208", 3, "a required key is missing",
-     "`model` and `mesh` are required in every plan, and some keys need a companion: `kind: mlp` needs `sizes`, a fault "
+     "`model` and `mesh` are required in every plan, and some keys need a companion: `kind: mlp` needs `sizes`, a "
+     "fault "
      "needs `at`."},
     {"E0209", 3, "an unknown name",
      "No value, step, module or parameter has this name. Values have the same names in every naming scheme "
-     "(layers.0.q_proj); module boundaries are MODULE.input and MODULE.output. `shardproof shapes PLAN` prints them all."},
+     "(layers.0.q_proj); module boundaries are MODULE.input and MODULE.output. `shardproof shapes PLAN` prints them "
+     "all."},
     {"E0210", 1, "two lines lay out one parameter differently",
-     "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two layouts. Give both the same "
+     "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two layouts. Give both the "
+     "same "
      "layout, or name only one."},
-    {"E0211", 3, "an unknown view",
-     "`shardproof list views` prints the pictures that can be drawn."},
+    {"E0211", 3, "an unknown view", "`shardproof list views` prints the pictures that can be drawn."},
     {"E0212", 2, "wrong usage of the command line",
-     "An option, its value, or a key given with --set is not known. `shardproof --help` prints the options; keys of --set "
+     "An option, its value, or a key given with --set is not known. `shardproof --help` prints the options; keys of "
+     "--set "
      "are those of a plan, with dots between plain keys and plan[PATTERN] for patterns."},
     {"E0213", 3, "unknown hardware",
      "`shardproof list hardware` prints the known machines; each is a file in plans/hardware/."},
@@ -86,13 +103,16 @@ const DiagCode diag_codes[] = {
      "A mapping, a list, text, a number or true/false was found where another kind of value belongs. Quotes make text: "
      "\"2\" is not a number. true and false are the only truth values."},
     {"E0302", 3, "a size that is not a whole number of 1 .. 2^63-1",
-     "Sizes are written in plain decimal digits: no sign, fraction, exponent, hexadecimal, octal or separators. What YAML "
+     "Sizes are written in plain decimal digits: no sign, fraction, exponent, hexadecimal, octal or separators. What "
+     "YAML "
      "readers make of 010, 0x10, 1e3 or 1_000 differs from one to the next, so none of them is accepted."},
     {"E0303", 1, "heads do not divide",
-     "The query heads must be a multiple of the size of the axes that cut them: an attention head cannot be computed on "
+     "The query heads must be a multiple of the size of the axes that cut them: an attention head cannot be computed "
+     "on "
      "two ranks. Choose an axis size that divides the number of heads."},
     {"E0304", 1, "the zigzag order does not divide",
-     "Zigzag context parallelism gives each rank two blocks of the sequence, one from either end, so the sequence must be "
+     "Zigzag context parallelism gives each rank two blocks of the sequence, one from either end, so the sequence must "
+     "be "
      "a multiple of 2 * cp. Change the sequence, the axis, or use `order: contiguous`."},
     {"E0305", 1, "key/value heads do not fit the axis",
      "K % tp == 0 cuts them; tp % K == 0 with H % tp == 0 replicates each over tp / K ranks (unless `kv_replicate: "
@@ -103,21 +123,26 @@ const DiagCode diag_codes[] = {
      "Two places give the same size differently: a config and its weights, the number of layer names and of layers, "
      "inputs and the plan."},
     {"E0308", 1, "shrink cannot be applied",
-     "`shrink: n` divides D, d, F and V by n while heads, layers, batch and sequence stay. With this n a size would lose "
+     "`shrink: n` divides D, d, F and V by n while heads, layers, batch and sequence stay. With this n a size would "
+     "lose "
      "its meaning (d must stay even and at least 8)."},
     {"E0309", 3, "a number out of its range",
-     "The number is well formed but makes no sense here: a negative learning rate, a beta outside 0 .. 1, an index out of "
+     "The number is well formed but makes no sense here: a negative learning rate, a beta outside 0 .. 1, an index out "
+     "of "
      "order."},
     /* ---- E04xx: layouts and types ---- */
     {"E0401", 3, "a placement's dim is out of range",
-     "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A letter, shard(f), names one "
+     "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A letter, shard(f), names "
+     "one "
      "of the tensor's atomic dims."},
     {"E0402", 1, "a label differs from the actual layout",
-     "A style says how its input lies (colwise: replicate; rowwise: shard(-1); sequence_parallel: shard(1)), and the value "
+     "A style says how its input lies (colwise: replicate; rowwise: shard(-1); sequence_parallel: shard(1)), and the "
+     "value "
      "that arrives lies otherwise. PyTorch does not look: it believes the label and computes something else. Mend the "
      "label, or the output of the module before. `trust: declared` runs it as PyTorch would."},
     {"E0403", 1, "a pending sum meets an op that is not linear, or is left pending",
-     "Each rank holds only its share of a sum that has not been added up. Only linear ops may work on shares; a norm, an "
+     "Each rank holds only its share of a sum that has not been added up. Only linear ops may work on shares; a norm, "
+     "an "
      "activation, a product of two such values, or the end of the block needs the sum. Declare an output (replicate or "
      "shard) that reduces it."},
     {"E0404", 1, "a finding of verify",
@@ -127,15 +152,18 @@ const DiagCode diag_codes[] = {
      "A mesh axis can cut only one dim of a tensor: with two, most blocks of it would be held by nobody."},
     {"E0406", 1, "a contiguous cut goes through packed blocks or heads",
      "The stored dim holds several blocks (gate and up, or q, k and v) or whole heads. Cutting it as it lies in memory "
-     "gives ranks the wrong rows, with all shapes right. Use shard(f) on the letter, or a size that divides the heads."},
+     "gives ranks the wrong rows, with all shapes right. Use shard(f) on the letter, or a size that divides the "
+     "heads."},
     {"E0407", 1, "an axis is used twice",
      "An axis occurs twice in one product or mapping, directly or through a group."},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
-     "What a rank holds is not the slice of the unsharded model's value that its layout claims. The first such value in "
+     "What a rank holds is not the slice of the unsharded model's value that its layout claims. The first such value "
+     "in "
      "the order of execution is the one to look at: later ones usually follow from it."},
     {"E0502", 3, "a tensor is missing in the weights",
-     "The safetensors file has no tensor of this name. `weights_names` says in which scheme the file names its tensors, "
+     "The safetensors file has no tensor of this name. `weights_names` says in which scheme the file names its "
+     "tensors, "
      "`weights: {prefix:}` what stands before them."},
     {"E0503", 3, "a tensor has the wrong shape",
      "The tensor in the file has another shape or kind of number than the model needs. The file may belong to another "
@@ -143,13 +171,13 @@ const DiagCode diag_codes[] = {
     {"E0504", 3, "NaN or infinity in an input",
      "Weights and inputs must be finite: a comparison with NaN can prove nothing."},
     {"E0505", 1, "an expectation failed",
-     "The plan's own `expect` section says something that the run did not do. `shardproof check --update-expect` writes "
+     "The plan's own `expect` section says something that the run did not do. `shardproof check --update-expect` "
+     "writes "
      "the section from a run."},
     {"E0506", 1, "another implementation's values differ",
      "A tensor of the file given with --against differs by more than the tolerance of its dtype. Shapes are compared "
      "first; --tolerance overrides."},
-    {"E0507", 3, "an id or label is out of range",
-     "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
+    {"E0507", 3, "an id or label is out of range", "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
     /* ---- E06xx: devices and backends ---- */
     {"E0601", 5, "a device or backend is missing",
      "The run asked for CUDA or MPI, and this build or this machine has none. Without --cuda and --mpi every plan runs "
@@ -170,8 +198,7 @@ const DiagCode diag_codes[] = {
     {"E0704", 3, "a limit of the plan's text was reached",
      "YAML is read with hard limits: depth 32, 100,000 items, 4096 bytes for one text."},
     {"E0705", 5, "a time limit was reached", "The work was stopped at the time limit that was set for it."},
-    {"E0901", 70, "an internal error",
-     "This is a bug of shardproof, not of the plan. Please report it with the plan."},
+    {"E0901", 70, "an internal error", "This is a bug of shardproof, not of the plan. Please report it with the plan."},
     /* ---- notes and warnings ---- */
     {"N0001", 0, "moves that no style asked for",
      "The plan does not say how a value lies here, so the cheapest correct move was inserted. The result is right but "
@@ -181,7 +208,8 @@ const DiagCode diag_codes[] = {
     {"N0003", 0, "an axis that cuts nothing",
      "No value and no parameter is cut over this axis: its ranks all do the same work."},
     {"N0004", 0, "key/value heads are replicated by splitting the axis",
-     "There are fewer key/value heads than ranks on the axis. It was split into an outer part, which cuts the heads, and "
+     "There are fewer key/value heads than ranks on the axis. It was split into an outer part, which cuts the heads, "
+     "and "
      "an inner part, whose ranks hold copies and add up their gradients."},
     {"N0005", 0, "a line that another one beats",
      "Everything this line matches is matched by a better line: exact beats wildcard, then fewer wildcards, then the "
@@ -196,6 +224,7 @@ const DiagCode diag_codes[] = {
      "A style under `styles:` has the name of a built-in style. Lines of this plan use the plan's own."},
     {"W0001", 0, "a warning", "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",
-     "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake does."},
+     "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake "
+     "does."},
 };
 const int n_diag_codes = (int)(sizeof diag_codes / sizeof diag_codes[0]);

@@ -1,5 +1,6 @@
 /* Collecting and printing diagnostics, and finding the nearest known word.
- * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c brings the exit code. */
+ * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c brings the exit code.
+ */
 #include "base/diag.h"
 #include <assert.h>
 #include <ctype.h>

@@ -7,7 +7,11 @@
 #include "render/render.h"
 #include <stdio.h>
 
+#ifdef SHARDPROOF_VERSION /* by the Makefile */
+#define CLI_VERSION SHARDPROOF_VERSION
+#else
 #define CLI_VERSION "0.1.0"
+#endif
 enum { CLI_MAX_SETS = 64 };
 
 /* Bits of commands, for the table of options. */

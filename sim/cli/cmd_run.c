@@ -191,7 +191,8 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     bool expected = ok && (!t || (t->verdict && strcmp(t->verdict, "equivalent") != 0));
     cli_paint(c, ok ? "1;32" : "1;31", ok ? "ok  " : "FAIL");
     const char *path = table_clean(l->path, 0, c->arena);
-    str_addf(&c->text, "  %s%*s  %s%s\n", path, width - table_text_width(path), "", summary_line(t, l, c->arena),
+    int gap = width - table_text_width(path);
+    str_addf(&c->text, "  %s%*s  %s%s\n", path, gap > 0 ? gap : 0, "", summary_line(t, l, c->arena),
              expected ? ", as expected" : "");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");
     if (l->report.shrunk && c->o.verbose) str_addf(&c->text, "      shrunk: %s\n", l->report.shrunk);

@@ -122,6 +122,9 @@ static void checks_of(Ex *e, const char *value, int step) {
                                        k->cause ? "; " : "", or_empty(k->cause)));
     }
 }
+static bool is_identity(const FoundStep *f) { return f->move && f->move->op && strcmp(f->move->op, "identity") == 0; }
+
+/* What reads the value made by `step`; a step that only changes its type is looked through. */
 static void readers_of(Ex *e, const char *value, int step) {
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
@@ -130,7 +133,8 @@ static void readers_of(Ex *e, const char *value, int step) {
         for (int i = 0; f->compute && i < f->compute->n_inputs && !reads; i++)
             reads = strcmp(or_empty(f->compute->inputs[i]), value) == 0 &&
                     (!f->compute->input_step || f->compute->input_step[i] == step);
-        if (reads) field(e, "read by", step_text(e, s));
+        if (reads && is_identity(f) && s > step) readers_of(e, value, s);
+        else if (reads) field(e, "read by", step_text(e, s));
     }
 }
 static void explain_value(Ex *e, const TraceValue *v) {

@@ -16,8 +16,14 @@ static const char *share_text(double used, Arena *a) {
     double percent = used * 100;
     return arena_printf(a, percent >= 9.95 ? "%.0f %% of" : percent >= 0.1 || percent == 0 ? "%.2g %% of" : "%.0e %% of", percent);
 }
+static const Diag *first_error(const Diags *d) {
+    for (int i = 0; i < d->n; i++)
+        if (d->item[i].severity == DIAG_ERROR) return &d->item[i];
+    return NULL;
+}
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
-    if (!t) return l && diags_errors(l->d) == 0 ? "not run" : "not understood";
+    const Diag *g = first_error(l->d);
+    if (!t) return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena)) : "not run";
     Str s = str_new(arena);
     str_add(&s, t->verdict ? t->verdict : "not run");
     if (t->first_wrong) str_addf(&s, ", first wrong value %s", t->first_wrong);
@@ -116,16 +122,13 @@ void summary_head(Cli *c, const Loaded *l, const char *indent) {
         head_of_check(c, l, k, indent);
         return;
     }
-    for (int i = 0; i < l->d->n; i++)
-        if (l->d->item[i].severity == DIAG_ERROR) {
-            const Diag *g = &l->d->item[i];
-            str_add(&c->text, indent);
-            cli_paint(c, "1;31", arena_printf(c->arena, "%s", g->code));
-            str_addf(&c->text, " %s", table_clean(g->message, 0, c->arena));
-            if (g->loc.file && g->loc.line) str_addf(&c->text, "  (%s:%d)", g->loc.file, g->loc.line);
-            str_add(&c->text, "\n");
-            return;
-        }
+    const Diag *g = first_error(l->d);
+    if (!g) return;
+    str_add(&c->text, indent);
+    cli_paint(c, "1;31", g->code);
+    str_addf(&c->text, " %s", table_clean(g->message, 0, c->arena));
+    if (g->loc.file && g->loc.line) str_addf(&c->text, "  (%s:%d)", g->loc.file, g->loc.line);
+    str_add(&c->text, "\n");
 }
 
 /* ---- the short report ---- */

@@ -63,9 +63,15 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
     r[8] = cell_text(places_text(&v->shape, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
 }
+/* A parameter that only changes its type (I to R) is a step, but nothing happens to it: people see it with -v. */
+static bool is_silent(const Cli *c, const FoundStep *f) {
+    bool same = f && f->move && f->move->op && strcmp(f->move->op, "identity") == 0;
+    return same && !c->o.verbose && (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
+}
 static void value_rows(const Cli *c, Table *t, const StepIndex *x, const TraceValue *v) {
     const FoundStep *f = v->step >= 0 && v->step < x->n ? &x->step[v->step] : NULL;
     bool any = false;
+    if (is_silent(c, f)) return;
     for (int i = 0; i < v->shape.n_local; i++) {
         const TraceLocal *l = &v->shape.local[i];
         if (c->o.rank >= 0 && !rankset_has(&l->ranks, c->o.rank)) continue;

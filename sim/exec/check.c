@@ -335,19 +335,23 @@ static AxisList pending_axes(const Check *c, const Step *s) {
         }
     return X;
 }
-static void whole_index(const Check *c, OpCall *call, const GNode *n, const int *in, const AxisList *X, int64_t rank, Arena *tmp) {
+static void index_from(const Check *c, OpCall *call, const char *letters, int nl, int val, const AxisList *X, int64_t rank, Arena *tmp) {
     const Program *p = c->e->p;
-    for (int i = 0; i < n->nin; i++)
-        for (int d = 0; d < n->rule.nl[i]; d++) {
-            char ch = n->rule.in[i][d];
-            if (in[i] < 0 || !(n->op->asks & RULE_BIT(ch)) || call->index[ch - 'a']) continue;
-            Layout joint = exec_joint_layout(c->e, &p->val[in[i]].L, X);
-            int64_t k;
-            if (joint.n[d]) {
-                const int64_t *x = layout_index(p->mesh, &joint, d, p->graph->t[p->val[in[i]].tensor].size[d], rank, &k, tmp);
-                if (k == call->local[ch - 'a']) call->index[ch - 'a'] = x;
-            }
-        }
+    if (val < 0) return;
+    Layout joint = exec_joint_layout(c->e, &p->val[val].L, X);
+    for (int d = 0; d < nl; d++) {
+        char ch = letters[d];
+        if (!(call->op->asks & RULE_BIT(ch)) || call->index[ch - 'a'] || !joint.n[d]) continue;
+        int64_t k;
+        const int64_t *x = layout_index(p->mesh, &joint, d, p->graph->t[p->val[val].tensor].size[d], rank, &k, tmp);
+        if (k == call->local[ch - 'a']) call->index[ch - 'a'] = x;
+    }
+}
+static void whole_index(const Check *c, OpCall *call, const Step *s, const GNode *n, const int *in, const AxisList *X, int64_t rank, Arena *tmp) {
+    for (int i = 0; i < n->nin; i++) index_from(c, call, n->rule.in[i], n->rule.nl[i], in[i], X, rank, tmp);
+    if (s->kind != ST_ADJOINT) return;
+    index_from(c, call, n->rule.out, n->rule.nout, s->in[0], X, rank, tmp);
+    index_from(c, call, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, X, rank, tmp);
 }
 /* The same op on the ranks' inputs put together, at one coordinate of the pending axes. */
 static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call, Box *ob, Arena *tmp) {
@@ -370,7 +374,6 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         for (int d = 0; d < n->rule.nout; d++) call->local[n->rule.out[d] - 'a'] = call->cot.n[d];
         if (s->in[1 + n->nin] >= 0) call->fout = exec_assemble(c->e, s->in[1 + n->nin], X, rank);
     }
-    whole_index(c, call, n, in, X, rank, tmp);
     const Val *o = &p->val[s->out];
     Layout joint = exec_joint_layout(c->e, &o->L, X);
     *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, false, tmp);
@@ -381,6 +384,7 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         call->local[letters[d] - 'a'] = ob->n[d];
     }
     call->out = box_tensor(ob);
+    whole_index(c, call, s, n, in, X, rank, tmp);
     return true;
 }
 static void free_call(OpCall *c, int nin) {

@@ -248,17 +248,24 @@ static bool letter_size(Exec *e, const Step *s, OpCall *c, char ch, int64_t n) {
     *have = n;
     return true;
 }
-/* Index lists of the letters that the op asks for, as the operand that has the letter lies on this rank. */
-static void set_index(Exec *e, OpCall *c, const GNode *n, const int *in, int64_t rank, Arena *tmp) {
-    for (int i = 0; i < n->nin; i++)
-        for (int d = 0; d < n->rule.nl[i]; d++) {
-            char ch = n->rule.in[i][d];
-            const Val *v = in[i] >= 0 ? &e->p->val[in[i]] : NULL;
-            if (!(n->op->asks & RULE_BIT(ch)) || !v || c->index[ch - 'a'] || !v->L.n[d]) continue;
-            int64_t k;
-            const int64_t *x = layout_index(e->p->mesh, &v->L, d, e->p->graph->t[v->tensor].size[d], rank, &k, tmp);
-            if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x; /* a false label may not fit: then positions are local */
-        }
+/* Index lists of the letters that the op asks for, as one value that has the letters lies on this rank. */
+static void index_from(Exec *e, OpCall *c, const char *letters, int nl, int val, int64_t rank, Arena *tmp) {
+    if (val < 0) return;
+    const Val *v = &e->p->val[val];
+    for (int d = 0; d < nl; d++) {
+        char ch = letters[d];
+        if (!(c->op->asks & RULE_BIT(ch)) || c->index[ch - 'a'] || !v->L.n[d]) continue;
+        int64_t k;
+        const int64_t *x = layout_index(e->p->mesh, &v->L, d, e->p->graph->t[v->tensor].size[d], rank, &k, tmp);
+        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x; /* a false label may not fit: then positions are local */
+    }
+}
+/* From the operands; in an adjoint from the cotangent and the result too, which have the letters of what is not read. */
+static void set_index(Exec *e, OpCall *c, const Step *s, const GNode *n, const int *in, int64_t rank, Arena *tmp) {
+    for (int i = 0; i < n->nin; i++) index_from(e, c, n->rule.in[i], n->rule.nl[i], in[i], rank, tmp);
+    if (s->kind != ST_ADJOINT) return;
+    index_from(e, c, n->rule.out, n->rule.nout, s->in[0], rank, tmp);
+    index_from(e, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, rank, tmp);
 }
 static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     const Program *p = e->p;
@@ -291,7 +298,7 @@ static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tm
         c->local[letters[d] - 'a'] = c->out.n[d];
     }
     tensor_pack(&c->out);
-    set_index(e, c, n, ops, rank, tmp);
+    set_index(e, c, s, n, ops, rank, tmp);
     return true;
 }
 static bool step_kernel(Exec *e, const Step *s) {
@@ -437,6 +444,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     if (keep) return;
     if (only_own) {
         region_copy(&tb, &l->t, &ob, &own_t, r->dt, 0);
+        if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
         return;
     }
     for (int64_t i = 0; i < r->n; i++) { /* in the order of the group: the order of the sum is declared */
@@ -609,6 +617,35 @@ static void step_seed(Exec *e, const Step *s) {
     memset(o->which, 0, sizeof *o->which * (size_t)e->p->mesh->nranks);
 }
 
+/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that changes nothing is none). */
+static uint64_t store_hash(const Exec *e, int v) {
+    uint64_t h = 1469598103934665603u;
+    int64_t es = dtype_size(val_dtype(e, v));
+    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
+        const Tensor *t = &exec_local(e, v, r)->t;
+        int64_t i[LAYOUT_MAX_DIMS] = {0};
+        for (int64_t k = tensor_count(t); k > 0; k--) {
+            int64_t o = 0;
+            for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
+            for (int64_t b = 0; b < es; b++) h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
+            for (int d = t->nd - 1; d >= 0; d--) {
+                if (++i[d] < t->n[d]) break;
+                i[d] = 0;
+            }
+        }
+        h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
+    }
+    return h;
+}
+static void step_edited(Exec *e, const Step *s) {
+    Step plain = *s;
+    plain.edit = EDIT_NONE;
+    step_move(e, &plain);
+    uint64_t before = store_hash(e, s->out);
+    step_move(e, s);
+    e->edited |= store_hash(e, s->out) != before;
+}
+
 bool exec_step(Exec *e, const Step *s) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)
@@ -616,7 +653,10 @@ bool exec_step(Exec *e, const Step *s) {
     switch (s->kind) {
     case ST_OP:
     case ST_ADJOINT: return step_kernel(e, s);
-    case ST_MOVE: step_move(e, s); return true;
+    case ST_MOVE:
+        if (s->edit != EDIT_NONE) step_edited(e, s);
+        else step_move(e, s);
+        return true;
     case ST_CLAIM: return step_claim(e, s);
     case ST_SUM: step_sum(e, s); return true;
     case ST_SEED: step_seed(e, s); return true;

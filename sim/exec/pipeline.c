@@ -303,6 +303,7 @@ static bool back(Run *r) {
     r->rep->peak_bytes = r->exec->peak_bytes;
     r->rep->flops_distinct = r->exec->flops;
     r->rep->gemm = kernel_isa();
+    r->rep->fault_acted = r->exec->edited;
     r->rep->unobservable = r->check->unobservable;
     r->rep->unobservable_text = r->check->unobservable_text;
     r->t->executed = ok;

@@ -42,6 +42,7 @@ typedef struct PipelineReport {
     int64_t peak_bytes;
     double flops_distinct;
     const char *gemm; /* instruction set */
+    bool fault_acted; /* a planted mistake changed at least one bit of its step's output */
     int64_t unobservable; /* ranks of reductions that could be missing unnoticed */
     const char **unobservable_text;
 } PipelineReport;

@@ -90,7 +90,9 @@ static bool scan(const char *t, size_t n, Patched *p, size_t *at) {
 static Json *convert(Arena *a, const json_t *j) {
     Json *r = ARENA_NEW(a, Json);
     switch (json_typeof(j)) {
-    case JANSSON_NULL: r->kind = JSON_NULL; break;
+    case JANSSON_NULL:
+        r->kind = JSON_NULL;
+        break;
     case JSON_TRUE:
     case JSON_FALSE:
         r->kind = JSON_BOOL;
@@ -250,7 +252,8 @@ void json_int(JsonWriter *w, const char *key, int64_t value) {
 }
 
 /* The fewest digits that read back the same. Any decimal of at most 15 digits survives the way through a normal double,
- * so %.15g (which drops trailing zeros) is the shortest if it survives; subnormals have fewer digits to tell them apart. */
+ * so %.15g (which drops trailing zeros) is the shortest if it survives; subnormals have fewer digits to tell them
+ * apart. */
 static void add_real(Str *s, double v) {
     char buf[40];
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {

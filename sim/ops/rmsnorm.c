@@ -57,7 +57,7 @@ static void adjoint(const OpCall *c) {
         for (int64_t k = 0; k < n; k++) {
             double xh = el_get(x, t, ox + k * x->s[nd]) * r, g = el_get(dy, t, og + k * dy->s[nd]);
             acc[k] += c->operand == 1 ? g * xh : 0;
-            dot += g * el_get(w, t, k * w->s[0]) * xh;
+            if (c->operand == 0) dot += g * el_get(w, t, k * w->s[0]) * xh; /* towards w, w itself is not read */
         }
         if (c->operand == 0) {
             int64_t oo = box_offset(&c->out, nd, i);
@@ -85,7 +85,7 @@ static void bound(const OpBound *b) {
     }
     const double *x = c->in[0].p, *g = c->cot.p;
     double gm = 0, rm = 0, wm = 0;
-    for (int64_t i = 0; i < c->in[1].n[0]; i++) wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
+    for (int64_t i = 0; c->in[1].p && i < c->in[1].n[0]; i++) wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
     for (int64_t i = 0; i < m; i++) gm = fmax(gm, fabs(g[i]));
     for (int64_t r = 0; width && r < m / width; r++) {
         double ss = 0;

@@ -438,7 +438,7 @@ static void layout_inputs(Assign *a) {
         if (x->kind != KIND_INPUT) continue;
         cut_input(a, t, &batch, "B");
         cut_input(a, t, &seq, "S");
-        if (first && x->diff && !x->is_int) { /* the stream that enters the first block or layer */
+        if (first && !x->is_int) { /* the stream that enters the first block or layer */
             int m = -1;
             const RawSpec *s = a->plan->block_input.set ? &a->plan->block_input : last_residual(a, &m);
             Layout base = a->compute[t];

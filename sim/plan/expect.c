@@ -64,7 +64,8 @@ static void read_fault(PlanReader *r, Yaml *y) {
     if (!f->step)
         diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}", "a fault needs `at`");
     else if (n == 0)
-        diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}", "a fault needs one of do, kind, axis, dim, offset, scale");
+        diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}",
+                   "a fault needs one of do, kind, axis, dim, offset, scale");
     else if (n > 1)
         diag_error(r->d, "E0215", y->loc, "write one fault for each", "a fault makes one edit, here are %d", n);
     else {
@@ -144,7 +145,8 @@ static bool collective_key(PlanReader *r, const YamlPair *q, ExpectCollective *c
     }
     if (!open) return true;
     if (!close || close[1] || close == open + 1) {
-        diag_error(r->d, "E0201", q->loc, "all_gather(tp): 2, or all_gather: 2 for any axis", "'%s' is not OP(AXIS)", q->key);
+        diag_error(r->d, "E0201", q->loc, "all_gather(tp): 2, or all_gather: 2 for any axis", "'%s' is not OP(AXIS)",
+                   q->key);
         return false;
     }
     Yaml axis = {.kind = YAML_SCALAR, .loc = q->loc, .s = arena_strndup(r->a, open + 1, (size_t)(close - open - 1))};
@@ -178,8 +180,8 @@ static void read_bytes(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
     static const struct {
         const char *unit;
         double bytes;
-    } units[] = {{"", 1},           {"B", 1},         {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
-                 {"kB", 1e3},       {"KB", 1e3},      {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+    } units[] = {{"", 1},     {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+                 {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
     const char *s = read_scalar(r, k->name, pair->value, "a size in bytes such as 2 GiB");
     if (!s) return;
     size_t n = strspn(s, "0123456789.");

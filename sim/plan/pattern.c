@@ -1,5 +1,5 @@
-/* Patterns of module paths: one component of the pattern for one of the path, as fnmatch. Linear apart from `*`, which is
- * retried from the last one only, so that no pattern takes exponential time. Refuses braces and `**`. */
+/* Patterns of module paths: one component of the pattern for one of the path, as fnmatch. Linear apart from `*`, which
+ * is retried from the last one only, so that no pattern takes exponential time. Refuses braces and `**`. */
 #include "plan/plan.h"
 #include <ctype.h>
 #include <string.h>
@@ -9,11 +9,12 @@ static const struct {
     const char *name;
     int (*is)(int);
 } classes[] = {
-    {"alnum", isalnum}, {"alpha", isalpha}, {"digit", isdigit}, {"lower", islower},
+    {"alnum", isalnum}, {"alpha", isalpha}, {"digit", isdigit},   {"lower", islower},
     {"punct", ispunct}, {"upper", isupper}, {"xdigit", isxdigit},
 };
 
-/* p is behind '['. *hit: does the set contain c? Returns what stands behind the ']', or NULL if there is none before end. */
+/* p is behind '['. *hit: does the set contain c? Returns what stands behind the ']', or NULL if there is none before
+ * end. */
 static const char *bracket(const char *p, const char *end, unsigned char c, bool *hit) {
     bool negate = p < end && (*p == '!' || *p == '^');
     if (negate) p++;

@@ -96,7 +96,8 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
     RawSpec s = {.set = true, .loc = y->loc};
     if (y->kind == YAML_LIST) {
-        read_wrong_type(r, key, y, "one placement", "a list has one entry per argument; of several axes speaks {dp: shard(0), tp: shard(1)}");
+        read_wrong_type(r, key, y, "one placement",
+                        "a list has one entry per argument; of several axes speaks {dp: shard(0), tp: shard(1)}");
         return false;
     }
     bool ok = true;
@@ -158,7 +159,8 @@ static bool param_spec(PlanReader *r, const char *key, Yaml *y, bool is_bias, Ra
 
 /* ---- the fields of a style ---- */
 
-/* A list is one entry per positional argument; anything else is a list of one. arg: non-NULL if at most one is allowed. */
+/* A list is one entry per positional argument; anything else is a list of one. arg: non-NULL if at most one is allowed.
+ */
 static void read_raw_list(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Yaml *y = pair->value, *one[1] = {y}, **item = y->kind == YAML_LIST ? y->item : one;
     RawList l = {.set = true, .n = y->kind == YAML_LIST ? y->n : 1, .loc = y->loc};
@@ -284,8 +286,8 @@ void read_styles(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     (void)k, (void)base;
     if (!is_mapping(r, pair)) return;
     if (pair->value->n > PLAN_MOST_STYLES) {
-        diag_error(r->d, "E0703", pair->value->pair[PLAN_MOST_STYLES].loc, NULL, "%d styles; the limit is %d", pair->value->n,
-                   PLAN_MOST_STYLES);
+        diag_error(r->d, "E0703", pair->value->pair[PLAN_MOST_STYLES].loc, NULL, "%d styles; the limit is %d",
+                   pair->value->n, PLAN_MOST_STYLES);
         return;
     }
     p->styles = ARENA_ARRAY(r->a, Style, pair->value->n);
@@ -344,8 +346,9 @@ void read_recipe(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     } else if (!found->lines) {
         diag_error(r->d, "E0214", l, NULL, "recipe '%s' is not supported by this version: %s", s, found->what);
     } else if (p->names_loc.file && p->names != found->names) {
-        diag_error(r->d, "E0215", l, "leave `names` out", "recipe '%s' is written in the names of %s, the plan in those of %s",
-                   s, plan_names_text(found->names), plan_names_text(p->names));
+        diag_error(r->d, "E0215", l, "leave `names` out",
+                   "recipe '%s' is written in the names of %s, the plan in those of %s", s,
+                   plan_names_text(found->names), plan_names_text(p->names));
     } else {
         p->recipe = s;
         p->names = found->names;

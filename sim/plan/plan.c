@@ -1,6 +1,6 @@
-/* The keys of a plan, as tables, and the order in which they are read. Values are read in read.c, placements and styles in
- * place.c, expectations in expect.c, overrides in set.c.
- * Refuses to resolve anything against a model: presets, dims and patterns are looked up where the model is. */
+/* The keys of a plan, as tables, and the order in which they are read. Values are read in read.c, placements and styles
+ * in place.c, expectations in expect.c, overrides in set.c. Refuses to resolve anything against a model: presets, dims
+ * and patterns are looked up where the model is. */
 #include "plan/read.h"
 #include <limits.h>
 #include <math.h>
@@ -252,8 +252,8 @@ static bool name_fits(const char *s) {
 
 static bool check_name(PlanReader *r, const char *what, const YamlPair *q) {
     if (name_fits(q->key)) return true;
-    diag_error(r->d, "E0216", q->loc, "letters, digits and _, not starting with a digit", "'%s' cannot be the name of %s",
-               q->key, what);
+    diag_error(r->d, "E0216", q->loc, "letters, digits and _, not starting with a digit",
+               "'%s' cannot be the name of %s", q->key, what);
     return false;
 }
 
@@ -376,7 +376,8 @@ static const Key dp_keys[] = {
     END,
 };
 static const Key cp_keys[] = {
-    {"mode", read_word_text, cp_modes, P(context_parallel.mode), P(context_parallel.mode_loc), "all_gather ring ulysses"},
+    {"mode", read_word_text, cp_modes, P(context_parallel.mode), P(context_parallel.mode_loc),
+     "all_gather ring ulysses"},
     {"order", read_word_text, orders, P(context_parallel.order), P(context_parallel.order_loc),
      "contiguous zigzag striped"},
     {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc), "axis that cuts the sequence"},
@@ -475,7 +476,8 @@ static void check_model(PlanReader *r, bool has_model) {
     if (!has_model)
         diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
     else if (!any && !diags_errors(r->d))
-        diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}", "`model` needs one of preset, hf_config, config, kind");
+        diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}",
+                   "`model` needs one of preset, hf_config, config, kind");
     if (p->preset && p->hf_config)
         diag_error(r->d, "E0215", p->hf_config_loc, "keep one of them", "`preset` and `hf_config` exclude each other");
     if (!p->kind) return;
@@ -495,10 +497,28 @@ static bool is_axis_or_group(const Plan *p, const char *name) {
     return false;
 }
 
+/* Unknown styles, all at once; also those of the plan's own that no line uses. */
+static void check_styles(PlanReader *r) {
+    enum { MANY = 50 };
+    Plan *p = r->p;
+    int bad = 0;
+    for (int i = 0; i < p->n_styles && bad < MANY; i++) {
+        PlanLine use = {.style = {.name = p->styles[i].name}, .loc = p->styles[i].loc, .style_loc = p->styles[i].loc};
+        bad += !style_resolve(p, r->d, &use);
+    }
+    for (int i = 0; i < p->n_lines; i++) {
+        const char *name = p->lines[i].style.name;
+        if (!name || style_is_known(p, name)) continue;
+        if (bad++ < MANY)
+            style_resolve(p, r->d, &p->lines[i]);
+        else
+            r->d->hidden++;
+    }
+}
+
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
-    if (!p->mesh_loc.file)
-        diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}", "the plan has no `mesh`");
+    if (!p->mesh_loc.file) diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}", "the plan has no `mesh`");
     read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc, "both batch and sequence");
     if (p->data_parallel.replicate && p->data_parallel.shard)
         read_check_disjoint(r, p->data_parallel.replicate, p->data_parallel.shard, p->data_parallel.loc,
@@ -515,18 +535,11 @@ static void check_plan(PlanReader *r) {
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}", "`optimizer` needs `name`");
     bool adamw = p->optimizer.name && strcmp(p->optimizer.name, "adamw") == 0;
     if (isnan(p->optimizer.weight_decay)) p->optimizer.weight_decay = adamw ? 0.01 : 0;
-    /* unknown styles, all at once; also in user's styles that no line uses */
-    enum { MANY = 50 };
-    int errors = diags_errors(r->d);
-    for (int i = 0; i < p->n_lines && diags_errors(r->d) < errors + MANY; i++) style_resolve(p, r->d, &p->lines[i]);
-    for (int i = 0; i < p->n_styles && diags_errors(r->d) < errors + MANY; i++) {
-        PlanLine use = {.pattern = "", .style = {.name = p->styles[i].name, .use_local_output = -1, .per_module = -1},
-                        .loc = p->styles[i].loc, .style_loc = p->styles[i].loc};
-        style_resolve(p, r->d, &use);
-    }
+    check_styles(r);
 }
 
-Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets) {
+Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets,
+                 int n_sets) {
     Plan *p = new_plan(arena, file);
     p->hash = fnv(14695981039346656037u, text, n);
     for (int i = 0; i < n_sets; i++) {

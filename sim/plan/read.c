@@ -1,6 +1,6 @@
 /* Key tables and the readers of single values: what a number, a word, a list of axes may look like in a plan.
- * Refuses to guess: whatever two YAML readers could understand differently (010, 1_000, yes) is an error with the way to
- * write it. */
+ * Refuses to guess: whatever two YAML readers could understand differently (010, 1_000, yes) is an error with the way
+ * to write it. */
 #include "plan/read.h"
 #include <errno.h>
 #include <math.h>
@@ -22,8 +22,8 @@ bool plan_from_set(Loc l) { return l.file && strcmp(l.file, PLAN_SET_FILE) == 0;
 
 void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted, const char *hint) {
     if (y->kind == YAML_SCALAR && !yaml_is_null(y))
-        diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s'%s'", key, wanted, y->quoted ? "the text " : "",
-                   y->s);
+        diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s'%s'", key, wanted,
+                   y->quoted ? "the text " : "", y->s);
     else
         diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s", key, wanted, yaml_kind_text(y));
 }
@@ -159,7 +159,9 @@ static const char *plain_number(PlanReader *r, const char *s) {
     static const struct {
         const char *prefix, *digits;
         int base;
-    } form[] = {{"0x", "0123456789abcdefABCDEF", 16}, {"0X", "0123456789abcdefABCDEF", 16}, {"0o", "01234567", 8},
+    } form[] = {{"0x", "0123456789abcdefABCDEF", 16},
+                {"0X", "0123456789abcdefABCDEF", 16},
+                {"0o", "01234567", 8},
                 {"0b", "01", 2}};
     for (size_t i = 0; i < sizeof form / sizeof form[0]; i++)
         if (strncmp(s, form[i].prefix, 2) == 0 && all_in(s + 2, form[i].digits) && strlen(s) < 18)
@@ -379,7 +381,8 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     if (!r->axes_known || is_axis(p, name) || find_group(p, name)) return true;
     /* tp.0 and tp.1: the parts of an axis that key/value heads split */
     const char *dot = strrchr(name, '.');
-    if (dot && strlen(dot) == 2 && dot[1] >= '0' && dot[1] <= '9' && is_axis(p, arena_strndup(r->a, name, (size_t)(dot - name))))
+    if (dot && strlen(dot) == 2 && dot[1] >= '0' && dot[1] <= '9' &&
+        is_axis(p, arena_strndup(r->a, name, (size_t)(dot - name))))
         return true;
     const char **names = ARENA_ARRAY(r->a, const char *, p->n_axes + p->n_groups + 1);
     int n = 0;

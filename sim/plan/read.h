@@ -41,8 +41,8 @@ typedef struct {
     const char *shorthand;
 } Sub;
 
-/* Reads a mapping by a table: known keys in the table's order, then complains about the others. `where`: "data", NULL for
- * the plan itself. Nothing (null) is an empty mapping. */
+/* Reads a mapping by a table: known keys in the table's order, then complains about the others. `where`: "data", NULL
+ * for the plan itself. Nothing (null) is an empty mapping. */
 void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Yaml *map);
 
 /* E0301: "'KEY' must be WANTED, not a list". */
@@ -109,4 +109,6 @@ bool plan_from_set(Loc l);
 
 /* styles.c: known, but not runnable by this version. */
 bool style_is_later(const char *name);
+/* Built in, or the plan's own. */
+bool style_is_known(const Plan *p, const char *name);
 #endif

@@ -1,5 +1,6 @@
 /* Recipes: whole tables of known systems, as plan lines in that system's own names (semantics.md 3.1, 3.3 - 3.5).
- * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a model without embedding). */
+ * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a model without
+ * embedding). */
 #include "plan/plan.h"
 
 /* torchtitan v0.2.2, Llama 3 with loss parallel (semantics.md 3.1). */
@@ -33,25 +34,23 @@ static const char torchtune_llama3[] =
 
 /* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3 (semantics.md 3.4). Plain tensors between the modules: each
  * has an input move of its own. */
-static const char hf_llama[] =
-    "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
-    "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
-    "model.layers.*.self_attn.o_proj: rowwise\n"
-    "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"
-    "model.layers.*.mlp.up_proj: {style: colwise, boundary: per_module}\n"
-    "model.layers.*.mlp.down_proj: rowwise\n"
-    "lm_head: colwise_gather_output\n";
+static const char hf_llama[] = "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+                               "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
+                               "model.layers.*.self_attn.o_proj: rowwise\n"
+                               "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"
+                               "model.layers.*.mlp.up_proj: {style: colwise, boundary: per_module}\n"
+                               "model.layers.*.mlp.down_proj: rowwise\n"
+                               "lm_head: colwise_gather_output\n";
 
 /* Megatron core, tensor parallel, vocabulary parallel at both ends (semantics.md 3.5). */
-static const char megatron[] =
-    "embedding.word_embeddings: embedding_rowwise\n"
-    "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
-    "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
-    "decoder.layers.*.self_attention.linear_proj: rowwise\n"
-    "decoder.layers.*.mlp.linear_fc1*: colwise\n"
-    "decoder.layers.*.mlp.linear_fc2: rowwise\n"
-    "output_layer: colwise\n"
-    "loss: loss_parallel\n";
+static const char megatron[] = "embedding.word_embeddings: embedding_rowwise\n"
+                               "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
+                               "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
+                               "decoder.layers.*.self_attention.linear_proj: rowwise\n"
+                               "decoder.layers.*.mlp.linear_fc1*: colwise\n"
+                               "decoder.layers.*.mlp.linear_fc2: rowwise\n"
+                               "output_layer: colwise\n"
+                               "loss: loss_parallel\n";
 
 /* The same with sequence parallelism. */
 static const char megatron_sp[] =

@@ -1,6 +1,6 @@
-/* `--set key=value`: lays overrides of the command line over the YAML tree before it is read, so that they are checked by
- * the same tables as the plan. Refuses to know which keys exist: what it adds bears the file name "--set", and the tables
- * turn an unknown one into wrong usage (E0212). */
+/* `--set key=value`: lays overrides of the command line over the YAML tree before it is read, so that they are checked
+ * by the same tables as the plan. Refuses to know which keys exist: what it adds bears the file name "--set", and the
+ * tables turn an unknown one into wrong usage (E0212). */
 #include "plan/read.h"
 #include <string.h>
 
@@ -8,8 +8,9 @@
 static const struct {
     const char *parent, *key, *means;
 } shorthand[] = {
-    {"", "model", "preset"},          {"", "loss", "kind"},       {"", "optimizer", "name"},
-    {"", "data_parallel", "mode"},    {"", "context_parallel", "mode"}, {"model", "weights", "file"},
+    {"", "model", "preset"},          {"", "loss", "kind"},
+    {"", "optimizer", "name"},        {"", "data_parallel", "mode"},
+    {"", "context_parallel", "mode"}, {"model", "weights", "file"},
     {"plan", NULL, "style"},          {"styles", NULL, "style"},
 };
 
@@ -73,7 +74,8 @@ static bool open_pair(const Setting *s, const char *parent, YamlPair *pair) {
         return true;
     }
     for (size_t i = 0; old->kind == YAML_SCALAR && i < sizeof shorthand / sizeof shorthand[0]; i++)
-        if (strcmp(shorthand[i].parent, parent) == 0 && (!shorthand[i].key || strcmp(shorthand[i].key, pair->key) == 0)) {
+        if (strcmp(shorthand[i].parent, parent) == 0 &&
+            (!shorthand[i].key || strcmp(shorthand[i].key, pair->key) == 0)) {
             pair->value = new_map(s);
             pair->value->loc = old->loc;
             add_pair(s, pair->value, shorthand[i].means, old)->loc = pair->loc;

@@ -1,17 +1,22 @@
 /* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid over its row.
- * A row assigns placements to parameters and module boundaries and nothing else; what moves follow is lowering's business.
- * Facts: semantics.md 2.2, 2.7. */
+ * A row assigns placements to parameters and module boundaries and nothing else; what moves follow is lowering's
+ * business. Facts: semantics.md 2.2, 2.7. */
 #include "plan/read.h"
 #include <string.h>
 
 #define PLACE(...)                                                                                                     \
-    { .set = true, .bare = { __VA_ARGS__ } }
+    {                                                                                                                  \
+        .set = true, .bare = { __VA_ARGS__ }                                                                           \
+    }
 #define REPLICATE PLACE(.kind = RP_REPLICATE)
 #define PARTIAL PLACE(.kind = RP_PARTIAL)
 #define LOCAL PLACE(.kind = RP_LOCAL)
 #define SHARD(d) PLACE(.kind = RP_SHARD, .dim = (d))
 #define LETTER(c) PLACE(.kind = RP_SHARD, .letter = (c))
-#define ONE(...) { .set = true, .n = 1, .arg = (RawSpec[]){__VA_ARGS__} }
+#define ONE(...)                                                                                                       \
+    {                                                                                                                  \
+        .set = true, .n = 1, .arg = (RawSpec[]) { __VA_ARGS__ }                                                        \
+    }
 
 #define ROW(n, local) .name = (n), .use_local_output = (local), .per_module = -1
 #define NAME(n) ROW(n, -1)
@@ -27,37 +32,51 @@ static const StyleRow rows[] = {
      .what = "linear: output features cut; y stays cut on its last dim",
      .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
     {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
-     .what = "embedding: hidden dim cut", .module_kind = "embedding"},
+     .what = "embedding: hidden dim cut",
+     .module_kind = "embedding"},
     {.style = {NAME("rowwise"), IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE)},
      .what = "linear: input features cut; partial sums are reduced, the bias is added once after that",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
     {.style = {NAME("rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
-     .what = "embedding: vocabulary cut; partial lookups are reduced", .module_kind = "embedding"},
+     .what = "embedding: vocabulary cut; partial lookups are reduced",
+     .module_kind = "embedding"},
     {.style = {ROW("sequence_parallel", 0), IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(SHARD(1))},
-     .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis", .aliases = "SequenceParallel"},
+     .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
+     .aliases = "SequenceParallel"},
     {.style = {NAME("prepare_module_input")},
-     .what = "moves the inputs of a module: input (label) -> desired_input", .aliases = "PrepareModuleInput"},
+     .what = "moves the inputs of a module: input (label) -> desired_input",
+     .aliases = "PrepareModuleInput"},
     {.style = {NAME("prepare_module_output")},
-     .what = "moves the result of a module: output (label) -> desired_output", .aliases = "PrepareModuleOutput"},
+     .what = "moves the result of a module: output (label) -> desired_output",
+     .aliases = "PrepareModuleOutput"},
     {.style = {NAME("prepare_module_input_output")},
      .what = "moves inputs and result: input -> desired_input, output (label) -> desired_output",
      .aliases = "PrepareModuleInputOutput"},
     {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(REPLICATE)},
-     .what = "everything whole on every rank", .aliases = "no_parallel NoParallel"},
-    {.style = {NAME("colwise_gather_output"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(REPLICATE)},
-     .what = "colwise, then the result is gathered", .aliases = "colwise_rep"},
-    {.style = {NAME("rowwise_split_input"), IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE)},
-     .what = "rowwise whose whole input is sliced first", .aliases = "rowwise_rep"},
-    {.style = {NAME("packed_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')), OUT(LETTER('f'))},
+     .what = "everything whole on every rank",
+     .aliases = "no_parallel NoParallel"},
+    {.style = {NAME("colwise_gather_output"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
+               OUT(REPLICATE)},
+     .what = "colwise, then the result is gathered",
+     .aliases = "colwise_rep"},
+    {.style = {NAME("rowwise_split_input"), IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
+               OUT(REPLICATE)},
+     .what = "rowwise whose whole input is sliced first",
+     .aliases = "rowwise_rep"},
+    {.style = {NAME("packed_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')),
+               OUT(LETTER('f'))},
      .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
-    {.style = {NAME("packed_rowwise"), IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE), OUT(REPLICATE)},
+    {.style = {NAME("packed_rowwise"), IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE),
+               OUT(REPLICATE)},
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
-     .what = "the partial result of a module is summed", .aliases = "gather"},
+     .what = "the partial result of a module is summed",
+     .aliases = "gather"},
     {.style = {NAME("replicated_with_grad_allreduce"), WEIGHT(REPLICATE), BIAS(REPLICATE)},
      .what = "whole weight on cut activations (q/k norm): its gradient is a sum over the axis"},
     {.style = {NAME("embedding_rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
-     .what = "embedding: vocabulary cut; partial lookups are reduced", .aliases = "vocab_parallel VocabParallelEmbedding"},
+     .what = "embedding: vocabulary cut; partial lookups are reduced",
+     .aliases = "vocab_parallel VocabParallelEmbedding"},
     {.style = {NAME("embedding_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
      .what = "embedding: hidden dim cut"},
     {.style = {NAME("loss_parallel"), IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
@@ -69,13 +88,25 @@ static const StyleRow rows[] = {
     {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('f')), BIAS(LOCAL), OUT(LOCAL), .bias_local = true},
      .what = "packed plain shards without hooks: the partial result is left unreduced"},
 };
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
 
 /* Known from their systems, but about experts, which this version cannot run. */
 static const char *const later[] = {
-    "expert_parallel",   "ExpertParallel", "expert_tensor_parallel", "ExpertTensorParallel", "TensorParallel",
-    "grouped_gemm",      "ep_router",      "ep_dispatch_experts",    "moe_tp_experts",       "moe_identity_expert",
-    "mla_kv_a_proj",     "local",          "reorderer_sequence_parallel", "ReordererSequenceParallel", NULL,
+    "expert_parallel",
+    "ExpertParallel",
+    "expert_tensor_parallel",
+    "ExpertTensorParallel",
+    "TensorParallel",
+    "grouped_gemm",
+    "ep_router",
+    "ep_dispatch_experts",
+    "moe_tp_experts",
+    "moe_identity_expert",
+    "mla_kv_a_proj",
+    "local",
+    "reorderer_sequence_parallel",
+    "ReordererSequenceParallel",
+    NULL,
 };
 
 bool style_is_later(const char *name) {
@@ -182,7 +213,8 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
         }
     }
     const char *near = diag_nearest(name, names);
-    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones", "unknown style '%s'", name);
+    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones", "unknown style '%s'",
+               name);
 }
 
 /* Several lines may run into one circle: it is reported once, at the style of it that stands first. */
@@ -196,17 +228,29 @@ static void circle(const Plan *p, Diags *d, const Style *own) {
                "style '%s' starts from itself", first->name);
 }
 
-/* Lays the style `name` and everything it starts from into *out, the innermost first. A style of the user's that has the
- * name of a built-in one may start from it; a chain longer than their number goes in a circle. */
+bool style_is_known(const Plan *p, const char *name) { return find_own(p, name) || style_builtin(name); }
+
+/* Is this style in the chain already, or is the chain too long? */
+static bool bad_chain(const Plan *p, Diags *d, const Style *const *chain, int n, const Style *own) {
+    for (int i = 0; i < n; i++)
+        if (chain[i] == own) {
+            circle(p, d, own);
+            return true;
+        }
+    if (n == MOST_CHAIN)
+        diag_error(d, "E0203", own->loc, NULL, "more than %d styles start from one another, up to '%s'", MOST_CHAIN,
+                   own->name);
+    return n == MOST_CHAIN;
+}
+
+/* Lays the style `name` and everything it starts from into *out, the innermost first. A style of the user's that has
+ * the name of a built-in one may start from it. */
 static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const char *kind, Style *out) {
-    const Style *chain[PLAN_MOST_STYLES + 1];
+    const Style *chain[MOST_CHAIN];
     int n = 0;
     const Style *own = find_own(p, name);
     while (own) {
-        if (n > p->n_styles) {
-            circle(p, d, own);
-            return false;
-        }
+        if (bad_chain(p, d, chain, n, own)) return false;
         chain[n++] = own;
         if (!own->base) break;
         bool itself = strcmp(own->base, own->name) == 0;
@@ -237,4 +281,6 @@ const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, co
     s.base = NULL;
     return arena_memdup(p->arena, &s, sizeof s);
 }
-const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line) { return style_resolve_for(p, d, line, NULL); }
+const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line) {
+    return style_resolve_for(p, d, line, NULL);
+}

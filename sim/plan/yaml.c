@@ -1,7 +1,7 @@
 /* YAML events to located nodes. The only file that knows libyaml, and only its event interface: the document interface
  * follows aliases into cycles and takes a second document for none.
- * Refuses everything a plan does not need (anchors, tags, merge keys, several documents) and whatever exceeds the limits
- * of perf.md 2.10, before libyaml can spend time on it. */
+ * Refuses everything a plan does not need (anchors, tags, merge keys, several documents) and whatever exceeds the
+ * limits of perf.md 2.10, before libyaml can spend time on it. */
 #include "plan/yaml.h"
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,11 @@ static size_t utf8_bad(const unsigned char *s, size_t n) {
     size_t i = 0;
     while (i < n) {
         unsigned char c = s[i];
-        size_t k = c && c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+        size_t k = c && c < 0x80           ? 1
+                   : c >= 0xC2 && c < 0xE0 ? 2
+                   : c >= 0xE0 && c < 0xF0 ? 3
+                   : c >= 0xF0 && c < 0xF5 ? 4
+                                           : 0;
         if (!k || i + k > n) return i;
         for (size_t j = 1; j < k; j++)
             if ((s[i + j] & 0xC0) != 0x80) return i;
@@ -76,7 +80,10 @@ static bool check_encoding(Reader *r) {
         const char *mark;
         size_t n;
         const char *name;
-    } other[] = {{"\xFF\xFE\0\0", 4, "UTF-32"}, {"\0\0\xFE\xFF", 4, "UTF-32"}, {"\xFF\xFE", 2, "UTF-16"}, {"\xFE\xFF", 2, "UTF-16"}};
+    } other[] = {{"\xFF\xFE\0\0", 4, "UTF-32"},
+                 {"\0\0\xFE\xFF", 4, "UTF-32"},
+                 {"\xFF\xFE", 2, "UTF-16"},
+                 {"\xFE\xFF", 2, "UTF-16"}};
     for (int i = 0; i < 4; i++)
         if (r->n >= other[i].n && memcmp(r->text, other[i].mark, other[i].n) == 0) {
             diag_error(r->d, "E0106", loc_at(r, 0, 0), "save the file as UTF-8", "the text is %s, not UTF-8",
@@ -287,8 +294,7 @@ static bool on_close(Reader *r, const yaml_event_t *e) {
 static bool on_document(Reader *r, const yaml_event_t *e) {
     Loc l = loc_of(r, e->start_mark);
     if (r->root) {
-        diag_error(r->d, "E0108", l, "one file holds one document; remove the '---'",
-                   "a second document begins here");
+        diag_error(r->d, "E0108", l, "one file holds one document; remove the '---'", "a second document begins here");
         return false;
     }
     return true;
@@ -363,7 +369,8 @@ Yaml *yaml_parse(Arena *arena, Diags *d, const char *file, const char *text, siz
     if (n <= MAX_BYTES) diags_source(d, file, text, n);
     Yaml *y = parse(arena, d, start, text, n);
     if (y && y->kind == YAML_SCALAR && yaml_is_null(y)) {
-        diag_error(d, "E0103", start, NULL, n ? "there is nothing in here but blanks and comments" : "the file is empty");
+        diag_error(d, "E0103", start, NULL,
+                   n ? "there is nothing in here but blanks and comments" : "the file is empty");
         return NULL;
     }
     return y;

@@ -1,0 +1,333 @@
+/* Reading events: names, lanes, lines, sums. Sums are unions of intervals, so compute + exposed = the whole. */
+#include "render/timeline.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_KERNELS = 24 };
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+static bool is_compute(const TraceEvent *e) { return !same_text(e->kind, "collective"); }
+
+static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
+    const TraceCompute *any = NULL;
+    for (int i = 0; i < t->n_computes; i++) {
+        if (t->computes[i].step != e->step) continue;
+        any = &t->computes[i];
+        if (!e->ranks.n || rankset_has(&any->ranks, e->ranks.run[0].first)) return any;
+    }
+    return any;
+}
+
+static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == e->step) return &t->collectives[i];
+    return NULL;
+}
+
+/* "q" of "layers.0.q_rope"; "input_norm" stays. */
+static const char *value_word(Arena *a, const char *value) {
+    const char *leaf = words_leaf(value);
+    size_t n = strcspn(leaf, "_");
+    return n == 1 ? arena_strndup(a, leaf, n) : leaf;
+}
+
+static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c, const TraceEvent *e) {
+    if (!c) return e->name ? e->name : "";
+    bool matrix = false;
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *p = words_find_param(t, c->inputs[i]);
+        matrix |= p && p->compute.nd >= 2;
+    }
+    const char *name = matrix && c->module && *words_leaf(c->module) ? words_leaf(c->module)
+                       : c->label && *c->label ? c->label
+                                               : e->name ? e->name : "";
+    bool backward = c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss");
+    return backward ? arena_printf(a, "d %s", name) : name;
+}
+
+static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
+    TimeEvent x = {.e = e, .code = "", .name = e->name ? e->name : ""};
+    if (is_compute(e)) {
+        x.c = compute_of(t, e);
+        x.name = compute_name(t, a, x.c, e);
+        x.small = x.c && x.c->flops < 4.0 * (double)x.c->bytes;
+        return x;
+    }
+    x.coll = coll_of(t, e);
+    const CollWord *w = x.coll ? words_coll(x.coll->op) : NULL;
+    if (w) x.code = w->code;
+    if (w) x.name = arena_printf(a, "%s %s", w->code, value_word(a, x.coll->value));
+    return x;
+}
+
+static int by_start(const void *a, const void *b) {
+    const TimeEvent *x = a, *y = b;
+    if (x->e->start != y->e->start) return x->e->start < y->e->start ? -1 : 1;
+    if (x->e->end != y->e->end) return x->e->end < y->e->end ? -1 : 1;
+    return (x->e->step > y->e->step) - (x->e->step < y->e->step);
+}
+
+int timeline_lane(const Timeline *t, const TraceEvent *e) {
+    for (int i = 1; i < t->n_lanes && !is_compute(e); i++)
+        if (same_text(t->lane[i].axes, e->stream)) return i;
+    return 0;
+}
+
+static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
+    int cap = 0;
+    *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) = (TimeLane){"compute", "compute", ""};
+    for (int i = 0; i < t->n_events; i++) {
+        const TimeEvent *e = &t->event[i];
+        if (is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
+        const RankGroups *g = e->coll ? &e->coll->groups : NULL;
+        *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) =
+            (TimeLane){e->e->stream, e->coll ? e->coll->axis : e->e->stream,
+                       g ? words_members(c->arena, g, words_group_of(g, rank)) : ""};
+    }
+}
+
+/* ---- lines ---- */
+
+/* Name of the unit of the program that a kernel belongs to, and of its pass. */
+static const char *pass_of(const TimeEvent *e) { return e->c && e->c->pass ? e->c->pass : "forward"; }
+static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
+static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
+
+static bool same_unit(const TimeEvent *a, const TimeEvent *b) {
+    /* a norm belongs to what follows it */
+    bool norm = !strcmp(part_of(a), "norm") || !strcmp(part_of(b), "norm");
+    return !strcmp(pass_of(a), pass_of(b)) && layer_of(a) == layer_of(b) && (norm || !strcmp(part_of(a), part_of(b)));
+}
+
+typedef struct {
+    int first, n; /* kernels, by index into the list of kernels */
+} Unit;
+
+static const char *line_title(Arena *a, const Timeline *t, TimeEvent *const *k, Unit u, bool whole_pass, int layers) {
+    const TimeEvent *first = k[u.first];
+    const char *part = "";
+    (void)t;
+    for (int i = u.first; i < u.first + u.n; i++)
+        if (*part_of(k[i]) && strcmp(part_of(k[i]), "norm")) part = part_of(k[i]);
+    const char *pass = words_capital(a, pass_of(first));
+    if (whole_pass) return pass;
+    if (layers > 1 && layer_of(first) >= 0) pass = arena_printf(a, "%s, layer %d", pass, layer_of(first));
+    bool mixed = false;
+    for (int i = u.first; i < u.first + u.n; i++)
+        mixed |= *part && strcmp(part_of(k[i]), part) && strcmp(part_of(k[i]), "norm");
+    const char *word = !strcmp(part, "mlp") ? "MLP" : part;
+    return *part && !mixed ? arena_printf(a, "%s, %s", pass, word) : pass;
+}
+
+/* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer, else by part. */
+static int make_units(Arena *a, TimeEvent *const *k, int n, Unit **out) {
+    Unit *u = ARENA_ARRAY(a, Unit, n + 1);
+    int m = 0;
+    for (int i = 0; i < n; i++) {
+        if (m && same_unit(k[i], k[i - 1])) u[m - 1].n++;
+        else u[m++] = (Unit){i, 1};
+    }
+    int kept = 0;
+    for (int i = 0; i < m; i++) {
+        bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
+                     u[kept - 1].n + u[i].n <= LINE_KERNELS;
+        if (joins) u[kept - 1].n += u[i].n;
+        else u[kept++] = u[i];
+    }
+    *out = u;
+    return kept;
+}
+
+/* ---- sums ---- */
+
+typedef struct {
+    double a, b;
+} Span;
+
+static int by_a(const void *x, const void *y) {
+    const Span *p = x, *q = y;
+    return (p->a > q->a) - (p->a < q->a);
+}
+
+/* Disjoint union of the intervals of computes or collectives inside [from, to]. */
+static int cover(const Timeline *t, Arena *a, bool compute, double from, double to, Span **out) {
+    Span *s = ARENA_ARRAY(a, Span, t->n_events + 1);
+    int n = 0, m = 0;
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = t->event[i].e;
+        if (is_compute(e) != compute) continue;
+        Span x = {fmax(e->start, from), fmin(e->end, to)};
+        if (x.b > x.a) s[n++] = x;
+    }
+    qsort(s, (size_t)n, sizeof *s, by_a);
+    for (int i = 0; i < n; i++) {
+        if (m && s[i].a <= s[m - 1].b) s[m - 1].b = fmax(s[m - 1].b, s[i].b);
+        else s[m++] = s[i];
+    }
+    *out = s;
+    return m;
+}
+
+static double length(const Span *s, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += s[i].b - s[i].a;
+    return sum;
+}
+
+static TimeSum sum_of(const Timeline *t, Arena *a, double from, double to) {
+    Span *x, *y;
+    int n = cover(t, a, true, from, to, &x), m = cover(t, a, false, from, to, &y);
+    TimeSum s = {.compute = length(x, n), .comm = length(y, m), .span = to - from};
+    for (int i = 0, j = 0; i < n && j < m;) {
+        double lo = fmax(x[i].a, y[j].a), hi = fmin(x[i].b, y[j].b);
+        if (hi > lo) s.hidden += hi - lo;
+        if (x[i].b < y[j].b) i++;
+        else j++;
+    }
+    s.exposed = fmax(0, s.span - s.compute);
+    return s;
+}
+
+/* Two lines look alike: the same kernels and collectives with the same durations. */
+static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
+    double eps = 1e-6 * (p->end - p->start);
+    int i = 0, j = 0;
+    if (fabs((p->end - p->start) - (q->end - q->start)) > eps) return false;
+    for (;;) {
+        while (i < t->n_events && t->event[i].e->start < p->start - eps) i++;
+        while (j < t->n_events && t->event[j].e->start < q->start - eps) j++;
+        bool pi = i < t->n_events && t->event[i].e->start < p->end - eps;
+        bool qj = j < t->n_events && t->event[j].e->start < q->end - eps;
+        if (!pi || !qj) return pi == qj;
+        const TraceEvent *x = t->event[i].e, *y = t->event[j].e;
+        if (strcmp(t->event[i].name, t->event[j].name) || !same_text(x->stream, y->stream)) return false;
+        if (fabs((x->start - p->start) - (y->start - q->start)) > eps ||
+            fabs((x->end - x->start) - (y->end - y->start)) > eps)
+            return false;
+        i++;
+        j++;
+    }
+}
+
+static void make_lines(Timeline *t, Arena *a) {
+    TimeEvent **k = ARENA_ARRAY(a, TimeEvent *, t->n_events + 1);
+    Unit *u;
+    int n = 0, layers = 0;
+    double end = 0;
+    for (int i = 0; i < t->n_events; i++) {
+        end = fmax(end, t->event[i].e->end);
+        if (is_compute(t->event[i].e)) k[n++] = &t->event[i];
+    }
+    for (int i = 0; i < n; i++) layers = layer_of(k[i]) + 1 > layers ? layer_of(k[i]) + 1 : layers;
+    int units = make_units(a, k, n, &u);
+    t->line = ARENA_ARRAY(a, TimeLine, units + 1);
+    if (units == 0) {
+        t->line[t->n_lines++] = (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
+        return;
+    }
+    double from = 0;
+    for (int i = 0; i < units; i++) {
+        const char *pass = pass_of(k[u[i].first]);
+        bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
+        bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
+        double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
+        TimeLine l = {.title = line_title(a, t, k, u[i], !before && !after, layers), .start = from, .end = to};
+        from = to;
+        if (t->n_lines && alike(t, &t->line[t->n_lines - 1], &l)) {
+            t->line[t->n_lines - 1].same++;
+            continue;
+        }
+        l.sum = sum_of(t, a, l.start, l.end);
+        t->line[t->n_lines++] = l;
+    }
+}
+
+/* ---- classes ---- */
+
+static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks) {
+    Timeline t = {.ranks = ranks};
+    const Trace *tr = c->t;
+    t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
+    for (int i = 0; i < tr->n_events; i++) {
+        const TraceEvent *e = &tr->events[i];
+        if (e->ranks.n && !rankset_has(&e->ranks, rank)) continue;
+        if (!isfinite(e->start) || !isfinite(e->end) || e->end < e->start) continue;
+        t.event[t.n_events++] = read_event(tr, c->arena, e);
+    }
+    qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
+    read_lanes(c, &t, rank);
+    make_lines(&t, c->arena);
+    double end = t.n_lines ? t.line[t.n_lines - 1].end : 0;
+    for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].e->end);
+    t.sum = sum_of(&t, c->arena, 0, end);
+    return t;
+}
+
+static bool same_times(const Timeline *a, const Timeline *b) {
+    if (a->n_events != b->n_events) return false;
+    for (int i = 0; i < a->n_events; i++) {
+        const TraceEvent *x = a->event[i].e, *y = b->event[i].e;
+        if (x->start != y->start || x->end != y->end || !same_text(x->name, y->name)) return false;
+    }
+    return true;
+}
+
+int timeline_read(const ViewCall *c, Timeline *out, int max, int *folded) {
+    const Trace *t = c->t;
+    int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
+    int n = 0;
+    *folded = 0;
+    if (t->n_events == 0) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) and draw that trace",
+                   "the trace has no times for view 'timeline'");
+        return 0;
+    }
+    RankSet all = rankset_range(c->arena, 0, t->ranks, 1);
+    int classes = t->n_classes > 0 ? t->n_classes : 1;
+    for (int pass = 0; pass < 2; pass++) /* the focus rank's class first */
+        for (int i = 0; i < classes; i++) {
+            const RankSet *r = t->n_classes > 0 ? &t->classes[i] : &all;
+            bool own = rankset_has(r, focus);
+            if (own != (pass == 0) || r->n == 0) continue;
+            Timeline x = read_class(c, own ? focus : r->run[0].first, *r);
+            bool known = x.n_events == 0;
+            for (int k = 0; k < n && !known; k++) known = same_times(&out[k], &x);
+            if (known || n >= max) ++*folded;
+            else out[n++] = x;
+        }
+    if (n == 0)
+        diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld", (long long)focus);
+    return n;
+}
+
+/* ---- sentences ---- */
+
+const char *percent_text(Arena *a, double part, double whole) {
+    double p = whole > 0 ? 100 * part / whole : 0;
+    if (p > 0 && p < 0.05) return "< 0.1 %";
+    return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
+}
+
+const char *timeline_title(const Timeline *t, Arena *a) {
+    const TimeSum *s = &t->sum;
+    if (s->comm <= 0) return "Compute never waits: nothing is communicated";
+    if (s->exposed <= 1e-9 * s->span) return "Compute never waits: all communication is hidden behind it";
+    if (s->hidden <= 1e-9 * s->span)
+        return arena_printf(a, "Compute waits %s of the time, no communication is hidden behind it",
+                            percent_text(a, s->exposed, s->span));
+    return arena_printf(a, "Compute waits %s of the time, %s of communication is hidden behind it",
+                        percent_text(a, s->exposed, s->span), percent_text(a, s->hidden, s->comm));
+}
+
+const char *timeline_totals(const Timeline *t, Arena *a) {
+    const TimeSum *s = &t->sum;
+    Str r = str_new(a);
+    str_addf(&r, "Step %s = compute %s + exposed %s.", time_text(s->span, a), time_text(s->compute, a),
+             time_text(s->exposed, a));
+    if (s->comm > 0)
+        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).", time_text(s->comm, a),
+                 percent_text(a, s->hidden, s->comm));
+    return r.s;
+}

@@ -1,0 +1,326 @@
+/* The time model: hand-computed examples, what is exposed, classes that wait for each other, profiles as files. */
+#include "base/file.h"
+#include "cost/cost.h"
+#include <setjmp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+/* A machine with round numbers: 1 FLOP takes 1 s, 1 byte over memory 1 s, over a link 2 s (between nodes 10 s), a step of
+ * latency 3 s (7 s); 4 per node. */
+static const Hardware toy = {.name = "toy", .what = "", .flops_f32 = 1, .flops_f64 = 0.5, .flops_bf16 = 2, .memory_bandwidth = 1,
+                             .kernel_overhead = 0.25, .gpus_per_node = 4, .intra_bandwidth = 0.5, .inter_bandwidth = 0.1,
+                             .intra_latency = 3, .inter_latency = 7, .memory = 1};
+
+static Trace *mesh_trace(Arena *a, int64_t outer, int64_t inner) {
+    Trace *t = trace_new(a);
+    t->ranks = outer * inner;
+    t->dtype = "f32";
+    t->n_axes = 2;
+    t->axes = arena_memdup(a, (struct TraceAxis[]){{"dp", outer}, {"tp", inner}}, 2 * sizeof *t->axes);
+    return t;
+}
+static void compute(Trace *t, int step, double flops, int64_t bytes, int from) {
+    TraceCompute *c = ARENA_PUSH(t->arena, t->computes, t->n_computes, t->cap_computes);
+    *c = (TraceCompute){.step = step, .op = "linear", .output = "layers.0.y", .flops = flops, .bytes = bytes, .n_inputs = 1,
+                        .inputs = arena_memdup(t->arena, (const char *[]){"x"}, sizeof(char *)),
+                        .input_step = arena_memdup(t->arena, &from, sizeof from), .ranks = rankset_range(t->arena, 0, t->ranks, 1)};
+}
+static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes, RankGroups g, int64_t sent, int from) {
+    TraceCollective *c = ARENA_PUSH(t->arena, t->collectives, t->n_collectives, t->cap_collectives);
+    *c = (TraceCollective){.step = step, .op = op, .axis = axes, .axes = axes, .groups = g, .bytes_sent = sent, .value = "grad.layers.0.x",
+                           .value_step = from};
+    return c;
+}
+static const TraceEvent *event(const Trace *t, int step, int64_t rank) {
+    for (int i = 0; i < t->n_events; i++)
+        if (t->events[i].step == step && rankset_has(&t->events[i].ranks, rank)) return &t->events[i];
+    fail_msg("no event of step %d on rank %d", step, (int)rank);
+    return NULL;
+}
+static void spans(const Trace *t, int step, double start, double end, double exposed) {
+    const TraceEvent *e = event(t, step, 0);
+    assert_true(e->start == start);
+    assert_true(e->end == end);
+    assert_true(e->exposed == exposed);
+}
+/* compute + exposed = makespan, for the class of `rank`; no event is exposed for longer than it lasts, streams run one
+ * event at a time. */
+static void adds_up(const Trace *t, int64_t rank) {
+    double compute_time = 0, exposed = 0, end = 0;
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = &t->events[i];
+        if (!rankset_has(&e->ranks, rank)) continue;
+        bool is_compute = strcmp(e->kind, "compute") == 0;
+        if (is_compute) compute_time += e->end - e->start;
+        assert_true(e->exposed >= 0 && e->exposed <= e->end - e->start + 1e-12);
+        assert_true(!is_compute || e->exposed == 0);
+        exposed += e->exposed;
+        if (e->end > end) end = e->end;
+        for (int k = 0; k < i; k++) {
+            const TraceEvent *f = &t->events[k];
+            if (rankset_has(&f->ranks, rank) && strcmp(e->stream, f->stream) == 0) assert_true(f->end <= e->start);
+        }
+    }
+    assert_true(fabs(compute_time + exposed - end) <= 1e-9 * end);
+}
+static const RankGroups tp_of_4 = {1, 1, {4}, {1}, {2}, {4}}, dp_of_2 = {1, 1, {2}, {4}, {4}, {1}};
+
+/* compute 10 s, gather, compute 5 s that needs it: all of the gather is exposed. */
+static void test_all_exposed(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 9.75, 4, -1);
+    collective(t, 1, "all_gather", "tp", tp_of_4, 6, 0);
+    compute(t, 2, 1, 4.75, 1);
+    t->computes[1].bytes = 5; /* memory bound: 5 bytes beat 1 FLOP */
+    cost_simulate(t, &toy);
+    spans(t, 0, 0, 10, 0);
+    spans(t, 1, 10, 10 + 3 * 3 + 6 * 2, 21);
+    spans(t, 2, 31, 36.25, 0);
+    adds_up(t, 3);
+    assert_string_equal(event(t, 1, 0)->stream, "tp");
+    assert_string_equal(event(t, 1, 0)->kind, "collective");
+    assert_string_equal(event(t, 1, 0)->name, "AG d x");
+    assert_string_equal(event(t, 1, 0)->formula, "3 × 3 s + 6 B / 0.5 B/s = 21 s");
+    assert_string_equal(event(t, 0, 0)->formula, "max(9.75 FLOP / 1 FLOP/s, 4 B / 1 B/s) + 250 ms = 10 s");
+    assert_string_equal(event(t, 0, 0)->name, "y");
+    assert_string_equal(rankset_text(&event(t, 0, 0)->ranks, a), "0-7");
+    assert_string_equal(t->hardware, "toy: 1 FLOP/s f32, 1 B/s, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
+                                     "nodes of 4");
+    arena_free(a);
+}
+/* A gather beside a compute that does not need it is hidden as far as the compute goes. */
+static void test_overlap(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 1.75, 0, -1);                          /* 0 .. 2 */
+    collective(t, 1, "reduce_scatter", "tp", tp_of_4, 2, 0); /* 2 .. 15 */
+    compute(t, 2, 7.75, 0, 0);                           /* 2 .. 10 */
+    compute(t, 3, 0.75, 0, 1);                           /* waits 10 .. 15 */
+    cost_simulate(t, &toy);
+    spans(t, 1, 2, 15, 5);
+    spans(t, 3, 15, 16, 0);
+    adds_up(t, 0);
+    arena_free(a);
+}
+/* figures/README.md: an all-reduce that runs beside the gather that compute really waits for is not exposed. */
+static void test_only_what_ends_the_wait(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 0.75, 0, -1);                               /* 0 .. 1 */
+    collective(t, 1, "all_reduce", "dp", dp_of_2, 1, 0);      /* other nodes: 2 steps of 7 + 10 = 24: 1 .. 25 */
+    collective(t, 2, "all_gather", "tp", tp_of_4, 3, 0);      /* 9 + 6 = 15: 1 .. 16 */
+    compute(t, 3, 0.75, 0, 2);                                /* 16 .. 17 */
+    collective(t, 4, "all_gather", "tp", tp_of_4, 0, 3);      /* 17 .. 26: the last chain */
+    cost_simulate(t, &toy);
+    spans(t, 1, 1, 25, 0);
+    spans(t, 2, 1, 16, 15);
+    spans(t, 4, 17, 26, 9);
+    adds_up(t, 7);
+    arena_free(a);
+}
+/* Two collectives one after the other end one wait: both are exposed, the first as far as compute stood still. */
+static void test_chain_and_moves(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 0.75, 0, -1);                          /* 0 .. 1 */
+    collective(t, 1, "all_to_all", "tp", tp_of_4, 0, 0); /* 1 .. 10 */
+    compute(t, 2, 3.75, 0, 0);                           /* 1 .. 5 */
+    TraceLocalMove *m = ARENA_PUSH(a, t->moves, t->n_moves, t->cap_moves);
+    *m = (TraceLocalMove){.step = 3, .op = "slice", .value_step = 1};
+    collective(t, 4, "broadcast", "dp", dp_of_2, 1, 3);  /* one step: 7 + 10: 10 .. 27 */
+    compute(t, 5, 0.75, 0, 4);
+    cost_simulate(t, &toy);
+    spans(t, 1, 1, 10, 5);
+    spans(t, 4, 10, 27, 17);
+    spans(t, 5, 27, 28, 0);
+    adds_up(t, 0);
+    arena_free(a);
+}
+/* A group of one communicates nothing. */
+static void test_group_of_one(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 8, 1);
+    compute(t, 0, 0.75, 0, -1);
+    collective(t, 1, "all_reduce", "tp", (RankGroups){1, 1, {1}, {1}, {8}, {1}}, 0, 0);
+    compute(t, 2, 0.75, 0, 1);
+    cost_simulate(t, &toy);
+    assert_int_equal(t->n_events, 2);
+    spans(t, 2, 1, 2, 0);
+    arena_free(a);
+}
+static void test_dtype_and_nothing(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 1, 2);
+    cost_simulate(t, &toy);
+    assert_int_equal(t->n_events, 0);
+    t->dtype = "bf16";
+    compute(t, 0, 8, 0, -1);
+    cost_simulate(t, &toy);
+    cost_simulate(t, &toy); /* again: not twice the events */
+    assert_int_equal(t->n_events, 1);
+    spans(t, 0, 0, 4.25, 0);
+    t->dtype = "f64";
+    cost_simulate(t, &toy);
+    spans(t, 0, 0, 16.25, 0);
+    arena_free(a);
+}
+/* Uneven classes: the early one waits inside the collective, which ends for both at once. */
+static void test_classes_meet(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    t->n_classes = 2;
+    t->classes = ARENA_ARRAY(a, RankSet, 2);
+    t->classes[0] = rankset_range(a, 0, 4, 1);
+    t->classes[1] = rankset_range(a, 4, 4, 1);
+    compute(t, 0, 1.75, 0, -1);
+    t->computes[0].ranks = t->classes[0];
+    compute(t, 0, 4.75, 0, -1);
+    t->computes[1].ranks = t->classes[1];
+    collective(t, 1, "all_gather", "tp", tp_of_4, 1, 0);   /* inside a class: 9 + 2 */
+    collective(t, 2, "all_reduce", "dp", dp_of_2, 0, 1);   /* across: 14 */
+    compute(t, 3, 0.75, 0, 2);
+    cost_simulate(t, &toy);
+    assert_true(event(t, 0, 0)->end == 2 && event(t, 0, 4)->end == 5);
+    assert_true(event(t, 1, 0)->end == 13 && event(t, 1, 4)->end == 16);
+    assert_true(event(t, 2, 0)->start == 13 && event(t, 2, 0)->end == 30);
+    assert_true(event(t, 2, 4)->start == 16 && event(t, 2, 4)->end == 30);
+    assert_non_null(strstr(event(t, 2, 0)->formula, "after 3 s of waiting for its slowest member"));
+    assert_null(strstr(event(t, 2, 4)->formula, "waiting"));
+    adds_up(t, 0);
+    adds_up(t, 4);
+    arena_free(a);
+}
+/* Random programs: compute + exposed is the whole time, whatever the steps are. */
+static void test_random_programs(void **state) {
+    (void)state;
+    uint64_t x = 88172645463325252u;
+    for (int round = 0; round < 300; round++) {
+        Arena *a = arena_new();
+        Trace *t = mesh_trace(a, 2, 4);
+        for (int s = 0; s < 40; s++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            int from = (int)(x >> 8 & 63) % (s + 1) - 1;
+            if (x & 1) compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
+            else if (x & 2) collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
+            else collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
+        }
+        cost_simulate(t, &toy);
+        adds_up(t, 5);
+        arena_free(a);
+    }
+}
+
+/* ---- profiles ---- */
+static void same_profile(const Hardware *x, const Hardware *y) {
+    assert_string_equal(x->name, y->name);
+    assert_string_equal(x->what, y->what);
+    const double *a = &x->flops_f32, *b = &y->flops_f32;
+    for (int i = 0; i < 5; i++) assert_true(a[i] == b[i]);
+    assert_int_equal(x->gpus_per_node, y->gpus_per_node);
+    assert_true(x->intra_bandwidth == y->intra_bandwidth && x->inter_bandwidth == y->inter_bandwidth);
+    assert_true(x->intra_latency == y->intra_latency && x->inter_latency == y->inter_latency);
+    assert_int_equal(x->memory, y->memory);
+}
+/* The files that are shipped say what is built in. Run from the folder of the project. */
+static void test_files_are_built_in(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    static const char *const dirs[] = {"plans/hardware", NULL};
+    if (access("plans/hardware", F_OK) != 0) skip();
+    int n = 0;
+    for (const char *const *name = hardware_names(); *name; name++, n++) {
+        const Hardware *file = hardware_find(a, d, *name, dirs, nowhere), *row = hardware_find(a, d, *name, NULL, nowhere);
+        if (!file) diags_print(d, stderr, false);
+        assert_non_null(file);
+        assert_non_null(row);
+        assert_ptr_not_equal(file, row);
+        same_profile(file, row);
+    }
+    assert_int_equal(n, 5);
+    assert_int_equal(d->n, 0);
+    arena_free(a);
+}
+static void test_unknown_hardware(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    assert_null(hardware_find(a, d, "h10-sxm", NULL, (Loc){"p.yaml", 3, 4}));
+    assert_string_equal(d->item[0].code, "E0213");
+    assert_string_equal(d->item[0].hint, "h100-sxm");
+    assert_int_equal(d->item[0].loc.line, 3);
+    assert_null(hardware_find(a, d, "./no/such.yaml", NULL, nowhere));
+    assert_string_equal(d->item[1].code, "E0101");
+    arena_free(a);
+}
+static const char good[] = "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: 3e12}\nmemory_bandwidth: 4e12\nkernel_overhead: 0\n"
+                           "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: {bandwidth: 8e9, latency: 0}\nmemory: 9\n";
+
+static void test_own_profile(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *code;
+        int line;
+    } cases[] = {
+        {"what: mine", "what: other", NULL, 0},
+        {"memory: 9", "memory: 9.5", "E0309", 8},
+        {"f32: 1e12", "f32: -1", "E0309", 2},
+        {"f32: 1e12", "f32: nan", "E0309", 2},
+        {"f32: 1e12", "f32: fast", "E0301", 2},
+        {"f32: 1e12", "f32: [1]", "E0301", 2},
+        {"f32: 1e12", "f23: 1e12", "E0208", 1},
+        {"kernel_overhead: 0", "kernel_overhaed: 0", "E0208", 1},
+        {"gpus_per_node: 5", "gpus_per_node: 0", "E0309", 5},
+        {"intra: {bandwidth: 6e9, latency: 7e-6}", "intra: 3", "E0208", 1},
+        {"memory: 9", "memory: 9\ncolour: red", "E0201", 9},
+        {"what: mine", "what: [", "E0104", 0},
+    };
+    char dir[] = "/tmp/test_cost_XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *a = arena_new();
+        Diags *d = diags_new(a);
+        const char *at = strstr(good, cases[i].from), *path = file_join(a, dir, "mine.yaml");
+        const char *text = arena_printf(a, "%.*s%s%s", (int)(at - good), good, cases[i].to, at + strlen(cases[i].from));
+        assert_true(file_write(d, path, text, strlen(text)));
+        const char *const dirs[] = {"/nowhere", dir, NULL};
+        const Hardware *h = hardware_find(a, d, "mine", dirs, nowhere);
+        assert_int_equal(h != NULL, cases[i].code == NULL);
+        if (h) {
+            assert_true(h->flops_bf16 == 3e12 && h->intra_latency == 7e-6 && h->gpus_per_node == 5 && h->memory == 9);
+            assert_string_equal(h->what, "other");
+        } else {
+            assert_string_equal(d->item[0].code, cases[i].code);
+            if (cases[i].line) assert_int_equal(d->item[0].loc.line, cases[i].line);
+        }
+        unlink(path);
+        arena_free(a);
+    }
+    rmdir(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_exposed),        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_only_what_ends_the_wait), cmocka_unit_test(test_chain_and_moves),
+        cmocka_unit_test(test_group_of_one),       cmocka_unit_test(test_dtype_and_nothing),
+        cmocka_unit_test(test_classes_meet),       cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_files_are_built_in), cmocka_unit_test(test_unknown_hardware),
+        cmocka_unit_test(test_own_profile),
+    };
+    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}

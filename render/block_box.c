@@ -364,19 +364,28 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
                                 (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
 }
 
+/* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause that
+ * matters stands first, the tooltip has the whole. */
+static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
+    const char *why = c->why ? words_symbol(p->g->arena, c->why) : "", *comma = strstr(why, ", ");
+    bool slide = !p->look->numbers;
+    if (slide && comma && scene_width(p->s, 12, REGULAR, why) > w) why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
+    return scene_wrap(p->s, why, NULL, w, 12, REGULAR, slide && max > 1 ? max - 1 : max, line);
+}
+
 void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w, double left) {
     const TraceCollective *c = n->coll;
-    const char *line[3], *why = c->why ? words_symbol(p->g->arena, c->why) : "";
+    const char *line[3];
     double h = p->look->coll;
     scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
     if (side == SIDE_BOTH) {
         group_line(p, c, x, y + 9, true);
-        int k = scene_wrap(p->s, why, NULL, left, 12, REGULAR, 3, line);
+        int k = reason(p, c, left, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++) scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
     } else {
         double room = side == SIDE_NARROW ? 150 : left;
-        int k = scene_wrap(p->s, why, NULL, room, 12, REGULAR, 2, line);
+        int k = reason(p, c, p->look->numbers ? room : room + 45, 2, line);
         double pill = k > 1 ? y + h / 2 - 12 : y + h / 2 - 9;
         group_line(p, c, x, pill, false);
         for (int i = 0; i < k; i++)

@@ -248,13 +248,16 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
     Role role;
     const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra), *line[6];
     Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false}, {rest, REGULAR, ROLE_SECOND, false, false}};
-    if (fonts_width(s->fonts, run, 2, 12) <= w) {
-        scene_runs(s, x, y, ALIGN_LEFT, 12, run, 2);
-        return y;
-    }
     run[0].s = scene_fit(s, stamp, w, 12, SEMIBOLD);
-    scene_runs(s, x, y, ALIGN_LEFT, 12, run, 1);
-    int n = strlen(rest) > strlen(" · ") ? scene_wrap(s, rest + strlen(" · "), " · ", w, 12, REGULAR, 6, line) : 0;
+    /* as many parts behind the stamp as fit, the others on lines of their own */
+    size_t end = strlen(rest);
+    while (end > 0 && fonts_width(s->fonts, run, 2, 12) > w) {
+        while (end > 0 && strncmp(rest + --end, " · ", strlen(" · "))) {}
+        run[1].s = arena_strndup(c->arena, rest, end);
+    }
+    scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
+    const char *left = rest + end;
+    int n = strlen(left) > strlen(" · ") ? scene_wrap(s, left + strlen(" · "), " · ", w, 12, REGULAR, 6, line) : 0;
     for (int i = 0; i < n; i++) scene_text(s, x, y += 17, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
     return y;
 }

@@ -104,10 +104,9 @@ typedef struct {
     int first, n; /* kernels, by index into the list of kernels */
 } Unit;
 
-static const char *line_title(Arena *a, const Timeline *t, TimeEvent *const *k, Unit u, bool whole_pass, int layers) {
+static const char *line_title(Arena *a, TimeEvent *const *k, Unit u, bool whole_pass, int layers) {
     const TimeEvent *first = k[u.first];
     const char *part = "";
-    (void)t;
     for (int i = u.first; i < u.first + u.n; i++)
         if (*part_of(k[i]) && strcmp(part_of(k[i]), "norm")) part = part_of(k[i]);
     const char *pass = words_capital(a, pass_of(first));
@@ -232,7 +231,7 @@ static void make_lines(Timeline *t, Arena *a) {
         bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
         bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
         double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
-        TimeLine l = {.title = line_title(a, t, k, u[i], !before && !after, layers), .start = from, .end = to};
+        TimeLine l = {.title = line_title(a, k, u[i], !before && !after, layers), .start = from, .end = to};
         from = to;
         if (t->n_lines && alike(t, &t->line[t->n_lines - 1], &l)) {
             t->line[t->n_lines - 1].same++;
@@ -246,8 +245,8 @@ static void make_lines(Timeline *t, Arena *a) {
 /* ---- classes ---- */
 
 static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks) {
-    Timeline t = {.ranks = ranks};
     const Trace *tr = c->t;
+    Timeline t = {.trace = tr, .ranks = ranks};
     t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
     for (int i = 0; i < tr->n_events; i++) {
         const TraceEvent *e = &tr->events[i];

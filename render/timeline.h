@@ -31,6 +31,7 @@ typedef struct {
 } TimeLine;
 
 typedef struct {
+    const Trace *trace;
     RankSet ranks;
     int n_events;
     TimeEvent *event; /* by start */

@@ -233,7 +233,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     BlockFrame *frame = all + first;
     int per_line = preset == PRESET_COLUMN ? 1 : 4;
     const Preset *pr = &presets[preset];
-    double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used;
+    double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used = 0;
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
     /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
     double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;

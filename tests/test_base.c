@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,7 +40,10 @@ static void test_print_place_caret_hint(void **state) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     const char *text = "model: x\n\tplän: [ß, colwsie]\nlast";
+    diags_source(d, "old", "1\n2\n3\n", 6);
+    diags_source(d, "p.yaml", "replaced by the next", 20);
     diags_source(d, "p.yaml", text, strlen(text));
+    diags_source(d, "new", "4\n5\n6\n", 6);
     diag_error(d, "E0203", ((Loc){"p.yaml", 2, 13}), "colwise", "unknown style '%s'", "colwsie");
     diag_warn(d, "W0001", ((Loc){"p.yaml", 3, 5}), "look here", "odd");
     diag_note(d, "N0001", nowhere, NULL, "moved");
@@ -393,6 +397,13 @@ static void test_write_through_links(void **state) {
     lstat(in(f, "link"), &st);
     assert_true(S_ISLNK(st.st_mode)); /* the link stays, what it names is replaced */
     assert_string_equal(file_read(f->a, f->d, in(f, "real"), 99, nowhere, &n), "new");
+    /* a temporary name that is taken, by an earlier run of the same number */
+    put(f, arena_printf(f->a, ".shardproof-%ld-0.tmp", (long)getpid()), "not ours");
+    assert_true(file_write(f->d, in(f, "real"), "newer", 5));
+    assert_string_equal(file_read(f->a, f->d, in(f, "real"), 99, nowhere, &n), "newer");
+    assert_string_equal(
+        file_read(f->a, f->d, in(f, arena_printf(f->a, ".shardproof-%ld-0.tmp", (long)getpid())), 99, nowhere, &n),
+        "not ours");
     /* a FIFO is written through, never replaced */
     assert_int_equal(mkfifo(in(f, "fifo"), 0600), 0);
     pid_t pid = fork();
@@ -413,6 +424,25 @@ static void test_write_through_links(void **state) {
     lstat(in(f, "fifo"), &st);
     assert_true(S_ISFIFO(st.st_mode));
     assert_int_equal(f->d->n, 0);
+}
+
+static void test_broken_pipe_ends_quietly(void **state) {
+    Files *f = *state;
+    assert_int_equal(mkfifo(in(f, "fifo"), 0600), 0);
+    void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+    int reader = open(in(f, "fifo"), O_RDONLY | O_NONBLOCK);
+    OutFile *o = file_create(f->d, in(f, "fifo"));
+    assert_non_null(o);
+    close(reader);
+    fputs("nobody reads this", file_stream(o));
+    assert_true(file_commit(f->d, o));
+    assert_int_equal(f->d->n, 0);
+    /* a reader that never comes */
+    double t = now();
+    assert_null(file_create(f->d, in(f, "fifo")));
+    assert_true(now() - t < 4);
+    assert_string_equal(last_code(f), "E0105");
+    signal(SIGPIPE, old);
 }
 
 static void test_write_to_own_stdout(void **state) {
@@ -497,6 +527,8 @@ static void test_json_reads_all_kinds(void **state) {
     assert_true(json_get(o, "more")->kind == JSON_REAL && json_get(o, "more")->r == 0x1p63);
     assert_true(json_get(o, "much")->r == 123456789012345678901.0);
     assert_int_equal(json_get(o, "f")->kind, JSON_REAL);
+    j = json_parse(a, "-9223372036854775809", 20, &e, &line, &col); /* nothing but a number */
+    assert_true(j->kind == JSON_REAL && j->r == -0x1p63);
     assert_null(json_get(o, "none"));
     assert_null(json_get(z, "a"));
     assert_null(json_get(NULL, "a"));
@@ -566,6 +598,8 @@ static void test_json_writes(void **state) {
     json_open(&w, "a", '[');
     json_int(&w, NULL, INT64_MIN);
     json_bool(&w, NULL, false);
+    json_bool(&w, NULL, true);
+    json_real(&w, NULL, INFINITY);
     json_null(&w, NULL);
     json_open(&w, NULL, '{');
     json_close(&w, '}');
@@ -578,9 +612,9 @@ static void test_json_writes(void **state) {
     json_newline(&w);
     json_int(&w, NULL, 2);
     json_newline(&w);
-    assert_string_equal(
-        w.s.s, "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,null,{}],\"r\":[1],"
-               "\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
+    assert_string_equal(w.s.s, "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 "
+                               "é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,true,\"inf\",null,{}],\"r\":[1],"
+                               "\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
     arena_free(a);
 }
 
@@ -639,6 +673,7 @@ int main(void) {
         FILES(test_read_fifo),
         FILES(test_write_is_all_or_nothing),
         FILES(test_write_through_links),
+        FILES(test_broken_pipe_ends_quietly),
         FILES(test_write_to_own_stdout),
         FILES(test_write_refusals),
         FILES(test_dirs_and_joins),

@@ -262,6 +262,9 @@ static void test_data_keys(void **state) {
     assert_bare(p->block_input, RP_SHARD, -1);
     p = parse_ok(f, "model: x\nmesh: {dp: 10000000}\n"); /* ten million ranks are legal to plan */
     assert_int_equal(p->axes[0].size, 10000000);
+    p = parse_ok(f, "model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 2}");
+    assert_int_equal(p->n_axes, 12);
+    p = parse_ok(f, "model: x\nmesh: {a: 3037000499, b: 3037000499}\n"); /* just fits */
     p = parse_ok(f, "model: x\nmesh: {}\n");
     assert_int_equal(p->n_axes, 0);
 }
@@ -314,6 +317,8 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->context_parallel.mode, "ring");
     assert_int_equal(p->pass, PASS_BACKWARD);
     assert_true(p->optimizer.weight_decay == 0.01 && p->optimizer.lr == 1e-3);
+    p = parse_ok(f, HEAD "optimizer: {name: sgd, lr: 0, momentum: 0, betas: [0, 0.5]}\nloss: {label_smoothing: 0}\n");
+    assert_true(p->optimizer.lr == 0 && p->optimizer.beta1 == 0 && p->optimizer.beta2 == 0.5);
     p = parse_ok(f, HEAD "optimizer: sgd\n");
     assert_true(p->optimizer.weight_decay == 0);
 }
@@ -480,6 +485,10 @@ static const Bad bad_keys[] = {
      "'tp' is used twice", NULL},
     {"data: {cut: {batch: tp*dp, sequence: [cp, dp]}}", "E0405", 3, 38, "'dp'", NULL},
     {"context_parallel: {axis: pc}", "E0204", 3, 26, "'pc'", "cp"},
+    {"expect: {collectives: {forward: {all_gather(): 1}}}", "E0201", 3, 34, "OP(AXIS)", NULL},
+    {"expect: {collectives: {forward: {all_gather(tp)x: 1}}}", "E0201", 3, 34, "OP(AXIS)", NULL},
+    {"expect: {collectives: {forward: {all_gather(tp.x): 1}}}", "E0204", 3, 34, "'tp.x'", NULL},
+    {"expect: {collectives: {forward: {all_gather(tp.10): 1}}}", "E0204", 3, 34, "'tp.10'", NULL},
     {"expect: {collectives: {forward: {all_gather(tq): 1}}}", "E0204", 3, 34, "'tq'", "tp"},
     {"faults: {at: x, axis: tq}", "E0204", 3, 23, "'tq'", "tp"},
 };
@@ -496,6 +505,10 @@ static const Bad bad_values[] = {
     {"data: {batch: +3}", "E0302", 3, 15, "sign", "write 3"},
     {"data: {batch: 0}", "E0302", 3, 15, "at least 1", NULL},
     {"data: {batch: 4k}", "E0302", 3, 15, "unit", NULL},
+    {"data: {batch: .NaN}", "E0302", 3, 15, "whole number", NULL},
+    {"data: {batch: -.5}", "E0302", 3, 15, "fraction", NULL},
+    {"data: {batch: 12,000}", "E0201", 3, 18, NULL, NULL}, /* YAML's comma */
+    {"data: {batch: 9_876_054_321}", "E0302", 3, 15, "separators", "write 9876054321"},
     {"data: {batch: .inf}", "E0302", 3, 15, "whole number", NULL},
     {"data: {batch: 9223372036854775808}", "E0302", 3, 15, "2^63-1", NULL},
     {"data: {batch: 99999999999999999999999999}", "E0302", 3, 15, "2^63-1", NULL},
@@ -685,6 +698,8 @@ static void test_set_overrides(void **state) {
     assert_string_equal(p->expect.shapes[0].text, "[B]");
     p = parse_set(f, example, "expect", "");
     assert_false(p->expect.set);
+    p = parse_set(f, HEAD, "plan[a][weight]", "shard(0)");
+    assert_bare(p->lines[0].style.weight, RP_SHARD, 0);
     p = parse_set(f, HEAD, "loss", "sum");
     assert_string_equal(p->loss_kind, "sum");
     p = parse_set(f, HEAD, "faults", "[{at: x, do: drop}]");
@@ -718,6 +733,9 @@ static void test_set_mistakes(void **state) {
         {"", "2", "E0212", 1, "not a key", NULL},
         {"plan[a", "2", "E0212", 1, "not a key", "plan["},
         {"data.", "2", "E0212", 1, "not a key", NULL},
+        {"plan[a]x", "2", "E0212", 1, "not a key", NULL},
+        {"plan[a].", "2", "E0212", 1, "not a key", NULL},
+        {"plan[]", "2", "E0212", 1, "not a key", NULL},
         {"data.batch", "x", "E0301", 12, "'x'", NULL},
         {"data.batch", "1e3", "E0302", 12, NULL, "write 1000"},
         {"plan[ä]", "colwsie", "E0203", 9, "'colwsie'", "colwise"},
@@ -862,6 +880,33 @@ static void test_resolve(void **state) {
     assert_string_equal(style_text(f->a, &style_builtin("rowwise")->style), "rowwise S(-1)>S(-1) wS(1) bR R>-");
 }
 
+static void test_later_fields_win(void **state) {
+    Fix *f = *state;
+    const char *plan = "styles: {s: {style: sequence_parallel, boundary: per_module}}\n"
+                       "plan: {a: {style: s, boundary: shared, use_local_output: true}, b: s, c: sequence_parallel}\n";
+    const Style *s = resolve(f, plan, 0, NULL);
+    assert_true(s->per_module == 0 && s->use_local_output == 1);
+    s = resolve(f, plan, 1, NULL);
+    assert_true(s->per_module == 1 && s->use_local_output == 0);
+    s = resolve(f, plan, 2, NULL);
+    assert_true(s->per_module == -1 && s->use_local_output == 0);
+}
+
+static void test_wrong_fields_are_not_kept(void **state) {
+    Fix *f = *state;
+    Plan *p =
+        parse(f, HEAD "plan: {a: {style: colwise, params: {q: partial, r: shard(0)}, output: shrad(0), weight: x}}\n"
+                      "data: {batch: -1, sequence: 8}\ngradients: {a: sum, b: x, c: none}\n");
+    assert_int_equal(diags_errors(f->d), 5);
+    const Style *s = &p->lines[0].style;
+    assert_int_equal(s->n_params, 1);
+    assert_string_equal(s->params[0].name, "r");
+    assert_false(s->output.set || s->weight.set);
+    assert_true(p->batch == -1 && p->sequence == 8);
+    assert_int_equal(p->n_gradients, 2);
+    assert_string_equal(p->gradients[1].key, "c");
+}
+
 static void test_own_style_of_a_builtin_name(void **state) {
     Fix *f = *state;
     Plan *p = parse(f, HEAD "styles: {colwise: {style: colwise, output: replicate}}\nplan: {a: colwise}\n");
@@ -911,11 +956,11 @@ static void test_placements(void **state) {
         RawKind kind;
         int dim;
         char letter;
-    } t[] = {{"replicate", RP_REPLICATE, 0, 0}, {"shard(0)", RP_SHARD, 0, 0},
-             {"shard(-3)", RP_SHARD, -3, 0},    {"shard(f)", RP_SHARD, 0, 'f'},
-             {"partial", RP_PARTIAL, 0, 0},     {"invariant", RP_INVARIANT, 0, 0},
-             {"varying_use", RP_VARYING, 0, 0}, {"contiguous(2)", RP_CONTIGUOUS, 2, 0},
-             {"local", RP_LOCAL, 0, 0},         {"null", RP_NONE, 0, 0}};
+    } t[] = {
+        {"replicate", RP_REPLICATE, 0, 0},      {"shard(0)", RP_SHARD, 0, 0},      {"shard(-3)", RP_SHARD, -3, 0},
+        {"shard(f)", RP_SHARD, 0, 'f'},         {"shard(a)", RP_SHARD, 0, 'a'},    {"shard(z)", RP_SHARD, 0, 'z'},
+        {"partial", RP_PARTIAL, 0, 0},          {"invariant", RP_INVARIANT, 0, 0}, {"varying_use", RP_VARYING, 0, 0},
+        {"contiguous(2)", RP_CONTIGUOUS, 2, 0}, {"local", RP_LOCAL, 0, 0},         {"null", RP_NONE, 0, 0}};
     Loc at = {"x", 3, 4};
     RawPlace p;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
@@ -1070,6 +1115,8 @@ int main(void) {
         FIX(test_hash),
         FIX(test_builtin_rows),
         FIX(test_resolve),
+        FIX(test_later_fields_win),
+        FIX(test_wrong_fields_are_not_kept),
         FIX(test_own_style_of_a_builtin_name),
         FIX(test_recipes),
         FIX(test_placements),

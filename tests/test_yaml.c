@@ -79,17 +79,11 @@ static void test_accepted(void **state) {
     static const char *const ok[] = {"a: 1",
                                      ("\xEF\xBB\xBF"
                                       "a: 1"),
-                                     "%YAML 1.1\n---\na: 1\n...\n",
-                                     "---\na: 1\n",
-                                     "a: 1\r\nb: 2\r\n",
-                                     "[1, 2]",
-                                     "word",
-                                     "\"\"",
-                                     "{}",
-                                     "[]",
-                                     "a:\n- b\n- c",
-                                     "? a\n: b",
-                                     "a: |\n  x\n  y\n"};
+                                     "%YAML 1.1\n---\na: 1\n...\n", "---\na: 1\n", "a: 1\r\nb: 2\r\n", "[1, 2]", "word",
+                                     "\"\"", "{}", "[]", "a:\n- b\n- c", "? a\n: b", "a: |\n  x\n  y\n",
+                                     /* the ends of UTF-8's ranges */
+                                     "\xC2\xA0", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBD",
+                                     "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBD"};
     for (size_t i = 0; i < sizeof ok / sizeof ok[0]; i++)
         if (!parse(f, ok[i]) || f->d->n) fail_msg("'%s' was refused", ok[i]);
     Yaml *y = parse(f, "\xEF\xBB\xBF"

@@ -157,6 +157,7 @@ PipelineOptions cli_pipeline(const Cli *c) {
     const CliOptions *o = &c->o;
     return (PipelineOptions){
         .strict = o->strict,
+        .exact = o->exact ? 8 : 0,
         .threads = o->threads > 1 << 20 ? 1 << 20 : (int)o->threads,
         .hardware = o->hardware,
         .fault = o->fault,
@@ -243,9 +244,10 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     Arena *arena = arena_new();
     Cli c = {.arena = arena, .out = out, .err = err, .d = diags_new(arena), .text = str_new(arena)};
     options_parse(&c, argc, argv);
-    c.color_out = wants_color(c.o.color, out) && !c.o.output;
+    bool to_file = c.o.output && c.command && c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
+    c.color_out = !to_file && wants_color(c.o.color, out);
     c.color_err = wants_color(c.o.color, err);
-    c.look = (TableLook){c.o.output ? 0 : terminal_width(out), c.color_out};
+    c.look = (TableLook){to_file ? 0 : terminal_width(out), c.color_out};
     if (c.o.version || c.o.help) {
         c.o.output = NULL;
         if (c.o.version) print_version(&c);

@@ -146,6 +146,11 @@ int cmd_run(Cli *c) {
     bool jsonl = strcmp(c->format, "jsonl") == 0;
     if (jsonl && l.exit != 2) cli_records(c, &l, all_records);
     if (!l.trace) return l.exit;
+    if (c->o.rank >= l.trace->ranks) {
+        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
+                   (long long)l.trace->ranks);
+        return 2;
+    }
     int n = 0;
     const char **files = write_files(c, &l, c->o.output ? c->o.output : "out", &n);
     if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);

@@ -256,13 +256,14 @@ static bool explain_name(Ex *e, const char *name) {
         if (known) explain_step(e, (int)step);
         return known;
     }
-    if (explain_values(e, name)) return true;
+    /* a module and its result may have one name: both are meant */
+    bool any = explain_values(e, name);
     const TraceParam *p = lookup_param(e->t, name);
     if (p) explain_param(e, p);
-    if (p || explain_module(e, name)) return true;
-    const TraceValue *v = lookup_value(e->t, name);
+    any = explain_module(e, name) || any || p;
+    const TraceValue *v = any ? NULL : lookup_value(e->t, name);
     if (v) explain_value(e, v);
-    return v != NULL;
+    return any || v;
 }
 int cmd_explain(Cli *c) {
     if (c->o.n_operands == 1) {

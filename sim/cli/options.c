@@ -93,6 +93,7 @@ static const Option options[] = {
     {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS, "YAML of `their name: our name` for --against", NULL},
     {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS, "for --against, of each tensor's largest magnitude", NULL},
     {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS, "SUSPECT counts as a failure", NULL},
+    {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run", NULL},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},

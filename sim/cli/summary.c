@@ -144,7 +144,7 @@ static void report_verdict(Cli *c, const Loaded *l) {
     str_addf(&c->text, "%s: ", table_clean(or_empty(t->plan), 0, c->arena));
     cli_paint(c, color, v);
     if (t->verdict && strcmp(v, "invalid") != 0)
-        str_addf(&c->text, " to the unsharded model%s", strcmp(v, "different") == 0 ? " values" : "");
+        str_addf(&c->text, " %s the unsharded model", strcmp(v, "different") == 0 ? "from" : "to");
     str_add(&c->text, "\n");
 }
 static void report_run(Cli *c, const Loaded *l) {

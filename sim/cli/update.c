@@ -11,7 +11,7 @@ enum { DEFAULT_SHAPES = 8 };
 /* ---- what the section says ---- */
 /* A YAML scalar: plain where that is safe, else in double quotes. */
 static const char *scalar(const char *s, Arena *a) {
-    bool plain = *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == strlen(s);
+    bool plain = *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-()*") == strlen(s);
     if (plain && (isalpha((unsigned char)*s) || *s == '_')) return s;
     Str q = str_new(a);
     str_add(&q, "\"");
@@ -65,27 +65,46 @@ static void shapes_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
     }
     if (lines.n) str_addf(s, "  local_shapes:\n%s", lines.s);
 }
-static void collectives_section(Str *s, const Trace *t, Arena *a) {
+static void add_count(Str *line, const char *op, const char *axis, int64_t n, Arena *a) {
+    const char *key = axis ? arena_printf(a, "%s(%s)", op, axis) : op;
+    str_addf(line, "%s%s: %lld", line->n ? ", " : "", scalar(key, a), (long long)n);
+}
+static bool same_collective(const TraceCollective *c, const TraceCollective *d) {
+    return c->pass && d->pass && c->op && d->op && c->axes && d->axes && strcmp(c->pass, d->pass) == 0 &&
+           strcmp(c->op, d->op) == 0 && strcmp(c->axes, d->axes) == 0;
+}
+/* Every kind that occurs in a phase, and those that the section said would not and that still do not. */
+static void phase_section(Str *line, const Plan *p, const Trace *t, const char *phase, Arena *a) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!c->pass || strcmp(c->pass, phase) != 0) continue;
+        int count = 0, first = -1;
+        for (int k = 0; k < t->n_collectives; k++) {
+            if (!same_collective(c, &t->collectives[k])) continue;
+            if (first < 0) first = k;
+            count++;
+        }
+        if (first == i) add_count(line, c->op, c->axes, count, a);
+    }
+    for (int i = 0; i < p->expect.n_collectives; i++) {
+        const ExpectCollective *x = &p->expect.collectives[i];
+        bool occurs = false;
+        if (x->count != 0 || strcmp(x->phase, phase) != 0) continue;
+        for (int k = 0; k < t->n_collectives && !occurs; k++) {
+            const TraceCollective *c = &t->collectives[k];
+            occurs = c->pass && strcmp(c->pass, phase) == 0 && c->op && strcmp(c->op, x->op) == 0 &&
+                     (!x->axis || lookup_same_axes(t, x->axis, c->axes ? c->axes : c->axis));
+        }
+        if (!occurs) add_count(line, x->op, x->axis, 0, a);
+    }
+}
+static void collectives_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
     static const char *const phases[] = {"forward", "loss", "backward", "gradients", "parameters"};
     Str all = str_new(a);
-    for (int p = 0; p < 5; p++) {
+    for (int i = 0; i < 5; i++) {
         Str line = str_new(a);
-        for (int i = 0; i < t->n_collectives; i++) {
-            const TraceCollective *c = &t->collectives[i];
-            if (!c->pass || strcmp(c->pass, phases[p]) != 0 || !c->op || !c->axes) continue;
-            int count = 0, first = -1;
-            for (int k = 0; k < t->n_collectives; k++) {
-                const TraceCollective *d = &t->collectives[k];
-                bool same = d->pass && d->op && d->axes && strcmp(d->pass, c->pass) == 0 &&
-                            strcmp(d->op, c->op) == 0 && strcmp(d->axes, c->axes) == 0;
-                if (same && first < 0) first = k;
-                count += same;
-            }
-            if (first == i)
-                str_addf(&line, "%s%s: %d", line.n ? ", " : "",
-                         scalar(arena_printf(a, "%s(%s)", c->op, c->axes), a), count);
-        }
-        if (line.n) str_addf(&all, "    %s: {%s}\n", phases[p], line.s);
+        phase_section(&line, p, t, phases[i], a);
+        if (line.n) str_addf(&all, "    %s: {%s}\n", phases[i], line.s);
     }
     if (all.n) str_addf(s, "  collectives:\n%s", all.s);
 }
@@ -108,7 +127,7 @@ static const char *section_of(const Loaded *l, Arena *a) {
     codes_section(&s, l->d, different);
     if (equivalent || different) {
         shapes_section(&s, p, t, a);
-        collectives_section(&s, t, a);
+        collectives_section(&s, p, t, a);
     }
     if (t && p->expect.memory_per_rank >= 0 && t->n_memory) {
         int64_t peak = lookup_peak(t, NULL), limit = p->expect.memory_per_rank;
@@ -148,7 +167,7 @@ const char *update_text(Arena *arena, const char *plan, size_t n, const char *se
     }
     Str s = str_new(arena);
     str_addn(&s, plan, from);
-    if (s.n && s.s[s.n - 1] != '\n') str_add(&s, "\n");
+    if (from == n && n && plan[n - 1] != '\n') str_add(&s, "\n");
     str_add(&s, section);
     str_addn(&s, plan + to, n - to);
     return s.s;

@@ -514,6 +514,7 @@ static const char *move_cause(const Check *c, const Step *s, const Cmp *m) {
     bool reduces = s->move.from.type[s->move.axes.a[0]] == TY_P;
     if (s->kind == ST_CLAIM) {
         if (reduces) return arena_printf(c->arena, "the sum over %s is missing: each rank holds only its own part", axes);
+        if (s->move.axes.n && s->move.to.type[s->move.axes.a[0]] == TY_P) return arena_printf(c->arena, "it is whole on every rank and taken for a share: the sum over %s counts it %lld times", axes, (long long)n);
         return "the label is false: the data lie otherwise";
     }
     if (reduces && (f = factor_cause(c, m, axes, n))) return f;
@@ -612,6 +613,8 @@ static void check_move(Check *c, const Step *s) {
         tf = tt = TY_V;
         for (int a = 0; a < p->mesh->naxes; a++)
             if (s->move.from.type[a] == TY_P && s->move.to.type[a] != TY_P) claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tf = TY_P;
+        for (int a = 0; a < p->mesh->naxes && tf == TY_V; a++) /* whole values taken for shares of a sum */
+            if (s->move.to.type[a] == TY_P && s->move.from.type[a] != TY_P) claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tt = TY_P;
         s = &claim;
     }
     AxisList X = {0};
@@ -667,6 +670,40 @@ void check_step(Check *c, const Step *s) {
     case ST_SUM: check_sum(c, s); break;
     case ST_SEED: break;
     }
+}
+void check_exact(Check *c, const Step *s, const void *want, double modulus) {
+    const Program *p = c->e->p;
+    const Val *v = &p->val[s->out];
+    const GTensor *t = &p->graph->t[v->tensor];
+    AxisList P = {0}, none = {0};
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
+    Cmp m = cmp_new(c, s, s->out, 3);
+    Arena *tmp = arena_new();
+    Layout whole = layout_whole(p->mesh, t->nd, TY_I);
+    Box box = region_box(p->mesh, t, &whole, 0, false, tmp);
+    Whole w = {.box = &box, .raw = box_tensor(&box)};
+    w.raw.p = (void *)(uintptr_t)want;
+    if (!P.n) compare_all(c, &m, s->out, &v->L, &none, 0, &w);
+    else { /* the shares must add up to the value, modulo */
+        Tensor shape;
+        double *sum = denoted(c, s->out, &none, &P, 0, &shape, NULL, false, NULL);
+        int64_t n = tensor_count(&shape);
+        for (int64_t i = 0; i < n; i++) {
+            double x = sum[i] - modulus * floor(sum[i] / modulus), y = at(want, c->e->dtype, i);
+            m.rec.count++;
+            if (x == y || m.failed) continue;
+            m.failed = true;
+            m.rec.verdict = "FAIL";
+            m.rec.got = x, m.rec.want = y, m.rec.max_abs = fabs(x - y);
+            ensure_ranks(c, &m);
+            for (int64_t r = 0; r < p->mesh->nranks; r++) m.rank_error[r] = m.rec.max_abs;
+        }
+        free(sum);
+    }
+    RankSet ranks = all_ranks(c);
+    record(c, &m, &ranks, "integer data show another value than the unsharded program");
+    arena_free(tmp);
 }
 void check_stuck(Check *c, const Step *s, const char *why) {
     Cmp m = cmp_new(c, s, s->out, 1);

@@ -231,11 +231,25 @@ bool exec_load(Exec *e, int v) {
 typedef struct {
     OpCall *call;
     bool adjoint;
+    double modulus;
 } KernelJob;
+/* Level 3: the canonical residue of every element. Sums of residues are residues of sums, so it may be taken anywhere. */
+static void residues(const Tensor *t, Dtype dt, double p) {
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        double x = dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
+        x -= p * floor(x / p);
+        if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
+        else ((double *)t->p)[i] = x;
+    }
+}
 static void run_call(void *arg, int64_t i) {
     KernelJob *j = arg;
     OpCall *c = &j->call[i];
-    if (j->adjoint) c->op->adjoint(c);
+    if (j->modulus > 0) {
+        c->op->exact(c);
+        residues(&c->out, c->dtype, j->modulus);
+    } else if (j->adjoint) c->op->adjoint(c);
     else c->op->forward(c);
 }
 static bool letter_size(Exec *e, const Step *s, OpCall *c, char ch, int64_t n) {
@@ -335,7 +349,7 @@ static bool step_kernel(Exec *e, const Step *s) {
         st->which[rank] = (uint32_t)*at;
     }
     if (ok) {
-        KernelJob j = {calls, s->kind == ST_ADJOINT};
+        KernelJob j = {calls, s->kind == ST_ADJOINT, e->modulus};
         if (nc >= pool_threads(e->pool)) pool_run(e->pool, nc, run_call, &j);
         else
             for (int i = 0; i < nc; i++) run_call(&j, i); /* few calls: each uses the workers inside */
@@ -457,6 +471,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         if (s->edit != EDIT_DIM) src = data->t;
         region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
     }
+    if (e->modulus > 0 && op == 1) residues(&l->t, r->dt, e->modulus);
     if (s->edit == EDIT_AVG) scale(&l->t, r->dt, 1 / (double)r->n);
     if (s->edit == EDIT_DOUBLE) scale(&l->t, r->dt, (double)r->n);
     if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);

@@ -36,6 +36,7 @@ typedef struct Exec {
     double flops;         /* of distinct kernel calls so far */
     const char *stuck;    /* why the run could not go on (trust: declared), or NULL */
     int stuck_step;
+    double modulus;       /* level 3: all values are integers modulo this; 0: the ordinary run */
     bool edited;          /* a planted mistake changed some bit of its step's output */
     void *(*full)(void *arg, int tensor, Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
     void *full_arg;

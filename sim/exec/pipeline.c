@@ -49,6 +49,29 @@ static bool front(Run *r) {
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
     return r->assign != NULL;
 }
+/* What the plan language knows and this version cannot do yet is refused, never ignored. */
+static bool supported(Run *r) {
+    const Plan *p = r->plan;
+    int before = diags_errors(r->d);
+    const struct {
+        bool used;
+        Loc loc;
+        const char *what;
+    } row[] = {
+        {p->pass == PASS_TRAIN, p->pass_loc, "pass: train (optimizer steps)"},
+        {p->data_parallel.mode && strcmp(p->data_parallel.mode, "ddp"), p->data_parallel.mode_loc, "data_parallel modes other than ddp"},
+        {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
+        {p->recompute && strcmp(p->recompute, "none"), p->pass_loc, "recompute"},
+        {!p->save_gathered, p->pass_loc, "save_gathered: false"},
+        {p->n_gradients > 0, p->n_gradients ? p->gradients[0].loc : p->pass_loc, "gradients:"},
+        {p->microbatches > 1, p->batch_loc, "microbatches"},
+        {p->label_smoothing != 0, p->loss_loc, "label_smoothing"},
+        {p->normalise && strcmp(p->normalise, "global"), p->loss_loc, "normalise: local_mean"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].used) diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version", row[i].what);
+    return diags_errors(r->d) == before;
+}
 static void note_inferred(Run *r) {
     int n = 0;
     const Step *first = NULL;
@@ -285,13 +308,17 @@ static bool back(Run *r) {
     if (!r->weights) return false;
     r->pool = pool_new(r->o->threads);
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
-    FullSource src = {r->weights, r->d, &r->model->g};
+    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g};
     r->exec->full = reference_full;
     r->exec->full_arg = &src;
     r->exec->keep_all = r->o->save_values != NULL;
     r->check = check_new(r->arena, r->exec, r->t);
     bool backward = r->program->ns > r->program->n_forward;
     bool ok = step_all(r);
+    if (ok && r->o->exact && !r->exec->stuck) {
+        if (backward) diag_note(r->d, "N0007", (Loc){0}, NULL, "--exact covers forward programs in this version; the backward pass was checked by levels 1 and 2");
+        else reference_exact(r->check, r->plan, r->model, r->weights, r->d, r->pool, r->o->exact);
+    }
     bool keep = r->o->against || r->o->save_values || backward;
     Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, r->pool, backward, keep) : NULL;
     if (ref) {
@@ -347,7 +374,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, 
     memset(report, 0, sizeof *report);
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
     r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
-    if (diags_errors(d) || !front(&r)) {
+    if (diags_errors(d) || !supported(&r) || !front(&r)) {
         report->exit = diags_exit(d);
         return NULL;
     }

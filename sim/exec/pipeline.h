@@ -10,6 +10,7 @@ typedef struct PipelineOptions {
     bool events;     /* simulate the timeline from the hardware profile */
     bool numbers;    /* keep the numbers of small values (<= 64 elements) in the trace */
     bool strict;     /* SUSPECT counts as a failure */
+    int exact;       /* level 3 for so many seeds of integer data; 0: not */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
     const char *hardware;     /* overrides the plan's */

@@ -16,6 +16,16 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
     size_t bytes = base_mul((size_t)(n > 0 ? n : 1), (size_t)dtype_size(dtype));
     if (bytes < 1 << 21) p = base_malloc(bytes);
     else if (posix_memalign(&p, 1 << 21, bytes)) base_die(5, "out of memory: %zu bytes for %s could not be had; try a smaller `shrink` or a shape-only command [E0701]", bytes, t->name);
+    if (f->modulus > 0 && !t->is_int) {
+        RandomStream r = random_stream(f->g, tensor, f->seed);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t x;
+            random_ints(&r, i, 1, (int64_t)f->modulus, &x);
+            if (dtype == DT_F32) ((float *)p)[i] = (float)x;
+            else ((double *)p)[i] = (double)x;
+        }
+        return p;
+    }
     if (!weights_load(f->w, f->d, tensor, dtype, p)) {
         free(p);
         return NULL;
@@ -51,7 +61,7 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     r->program = reference_program(arena, p, m, d, backward);
     r->exec = exec_new(arena, r->program, DT_F64, pool);
     FullSource *src = ARENA_NEW(arena, FullSource);
-    *src = (FullSource){w, d, &m->g};
+    *src = (FullSource){.w = w, .d = d, .g = &m->g};
     r->exec->full = reference_full;
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;
@@ -95,6 +105,41 @@ double *reference_cotangent(const Reference *r, const Val *v) {
         for (int64_t i = 0; i < n; i++) sum[i] += x[i];
     }
     return sum;
+}
+
+/* ---- level 3 ---- */
+static bool exact_once(Check *c, const Program *ref, FullSource *src, Pool *pool) {
+    const Program *p = c->e->p;
+    Exec *one = exec_new(c->arena, ref, c->e->dtype, pool), *all = exec_new(c->arena, p, c->e->dtype, pool);
+    Exec *keep = c->e;
+    one->full = all->full = reference_full;
+    one->full_arg = all->full_arg = src;
+    one->modulus = all->modulus = src->modulus;
+    one->keep_all = true;
+    bool ok = true;
+    for (int i = 0; i < ref->ns && ok; i++) ok = exec_step(one, &ref->step[i]);
+    c->e = all;
+    for (int i = 0; i < p->ns && ok; i++) {
+        ok = exec_step(all, &p->step[i]);
+        if (!ok) break;
+        int v = ref->first[p->val[p->step[i].out].tensor];
+        if (one->store[v].alive) check_exact(c, &p->step[i], one->store[v].l[0].t.p, src->modulus);
+        exec_release(all, &p->step[i]);
+    }
+    c->e = keep;
+    exec_free(one);
+    exec_free(all);
+    return ok;
+}
+void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds) {
+    Program *ref = reference_program(c->arena, p, m, d, false);
+    /* sums of up to K products of residues must stay exact: K p^2 < 2^24 in f32 */
+    double modulus = c->e->dtype == DT_F32 && (m->dims.F > 18000 || m->dims.D > 18000) ? 13 : 31;
+    FullSource src = {.w = w, .d = d, .g = &m->g, .modulus = modulus};
+    for (int i = 0; i < seeds; i++) {
+        src.seed = p->seed * 1000003 + (uint64_t)i + 1;
+        if (!exact_once(c, ref, &src, pool)) return;
+    }
 }
 
 /* ---- --against ---- */

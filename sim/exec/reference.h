@@ -15,6 +15,9 @@ typedef struct Reference {
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
 /* Runs it in f64. keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
+/* Level 3: integer data through the same kernels and collectives, compared by bits with the unsharded program, for `seeds`
+ * seeds. Adds one check record a value; every step must be a forward step. */
+void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds);
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all);
 void reference_free(Reference *r);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
@@ -28,6 +31,8 @@ typedef struct {
     Weights *w;
     Diags *d;
     const Graph *g;
+    double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
+    uint64_t seed;   /* of those integers */
 } FullSource;
 void *reference_full(void *arg, int tensor, Dtype dtype);
 #endif

@@ -450,8 +450,8 @@ static void lower_input(Lower *l, int t) {
     memcpy(v->group, l->a->group[t], sizeof v->group);
     p->env[t] = p->first[t] = v->id;
     *cache_slot(l, v->root, -1, &v->L) = v->id;
-    if (l->a->claimed[t]) { /* a packed weight cut contiguously holds one cut and means another */
-        Reason r = {.text = "the plan takes the contiguous cut for the right one", .module = x->module, .scope = -1, .pass = "parameters"};
+    if (l->a->claimed[t]) { /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */
+        Reason r = {.text = "the plan takes it for what it is not", .module = x->module, .scope = -1, .pass = "parameters"};
         if (l->a->line[t] >= 0) r.loc = l->a->plan->lines[l->a->line[t]].loc;
         Move claim = {.from = v->L, .to = l->a->compute[t], .kind = MOVE_ID};
         p->env[t] = single_move(l, v->id, &claim, &r, true);

@@ -96,17 +96,18 @@ static void bound(const OpBound *b) {
     double scale = b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
     for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = gamma_n(terms + 16, b->u) * scale;
 }
-static void exact(const OpCall *c) { /* integers: (x * w + sum of the row) mod 31 */
+static void exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w like the op */
     int nd = c->out.nd - 1;
     int64_t i[LAYOUT_MAX_DIMS] = {0}, n = c->out.n[nd];
     if (box_empty(&c->out)) return;
     do {
-        double s = c->at->eps * 1e6;
+        double sum = floor(c->at->eps * 1e7);
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
-        for (int64_t k = 0; k < n; k++) s += el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]);
+        for (int64_t k = 0; k < n; k++) sum += el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]);
+        sum = fmod(sum, 31);
         for (int64_t k = 0; k < n; k++)
             el_set(&c->out, c->dtype, oy + k,
-                   fmod(el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) * el_get(&c->in[1], c->dtype, k) + floor(s), 31));
+                   (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) * el_get(&c->in[1], c->dtype, k * c->in[1].s[0]));
     } while (box_next(nd, c->out.n, i));
 }
 static double flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }

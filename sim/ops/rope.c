@@ -51,16 +51,18 @@ static void bound(const OpBound *b) {
         b->bound[i] = b->prob[i] = 4 * b->u * (fabs(v[i]) + fabs(v[i - k + mate])) + 0x1p-140;
     }
 }
-static void exact(const OpCall *c) { /* swap the pair and add the position */
+static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and every position differs */
     int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->out.n[nd] / 2;
     if (box_empty(&c->out)) return;
     do {
-        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
-        for (int64_t k = 0; k < 2 * h; k++) {
-            int64_t mate = c->at->interleaved ? (k ^ 1) : k < h ? k + h : k - h;
-            double x = el_get(&c->in[0], c->dtype, ox + mate * c->in[0].s[nd]);
-            el_set(&c->out, c->dtype, oy + k, fmod(x + (double)(global_index(c, 't', i[t_at]) * (k + 1)), 31));
+        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i), pos = global_index(c, 't', i[t_at]);
+        for (int64_t k = 0; k < h; k++) {
+            int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
+            double a = el_get(&c->in[0], c->dtype, ox + p * c->in[0].s[nd]), b = el_get(&c->in[0], c->dtype, ox + q * c->in[0].s[nd]);
+            double cs = (double)(pos % 29 + 1), sn = (double)((pos / 29 + k) % 23 + 2);
+            el_set(&c->out, c->dtype, oy + p, a * cs - b * sn);
+            el_set(&c->out, c->dtype, oy + q, b * cs + a * sn);
         }
     } while (box_next(nd, c->out.n, i));
 }

@@ -313,6 +313,18 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         if (!use_axes(a, u, mod->kind)) u->style = NULL;
     }
 }
+/* `bias: local` with every `local` read as `partial`; false if there is none. */
+static bool local_as_partial(Arena *arena, const RawSpec *s, RawSpec *out) {
+    bool any = !s->mapping && s->bare.kind == RP_LOCAL;
+    *out = *s;
+    if (any) out->bare.kind = RP_PARTIAL;
+    if (s->mapping) out->on = ARENA_ARRAY(arena, struct RawOn, s->n);
+    for (int i = 0; s->mapping && i < s->n; i++) {
+        out->on[i] = s->on[i];
+        if (s->on[i].place.kind == RP_LOCAL) any = true, out->on[i].place.kind = RP_PARTIAL;
+    }
+    return any;
+}
 static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int line) {
     const GTensor *x = &a->model->g.t[t];
     Layout *l = &a->compute[t], base = *l;
@@ -331,6 +343,16 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
             *l = base;
             a->claimed[t] = true;
             return place_on(a, module, x, USE_PARAM, &p, &u->axes, u->group, l, a->group[t]);
+        }
+        RawSpec shares;
+        if (local_as_partial(a->arena, s, &shares)) { /* whole on every rank and taken for one rank's share of a sum */
+            if (!a->plan->trust_declared) {
+                diag_error(a->d, "E0403", s->loc.file ? s->loc : a->use[module].loc, "`bias: replicate` is added once, after the reduction; `trust: declared` shows what this does",
+                           "%s would be added in full on every rank, before the sum, and count once per rank", x->plan_name);
+                return false;
+            }
+            a->claimed[t] = true;
+            return assign_target(a, module, t, &shares, USE_PARAM, &base, l, a->group[t]);
         }
     }
     return true;
@@ -472,7 +494,8 @@ static bool axis_cuts(const Assign *a, int x) {
     }
     return a->mesh->axis[x].parent != NULL;
 }
-static void notes(Assign *a, const bool *hit, const bool *won) {
+/* Lines that match nothing, and lines that another one beats everywhere. */
+static void line_notes(Assign *a, const bool *hit, const bool *won) {
     const Plan *p = a->plan;
     for (int i = 0; i < p->n_lines; i++) {
         if (p->lines[i].from_recipe) continue;
@@ -484,6 +507,10 @@ static void notes(Assign *a, const bool *hit, const bool *won) {
         } else if (!won[i])
             diag_note(a->d, "N0005", l->loc, NULL, "line '%s' is shadowed by more exact or later lines", l->pattern);
     }
+}
+/* Axes that cut nothing, parameters that no line names: true only of a plan that was laid out. */
+static void layout_notes(Assign *a) {
+    const Plan *p = a->plan;
     for (int x = 0; x < a->mesh->naxes; x++)
         if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x))
             diag_note(a->d, "N0003", p->mesh_loc, NULL, "axis '%s' of size %lld cuts nothing: its ranks all do the same", a->mesh->axis[x].name, (long long)a->mesh->axis[x].size);
@@ -508,11 +535,13 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
         hit = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         won = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         match_modules(a, hit, won);
-        if (diags_errors(d) > before) {
-            notes(a, hit, hit);
-            return NULL;
-        }
-    } while (split_for_kv(a, mesh));
+    } while (diags_errors(d) == before && split_for_kv(a, mesh));
+    if (diags_errors(d) > before) { /* what follows would only repeat the errors; a pattern that matches nothing is another one */
+        for (int t = 0; t < nt; t++)
+            if (m->g.t[t].kind == KIND_PARAM) best_line(a, m->g.t[t].plan_name, m->g.t[t].name, hit);
+        line_notes(a, hit, hit);
+        return NULL;
+    }
     a->compute = ARENA_ARRAY(arena, Layout, nt + 1);
     a->rest = ARENA_ARRAY(arena, Layout, nt + 1);
     a->group = arena_alloc(arena, base_mul((size_t)nt + 1, sizeof *a->group));
@@ -520,6 +549,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->claimed = ARENA_ARRAY(arena, bool, nt + 1);
     layout_params(a, hit, won);
     layout_inputs(a);
-    notes(a, hit, won);
+    line_notes(a, hit, won);
+    if (diags_errors(d) == before) layout_notes(a);
     return diags_errors(d) > before ? NULL : a;
 }

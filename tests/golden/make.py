@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Cuts the selection in this folder out of ../../../shared/golden. Nothing of the product or its tests needs this script.
+
+python3 tests/golden/make.py    (from the repository root; only the standard library)
+"""
+import json
+import os
+import shutil
+import struct
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FROM = os.path.join(HERE, "../../../shared/golden")
+DENSE = "llama-gqa llama-bias llama-odd llama-wide llama31-rope qwen2 qwen3".split()
+
+
+def thin(src, dst, keep):
+    """Copies the tensors of a safetensors file whose names `keep` likes, bytes unchanged."""
+    with open(src, "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+        out, at, parts = {}, 0, []
+        if "__metadata__" in head:
+            out["__metadata__"] = head["__metadata__"]
+        for name in sorted(k for k in head if k != "__metadata__" and keep(k)):
+            a, b = head[name]["data_offsets"]
+            f.seek(8 + n + a)
+            parts.append(f.read(b - a))
+            out[name] = dict(head[name], data_offsets=[at, at + b - a])
+            at += b - a
+    text = json.dumps(out, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    os.makedirs(os.path.dirname(dst), exist_ok=True)
+    with open(dst, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
+
+
+def copy(case, *names):
+    os.makedirs(os.path.join(HERE, case), exist_ok=True)
+    for name in names:
+        shutil.copyfile(os.path.join(FROM, case, name), os.path.join(HERE, case, name))
+
+
+def forward(name):
+    """Forward values. Left out: what stands in the file twice (embed, the input of layers above 0) and the logits, whose
+    every row is judged by loss_per_token."""
+    twice = name == "embed" or (name.endswith(".input") and name.startswith("layers.") and name != "layers.0.input")
+    return not (twice or name == "logits" or "attn_probs" in name or name.startswith("grad."))
+
+
+def folders(kind, *starts):
+    return [kind + "/" + d for d in sorted(os.listdir(os.path.join(FROM, kind))) if d.startswith(starts) and "wrong" not in d]
+
+
+for case in DENSE:
+    copy("hf/" + case, "config.json", "config_v4.json", "model.safetensors")
+    thin(f"{FROM}/hf/{case}/values.safetensors", f"{HERE}/hf/{case}/values.safetensors", forward)
+for case in folders("toy", "adamw", "sgd"):
+    copy(case, "case.json")
+    thin(f"{FROM}/{case}/values.safetensors", f"{HERE}/{case}/values.safetensors",
+         lambda k: not k.startswith(("after.", "step0.clipped")))
+
+# 01: weights and data come from a formula. 02: the first step. 03: weights, input and output of the blocks.
+UNUSED = ("grad_", "dx", "grads/", "params_after", "rank0/w", "h", "logits", "labels") + tuple(f"step{i}" for i in range(1, 10))
+BLOCKS = ("weights/layers.", "acts/tok_embeddings")
+
+
+def torch_values(case, name):
+    if case.endswith("llama3_reference"):
+        return name.startswith(BLOCKS) or name in ("acts/layers.0", "acts/layers.1", "acts/layers.0.attention.wo")
+    if "/01_" in case:
+        return name == "output" and ("fig4_col_tp4" in case or "pair" in case)
+    return not name.startswith(UNUSED) and "/weights/" not in name
+
+
+for case in folders("torch", "01", "02", "03", "06_uneven_col", "06_uneven_row", "07", "llama3_reference"):
+    if "/07_" in case and not case.endswith("_all_to_all"):
+        continue
+    copy(case, "plan.json", "record.json")
+    thin(f"{FROM}/{case}/values.safetensors", f"{HERE}/{case}/values.safetensors", lambda k: torch_values(case, k))

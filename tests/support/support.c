@@ -1,0 +1,156 @@
+/* Helpers of the tests against the outside. They only read what the program says; nothing here computes what is right. */
+#include "support.h"
+#include "base/file.h"
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static const char *const roots[] = {"../shared/golden", "tests/golden"};
+
+bool golden_complete(void) { return access(roots[0], R_OK) == 0; }
+
+const char *golden_path(Arena *a, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *name = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    char full[PATH_MAX];
+    for (int i = 0; i < 2; i++)
+        if (realpath(arena_printf(a, "%s/%s", roots[i], name), full)) return arena_strdup(a, full);
+    fail_msg("golden file %s is missing (run the tests from the repository root)", name);
+    return NULL;
+}
+
+SafeTensors *golden_tensors(Arena *a, const char *path) {
+    Diags *d = diags_new(a);
+    SafeTensors *st = st_open(a, d, path, (Loc){0});
+    if (!st) diags_print(d, stderr, false);
+    assert_non_null(st);
+    return st;
+}
+
+Json *golden_json(Arena *a, const char *path) {
+    size_t n;
+    const char *error = NULL;
+    int line, col;
+    char *text = file_read(a, diags_new(a), path, 16 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    Json *j = json_parse(a, text, n, &error, &line, &col);
+    if (!j) fail_msg("%s:%d:%d: %s", path, line, col, error);
+    return j;
+}
+
+const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, int64_t *n) {
+    const StTensor *t = st_find(st, name);
+    if (!t) fail_msg("there is no tensor '%s'", name);
+    *n = 1;
+    for (int d = 0; d < t->nd; d++) *n *= t->shape[d];
+    double *x = ARENA_ARRAY(a, double, *n + 1);
+    if (*n) assert_true(st_read(t, 0, *n, DT_F64, x));
+    return x;
+}
+
+/* ---- runs ---- */
+PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o) {
+    PlanRun r = {.d = diags_new(a)};
+    diags_source(r.d, file, text, strlen(text));
+    r.t = pipeline_run(a, r.d, file, text, strlen(text), NULL, 0, o, &r.rep);
+    return r;
+}
+PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute) {
+    return plan_run_with(a, file, text, &(PipelineOptions){.execute = execute, .threads = 1});
+}
+void run_print(const PlanRun *r) {
+    diags_print(r->d, stderr, false);
+    if (r->t) fprintf(stderr, "verdict %s, first wrong %s\n", r->t->verdict, r->t->first_wrong);
+}
+PlanRun plan_good(Arena *a, const char *text, bool execute) {
+    PlanRun r = plan_run(a, "plan.yaml", text, execute);
+    bool good = r.t && !diags_errors(r.d) && (!execute || (r.t->verdict && !strcmp(r.t->verdict, "equivalent")));
+    if (!good) {
+        fprintf(stderr, "%s\n", text);
+        run_print(&r);
+    }
+    assert_true(good);
+    return r;
+}
+bool run_has(const PlanRun *r, const char *code) {
+    for (int i = 0; i < r->d->n; i++)
+        if (!strcmp(r->d->item[i].code, code)) return true;
+    return false;
+}
+
+/* ---- what a trace says ---- */
+static bool is(const char *want, const char *have) { return !want || (have && !strcmp(want, have)); }
+
+int64_t count_collectives(const Trace *t, const char *pass, const char *op, const char *axis) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        n += is(pass, c->pass) && is(op, c->op) && (is(axis, c->axis) || is(axis, c->axes));
+    }
+    return n;
+}
+const TraceCollective *find_collective(const Trace *t, const char *op, const char *value) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (is(op, t->collectives[i].op) && is(value, t->collectives[i].value)) return &t->collectives[i];
+    fail_msg("no %s of %s", op, value);
+    return NULL;
+}
+const TraceShape *find_value(const Trace *t, const char *name, bool last) {
+    const TraceShape *s = NULL;
+    for (int i = 0; i < t->n_values; i++)
+        if (is(name, t->values[i].shape.name) && (last || !s)) s = &t->values[i].shape;
+    if (!s) fail_msg("no value %s", name);
+    return s;
+}
+const TraceParam *find_param(const Trace *t, const char *name) {
+    for (int i = 0; i < t->n_params; i++)
+        if (is(name, t->params[i].compute.name)) return &t->params[i];
+    fail_msg("no parameter %s", name);
+    return NULL;
+}
+const char *local_text(Arena *a, const TraceShape *s, int64_t rank) {
+    for (int i = 0; i < s->n_local; i++) {
+        if (!rankset_has(&s->local[i].ranks, rank)) continue;
+        Str o = str_new(a);
+        for (int d = 0; d < s->nd; d++) str_addf(&o, "%s%lld", d ? ", " : "", (long long)s->local[i].shape[d]);
+        return arena_printf(a, "[%s]", o.s ? o.s : "");
+    }
+    return "none";
+}
+
+/* ---- files of this run ---- */
+static char folder[] = "/tmp/shardproof-test-XXXXXX";
+static bool made;
+static void remove_folder(void) {
+    char command[sizeof folder + 16];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (made && system(command)) fprintf(stderr, "%s is left\n", folder);
+}
+const char *temp_path(Arena *a, const char *name) {
+    if (!made) {
+        assert_non_null(mkdtemp(folder));
+        made = true;
+        atexit(remove_folder);
+    }
+    return arena_printf(a, "%s/%s", folder, name);
+}
+const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n) {
+    const char *path = temp_path(a, name);
+    StWriter *w = st_writer(a, diags_new(a), path);
+    assert_non_null(w);
+    for (int i = 0; i < n; i++) st_declare(w, t[i].name, DT_F64, t[i].nd, t[i].shape);
+    for (int i = 0; i < n; i++) {
+        size_t c = sizeof(double);
+        for (int d = 0; d < t[i].nd; d++) c *= (size_t)t[i].shape[d];
+        st_data(w, t[i].x, c);
+    }
+    assert_true(st_commit(w));
+    return path;
+}

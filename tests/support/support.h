@@ -1,0 +1,52 @@
+/* What the tests against the outside share: golden files, running a plan from its text, counting what a trace says. */
+#ifndef SP_TESTS_SUPPORT_H
+#define SP_TESTS_SUPPORT_H
+#include "exec/pipeline.h"
+#include "json/json.h"
+#include "weights/safetensors.h"
+
+/* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that exists (complete), else
+ * of tests/golden (a selection). A missing one fails the test. */
+const char *golden_path(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* True where the complete set is there. */
+bool golden_complete(void);
+/* Opens a golden safetensors file, parses a golden JSON file; a failure fails the test. */
+SafeTensors *golden_tensors(Arena *a, const char *path);
+Json *golden_json(Arena *a, const char *path);
+/* All numbers of a tensor as doubles, *n of them; a missing tensor fails the test. */
+const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, int64_t *n);
+
+/* One run of a plan. */
+typedef struct {
+    Diags *d;
+    Trace *t; /* NULL if the plan could not be understood */
+    PipelineReport rep;
+} PlanRun;
+/* Runs `text` as the file `file` (relative paths start from its folder) without executing, or executing on one thread. */
+PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute);
+PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o);
+/* The same, and the plan must come out `equivalent` (executed) or without errors; prints the diagnostics if not. */
+PlanRun plan_good(Arena *a, const char *text, bool execute);
+bool run_has(const PlanRun *r, const char *code);
+void run_print(const PlanRun *r);
+
+/* Collectives of a trace by pass, op and axis; NULL means any. The axis may be the group's name or the mesh axes. */
+int64_t count_collectives(const Trace *t, const char *pass, const char *op, const char *axis);
+/* The first collective of op on a value, the shape of a value as it leaves its step, a parameter; a missing one fails. */
+const TraceCollective *find_collective(const Trace *t, const char *op, const char *value);
+const TraceShape *find_value(const Trace *t, const char *name, bool last);
+const TraceParam *find_param(const Trace *t, const char *name);
+/* Local shape of a value or parameter on a rank, as text "[2, 16]". */
+const char *local_text(Arena *a, const TraceShape *s, int64_t rank);
+/* A file's path in a folder of this test run that is removed at its end. */
+const char *temp_path(Arena *a, const char *name);
+/* One tensor of a file to be written. */
+typedef struct {
+    const char *name;
+    int nd;
+    int64_t shape[4];
+    const double *x;
+} NewTensor;
+/* Writes a safetensors file of F64 tensors and returns its path (in the temporary folder). */
+const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n);
+#endif

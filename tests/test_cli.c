@@ -1,0 +1,622 @@
+/* The command line: options, help, exit codes, formats, expectations, --update-expect, through cli_main as users call it. */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/expect.h"
+#include "cli/find.h"
+#include "json/json.h"
+#include <setjmp.h>
+#include <errno.h>
+#include <signal.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#undef expect_check /* cmocka has a macro of this name */
+
+static const Loc nowhere = {NULL, 0, 0};
+static char dir[] = "/tmp/test_cli_XXXXXX";
+
+/* ---- running a command line ---- */
+typedef struct {
+    int code;
+    char *out, *err;
+} Ran;
+static Ran run_words(const char *const *words) {
+    char *argv[32] = {(char *)(uintptr_t)"shardproof"};
+    int argc = 1;
+    for (; *words; words++) argv[argc++] = (char *)(uintptr_t)*words;
+    Ran r = {0};
+    size_t n, m;
+    FILE *out = open_memstream(&r.out, &n), *err = open_memstream(&r.err, &m);
+    r.code = cli_main(argc, argv, out, err);
+    fclose(out);
+    fclose(err);
+    return r;
+}
+#define RUN(...) run_words((const char *const[]){__VA_ARGS__, NULL})
+static void done(Ran r) {
+    free(r.out);
+    free(r.err);
+}
+static void expect_code(Ran r, int code, const char *in_out, const char *in_err) {
+    if (r.code != code || (in_out && !strstr(r.out, in_out)) || (in_err && !strstr(r.err, in_err)))
+        print_error("exit %d, wanted %d\n%s\n%s\nwanted: %s | %s\n", r.code, code, r.out, r.err, in_out ? in_out : "",
+                    in_err ? in_err : "");
+    assert_int_equal(r.code, code);
+    if (in_out) assert_non_null(strstr(r.out, in_out));
+    if (in_err) assert_non_null(strstr(r.err, in_err));
+    done(r);
+}
+static Arena *arena; /* of one test */
+static const char *in_dir(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
+static const char *put(const char *name, const char *text) {
+    Diags *d = diags_new(arena);
+    const char *path = in_dir(name);
+    assert_true(file_write(d, path, text, strlen(text)));
+    return path;
+}
+static const char *get(const char *path) {
+    size_t n;
+    const char *s = file_read(arena, diags_new(arena), path, 1 << 24, nowhere, &n);
+    return s ? s : "(no file)";
+}
+/* Column, row, column on two ranks: small, uneven, with a reduction. */
+static const char mlp[] = "# a comment that stays\n"
+                          "name: small\n"
+                          "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
+                          "data: {rows: 5, dtype: f32, seed: 1}\n"
+                          "mesh: {tp: 2}\n"
+                          "plan:\n"
+                          "  net1: colwise\n"
+                          "  net2: rowwise\n";
+static int setup(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+/* ---- options ---- */
+static void test_usage(void **state) {
+    (void)state;
+    expect_code(RUN("--help"), 0, "Usage: shardproof COMMAND", NULL);
+    expect_code(RUN("-h"), 0, "Commands:", NULL);
+    expect_code(RUN("help", "check"), 0, "Usage: shardproof check [OPTION]... PLAN...", NULL);
+    expect_code(RUN("check", "--help", "--nonsense"), 0, "--against FILE", NULL);
+    expect_code(RUN("--version"), 0, "shardproof " CLI_VERSION "\n", NULL);
+    expect_code(RUN("chek"), 2, NULL, "did you mean 'check'?");
+    expect_code(RUN("check", "--frmat", "json", "x"), 2, NULL, "did you mean '--format'?");
+    expect_code(RUN("check", "--form", "json", "x"), 2, NULL, "unknown option '--form'"); /* no abbreviations */
+    expect_code(RUN("check", "--format", "jsn", "x"), 2, NULL, "did you mean 'json'?");
+    expect_code(RUN("shapes", "--format", "sarif", "x"), 2, NULL, "`shapes` writes text json jsonl csv md");
+    expect_code(RUN("shapes", "--against", "y", "x"), 2, NULL, "`shapes` has no option --against");
+    expect_code(RUN("shapes"), 2, NULL, "`shapes` wants PLAN|TRACE");
+    expect_code(RUN("shapes", "a", "b"), 2, NULL, "and no more");
+    expect_code(RUN("check", "x", "--threads"), 2, NULL, "--threads wants N");
+    expect_code(RUN("check", "x", "--threads=-1"), 2, NULL, "wants a whole number, not '-1'");
+    expect_code(RUN("check", "x", "--threads", "99999999999999999999"), 2, NULL, "whole number");
+    expect_code(RUN("check", "x", "--tolerance", "0"), 2, NULL, "positive number");
+    expect_code(RUN("check", "x", "--tolerance", "1e-3x"), 2, NULL, "positive number");
+    expect_code(RUN("check", "x", "--strict=yes"), 2, NULL, "takes no value");
+    expect_code(RUN("check", "x", "--set", "novalue"), 2, NULL, "KEY=VALUE");
+    expect_code(RUN("check", "x", "--color", "alway"), 2, NULL, "did you mean 'always'?");
+    expect_code(RUN("check", "x", "-z"), 2, NULL, "unknown option '-z'");
+    expect_code(RUN("check", "x", "-o", ""), 2, NULL, "--output is empty");
+    expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");
+    expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");
+    expect_code(RUN("explain", "layers.0"), 2, NULL, "a code, or a plan and a name");
+    expect_code(RUN("report", "x"), 3, NULL, "E0214");
+    expect_code(RUN("run", "x", "--cuda"), 5, NULL, "E0601");
+    Ran r = run_words((const char *const[]){NULL});
+    expect_code(r, 2, "", "Usage: shardproof COMMAND");
+    Ran lines = RUN("run", "--help"); /* 80 columns at most */
+    for (const char *l = lines.out; *l; l = strchr(l, '\n') + 1) {
+        size_t n = strcspn(l, "\n");
+        assert_true(table_text_width(arena_strndup(arena, l, n)) <= 80);
+    }
+    done(lines);
+}
+/* The parser itself: what ends up in CliOptions. */
+static void test_parser(void **state) {
+    (void)state;
+    const char *words[] = {"shardproof", "-q", "check", "--set=a=b=c", "a.yaml", "-vo", "out", "--seed", "7",
+                           "--tolerance=2e-3", "--set", "plan[w[qkv]]=colwise", "--format=csv", "--", "-x"};
+    char *argv[16];
+    for (int i = 0; i < 15; i++) argv[i] = (char *)(uintptr_t)words[i];
+    Cli c = {.arena = arena, .d = diags_new(arena)};
+    options_parse(&c, 15, argv);
+    assert_int_equal(diags_errors(c.d), 0);
+    assert_string_equal(c.command->name, "check");
+    assert_true(c.o.quiet && c.o.verbose && !c.o.strict);
+    assert_int_equal(c.o.n_operands, 2);
+    assert_string_equal(c.o.operands[0], "a.yaml");
+    assert_string_equal(c.o.operands[1], "-x");
+    assert_string_equal(c.o.output, "out");
+    assert_int_equal(c.o.n_sets, 3);
+    assert_string_equal(c.o.sets[0].key, "a");
+    assert_string_equal(c.o.sets[0].value, "b=c");
+    assert_string_equal(c.o.sets[1].key, "plan[w[qkv]]");
+    assert_string_equal(c.o.sets[2].key, "data.seed");
+    assert_string_equal(c.o.sets[2].value, "7");
+    assert_true(c.o.tolerance == 2e-3);
+    assert_string_equal(c.format, "csv");
+    assert_int_equal(c.o.rank, -1);
+}
+/* Every command and every option of the tables is in the manual. */
+static void test_manual(void **state) {
+    (void)state;
+    if (access("docs/shardproof.1", F_OK) != 0) skip();
+    const char *man = get("docs/shardproof.1");
+    for (int i = 0; i < n_cli_commands; i++) assert_non_null(strstr(man, cli_commands[i].name));
+    for (const char *const *n = options_names(arena); *n; n++) {
+        Str dashes = str_new(arena); /* roff writes - as \- */
+        for (const char *p = *n; *p; p++) str_addf(&dashes, *p == '-' ? "\\-" : "%c", *p);
+        const char *text = arena_printf(arena, "\\-\\-%s", dashes.s);
+        if (!strstr(man, text)) print_error("not in the manual: %s\n", text);
+        assert_non_null(strstr(man, text));
+    }
+}
+
+/* ---- tables ---- */
+static const Column columns[] = {{"name", "name", false, false}, {"n", "count", true, false}, {"same", "same", false, true}, {"what", "what", false, false}};
+static Table sample(void) {
+    Table t = table_new(arena, "thing", columns, 4);
+    Cell *r = table_row(&t);
+    r[0] = cell_text("a,\"b\"");
+    r[1] = cell_bytes(arena, 1536);
+    r[2] = cell_text("x");
+    r[3] = cell_shape(arena, (const int64_t[]){1, 20}, 2);
+    r = table_row(&t);
+    r[0] = cell_text("größe|\n");
+    r[1] = cell_int(arena, -7);
+    r[2] = cell_text("x");
+    r = table_row(&t);
+    r[2] = cell_text("x");
+    r[3] = cell_texts(arena, (const char *const[]){"p", NULL}, 2);
+    str_add(&t.notes, "three things\n");
+    return t;
+}
+static void test_tables(void **state) {
+    (void)state;
+    Table t = sample();
+    TableLook plain = {0, false};
+    assert_string_equal(table_render(&t, "text", plain, arena), "name       count  what\n"
+                                                                "a,\"b\"    1.5 KiB  [1, 20]\n"
+                                                                "größe|?       -7\n"
+                                                                "                  p, -\n"
+                                                                "three things\n" + 0);
+    assert_string_equal(table_render(&t, "csv", plain, arena), "name,n,same,what\r\n"
+                                                               "\"a,\"\"b\"\"\",1536,x,\"[1, 20]\"\r\n"
+                                                               "\"größe|\n\",-7,x,\r\n"
+                                                               ",,x,\"p, -\"\r\n");
+    assert_string_equal(table_render(&t, "md", plain, arena), "| name | count | what |\n"
+                                                              "| --- | ---: | --- |\n"
+                                                              "| a,\"b\" | 1.5 KiB | [1, 20] |\n"
+                                                              "| größe\\|  | -7 |  |\n"
+                                                              "|  |  | p, - |\n"
+                                                              "\nthree things\n");
+    assert_string_equal(table_render(&t, "jsonl", plain, arena),
+                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":\"a,\\\"b\\\"\",\"n\":1536,\"same\":\"x\",\"what\":[1, 20]}\n"
+                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":\"größe|\\n\",\"n\":-7,\"same\":\"x\",\"what\":null}\n"
+                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":null,\"n\":null,\"same\":\"x\",\"what\":[\"p\",null]}\n");
+    const char *json = table_render(&t, "json", plain, arena), *why;
+    int line, col;
+    Json *j = json_parse(arena, json, strlen(json), &why, &line, &col);
+    assert_non_null(j);
+    assert_int_equal(j->n, 3);
+    assert_int_equal(json_get(j->item[0], "n")->i, 1536);
+    Table empty = table_new(arena, "thing", columns, 4);
+    assert_string_equal(table_render(&empty, "json", plain, arena), "[]\n");
+}
+static void test_table_width(void **state) {
+    (void)state;
+    Table t = table_new(arena, "thing", columns, 4);
+    Cell *r = table_row(&t);
+    r[0] = cell_text("layers.0.attention.wq.weight");
+    r[1] = cell_int(arena, 123456789);
+    r[3] = cell_text("the sum over H*d is pending, each rank keeps its part");
+    const char *s = table_render(&t, "text", (TableLook){40, true}, arena);
+    for (const char *l = strchr(s, '\n') + 1; *l; l = strchr(l, '\n') + 1)
+        assert_true(table_text_width(arena_strndup(arena, l, strcspn(l, "\n"))) <= 40);
+    assert_non_null(strstr(s, "…"));
+    assert_non_null(strstr(s, "123456789")); /* numbers are never cut */
+    assert_int_equal(strncmp(s, "\033[1;4m", 6), 0);
+    assert_int_equal(table_text_width("µ×…"), 3);
+    assert_int_equal(table_text_width("表e\xCC\x81"), 3);
+    assert_string_equal(table_clean("a\033[31mb\x7f\xff", 0, arena), "a?[31mb?\xEF\xBF\xBD");
+}
+
+/* ---- looking up, expectations ---- */
+static Trace *small_trace(void) {
+    Trace *t = trace_new(arena);
+    t->ranks = 8;
+    t->verdict = "equivalent";
+    t->n_axes = 4;
+    t->axes = arena_memdup(arena, (struct TraceAxis[]){{"dp", 2}, {"cp", 1}, {"tp", 4}, {"ep", 1}}, 4 * sizeof *t->axes);
+    t->n_groups = 3;
+    t->groups = arena_memdup(arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}}, 3 * sizeof *t->groups);
+    TraceValue *v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
+    *v = (TraceValue){.step = 1, .kind = "moved", .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
+    v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
+    *v = (TraceValue){.step = 0, .kind = "activation", .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
+    TraceCompute *c = ARENA_PUSH(arena, t->computes, t->n_computes, t->cap_computes);
+    *c = (TraceCompute){.step = 0, .module = "net1", .output = "layers.0.output", .n_inputs = 1, .pass = "forward",
+                        .inputs = arena_memdup(arena, (const char *[]){"layers.0.output"}, 8), .input_step = arena_memdup(arena, (int[]){1}, 4)};
+    for (int i = 0; i < 3; i++) {
+        TraceCollective *k = ARENA_PUSH(arena, t->collectives, t->n_collectives, t->cap_collectives);
+        *k = (TraceCollective){.step = i, .op = "all_gather", .axis = i ? "sp" : "tp", .axes = i == 2 ? "tp*dp" : "tp", .pass = "forward"};
+    }
+    TraceParam *p = ARENA_PUSH(arena, t->params, t->n_params, t->cap_params);
+    *p = (TraceParam){.plan_name = "blk.0.attn_q.weight", .compute = {.name = "model.layers.0.q.weight", .symbolic = "[H*d/tp, D]"}};
+    RankSet a = rankset_range(arena, 0, 4, 1), b = rankset_range(arena, 4, 4, 1);
+    static const struct {
+        int step, cls;
+        const char *category;
+        int64_t bytes;
+    } rows[] = {{-1, 0, "parameters", 100}, {-1, 1, "parameters", 90}, {0, 0, "activations", 5}, {0, 1, "activations", 30},
+                {1, 0, "activations", 0},   {1, 1, "activations", 1}};
+    for (int i = 0; i < 6; i++)
+        *ARENA_PUSH(arena, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){rows[i].step, rows[i].cls ? b : a, rows[i].category, rows[i].bytes};
+    return t;
+}
+static void test_lookup(void **state) {
+    (void)state;
+    Trace *t = small_trace();
+    assert_int_equal(lookup_value(t, "layers.0.output")->step, 0); /* not the moved copy */
+    assert_int_equal(lookup_value(t, "layers.1.input")->step, 0);
+    assert_int_equal(lookup_value(t, "net1.output")->step, 0);
+    assert_int_equal(lookup_value(t, "net1.input")->step, 1); /* as the module reads it */
+    assert_null(lookup_value(t, "layers.0.input"));
+    assert_null(lookup_value(t, "layers.x.input"));
+    assert_null(lookup_value(t, "net.output"));
+    assert_non_null(lookup_param(t, "blk.0.attn_q.weight"));
+    assert_non_null(lookup_param(t, "layers.0.q.weight"));
+    assert_non_null(lookup_param(t, "model.layers.0.q.weight"));
+    assert_null(lookup_param(t, "q.weight"));
+    assert_true(lookup_same_axes(t, "sp", "tp"));
+    assert_true(lookup_same_axes(t, "seq", "tp*cp"));
+    assert_true(lookup_same_axes(t, "all", "tp*dp"));
+    assert_false(lookup_same_axes(t, "all", "tp"));
+    assert_false(lookup_same_axes(t, "dp", "tp"));
+    assert_int_equal(lookup_peak(t, NULL), 120); /* class 1 in step 0: 90 + 30 */
+    assert_int_equal(lookup_peak(t, "parameters"), 100);
+    assert_string_equal(lookup_categories(t, arena)[1], "activations");
+    assert_null(lookup_categories(t, arena)[2]);
+}
+static int held(const char *expect, Trace *t, int exit_before, const char *code, int *failures) {
+    Diags *d = diags_new(arena);
+    const char *text = arena_printf(arena, "model: llama3-8b\nmesh: {dp: 2, cp: 1, tp: 4}\n"
+                                           "groups: {sp: tp, seq: cp*tp, all: dp*cp*tp}\nexpect: %s\n", expect);
+    Plan *p = plan_parse(arena, d, "p.yaml", text, strlen(text), NULL, 0);
+    if (diags_errors(d)) diags_print(d, stderr, false);
+    assert_int_equal(diags_errors(d), 0);
+    d = diags_new(arena);
+    if (code) diag_error(d, code, nowhere, NULL, "planted");
+    int before = d->n, result = expect_check(p, t, d, exit_before);
+    *failures = d->n - before;
+    for (int i = before; i < d->n; i++) assert_string_equal(d->item[i].code, "E0505");
+    return result;
+}
+static void test_expect(void **state) {
+    (void)state;
+    Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace();
+    wrong->verdict = "different";
+    wrong->first_wrong = "layers.0.output";
+    invalid->verdict = "invalid";
+    const struct {
+        const char *expect;
+        Trace *t;
+        int before;
+        const char *code;
+        int result, failures;
+    } cases[] = {
+        {"{equivalent: true}", equal, 0, NULL, 0, 0},
+        {"{equivalent: true}", wrong, 1, "E0501", 1, 1},
+        {"{equivalent: true}", invalid, 1, "E0402", 1, 1},
+        {"{equivalent: false}", wrong, 1, "E0501", 0, 0},
+        {"{equivalent: false}", equal, 0, NULL, 1, 1},
+        {"{equivalent: false}", invalid, 1, "E0402", 1, 1},
+        {"{first_wrong: layers.0.output}", wrong, 1, "E0501", 0, 0},
+        {"{first_wrong: layers.1.input}", wrong, 1, "E0501", 0, 0},
+        {"{first_wrong: x}", wrong, 1, "E0501", 1, 1},
+        {"{first_wrong: x}", equal, 0, NULL, 1, 1},
+        {"{diagnostics: [E0402]}", invalid, 1, "E0402", 0, 0},
+        {"{diagnostics: [E0402]}", equal, 0, NULL, 1, 1},
+        {"{diagnostics: [E0402]}", invalid, 1, "E0403", 1, 2},
+        {"{diagnostics: [E0203]}", NULL, 3, "E0203", 0, 0},
+        {"{diagnostics: []}", NULL, 3, "E0203", 1, 1},
+        {"{diagnostics: [E0402], equivalent: false}", wrong, 1, "E0402", 0, 0},
+        {"{diagnostics: [W0401]}", wrong, 1, "E0501", 1, 2}, /* values differ and nothing said so */
+        {"{diagnostics: [E0501]}", wrong, 1, "E0501", 0, 0},
+        {"{diagnostics: []}", equal, 0, NULL, 0, 0},
+        {"{equivalent: true}", NULL, 3, "E0203", 3, 1},
+        {"{equivalent: false}", wrong, 5, "E0701", 5, 0}, /* the machine, not the plan */
+        {"{equivalent: true}", equal, 1, "E0506", 1, 0},  /* --against failed: no expectation speaks of it */
+        {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", equal, 0, NULL, 0, 0},
+        {"{local_shapes: {layers.0.output: \"[B/dp, S/seq, H·d]\"}}", equal, 0, NULL, 0, 0},
+        {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", equal, 0, NULL, 1, 1}, /* another order */
+        {"{local_shapes: {layers.0.output: \"[B/dp, S/sp, H*d]\"}}", equal, 0, NULL, 1, 1},
+        {"{local_shapes: {layers.0.output: \"[B/dp, S/(cp*sp)]\"}}", equal, 0, NULL, 1, 1},
+        {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", equal, 0, NULL, 1, 2},
+        {"{local_shapes: {blk.0.attn_q.weight: \"[H*d/sp, D]\"}}", equal, 0, NULL, 0, 0},
+        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, all_reduce: 0}}}", equal, 0, NULL, 0, 0},
+        {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", equal, 0, NULL, 1, 2},
+        {"{memory_per_rank: 120}", equal, 0, NULL, 0, 0},
+        {"{memory_per_rank: 119}", equal, 0, NULL, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int failures, result = held(cases[i].expect, cases[i].t, cases[i].before, cases[i].code, &failures);
+        if (result != cases[i].result || failures != cases[i].failures)
+            print_error("%s: %d with %d failures\n", cases[i].expect, result, failures);
+        assert_int_equal(result, cases[i].result);
+        assert_int_equal(failures, cases[i].failures);
+    }
+}
+static void test_exit_codes(void **state) {
+    (void)state;
+    static const int order[] = {0, 1, 3, 4, 5, 70, 2};
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < 7; k++) assert_int_equal(cli_worse(order[i], order[k]), order[i > k ? i : k]);
+}
+static void test_update_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } cases[] = {
+        {"a: 1", "a: 1\nexpect: NEW\n"},
+        {"a: 1\n", "a: 1\nexpect: NEW\n"},
+        {"a: 1\nexpect:\n  equivalent: true # x\n\n  # inside\n  more: 1\n\n# about b\nb: 2\n", "a: 1\nexpect: NEW\n\n# about b\nb: 2\n"},
+        {"expect: {equivalent: true}\nb: 2", "expect: NEW\nb: 2"},
+        {"expect: {\n  equivalent: true\n}\nb: 2\n", "expect: NEW\nb: 2\n"},
+        {"\xEF\xBB\xBF" "expect: x\n", "\xEF\xBB\xBF" "expect: NEW\n"},
+        {"a: {expect: 3}\n# expect:\nexpected: 2\n", "a: {expect: 3}\n# expect:\nexpected: 2\nexpect: NEW\n"},
+        {"expect:\n- a\n- b\n'q': 1\n", "expect: NEW\n'q': 1\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        /* the first needs its newline before the section */
+        const char *s = update_text(arena, cases[i].before, strlen(cases[i].before), "expect: NEW\n");
+        assert_string_equal(s, cases[i].after);
+    }
+}
+
+/* ---- commands on real plans ---- */
+static void test_check(void **state) {
+    (void)state;
+    const char *good = put("good.yaml", mlp), *bad = put("bad.yaml", arena_printf(arena, "%smesh: {tp: 3}\n", mlp));
+    const char *wrong = put("wrong.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    const char *taught = put("taught.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\nexpect: {equivalent: false, first_wrong: net2}\n", mlp));
+    expect_code(RUN("check", good), 0, "equivalent", "");
+    expect_code(RUN("check", good, taught), 0, "2 plans hold", "");
+    expect_code(RUN("check", bad), 3, "E0107", "bad.yaml:9:1: error");
+    expect_code(RUN("check", wrong), 1, "likely cause", "E0501");
+    expect_code(RUN("check", wrong, good, "--format", "csv"), 1, "FAIL,different,1,", NULL);
+    expect_code(RUN("check", wrong, bad), 3, "2 of 2 plans failed", NULL);
+    expect_code(RUN("check", good, "-q"), 0, "", "");
+    expect_code(RUN("check", in_dir("none.yaml")), 3, "E0101", "no file");
+    expect_code(RUN("check", dir), 3, NULL, "E0102");
+    expect_code(RUN("check", good, "--set", "modl=3"), 2, NULL, "did you mean 'model'?");
+    expect_code(RUN("check", good, "--set", "mesh.tp=x"), 3, NULL, "E0301");
+    expect_code(RUN("check", good, taught, "--trace", in_dir("t")), 2, NULL, "one plan, not 2");
+    expect_code(RUN("check", good, "--save-values", good), 2, NULL, "also an input");
+    expect_code(RUN("check", good, "--trace", good), 2, NULL, "also an input");
+    assert_string_equal(get(good), mlp);
+    Ran quiet = RUN("check", good, "-q");
+    assert_string_equal(quiet.out, "");
+    assert_string_equal(quiet.err, "");
+    done(quiet);
+}
+static void test_findings(void **state) {
+    (void)state;
+    const char *good = put("good.yaml", mlp), *wrong = put("w,r.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    expect_code(RUN("check", good, wrong, "--format", "junit"), 1, "<testsuites name=\"shardproof\" tests=\"2\" failures=\"1\" errors=\"0\">", NULL);
+    expect_code(RUN("check", wrong, "--format", "junit"), 1, "<failure type=\"E0501\" message=\"net2 is wrong", NULL);
+    expect_code(RUN("check", wrong, "--format", "github"), 1, "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong", NULL);
+    Ran r = RUN("check", good, wrong, "--format", "sarif");
+    const char *why;
+    int line, col;
+    Json *j = json_parse(arena, r.out, strlen(r.out), &why, &line, &col);
+    assert_non_null(j);
+    const Json *run = json_get(j, "runs")->item[0], *results = json_get(run, "results");
+    bool found = false;
+    for (int i = 0; i < results->n; i++) found = found || strcmp(json_get(results->item[i], "ruleId")->s, "E0501") == 0;
+    assert_true(found);
+    done(r);
+    r = RUN("check", put("broken.yaml", "mesh: {tp: 2}\nmodel: nope\n"), "--format", "jsonl");
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.out, "\"type\":\"diagnostic\",\"code\":\"E0202\",\"severity\":\"error\""));
+    assert_non_null(strstr(r.out, "\"type\":\"verdict\",\"verdict\":\"invalid\""));
+    done(r);
+}
+static void test_show(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl");
+    expect_code(RUN("shapes", plan), 0, "[B, F/tp]", NULL);
+    expect_code(RUN("shapes", plan, "--rank", "2"), 2, NULL, "the mesh has 2 ranks");
+    expect_code(RUN("params", plan, "--format", "json"), 0, "\"placements\":[\"Shard(0)\"]", NULL);
+    expect_code(RUN("comms", plan, "--format", "csv"), 0, "all_reduce,tp,tp,1,2,", NULL);
+    expect_code(RUN("comms", plan, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"collective\",", NULL);
+    expect_code(RUN("params", plan, "--trace", trace), 0, "net1.weight", NULL);
+    /* a trace says what its plan says */
+    static const char *const commands[] = {"shapes", "params", "comms"};
+    for (int i = 0; i < 3; i++) {
+        Ran a = RUN(commands[i], plan, "--format", "csv"), b = RUN(commands[i], trace, "--format", "csv");
+        assert_string_equal(a.out, b.out);
+        assert_int_equal(b.code, 0);
+        done(a);
+        done(b);
+    }
+    expect_code(RUN("shapes", plan, "-o", in_dir("s.md"), "--format", "md"), 0, "", NULL);
+    assert_int_equal(strncmp(get(in_dir("s.md")), "| step |", 8), 0);
+    expect_code(RUN("check", trace), 3, NULL, "this is a trace");
+    expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL, "E0109");
+    expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
+}
+static void test_explain(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp);
+    expect_code(RUN("explain", "E0403"), 0, "Exit code 1.", NULL);
+    expect_code(RUN("explain", "n0001"), 0, "N0001: ", NULL);
+    expect_code(RUN("explain", "E9999"), 3, NULL, "no diagnostic has the code");
+    expect_code(RUN("explain", plan, "net2"), 0, "all_reduce(tp)", NULL);
+    expect_code(RUN("explain", plan, "net1.weight"), 0, "good.yaml:7", NULL);
+    expect_code(RUN("explain", plan, "0"), 0, "step 0", NULL);
+    expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
+    expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");
+}
+static void test_diff(void **state) {
+    (void)state;
+    const char *a = put("a.yaml", mlp), *b = put("b.yaml", arena_printf(arena, "%s%s", mlp, "groups: {g: tp}\n"));
+    expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
+    expect_code(RUN("diff", a, a, "--format", "json"), 0, "[]\n", NULL);
+    expect_code(RUN("diff", a, b), 1, "group g", NULL);
+    expect_code(RUN("diff", a, in_dir("none.yaml")), 3, NULL, "E0101");
+    expect_code(RUN("diff", a, a, "--set", "mesh.tp=4"), 0, "no difference", NULL);
+}
+static void test_run(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *out = in_dir("out/deep");
+    Ran r = RUN("run", plan, "-o", out, "--color", "never");
+    assert_non_null(strstr(r.out, "small: equivalent to the unsharded model\n"));
+    assert_non_null(strstr(r.out, "1 × all_reduce(tp)"));
+    assert_non_null(strstr(r.out, "out/deep/small.trace.jsonl"));
+    assert_null(strchr(r.out, '\033'));
+    done(r);
+    Trace *t = trace_read(arena, diags_new(arena), "t", get(in_dir("out/deep/small.trace.jsonl")), strlen(get(in_dir("out/deep/small.trace.jsonl"))));
+    assert_non_null(t);
+    assert_true(t->executed && t->n_events > 0);
+    assert_string_equal(t->verdict, "equivalent");
+    r = RUN("run", plan, "-o", out, "--color=always");
+    assert_non_null(strstr(r.out, "\033[1;32mequivalent\033[0m"));
+    done(r);
+    r = RUN("run", plan, "-o", out, "--format", "json");
+    const char *why;
+    int line, col;
+    Json *j = json_parse(arena, r.out, strlen(r.out), &why, &line, &col);
+    assert_string_equal(json_get(j, "verdict")->s, "equivalent");
+    assert_int_equal(json_get(j, "exit")->i, 0);
+    done(r);
+    expect_code(RUN("run", plan, "-o", plan), 4, NULL, "E0105"); /* a file is no folder */
+    expect_code(RUN("run", plan, "-q", "-o", out), 0, "", NULL);
+    setenv("NO_COLOR", "1", 1);
+    setenv("FORCE_COLOR", "1", 1);
+    r = RUN("run", plan, "-o", out);
+    assert_null(strchr(r.out, '\033'));
+    done(r);
+    unsetenv("NO_COLOR");
+    r = RUN("run", plan, "-o", out);
+    assert_non_null(strchr(r.out, '\033'));
+    done(r);
+    unsetenv("FORCE_COLOR");
+}
+/* Same plan, same seed: same bytes, whatever the threads; another seed: others. */
+static void test_same_bytes(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp);
+    Ran a = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--threads", "1");
+    Ran b = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--threads", "2");
+    Ran c = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--seed", "9");
+    assert_string_equal(a.out, b.out);
+    assert_string_not_equal(a.out, c.out);
+    done(a);
+    done(b);
+    done(c);
+}
+static void test_update_expect(void **state) {
+    (void)state;
+    const char *plan = put("u.yaml", mlp);
+    expect_code(RUN("check", plan, "--update-expect"), 0, "ok", NULL);
+    const char *text = get(plan);
+    assert_int_equal(strncmp(text, mlp, strlen(mlp)), 0); /* all else stays */
+    assert_non_null(strstr(text, "expect:\n  equivalent: true\n"));
+    assert_non_null(strstr(text, "forward: {all_reduce(tp): 1}"));
+    expect_code(RUN("check", plan, "--update-expect"), 0, "ok", NULL);
+    assert_string_equal(text, get(plan));
+    expect_code(RUN("check", plan, "--fault", "nonsense"), 2, NULL, "E0212");
+    plan = put("v.yaml", arena_printf(arena, "expect:\n  equivalent: true\n  collectives: {forward: {all_gather: 0}}\n%sfaults: [{at: net2, do: drop}]\n", mlp));
+    expect_code(RUN("check", plan), 1, NULL, "E0505");
+    expect_code(RUN("check", plan, "--update-expect"), 0, "as expected", NULL);
+    assert_non_null(strstr(get(plan), "equivalent: false\n  first_wrong: net2\n"));
+    assert_non_null(strstr(get(plan), "all_gather: 0"));
+    const char *flow = put("f.yaml", "{model: {kind: mlp, sizes: [2, 2]}, mesh: {tp: 2}, data: {rows: 2}}\n");
+    expect_code(RUN("check", flow, "--update-expect"), 3, NULL, "cannot be rewritten");
+    assert_non_null(strstr(get(flow), "{model: {kind: mlp, sizes: [2, 2]}, mesh"));
+}
+static void test_list(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *has;
+    } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"}, {"ops", "rmsnorm"}, {"views", "block"},
+                 {"names", "megatron"},   {"hardware", "h100-sxm"}, {"codes", "E0403"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        expect_code(RUN("list", lists[i].what), 0, lists[i].has, "");
+        expect_code(RUN("list", lists[i].what, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"", "");
+    }
+}
+static void test_draw(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *svg = in_dir("b.svg");
+    expect_code(RUN("draw", plan, "--view", "blok"), 3, NULL, "did you mean 'block'?");
+    expect_code(RUN("draw", plan, "-o", in_dir("b.foo")), 2, NULL, "does not say a format");
+    expect_code(RUN("draw", plan, "-o", svg), 0, "", NULL);
+    assert_non_null(strstr(get(svg), "<svg"));
+    expect_code(RUN("draw", plan, "--format", "svg"), 0, "<svg", NULL);
+    expect_code(RUN("draw", plan, "-o", plan, "--format", "svg"), 2, NULL, "also an input");
+    /* a picture of a trace is the picture of its plan */
+    const char *trace = in_dir("d.jsonl");
+    expect_code(RUN("params", plan, "--trace", trace), 0, NULL, NULL);
+    Ran a = RUN("draw", plan, "--format", "svg"), b = RUN("draw", trace, "--format", "svg");
+    assert_string_equal(a.out, b.out);
+    done(a);
+    done(b);
+}
+/* A reader that goes away ends the program quietly; a full disk does not. */
+static void test_lost_output(void **state) {
+    (void)state;
+    char *argv[] = {(char *)(uintptr_t)"shardproof", (char *)(uintptr_t)"list", (char *)(uintptr_t)"codes"};
+    FILE *full = fopen("/dev/full", "w"), *err = tmpfile();
+    if (full) {
+        assert_int_equal(cli_main(3, argv, full, err), 4);
+        fclose(full);
+    }
+    int fd[2];
+    assert_int_equal(pipe(fd), 0);
+    close(fd[0]);
+    void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+    FILE *gone = fdopen(fd[1], "w");
+    long before = ftell(err);
+    assert_int_equal(cli_main(3, argv, gone, err), 0);
+    assert_int_equal(ftell(err), before);
+    signal(SIGPIPE, old);
+    fclose(gone);
+    fclose(err);
+}
+
+static int make_dir(void **state) {
+    (void)state;
+    unsetenv("NO_COLOR");
+    unsetenv("FORCE_COLOR");
+    unsetenv("CLICOLOR_FORCE");
+    return mkdtemp(dir) ? 0 : -1;
+}
+static int remove_dir(void **state) {
+    (void)state;
+    render_cleanup();
+    return system(arena_printf(arena = arena_new(), "rm -r '%s'", dir)) == 0 ? (arena_free(arena), 0) : -1;
+}
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_usage),       TEST(test_parser),      TEST(test_manual),        TEST(test_tables),
+        TEST(test_table_width), TEST(test_lookup),      TEST(test_expect),        TEST(test_exit_codes),
+        TEST(test_update_text), TEST(test_check),       TEST(test_findings),      TEST(test_show),
+        TEST(test_explain),     TEST(test_diff),        TEST(test_run),           TEST(test_same_bytes),
+        TEST(test_update_expect), TEST(test_list),      TEST(test_draw),          TEST(test_lost_output),
+    };
+    return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
+}

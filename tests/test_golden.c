@@ -1,0 +1,294 @@
+/* Other people's models: every dense case of golden/hf (Hugging Face transformers in float64) against the unsharded
+ * reference, and every plan family of testing.md 3 on those weights, executed and checked rank by rank in f64 and f32.
+ * Together they close the chain framework = reference = every rank. Prints the table of case x family. */
+#include "support/support.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+    const char *name;
+    int layers;
+    bool qk_norm;
+    int tp[4]; /* 0 ends */
+} Case;
+static const Case cases[] = {
+    {"llama-gqa", 2, false, {2, 4, 8}},    {"llama-wide", 1, false, {2, 4, 8}}, {"llama31-rope", 2, false, {2, 4, 8}},
+    {"qwen2", 2, false, {2, 4, 8}},        {"llama-bias", 2, false, {2, 6}},    {"qwen3", 2, true, {2, 6}},
+    {"llama-odd", 1, false, {3}},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+/* ---- the unsharded reference against the framework ---- */
+static const char *const block_values[] = {
+    "input_norm", "q_proj",         "k_proj",   "v_proj", "q_rope",  "k_rope",   "attn_context",
+    "o_proj",     "resid_attn",     "mlp.gate", "mlp.up", "mlp.act", "mlp.down", "output",
+    "post_attn_norm",
+};
+static const char *golden_plan(Arena *a, const char *name, const char *config, const char *parts, const char *dtype) {
+    return arena_printf(a,
+                        "model: {hf_config: %s, weights: %s, layers: all, parts: [%s]}\n"
+                        "data: {dtype: %s, inputs: %s}\nnames: hf\n",
+                        golden_path(a, "hf/%s/%s", name, config), golden_path(a, "hf/%s/model.safetensors", name), parts,
+                        dtype, golden_path(a, "hf/%s/values.safetensors", name));
+}
+/* Values of the file that a forward run is not held against: gradients, and what is no value of this program. */
+static bool excused(const char *name, bool loss) {
+    static const char *const never[] = {"rope.inv_freq", "rope.attention_scaling", "loss_sum"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (!strcmp(name, never[i])) return true;
+    if (!strncmp(name, "grad.", 5) || strstr(name, "attn_probs")) return true;
+    return !loss && (!strcmp(name, "labels") || !strncmp(name, "loss_", 5));
+}
+static const struct AgainstRow *row_of(const PlanRun *r, const char *name) {
+    for (int i = 0; i < r->rep.n_against; i++)
+        if (!strcmp(r->rep.against[i].name, name) && !r->rep.against[i].missing_there) return &r->rep.against[i];
+    return NULL;
+}
+static PlanRun against(Arena *a, const char *text, const char *file) {
+    PipelineOptions o = {.execute = true, .threads = 1, .against = file};
+    return plan_run_with(a, "golden.yaml", text, &o);
+}
+/* Every value of the blocks is in the file, is found in the model, and is equal to 1e-11 of its largest. */
+static void hold_blocks(Arena *a, const PlanRun *r, const Case *c, bool whole, double *worst) {
+    for (int l = 0; l < c->layers; l++)
+        for (size_t i = 0; i < sizeof block_values / sizeof *block_values; i++) {
+            const char *name = arena_printf(a, "layers.%d.%s", l, block_values[i]);
+            const struct AgainstRow *x = row_of(r, name);
+            if (!x || x->missing_here || !(x->max_rel <= 1e-11) || !x->count) fail_msg("%s: %s differs or is missing", c->name, name);
+        }
+    for (int l = 0; c->qk_norm && l < c->layers; l++) {
+        assert_true(row_of(r, arena_printf(a, "layers.%d.q_norm", l))->ok);
+        assert_true(row_of(r, arena_printf(a, "layers.%d.k_norm", l))->ok);
+    }
+    for (int i = 0; i < r->rep.n_against; i++) {
+        const struct AgainstRow *x = &r->rep.against[i];
+        if (x->missing_there || excused(x->name, false) || (!whole && x->missing_here)) continue;
+        if (x->missing_here || !x->ok) fail_msg("%s: %s %s (%.3g)", c->name, x->name, x->missing_here ? "has no name here" : "differs", x->max_rel);
+        if (x->max_rel > *worst) *worst = x->max_rel;
+    }
+}
+static void test_reference(void **state) {
+    (void)state;
+    static const char *const configs[] = {"config.json", "config_v4.json"};
+    for (int c = 0; c < N_CASES; c++)
+        for (int g = 0; g < 2; g++) {
+            Arena *a = arena_new();
+            const char *file = golden_path(a, "hf/%s/values.safetensors", cases[c].name);
+            const char *text = arena_printf(a, "%smesh: {tp: 1}\n", golden_plan(a, cases[c].name, configs[g], "embedding, blocks, norm, head", "f64"));
+            PlanRun r = against(a, text, file);
+            if (!r.t || r.rep.exit) run_print(&r);
+            assert_non_null(r.t);
+            assert_string_equal(r.t->verdict, "equivalent");
+            assert_int_equal(r.rep.exit, 0);
+            double worst = 0;
+            hold_blocks(a, &r, &cases[c], true, &worst);
+            const struct AgainstRow *norm = row_of(&r, "final_norm");
+            assert_true(norm && norm->ok);
+            if (golden_complete()) assert_true(row_of(&r, "logits")->ok && row_of(&r, "embed")->ok);
+            printf("%-13s %-15s worst %.2g of the largest\n", cases[c].name, configs[g], worst);
+            arena_free(a);
+        }
+}
+/* With the loss: the mean equals the framework's; the loss of each token where its label counts. */
+static void test_loss(void **state) {
+    (void)state;
+    for (int c = 0; c < N_CASES; c++) {
+        Arena *a = arena_new();
+        const char *file = golden_path(a, "hf/%s/values.safetensors", cases[c].name), *out = temp_path(a, "loss.safetensors");
+        const char *text = arena_printf(a, "%smesh: {tp: 1}\n", golden_plan(a, cases[c].name, "config.json", "embedding, blocks, norm, head, loss", "f64"));
+        PlanRun r = plan_run_with(a, "golden.yaml", text, &(PipelineOptions){.execute = true, .threads = 1, .save_values = out});
+        if (!r.t) run_print(&r);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "equivalent");
+        SafeTensors *want = golden_tensors(a, file), *have = golden_tensors(a, out);
+        int64_t n, m, nl, counted = 0;
+        const double *w = tensor_numbers(a, want, "loss_mean", &n), *h = tensor_numbers(a, have, "loss_mean", &m);
+        assert_true(fabs(w[0] - h[0]) <= 1e-11 * fabs(w[0]));
+        const double *label = tensor_numbers(a, want, "labels", &nl);
+        w = tensor_numbers(a, want, "loss_per_token", &n), h = tensor_numbers(a, have, "loss_per_token", &m);
+        assert_true(n == m && n == nl);
+        for (int64_t i = 0; i < n; i++) {
+            if (label[i] < 0) continue; /* the framework writes 0 there; their weight is 0 here */
+            assert_true(fabs(w[i] - h[i]) <= 1e-10);
+            counted++;
+        }
+        assert_true(counted > n / 2 && counted < n);
+        st_close(want), st_close(have);
+        arena_free(a);
+    }
+}
+/* The comparison can fail: one number of the file moved by 1e-9 of the largest is found, under its name. */
+static void test_against_fails(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    SafeTensors *st = golden_tensors(a, golden_path(a, "hf/qwen3/values.safetensors"));
+    static const char *const names[] = {"layers.1.k_rope", "layers.0.o_proj"};
+    NewTensor t[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t n;
+        const StTensor *s = st_find(st, names[i]);
+        const double *x = tensor_numbers(a, st, names[i], &n);
+        double *y = arena_memdup(a, x, (size_t)n * 8), top = 0;
+        for (int64_t k = 0; k < n; k++) top = fmax(top, fabs(x[k]));
+        if (i == 1) y[n - 3] += 1e-9 * top;
+        t[i] = (NewTensor){.name = names[i], .nd = s->nd, .x = y};
+        for (int d = 0; d < s->nd; d++) t[i].shape[d] = s->shape[d];
+    }
+    const char *text = arena_printf(a, "%smesh: {tp: 1}\n", golden_plan(a, "qwen3", "config.json", "blocks", "f64"));
+    PlanRun r = against(a, text, write_tensors(a, "moved.safetensors", t, 2));
+    assert_true(row_of(&r, "layers.1.k_rope")->ok);
+    assert_false(row_of(&r, "layers.0.o_proj")->ok);
+    assert_true(fabs(row_of(&r, "layers.0.o_proj")->max_rel - 1e-9) < 1e-11);
+    assert_true(run_has(&r, "E0506"));
+    assert_int_equal(diags_exit(r.d), 1);
+    st_close(st);
+    arena_free(a);
+}
+
+/* ---- plan families ---- */
+static const char tp_lines[] = "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
+                               "  model.layers.*.mlp.gate_proj: colwise\n  model.layers.*.mlp.up_proj: colwise\n";
+static const char plain_lines[] = "  model.layers.*.self_attn.o_proj: rowwise\n  model.layers.*.mlp.down_proj: rowwise\n";
+static const char sp_lines[] = "  model.layers.*.input_layernorm: sequence_parallel\n"
+                               "  model.layers.*.post_attention_layernorm: sequence_parallel\n"
+                               "  model.layers.*.self_attn: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+                               "  model.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+                               "  model.layers.*.self_attn.o_proj: {style: rowwise, output: shard(1)}\n"
+                               "  model.layers.*.mlp.down_proj: {style: rowwise, output: shard(1)}\n";
+static const char norm_lines[] = "  model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n";
+
+typedef struct {
+    const char *name, *mesh, *order; /* mesh: %d is tp */
+    int cp;
+    bool fixed_tp2;
+} Family;
+static const Family families[] = {
+    {"plain", "{tp: %d}", NULL, 1, false},
+    {"dp2", "{dp: 2, tp: %d}", NULL, 1, false},
+    {"cp2", "{cp: 2, tp: %d}", "contiguous", 2, false},
+    {"cp2 zigzag", "{cp: 2, tp: %d}", "zigzag", 2, false},
+    {"dp2 cp2 tp2", "{dp: 2, cp: 2, tp: %d}", "contiguous", 2, true},
+    {"the same zigzag", "{dp: 2, cp: 2, tp: %d}", "zigzag", 2, true},
+};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+/* Where a size forbids a plan: the code that has to be said instead. */
+static const struct {
+    const char *name;
+    int tp;
+    bool zigzag;
+    const char *code;
+} forbidden[] = {
+    {"qwen2", 0, true, "E0304"},      /* S = 30 is no multiple of 2 cp = 4 */
+    {"llama-odd", 2, false, "E0305"}, /* K = 3 KV heads on 2 ranks */
+    {"llama-odd", 2, true, "E0305"},
+};
+static const char *expected_code(const Case *c, const Family *f, int tp) {
+    bool zigzag = f->order && !strcmp(f->order, "zigzag");
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        if (!strcmp(forbidden[i].name, c->name) && (!forbidden[i].tp || forbidden[i].tp == tp) && forbidden[i].zigzag == zigzag)
+            return forbidden[i].code;
+    return NULL;
+}
+static const char *family_text(Arena *a, const Case *c, const Family *f, bool sp, int tp, const char *dtype) {
+    Str s = str_new(a);
+    str_add(&s, golden_plan(a, c->name, "config.json", "blocks", dtype));
+    str_add(&s, "mesh: ");
+    str_addf(&s, "%.*s%d}\n", (int)(strlen(f->mesh) - 3), f->mesh, tp);
+    if (f->order) str_addf(&s, "context_parallel: {mode: all_gather, order: %s}\n", f->order);
+    str_addf(&s, "plan:\n%s%s%s", tp_lines, sp ? sp_lines : plain_lines, c->qk_norm ? norm_lines : "");
+    return s.s;
+}
+/* Collectives of lowering.md 6, per layer: 2 AR, or 2 AG 2 RS; context parallel adds 2 AG(cp); dp nothing. */
+static void hold_counts(const PlanRun *r, const Case *c, const Family *f, bool sp) {
+    int64_t L = c->layers, cp = f->cp > 1 ? 2 * L : 0;
+    assert_int_equal(count_collectives(r->t, "forward", "all_reduce", "tp"), sp ? 0 : 2 * L);
+    assert_int_equal(count_collectives(r->t, "forward", "all_gather", "tp"), sp ? 2 * L : 0);
+    assert_int_equal(count_collectives(r->t, "forward", "reduce_scatter", "tp"), sp ? 2 * L : 0);
+    assert_int_equal(count_collectives(r->t, "forward", "all_gather", "cp"), cp);
+    assert_int_equal(r->t->n_collectives, (sp ? 4 : 2) * L + cp);
+}
+typedef struct {
+    int runs, refused;
+    double worst; /* share of its bound that the worst value used */
+} Tally;
+static void run_family(const Case *c, const Family *f, bool sp, int tp, const char *dtype, Tally *tally) {
+    Arena *a = arena_new();
+    const char *text = family_text(a, c, f, sp, tp, dtype), *code = expected_code(c, f, tp);
+    bool f64 = !strcmp(dtype, "f64");
+    PipelineOptions o = {.execute = true, .threads = 1, .against = f64 && f->cp == 1 ? golden_path(a, "hf/%s/values.safetensors", c->name) : NULL};
+    PlanRun r = plan_run_with(a, "golden.yaml", text, &o);
+    bool as_expected = code ? run_has(&r, code) && r.rep.exit == 1 : r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
+    if (!as_expected) {
+        fprintf(stderr, "%s %s %s tp=%d %s\n%s\n", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype, text);
+        run_print(&r);
+        fail_msg("%s %s %s tp=%d %s: %s expected", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype, code ? code : "equivalent");
+    }
+    tally->refused += code != NULL;
+    tally->runs++;
+    if (!code) {
+        hold_counts(&r, c, f, sp);
+        assert_true(r.t->n_pass > 20 * c->layers && !r.t->n_fail);
+        if (r.t->worst_used > tally->worst) tally->worst = r.t->worst_used;
+        if (f64) assert_true(r.rep.end_to_end_worst && r.rep.end_to_end_rel < 1e-9);
+        double worst = 0;
+        if (o.against) hold_blocks(a, &r, c, false, &worst);
+    }
+    arena_free(a);
+}
+static Tally run_cell(const Case *c, const Family *f, bool sp) {
+    static const char *const dtypes[] = {"f64", "f32"};
+    Tally t = {0};
+    for (int d = 0; d < 2; d++) {
+        if (f->fixed_tp2) run_family(c, f, sp, 2, dtypes[d], &t);
+        if (f->fixed_tp2 && c->tp[0] == 3) run_family(c, f, sp, 3, dtypes[d], &t);
+        for (int i = 0; !f->fixed_tp2 && i < 4 && c->tp[i]; i++) run_family(c, f, sp, c->tp[i], dtypes[d], &t);
+    }
+    return t;
+}
+static void test_families(void **state) {
+    (void)state;
+    int runs = 0, refused = 0;
+    printf("%-13s %-6s", "case", "plan");
+    for (int f = 0; f < N_FAMILIES; f++) printf(" %15s", families[f].name);
+    printf("   (equivalent/plans, the others refused as expected; worst share of the bound)\n");
+    for (int c = 0; c < N_CASES; c++)
+        for (int sp = 0; sp < 2; sp++) {
+            printf("%-13s %-6s", cases[c].name, sp ? "TP+SP" : "TP");
+            for (int f = 0; f < N_FAMILIES; f++) {
+                Tally t = run_cell(&cases[c], &families[f], sp);
+                char cell[48];
+                snprintf(cell, sizeof cell, "%d/%d %3.0f%%", t.runs - t.refused, t.runs, 100 * t.worst);
+                printf(" %15s", cell);
+                runs += t.runs, refused += t.refused;
+            }
+            printf("\n");
+        }
+    printf("%d runs: %d equivalent, %d refused with the expected code\n", runs, runs - refused, refused);
+    assert_int_equal(runs, 364);
+    assert_int_equal(refused, 32);
+}
+/* The families can fail: a dropped sum on golden weights is found at that step. */
+static void test_family_fails(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = arena_printf(a, "%sfaults: [{at: layers.1.mlp.down, do: drop}]\n", family_text(a, &cases[0], &families[0], false, 4, "f32"));
+    PlanRun r = plan_run(a, "golden.yaml", text, true);
+    assert_non_null(r.t);
+    assert_string_equal(r.t->verdict, "different");
+    assert_string_equal(r.t->first_wrong, "layers.1.mlp.down");
+    assert_int_equal(r.rep.exit, 1);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_loss),        cmocka_unit_test(test_against_fails),
+        cmocka_unit_test(test_families),  cmocka_unit_test(test_family_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -32,8 +32,9 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
         const char *base = words_base(a, v->shape.dim_symbol[i]);
         const TraceLocal *l = words_find_local(&v->shape, g->rank);
         if (strcmp(base, "H") || !l) continue;
-        return arena_printf(a, "%s, %lld of %lld heads", label, (long long)l->shape[i],
-                            (long long)v->shape.global_shape[i]);
+        long long have = (long long)l->shape[i], all = (long long)v->shape.global_shape[i];
+        return have == all ? arena_printf(a, "%s, %lld heads", label, all)
+                           : arena_printf(a, "%s, %lld of %lld heads", label, have, all);
     }
     return label;
 }
@@ -68,7 +69,7 @@ static const char *numbers(const BlockGraph *g, const BlockNode *n) {
 
 static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
     const char *p = n->out ? n->out->shape.pending : NULL;
-    return p && *p ? arena_printf(g->arena, "Σ %s pending", words_symbol(g->arena, p)) : NULL;
+    return p && *p ? arena_printf(g->arena, "Σ %s pending", words_axis_list(g->arena, g->t, p)) : NULL;
 }
 
 double block_label_width(BlockPen *p, const BlockNode *n) {
@@ -344,7 +345,9 @@ void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
     draw[n->kind](p, n, x, y, w);
 }
 
-/* Pill, members and map on one line (or the map under them); returns the width. */
+enum { MAP_FLAT = 18 }; /* a map of at most two rows fits on a line */
+
+/* Pill, members and map on one line (or the map under them); returns the width. A high map is left to the caller. */
 static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked) {
     Scene *s = p->s;
     const Trace *t = p->g->t;
@@ -352,16 +355,23 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
     const char *members = words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
     double w = pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
     double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
-    if (mw > 0) {
+    if (mw > 0 && h <= MAP_FLAT) {
         p->legend |= 1u << LEGEND_MAP;
-        stacked = stacked && h <= 18; /* a high map would reach into the label below */
         if (stacked) draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
         else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
         return stacked ? fmax(w, mw) : w + 10 + mw;
     }
-    if (t->ranks <= 16 || stacked) return w;
+    if (stacked || groups_count(&c->groups) == 1) return w;
     return w + 10 + scene_textf(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%lld groups × %lld",
                                 (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+}
+
+/* A map of three rows or more stands right of both lines of words. */
+static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid) {
+    double h = 0, w = draw_map(p->s, p->g->t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
+    if (!(w > 0 && h > MAP_FLAT && h <= p->look->coll)) return;
+    p->legend |= 1u << LEGEND_MAP;
+    draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
 }
 
 /* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause that
@@ -386,10 +396,11 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
     } else {
         double room = side == SIDE_NARROW ? 150 : left;
         int k = reason(p, c, p->look->numbers ? room : room + 45, 2, line);
-        double pill = k > 1 ? y + h / 2 - 12 : y + h / 2 - 9;
-        group_line(p, c, x, pill, false);
+        double pill = k > 1 ? y + h / 2 - 13.5 : y + h / 2 - 9;
+        double wide = group_line(p, c, x, pill, false);
         for (int i = 0; i < k; i++)
-            scene_text(p->s, x, pill + (k > 1 ? 20 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]));
+        if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
     }
     scene_end(p->s);
 }

@@ -93,7 +93,10 @@ static double row_bottom(const BlockFrame *f, int level) {
 }
 double block_gap_top(const BlockFrame *f, int level) { return row_bottom(f, level); }
 
-double block_height(const BlockPen *p, const BlockFrame *f) { return f->grid->top[f->grid->n] + p->look->tail; }
+double block_height(const BlockPen *p, const BlockFrame *f) {
+    if (f->strip->to < 0 && f->strip->levels > 0) return row_bottom(f, f->strip->levels - 1) - f->y + p->look->gap + 24;
+    return f->grid->top[f->grid->n] + p->look->tail;
+}
 
 /* ---- columns ---- */
 

@@ -102,15 +102,16 @@ double draw_pill(Scene *s, double x, double y, const char *text, const char *axe
 typedef struct {
     int64_t rows, cols, block;
 } MapShape;
-static MapShape map_shape(const Trace *t) {
+static MapShape map_shape(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
     MapShape m = {1, 1, 0};
-    int used = 0;
-    for (int i = 0; i < t->n_axes; i++) {
-        if (t->axes[i].size <= 1) continue;
+    int used = 0, n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    for (int i = 0; i < n; i++) {
+        if (ax[i].size <= 1) continue;
         used++;
-        if (used == 1) m.rows = t->axes[i].size;
-        else m.cols *= t->axes[i].size;
-        if (used == 2) m.block = t->axes[i].size;
+        if (used == 1) m.rows = ax[i].size;
+        else m.cols *= ax[i].size;
+        if (used == 2) m.block = ax[i].size;
     }
     if (used == 1) return (MapShape){1, m.rows, 0};
     m.block = used > 2 ? m.cols / m.block : 0;
@@ -121,7 +122,7 @@ double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *
                 double *height) {
     const double cell = 7, gap = 2;
     if (t->ranks > 16 || t->ranks < 2) return 0;
-    MapShape m = map_shape(t);
+    MapShape m = map_shape(s->arena, t);
     double w = 0;
     for (int64_t r = 0; r < t->ranks; r++) {
         int64_t row = r / m.cols, col = r % m.cols;
@@ -130,9 +131,8 @@ double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *
         w = fmax(w, px + cell - x);
         if (measure) continue;
         bool in = g && words_group_of(g, r) == words_group_of(g, rank), own = r == rank;
-        Mark *k = scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER,
-                             own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8);
-        k->ground = true;
+        scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER, own ? ROLE_INK : ROLE_FAINT,
+                   own ? 1.6 : 0.8);
     }
     if (height) *height = (double)m.rows * (cell + gap) - gap;
     return w;

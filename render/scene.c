@@ -214,10 +214,23 @@ const char *scene_fit(Scene *s, const char *text, double w, double size, int wei
     return "…";
 }
 
+/* Does a unit stand at p, so that the number before it must stay on its line? */
+static bool unit_at(const char *p) {
+    static const char *const unit[] = {"%", "B", "KiB", "MiB", "GiB", "TiB", "s", "ms", "µs", "ns", "×", "→"};
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+        size_t n = strlen(unit[i]);
+        if (!strncmp(p, unit[i], n) && (!p[n] || strchr(" .,)", p[n]))) return true;
+    }
+    return false;
+}
+
 /* Next place after p where the text may break: behind a space, or behind `sep`; the end if there is none. */
 static const char *break_after(const char *p, const char *sep) {
-    const char *q = strstr(p, sep);
-    return q ? q + strlen(sep) : p + strlen(p);
+    for (const char *q = strstr(p, sep); q; q = strstr(q, sep)) {
+        q += strlen(sep);
+        if (strcmp(sep, " ") || !unit_at(q)) return q;
+    }
+    return p + strlen(p);
 }
 
 int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max, const char **line) {

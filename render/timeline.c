@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_KERNELS = 24 };
-
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 static bool is_compute(const TraceEvent *e) { return !same_text(e->kind, "collective"); }
 
@@ -94,10 +92,16 @@ static const char *pass_of(const TimeEvent *e) { return e->c && e->c->pass ? e->
 static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
 static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
 
-static bool same_unit(const TimeEvent *a, const TimeEvent *b) {
-    /* a norm belongs to what follows it */
-    bool norm = !strcmp(part_of(a), "norm") || !strcmp(part_of(b), "norm");
-    return !strcmp(pass_of(a), pass_of(b)) && layer_of(a) == layer_of(b) && (norm || !strcmp(part_of(a), part_of(b)));
+/* The part of kernel i of n; a norm belongs to what follows it. */
+static const char *unit_part(TimeEvent *const *k, int n, int i) {
+    for (int j = i; j < n && layer_of(k[j]) == layer_of(k[i]); j++)
+        if (strcmp(part_of(k[j]), "norm")) return part_of(k[j]);
+    return part_of(k[i]);
+}
+
+static bool same_unit(TimeEvent *const *k, int n, int i, int j) {
+    return !strcmp(pass_of(k[i]), pass_of(k[j])) && layer_of(k[i]) == layer_of(k[j]) &&
+           !strcmp(unit_part(k, n, i), unit_part(k, n, j));
 }
 
 typedef struct {
@@ -120,17 +124,17 @@ static const char *line_title(Arena *a, TimeEvent *const *k, Unit u, bool whole_
 }
 
 /* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer, else by part. */
-static int make_units(Arena *a, TimeEvent *const *k, int n, Unit **out) {
+static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **out) {
     Unit *u = ARENA_ARRAY(a, Unit, n + 1);
     int m = 0;
     for (int i = 0; i < n; i++) {
-        if (m && same_unit(k[i], k[i - 1])) u[m - 1].n++;
+        if (m && same_unit(k, n, i, i - 1)) u[m - 1].n++;
         else u[m++] = (Unit){i, 1};
     }
     int kept = 0;
     for (int i = 0; i < m; i++) {
         bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
-                     u[kept - 1].n + u[i].n <= LINE_KERNELS;
+                     u[kept - 1].n + u[i].n <= kernels;
         if (joins) u[kept - 1].n += u[i].n;
         else u[kept++] = u[i];
     }
@@ -209,7 +213,7 @@ static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
     }
 }
 
-static void make_lines(Timeline *t, Arena *a) {
+static void make_lines(Timeline *t, Arena *a, int kernels) {
     TimeEvent **k = ARENA_ARRAY(a, TimeEvent *, t->n_events + 1);
     Unit *u;
     int n = 0, layers = 0;
@@ -219,7 +223,7 @@ static void make_lines(Timeline *t, Arena *a) {
         if (is_compute(t->event[i].e)) k[n++] = &t->event[i];
     }
     for (int i = 0; i < n; i++) layers = layer_of(k[i]) + 1 > layers ? layer_of(k[i]) + 1 : layers;
-    int units = make_units(a, k, n, &u);
+    int units = make_units(a, k, n, kernels, &u);
     t->line = ARENA_ARRAY(a, TimeLine, units + 1);
     if (units == 0) {
         t->line[t->n_lines++] = (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
@@ -244,7 +248,7 @@ static void make_lines(Timeline *t, Arena *a) {
 
 /* ---- classes ---- */
 
-static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks) {
+static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int kernels) {
     const Trace *tr = c->t;
     Timeline t = {.trace = tr, .ranks = ranks};
     t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
@@ -256,7 +260,7 @@ static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks) {
     }
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
     read_lanes(c, &t, rank);
-    make_lines(&t, c->arena);
+    make_lines(&t, c->arena, kernels);
     double end = t.n_lines ? t.line[t.n_lines - 1].end : 0;
     for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].e->end);
     t.sum = sum_of(&t, c->arena, 0, end);
@@ -272,7 +276,7 @@ static bool same_times(const Timeline *a, const Timeline *b) {
     return true;
 }
 
-int timeline_read(const ViewCall *c, Timeline *out, int max, int *folded) {
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded) {
     const Trace *t = c->t;
     int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
     int n = 0;
@@ -290,7 +294,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int *folded) {
             const RankSet *r = t->n_classes > 0 ? &t->classes[i] : &all;
             bool own = rankset_has(r, focus);
             if (own != (pass == 0) || r->n == 0) continue;
-            Timeline x = read_class(c, own ? focus : r->run[0].first, *r);
+            Timeline x = read_class(c, own ? focus : r->run[0].first, *r, kernels);
             bool known = x.n_events == 0;
             for (int k = 0; k < n && !known; k++) known = same_times(&out[k], &x);
             if (known || n >= max) ++*folded;

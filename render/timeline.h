@@ -44,7 +44,7 @@ typedef struct {
 
 /* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a diagnostic without
  * events); `folded` counts classes with the same times as one that is returned. */
-int timeline_read(const ViewCall *c, Timeline *out, int max, int *folded);
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
 /* Title sentence and the sentence of totals. */

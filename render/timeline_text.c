@@ -38,7 +38,7 @@ const char *view_timeline_text(const ViewCall *c) {
     Timeline t[3];
     Arena *a = c->arena;
     Role role;
-    int folded, n = timeline_read(c, t, 3, &folded);
+    int folded, n = timeline_read(c, t, 3, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
     str_addf(&s, "%s\n", timeline_title(&t[0], a));
@@ -132,7 +132,7 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
 const char *chrome_text(const ViewCall *c) {
     Timeline t[MAX_CLASSES];
     Arena *a = c->arena;
-    int folded, n = timeline_read(c, t, MAX_CLASSES, &folded);
+    int folded, n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
     str_add(&s, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":");

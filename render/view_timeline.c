@@ -14,12 +14,13 @@ typedef struct {
     double margin_w;          /* numbers at the right; 0: under the line */
     double head, over;        /* title of a line; room for labels above compute */
     double compute, comm, gap, ticks, below;
+    int kernels;              /* on a line, if the program can be cut */
 } TimeLook;
 static const TimeLook looks[PRESET_COUNT] = {
-    [PRESET_WIDE] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26},
-    [PRESET_COLUMN] = {70, 0, 0, 22, 16, 28, 18, 6, 22, 42},
-    [PRESET_SLIDE] = {80, 640, 176, 20, 15, 26, 18, 5, 20, 16},
-    [PRESET_A4] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26},
+    [PRESET_WIDE] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
+    [PRESET_COLUMN] = {70, 0, 0, 22, 16, 28, 18, 6, 22, 42, 12},
+    [PRESET_SLIDE] = {80, 640, 176, 20, 16, 32, 22, 6, 20, 18, 12},
+    [PRESET_A4] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
 };
 
 typedef struct {
@@ -446,9 +447,9 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
 int view_timeline(const ViewCall *c, Scene **page) {
     Timeline t[MAX_CLASSES];
     PresetKind preset;
-    int folded, n = timeline_read(c, t, MAX_CLASSES, &folded), items = 0, pages = 0;
-    if (n == 0) return 0;
     furniture_preset(c->o->preset, &preset);
+    int folded, n = timeline_read(c, t, MAX_CLASSES, looks[preset].kernels, &folded), items = 0, pages = 0;
+    if (n == 0) return 0;
     for (int i = 0; i < n; i++) items += t[i].n_lines;
     Item *item = ARENA_ARRAY(c->arena, Item, items + 1);
     items = 0;

@@ -19,40 +19,78 @@ const char *words_shape(Arena *a, const int64_t *shape, int nd) {
     return t.s;
 }
 
-const char *words_coords(Arena *a, const Trace *t, int64_t rank) {
-    if (t->n_axes == 0) return "";
-    Str s = str_new(a);
+int words_axes(Arena *a, const Trace *t, WordAxis *out, int max) {
+    int n = 0;
     int64_t stride = 1;
     for (int i = 0; i < t->n_axes; i++) stride *= t->axes[i].size > 0 ? t->axes[i].size : 1;
     for (int i = 0; i < t->n_axes; i++) {
         int64_t size = t->axes[i].size > 0 ? t->axes[i].size : 1;
+        const char *name = arena_strndup(a, t->axes[i].name, strcspn(t->axes[i].name, "."));
+        bool part = strchr(t->axes[i].name, '.') != NULL;
         stride /= size;
-        str_addf(&s, "%s%s%lld", i ? " " : "(", t->axes[i].name, (long long)(rank / stride % size));
+        if (n && part && !strcmp(out[n - 1].name, name)) {
+            out[n - 1].size *= size;
+            out[n - 1].stride = stride;
+            out[n - 1].parts++;
+        } else if (n < max) {
+            out[n++] = (WordAxis){name, size, stride, i, 1};
+        }
     }
-    str_add(&s, ")");
+    return n;
+}
+
+const char *words_axis_list(Arena *a, const Trace *t, const char *axes) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    if (!axes) return "";
+    for (int i = 0; i < n; i++) {
+        if (ax[i].parts < 2) continue;
+        Str all = str_new(a);
+        for (int k = 0; k < ax[i].parts; k++) str_addf(&all, "%s%s", k ? "*" : "", t->axes[ax[i].first + k].name);
+        const char *at = strstr(axes, all.s);
+        if (at) axes = arena_printf(a, "%.*s%s%s", (int)(at - axes), axes, ax[i].name, at + all.n);
+    }
+    return words_symbol(a, axes);
+}
+
+const char *words_coords(Arena *a, const Trace *t, int64_t rank) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++)
+        str_addf(&s, "%s%s%lld", i ? " " : "(", ax[i].name, (long long)(rank / ax[i].stride % ax[i].size));
+    if (n) str_add(&s, ")");
     return s.s;
 }
 
 const char *words_mesh(Arena *a, const Trace *t) {
-    if (t->n_axes == 0) return "1 rank";
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    if (n == 0) return "1 rank";
     Str s = str_new(a);
-    for (int i = 0; i < t->n_axes; i++) {
-        str_addf(&s, "%s%s", i ? " " : "", t->axes[i].name);
+    for (int i = 0; i < n; i++) {
+        str_addf(&s, "%s%s", i ? " " : "", ax[i].name);
         for (int k = 0; k < t->n_groups; k++)
-            if (!strcmp(t->groups[k].axes, t->axes[i].name)) str_addf(&s, "=%s", t->groups[k].name);
-        str_addf(&s, "=%lld", (long long)t->axes[i].size);
+            if (!strcmp(words_axis_list(a, t, t->groups[k].axes), ax[i].name)) str_addf(&s, "=%s", t->groups[k].name);
+        str_addf(&s, "=%lld", (long long)ax[i].size);
+        for (int k = 0; ax[i].parts > 1 && k < ax[i].parts; k++)
+            str_addf(&s, "%s%s=%lld%s", k ? " " : " (", t->axes[ax[i].first + k].name,
+                     (long long)t->axes[ax[i].first + k].size, k + 1 == ax[i].parts ? ")" : "");
     }
-    for (int k = 0; k < t->n_groups; k++)
-        if (strchr(t->groups[k].axes, '*')) str_addf(&s, " %s=%s", t->groups[k].name, words_symbol(a, t->groups[k].axes));
+    for (int k = 0; k < t->n_groups; k++) {
+        const char *list = words_axis_list(a, t, t->groups[k].axes);
+        if (strstr(list, "·")) str_addf(&s, " %s=%s", t->groups[k].name, list);
+    }
     return s.s;
 }
 
 const char *words_order(Arena *a, const Trace *t) {
-    int used = 0;
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES), used = 0;
     Str s = str_new(a);
     str_add(&s, "order ");
-    for (int i = t->n_axes - 1; i >= 0; i--)
-        if (t->axes[i].size > 1) str_addf(&s, "%s%s", used++ ? "→" : "", t->axes[i].name);
+    for (int i = n - 1; i >= 0; i--)
+        if (ax[i].size > 1) str_addf(&s, "%s%s", used++ ? "→" : "", ax[i].name);
     str_add(&s, " (fastest→slowest)");
     return used > 1 ? s.s : NULL;
 }

@@ -11,6 +11,15 @@ const char *words_symbol(Arena *a, const char *s);
 const char *words_shape(Arena *a, const int64_t *shape, int nd);
 /* "(dp0 cp0 tp0)" of a rank; "" on a mesh without axes. */
 const char *words_coords(Arena *a, const Trace *t, int64_t rank);
+/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first; returns their number. */
+typedef struct {
+    const char *name;
+    int64_t size, stride;
+    int first, parts; /* in t->axes */
+} WordAxis;
+int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
+/* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
+const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
 /* "dp=2 cp=2 tp=sp=2" */
 const char *words_mesh(Arena *a, const Trace *t);
 /* "order tp→cp→dp (fastest→slowest)"; NULL with fewer than two axes larger than 1. */

@@ -1,18 +1,19 @@
-/* The command line: options, help, exit codes, formats, expectations, --update-expect, through cli_main as users call it. */
+/* The command line: options, help, exit codes, formats, expectations, --update-expect, through cli_main as users call
+ * it. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/find.h"
 #include "json/json.h"
-#include <setjmp.h>
+#include <cmocka.h>
 #include <errno.h>
-#include <signal.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 #undef expect_check /* cmocka has a macro of this name */
 
 static const Loc nowhere = {NULL, 0, 0};
@@ -24,7 +25,7 @@ typedef struct {
     char *out, *err;
 } Ran;
 static Ran run_words(const char *const *words) {
-    char *argv[32] = {(char *)(uintptr_t)"shardproof"};
+    char *argv[32] = {(char *)(uintptr_t) "shardproof"};
     int argc = 1;
     for (; *words; words++) argv[argc++] = (char *)(uintptr_t)*words;
     Ran r = {0};
@@ -125,8 +126,9 @@ static void test_usage(void **state) {
 /* The parser itself: what ends up in CliOptions. */
 static void test_parser(void **state) {
     (void)state;
-    const char *words[] = {"shardproof", "-q", "check", "--set=a=b=c", "a.yaml", "-vo", "out", "--seed", "7",
-                           "--tolerance=2e-3", "--set", "plan[w[qkv]]=colwise", "--format=csv", "--", "-x"};
+    const char *words[] = {"shardproof",   "-q",     "check", "--set=a=b=c",      "a.yaml", "-vo",
+                           "out",          "--seed", "7",     "--tolerance=2e-3", "--set",  "plan[w[qkv]]=colwise",
+                           "--format=csv", "--",     "-x"};
     char *argv[16];
     for (int i = 0; i < 15; i++) argv[i] = (char *)(uintptr_t)words[i];
     Cli c = {.arena = arena, .d = diags_new(arena)};
@@ -164,7 +166,10 @@ static void test_manual(void **state) {
 }
 
 /* ---- tables ---- */
-static const Column columns[] = {{"name", "name", false, false}, {"n", "count", true, false}, {"same", "same", false, true}, {"what", "what", false, false}};
+static const Column columns[] = {{"name", "name", false, false},
+                                 {"n", "count", true, false},
+                                 {"same", "same", false, true},
+                                 {"what", "what", false, false}};
 static Table sample(void) {
     Table t = table_new(arena, "thing", columns, 4);
     Cell *r = table_row(&t);
@@ -190,7 +195,7 @@ static void test_tables(void **state) {
                                                                 "a,\"b\"    1.5 KiB  [1, 20]\n"
                                                                 "größe|?       -7\n"
                                                                 "                  p, -\n"
-                                                                "three things\n" + 0);
+                                                                "three things\n");
     assert_string_equal(table_render(&t, "csv", plain, arena), "name,n,same,what\r\n"
                                                                "\"a,\"\"b\"\"\",1536,x,\"[1, 20]\"\r\n"
                                                                "\"größe|\n\",-7,x,\r\n"
@@ -202,9 +207,12 @@ static void test_tables(void **state) {
                                                               "|  |  | p, - |\n"
                                                               "\nthree things\n");
     assert_string_equal(table_render(&t, "jsonl", plain, arena),
-                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":\"a,\\\"b\\\"\",\"n\":1536,\"same\":\"x\",\"what\":[1, 20]}\n"
-                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":\"größe|\\n\",\"n\":-7,\"same\":\"x\",\"what\":null}\n"
-                        "{\"schema\":\"shardproof/1\",\"type\":\"thing\",\"name\":null,\"n\":null,\"same\":\"x\",\"what\":[\"p\",null]}\n");
+                        "{\"schema\":\"shardproof/"
+                        "1\",\"type\":\"thing\",\"name\":\"a,\\\"b\\\"\",\"n\":1536,\"same\":\"x\",\"what\":[1, 20]}\n"
+                        "{\"schema\":\"shardproof/"
+                        "1\",\"type\":\"thing\",\"name\":\"größe|\\n\",\"n\":-7,\"same\":\"x\",\"what\":null}\n"
+                        "{\"schema\":\"shardproof/"
+                        "1\",\"type\":\"thing\",\"name\":null,\"n\":null,\"same\":\"x\",\"what\":[\"p\",null]}\n");
     const char *json = table_render(&t, "json", plain, arena), *why;
     int line, col;
     Json *j = json_parse(arena, json, strlen(json), &why, &line, &col);
@@ -238,31 +246,42 @@ static Trace *small_trace(void) {
     t->ranks = 8;
     t->verdict = "equivalent";
     t->n_axes = 4;
-    t->axes = arena_memdup(arena, (struct TraceAxis[]){{"dp", 2}, {"cp", 1}, {"tp", 4}, {"ep", 1}}, 4 * sizeof *t->axes);
+    t->axes =
+        arena_memdup(arena, (struct TraceAxis[]){{"dp", 2}, {"cp", 1}, {"tp", 4}, {"ep", 1}}, 4 * sizeof *t->axes);
     t->n_groups = 3;
-    t->groups = arena_memdup(arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}}, 3 * sizeof *t->groups);
+    t->groups = arena_memdup(arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}},
+                             3 * sizeof *t->groups);
     TraceValue *v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
     *v = (TraceValue){.step = 1, .kind = "moved", .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
     v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
-    *v = (TraceValue){.step = 0, .kind = "activation", .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
+    *v = (TraceValue){
+        .step = 0, .kind = "activation", .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
     TraceCompute *c = ARENA_PUSH(arena, t->computes, t->n_computes, t->cap_computes);
-    *c = (TraceCompute){.step = 0, .module = "net1", .output = "layers.0.output", .n_inputs = 1, .pass = "forward",
-                        .inputs = arena_memdup(arena, (const char *[]){"layers.0.output"}, 8), .input_step = arena_memdup(arena, (int[]){1}, 4)};
+    *c = (TraceCompute){.step = 0,
+                        .module = "net1",
+                        .output = "layers.0.output",
+                        .n_inputs = 1,
+                        .pass = "forward",
+                        .inputs = arena_memdup(arena, (const char *[]){"layers.0.output"}, 8),
+                        .input_step = arena_memdup(arena, (int[]){1}, 4)};
     for (int i = 0; i < 3; i++) {
         TraceCollective *k = ARENA_PUSH(arena, t->collectives, t->n_collectives, t->cap_collectives);
-        *k = (TraceCollective){.step = i, .op = "all_gather", .axis = i ? "sp" : "tp", .axes = i == 2 ? "tp*dp" : "tp", .pass = "forward"};
+        *k = (TraceCollective){
+            .step = i, .op = "all_gather", .axis = i ? "sp" : "tp", .axes = i == 2 ? "tp*dp" : "tp", .pass = "forward"};
     }
     TraceParam *p = ARENA_PUSH(arena, t->params, t->n_params, t->cap_params);
-    *p = (TraceParam){.plan_name = "blk.0.attn_q.weight", .compute = {.name = "model.layers.0.q.weight", .symbolic = "[H*d/tp, D]"}};
+    *p = (TraceParam){.plan_name = "blk.0.attn_q.weight",
+                      .compute = {.name = "model.layers.0.q.weight", .symbolic = "[H*d/tp, D]"}};
     RankSet a = rankset_range(arena, 0, 4, 1), b = rankset_range(arena, 4, 4, 1);
     static const struct {
         int step, cls;
         const char *category;
         int64_t bytes;
-    } rows[] = {{-1, 0, "parameters", 100}, {-1, 1, "parameters", 90}, {0, 0, "activations", 5}, {0, 1, "activations", 30},
-                {1, 0, "activations", 0},   {1, 1, "activations", 1}};
+    } rows[] = {{-1, 0, "parameters", 100}, {-1, 1, "parameters", 90}, {0, 0, "activations", 5},
+                {0, 1, "activations", 30},  {1, 0, "activations", 0},  {1, 1, "activations", 1}};
     for (int i = 0; i < 6; i++)
-        *ARENA_PUSH(arena, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){rows[i].step, rows[i].cls ? b : a, rows[i].category, rows[i].bytes};
+        *ARENA_PUSH(arena, t->memory, t->n_memory, t->cap_memory) =
+            (TraceMemory){rows[i].step, rows[i].cls ? b : a, rows[i].category, rows[i].bytes};
     return t;
 }
 static void test_lookup(void **state) {
@@ -291,8 +310,10 @@ static void test_lookup(void **state) {
 }
 static int held(const char *expect, Trace *t, int exit_before, const char *code, int *failures) {
     Diags *d = diags_new(arena);
-    const char *text = arena_printf(arena, "model: llama3-8b\nmesh: {dp: 2, cp: 1, tp: 4}\n"
-                                           "groups: {sp: tp, seq: cp*tp, all: dp*cp*tp}\nexpect: %s\n", expect);
+    const char *text = arena_printf(arena,
+                                    "model: llama3-8b\nmesh: {dp: 2, cp: 1, tp: 4}\n"
+                                    "groups: {sp: tp, seq: cp*tp, all: dp*cp*tp}\nexpect: %s\n",
+                                    expect);
     Plan *p = plan_parse(arena, d, "p.yaml", text, strlen(text), NULL, 0);
     if (diags_errors(d)) diags_print(d, stderr, false);
     assert_int_equal(diags_errors(d), 0);
@@ -345,7 +366,8 @@ static void test_expect(void **state) {
         {"{local_shapes: {layers.0.output: \"[B/dp, S/(cp*sp)]\"}}", equal, 0, NULL, 1, 1},
         {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", equal, 0, NULL, 1, 2},
         {"{local_shapes: {blk.0.attn_q.weight: \"[H*d/sp, D]\"}}", equal, 0, NULL, 0, 0},
-        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, all_reduce: 0}}}", equal, 0, NULL, 0, 0},
+        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, all_reduce: 0}}}", equal,
+         0, NULL, 0, 0},
         {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", equal, 0, NULL, 1, 2},
         {"{memory_per_rank: 120}", equal, 0, NULL, 0, 0},
         {"{memory_per_rank: 119}", equal, 0, NULL, 1, 1},
@@ -371,10 +393,14 @@ static void test_update_text(void **state) {
     } cases[] = {
         {"a: 1", "a: 1\nexpect: NEW\n"},
         {"a: 1\n", "a: 1\nexpect: NEW\n"},
-        {"a: 1\nexpect:\n  equivalent: true # x\n\n  # inside\n  more: 1\n\n# about b\nb: 2\n", "a: 1\nexpect: NEW\n\n# about b\nb: 2\n"},
+        {"a: 1\nexpect:\n  equivalent: true # x\n\n  # inside\n  more: 1\n\n# about b\nb: 2\n",
+         "a: 1\nexpect: NEW\n\n# about b\nb: 2\n"},
         {"expect: {equivalent: true}\nb: 2", "expect: NEW\nb: 2"},
         {"expect: {\n  equivalent: true\n}\nb: 2\n", "expect: NEW\nb: 2\n"},
-        {"\xEF\xBB\xBF" "expect: x\n", "\xEF\xBB\xBF" "expect: NEW\n"},
+        {"\xEF\xBB\xBF"
+         "expect: x\n",
+         "\xEF\xBB\xBF"
+         "expect: NEW\n"},
         {"a: {expect: 3}\n# expect:\nexpected: 2\n", "a: {expect: 3}\n# expect:\nexpected: 2\nexpect: NEW\n"},
         {"expect:\n- a\n- b\n'q': 1\n", "expect: NEW\n'q': 1\n"},
     };
@@ -390,7 +416,9 @@ static void test_check(void **state) {
     (void)state;
     const char *good = put("good.yaml", mlp), *bad = put("bad.yaml", arena_printf(arena, "%smesh: {tp: 3}\n", mlp));
     const char *wrong = put("wrong.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
-    const char *taught = put("taught.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\nexpect: {equivalent: false, first_wrong: net2}\n", mlp));
+    const char *taught = put(
+        "taught.yaml",
+        arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\nexpect: {equivalent: false, first_wrong: net2}\n", mlp));
     expect_code(RUN("check", good), 0, "equivalent", "");
     expect_code(RUN("check", good, taught), 0, "2 plans hold", "");
     expect_code(RUN("check", bad), 3, "E0107", "bad.yaml:9:1: error");
@@ -413,10 +441,13 @@ static void test_check(void **state) {
 }
 static void test_findings(void **state) {
     (void)state;
-    const char *good = put("good.yaml", mlp), *wrong = put("w,r.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
-    expect_code(RUN("check", good, wrong, "--format", "junit"), 1, "<testsuites name=\"shardproof\" tests=\"2\" failures=\"1\" errors=\"0\">", NULL);
+    const char *good = put("good.yaml", mlp),
+               *wrong = put("w,r.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    expect_code(RUN("check", good, wrong, "--format", "junit"), 1,
+                "<testsuites name=\"shardproof\" tests=\"2\" failures=\"1\" errors=\"0\">", NULL);
     expect_code(RUN("check", wrong, "--format", "junit"), 1, "<failure type=\"E0501\" message=\"net2 is wrong", NULL);
-    expect_code(RUN("check", wrong, "--format", "github"), 1, "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong", NULL);
+    expect_code(RUN("check", wrong, "--format", "github"), 1, "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong",
+                NULL);
     Ran r = RUN("check", good, wrong, "--format", "sarif");
     const char *why;
     int line, col;
@@ -440,7 +471,8 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", plan, "--rank", "2"), 2, NULL, "the mesh has 2 ranks");
     expect_code(RUN("params", plan, "--format", "json"), 0, "\"placements\":[\"Shard(0)\"]", NULL);
     expect_code(RUN("comms", plan, "--format", "csv"), 0, "all_reduce,tp,tp,1,2,", NULL);
-    expect_code(RUN("comms", plan, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"collective\",", NULL);
+    expect_code(RUN("comms", plan, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"collective\",",
+                NULL);
     expect_code(RUN("params", plan, "--trace", trace), 0, "net1.weight", NULL);
     /* a trace says what its plan says */
     static const char *const commands[] = {"shapes", "params", "comms"};
@@ -487,7 +519,8 @@ static void test_run(void **state) {
     assert_non_null(strstr(r.out, "out/deep/small.trace.jsonl"));
     assert_null(strchr(r.out, '\033'));
     done(r);
-    Trace *t = trace_read(arena, diags_new(arena), "t", get(in_dir("out/deep/small.trace.jsonl")), strlen(get(in_dir("out/deep/small.trace.jsonl"))));
+    Trace *t = trace_read(arena, diags_new(arena), "t", get(in_dir("out/deep/small.trace.jsonl")),
+                          strlen(get(in_dir("out/deep/small.trace.jsonl"))));
     assert_non_null(t);
     assert_true(t->executed && t->n_events > 0);
     assert_string_equal(t->verdict, "equivalent");
@@ -538,7 +571,10 @@ static void test_update_expect(void **state) {
     expect_code(RUN("check", plan, "--update-expect"), 0, "ok", NULL);
     assert_string_equal(text, get(plan));
     expect_code(RUN("check", plan, "--fault", "nonsense"), 2, NULL, "E0212");
-    plan = put("v.yaml", arena_printf(arena, "expect:\n  equivalent: true\n  collectives: {forward: {all_gather: 0}}\n%sfaults: [{at: net2, do: drop}]\n", mlp));
+    plan = put("v.yaml", arena_printf(arena,
+                                      "expect:\n  equivalent: true\n  collectives: {forward: {all_gather: "
+                                      "0}}\n%sfaults: [{at: net2, do: drop}]\n",
+                                      mlp));
     expect_code(RUN("check", plan), 1, NULL, "E0505");
     expect_code(RUN("check", plan, "--update-expect"), 0, "as expected", NULL);
     assert_non_null(strstr(get(plan), "equivalent: false\n  first_wrong: net2\n"));
@@ -551,7 +587,7 @@ static void test_list(void **state) {
     (void)state;
     static const struct {
         const char *what, *has;
-    } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"}, {"ops", "rmsnorm"}, {"views", "block"},
+    } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"},    {"ops", "rmsnorm"}, {"views", "block"},
                  {"names", "megatron"},   {"hardware", "h100-sxm"}, {"codes", "E0403"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         expect_code(RUN("list", lists[i].what), 0, lists[i].has, "");
@@ -578,7 +614,7 @@ static void test_draw(void **state) {
 /* A reader that goes away ends the program quietly; a full disk does not. */
 static void test_lost_output(void **state) {
     (void)state;
-    char *argv[] = {(char *)(uintptr_t)"shardproof", (char *)(uintptr_t)"list", (char *)(uintptr_t)"codes"};
+    char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "list", (char *)(uintptr_t) "codes"};
     FILE *full = fopen("/dev/full", "w"), *err = tmpfile();
     if (full) {
         assert_int_equal(cli_main(3, argv, full, err), 4);
@@ -612,11 +648,11 @@ static int remove_dir(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_usage),       TEST(test_parser),      TEST(test_manual),        TEST(test_tables),
-        TEST(test_table_width), TEST(test_lookup),      TEST(test_expect),        TEST(test_exit_codes),
-        TEST(test_update_text), TEST(test_check),       TEST(test_findings),      TEST(test_show),
-        TEST(test_explain),     TEST(test_diff),        TEST(test_run),           TEST(test_same_bytes),
-        TEST(test_update_expect), TEST(test_list),      TEST(test_draw),          TEST(test_lost_output),
+        TEST(test_usage),         TEST(test_parser), TEST(test_manual),   TEST(test_tables),
+        TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
+        TEST(test_update_text),   TEST(test_check),  TEST(test_findings), TEST(test_show),
+        TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
+        TEST(test_update_expect), TEST(test_list),   TEST(test_draw),     TEST(test_lost_output),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

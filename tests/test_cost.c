@@ -1,21 +1,31 @@
 /* The time model: hand-computed examples, what is exposed, classes that wait for each other, profiles as files. */
 #include "base/file.h"
 #include "cost/cost.h"
-#include <setjmp.h>
+#include <cmocka.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static const Loc nowhere = {NULL, 0, 0};
 
-/* A machine with round numbers: 1 FLOP takes 1 s, 1 byte over memory 1 s, over a link 2 s (between nodes 10 s), a step of
- * latency 3 s (7 s); 4 per node. */
-static const Hardware toy = {.name = "toy", .what = "", .flops_f32 = 1, .flops_f64 = 0.5, .flops_bf16 = 2, .memory_bandwidth = 1,
-                             .kernel_overhead = 0.25, .gpus_per_node = 4, .intra_bandwidth = 0.5, .inter_bandwidth = 0.1,
-                             .intra_latency = 3, .inter_latency = 7, .memory = 1};
+/* A machine with round numbers: 1 FLOP takes 1 s, 1 byte over memory 1 s, over a link 2 s (between nodes 10 s), a step
+ * of latency 3 s (7 s); 4 per node. */
+static const Hardware toy = {.name = "toy",
+                             .what = "",
+                             .flops_f32 = 1,
+                             .flops_f64 = 0.5,
+                             .flops_bf16 = 2,
+                             .memory_bandwidth = 1,
+                             .kernel_overhead = 0.25,
+                             .gpus_per_node = 4,
+                             .intra_bandwidth = 0.5,
+                             .inter_bandwidth = 0.1,
+                             .intra_latency = 3,
+                             .inter_latency = 7,
+                             .memory = 1};
 
 static Trace *mesh_trace(Arena *a, int64_t outer, int64_t inner) {
     Trace *t = trace_new(a);
@@ -27,13 +37,26 @@ static Trace *mesh_trace(Arena *a, int64_t outer, int64_t inner) {
 }
 static void compute(Trace *t, int step, double flops, int64_t bytes, int from) {
     TraceCompute *c = ARENA_PUSH(t->arena, t->computes, t->n_computes, t->cap_computes);
-    *c = (TraceCompute){.step = step, .op = "linear", .output = "layers.0.y", .flops = flops, .bytes = bytes, .n_inputs = 1,
+    *c = (TraceCompute){.step = step,
+                        .op = "linear",
+                        .output = "layers.0.y",
+                        .flops = flops,
+                        .bytes = bytes,
+                        .n_inputs = 1,
                         .inputs = arena_memdup(t->arena, (const char *[]){"x"}, sizeof(char *)),
-                        .input_step = arena_memdup(t->arena, &from, sizeof from), .ranks = rankset_range(t->arena, 0, t->ranks, 1)};
+                        .input_step = arena_memdup(t->arena, &from, sizeof from),
+                        .ranks = rankset_range(t->arena, 0, t->ranks, 1)};
 }
-static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes, RankGroups g, int64_t sent, int from) {
+static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes, RankGroups g, int64_t sent,
+                                   int from) {
     TraceCollective *c = ARENA_PUSH(t->arena, t->collectives, t->n_collectives, t->cap_collectives);
-    *c = (TraceCollective){.step = step, .op = op, .axis = axes, .axes = axes, .groups = g, .bytes_sent = sent, .value = "grad.layers.0.x",
+    *c = (TraceCollective){.step = step,
+                           .op = op,
+                           .axis = axes,
+                           .axes = axes,
+                           .groups = g,
+                           .bytes_sent = sent,
+                           .value = "grad.layers.0.x",
                            .value_step = from};
     return c;
 }
@@ -78,8 +101,7 @@ static void test_all_exposed(void **state) {
     Trace *t = mesh_trace(a, 2, 4);
     compute(t, 0, 9.75, 4, -1);
     collective(t, 1, "all_gather", "tp", tp_of_4, 6, 0);
-    compute(t, 2, 1, 4.75, 1);
-    t->computes[1].bytes = 5; /* memory bound: 5 bytes beat 1 FLOP */
+    compute(t, 2, 1, 5, 1); /* memory bound: 5 bytes beat 1 FLOP */
     cost_simulate(t, &toy);
     spans(t, 0, 0, 10, 0);
     spans(t, 1, 10, 10 + 3 * 3 + 6 * 2, 21);
@@ -92,8 +114,10 @@ static void test_all_exposed(void **state) {
     assert_string_equal(event(t, 0, 0)->formula, "max(9.75 FLOP / 1 FLOP/s, 4 B / 1 B/s) + 250 ms = 10 s");
     assert_string_equal(event(t, 0, 0)->name, "y");
     assert_string_equal(rankset_text(&event(t, 0, 0)->ranks, a), "0-7");
-    assert_string_equal(t->hardware, "toy: 1 FLOP/s f32, 1 B/s, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
-                                     "nodes of 4");
+    assert_string_equal(
+        t->hardware,
+        "toy: 1 FLOP/s f32, 1 B/s, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
+        "nodes of 4");
     arena_free(a);
 }
 /* A gather beside a compute that does not need it is hidden as far as the compute goes. */
@@ -101,10 +125,10 @@ static void test_overlap(void **state) {
     (void)state;
     Arena *a = arena_new();
     Trace *t = mesh_trace(a, 2, 4);
-    compute(t, 0, 1.75, 0, -1);                          /* 0 .. 2 */
+    compute(t, 0, 1.75, 0, -1);                              /* 0 .. 2 */
     collective(t, 1, "reduce_scatter", "tp", tp_of_4, 2, 0); /* 2 .. 15 */
-    compute(t, 2, 7.75, 0, 0);                           /* 2 .. 10 */
-    compute(t, 3, 0.75, 0, 1);                           /* waits 10 .. 15 */
+    compute(t, 2, 7.75, 0, 0);                               /* 2 .. 10 */
+    compute(t, 3, 0.75, 0, 1);                               /* waits 10 .. 15 */
     cost_simulate(t, &toy);
     spans(t, 1, 2, 15, 5);
     spans(t, 3, 15, 16, 0);
@@ -116,11 +140,11 @@ static void test_only_what_ends_the_wait(void **state) {
     (void)state;
     Arena *a = arena_new();
     Trace *t = mesh_trace(a, 2, 4);
-    compute(t, 0, 0.75, 0, -1);                               /* 0 .. 1 */
-    collective(t, 1, "all_reduce", "dp", dp_of_2, 1, 0);      /* other nodes: 2 steps of 7 + 10 = 24: 1 .. 25 */
-    collective(t, 2, "all_gather", "tp", tp_of_4, 3, 0);      /* 9 + 6 = 15: 1 .. 16 */
-    compute(t, 3, 0.75, 0, 2);                                /* 16 .. 17 */
-    collective(t, 4, "all_gather", "tp", tp_of_4, 0, 3);      /* 17 .. 26: the last chain */
+    compute(t, 0, 0.75, 0, -1);                          /* 0 .. 1 */
+    collective(t, 1, "all_reduce", "dp", dp_of_2, 1, 0); /* other nodes: 2 steps of 7 + 10 = 24: 1 .. 25 */
+    collective(t, 2, "all_gather", "tp", tp_of_4, 3, 0); /* 9 + 6 = 15: 1 .. 16 */
+    compute(t, 3, 0.75, 0, 2);                           /* 16 .. 17 */
+    collective(t, 4, "all_gather", "tp", tp_of_4, 0, 3); /* 17 .. 26: the last chain */
     cost_simulate(t, &toy);
     spans(t, 1, 1, 25, 0);
     spans(t, 2, 1, 16, 15);
@@ -138,7 +162,7 @@ static void test_chain_and_moves(void **state) {
     compute(t, 2, 3.75, 0, 0);                           /* 1 .. 5 */
     TraceLocalMove *m = ARENA_PUSH(a, t->moves, t->n_moves, t->cap_moves);
     *m = (TraceLocalMove){.step = 3, .op = "slice", .value_step = 1};
-    collective(t, 4, "broadcast", "dp", dp_of_2, 1, 3);  /* one step: 7 + 10: 10 .. 27 */
+    collective(t, 4, "broadcast", "dp", dp_of_2, 1, 3); /* one step: 7 + 10: 10 .. 27 */
     compute(t, 5, 0.75, 0, 4);
     cost_simulate(t, &toy);
     spans(t, 1, 1, 10, 5);
@@ -190,8 +214,8 @@ static void test_classes_meet(void **state) {
     t->computes[0].ranks = t->classes[0];
     compute(t, 0, 4.75, 0, -1);
     t->computes[1].ranks = t->classes[1];
-    collective(t, 1, "all_gather", "tp", tp_of_4, 1, 0);   /* inside a class: 9 + 2 */
-    collective(t, 2, "all_reduce", "dp", dp_of_2, 0, 1);   /* across: 14 */
+    collective(t, 1, "all_gather", "tp", tp_of_4, 1, 0); /* inside a class: 9 + 2 */
+    collective(t, 2, "all_reduce", "dp", dp_of_2, 0, 1); /* across: 14 */
     compute(t, 3, 0.75, 0, 2);
     cost_simulate(t, &toy);
     assert_true(event(t, 0, 0)->end == 2 && event(t, 0, 4)->end == 5);
@@ -214,9 +238,12 @@ static void test_random_programs(void **state) {
         for (int s = 0; s < 40; s++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             int from = (int)(x >> 8 & 63) % (s + 1) - 1;
-            if (x & 1) compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
-            else if (x & 2) collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
-            else collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
+            if (x & 1)
+                compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
+            else if (x & 2)
+                collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
+            else
+                collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
         }
         cost_simulate(t, &toy);
         adds_up(t, 5);
@@ -244,7 +271,8 @@ static void test_files_are_built_in(void **state) {
     if (access("plans/hardware", F_OK) != 0) skip();
     int n = 0;
     for (const char *const *name = hardware_names(); *name; name++, n++) {
-        const Hardware *file = hardware_find(a, d, *name, dirs, nowhere), *row = hardware_find(a, d, *name, NULL, nowhere);
+        const Hardware *file = hardware_find(a, d, *name, dirs, nowhere),
+                       *row = hardware_find(a, d, *name, NULL, nowhere);
         if (!file) diags_print(d, stderr, false);
         assert_non_null(file);
         assert_non_null(row);
@@ -267,8 +295,9 @@ static void test_unknown_hardware(void **state) {
     assert_string_equal(d->item[1].code, "E0101");
     arena_free(a);
 }
-static const char good[] = "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: 3e12}\nmemory_bandwidth: 4e12\nkernel_overhead: 0\n"
-                           "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: {bandwidth: 8e9, latency: 0}\nmemory: 9\n";
+static const char good[] =
+    "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: 3e12}\nmemory_bandwidth: 4e12\nkernel_overhead: 0\n"
+    "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: {bandwidth: 8e9, latency: 0}\nmemory: 9\n";
 
 static void test_own_profile(void **state) {
     (void)state;
@@ -315,11 +344,16 @@ static void test_own_profile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_exposed),        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_only_what_ends_the_wait), cmocka_unit_test(test_chain_and_moves),
-        cmocka_unit_test(test_group_of_one),       cmocka_unit_test(test_dtype_and_nothing),
-        cmocka_unit_test(test_classes_meet),       cmocka_unit_test(test_random_programs),
-        cmocka_unit_test(test_files_are_built_in), cmocka_unit_test(test_unknown_hardware),
+        cmocka_unit_test(test_all_exposed),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_only_what_ends_the_wait),
+        cmocka_unit_test(test_chain_and_moves),
+        cmocka_unit_test(test_group_of_one),
+        cmocka_unit_test(test_dtype_and_nothing),
+        cmocka_unit_test(test_classes_meet),
+        cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_files_are_built_in),
+        cmocka_unit_test(test_unknown_hardware),
         cmocka_unit_test(test_own_profile),
     };
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);

@@ -1,13 +1,14 @@
-/* Traces: rank sets, groups, texts; every field through a file and back; traces that are cut off, foreign or hostile. */
+/* Traces: rank sets, groups, texts; every field through a file and back; traces that are cut off, foreign or hostile.
+ */
 #include "base/file.h"
 #include "trace/trace.h"
-#include <setjmp.h>
+#include <cmocka.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #define TEXTS(a, n, ...) (arena_memdup((a), (const char *[]){__VA_ARGS__}, (n) * sizeof(char *)))
 
@@ -72,10 +73,20 @@ static void test_texts(void **state) {
     static const struct {
         int64_t bytes;
         const char *text;
-    } bytes[] = {{0, "0 B"},           {40, "40 B"},        {1023, "1023 B"},          {1024, "1 KiB"},
-                 {1536, "1.5 KiB"},    {16 << 20, "16 MiB"}, {1621234567, "1.51 GiB"}, {12345, "12.1 KiB"},
-                 {1047527424, "999 MiB"}, {1073741823, "1.00 GiB"}, {-4096, "-4 KiB"},    {INT64_MAX, "8 EiB"},
-                 {(int64_t)126 << 30, "126 GiB"}, {100 << 10, "100 KiB"}};
+    } bytes[] = {{0, "0 B"},
+                 {40, "40 B"},
+                 {1023, "1023 B"},
+                 {1024, "1 KiB"},
+                 {1536, "1.5 KiB"},
+                 {16 << 20, "16 MiB"},
+                 {1621234567, "1.51 GiB"},
+                 {12345, "12.1 KiB"},
+                 {1047527424, "999 MiB"},
+                 {1073741823, "1.00 GiB"},
+                 {-4096, "-4 KiB"},
+                 {INT64_MAX, "8 EiB"},
+                 {(int64_t)126 << 30, "126 GiB"},
+                 {100 << 10, "100 KiB"}};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
         assert_string_equal(bytes_text(bytes[i].bytes, a), bytes[i].text);
     assert_string_equal(count_text(1073741824, a), "1.07 G");
@@ -113,10 +124,26 @@ static TraceShape some_shape(Arena *a, const char *name, int seed, bool pending)
 }
 static Trace *invented(Arena *a) {
     Trace *t = trace_new(a);
-    *t = (Trace){.arena = a, .plan = "pl\"an\nß", .title = "a title", .hash = "00ff", .version = "0.1.0", .backend = "virtual",
-                 .pass = "train", .dtype = "f32", .ranks = 192, .model_name = "llama", .names = "hf", .executed = true,
-                 .hardware = "h100-sxm: ...", .verdict = "different", .worst_value = "layers.0.x", .worst_used = 12.5,
-                 .n_pass = 41, .n_suspect = 2, .n_fail = 3, .first_wrong = "layers.0.x"};
+    *t = (Trace){.arena = a,
+                 .plan = "pl\"an\nß",
+                 .title = "a title",
+                 .hash = "00ff",
+                 .version = "0.1.0",
+                 .backend = "virtual",
+                 .pass = "train",
+                 .dtype = "f32",
+                 .ranks = 192,
+                 .model_name = "llama",
+                 .names = "hf",
+                 .executed = true,
+                 .hardware = "h100-sxm: ...",
+                 .verdict = "different",
+                 .worst_value = "layers.0.x",
+                 .worst_used = 12.5,
+                 .n_pass = 41,
+                 .n_suspect = 2,
+                 .n_fail = 3,
+                 .first_wrong = "layers.0.x"};
     t->n_axes = 3;
     t->axes = arena_memdup(a, (struct TraceAxis[]){{"dp", 2}, {"cp", 12}, {"tp", 8}}, 3 * sizeof *t->axes);
     t->n_groups = 2;
@@ -128,9 +155,17 @@ static Trace *invented(Arena *a) {
     t->classes[0] = rankset_range(a, 0, 96, 2);
     t->classes[1] = rankset_range(a, 1, 96, 2);
     TraceParam *p = ARENA_PUSH(a, t->params, t->n_params, t->cap_params);
-    *p = (TraceParam){.compute = some_shape(a, "model.w", 3, false), .rest = some_shape(a, "rest.w", 4, true), .plan_name = "w",
-                      .n_placements = 2, .placements = TEXTS(a, 2, "Shard(0)", "Replicate()"), .style = "colwise",
-                      .module = "layers.0.attention.wq", .bytes = 1234, .file = "plan.yaml", .line = 7, .layer = 5};
+    *p = (TraceParam){.compute = some_shape(a, "model.w", 3, false),
+                      .rest = some_shape(a, "rest.w", 4, true),
+                      .plan_name = "w",
+                      .n_placements = 2,
+                      .placements = TEXTS(a, 2, "Shard(0)", "Replicate()"),
+                      .style = "colwise",
+                      .module = "layers.0.attention.wq",
+                      .bytes = 1234,
+                      .file = "plan.yaml",
+                      .line = 7,
+                      .layer = 5};
     p->cuts[1] = "tp:chunk";
     p = ARENA_PUSH(a, t->params, t->n_params, t->cap_params);
     *p = (TraceParam){.compute = {.name = "scalar"}, .rest = {.name = "scalar"}, .layer = -1};
@@ -139,28 +174,82 @@ static Trace *invented(Arena *a) {
 static void invented_steps(Arena *a, Trace *t) {
     for (int i = 0; i < 3; i++) {
         TraceCompute *c = ARENA_PUSH(a, t->computes, t->n_computes, t->cap_computes);
-        *c = (TraceCompute){.step = 2 * i + 1, .op = "linear", .label = "linear", .glyph = "box", .module = "m", .part = "mlp",
-                            .style = i ? "rowwise" : NULL, .layer = i, .ranks = t->classes[i % 2], .n_inputs = 2,
-                            .inputs = TEXTS(a, 2, "x", "w"), .input_step = arena_memdup(a, (int[]){2 * i, -1}, 8), .output = "y",
-                            .flops = i == 2 ? 1.5e18 : 1073741824, .bytes = 77 + i, .pass = "forward", .iteration = i,
-                            .iteration_text = i ? "ring 1" : NULL, .microbatch = 2 * i, .recompute = i == 1};
+        *c = (TraceCompute){.step = 2 * i + 1,
+                            .op = "linear",
+                            .label = "linear",
+                            .glyph = "box",
+                            .module = "m",
+                            .part = "mlp",
+                            .style = i ? "rowwise" : NULL,
+                            .layer = i,
+                            .ranks = t->classes[i % 2],
+                            .n_inputs = 2,
+                            .inputs = TEXTS(a, 2, "x", "w"),
+                            .input_step = arena_memdup(a, (int[]){2 * i, -1}, 8),
+                            .output = "y",
+                            .flops = i == 2 ? 1.5e18 : 1073741824,
+                            .bytes = 77 + i,
+                            .pass = "forward",
+                            .iteration = i,
+                            .iteration_text = i ? "ring 1" : NULL,
+                            .microbatch = 2 * i,
+                            .recompute = i == 1};
     }
     TraceCollective *k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
-    *k = (TraceCollective){.step = 2, .op = "all_reduce", .axis = "sp", .axes = "tp", .groups = {1, 2, {8}, {1}, {2, 12}, {96, 8}},
-                           .dtype = "f32", .reduce = "sum", .bytes_in = 11, .bytes_out = 12, .bytes_sent = 13, .value = "y",
-                           .value_step = 1, .dim = 2, .dim_symbol = "D", .pass = "forward", .why = "a sum is pending",
-                           .file = "plan.yaml", .line = 11, .inferred = true, .module = "m", .part = "attention", .layer = 4};
+    *k = (TraceCollective){.step = 2,
+                           .op = "all_reduce",
+                           .axis = "sp",
+                           .axes = "tp",
+                           .groups = {1, 2, {8}, {1}, {2, 12}, {96, 8}},
+                           .dtype = "f32",
+                           .reduce = "sum",
+                           .bytes_in = 11,
+                           .bytes_out = 12,
+                           .bytes_sent = 13,
+                           .value = "y",
+                           .value_step = 1,
+                           .dim = 2,
+                           .dim_symbol = "D",
+                           .pass = "forward",
+                           .why = "a sum is pending",
+                           .file = "plan.yaml",
+                           .line = 11,
+                           .inferred = true,
+                           .module = "m",
+                           .part = "attention",
+                           .layer = 4};
     k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
-    *k = (TraceCollective){.step = 4, .op = "all_gather", .axes = "dp*cp", .groups = {2, 1, {2, 12}, {96, 8}, {8}, {1}},
-                           .value_step = -1, .dim = -1, .layer = -1};
+    *k = (TraceCollective){.step = 4,
+                           .op = "all_gather",
+                           .axes = "dp*cp",
+                           .groups = {2, 1, {2, 12}, {96, 8}, {8}, {1}},
+                           .value_step = -1,
+                           .dim = -1,
+                           .layer = -1};
     k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
-    *k = (TraceCollective){.step = 4, .op = "broadcast", .axes = "all", .groups = {1, 0, {192}, {1}, {0}, {0}},
-                           .value_step = 3, .dim = 0, .layer = 0};
+    *k = (TraceCollective){.step = 4,
+                           .op = "broadcast",
+                           .axes = "all",
+                           .groups = {1, 0, {192}, {1}, {0}, {0}},
+                           .value_step = 3,
+                           .dim = 0,
+                           .layer = 0};
     TraceLocalMove *m = ARENA_PUSH(a, t->moves, t->n_moves, t->cap_moves);
-    *m = (TraceLocalMove){.step = 0, .op = "slice", .value = "x", .axes = "tp", .pass = "forward", .why = "cut", .value_step = -1, .layer = 2};
+    *m = (TraceLocalMove){.step = 0,
+                          .op = "slice",
+                          .value = "x",
+                          .axes = "tp",
+                          .pass = "forward",
+                          .why = "cut",
+                          .value_step = -1,
+                          .layer = 2};
     for (int i = 0; i < 2; i++) {
         TraceValue *v = ARENA_PUSH(a, t->values, t->n_values, t->cap_values);
-        *v = (TraceValue){.step = i ? 3 : -1, .pass = "forward", .shape = some_shape(a, i ? "y" : "x", 5 + i, i), .kind = i ? "moved" : "input", .layer = i - 1};
+        *v = (TraceValue){.step = i ? 3 : -1,
+                          .pass = "forward",
+                          .shape = some_shape(a, i ? "y" : "x", 5 + i, i),
+                          .kind = i ? "moved" : "input",
+                          .layer = i - 1};
     }
     static const double numbers[] = {1, -0.0, 0.1, 1e-310, -3.5, INFINITY, -INFINITY, 9007199254740993.0};
     t->values[1].n_numbers = 8;
@@ -168,12 +257,34 @@ static void invented_steps(Arena *a, Trace *t) {
 }
 static void invented_results(Arena *a, Trace *t) {
     TraceCheck *c = ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks);
-    *c = (TraceCheck){.step = 1, .value = "y", .pass = "forward", .level = 2, .ranks = t->classes[0], .max_abs = 1.2e-6,
-                      .max_rel = 3.1e-7, .bound = 8e-6, .used = 0.15, .verdict = "PASS", .count = 100};
+    *c = (TraceCheck){.step = 1,
+                      .value = "y",
+                      .pass = "forward",
+                      .level = 2,
+                      .ranks = t->classes[0],
+                      .max_abs = 1.2e-6,
+                      .max_rel = 3.1e-7,
+                      .bound = 8e-6,
+                      .used = 0.15,
+                      .verdict = "PASS",
+                      .count = 100};
     c = ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks);
-    *c = (TraceCheck){.step = 3, .value = "z", .level = 1, .ranks = t->classes[1], .max_abs = NAN, .max_rel = INFINITY, .bound = 0,
-                      .used = INFINITY, .verdict = "FAIL", .count = 5, .n_index = 3, .index = {0, 2, 1}, .got = NAN, .want = 0.1,
-                      .cause = "a reduction is missing", .n_rank_error = 2};
+    *c = (TraceCheck){.step = 3,
+                      .value = "z",
+                      .level = 1,
+                      .ranks = t->classes[1],
+                      .max_abs = NAN,
+                      .max_rel = INFINITY,
+                      .bound = 0,
+                      .used = INFINITY,
+                      .verdict = "FAIL",
+                      .count = 5,
+                      .n_index = 3,
+                      .index = {0, 2, 1},
+                      .got = NAN,
+                      .want = 0.1,
+                      .cause = "a reduction is missing",
+                      .n_rank_error = 2};
     c->rank_error = arena_alloc(a, 2 * sizeof *c->rank_error);
     c->rank_error[0].rank = 1;
     c->rank_error[0].error = 0.5;
@@ -243,21 +354,27 @@ static void test_round_trip_text(void **state) {
     assert_int_equal(n, strlen(s));
     /* records of interface.md 4 as they look, key by key */
     assert_non_null(strstr(s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"plan\":\"pl\\\"an\\nß\""));
-    assert_non_null(strstr(s, "\"mesh\":{\"dp\":2,\"cp\":12,\"tp\":8},\"groups\":{\"sp\":\"tp\",\"all\":\"dp*cp*tp\"},\"ranks\":192,"
-                              "\"model\":{\"D\":4096,\"eps\":1e-05,\"big\":1e+300}"));
+    assert_non_null(strstr(
+        s, "\"mesh\":{\"dp\":2,\"cp\":12,\"tp\":8},\"groups\":{\"sp\":\"tp\",\"all\":\"dp*cp*tp\"},\"ranks\":192,"
+           "\"model\":{\"D\":4096,\"eps\":1e-05,\"big\":1e+300}"));
     assert_non_null(strstr(s, "\"type\":\"param\",\"name\":\"w\""));
-    assert_non_null(strstr(s, "\"rest\":{\"dp\":\"shard(0)\",\"tp\":\"partial\"},\"compute\":{\"dp\":\"shard(0)\",\"tp\":\"zigzag(1)\"},"
-                              "\"placements\":[\"Shard(0)\",\"Replicate()\"]"));
-    assert_non_null(strstr(s, "\"local\":[{\"ranks\":[0,1,4,5,7],\"shape\":[3,5,7],\"bytes\":420},{\"ranks\":[\"96:192:1\"]"));
+    assert_non_null(strstr(
+        s, "\"rest\":{\"dp\":\"shard(0)\",\"tp\":\"partial\"},\"compute\":{\"dp\":\"shard(0)\",\"tp\":\"zigzag(1)\"},"
+           "\"placements\":[\"Shard(0)\",\"Replicate()\"]"));
+    assert_non_null(
+        strstr(s, "\"local\":[{\"ranks\":[0,1,4,5,7],\"shape\":[3,5,7],\"bytes\":420},{\"ranks\":[\"96:192:1\"]"));
     assert_non_null(strstr(s, "\"matched_by\":{\"file\":\"plan.yaml\",\"line\":7}"));
     assert_non_null(strstr(s, "\"flops\":1073741824,\"bytes\":77,\"pass\":\"forward\""));
     assert_non_null(strstr(s, "\"groups\":[[0,1,2,3,4,5,6,7],[8,"));
     assert_non_null(strstr(s, "\"grouping\":{\"in\":[[8,1]],\"out\":[[2,96],[12,8]]}"));
     assert_non_null(strstr(s, "\"groups\":[\"0:192:1\"]"));
-    assert_non_null(strstr(s, "\"max_abs\":\"nan\",\"max_rel\":\"inf\",\"bound\":0,\"used\":\"inf\",\"verdict\":\"FAIL\""));
-    assert_non_null(strstr(s, "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\",\"start\":0.000125,\"end\":0.000167,"
-                              "\"exposed\":4.2e-05"));
-    assert_non_null(strstr(s, "\"worst\":{\"value\":\"layers.0.x\",\"used\":12.5},\"pass\":41,\"suspect\":2,\"fail\":3"));
+    assert_non_null(
+        strstr(s, "\"max_abs\":\"nan\",\"max_rel\":\"inf\",\"bound\":0,\"used\":\"inf\",\"verdict\":\"FAIL\""));
+    assert_non_null(
+        strstr(s, "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\",\"start\":0.000125,\"end\":0.000167,"
+                  "\"exposed\":4.2e-05"));
+    assert_non_null(
+        strstr(s, "\"worst\":{\"value\":\"layers.0.x\",\"used\":12.5},\"pass\":41,\"suspect\":2,\"fail\":3"));
     arena_free(a);
 }
 static void test_round_trip_fields(void **state) {
@@ -280,7 +397,8 @@ static void test_round_trip_fields(void **state) {
     assert_int_equal(t->n_values, u->n_values);
     for (int i = 0; i < t->n_values; i++) same_shape(&t->values[i].shape, &u->values[i].shape, a);
     assert_int_equal(u->values[1].n_numbers, 8);
-    assert_memory_equal(t->values[1].numbers, u->values[1].numbers, 8 * sizeof(double)); /* bits, -0 and subnormal too */
+    assert_memory_equal(t->values[1].numbers, u->values[1].numbers,
+                        8 * sizeof(double)); /* bits, -0 and subnormal too */
     assert_int_equal(u->n_computes, 3);
     assert_int_equal(u->computes[1].input_step[0], 2);
     assert_int_equal(u->computes[1].input_step[1], -1);
@@ -290,7 +408,8 @@ static void test_round_trip_fields(void **state) {
     assert_int_equal(u->n_collectives, 3);
     for (int i = 0; i < 3; i++)
         for (int64_t g = 0; g < groups_count(&t->collectives[i].groups); g++)
-            assert_int_equal(groups_member(&t->collectives[i].groups, g, 3), groups_member(&u->collectives[i].groups, g, 3));
+            assert_int_equal(groups_member(&t->collectives[i].groups, g, 3),
+                             groups_member(&u->collectives[i].groups, g, 3));
     assert_true(u->collectives[0].inferred);
     assert_int_equal(u->collectives[1].value_step, -1);
     assert_int_equal(u->moves[0].layer, 2);
@@ -323,9 +442,10 @@ static void test_empty_trace(void **state) {
     size_t n;
     Trace *t = trace_new(a);
     const char *s = trace_text(t, a, true, &n);
-    assert_string_equal(s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{},"
-                           "\"executed\":false}\n"
-                           "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,\"fail\":0}\n");
+    assert_string_equal(
+        s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{},"
+           "\"executed\":false}\n"
+           "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,\"fail\":0}\n");
     assert_null(read_ok(a, s, n)->verdict);
     arena_free(a);
 }
@@ -340,8 +460,10 @@ static void test_step_order(void **state) {
         const char *step = strstr(line, "\"step\":"), *stop = strchr(line, '\n');
         if (!step || step > stop) continue;
         int at = atoi(step + 7);
-        if (strstr(line, "\"parameters\"") && strstr(line, "\"parameters\"") < stop) memory_back = true; /* see above */
-        else assert_true(at >= last);
+        if (strstr(line, "\"parameters\"") && strstr(line, "\"parameters\"") < stop)
+            memory_back = true; /* see above */
+        else
+            assert_true(at >= last);
         if (!memory_back) last = at;
     }
     assert_true(memory_back);
@@ -350,25 +472,37 @@ static void test_step_order(void **state) {
 
 /* ---- traces of others ---- */
 static const char *const example[] = {
-    "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"plan\":\"llama3-8b-tp2\",\"hash\":\"...\",\"mesh\":{\"tp\":2},\"groups\":{},"
-    "\"ranks\":2,\"model\":{\"D\":4096,\"H\":32},\"pass\":\"forward\",\"dtype\":\"f32\",\"backend\":\"virtual\",\"version\":\"0.1.0\"}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"run\",\"plan\":\"llama3-8b-tp2\",\"hash\":\"...\",\"mesh\":{\"tp\":2},\"groups\":{},"
+    "\"ranks\":2,\"model\":{\"D\":4096,\"H\":32},\"pass\":\"forward\",\"dtype\":\"f32\",\"backend\":\"virtual\","
+    "\"version\":\"0.1.0\"}",
     "{\"schema\":\"shardproof/1\",\"type\":\"param\",\"name\":\"blk.0.attn_q.weight\",\"global_shape\":[4096,4096],"
-    "\"rest\":{\"tp\":\"shard(0)\"},\"compute\":{\"tp\":\"shard(0)\"},\"placements\":[\"Shard(0)\"],\"symbolic\":\"[H*d/tp, D]\","
-    "\"local\":[{\"ranks\":[0,1],\"shape\":[2048,4096]}],\"bytes\":33554432,\"matched_by\":{\"file\":\"plan.yaml\",\"line\":7}}",
+    "\"rest\":{\"tp\":\"shard(0)\"},\"compute\":{\"tp\":\"shard(0)\"},\"placements\":[\"Shard(0)\"],\"symbolic\":\"[H*"
+    "d/tp, D]\","
+    "\"local\":[{\"ranks\":[0,1],\"shape\":[2048,4096]}],\"bytes\":33554432,\"matched_by\":{\"file\":\"plan.yaml\","
+    "\"line\":7}}",
     "{\"schema\":\"shardproof/1\",\"type\":\"value\",\"step\":4,\"name\":\"layers.0.q_proj\",\"pass\":\"forward\","
     "\"global_shape\":[1,64,4096],\"symbolic\":\"[B, S, H*d/tp]\",\"layout\":{\"tp\":\"shard(2)\"},"
     "\"local\":[{\"ranks\":[0,1],\"shape\":[1,64,2048]}]}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"compute\",\"step\":4,\"op\":\"linear\",\"module\":\"blk.0.attn_q\",\"ranks\":[0,1],"
-    "\"inputs\":[\"layers.0.input_norm\"],\"output\":\"layers.0.q_proj\",\"flops\":1073741824,\"bytes\":35651584,\"pass\":\"forward\"}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"collective\",\"step\":9,\"op\":\"all_reduce\",\"axis\":\"tp\",\"groups\":[[0,1]],"
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"compute\",\"step\":4,\"op\":\"linear\",\"module\":\"blk.0.attn_q\",\"ranks\":[0,1],"
+    "\"inputs\":[\"layers.0.input_norm\"],\"output\":\"layers.0.q_proj\",\"flops\":1073741824,\"bytes\":35651584,"
+    "\"pass\":\"forward\"}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"collective\",\"step\":9,\"op\":\"all_reduce\",\"axis\":\"tp\",\"groups\":[[0,1]],"
     "\"dtype\":\"f32\",\"reduce\":\"sum\",\"bytes_in\":1048576,\"bytes_out\":1048576,\"bytes_sent\":1048576,"
-    "\"value\":\"layers.0.o_proj\",\"pass\":\"forward\",\"why\":\"row parallel: the sum over H*d is pending\",\"line\":11,\"inferred\":false}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"check\",\"step\":9,\"value\":\"layers.0.o_proj\",\"level\":2,\"ranks\":[0,1],"
+    "\"value\":\"layers.0.o_proj\",\"pass\":\"forward\",\"why\":\"row parallel: the sum over H*d is "
+    "pending\",\"line\":11,\"inferred\":false}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"check\",\"step\":9,\"value\":\"layers.0.o_proj\",\"level\":2,\"ranks\":[0,1],"
     "\"max_abs\":1.2e-6,\"max_rel\":3.1e-7,\"bound\":8.0e-6,\"used\":0.15,\"verdict\":\"PASS\"}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"memory\",\"step\":9,\"ranks\":[0,1],\"category\":\"activations\",\"bytes\":4194304}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"memory\",\"step\":9,\"ranks\":[0,1],\"category\":\"activations\",\"bytes\":4194304}",
     "{\"schema\":\"shardproof/1\",\"type\":\"diagnostic\",\"code\":\"E0203\",\"severity\":\"error\","
     "\"message\":\"unknown style 'colwsie'\",\"file\":\"plan.yaml\",\"line\":7,\"column\":18,\"hint\":\"colwise\"}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"event\",\"rank\":0,\"step\":9,\"stream\":\"tp\",\"start\":1.25e-4,\"end\":1.67e-4,\"exposed\":4.2e-5}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"event\",\"rank\":0,\"step\":9,\"stream\":\"tp\",\"start\":1.25e-4,\"end\":1.67e-4,\"exposed\":4.2e-"
+    "5}",
     "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":\"equivalent\","
     "\"worst\":{\"value\":\"layers.0.o_proj\",\"used\":0.15},\"pass\":41,\"suspect\":0,\"fail\":0}",
 };
@@ -422,11 +556,12 @@ static void test_listed_groups(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
-        const char *s = arena_printf(a,
-                                     "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"x\":8},\"ranks\":8}\n"
-                                     "{\"schema\":\"shardproof/1\",\"type\":\"collective\",\"step\":1,\"op\":\"x\",\"groups\":%s}\n"
-                                     "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null}\n",
-                                     cases[i].groups);
+        const char *s =
+            arena_printf(a,
+                         "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"x\":8},\"ranks\":8}\n"
+                         "{\"schema\":\"shardproof/1\",\"type\":\"collective\",\"step\":1,\"op\":\"x\",\"groups\":%s}\n"
+                         "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null}\n",
+                         cases[i].groups);
         Trace *t = trace_read(a, d, "x", s, strlen(s));
         assert_int_equal(t != NULL, cases[i].ok);
         if (!t) {
@@ -445,72 +580,84 @@ static void test_listed_groups(void **state) {
 #define RUN "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"tp\":4},\"ranks\":4}\n"
 #define END "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null}\n"
 #define REC(rest) "{\"schema\":\"shardproof/1\",\"type\":" rest "}\n"
+static const struct {
+    const char *text;
+    int line;
+    const char *why;
+} hostile[] = {
+    {"", 0, "empty"},
+    {"\n\n", 2, "empty"},
+    {RUN, 1, "cut off"},
+    {END, 1, "not \"run\""},
+    {RUN RUN END, 2, "second run"},
+    {RUN END END, 3, "after the verdict"},
+    {RUN END "x", 3, "not JSON"},
+    {RUN "[1]\n" END, 2, "object"},
+    {RUN "{\"type\":\"value\"}\n" END, 2, "no \"schema\""},
+    {"{\"type\":\"run\"}\n", 1, "no \"schema\""},
+    {"{\"schema\":\"shardproof/2\",\"type\":\"run\"}\n", 1, "shardproof/1"},
+    {"{\"schema\":\"other/1\",\"type\":\"run\"}\n", 1, "other/1"},
+    {"{\"schema\":7,\"type\":\"run\"}\n", 1, "not a text"},
+    {"{\"schema\":\"shardproof/1\"}\n", 1, "without \"type\""},
+    {"{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"tp\":4},\"ran", 1, "not JSON"},
+    {REC("\"run\",\"ranks\":4"), 1, "without \"mesh\""},
+    {REC("\"run\",\"mesh\":{\"tp\":4},\"ranks\":5"), 1, "the mesh has 4"},
+    {REC("\"run\",\"mesh\":{\"tp\":0},\"ranks\":0"), 1, "outside"},
+    {REC("\"run\",\"mesh\":{\"tp\":-4},\"ranks\":4"), 1, "outside"},
+    {REC("\"run\",\"mesh\":{\"a\":1099511627776,\"b\":1099511627776},\"ranks\":4"), 1, "too large"},
+    {REC("\"run\",\"mesh\":[4],\"ranks\":4"), 1, "not an object"},
+    {REC("\"run\",\"mesh\":{\"tp\":4.5},\"ranks\":4"), 1, "whole number"},
+    {REC("\"run\",\"mesh\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":"
+         "1,\"l\":1,\"m\":1},\"ranks\":1"),
+     1, "more than 12"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\"") END, 2, "global_shape"},
+    {RUN REC("\"value\",\"step\":\"0\",\"name\":\"x\",\"global_shape\":[]") END, 2, "whole number"},
+    {RUN REC("\"value\",\"step\":2000000000,\"name\":\"x\",\"global_shape\":[]") END, 2, "outside"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1,2,3,4,5,6,7,8,9]") END, 2, "more than 8"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[-1]") END, 2, "outside"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"dims\":[\"a\",\"b\"]") END, 2,
+     "2 entries for 1"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[0],\"shape\":[1,1]}]")
+         END,
+     2, "without 1 dims"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[4],\"shape\":[1]}]") END,
+     2, "the mesh has not"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[1,0],\"shape\":[1]}]")
+         END,
+     2, "ascend"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[3]") END, 2, "not an object"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"layout\":{\"tp\":3}") END, 2, "not a text"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"numbers\":[\"q\"]") END, 2, "not a number"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:9223372036854775807:1\"],\"category\":\"x\",\"bytes\":1") END, 2,
+     "first:stop"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"3:1:1\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:4:0\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:2:1\",\"0:2:1\"],\"category\":\"x\",\"bytes\":1") END, 2,
+     "the mesh has not"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":-1") END, 2, "outside"},
+    {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"inputs\":[\"a\"],\"input_step\":[0,1]") END, 2, "2 entries for 1"},
+    {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"recompute\":1") END, 2, "true or false"},
+    {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":2,\"end\":1") END, 2, "no sense"},
+    {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":\"inf\"") END, 2, "no sense"},
+    {RUN REC("\"event\",\"rank\":4,\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":1") END, 2, "outside"},
+    {RUN REC("\"diagnostic\",\"severity\":\"bad\"") END, 2, "severity"},
+    {RUN REC("\"check\",\"step\":0,\"value\":\"x\",\"verdict\":\"FAIL\",\"errors\":[{\"rank\":9,\"error\":1}]") END, 2,
+     "outside"},
+    {RUN "{\"schema\":\"shardproof/1\",\"schema\":\"shardproof/1\",\"type\":\"value\"}\n" END, 2, "not JSON"},
+};
 static void test_hostile(void **state) {
     (void)state;
-    static const struct {
-        const char *text;
-        int line;
-        const char *why;
-    } cases[] = {
-        {"", 0, "empty"},
-        {"\n\n", 2, "empty"},
-        {RUN, 1, "cut off"},
-        {END, 1, "not \"run\""},
-        {RUN RUN END, 2, "second run"},
-        {RUN END END, 3, "after the verdict"},
-        {RUN END "x", 3, "not JSON"},
-        {RUN "[1]\n" END, 2, "object"},
-        {RUN "{\"type\":\"value\"}\n" END, 2, "no \"schema\""},
-        {"{\"type\":\"run\"}\n", 1, "no \"schema\""},
-        {"{\"schema\":\"shardproof/2\",\"type\":\"run\"}\n", 1, "shardproof/1"},
-        {"{\"schema\":\"other/1\",\"type\":\"run\"}\n", 1, "other/1"},
-        {"{\"schema\":7,\"type\":\"run\"}\n", 1, "not a text"},
-        {"{\"schema\":\"shardproof/1\"}\n", 1, "without \"type\""},
-        {"{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"tp\":4},\"ran", 1, "not JSON"},
-        {REC("\"run\",\"ranks\":4"), 1, "without \"mesh\""},
-        {REC("\"run\",\"mesh\":{\"tp\":4},\"ranks\":5"), 1, "the mesh has 4"},
-        {REC("\"run\",\"mesh\":{\"tp\":0},\"ranks\":0"), 1, "outside"},
-        {REC("\"run\",\"mesh\":{\"tp\":-4},\"ranks\":4"), 1, "outside"},
-        {REC("\"run\",\"mesh\":{\"a\":1099511627776,\"b\":1099511627776},\"ranks\":4"), 1, "too large"},
-        {REC("\"run\",\"mesh\":[4],\"ranks\":4"), 1, "not an object"},
-        {REC("\"run\",\"mesh\":{\"tp\":4.5},\"ranks\":4"), 1, "whole number"},
-        {REC("\"run\",\"mesh\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1},\"ranks\":1"), 1, "more than 12"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\"") END, 2, "global_shape"},
-        {RUN REC("\"value\",\"step\":\"0\",\"name\":\"x\",\"global_shape\":[]") END, 2, "whole number"},
-        {RUN REC("\"value\",\"step\":2000000000,\"name\":\"x\",\"global_shape\":[]") END, 2, "outside"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1,2,3,4,5,6,7,8,9]") END, 2, "more than 8"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[-1]") END, 2, "outside"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"dims\":[\"a\",\"b\"]") END, 2, "2 entries for 1"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[0],\"shape\":[1,1]}]") END, 2, "without 1 dims"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[4],\"shape\":[1]}]") END, 2, "the mesh has not"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[1,0],\"shape\":[1]}]") END, 2, "ascend"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[3]") END, 2, "not an object"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"layout\":{\"tp\":3}") END, 2, "not a text"},
-        {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"numbers\":[\"q\"]") END, 2, "not a number"},
-        {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:9223372036854775807:1\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
-        {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"3:1:1\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
-        {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:4:0\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
-        {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:2:1\",\"0:2:1\"],\"category\":\"x\",\"bytes\":1") END, 2, "the mesh has not"},
-        {RUN REC("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":-1") END, 2, "outside"},
-        {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"inputs\":[\"a\"],\"input_step\":[0,1]") END, 2, "2 entries for 1"},
-        {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"recompute\":1") END, 2, "true or false"},
-        {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":2,\"end\":1") END, 2, "no sense"},
-        {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":\"inf\"") END, 2, "no sense"},
-        {RUN REC("\"event\",\"rank\":4,\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":1") END, 2, "outside"},
-        {RUN REC("\"diagnostic\",\"severity\":\"bad\"") END, 2, "severity"},
-        {RUN REC("\"check\",\"step\":0,\"value\":\"x\",\"verdict\":\"FAIL\",\"errors\":[{\"rank\":9,\"error\":1}]") END, 2, "outside"},
-        {RUN "{\"schema\":\"shardproof/1\",\"schema\":\"shardproof/1\",\"type\":\"value\"}\n" END, 2, "not JSON"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
-        Trace *t = trace_read(a, d, "x.jsonl", cases[i].text, strlen(cases[i].text));
-        if (t || !strstr(d->item[0].message, cases[i].why)) print_error("case %zu: %s", i, t ? "was read\n" : d->item[0].message);
+        Trace *t = trace_read(a, d, "x.jsonl", hostile[i].text, strlen(hostile[i].text));
+        if (t || !strstr(d->item[0].message, hostile[i].why))
+            print_error("case %zu: %s", i, t ? "was read\n" : d->item[0].message);
         assert_null(t);
         assert_int_equal(d->n, 1);
         assert_string_equal(d->item[0].code, "E0109");
-        assert_int_equal(d->item[0].loc.line, cases[i].line);
-        assert_non_null(strstr(d->item[0].message, cases[i].why));
+        assert_int_equal(d->item[0].loc.line, hostile[i].line);
+        assert_non_null(strstr(d->item[0].message, hostile[i].why));
         arena_free(a);
     }
 }
@@ -542,8 +689,8 @@ static void test_cut_and_bent(void **state) {
 static void test_later_version(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *s = "\xEF\xBB\xBF" RUN REC("\"hologram\",\"step\":-77") "\n  \n"
-                    REC("\"memory\",\"step\":3,\"ranks\":[0,3],\"category\":\"x\",\"bytes\":1,\"colour\":{\"a\":[1,2]}") END;
+    const char *s = "\xEF\xBB\xBF" RUN REC("\"hologram\",\"step\":-77") "\n  \n" REC(
+        "\"memory\",\"step\":3,\"ranks\":[0,3],\"category\":\"x\",\"bytes\":1,\"colour\":{\"a\":[1,2]}") END;
     Trace *t = read_ok(a, s, strlen(s));
     assert_int_equal(t->n_memory, 1);
     assert_string_equal(rankset_text(&t->memory[0].ranks, a), "0,3");
@@ -577,9 +724,11 @@ static void test_large(void **state) {
     t->axes = arena_memdup(a, (struct TraceAxis[]){{"tp", 8192}}, sizeof *t->axes);
     for (int i = 0; i < 5000; i++) {
         TraceCompute *c = ARENA_PUSH(a, t->computes, t->n_computes, t->cap_computes);
-        *c = (TraceCompute){.step = i, .op = "linear", .ranks = rankset_range(a, 0, 8192, 1), .flops = 1e15, .pass = "forward"};
+        *c = (TraceCompute){
+            .step = i, .op = "linear", .ranks = rankset_range(a, 0, 8192, 1), .flops = 1e15, .pass = "forward"};
         TraceCollective *k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
-        *k = (TraceCollective){.step = i, .op = "all_gather", .axes = "tp", .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}}};
+        *k = (TraceCollective){
+            .step = i, .op = "all_gather", .axes = "tp", .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}}};
     }
     struct timespec t0, t1;
     size_t n;
@@ -589,20 +738,28 @@ static void test_large(void **state) {
     double ms = 1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec);
     print_message("%zu bytes in %.1f ms\n", n, ms);
     assert_true(ms < 5000);
-    assert_non_null(strstr(s, "\"groups\":{\"count\":1024,\"size\":8,\"in\":[[8,1]],\"out\":[[128,64],[8,8]]},\"grouping\""));
+    assert_non_null(
+        strstr(s, "\"groups\":{\"count\":1024,\"size\":8,\"in\":[[8,1]],\"out\":[[128,64],[8,8]]},\"grouping\""));
     assert_int_equal(read_ok(a, s, n)->n_collectives, 5000);
     arena_free(a);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranksets),       cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_texts),          cmocka_unit_test(test_round_trip_text),
-        cmocka_unit_test(test_round_trip_fields), cmocka_unit_test(test_without_events),
-        cmocka_unit_test(test_empty_trace),    cmocka_unit_test(test_step_order),
-        cmocka_unit_test(test_contract_lines), cmocka_unit_test(test_listed_groups),
-        cmocka_unit_test(test_hostile),        cmocka_unit_test(test_cut_and_bent),
-        cmocka_unit_test(test_later_version),  cmocka_unit_test(test_write_file),
+        cmocka_unit_test(test_ranksets),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_round_trip_text),
+        cmocka_unit_test(test_round_trip_fields),
+        cmocka_unit_test(test_without_events),
+        cmocka_unit_test(test_empty_trace),
+        cmocka_unit_test(test_step_order),
+        cmocka_unit_test(test_contract_lines),
+        cmocka_unit_test(test_listed_groups),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cut_and_bent),
+        cmocka_unit_test(test_later_version),
+        cmocka_unit_test(test_write_file),
         cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

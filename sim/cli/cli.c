@@ -86,8 +86,10 @@ static void write_output(Cli *c) {
 void cli_table(Cli *c, const Table *t) { str_add(&c->text, table_render(t, c->format, c->look, c->arena)); }
 
 void cli_paint(Cli *c, const char *code, const char *text) {
-    if (c->color_out && *code) str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
-    else str_add(&c->text, text);
+    if (c->color_out && *code)
+        str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
+    else
+        str_add(&c->text, text);
 }
 /* The records of a plan that gave no trace: what is wrong with it. */
 static const Trace *trace_of_errors(Cli *c, const Loaded *l) {
@@ -250,8 +252,10 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     c.look = (TableLook){to_file ? 0 : terminal_width(out), c.color_out};
     if (c.o.version || c.o.help) {
         c.o.output = NULL;
-        if (c.o.version) print_version(&c);
-        else options_help(&c, &c.text);
+        if (c.o.version)
+            print_version(&c);
+        else
+            options_help(&c, &c.text);
         c.d = diags_new(arena); /* who asks for help has said enough */
         return end(&c, 0);
     }

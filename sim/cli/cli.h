@@ -65,8 +65,8 @@ struct Cli {
     const char *format; /* chosen or default */
     bool color_out, color_err;
     TableLook look;
-    Str text;           /* the result so far, written by cli_flush */
-    bool gone;          /* the reader of `out` closed it: end quietly */
+    Str text;  /* the result so far, written by cli_flush */
+    bool gone; /* the reader of `out` closed it: end quietly */
 };
 
 /* The whole program: returns the exit code. */
@@ -88,11 +88,12 @@ typedef struct {
     Trace *trace;  /* NULL: not understood */
     bool is_trace; /* was a trace, not a plan */
     PipelineReport report;
-    int exit;      /* what it asks for so far */
+    int exit; /* what it asks for so far */
 } Loaded;
 /* Pipeline options from the command line; nothing is executed unless the caller says so. */
 PipelineOptions cli_pipeline(const Cli *c);
-/* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a trace to work with. */
+/* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a trace to work with.
+ */
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l);
 /* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and unless -q. */
 void cli_diagnostics(Cli *c, const Diags *d, bool notes);
@@ -155,7 +156,8 @@ PlanFindings findings_collect(const Loaded *l, Arena *into);
 void findings_write(Cli *c, const PlanFindings *p, int n);
 
 /* ---- check --update-expect (update.c) ---- */
-/* Writes the `expect` section of the plan file from the run; all else in the file stays. False and a diagnostic in c->d. */
+/* Writes the `expect` section of the plan file from the run; all else in the file stays. False and a diagnostic in
+ * c->d. */
 bool update_expect(Cli *c, const Loaded *l);
 /* The same on a text: the plan with the new section. */
 const char *update_text(Arena *arena, const char *plan, size_t n, const char *section);

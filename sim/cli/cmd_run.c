@@ -1,5 +1,5 @@
-/* run and check: execute plans, hold them against their expectations, write what was asked for. Refuses to hide anything:
- * a picture that cannot be drawn, or an expectation that fails, is in the exit code. */
+/* run and check: execute plans, hold them against their expectations, write what was asked for. Refuses to hide
+ * anything: a picture that cannot be drawn, or an expectation that fails, is in the exit code. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
@@ -134,9 +134,14 @@ static void run_chrome(Cli *c, const Trace *t) {
 }
 int cmd_run(Cli *c) {
     if (c->o.cuda || c->o.mpi) {
-        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks",
-                   "this build has no %s backend", c->o.cuda ? "CUDA" : "MPI");
+        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks", "this build has no %s backend",
+                   c->o.cuda ? "CUDA" : "MPI");
         return 5;
+    }
+    if (c->o.output && strcmp(c->o.output, "-") == 0) {
+        diag_error(c->d, "E0212", nowhere, "--format jsonl writes the trace to standard output",
+                   "`run` writes into a folder");
+        return 2;
     }
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = true;
@@ -153,18 +158,22 @@ int cmd_run(Cli *c) {
     }
     int n = 0;
     const char **files = write_files(c, &l, c->o.output ? c->o.output : "out", &n);
-    if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);
-    else if (strcmp(c->format, "chrome") == 0) run_chrome(c, l.trace);
-    else if (!c->o.quiet && !jsonl) summary_report(c, &l, files, n);
+    if (strcmp(c->format, "json") == 0)
+        run_json(c, &l, files, n);
+    else if (strcmp(c->format, "chrome") == 0)
+        run_chrome(c, l.trace);
+    else if (!c->o.quiet && !jsonl)
+        summary_report(c, &l, files, n);
     return l.exit;
 }
 
 /* ---- check ---- */
 static const Column check_columns[] = {
-    {"plan", "plan", false, false},     {"result", "result", false, false},   {"verdict", "verdict", false, false},
-    {"exit", "exit", true, false},      {"pass", "pass", true, false},        {"suspect", "suspect", true, false},
-    {"fail", "fail", true, false},      {"worst", "worst value", false, false}, {"used", "of bound", true, false},
-    {"first_wrong", "first wrong", false, true},
+    {"plan", "plan", false, false},       {"result", "result", false, false},
+    {"verdict", "verdict", false, false}, {"exit", "exit", true, false},
+    {"pass", "pass", true, false},        {"suspect", "suspect", true, false},
+    {"fail", "fail", true, false},        {"worst", "worst value", false, false},
+    {"used", "of bound", true, false},    {"first_wrong", "first wrong", false, true},
 };
 /* What has to outlive the plan's arena. */
 static Cell kept(Arena *a, Cell cell) {
@@ -212,8 +221,10 @@ static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
 }
 static void check_counts(Cli *c, int n, int bad) {
     if (n < 2 || c->o.quiet) return;
-    if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
-    else str_addf(&c->text, "%d plans hold\n", n);
+    if (bad)
+        str_addf(&c->text, "%d of %d plans failed\n", bad, n);
+    else
+        str_addf(&c->text, "%d plans hold\n", n);
 }
 /* One plan in an arena of its own: a hundred plans need no more memory than the largest. */
 static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFindings *found) {
@@ -251,8 +262,11 @@ int cmd_check(Cli *c) {
         code = cli_worse(code, one);
         bad += one != 0;
     }
-    if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
-    else if (strstr("json csv md", c->format)) cli_table(c, &table);
-    else findings_write(c, found, n);
+    if (strcmp(c->format, "text") == 0)
+        check_counts(c, n, bad);
+    else if (strstr("json csv md", c->format))
+        cli_table(c, &table);
+    else
+        findings_write(c, found, n);
     return code;
 }

@@ -1,5 +1,5 @@
-/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without executing anything (a picture
- * of errors excepted). */
+/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without executing anything (a
+ * picture of errors excepted). */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
@@ -23,7 +23,8 @@ static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *
     if (ok && c->o.trace) trace_write(l->trace, c->d, c->o.trace);
     /* a plan that says itself that it is wrong may be looked at like any other */
     const Plan *p = l->report.plan;
-    if (ok && l->exit == 1 && p && p->expect.set && (p->expect.equivalent == 0 || p->expect.has_diagnostics)) l->exit = 0;
+    if (ok && l->exit == 1 && p && p->expect.set && (p->expect.equivalent == 0 || p->expect.has_diagnostics))
+        l->exit = 0;
     return ok ? l->trace : NULL;
 }
 /* `records` are the types of trace records that say the same in jsonl. */
@@ -52,8 +53,10 @@ int cmd_diff(Cli *c) {
     Table t = table_diff(c, x, y);
     bool text = strcmp(c->format, "text") == 0;
     if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
-    if (t.n_rows || !text) cli_table(c, &t);
-    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
+    if (t.n_rows || !text)
+        cli_table(c, &t);
+    else if (!c->o.quiet)
+        str_add(&c->text, "no difference\n");
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 
@@ -141,12 +144,15 @@ int cmd_draw(Cli *c) {
     return l.exit;
 }
 int cmd_report(Cli *c) {
-    diag_error(c->d, "E0214", nowhere, "`run` and `draw` make the pictures one by one", "`report` is not supported by this version");
+    diag_error(c->d, "E0214", nowhere, "`run` and `draw` make the pictures one by one",
+               "`report` is not supported by this version");
     return 3;
 }
 
 /* ---- list ---- */
-static Table list_two(Cli *c, const char *record, const Column *col, int n) { return table_new(c->arena, record, col, n); }
+static Table list_two(Cli *c, const char *record, const Column *col, int n) {
+    return table_new(c->arena, record, col, n);
+}
 
 static void list_models(Cli *c) {
     static const Column col[] = {{"name", "model", false, false}, {"D", "D", true, false}, {"L", "L", true, false},
@@ -223,10 +229,11 @@ static void list_names(Cli *c) {
     cli_table(c, &t);
 }
 static void list_hardware(Cli *c) {
-    static const Column col[] = {{"name", "hardware", false, false},       {"bf16", "bf16 FLOP/s", true, false},
-                                 {"f32", "f32 FLOP/s", true, false},       {"memory_bandwidth", "bytes/s", true, false},
-                                 {"intra_bandwidth", "in node", true, false}, {"inter_bandwidth", "between", true, false},
-                                 {"memory", "memory", true, false},        {"what", "", false, false}};
+    static const Column col[] = {
+        {"name", "hardware", false, false},          {"bf16", "bf16 FLOP/s", true, false},
+        {"f32", "f32 FLOP/s", true, false},          {"memory_bandwidth", "bytes/s", true, false},
+        {"intra_bandwidth", "in node", true, false}, {"inter_bandwidth", "between", true, false},
+        {"memory", "memory", true, false},           {"what", "", false, false}};
     static const char *const dirs[] = {"plans/hardware", NULL};
     Table t = list_two(c, "hardware", col, 8);
     for (const char *const *name = hardware_names(); *name; name++) {
@@ -245,7 +252,8 @@ static void list_hardware(Cli *c) {
     cli_table(c, &t);
 }
 static void list_codes(Cli *c) {
-    static const Column col[] = {{"code", "code", false, false}, {"exit", "exit", true, false}, {"title", "what", false, false}};
+    static const Column col[] = {
+        {"code", "code", false, false}, {"exit", "exit", true, false}, {"title", "what", false, false}};
     Table t = list_two(c, "code", col, 3);
     for (int i = 0; i < n_diag_codes; i++) {
         Cell *r = table_row(&t);
@@ -258,7 +266,7 @@ static void list_codes(Cli *c) {
 static const struct {
     const char *name;
     void (*print)(Cli *c);
-} lists[] = {{"models", list_models}, {"styles", list_styles}, {"ops", list_ops},       {"views", list_views},
+} lists[] = {{"models", list_models}, {"styles", list_styles},     {"ops", list_ops},    {"views", list_views},
              {"names", list_names},   {"hardware", list_hardware}, {"codes", list_codes}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 

@@ -22,7 +22,9 @@ static void fail(Hold *h, Loc loc, const char *fmt, ...) {
     diag_error(h->d, "E0505", loc, NULL, "%s", text);
     h->failed++;
 }
-static bool verdict_is(const Trace *t, const char *verdict) { return t && t->verdict && strcmp(t->verdict, verdict) == 0; }
+static bool verdict_is(const Trace *t, const char *verdict) {
+    return t && t->verdict && strcmp(t->verdict, verdict) == 0;
+}
 static const char *verdict_text(const Trace *t) { return !t ? "not understood" : t->verdict ? t->verdict : "not run"; }
 
 /* ---- symbolic shapes ---- */
@@ -98,7 +100,8 @@ static void hold_shapes(Hold *h) {
         const TraceValue *v = lookup_value(h->t, s->key);
         const TraceParam *p = v ? NULL : lookup_param(h->t, s->key);
         const char *symbolic = v ? v->shape.symbolic : p ? p->compute.symbolic : NULL;
-        if (!v && !p) fail(h, s->loc, "no value or parameter is called '%s'", s->key);
+        if (!v && !p)
+            fail(h, s->loc, "no value or parameter is called '%s'", s->key);
         else if (!symbolic || !same_shape(h->t, symbolic, s->text))
             fail(h, s->value_loc, "%s is %s, not %s", s->key, symbolic ? symbolic : "without a shape", s->text);
     }
@@ -141,8 +144,8 @@ static bool listed(const Expect *e, const char *code) {
         if (strcmp(e->diagnostics[i], code) == 0) return true;
     return false;
 }
-/* Exactly the listed codes occur among errors and warnings. That values differ is said by `equivalent` and needs no code;
- * notes count only if they are listed. */
+/* Exactly the listed codes occur among errors and warnings. That values differ is said by `equivalent` and needs no
+ * code; notes count only if they are listed. */
 static void hold_diagnostics(Hold *h) {
     const Expect *e = &h->p->expect;
     if (!e->has_diagnostics) return;

@@ -87,8 +87,9 @@ static void shape_fields(Ex *e, const TraceShape *s) {
             field(e, "", arena_printf(a, "and %d more rank classes: --rank R", s->n_local - MAX_LOCALS));
             break;
         }
-        field(e, "", arena_printf(a, "%s  %s  on ranks %s", shape_of(e, l->shape, s->nd), bytes_text(l->bytes, a),
-                                  rankset_text(&l->ranks, a)));
+        field(e, "",
+              arena_printf(a, "%s  %s  on ranks %s", shape_of(e, l->shape, s->nd), bytes_text(l->bytes, a),
+                           rankset_text(&l->ranks, a)));
     }
     field(e, "layout", layout.s);
     if (s->pending) field(e, "pending", arena_printf(a, "a sum over %s is still to be added up", s->pending));
@@ -106,10 +107,12 @@ static const char *step_text(const Ex *e, int step) {
                             or_empty(f->collective->axis ? f->collective->axis : f->collective->axes),
                             or_empty(f->collective->pass));
     if (f->move)
-        return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->move->op), or_empty(f->move->axes), or_empty(f->move->pass));
+        return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->move->op), or_empty(f->move->axes),
+                            or_empty(f->move->pass));
     if (f->compute)
-        return arena_printf(a, "step %d, %s of %s, %s", step, f->compute->label ? f->compute->label : or_empty(f->compute->op),
-                            or_empty(f->compute->module ? f->compute->module : f->compute->output), or_empty(f->compute->pass));
+        return arena_printf(
+            a, "step %d, %s of %s, %s", step, f->compute->label ? f->compute->label : or_empty(f->compute->op),
+            or_empty(f->compute->module ? f->compute->module : f->compute->output), or_empty(f->compute->pass));
     return arena_printf(a, "step %d", step);
 }
 static void checks_of(Ex *e, const char *value, int step) {
@@ -117,9 +120,10 @@ static void checks_of(Ex *e, const char *value, int step) {
     for (int i = 0; i < e->t->n_checks; i++) {
         const TraceCheck *k = &e->t->checks[i];
         if (k->step != step || !k->value || strcmp(k->value, value) != 0) continue;
-        field(e, "check", arena_printf(a, "level %d on ranks %s: %s, error %.3g, bound %.3g%s%s", k->level,
-                                       rankset_text(&k->ranks, a), or_empty(k->verdict), k->max_abs, k->bound,
-                                       k->cause ? "; " : "", or_empty(k->cause)));
+        field(e, "check",
+              arena_printf(a, "level %d on ranks %s: %s, error %.3g, bound %.3g%s%s", k->level,
+                           rankset_text(&k->ranks, a), or_empty(k->verdict), k->max_abs, k->bound, k->cause ? "; " : "",
+                           or_empty(k->cause)));
     }
 }
 static bool is_identity(const FoundStep *f) { return f->move && f->move->op && strcmp(f->move->op, "identity") == 0; }
@@ -128,18 +132,21 @@ static bool is_identity(const FoundStep *f) { return f->move && f->move->op && s
 static void readers_of(Ex *e, const char *value, int step) {
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
-        bool reads = f->collective && f->collective->value_step == step && strcmp(or_empty(f->collective->value), value) == 0;
+        bool reads =
+            f->collective && f->collective->value_step == step && strcmp(or_empty(f->collective->value), value) == 0;
         reads = reads || (f->move && f->move->value_step == step && strcmp(or_empty(f->move->value), value) == 0);
         for (int i = 0; f->compute && i < f->compute->n_inputs && !reads; i++)
             reads = strcmp(or_empty(f->compute->inputs[i]), value) == 0 &&
                     (!f->compute->input_step || f->compute->input_step[i] == step);
-        if (reads && is_identity(f) && s > step) readers_of(e, value, s);
-        else if (reads) field(e, "read by", step_text(e, s));
+        if (reads && is_identity(f) && s > step)
+            readers_of(e, value, s);
+        else if (reads)
+            field(e, "read by", step_text(e, s));
     }
 }
 static void explain_value(Ex *e, const TraceValue *v) {
-    title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name), v->kind ? v->kind : "value", v->pass ? ", " : "",
-                          or_empty(v->pass)));
+    title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name), v->kind ? v->kind : "value",
+                          v->pass ? ", " : "", or_empty(v->pass)));
     shape_fields(e, &v->shape);
     field(e, "made by", step_text(e, v->step));
     const FoundStep *f = v->step >= 0 && v->step < e->x.n ? &e->x.step[v->step] : NULL;
@@ -159,10 +166,12 @@ static void explain_param(Ex *e, const TraceParam *p) {
     if (p->compute.name && strcmp(p->compute.name, name) != 0) field(e, "checkpoint", p->compute.name);
     shape_fields(e, &p->compute);
     field(e, "placements", cell_texts(a, p->placements, p->n_placements).text);
-    if (p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0) field(e, "at rest", p->rest.symbolic);
+    if (p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0)
+        field(e, "at rest", p->rest.symbolic);
     field(e, "per rank", bytes_text(p->bytes, a));
     field(e, "style", p->style);
-    field(e, "plan line", p->line > 0 ? line_text(e, p->file, p->line) : "no line names it: every rank holds all of it");
+    field(e, "plan line",
+          p->line > 0 ? line_text(e, p->file, p->line) : "no line names it: every rank holds all of it");
     readers_of(e, p->plan_name ? p->plan_name : "", -1);
     if (p->compute.name && strcmp(p->compute.name, name) != 0) readers_of(e, p->compute.name, -1);
 }
@@ -186,10 +195,12 @@ static void explain_step(Ex *e, int step) {
         field(e, "why", k->why);
         field(e, "plan line", line_text(e, k->file, k->line));
         if (k->inferred) field(e, "inferred", "no style asked for this move");
-        field(e, "groups", arena_printf(a, "%lld of %lld ranks over %s", (long long)groups_count(&k->groups),
-                                        (long long)groups_size(&k->groups), or_empty(k->axes)));
-        field(e, "bytes", arena_printf(a, "%s in, %s out, %s sent per rank", bytes_text(k->bytes_in, a),
-                                       bytes_text(k->bytes_out, a), bytes_text(k->bytes_sent, a)));
+        field(e, "groups",
+              arena_printf(a, "%lld of %lld ranks over %s", (long long)groups_count(&k->groups),
+                           (long long)groups_size(&k->groups), or_empty(k->axes)));
+        field(e, "bytes",
+              arena_printf(a, "%s in, %s out, %s sent per rank", bytes_text(k->bytes_in, a),
+                           bytes_text(k->bytes_out, a), bytes_text(k->bytes_sent, a)));
     }
     if (f->move) {
         field(e, "moves", arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));

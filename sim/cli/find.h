@@ -21,16 +21,18 @@ StepIndex lookup_steps(const Trace *t, Arena *arena);
 const TraceValue *lookup_value(const Trace *t, const char *name);
 /* The value that an operand is: of that name, made by that step, and the latest before `by` if step is -1. */
 const TraceValue *lookup_operand(const Trace *t, const char *name, int step);
-/* A parameter by its name in the plan's scheme or in the checkpoint, with or without "model."; NULL if there is none. */
+/* A parameter by its name in the plan's scheme or in the checkpoint, with or without "model."; NULL if there is none.
+ */
 const TraceParam *lookup_param(const Trace *t, const char *name);
 
-/* The axes behind a text such as "sp" or "dp*sp": groups resolved, in order; *n of them, at most TRACE_MAX_AXES. Names that
- * are neither axis nor group stand as they are. `drop_ones` leaves out axes of size 1. */
+/* The axes behind a text such as "sp" or "dp*sp": groups resolved, in order; *n of them, at most TRACE_MAX_AXES. Names
+ * that are neither axis nor group stand as they are. `drop_ones` leaves out axes of size 1. */
 void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES], int *n);
 /* Do two such texts mean the same set of axes (sizes of 1 do not count)? */
 bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 
-/* The peak of live bytes over all steps of the rank class that has the highest; per category if `category` is not NULL. */
+/* The peak of live bytes over all steps of the rank class that has the highest; per category if `category` is not NULL.
+ */
 int64_t lookup_peak(const Trace *t, const char *category);
 /* Distinct memory categories in order of appearance, NULL-terminated. */
 const char *const *lookup_categories(const Trace *t, Arena *arena);

@@ -41,12 +41,18 @@ static Severity weight(const PlanFindings *p, const Finding *f) { return p->exit
 static void xml(Str *s, const char *t) {
     for (; *t; t++) {
         unsigned char ch = (unsigned char)*t;
-        if (ch == '&') str_add(s, "&amp;");
-        else if (ch == '<') str_add(s, "&lt;");
-        else if (ch == '>') str_add(s, "&gt;");
-        else if (ch == '"') str_add(s, "&quot;");
-        else if (ch == '\n') str_add(s, "&#10;");
-        else if (ch >= 0x20 || ch == '\t') str_addn(s, t, 1);
+        if (ch == '&')
+            str_add(s, "&amp;");
+        else if (ch == '<')
+            str_add(s, "&lt;");
+        else if (ch == '>')
+            str_add(s, "&gt;");
+        else if (ch == '"')
+            str_add(s, "&quot;");
+        else if (ch == '\n')
+            str_add(s, "&#10;");
+        else if (ch >= 0x20 || ch == '\t')
+            str_addn(s, t, 1);
     }
 }
 static void junit_case(Str *s, const PlanFindings *p) {
@@ -166,7 +172,8 @@ static void escaped(Str *s, const char *t, bool property) {
     for (; *t; t++) {
         if (*t == '%' || *t == '\r' || *t == '\n' || (property && (*t == ':' || *t == ',')))
             str_addf(s, "%%%02X", (unsigned)(unsigned char)*t);
-        else str_addn(s, t, 1);
+        else
+            str_addn(s, t, 1);
     }
 }
 static void github(Cli *c, const PlanFindings *p, int n) {

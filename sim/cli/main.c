@@ -1,5 +1,5 @@
-/* The process: signals, and cli_main. SIGPIPE is ignored, so that a closed pipe is an error of write and not of the run;
- * SIGINT and SIGTERM remove what is half-written and end with 130 and 143. */
+/* The process: signals, and cli_main. SIGPIPE is ignored, so that a closed pipe is an error of write and not of the
+ * run; SIGINT and SIGTERM remove what is half-written and end with 130 and 143. */
 #include "cli/cli.h"
 #include <signal.h>
 #include <stdlib.h>

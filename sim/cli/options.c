@@ -1,6 +1,6 @@
-/* The two tables of the command line, commands and options, and the parser that walks them. POSIX short options, GNU long
- * ones, "--opt value" and "--opt=value", "--" ends options, options anywhere. Refuses abbreviations: what a script says
- * must mean the same when options are added. */
+/* The two tables of the command line, commands and options, and the parser that walks them. POSIX short options, GNU
+ * long ones, "--opt value" and "--opt=value", "--" ends options, options anywhere. Refuses abbreviations: what a script
+ * says must mean the same when options are added. */
 #include "cli/cli.h"
 #include <errno.h>
 #include <math.h>
@@ -56,11 +56,11 @@ typedef struct {
     const char *name;
     char letter; /* 0: none */
     OptionKind kind;
-    size_t at;          /* into CliOptions */
-    const char *arg;    /* NULL: none */
-    int commands;       /* bits */
+    size_t at;       /* into CliOptions */
+    const char *arg; /* NULL: none */
+    int commands;    /* bits */
     const char *what;
-    const char *words;  /* O_WORD: the allowed ones */
+    const char *words; /* O_WORD: the allowed ones */
 } Option;
 enum {
     C_ALL = (1 << 10) - 1,
@@ -81,7 +81,8 @@ static const Option options[] = {
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW, "forward or backward only", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED, "speak of this rank (default: all classes; pictures: the first)", NULL},
-    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
+    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",
+     NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS, "the same as --set data.seed=N", NULL},
     {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS, "plant one more mistake of this name", NULL},
     {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS, "the machine of the time model: see `list hardware`", NULL},
@@ -89,12 +90,14 @@ static const Option options[] = {
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF, "also write the trace of the run (JSON Lines)", NULL},
     {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors", NULL},
     {"dump", 0, O_TEXT, AT(dump), "PASS", C_PLANS & ~C_DIFF, "print the program after this pass", NULL},
-    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS, "compare with another implementation's values (safetensors)", NULL},
+    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS, "compare with another implementation's values (safetensors)",
+     NULL},
     {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS, "YAML of `their name: our name` for --against", NULL},
     {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS, "for --against, of each tensor's largest magnitude", NULL},
     {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS, "SUSPECT counts as a failure", NULL},
     {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
-    {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run", NULL},
+    {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run",
+     NULL},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
@@ -142,32 +145,48 @@ static void set_int(Cli *c, const Option *o, const char *s) {
     char *end;
     errno = 0;
     long long v = strtoll(s, &end, 10);
-    if (*s < '0' || *s > '9' || *end || errno) usage(c, NULL, "--%s wants a whole number, not '%s'", o->name, s);
-    else *(int64_t *)(void *)((char *)&c->o + o->at) = v;
+    if (*s < '0' || *s > '9' || *end || errno)
+        usage(c, NULL, "--%s wants a whole number, not '%s'", o->name, s);
+    else
+        *(int64_t *)(void *)((char *)&c->o + o->at) = v;
 }
 static void set_real(Cli *c, const Option *o, const char *s) {
     char *end;
     double v = strtod(s, &end);
-    if (end == s || *end || !isfinite(v) || v <= 0) usage(c, NULL, "--%s wants a positive number, not '%s'", o->name, s);
-    else *(double *)(void *)((char *)&c->o + o->at) = v;
+    if (end == s || *end || !isfinite(v) || v <= 0)
+        usage(c, NULL, "--%s wants a positive number, not '%s'", o->name, s);
+    else
+        *(double *)(void *)((char *)&c->o + o->at) = v;
 }
 static void add_set(Cli *c, const char *key, size_t n, const char *value) {
-    if (c->o.n_sets == CLI_MAX_SETS) usage(c, NULL, "more than %d times --set", CLI_MAX_SETS);
-    else c->o.sets[c->o.n_sets++] = (PlanSet){arena_strndup(c->arena, key, n), value};
+    if (c->o.n_sets == CLI_MAX_SETS)
+        usage(c, NULL, "more than %d times --set", CLI_MAX_SETS);
+    else
+        c->o.sets[c->o.n_sets++] = (PlanSet){arena_strndup(c->arena, key, n), value};
 }
 static void set_set(Cli *c, const char *s) {
     /* the key may hold a pattern with '=' in no case, but the value may */
     const char *eq = strchr(s, '=');
-    if (!eq || eq == s) usage(c, NULL, "--set wants KEY=VALUE, not '%s'", s);
-    else add_set(c, s, (size_t)(eq - s), eq + 1);
+    if (!eq || eq == s)
+        usage(c, NULL, "--set wants KEY=VALUE, not '%s'", s);
+    else
+        add_set(c, s, (size_t)(eq - s), eq + 1);
 }
 static void apply(Cli *c, const Option *o, const char *arg) {
     void *at = (char *)&c->o + o->at;
     switch (o->kind) {
-    case O_FLAG: *(bool *)at = true; break;
-    case O_INT: set_int(c, o, arg); break;
-    case O_REAL: set_real(c, o, arg); break;
-    case O_SET: set_set(c, arg); break;
+    case O_FLAG:
+        *(bool *)at = true;
+        break;
+    case O_INT:
+        set_int(c, o, arg);
+        break;
+    case O_REAL:
+        set_real(c, o, arg);
+        break;
+    case O_SET:
+        set_set(c, arg);
+        break;
     case O_WORD:
         if (!has_word(o->words, arg))
             usage(c, nearest_word(o->words, arg, c->arena), "--%s is one of %s, not '%s'", o->name, o->words, arg);
@@ -283,10 +302,14 @@ void options_parse(Cli *c, int argc, char **argv) {
     bool rest = false;
     for (; p.i < argc; p.i++) {
         const char *a = argv[p.i];
-        if (rest || a[0] != '-' || !a[1]) c->o.operands[c->o.n_operands++] = a;
-        else if (strcmp(a, "--") == 0) rest = true;
-        else if (a[1] == '-') parse_long(&p, a + 2);
-        else parse_short(&p, a + 1);
+        if (rest || a[0] != '-' || !a[1])
+            c->o.operands[c->o.n_operands++] = a;
+        else if (strcmp(a, "--") == 0)
+            rest = true;
+        else if (a[1] == '-')
+            parse_long(&p, a + 2);
+        else
+            parse_short(&p, a + 1);
     }
     if (c->o.seed >= 0) add_set(c, "data.seed", 9, arena_printf(c->arena, "%lld", (long long)c->o.seed));
     choose_command(c);
@@ -353,7 +376,9 @@ static void help_program(Str *s) {
                "not written, 5 a limit, 70 internal error.\n");
 }
 void options_help(const Cli *c, Str *out) {
-    if (c->command) help_command(c->command, out);
-    else help_program(out);
+    if (c->command)
+        help_command(c->command, out);
+    else
+        help_program(out);
     str_add(out, "\nManual: man shardproof. Report bugs to the issue tracker of the project.\n");
 }

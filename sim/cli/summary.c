@@ -1,5 +1,5 @@
-/* The report of a run for people: one line, the head of a failure, and the short report of `run`. Refuses to explain more
- * than the trace knows; `explain` goes into detail. */
+/* The report of a run for people: one line, the head of a failure, and the short report of `run`. Refuses to explain
+ * more than the trace knows; `explain` goes into detail. */
 #include "cli/cli.h"
 #include "cli/find.h"
 #include <math.h>
@@ -14,7 +14,11 @@ static const char *share_text(double used, Arena *a) {
     if (!isfinite(used)) return arena_printf(a, "%g times", used);
     if (used > 9.99) return arena_printf(a, "%.3g times", used);
     double percent = used * 100;
-    return arena_printf(a, percent >= 9.95 ? "%.0f %% of" : percent >= 0.1 || percent == 0 ? "%.2g %% of" : "%.0e %% of", percent);
+    return arena_printf(a,
+                        percent >= 9.95                  ? "%.0f %% of"
+                        : percent >= 0.1 || percent == 0 ? "%.2g %% of"
+                                                         : "%.0e %% of",
+                        percent);
 }
 static const Diag *first_error(const Diags *d) {
     for (int i = 0; i < d->n; i++)
@@ -107,9 +111,10 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
     line(c, indent, "  ranks", rankset_text(&k->ranks, a));
     if (axis) line(c, indent, "  axis", axis);
     if (k->n_index)
-        line(c, indent, "  at", arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text,
-                                             k->got, k->want));
-    line(c, indent, "  error", arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a)));
+        line(c, indent, "  at",
+             arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text, k->got, k->want));
+    line(c, indent, "  error",
+         arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a)));
     if (plan_line(t, f, &file, &at))
         line(c, indent, "  plan line", arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
     if (k->cause) line(c, indent, "  likely cause", k->cause);
@@ -151,8 +156,7 @@ static void report_run(Cli *c, const Loaded *l) {
     const Trace *t = l->trace;
     Arena *a = c->arena;
     Str mesh = str_new(a);
-    for (int i = 0; i < t->n_axes; i++)
-        str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
+    for (int i = 0; i < t->n_axes; i++) str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
     for (int i = 0; i < t->n_groups; i++) str_addf(&mesh, "%s=%s ", t->groups[i].name, t->groups[i].axes);
     str_addf(&mesh, "(%lld ranks)", (long long)t->ranks);
     line(c, "  ", "mesh", mesh.s);
@@ -160,13 +164,15 @@ static void report_run(Cli *c, const Loaded *l) {
         line(c, "  ", "model", arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
     if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
     if (t->n_pass + t->n_suspect + t->n_fail)
-        line(c, "  ", "checks", arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass,
-                                             (long long)t->n_suspect, (long long)t->n_fail));
+        line(c, "  ", "checks",
+             arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass, (long long)t->n_suspect,
+                          (long long)t->n_fail));
     if (t->worst_value)
         line(c, "  ", "worst", arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
     if (l->report.end_to_end_worst)
-        line(c, "  ", "end to end", arena_printf(a, "%s is off by %.2g of its largest number (no bound)",
-                                                 l->report.end_to_end_worst, l->report.end_to_end_rel));
+        line(c, "  ", "end to end",
+             arena_printf(a, "%s is off by %.2g of its largest number (no bound)", l->report.end_to_end_worst,
+                          l->report.end_to_end_rel));
 }
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {
@@ -184,7 +190,9 @@ static void report_comms(Cli *c, const Trace *t) {
         const TraceCollective *k = &t->collectives[i];
         const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass), *op = or_empty(k->op);
         int j = 0;
-        while (j < n && !(strcmp(sum[j].pass, pass) == 0 && strcmp(sum[j].op, op) == 0 && strcmp(sum[j].axis, axis) == 0)) j++;
+        while (j < n &&
+               !(strcmp(sum[j].pass, pass) == 0 && strcmp(sum[j].op, op) == 0 && strcmp(sum[j].axis, axis) == 0))
+            j++;
         if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
         sum[j].n++;
         sum[j].sent += k->bytes_sent;
@@ -198,7 +206,9 @@ static void report_comms(Cli *c, const Trace *t) {
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */
 static void report_shapes(Cli *c, const Trace *t) {
-    static const Column columns[] = {{"value", "", false, false}, {"symbolic", "", false, false}, {"local", "", false, false},
+    static const Column columns[] = {{"value", "", false, false},
+                                     {"symbolic", "", false, false},
+                                     {"local", "", false, false},
                                      {"bytes", "", true, false}};
     Table table = table_new(c->arena, "shape", columns, 4);
     const char *last = NULL;
@@ -222,7 +232,8 @@ static void report_shapes(Cli *c, const Trace *t) {
         r[3] = cell_bytes(c->arena, v->shape.local[0].bytes);
     }
     if (!table.n_rows) return;
-    heading(c, t->n_classes > 1 ? "Local shapes of the first rank, where they change" : "Local shapes, where they change");
+    heading(c,
+            t->n_classes > 1 ? "Local shapes of the first rank, where they change" : "Local shapes, where they change");
     const char *text = table_render(&table, "text", c->look, c->arena);
     str_add(&c->text, strchr(text, '\n') + 1); /* no head */
     if (left) str_addf(&c->text, "  and %d more: shardproof shapes\n", left);
@@ -233,7 +244,8 @@ static void report_notes(Cli *c, const Loaded *l) {
     for (int i = 0; i < t->n_collectives; i++) inferred += t->collectives[i].inferred;
     if (!inferred && !l->report.unobservable) return;
     heading(c, "Notes");
-    if (inferred) str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred, inferred == 1 ? "" : "s");
+    if (inferred)
+        str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred, inferred == 1 ? "" : "s");
     for (int i = 0; i < t->n_collectives && shown < SHOWN_NOTES; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (!k->inferred) continue;
@@ -243,8 +255,9 @@ static void report_notes(Cli *c, const Loaded *l) {
     }
     if (inferred > shown) str_addf(&c->text, "    and %d more: shardproof comms\n", inferred - shown);
     if (l->report.unobservable)
-        str_addf(&c->text, "  %lld rank%s of reductions could be missing unnoticed%s\n", (long long)l->report.unobservable,
-                 l->report.unobservable == 1 ? "" : "s", l->report.unobservable_text ? ":" : "");
+        str_addf(&c->text, "  %lld rank%s of reductions could be missing unnoticed%s\n",
+                 (long long)l->report.unobservable, l->report.unobservable == 1 ? "" : "s",
+                 l->report.unobservable_text ? ":" : "");
     for (int i = 0; l->report.unobservable_text && i < l->report.unobservable && i < SHOWN_NOTES; i++) {
         if (!l->report.unobservable_text[i]) break;
         str_addf(&c->text, "    %s\n", l->report.unobservable_text[i]);
@@ -265,7 +278,9 @@ static void report_time(Cli *c, const Trace *t) {
     heading(c, "Time, modelled");
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(compute + exposed, a),
              time_text(compute, a), time_text(exposed, a));
-    if (comm > 0) str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * (1 - exposed / comm), time_text(comm, a));
+    if (comm > 0)
+        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * (1 - exposed / comm),
+                 time_text(comm, a));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
 static void report_verbose(Cli *c, const Loaded *l) {
@@ -278,8 +293,8 @@ static void report_verbose(Cli *c, const Loaded *l) {
              bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
 }
 void summary_against(Cli *c, const Loaded *l) {
-    static const Column columns[] = {{"name", "against", false, false},   {"result", "result", false, false},
-                                     {"max_abs", "max abs", true, false}, {"max_rel", "of largest", true, false},
+    static const Column columns[] = {{"name", "against", false, false},       {"result", "result", false, false},
+                                     {"max_abs", "max abs", true, false},     {"max_rel", "of largest", true, false},
                                      {"tolerance", "tolerance", true, false}, {"count", "numbers", true, false}};
     const PipelineReport *r = &l->report;
     if (!r->n_against) return;

@@ -1,7 +1,7 @@
 /* The writers of table.h: aligned text, Markdown, CSV (RFC 4180), JSON, JSON Lines. */
 #include "cli/table.h"
-#include "json/json.h"
 #include "trace/trace.h"
+#include "json/json.h"
 #include <string.h>
 
 enum { GUTTER = 2, NARROWEST = 6 };
@@ -57,8 +57,10 @@ static uint32_t decode(const char *s, int *bytes) {
     int n = u[0] < 0x80 ? 1 : u[0] >= 0xC2 && u[0] < 0xE0 ? 2 : u[0] >= 0xE0 && u[0] < 0xF0 ? 3 : u[0] >= 0xF0 ? 4 : 0;
     uint32_t c = n == 1 ? u[0] : n == 2 ? u[0] & 0x1Fu : n == 3 ? u[0] & 0x0Fu : u[0] & 0x07u;
     for (int i = 1; i < n; i++) {
-        if ((u[i] & 0xC0) != 0x80) n = 0;
-        else c = c << 6 | (u[i] & 0x3Fu);
+        if ((u[i] & 0xC0) != 0x80)
+            n = 0;
+        else
+            c = c << 6 | (u[i] & 0x3Fu);
     }
     *bytes = n ? n : 1;
     return n ? c : 0xFFFD;
@@ -68,9 +70,9 @@ static int char_width(uint32_t c) {
     static const struct {
         uint32_t from, to;
         int width;
-    } range[] = {{0x300, 0x36F, 0},     {0x200B, 0x200F, 0},   {0x1100, 0x115F, 2},   {0x2E80, 0xA4CF, 2},
-                 {0xAC00, 0xD7A3, 2},   {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},   {0xFE30, 0xFE6F, 2},
-                 {0xFF00, 0xFF60, 2},   {0x1F300, 0x1FAFF, 2}, {0x20000, 0x3FFFD, 2}};
+    } range[] = {{0x300, 0x36F, 0},   {0x200B, 0x200F, 0},   {0x1100, 0x115F, 2},  {0x2E80, 0xA4CF, 2},
+                 {0xAC00, 0xD7A3, 2}, {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},  {0xFE30, 0xFE6F, 2},
+                 {0xFF00, 0xFF60, 2}, {0x1F300, 0x1FAFF, 2}, {0x20000, 0x3FFFD, 2}};
     for (size_t i = 0; i < sizeof range / sizeof *range; i++)
         if (c >= range[i].from && c <= range[i].to) return range[i].width;
     return 1;
@@ -90,9 +92,12 @@ const char *table_clean(const char *s, int width, Arena *arena) {
             str_add(&out, "…");
             break;
         }
-        if (c < 0x20 || (c >= 0x7F && c < 0xA0)) str_add(&out, "?");
-        else if (c == 0xFFFD) str_add(&out, "\xEF\xBF\xBD");
-        else str_addn(&out, s, (size_t)n);
+        if (c < 0x20 || (c >= 0x7F && c < 0xA0))
+            str_add(&out, "?");
+        else if (c == 0xFFFD)
+            str_add(&out, "\xEF\xBF\xBD");
+        else
+            str_addn(&out, s, (size_t)n);
     }
     return out.s;
 }
@@ -151,7 +156,8 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
         for (int c = 0; c < t->n_cols; c++) {
             if (hide[c]) continue;
             const char *text = r < 0 ? t->col[c].title : shown(&t->row[r][c]);
-            put_cell(&s, table_clean(text, width[c], a), width[c], t->col[c].right, c == last && !(r < 0 && look.color));
+            put_cell(&s, table_clean(text, width[c], a), width[c], t->col[c].right,
+                     c == last && !(r < 0 && look.color));
             if (c != last) pad(&s, GUTTER);
         }
         if (r < 0 && look.color) str_add(&s, "\033[0m");
@@ -165,8 +171,10 @@ static void md_cell(Str *s, const char *text) {
     for (; *text; text++) {
         if (*text == '|' || *text == '\\' || *text == '*' || *text == '_' || *text == '<' || *text == '`')
             str_addn(s, "\\", 1);
-        if (*text == '\n' || *text == '\r') str_addn(s, " ", 1);
-        else str_addn(s, text, 1);
+        if (*text == '\n' || *text == '\r')
+            str_addn(s, " ", 1);
+        else
+            str_addn(s, text, 1);
     }
 }
 static const char *render_md(const Table *t, Arena *a) {
@@ -214,8 +222,10 @@ static const char *render_csv(const Table *t, Arena *a) {
 static void json_row(JsonWriter *w, const Table *t, int r) {
     for (int c = 0; c < t->n_cols; c++) {
         const Cell *cell = &t->row[r][c];
-        if (cell->json) json_raw(w, t->col[c].key, cell->json);
-        else json_str(w, t->col[c].key, cell->plain);
+        if (cell->json)
+            json_raw(w, t->col[c].key, cell->json);
+        else
+            json_str(w, t->col[c].key, cell->plain);
     }
 }
 static const char *render_json(const Table *t, Arena *a) {

@@ -1,5 +1,5 @@
-/* One small table for every list that users get: columns, rows of cells, five ways to write it. A cell knows how it reads
- * for people, for a spreadsheet and for a program. Refuses to know what it shows. */
+/* One small table for every list that users get: columns, rows of cells, five ways to write it. A cell knows how it
+ * reads for people, for a spreadsheet and for a program. Refuses to know what it shows. */
 #ifndef SP_CLI_TABLE_H
 #define SP_CLI_TABLE_H
 #include "base/arena.h"
@@ -38,7 +38,7 @@ Cell cell_shape(Arena *a, const int64_t *v, int n);
 Cell cell_texts(Arena *a, const char *const *s, int n); /* joined by ", " */
 
 typedef struct {
-    int width;  /* columns of the terminal; 0: never truncate */
+    int width; /* columns of the terminal; 0: never truncate */
     bool color;
 } TableLook;
 /* `format` is one of text, json, jsonl, csv, md. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MANY_RANKS = 1 << 24 }; /* more are not looked at one by one */
 #define N(a) ((int)(sizeof(a) / sizeof *(a)))
 
 static const char *or_empty(const char *s) { return s ? s : ""; }
@@ -37,9 +38,9 @@ static const char *step_pass(const FoundStep *f, const TraceValue *v) {
 
 /* ---- shapes ---- */
 static const Column shape_columns[] = {
-    {"step", "step", true, false},      {"pass", "pass", false, true},       {"op", "op", false, false},
-    {"value", "value", false, false},   {"symbolic", "symbolic", false, false}, {"pending", "pending", false, true},
-    {"local", "local", false, false},   {"bytes", "bytes", true, false},     {"layout", "layout", false, true},
+    {"step", "step", true, false},    {"pass", "pass", false, true},          {"op", "op", false, false},
+    {"value", "value", false, false}, {"symbolic", "symbolic", false, false}, {"pending", "pending", false, true},
+    {"local", "local", false, false}, {"bytes", "bytes", true, false},        {"layout", "layout", false, true},
     {"ranks", "ranks", false, true},
 };
 static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v, const TraceLocal *l) {
@@ -96,11 +97,16 @@ Table table_shapes(const Cli *c, const Trace *t) {
 
 /* ---- params ---- */
 static const Column param_columns[] = {
-    {"name", "parameter", false, false},    {"global", "global", false, false},
-    {"symbolic", "symbolic", false, false}, {"local", "local", false, false},
-    {"placements", "placements", false, false}, {"mesh", "mesh", false, false},
-    {"rest", "at rest", false, true},       {"bytes", "bytes", true, false},
-    {"ranks", "ranks", false, true},        {"style", "style", false, true},
+    {"name", "parameter", false, false},
+    {"global", "global", false, false},
+    {"symbolic", "symbolic", false, false},
+    {"local", "local", false, false},
+    {"placements", "placements", false, false},
+    {"mesh", "mesh", false, false},
+    {"rest", "at rest", false, true},
+    {"bytes", "bytes", true, false},
+    {"ranks", "ranks", false, true},
+    {"style", "style", false, true},
     {"line", "plan line", false, true},
 };
 static const char *placement_mesh(const TraceParam *p, Arena *a) {
@@ -147,24 +153,26 @@ Table table_params(const Cli *c, const Trace *t) {
 
 /* ---- comms ---- */
 static const Column comm_columns[] = {
-    {"step", "step", true, false},     {"pass", "pass", false, true},       {"op", "op", false, false},
-    {"axis", "group", false, false},   {"axes", "axes", false, true},       {"groups", "groups", true, false},
-    {"size", "size", true, false},     {"ranks", "ranks", false, false},    {"dtype", "dtype", false, true},
-    {"reduce", "reduce", false, true}, {"bytes_in", "in", true, false},     {"bytes_out", "out", true, false},
-    {"bytes_sent", "sent", true, false}, {"value", "value", false, false},  {"why", "why", false, false},
-    {"line", "plan line", false, true}, {"inferred", "inferred", false, true},
+    {"step", "step", true, false},       {"pass", "pass", false, true},         {"op", "op", false, false},
+    {"axis", "group", false, false},     {"axes", "axes", false, true},         {"groups", "groups", true, false},
+    {"size", "size", true, false},       {"ranks", "ranks", false, false},      {"dtype", "dtype", false, true},
+    {"reduce", "reduce", false, true},   {"bytes_in", "in", true, false},       {"bytes_out", "out", true, false},
+    {"bytes_sent", "sent", true, false}, {"value", "value", false, false},      {"why", "why", false, false},
+    {"line", "plan line", false, true},  {"inferred", "inferred", false, true},
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
-    if (rank < 0) return 0;
     int64_t n = groups_count(g), size = groups_size(g);
+    if (rank < 0 || size > MANY_RANKS || n > MANY_RANKS / size) return 0;
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < size; k++)
             if (groups_member(g, i, k) == rank) return i;
     return -1;
 }
 static Cell cell_group(Arena *a, const RankGroups *g, int64_t group) {
-    int64_t n = groups_size(g), *list = ARENA_ARRAY(a, int64_t, n);
+    int64_t n = groups_size(g);
+    if (n > MANY_RANKS) return cell_text(arena_printf(a, "%lld ranks", (long long)n));
+    int64_t *list = ARENA_ARRAY(a, int64_t, n);
     bool ascending = true;
     for (int64_t i = 0; i < n; i++) {
         list[i] = groups_member(g, group, i);
@@ -300,7 +308,8 @@ static Items comm_items(const Trace *t, Arena *a) {
 static Items memory_items(const Trace *t, Arena *a) {
     Items l = {0};
     int64_t rest = 0;
-    for (const char *const *c = lookup_categories(t, a); *c; c++) add_item(&l, a, *c, exact_bytes(lookup_peak(t, *c), a));
+    for (const char *const *c = lookup_categories(t, a); *c; c++)
+        add_item(&l, a, *c, exact_bytes(lookup_peak(t, *c), a));
     if (t->n_memory) add_item(&l, a, "peak", exact_bytes(lookup_peak(t, NULL), a));
     for (int i = 0; i < t->n_params; i++) rest += t->params[i].bytes;
     add_item(&l, a, "parameters at rest", exact_bytes(rest, a));

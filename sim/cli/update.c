@@ -1,5 +1,5 @@
-/* check --update-expect: the `expect` section of a plan, written from a run. It is surgery on the text, so that comments
- * and the order of everything else stay. Refuses a plan whose `expect` it cannot find the end of. */
+/* check --update-expect: the `expect` section of a plan, written from a run. It is surgery on the text, so that
+ * comments and the order of everything else stay. Refuses a plan whose `expect` it cannot find the end of. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
@@ -141,8 +141,8 @@ static size_t line_end(const char *s, size_t n, size_t at) {
     const char *nl = memchr(s + at, '\n', n - at);
     return nl ? (size_t)(nl - s) + 1 : n;
 }
-/* Does a top-level key, or the end of the document, begin at this line? Blank lines, comments, indented lines and closing
- * brackets do not. */
+/* Does a top-level key, or the end of the document, begin at this line? Blank lines, comments, indented lines and
+ * closing brackets do not. */
 static bool is_key_line(const char *s, size_t n, size_t at) {
     return at < n && (isalpha((unsigned char)s[at]) || s[at] == '_' || s[at] == '"' || s[at] == '\'' ||
                       (n - at >= 3 && (strncmp(s + at, "---", 3) == 0 || strncmp(s + at, "...", 3) == 0)));
@@ -175,7 +175,8 @@ const char *update_text(Arena *arena, const char *plan, size_t n, const char *se
 bool update_expect(Cli *c, const Loaded *l) {
     Loc at = {l->path, 0, 0};
     if (strcmp(l->path, "-") == 0) {
-        diag_error(c->d, "E0212", ((Loc){NULL, 0, 0}), NULL, "--update-expect wants a plan in a file, not standard input");
+        diag_error(c->d, "E0212", ((Loc){NULL, 0, 0}), NULL,
+                   "--update-expect wants a plan in a file, not standard input");
         return false;
     }
     const char *text = update_text(c->arena, l->text, l->n, section_of(l, c->arena));

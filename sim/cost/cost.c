@@ -1,9 +1,9 @@
 /* Simulated time on a stated machine. A kernel takes max(FLOP / rate, bytes / bandwidth) + overhead; a collective takes
  * its number of steps times the latency plus the bytes it sends over the bandwidth (ring, all-to-all pairwise). Every
- * rank class has one stream for compute and one per set of axes; a step starts when what it reads is ready and its stream
- * is free. Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole time
- * (figures/README.md 3). Refuses to reorder, to share a link between streams, or to choose an algorithm: those would need
- * more facts than a profile has. */
+ * rank class has one stream for compute and one per set of axes; a step starts when what it reads is ready and its
+ * stream is free. Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole
+ * time (figures/README.md 3). Refuses to reorder, to share a link between streams, or to choose an algorithm: those
+ * would need more facts than a profile has. */
 #include "cost/cost.h"
 #include <math.h>
 #include <string.h>
@@ -87,10 +87,10 @@ static double compute_time(const Sim *s, const TraceCompute *c, const char **for
     Arena *a = s->t->arena;
     double rate = flop_rate(s->t, s->h), flops = c->flops / rate, bytes = (double)c->bytes / s->h->memory_bandwidth;
     double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
-    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a),
-                            amount(rate, "FLOP/s", a), bytes_text(c->bytes, a),
-                            amount(s->h->memory_bandwidth, "B/s", a), time_text(s->h->kernel_overhead, a),
-                            time_text(time, a));
+    *formula =
+        arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a), amount(rate, "FLOP/s", a),
+                     bytes_text(c->bytes, a), amount(s->h->memory_bandwidth, "B/s", a),
+                     time_text(s->h->kernel_overhead, a), time_text(time, a));
     return time;
 }
 static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m, const char **formula) {
@@ -136,8 +136,10 @@ static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
             int c = r < ranks ? class_of[r] : -1;
             if (c < 0) continue;
             m->meets[c] = 0;
-            if (first < 0) first = c;
-            else up[find_root(up, c)] = find_root(up, first);
+            if (first < 0)
+                first = c;
+            else
+                up[find_root(up, c)] = find_root(up, first);
         }
     }
     for (int c = 0; c < s->n_classes; c++)
@@ -170,7 +172,8 @@ static void wait_for(const Class *c, int step, double *when, int *cause) {
 }
 static Event *add_event(Sim *s, Class *c, int stream, double start, double end, int cause) {
     Event *e = ARENA_PUSH(s->scratch, c->event, c->n_events, c->cap_events);
-    *e = (Event){.e = {.ranks = c->ranks, .stream = c->stream[stream].axes, .start = start, .end = end}, .cause = cause};
+    *e =
+        (Event){.e = {.ranks = c->ranks, .stream = c->stream[stream].axes, .start = start, .end = end}, .cause = cause};
     c->stream[stream].free = end;
     c->stream[stream].last = c->n_events - 1;
     return e;
@@ -334,8 +337,7 @@ static const char *hardware_line(const Sim *s) {
     if (s->t->ranks > h->gpus_per_node)
         str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
                  amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);
-    if (s->t->n_classes > MAX_CLASSES)
-        str_addf(&line, "; first %d of %d rank classes", MAX_CLASSES, s->t->n_classes);
+    if (s->t->n_classes > MAX_CLASSES) str_addf(&line, "; first %d of %d rank classes", MAX_CLASSES, s->t->n_classes);
     return line.s;
 }
 void cost_simulate(Trace *t, const Hardware *h) {

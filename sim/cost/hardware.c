@@ -1,6 +1,7 @@
-/* Hardware profiles: plans/hardware/NAME.yaml read through a table of keys, and the same rows built in for a program that
- * was copied away from its folder. A profile says what a machine reaches, not what its data sheet promises; the files
- * state where each number is from. Refuses a profile with a number missing: a guess would look like a measurement. */
+/* Hardware profiles: plans/hardware/NAME.yaml read through a table of keys, and the same rows built in for a program
+ * that was copied away from its folder. A profile says what a machine reaches, not what its data sheet promises; the
+ * files state where each number is from. Refuses a profile with a number missing: a guess would look like a
+ * measurement. */
 #include "base/file.h"
 #include "cost/cost.h"
 #include "plan/yaml.h"
@@ -14,16 +15,16 @@ enum { PROFILE_BYTES = 64 << 10 };
 
 /* Kept equal to the files by a test. */
 static const Hardware builtin[] = {
-    {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 3.0e12, 3e-6, 8,
-     370e9, 48e9, 5e-6, 20e-6, 80000000000},
-    {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 4.3e12, 3e-6, 8,
-     370e9, 48e9, 5e-6, 20e-6, 141000000000},
+    {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 3.0e12, 3e-6,
+     8, 370e9, 48e9, 5e-6, 20e-6, 80000000000},
+    {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 4.3e12, 3e-6,
+     8, 370e9, 48e9, 5e-6, 20e-6, 141000000000},
     {"a100-80g", "NVIDIA A100 SXM 80 GB, 8 per node, NVLink 3 and one HDR 200 NIC each", 15e12, 15e12, 210e12, 1.8e12,
      3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000},
     {"b200", "NVIDIA B200 SXM, 8 per node, NVLink 5 and one 400 Gb/s NIC each", 60e12, 30e12, 1500e12, 7.0e12, 3e-6, 8,
      740e9, 48e9, 5e-6, 20e-6, 180000000000},
-    {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9, 200e9, 40e9, 0.5e-6, 64,
-     5e9, 1e9, 2e-6, 30e-6, 16000000000},
+    {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9, 200e9, 40e9, 0.5e-6,
+     64, 5e9, 1e9, 2e-6, 30e-6, 16000000000},
 };
 enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
 
@@ -65,8 +66,10 @@ static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
         diag_error(d, "E0309", y->loc, NULL, "'%s' cannot be %s", k->key, y->s);
         return;
     }
-    if (k->whole) *(int64_t *)(void *)((char *)h + k->at) = (int64_t)v;
-    else *(double *)(void *)((char *)h + k->at) = v;
+    if (k->whole)
+        *(int64_t *)(void *)((char *)h + k->at) = (int64_t)v;
+    else
+        *(double *)(void *)((char *)h + k->at) = v;
 }
 static void unknown_keys(Diags *d, const Yaml *map, const char *group) {
     const char *names[N_KEYS + 5];
@@ -102,7 +105,8 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     for (int i = 0; i < N_KEYS; i++) {
         Yaml *group = keys[i].group ? yaml_get(y, keys[i].group) : y;
         Yaml *v = group && group->kind == YAML_MAP ? yaml_get(group, keys[i].key) : NULL;
-        if (v) read_number(d, v, &keys[i], h);
+        if (v)
+            read_number(d, v, &keys[i], h);
         else
             diag_error(d, "E0208", y->loc, NULL, "the hardware profile lacks '%s%s%s'",
                        keys[i].group ? keys[i].group : "", keys[i].group ? "." : "", keys[i].key);

@@ -384,6 +384,7 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         call->local[letters[d] - 'a'] = ob->n[d];
     }
     call->out = box_tensor(ob);
+    op_unread_sizes(call, n->nin);
     whole_index(c, call, s, n, in, X, rank, tmp);
     return true;
 }

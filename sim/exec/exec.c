@@ -312,6 +312,7 @@ static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tm
         c->local[letters[d] - 'a'] = c->out.n[d];
     }
     tensor_pack(&c->out);
+    op_unread_sizes(c, n->nin);
     set_index(e, c, s, n, ops, rank, tmp);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "exec/record.h"
 #include "exec/reference.h"
 #include "kernel/gemm.h"
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,8 @@ static bool step_all(Run *r) {
         t0 = now();
         check_source(r->check, v);
         r->rep->seconds_check += now() - t0;
-        if (p->val[v].kind == KIND_PARAM && value_bytes(r, &p->val[v]) > 1 << 20) exec_drop(r->exec, v); /* made again where it is read */
+        /* large models make a weight again where it is read rather than hold all of them */
+        if (p->val[v].kind == KIND_PARAM && r->exec->live_bytes > (int64_t)3 << 30) exec_drop(r->exec, v);
     }
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
@@ -306,9 +308,12 @@ static bool back(Run *r) {
     if (!fits(r)) return false;
     r->weights = weights_open(r->arena, r->d, r->plan, r->model);
     if (!r->weights) return false;
+    /* memory that was touched once is kept: fresh pages cost more than the work in them (perf.md 2.5) */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     r->pool = pool_new(r->o->threads);
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
-    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g};
+    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed};
     r->exec->full = reference_full;
     r->exec->full_arg = &src;
     r->exec->keep_all = r->o->save_values != NULL;

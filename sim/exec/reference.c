@@ -7,6 +7,17 @@
 #include <string.h>
 #include <time.h>
 
+typedef struct {
+    RandomStream r;
+    int64_t n, step;
+    Dtype dtype;
+    char *out;
+} FillJob;
+static void fill_part(void *arg, int64_t i) {
+    const FillJob *j = arg;
+    int64_t first = i * j->step, n = j->n - first < j->step ? j->n - first : j->step;
+    random_fill(&j->r, first, n, j->dtype, j->out + first * dtype_size(j->dtype));
+}
 void *reference_full(void *arg, int tensor, Dtype dtype) {
     FullSource *f = arg;
     const GTensor *t = &f->g->t[tensor];
@@ -24,6 +35,11 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
             if (dtype == DT_F32) ((float *)p)[i] = (float)x;
             else ((double *)p)[i] = (double)x;
         }
+        return p;
+    }
+    if (f->pool && n > 1 << 20 && t->kind == KIND_PARAM && !strcmp(weights_source(f->w, tensor), "random")) {
+        FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype, p}; /* a value depends on its index only */
+        pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
         return p;
     }
     if (!weights_load(f->w, f->d, tensor, dtype, p)) {
@@ -61,7 +77,7 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     r->program = reference_program(arena, p, m, d, backward);
     r->exec = exec_new(arena, r->program, DT_F64, pool);
     FullSource *src = ARENA_NEW(arena, FullSource);
-    *src = (FullSource){.w = w, .d = d, .g = &m->g};
+    *src = (FullSource){.w = w, .d = d, .g = &m->g, .pool = pool, .data_seed = p->seed};
     r->exec->full = reference_full;
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;

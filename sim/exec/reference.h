@@ -33,6 +33,8 @@ typedef struct {
     const Graph *g;
     double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
     uint64_t seed;   /* of those integers */
+    Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
+    uint64_t data_seed; /* the plan's seed */
 } FullSource;
 void *reference_full(void *arg, int tensor, Dtype dtype);
 #endif

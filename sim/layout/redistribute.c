@@ -351,30 +351,33 @@ static int64_t block_max(const Mesh *m, const Layout *l, const int64_t *N, const
     }
     return c;
 }
-/* An all-to-all inside one dim (another cut of the same axis): elements that leave the rank, from the index maps. */
-static int64_t recut_sent(const Mesh *m, const int64_t *N, const Move *v, int dim, int64_t rank) {
+/* An all-to-all whose pieces are not all alike: elements that leave the rank, from the index maps. Every element has one
+ * owner before and one after, so what does not stay leaves. */
+static int64_t leaving(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
     Arena *tmp = arena_new();
-    int64_t nf, nt, local[LAYOUT_MAX_DIMS], stay = 0;
-    const int64_t *f = layout_index(m, &v->from, dim, N[dim], rank, &nf, tmp);
-    const int64_t *t = layout_index(m, &v->to, dim, N[dim], rank, &nt, tmp);
-    for (int64_t i = 0, j = 0; i < nf && j < nt;) {
-        if (f[i] == t[j]) stay++, i++, j++;
-        else if (f[i] < t[j]) i++;
-        else j++;
+    int64_t all = 1, stay = 1;
+    for (int d = 0; d < v->from.ndim; d++) {
+        int64_t nf, nt, both = 0;
+        const int64_t *f = layout_index(m, &v->from, d, N[d], rank, &nf, tmp);
+        const int64_t *t = layout_index(m, &v->to, d, N[d], rank, &nt, tmp);
+        for (int64_t i = 0, j = 0; i < nf && j < nt;) {
+            if (f[i] == t[j]) both++, i++, j++;
+            else if (f[i] < t[j]) i++;
+            else j++;
+        }
+        all *= nf;
+        stay *= both;
     }
-    layout_local(m, &v->from, N, rank, local);
-    local[dim] = nf - stay;
     arena_free(tmp);
-    return product(local, v->from.ndim);
+    return all - stay;
 }
-/* Elements of one padded piece of an all-to-all between dims; -1 and *dim for one inside a dim. */
-static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, int *dim) {
+/* Elements of one padded piece of an all-to-all; -1 if a dim is both left and entered (another cut of the same dim, or
+ * several axes that pass each other): then the pieces differ. */
+static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
     int64_t f[LAYOUT_MAX_DIMS], t[LAYOUT_MAX_DIMS], c = 1;
     for (int i = 0; i < v->axes.n; i++)
-        if (layout_where(&v->from, v->axes.a[i]) == layout_where(&v->to, v->axes.a[i])) {
-            *dim = layout_where(&v->from, v->axes.a[i]);
-            return -1;
-        }
+        for (int k = 0; k < v->axes.n; k++)
+            if (layout_where(&v->from, v->axes.a[i]) == layout_where(&v->to, v->axes.a[k])) return -1;
     group_max(m, &v->from, N, &v->axes, rank, f);
     group_max(m, &v->to, N, &v->axes, rank, t);
     for (int d = 0; d < v->from.ndim; d++) c *= f[d] < t[d] ? f[d] : t[d];
@@ -383,7 +386,6 @@ static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t ran
 
 int64_t move_sent(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
     int64_t n = mesh_size(m, &v->axes), c;
-    int dim = 0;
     switch (v->kind) {
     case MOVE_ALL_GATHER: return (n - 1) * block_max(m, &v->from, N, &v->axes, rank);
     case MOVE_REDUCE_SCATTER: return (n - 1) * block_max(m, &v->to, N, &v->axes, rank);
@@ -392,8 +394,8 @@ int64_t move_sent(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) 
         c = block_max(m, &v->from, N, &v->axes, rank);
         return 2 * (n - 1) * ((c + n - 1) / n);
     case MOVE_ALL_TO_ALL:
-        c = piece(m, N, v, rank, &dim);
-        return c >= 0 ? (n - 1) * c : recut_sent(m, N, v, dim, rank);
+        c = piece(m, N, v, rank);
+        return c >= 0 ? (n - 1) * c : leaving(m, N, v, rank);
     default: return 0;
     }
 }
@@ -401,10 +403,9 @@ int64_t move_sent(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) 
 void move_in_out(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, int64_t *in, int64_t *out) {
     int64_t n = mesh_size(m, &v->axes), f = block_max(m, &v->from, N, &v->axes, rank),
             t = block_max(m, &v->to, N, &v->axes, rank), c;
-    int dim = 0;
     *in = f;
     *out = t;
     if (v->kind == MOVE_ALL_GATHER) *out = n * f;
     if (v->kind == MOVE_REDUCE_SCATTER) *in = n * t;
-    if (v->kind == MOVE_ALL_TO_ALL && (c = piece(m, N, v, rank, &dim)) >= 0) *in = *out = n * c;
+    if (v->kind == MOVE_ALL_TO_ALL && (c = piece(m, N, v, rank)) >= 0) *in = *out = n * c;
 }

@@ -158,8 +158,24 @@ static Seen seen(const Layout *L, const char *letters, int axis) {
     return d >= 0 && d < L->ndim ? (Seen){true, letters[d], TY_V} : (Seen){false, 0, L->type[axis]};
 }
 
-/* One strategy for one axis: the first that applies (lowering.md 3). */
-static Strategy choose(const Lower *l, const GNode *n, const int *in, int axis) {
+/* What the plan declares for the output of this node's module, over the axes on which an operand like it is a pending sum:
+ * true and the layout if there is such an operand. An add that refuses the sum (a row bias) then gets it reduced straight
+ * to where the output has to lie. */
+static bool declared_output(const Lower *l, const GNode *n, const int *in, Layout *want) {
+    const Style *s = n->module >= 0 && l->p->graph->module[n->module].output == n->out ? l->a->use[n->module].style : NULL;
+    const RawList *o = !s ? NULL : s->desired_output.set ? &s->desired_output : &s->output;
+    if (!o || !o->set || !o->n || !o->arg[0].set || (!o->arg[0].mapping && o->arg[0].bare.kind == RP_LOCAL)) return false;
+    for (int i = 0; i < n->nin; i++) {
+        const Val *v = &l->p->val[in[i]];
+        bool like = n->rule.nl[i] == n->rule.nout && !memcmp(n->rule.in[i], n->rule.out, (size_t)n->rule.nout), pending = false;
+        for (int x = 0; x < l->p->mesh->naxes; x++) pending |= v->L.type[x] == TY_P;
+        if (like && pending) return assign_target(l->a, n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L, want, NULL);
+    }
+    return false;
+}
+
+/* One strategy for one axis: the first that applies (lowering.md 3). `goal`: declared_output, or NULL. */
+static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layout *goal, int axis) {
     const Program *p = l->p;
     const Op *op = n->op;
     Seen s[RULE_MAX_IN];
@@ -182,6 +198,8 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, int axis) 
         uses_differ |= !s[i].cut && s[i].type == TY_R && v->diff;
     }
     if (partial && ((op->lin == LIN_ADD && all_pr) || (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which)))) return (Strategy){S_P, 0};
+    int to = partial && goal ? layout_where(goal, axis) : -1; /* the sum is refused: reduce it to where the output has to lie */
+    if (to >= 0 && to < n->rule.nout && !(n->rule.whole & RULE_BIT(n->rule.out[to]))) return (Strategy){S_LETTER, n->rule.out[to]};
     return (Strategy){uses_differ ? S_R : S_I, 0};
 }
 
@@ -199,7 +217,7 @@ static void add_cut(LetterCuts *c, char ch, Entry e) {
     if (c->n[ch - 'a'] == LAYOUT_MAX_ENTRIES) base_die(70, "a letter is cut by too many axes");
     c->e[ch - 'a'][c->n[ch - 'a']++] = e;
 }
-static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Strategy *S, LetterCuts *c) {
+static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Layout *goal, const Strategy *S, LetterCuts *c) {
     memset(c, 0, sizeof *c);
     for (int params = 1; params >= 0; params--)
         for (int i = 0; i < n->nin; i++) {
@@ -212,6 +230,11 @@ static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Str
                     char ch = n->rule.in[i][d];
                     if (S[e.axis].kind == S_LETTER && S[e.axis].letter == ch && !has_axis(c, ch, e.axis)) add_cut(c, ch, e);
                 }
+        }
+    for (int d = 0; goal && d < n->rule.nout; d++) /* cuts that no operand has yet, only the declared output */
+        for (int k = 0; k < goal->n[d]; k++) {
+            Entry e = goal->e[d][k];
+            if (S[e.axis].kind == S_LETTER && S[e.axis].letter == n->rule.out[d] && !has_axis(c, n->rule.out[d], e.axis)) add_cut(c, n->rule.out[d], e);
         }
 }
 /* The layout of an operand (i >= 0) or of the output (i < 0) under the strategies. */
@@ -399,6 +422,16 @@ static void node_names(const Lower *l, const GNode *n, const int *in, const Layo
                 if ((l->p->val[in[i]].kind == KIND_PARAM) == params && layout_where(&l->p->val[in[i]].L, x) >= 0) names[x] = l->p->val[in[i]].group[x];
     }
 }
+/* Is every sum that is reduced on the way to `want` one that the declared output `goal` wants reduced too? */
+static bool reduces(const Program *p, const Val *v, const Layout *want, const Layout *goal) {
+    bool any = false;
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        if (v->L.type[x] != TY_P || want->type[x] == TY_P) continue;
+        if (goal->type[x] == TY_P) return false;
+        any = true;
+    }
+    return any;
+}
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN];
@@ -406,8 +439,10 @@ static void lower_node(Lower *l, const GNode *n) {
     LetterCuts cuts;
     const char *pass = !strcmp(n->part ? n->part : "", "loss") ? "loss" : "forward";
     for (int i = 0; i < n->nin; i++) in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]] : read_through(l, n->module, n->in[i]);
-    for (int x = 0; x < p->mesh->naxes; x++) S[x] = choose(l, n, in, x);
-    letter_cuts(l, n, in, S, &cuts);
+    Layout declared;
+    const Layout *goal = declared_output(l, n, in, &declared) ? &declared : NULL;
+    for (int x = 0; x < p->mesh->naxes; x++) S[x] = choose(l, n, in, goal, x);
+    letter_cuts(l, n, in, goal, S, &cuts);
     int moved[RULE_MAX_IN];
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &p->val[in[i]];
@@ -416,6 +451,10 @@ static void lower_node(Lower *l, const GNode *n) {
         bool asked = false;
         Reason r = {.module = n->module, .scope = n->module >= 0 && l->a->use[n->module].per_module ? n->module : -1, .pass = v->kind == KIND_PARAM ? "parameters" : pass};
         r.text = operand_why(l, n, in[i], &want, &asked);
+        if (goal && reduces(p, v, &want, goal)) { /* the style's output asks for it, only earlier: before the bias */
+            r.text = output_why(l, n->module, in[i], &want);
+            asked = true;
+        }
         r.asked = asked;
         if (n->module >= 0) r.loc = l->a->use[n->module].loc;
         moved[i] = move_to(l, in[i], &want, &r);

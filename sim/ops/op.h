@@ -77,6 +77,9 @@ bool op_linear_in(const Op *op, int i);
 /* Operands that the adjoint towards i reads (its saved set): all but i where the op is linear in i; none for an add. */
 uint32_t op_saved(const Op *op, int nin, int i);
 
+/* Gives operands that an adjoint does not read (p = NULL) their local sizes, from the letters' (c->local). */
+void op_unread_sizes(OpCall *c, int nin);
+
 /* Shared building blocks for op files. */
 void op_einsum(const OpCall *c);          /* out = contraction of all operands by c->rule; 1 or 2 operands */
 void op_einsum_adjoint(const OpCall *c);  /* swap operand and output; letters only operand i has are broadcast */

@@ -35,7 +35,7 @@ static void row_task(void *arg, int64_t task) {
         if (o->nd > 1) box_next(o->nd - 1, o->n, i);
     }
 }
-static void each_row(const OpCall *c, void (*row)(const OpCall *, const int64_t *, int64_t)) {
+void op_each_row(const OpCall *c, void (*row)(const OpCall *, const int64_t *, int64_t)) {
     if (box_empty(&c->out)) return;
     RowJob j = {c, row, 1, 1};
     for (int d = 0; d + 1 < c->out.nd; d++) j.rows *= c->out.n[d];
@@ -80,7 +80,7 @@ static void add_forward(const OpCall *c) {
         el_set(&c->out, c->dtype, 0, el_get(&c->in[0], c->dtype, 0) + el_get(&c->in[1], c->dtype, 0));
         return;
     }
-    each_row(c, add_row);
+    op_each_row(c, add_row);
 }
 /* Derived: the cotangent, with the letters that the operand lacks contracted. */
 static void add_adjoint(const OpCall *c) {
@@ -106,7 +106,7 @@ const Op op_add = {
 };
 
 /* ---- activations: one row function and one derivative each ---- */
-static void unary_adjoint(const OpCall *c, double (*derivative)(double)) {
+void op_unary_adjoint(const OpCall *c, double (*derivative)(double)) {
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(&c->out)) return;
     do {
@@ -123,9 +123,9 @@ static void relu_row(const OpCall *c, const int64_t *i, int64_t n) {
         el_set(&c->out, c->dtype, oy + k, x > 0 ? x : x != x ? x : 0);
     }
 }
-static void relu_forward(const OpCall *c) { each_row(c, relu_row); }
+static void relu_forward(const OpCall *c) { op_each_row(c, relu_row); }
 static double relu_slope(double x) { return x > 0; }
-static void relu_adjoint(const OpCall *c) { unary_adjoint(c, relu_slope); }
+static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope); }
 const Op op_relu = {
     .name = "relu", .activation = "relu", .lin = LIN_NONE, .forward = relu_forward, .adjoint = relu_adjoint,
     .bound = op_bound_copy, .exact = op_exact_same, .flops = op_flops_per_output, .label = "ReLU", .glyph = "box",
@@ -138,15 +138,15 @@ static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
     else
         vec_silu_f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
 }
-static void silu_forward(const OpCall *c) { each_row(c, silu_row); }
+static void silu_forward(const OpCall *c) { op_each_row(c, silu_row); }
 static double silu_slope(double x) {
     double s = 1 / (1 + exp(-x));
     return s * (1 + x * (1 - s));
 }
-static void silu_adjoint(const OpCall *c) { unary_adjoint(c, silu_slope); }
+static void silu_adjoint(const OpCall *c) { op_unary_adjoint(c, silu_slope); }
 static double silu_flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
 /* The integer map of --exact: depends on the value in every bit and stays small. */
-static void silu_exact(const OpCall *c) {
+void op_exact_activation(const OpCall *c) {
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(&c->out)) return;
     do {
@@ -154,16 +154,17 @@ static void silu_exact(const OpCall *c) {
         el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), fmod(3 * x + 5, 31));
     } while (box_next(c->out.nd, c->out.n, i));
 }
-static void silu_bound(const OpBound *b) {
+/* Activations whose slope is at most about 1: forward a few u of |y|, adjoint of |cotangent|. */
+void op_bound_activation(const OpBound *b) {
     if (b->operand < 0) {
         op_bound_pointwise(b);
         return;
     }
-    const double *g = b->call.cot.p; /* |silu'| <= 1.1 */
+    const double *g = b->call.cot.p;
     int64_t n = tensor_count(&b->call.out);
     for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 16 * b->u * fabs(g[i]) + 0x1p-140;
 }
 const Op op_silu = {
     .name = "silu", .activation = "silu", .lin = LIN_NONE, .forward = silu_forward, .adjoint = silu_adjoint,
-    .bound = silu_bound, .exact = silu_exact, .flops = silu_flops, .label = "SiLU", .glyph = "box",
+    .bound = op_bound_activation, .exact = op_exact_activation, .flops = silu_flops, .label = "SiLU", .glyph = "box",
 };

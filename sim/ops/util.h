@@ -36,6 +36,15 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u) (perf.md 6.2). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 double gamma_prob(double n, double u);
+/* ---- for element-wise ops (pointwise.c) ---- */
+/* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers share the rows. */
+void op_each_row(const OpCall *c, void (*row)(const OpCall *c, const int64_t *i, int64_t n));
+/* out = cotangent times derivative(x), element by element. */
+void op_unary_adjoint(const OpCall *c, double (*derivative)(double x));
+/* Bound and integer map of an activation. */
+void op_bound_activation(const OpBound *b);
+void op_exact_activation(const OpCall *c);
+
 /* Local position of global id `g` of a letter, or -1 if this rank does not hold it (index lists ascend). */
 int64_t op_local_position(const OpCall *c, char letter, int64_t g);
 #endif

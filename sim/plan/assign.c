@@ -460,7 +460,8 @@ static void layout_inputs(Assign *a) {
         if (x->kind != KIND_INPUT) continue;
         cut_input(a, t, &batch, "B");
         cut_input(a, t, &seq, "S");
-        if (first && !x->is_int) { /* the stream that enters the first block or layer */
+        bool enters = g->nn && (g->node[0].in[0] == t || (g->node[0].nin > 1 && g->node[0].in[1] == t));
+        if (first && enters && !x->is_int) { /* the stream that enters the first block or layer */
             int m = -1;
             const RawSpec *s = a->plan->block_input.set ? &a->plan->block_input : last_residual(a, &m);
             Layout base = a->compute[t];

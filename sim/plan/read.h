@@ -98,11 +98,11 @@ ReadFn read_styles; /* `styles` */
 ReadFn read_lines;  /* `plan` */
 ReadFn read_recipe; /* `recipe` */
 
-/* plan_expect.c */
+/* expect.c: planted mistakes and expectations. */
 ReadFn read_gradients, read_faults;
 extern const Key plan_expect_keys[];
 
-/* plan_set.c: lays the overrides over the tree. `root` is changed in place. */
+/* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
 #define PLAN_SET_FILE "--set"
 bool plan_from_set(Loc l);

@@ -26,12 +26,9 @@ static const Field run_fields[] = {
     {"hardware", F_TEXT, OPTIONAL, AT(hardware), 0, 0},
 };
 static const Field verdict_fields[] = {
-    {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},
-    {"worst", F_WORST, OPTIONAL, 0, 0, 0},
-    {"pass", F_I64, ALWAYS, AT(n_pass), 0, 0},
-    {"suspect", F_I64, ALWAYS, AT(n_suspect), 0, 0},
-    {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},
-    {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
+    {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0}, {"worst", F_WORST, OPTIONAL, 0, 0, 0},
+    {"pass", F_I64, ALWAYS, AT(n_pass), 0, 0},      {"suspect", F_I64, ALWAYS, AT(n_suspect), 0, 0},
+    {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},      {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
 };
 #undef R
 
@@ -131,35 +128,23 @@ static const Field collective_fields[] = {
 
 #define R TraceLocalMove
 static const Field move_fields[] = {
-    {"step", F_INT, REQUIRED, AT(step), 0, -1},
-    {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
-    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
-    {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
-    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
-    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
-    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},   {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0}, {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
+    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},   {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
 };
 #undef R
 
 #define R TraceCheck
 static const Field check_fields[] = {
-    {"step", F_INT, REQUIRED, AT(step), 0, -1},
-    {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
-    {"level", F_INT, ALWAYS, AT(level), 0, 0},
-    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
-    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},
-    {"max_rel", F_REAL, ALWAYS, AT(max_rel), 0, 0},
-    {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
-    {"used", F_REAL, ALWAYS, AT(used), 0, 0},
-    {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
-    {"count", F_I64, ALWAYS, AT(count), 0, 0},
-    {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
-    {"got", F_REAL, OPTIONAL, AT(got), 0, 0},
-    {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
-    {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},
-    {"errors", F_ERRORS, OPTIONAL, 0, 0, 0},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},     {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},     {"level", F_INT, ALWAYS, AT(level), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},
+    {"max_rel", F_REAL, ALWAYS, AT(max_rel), 0, 0}, {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
+    {"used", F_REAL, ALWAYS, AT(used), 0, 0},       {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
+    {"count", F_I64, ALWAYS, AT(count), 0, 0},      {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
+    {"got", F_REAL, OPTIONAL, AT(got), 0, 0},       {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
+    {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},   {"errors", F_ERRORS, OPTIONAL, 0, 0, 0},
 };
 #undef R
 
@@ -174,34 +159,26 @@ static const Field memory_fields[] = {
 
 #define R TraceEvent
 static const Field event_fields[] = {
-    {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},
-    {"step", F_INT, REQUIRED, AT(step), 0, -1},
-    {"stream", F_TEXT, REQUIRED, AT(stream), 0, 0},
-    {"start", F_REAL, REQUIRED, AT(start), 0, 0},
-    {"end", F_REAL, REQUIRED, AT(end), 0, 0},
-    {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
-    {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},
-    {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
-    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
-    {"formula", F_TEXT, OPTIONAL, AT(formula), 0, 0},
+    {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},        {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"stream", F_TEXT, REQUIRED, AT(stream), 0, 0}, {"start", F_REAL, REQUIRED, AT(start), 0, 0},
+    {"end", F_REAL, REQUIRED, AT(end), 0, 0},       {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
+    {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},     {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},    {"formula", F_TEXT, OPTIONAL, AT(formula), 0, 0},
 };
 #undef R
 
 #define R Diag
 static const Field diag_fields[] = {
-    {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},
-    {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
-    {"message", F_TEXT, OPTIONAL, AT(message), 0, 0},
-    {"file", F_TEXT, OPTIONAL, AT(loc.file), 0, 0},
-    {"line", F_INT, OPTIONAL, AT(loc.line), 0, 0},
-    {"column", F_INT, OPTIONAL, AT(loc.col), 0, 0},
-    {"hint", F_TEXT, OPTIONAL, AT(hint), 0, 0},
-    {"exit", F_INT, OPTIONAL, AT(exit), 0, 0},
+    {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},       {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
+    {"message", F_TEXT, OPTIONAL, AT(message), 0, 0}, {"file", F_TEXT, OPTIONAL, AT(loc.file), 0, 0},
+    {"line", F_INT, OPTIONAL, AT(loc.line), 0, 0},    {"column", F_INT, OPTIONAL, AT(loc.col), 0, 0},
+    {"hint", F_TEXT, OPTIONAL, AT(hint), 0, 0},       {"exit", F_INT, OPTIONAL, AT(exit), 0, 0},
 };
 #undef R
 
 #define R Trace
-#define ROW(type, fields, T, items, count, step) {type, fields, N(fields), sizeof(T), AT(items), AT(count), step}
+#define ROW(type, fields, T, items, count, step)                                                                       \
+    { type, fields, N(fields), sizeof(T), AT(items), AT(count), step }
 const RecordType record_types[N_RECORD_TYPES] = {
     {"run", run_fields, N(run_fields), sizeof(Trace), 0, 0, -1},
     ROW("param", param_fields, TraceParam, params, n_params, -1),

@@ -54,9 +54,9 @@ typedef struct {
     const char *type; /* "param" */
     const Field *field;
     int n;
-    size_t size;              /* of the struct */
+    size_t size;               /* of the struct */
     size_t items_at, count_at; /* in Trace; for run and verdict, which are the Trace itself, count_at is 0 */
-    int step_at;              /* in the record; -1: no step */
+    int step_at;               /* in the record; -1: no step */
 } RecordType;
 
 /* run first, verdict last; in between in the order that ties of steps are written in. */

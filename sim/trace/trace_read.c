@@ -1,8 +1,8 @@
 /* Reading a trace back: every line is one record, checked field by field against the tables of trace_fields.c. Unknown
  * keys and unknown types of records are passed over; everything else that is not as it should be ends the reading with
  * the line and the reason. Refuses half a trace: without its last line, the verdict, it was cut off. */
-#include "json/json.h"
 #include "trace/trace_fields.h"
+#include "json/json.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ enum { MAX_STEP = 1 << 24 };
 static const int64_t MAX_RANKS = (int64_t)1 << 40, MAX_SIZE = (int64_t)1 << 60;
 
 typedef struct {
-    Arena *arena;      /* of the trace */
-    const char *why;   /* first thing that is wrong in this line, or NULL */
+    Arena *arena;    /* of the trace */
+    const char *why; /* first thing that is wrong in this line, or NULL */
     Trace *t;
     int cap[N_RECORD_TYPES];
 } Reader;
@@ -117,8 +117,10 @@ static RankSet as_ranks(Reader *r, const Json *j, const char *key) {
     int cap = 0;
     for (int i = 0; i < a->n && !r->why; i++) {
         const Json *s = expect_kind(r, a->item[i], key, JSON_STRING, "a list of ranks");
-        if (!s || !parse_run(s->s, &one)) bad(r, "\"%s\" has an entry that is not first:stop:stride", key);
-        else *ARENA_PUSH(r->arena, set.run, set.n, cap) = one;
+        if (!s || !parse_run(s->s, &one))
+            bad(r, "\"%s\" has an entry that is not first:stop:stride", key);
+        else
+            *ARENA_PUSH(r->arena, set.run, set.n, cap) = one;
     }
     return set;
 }
@@ -131,7 +133,8 @@ static int as_strides(Reader *r, const Json *j, int64_t *size, int64_t *stride) 
     if (a->n > TRACE_MAX_AXES) bad(r, "\"grouping\" has more than %d axes", TRACE_MAX_AXES);
     for (int i = 0; i < a->n && !r->why; i++) {
         int64_t pair[2] = {0, 0};
-        if (as_sizes(r, a->item[i], "grouping", pair, 2) != 2 || pair[0] < 1) bad(r, "\"grouping\" is not [size, stride]");
+        if (as_sizes(r, a->item[i], "grouping", pair, 2) != 2 || pair[0] < 1)
+            bad(r, "\"grouping\" is not [size, stride]");
         size[i] = pair[0];
         stride[i] = pair[1];
     }
@@ -241,8 +244,10 @@ READER(r_texts) {
 READER(r_cuts) {
     int n;
     const char **s = as_texts(r, j, f->key, &n);
-    if (n > TRACE_MAX_DIMS) bad(r, "\"%s\" has more than %d entries", f->key, TRACE_MAX_DIMS);
-    else if (n) memcpy(record + f->at, s, (size_t)n * sizeof *s);
+    if (n > TRACE_MAX_DIMS)
+        bad(r, "\"%s\" has more than %d entries", f->key, TRACE_MAX_DIMS);
+    else if (n)
+        memcpy(record + f->at, s, (size_t)n * sizeof *s);
 }
 READER(r_steps) {
     const Json *a = as_array(r, j, f->key);
@@ -280,8 +285,10 @@ READER(r_dims) {
     TraceShape *s = &FIELD(TraceShape);
     int n;
     const char **text = as_texts(r, j, f->key, &n);
-    if (n && n != s->nd) bad(r, "\"%s\" has %d entries for %d dims", f->key, n, s->nd);
-    else if (n) memcpy(s->dim_symbol, text, (size_t)n * sizeof *text);
+    if (n && n != s->nd)
+        bad(r, "\"%s\" has %d entries for %d dims", f->key, n, s->nd);
+    else if (n)
+        memcpy(s->dim_symbol, text, (size_t)n * sizeof *text);
 }
 READER(r_locals) {
     TraceShape *s = &FIELD(TraceShape);
@@ -348,7 +355,8 @@ READER(r_mesh) {
     for (int i = 0; i < o->n && !r->why; i++) {
         t->axes[i].name = arena_strdup(r->arena, o->key[i]);
         t->axes[i].size = as_int(r, o->value[i], "mesh", 1, MAX_RANKS, 1);
-        if (__builtin_mul_overflow(ranks, t->axes[i].size, &ranks) || ranks > MAX_RANKS) bad(r, "\"mesh\" is too large");
+        if (__builtin_mul_overflow(ranks, t->axes[i].size, &ranks) || ranks > MAX_RANKS)
+            bad(r, "\"mesh\" is too large");
     }
     const Json *n = json_get(object, "ranks");
     if (n && n->kind == JSON_INT && n->i != ranks)
@@ -408,15 +416,33 @@ READER(r_event_rank) {
 }
 
 static const FieldReader readers[F_KINDS] = {
-    [F_TEXT] = r_text,         [F_INT] = r_int,           [F_I64] = r_i64,
-    [F_REAL] = r_real,         [F_NUMBER] = r_real,       [F_BOOL] = r_bool,
-    [F_RANKS] = r_ranks,       [F_TEXTS] = r_texts,       [F_CUTS] = r_cuts,
-    [F_STEPS] = r_steps,       [F_NUMBERS] = r_numbers,   [F_INDEX] = r_index,
-    [F_GLOBAL] = r_global,     [F_PLACES] = r_places,     [F_DIMS] = r_dims,
-    [F_LOCALS] = r_locals,     [F_GROUPS] = r_groups,     [F_ERRORS] = r_errors,
-    [F_PARAM_NAME] = r_param_name, [F_MATCHED] = r_matched, [F_MESH] = r_mesh,
-    [F_NAMED_GROUPS] = r_named_groups, [F_MODEL] = r_model, [F_CLASSES] = r_classes,
-    [F_WORST] = r_worst,       [F_SEVERITY] = r_severity, [F_EVENT_RANK] = r_event_rank,
+    [F_TEXT] = r_text,
+    [F_INT] = r_int,
+    [F_I64] = r_i64,
+    [F_REAL] = r_real,
+    [F_NUMBER] = r_real,
+    [F_BOOL] = r_bool,
+    [F_RANKS] = r_ranks,
+    [F_TEXTS] = r_texts,
+    [F_CUTS] = r_cuts,
+    [F_STEPS] = r_steps,
+    [F_NUMBERS] = r_numbers,
+    [F_INDEX] = r_index,
+    [F_GLOBAL] = r_global,
+    [F_PLACES] = r_places,
+    [F_DIMS] = r_dims,
+    [F_LOCALS] = r_locals,
+    [F_GROUPS] = r_groups,
+    [F_ERRORS] = r_errors,
+    [F_PARAM_NAME] = r_param_name,
+    [F_MATCHED] = r_matched,
+    [F_MESH] = r_mesh,
+    [F_NAMED_GROUPS] = r_named_groups,
+    [F_MODEL] = r_model,
+    [F_CLASSES] = r_classes,
+    [F_WORST] = r_worst,
+    [F_SEVERITY] = r_severity,
+    [F_EVENT_RANK] = r_event_rank,
 };
 
 /* ---- records ---- */
@@ -424,8 +450,10 @@ static void read_record(Reader *r, const RecordType *type, const Json *object, c
     for (int i = 0; i < type->n && !r->why; i++) {
         const Field *f = &type->field[i];
         const Json *j = json_get(object, f->key);
-        if (f->rule == REQUIRED && (!j || j->kind == JSON_NULL)) bad(r, "a %s record without \"%s\"", type->type, f->key);
-        else readers[f->kind](r, f, j, object, record);
+        if (f->rule == REQUIRED && (!j || j->kind == JSON_NULL))
+            bad(r, "a %s record without \"%s\"", type->type, f->key);
+        else
+            readers[f->kind](r, f, j, object, record);
     }
 }
 /* What a foreign trace may leave out of a parameter, and what no event may be. */
@@ -460,7 +488,8 @@ typedef enum { SEEN_NOTHING, SEEN_RUN, SEEN_VERDICT } Seen;
 
 static Seen read_object(Reader *r, const Json *o, Seen seen) {
     const char *schema = as_text(r, json_get(o, "schema"), "schema"), *type = as_text(r, json_get(o, "type"), "type");
-    if (!schema) bad(r, "no \"schema\": this is not a trace of shardproof");
+    if (!schema)
+        bad(r, "no \"schema\": this is not a trace of shardproof");
     else if (strcmp(schema, TRACE_SCHEMA) != 0)
         bad(r, "schema \"%.40s\": this version reads %s", schema, TRACE_SCHEMA);
     if (!type) bad(r, "a record without \"type\"");
@@ -484,10 +513,14 @@ static Seen read_line(Reader *r, const char *line, size_t n, Seen seen, int *col
     const char *why;
     int l;
     Json *o = json_parse(scratch, line, n, &why, &l, col);
-    if (!o) bad(r, "not JSON: %s", why);
-    else if (o->kind != JSON_OBJECT) bad(r, "not a record: a trace has one JSON object per line");
-    else if (seen == SEEN_VERDICT) bad(r, "a record after the verdict, which is the last line of a trace");
-    else seen = read_object(r, o, seen);
+    if (!o)
+        bad(r, "not JSON: %s", why);
+    else if (o->kind != JSON_OBJECT)
+        bad(r, "not a record: a trace has one JSON object per line");
+    else if (seen == SEEN_VERDICT)
+        bad(r, "a record after the verdict, which is the last line of a trace");
+    else
+        seen = read_object(r, o, seen);
     arena_free(scratch);
     return seen;
 }

@@ -2,8 +2,8 @@
  * order of their steps. The tables of trace_fields.c say what is written; here is how each kind of field looks. Refuses
  * to decide anything. */
 #include "base/file.h"
-#include "json/json.h"
 #include "trace/trace_fields.h"
+#include "json/json.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,10 @@
 /* ---- pieces ---- */
 /* 4096, not 4096.0. */
 static void number(JsonWriter *w, const char *key, double v) {
-    if (fabs(v) < 9007199254740992.0 && v == floor(v) && !(v == 0 && signbit(v))) json_int(w, key, (int64_t)v);
-    else json_real(w, key, v);
+    if (fabs(v) < 9007199254740992.0 && v == floor(v) && !(v == 0 && signbit(v)))
+        json_int(w, key, (int64_t)v);
+    else
+        json_real(w, key, v);
 }
 static void run_str(JsonWriter *w, int64_t first, int64_t count, int64_t stride) {
     char s[80];
@@ -226,15 +228,33 @@ static void w_event_rank(JsonWriter *w, const Field *f, const char *record) {
 }
 
 static const Writer writers[F_KINDS] = {
-    [F_TEXT] = w_text,         [F_INT] = w_int,           [F_I64] = w_i64,
-    [F_REAL] = w_real,         [F_NUMBER] = w_number,     [F_BOOL] = w_bool,
-    [F_RANKS] = w_ranks,       [F_TEXTS] = w_texts,       [F_CUTS] = w_cuts,
-    [F_STEPS] = w_steps,       [F_NUMBERS] = w_numbers,   [F_INDEX] = w_index,
-    [F_GLOBAL] = w_global,     [F_PLACES] = w_places,     [F_DIMS] = w_dims,
-    [F_LOCALS] = w_locals,     [F_GROUPS] = w_groups,     [F_ERRORS] = w_errors,
-    [F_PARAM_NAME] = w_param_name, [F_MATCHED] = w_matched, [F_MESH] = w_mesh,
-    [F_NAMED_GROUPS] = w_named_groups, [F_MODEL] = w_model, [F_CLASSES] = w_classes,
-    [F_WORST] = w_worst,       [F_SEVERITY] = w_severity, [F_EVENT_RANK] = w_event_rank,
+    [F_TEXT] = w_text,
+    [F_INT] = w_int,
+    [F_I64] = w_i64,
+    [F_REAL] = w_real,
+    [F_NUMBER] = w_number,
+    [F_BOOL] = w_bool,
+    [F_RANKS] = w_ranks,
+    [F_TEXTS] = w_texts,
+    [F_CUTS] = w_cuts,
+    [F_STEPS] = w_steps,
+    [F_NUMBERS] = w_numbers,
+    [F_INDEX] = w_index,
+    [F_GLOBAL] = w_global,
+    [F_PLACES] = w_places,
+    [F_DIMS] = w_dims,
+    [F_LOCALS] = w_locals,
+    [F_GROUPS] = w_groups,
+    [F_ERRORS] = w_errors,
+    [F_PARAM_NAME] = w_param_name,
+    [F_MATCHED] = w_matched,
+    [F_MESH] = w_mesh,
+    [F_NAMED_GROUPS] = w_named_groups,
+    [F_MODEL] = w_model,
+    [F_CLASSES] = w_classes,
+    [F_WORST] = w_worst,
+    [F_SEVERITY] = w_severity,
+    [F_EVENT_RANK] = w_event_rank,
 };
 
 /* ---- the whole ---- */

@@ -1,0 +1,305 @@
+/* Every op, every dim that may be cut, sizes that do not divide, forward and adjoint: sharded against whole through lower, the
+ * derived backward, the executor and the check. The cases are generated from the list of ops and their rules. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "exec/check.h"
+#include "ops/op.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rules that nodes give to ops without one of their own, plus variants that matter. */
+static const struct {
+    const char *op, *rule;
+} cases[] = {
+    {"einsum", "btd,fd->btf"},          {"einsum", "btd,kgxd->btkgx"}, {"einsum", "btkgx,dkgx->btd"}, {"einsum", "btf,btf->btf"},
+    {"einsum", "bted,efd->btef"},       {"einsum", "btd->"},           {"einsum", "bt,bt->"},         {"einsum", "btd,ufd->btuf"},
+    {"add", "btd,btd->btd"},            {"add", "btf,f->btf"},         {"add", "btkgx,kgx->btkgx"},   {"rmsnorm", "btd!,d->btd"},
+    {"rmsnorm", "btkgx!,x->btkgx"},     {"rope", "btkgx!->btkgx"},     {"rope", "btkx!->btkx"},       {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
+    {"relu", "btf->btf"},               {"silu", "btf->btf"},          {"gelu", "btf->btf"},          {"embed", "vd,bt->btd"},
+    {"rowmax", "btv->bt"},              {"sumexp", "btv,bt->bt"},      {"pick", "btv,bt->bt"},        {"nll", "bt,bt,bt->bt"},
+};
+static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */
+    switch (ch) {
+    case 'b': return 3;
+    case 't': case 's': return 7;
+    case 'd': return 5;
+    case 'f': return 11;
+    case 'k': return 3;
+    case 'g': return 5;
+    case 'x': return 4;
+    case 'v': return 13;
+    default: return 2;
+    }
+}
+typedef struct {
+    Arena *a;
+    Mesh mesh;
+    Graph g;
+    GTensor t[8];
+    GNode node[2];
+    Model model;
+    Plan plan;
+    Assign assign;
+    double freq[8];
+    Diags *d;
+} World;
+static void tensor(World *w, const char *name, const char *letters, int nl, ValueKind kind, bool diff, bool is_int) {
+    GTensor *t = &w->t[w->g.nt];
+    *t = (GTensor){.id = w->g.nt++, .name = name, .kind = kind, .diff = diff, .is_int = is_int, .nd = nl, .nstored = nl, .module = -1, .producer = -1};
+    memcpy(t->letter, letters, (size_t)nl);
+    for (int i = 0; i < nl; i++) {
+        t->size[i] = size_of(letters[i]);
+        t->stored[i] = 1;
+        t->sym[i] = arena_strndup(w->a, letters + i, 1);
+    }
+}
+static bool int_operand(const Op *op, int i) { return (!strcmp(op->name, "embed") || !strcmp(op->name, "pick")) && i == 1; }
+static void *give(void *arg, int t, Dtype dt) {
+    World *w = arg;
+    const GTensor *x = &w->t[t];
+    int64_t n = 1;
+    for (int d = 0; d < x->nd; d++) n *= x->size[d];
+    void *p = base_malloc((size_t)(n ? n : 1) * 8);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t h = (i * 2654435761 + t * 40503 + 12345) % 1009;
+        if (dt == DT_I64) ((int64_t *)p)[i] = h % size_of('v');
+        else ((double *)p)[i] = (double)h / 500 - 0.8 + (t == 0 && !strcmp(w->node[0].op->name, "nll") ? 2 : 0);
+    }
+    return p;
+}
+static void build(World *w, const Op *op, const char *rule) {
+    const char *err;
+    int at;
+    *w = (World){.a = arena_new()};
+    w->d = diags_new(w->a);
+    GNode *n = &w->node[0];
+    *n = (GNode){.op = op, .module = -1, .layer = -1, .label = op->name, .part = "mlp"};
+    assert_true(rule_parse(rule, &n->rule, &err, &at));
+    for (int i = 0; i < 8; i++) w->freq[i] = 1.0 / (1 + i);
+    n->at = (Attrs){.eps = 1e-5, .scale = 0.5, .inv_freq = w->freq, .n_freq = 2, .interleaved = 1};
+    static const char *const names[] = {"p", "q", "r", "s"};
+    for (int i = 0; i < n->rule.nin; i++) {
+        bool is_int = int_operand(op, i), nodiff = op->nodiff >> i & 1;
+        n->in[n->nin++] = w->g.nt;
+        tensor(w, names[i], n->rule.in[i], n->rule.nl[i], KIND_INPUT, !is_int && !nodiff, is_int);
+    }
+    n->out = w->g.nt;
+    bool diff = op->adjoint != NULL;
+    tensor(w, "y", n->rule.out, n->rule.nout, KIND_ACTIVATION, diff, false);
+    w->t[n->out].producer = 0;
+    w->g.nn = 1;
+    w->g.output = n->out;
+    w->g.loss = -1;
+    if (diff) { /* loss = sum of y g */
+        GNode *l = &w->node[1];
+        *l = (GNode){.id = 1, .op = op_find("einsum"), .module = -1, .layer = -1, .label = "loss", .part = "loss", .nin = 2};
+        int cot = w->g.nt;
+        tensor(w, "g", n->rule.out, n->rule.nout, KIND_INPUT, false, false);
+        l->in[0] = n->out;
+        l->in[1] = cot;
+        char text[32];
+        snprintf(text, sizeof text, "%s,%s->", n->rule.out, n->rule.out);
+        assert_true(rule_parse(arena_strdup(w->a, text), &l->rule, &err, &at));
+        l->out = w->g.nt;
+        tensor(w, "loss", "", 0, KIND_ACTIVATION, true, false);
+        w->t[l->out].producer = 1;
+        w->g.nn = 2;
+        w->g.loss = l->out;
+    }
+    w->g.t = w->t;
+    w->g.node = w->node;
+    w->model.g = w->g;
+}
+/* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks every value. */
+static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, int *values) {
+    w->mesh = (Mesh){.naxes = 1, .axis = {{.name = "a", .size = n}}};
+    assert_true(mesh_finish(&w->mesh));
+    w->plan.kv_replicate = "auto";
+    w->assign = (Assign){.plan = &w->plan, .mesh = &w->mesh, .model = &w->model, .d = w->d, .arena = w->a};
+    w->assign.use = ARENA_ARRAY(w->a, ModuleUse, 1);
+    w->assign.compute = ARENA_ARRAY(w->a, Layout, w->g.nt);
+    w->assign.rest = ARENA_ARRAY(w->a, Layout, w->g.nt);
+    w->assign.group = arena_alloc(w->a, sizeof *w->assign.group * (size_t)w->g.nt);
+    w->assign.line = ARENA_ARRAY(w->a, int, w->g.nt);
+    w->assign.claimed = ARENA_ARRAY(w->a, bool, w->g.nt);
+    for (int t = 0; t < w->g.nt; t++) {
+        Layout *l = &w->assign.rest[t];
+        *l = layout_whole(&w->mesh, w->t[t].nd, TY_I);
+        const char *at = memchr(w->t[t].letter, letter, (size_t)w->t[t].nd);
+        if (letter && at && w->t[t].kind == KIND_INPUT) layout_cut(l, (int)(at - w->t[t].letter), 0, how);
+        w->assign.compute[t] = *l;
+    }
+    Program *p = lower(w->a, &w->assign);
+    if (p->loss >= 0) adjoint_program(p);
+    assert_int_equal(diags_errors(w->d), 0);
+    int found = verify(p, w->d, false, NULL);
+    if (found) diags_print(w->d, stderr, false);
+    assert_int_equal(found, 0);
+    Pool *pool = pool_new(2);
+    Exec *e = exec_new(w->a, p, DT_F64, pool);
+    e->full = give;
+    e->full_arg = w;
+    Trace *tr = trace_new(w->a);
+    Check *c = check_new(w->a, e, tr);
+    for (int i = 0; i < p->ns; i++) {
+        assert_true(exec_step(e, &p->step[i]));
+        check_step(c, &p->step[i]);
+    }
+    int fails = (int)tr->n_fail;
+    for (int i = 0; i < tr->n_checks; i++)
+        if (!strcmp(tr->checks[i].verdict, "FAIL")) print_message("%s %s cut %c by %lld: %s level %d got %g want %g bound %g: %s\n", w->node[0].op->name, w->node[0].rule.text, letter ? letter : '-', (long long)n, tr->checks[i].value, tr->checks[i].level, tr->checks[i].got, tr->checks[i].want, tr->checks[i].bound, tr->checks[i].cause);
+    *values += tr->n_checks;
+    for (int k = 0; k < 5; k++) out[k] = NULL;
+    for (int k = 0, i = 0; k <= w->node[0].nin; k++) { /* the output and the gradients, as one rank of each group denotes them */
+        int v = k == 0 ? p->first[w->node[0].out] : p->grad[w->node[0].in[k - 1]];
+        i = k;
+        if (v < 0) continue;
+        AxisList P = {0}, none = {0};
+        if (p->val[v].L.type[0] == TY_P || p->val[v].L.type[0] == TY_M) P.a[P.n++] = 0;
+        int64_t parts = mesh_size(&w->mesh, &P), count = 0;
+        for (int64_t q = 0; q < parts; q++) {
+            Tensor t = exec_assemble(e, v, P.n ? &P : &none, mesh_member(&w->mesh, &P, 0, q));
+            count = tensor_count(&t);
+            if (!out[i]) out[i] = arena_alloc(w->a, (size_t)(count + 1) * 8), out[i][count] = NAN;
+            for (int64_t z = 0; z < count; z++) {
+                double x = ((double *)t.p)[z];
+                out[i][z] = q == 0 ? x : p->val[v].L.type[0] == TY_M ? fmax(out[i][z], x) : out[i][z] + x;
+            }
+            free(t.p);
+        }
+    }
+    exec_free(e);
+    pool_free(pool);
+    return fails;
+}
+static int64_t count_of(const World *w, int k) {
+    const GTensor *t = k == 0 ? &w->t[w->node[0].out] : &w->t[w->node[0].in[k - 1]];
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    return n;
+}
+static void test_every_op_every_dim(void **state) {
+    (void)state;
+    int runs = 0, values = 0, ops_seen = 0;
+    for (int o = 0; o < n_ops; o++) {
+        bool seen = false;
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            if (strcmp(cases[c].op, op_list[o]->name)) continue;
+            seen = true;
+            World w;
+            build(&w, op_list[o], cases[c].rule);
+            double *whole[5], *cut[5];
+            assert_int_equal(run_cut(&w, 0, 1, CUT_CHUNK, whole, &values), 0);
+            for (const char *ch = cases[c].rule; *ch; ch++) {
+                if (*ch < 'a' || *ch > 'z' || strchr(ch + 1, *ch)) continue; /* each letter once */
+                for (int64_t n = 2; n <= 8; n *= 2)
+                    for (int how = 0; how < 2; how++) {
+                        if (how == CUT_ZIGZAG && size_of(*ch) < 2 * n) continue;
+                        assert_int_equal(run_cut(&w, *ch, n, (CutHow)how, cut, &values), 0);
+                        runs++;
+                        for (int k = 0; k <= w.node[0].nin; k++) {
+                            assert_true(!whole[k] == !cut[k]);
+                            for (int64_t i = 0; whole[k] && i < count_of(&w, k); i++)
+                                assert_true(fabs(whole[k][i] - cut[k][i]) <= 1e-12 * (1 + fabs(whole[k][i])));
+                        }
+                    }
+            }
+            arena_free(w.a);
+        }
+        if (!seen) print_message("op %s has no case\n", op_list[o]->name);
+        assert_true(seen);
+        ops_seen++;
+    }
+    print_message("%d ops, %d cuts, %d values checked\n", ops_seen, runs, values);
+    assert_true(runs > 200);
+}
+/* The adjoint of every op against central differences of its forward kernel, unsharded. */
+static void test_adjoint_is_the_gradient(void **state) {
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const Op *op = op_find(cases[c].op);
+        if (!op || !op->adjoint || !strcmp(op->name, "relu")) continue;
+        World w;
+        build(&w, op, cases[c].rule);
+        const GNode *n = &w.node[0];
+        OpCall f = {.op = op, .rule = &n->rule, .at = &n->at, .dtype = DT_F64};
+        for (int i = 0; i < 26; i++) f.local[i] = f.global[i] = size_of((char)('a' + i));
+        for (int i = 0; i < n->nin; i++) {
+            f.in[i].nd = n->rule.nl[i];
+            for (int d = 0; d < f.in[i].nd; d++) f.in[i].n[d] = size_of(n->rule.in[i][d]);
+            tensor_pack(&f.in[i]);
+            f.in_int |= (uint32_t)int_operand(op, i) << i;
+            f.in[i].p = give(&w, n->in[i], int_operand(op, i) ? DT_I64 : DT_F64);
+        }
+        f.out.nd = n->rule.nout;
+        for (int d = 0; d < f.out.nd; d++) f.out.n[d] = size_of(n->rule.out[d]);
+        tensor_pack(&f.out);
+        int64_t no = tensor_count(&f.out);
+        f.out.p = base_malloc((size_t)no * 8);
+        double *cot = give(&w, n->out, DT_F64);
+        op->forward(&f);
+        double *fout = base_malloc((size_t)no * 8);
+        memcpy(fout, f.out.p, (size_t)no * 8);
+        for (int i = 0; i < n->nin; i++) {
+            if ((f.in_int >> i & 1) || (op->nodiff >> i & 1)) continue;
+            OpCall a = f;
+            a.operand = i;
+            a.cot = f.out;
+            a.cot.p = cot;
+            a.fout = f.out;
+            a.fout.p = fout;
+            a.out = f.in[i];
+            int64_t ni = tensor_count(&a.out);
+            a.out.p = base_malloc((size_t)ni * 8);
+            op->adjoint(&a);
+            double *x = f.in[i].p, *g = a.out.p;
+            for (int64_t k = 0; k < ni; k += 1 + ni / 40) {
+                double keep = x[k], h = 1e-5, hi = 0, lo = 0;
+                x[k] = keep + h;
+                op->forward(&f);
+                for (int64_t z = 0; z < no; z++) hi += ((double *)f.out.p)[z] * cot[z];
+                x[k] = keep - h;
+                op->forward(&f);
+                for (int64_t z = 0; z < no; z++) lo += ((double *)f.out.p)[z] * cot[z];
+                x[k] = keep;
+                double want = (hi - lo) / (2 * h);
+                if (!(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)))) print_message("%s %s operand %d element %lld: %g against %g\n", op->name, cases[c].rule, i, (long long)k, g[k], want);
+                assert_true(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)));
+            }
+            free(a.out.p);
+        }
+        for (int i = 0; i < n->nin; i++) free(f.in[i].p);
+        free(f.out.p);
+        free(fout);
+        free(cot);
+        arena_free(w.a);
+    }
+}
+static void test_rules(void **state) {
+    (void)state;
+    Rule r;
+    const char *e;
+    int at;
+    assert_true(rule_parse("btkgx!,bs!kx!,bs!kx!->btkgx", &r, &e, &at));
+    assert_int_equal(r.nin, 3);
+    assert_int_equal(r.whole, RULE_BIT('x') | RULE_BIT('s'));
+    assert_true(rule_parse("[bte]d,efd->[bte]f", &r, &e, &at));
+    assert_int_equal(r.listed[0], RULE_BIT('b') | RULE_BIT('t') | RULE_BIT('e'));
+    static const char *const bad[] = {"", "btd", "btd->btd!", "bb->b", "b,->->b", "b[t->b", "bT->b", "abcdefghi->a", "a,b,c,d,e->a"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        e = NULL;
+        assert_false(rule_parse(bad[i], &r, &e, &at));
+        assert_non_null(e);
+    }
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->rule) assert_true(rule_parse(op_list[i]->rule, &r, &e, &at));
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

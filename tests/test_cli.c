@@ -5,7 +5,6 @@
 #include "cli/expect.h"
 #include "cli/find.h"
 #include "json/json.h"
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,6 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* after the others: it needs some of them */
+#include <cmocka.h>
 #undef expect_check /* cmocka has a macro of this name */
 
 static const Loc nowhere = {NULL, 0, 0};

@@ -1,13 +1,15 @@
 /* The time model: hand-computed examples, what is exposed, classes that wait for each other, profiles as files. */
 #include "base/file.h"
 #include "cost/cost.h"
-#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* after the others: it needs some of them */
+#include <cmocka.h>
 
 static const Loc nowhere = {NULL, 0, 0};
 

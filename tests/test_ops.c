@@ -280,6 +280,20 @@ static void test_adjoint_is_the_gradient(void **state) {
         arena_free(w.a);
     }
 }
+/* gelu(x) = x Phi(x): values from tables of the normal distribution. */
+static void test_gelu_values(void **state) {
+    (void)state;
+    const Op *op = op_activation("gelu");
+    assert_non_null(op);
+    double x[] = {-3, -1, 0, 0.5, 1, 2}, y[6], want[] = {-0.004049694094890287, -0.1586552539314571, 0, 0.3457312306370066, 0.8413447460685429, 1.954499736103642};
+    Rule r;
+    const char *e;
+    int at;
+    assert_true(rule_parse("b->b", &r, &e, &at));
+    OpCall c = {.op = op, .rule = &r, .dtype = DT_F64, .in = {{.nd = 1, .n = {6}, .s = {1}, .p = x}}, .out = {.nd = 1, .n = {6}, .s = {1}, .p = y}};
+    op->forward(&c);
+    for (int i = 0; i < 6; i++) assert_true(fabs(y[i] - want[i]) < 1e-14);
+}
 static void test_rules(void **state) {
     (void)state;
     Rule r;
@@ -300,6 +314,6 @@ static void test_rules(void **state) {
         if (op_list[i]->rule) assert_true(rule_parse(op_list[i]->rule, &r, &e, &at));
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_gelu_values), cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,15 @@
  */
 #include "base/file.h"
 #include "trace/trace.h"
-#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* after the others: it needs some of them */
+#include <cmocka.h>
 
 #define TEXTS(a, n, ...) (arena_memdup((a), (const char *[]){__VA_ARGS__}, (n) * sizeof(char *)))
 
@@ -195,6 +197,8 @@ static void invented_steps(Arena *a, Trace *t) {
                             .microbatch = 2 * i,
                             .recompute = i == 1};
     }
+}
+static void invented_moves(Arena *a, Trace *t) {
     TraceCollective *k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
     *k = (TraceCollective){.step = 2,
                            .op = "all_reduce",
@@ -305,6 +309,7 @@ static void invented_results(Arena *a, Trace *t) {
 static Trace *whole(Arena *a) {
     Trace *t = invented(a);
     invented_steps(a, t);
+    invented_moves(a, t);
     invented_results(a, t);
     return t;
 }

@@ -11,72 +11,32 @@ typedef struct {
     Str out;
 } Page;
 
-/* Characters, not bytes. */
-static int width(const char *s) {
-    int n = 0;
-    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
-    return n;
-}
-
-static void pad(Str *s, const char *text, int w) {
-    str_add(s, text);
-    for (int i = width(text); i < w; i++) str_add(s, " ");
-}
-static void pad_left(Str *s, const char *text, int w) {
-    for (int i = width(text); i < w; i++) str_add(s, " ");
-    str_add(s, text);
-}
-
-/* Ends a line without blanks at its end. */
-static void end_line(Str *s) {
-    while (s->n > 0 && s->s[s->n - 1] == ' ') s->s[--s->n] = 0;
-    str_add(s, "\n");
-}
-
 /* One row; what is too wide for its column moves to a line of its own that starts with `rail`. */
 static void row(Page *p, const char *rail, const char *step, const TraceValue *v) {
     Arena *a = p->g->arena;
     const TraceLocal *l = v ? words_find_local(&v->shape, p->g->rank) : NULL;
     const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
     const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "", *bytes = l ? bytes_text(l->bytes, a) : "";
-    pad(&p->out, step, COL_STEP);
-    if (width(step) >= COL_STEP && (*sym || *shape)) {
-        end_line(&p->out);
-        pad(&p->out, rail, COL_STEP);
+    words_pad(&p->out, step, COL_STEP, false);
+    if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
+        words_end_line(&p->out);
+        words_pad(&p->out, rail, COL_STEP, false);
     }
-    pad(&p->out, sym, COL_SYMBOL);
-    if (width(sym) >= COL_SYMBOL || width(shape) > COL_SHAPE) {
-        end_line(&p->out);
-        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - width(rail) - width(bytes) - 1;
+    words_pad(&p->out, sym, COL_SYMBOL, false);
+    if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
+        words_end_line(&p->out);
+        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) - words_columns(bytes) - 1;
         str_add(&p->out, rail);
-        pad_left(&p->out, shape, room);
+        words_pad(&p->out, shape, room, true);
         str_addf(&p->out, " %s", bytes);
     } else {
-        pad(&p->out, shape, COL_SHAPE);
-        pad_left(&p->out, bytes, COL_BYTES);
+        words_pad(&p->out, shape, COL_SHAPE, false);
+        words_pad(&p->out, bytes, COL_BYTES, true);
     }
-    end_line(&p->out);
+    words_end_line(&p->out);
 }
 
-/* Words broken into lines of the page's width, each starting with `rail`. */
-static void paragraph(Page *p, const char *rail, const char *text) {
-    Arena *a = p->g->arena;
-    int room = WIDTH - width(rail);
-    while (*text) {
-        size_t end = 0, best = 0;
-        int n = 0;
-        for (; text[end] && n <= room; end++) {
-            if (text[end] == ' ') best = end;
-            n += ((unsigned char)text[end] & 0xC0) != 0x80;
-        }
-        if (!text[end] && n <= room) best = end;
-        if (best == 0) best = end;
-        str_addf(&p->out, "%s%s", rail, arena_strndup(a, text, best));
-        end_line(&p->out);
-        text += best;
-        while (*text == ' ') text++;
-    }
-}
+static void paragraph(Page *p, const char *rail, const char *text) { words_paragraph(&p->out, rail, text, WIDTH); }
 
 static void rule(Page *p) {
     for (int i = 0; i < WIDTH; i++) str_add(&p->out, "─");
@@ -112,8 +72,8 @@ static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
     const char *name = arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "",
                                     side ? short_name(a, n->name) : "");
     Str s = str_new(a);
-    pad(&s, name, 15);
-    str_addf(&s, "%s%s %s", width(name) >= 15 ? " " : "", n->coll->axis,
+    words_pad(&s, name, 15, false);
+    str_addf(&s, "%s%s %s", words_columns(name) >= 15 ? " " : "", n->coll->axis,
              words_members(a, &n->coll->groups, words_group_of(&n->coll->groups, g->rank)));
     return s.s;
 }
@@ -226,17 +186,17 @@ static void head(Page *p, const ViewCall *c) {
     Str line = str_new(a);
     for (int i = 0; sub[i]; i++) {
         if (!*sub[i]) continue;
-        if (line.n && width(line.s) + 3 + width(sub[i]) > WIDTH) {
+        if (line.n && words_columns(line.s) + 3 + words_columns(sub[i]) > WIDTH) {
             str_addf(&p->out, "%s\n", line.s);
             line = str_new(a);
         }
         str_addf(&line, "%s%s", line.n ? " · " : "", sub[i]);
     }
     str_addf(&p->out, "%s\n\n", line.s);
-    pad(&p->out, "step", COL_STEP);
-    pad(&p->out, "output", COL_SYMBOL);
-    pad(&p->out, arena_printf(a, "on rank %lld", (long long)p->g->rank), COL_SHAPE);
-    pad_left(&p->out, "bytes", COL_BYTES);
+    words_pad(&p->out, "step", COL_STEP, false);
+    words_pad(&p->out, "output", COL_SYMBOL, false);
+    words_pad(&p->out, arena_printf(a, "on rank %lld", (long long)p->g->rank), COL_SHAPE, false);
+    words_pad(&p->out, "bytes", COL_BYTES, true);
     str_add(&p->out, "\n");
     rule(p);
 }

@@ -237,8 +237,10 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
         double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
         TimeLine l = {.title = line_title(a, k, u[i], !before && !after, layers), .start = from, .end = to};
         from = to;
-        if (t->n_lines && alike(t, &t->line[t->n_lines - 1], &l)) {
-            t->line[t->n_lines - 1].same++;
+        int like = 0; /* the layers of a model repeat */
+        while (like < t->n_lines && !alike(t, &t->line[like], &l)) like++;
+        if (like < t->n_lines) {
+            t->line[like].same++;
             continue;
         }
         l.sum = sum_of(t, a, l.start, l.end);

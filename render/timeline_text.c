@@ -6,17 +6,6 @@
 
 enum { MAX_CLASSES = 64 };
 
-static int columns(const char *s) {
-    int n = 0;
-    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
-    return n;
-}
-static void cell(Str *s, const char *text, int w, bool right) {
-    int fill = w - columns(text);
-    for (int i = 0; right && i < fill; i++) str_add(s, " ");
-    str_add(s, text);
-    for (int i = 0; !right && i < fill; i++) str_add(s, " ");
-}
 static void rule(Str *s) {
     for (int i = 0; i < 80; i++) str_add(s, "─");
     str_add(s, "\n");
@@ -25,13 +14,12 @@ static void rule(Str *s) {
 static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
     int lane = timeline_lane(t, e->e);
     const char *stream = lane ? arena_printf(a, "%s %s", t->lane[lane].axis, t->lane[lane].members) : "compute";
-    cell(s, e->name, 26, false);
-    cell(s, stream, 18, false);
-    cell(s, time_text(e->e->start, a), 12, true);
-    cell(s, time_text(e->e->end - e->e->start, a), 12, true);
-    cell(s, e->e->exposed > 0 ? time_text(e->e->exposed, a) : "", 12, true);
-    while (s->n > 0 && s->s[s->n - 1] == ' ') s->s[--s->n] = 0;
-    str_add(s, "\n");
+    words_pad(s, e->name, 26, false);
+    words_pad(s, stream, 18, false);
+    words_pad(s, time_text(e->e->start, a), 12, true);
+    words_pad(s, time_text(e->e->end - e->e->start, a), 12, true);
+    words_pad(s, e->e->exposed > 0 ? time_text(e->e->exposed, a) : "", 12, true);
+    words_end_line(s);
 }
 
 const char *view_timeline_text(const ViewCall *c) {
@@ -41,17 +29,19 @@ const char *view_timeline_text(const ViewCall *c) {
     int folded, n = timeline_read(c, t, 3, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
-    str_addf(&s, "%s\n", timeline_title(&t[0], a));
+    words_paragraph(&s, "", timeline_title(&t[0], a), 80);
     const char *model = words_model(a, c->t);
-    str_addf(&s, "%s%s%s · %s · modelled time\n", model ? model : "", model ? " · " : "", words_data(a, c->t),
-             words_mesh(a, c->t));
+    words_paragraph(&s, "",
+                    arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "", model ? " · " : "",
+                                 words_data(a, c->t), words_mesh(a, c->t)),
+                    80);
     for (int i = 0; i < n; i++) {
         str_addf(&s, "\nranks %s\n", rankset_text(&t[i].ranks, a));
-        cell(&s, "event", 26, false);
-        cell(&s, "stream", 18, false);
-        cell(&s, "start", 12, true);
-        cell(&s, "time", 12, true);
-        cell(&s, "exposed", 12, true);
+        words_pad(&s, "event", 26, false);
+        words_pad(&s, "stream", 18, false);
+        words_pad(&s, "start", 12, true);
+        words_pad(&s, "time", 12, true);
+        words_pad(&s, "exposed", 12, true);
         str_add(&s, "\n");
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
@@ -67,8 +57,8 @@ const char *view_timeline_text(const ViewCall *c) {
     }
     rule(&s);
     if (folded) str_addf(&s, "%d more rank classes are folded (--rank shows another)\n", folded);
-    str_addf(&s, "%s\n", timeline_totals(&t[0], a));
-    if (c->t->hardware) str_addf(&s, "time model: %s\n", c->t->hardware);
+    words_paragraph(&s, "", timeline_totals(&t[0], a), 80);
+    if (c->t->hardware) words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
     str_addf(&s, "%s\n", words_stamp(a, c->t, &role));
     return s.s;
 }

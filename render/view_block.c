@@ -155,11 +155,13 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
     if (!last) f->note = arena_printf(g->arena, "hidden state, also the input of %s", part_words(&g->strip[i + 1]));
     else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
-    else if (total > 1)
-        f->note = same_layout(g, g->strip[i + 1 - total < 0 ? 0 : i + 1 - total].from, s->to)
+    else if (total > 1) {
+        int from = 0;
+        while (g->strip[from].to < 0) from++;
+        f->note = same_layout(g, g->strip[from].from, s->to)
                       ? "output of the block: same layout as x, so blocks stack without a reshard"
                       : "output of the block: not laid out like x";
-    else f->note = "output of the block";
+    } else f->note = "output of the block";
 }
 
 BlockFrame *block_frames(BlockGraph *g) {

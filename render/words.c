@@ -247,6 +247,42 @@ const char *words_capital(Arena *a, const char *s) {
     return t;
 }
 
+int words_columns(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+void words_pad(Str *s, const char *text, int w, bool right) {
+    int fill = w - words_columns(text);
+    for (int i = 0; right && i < fill; i++) str_add(s, " ");
+    str_add(s, text);
+    for (int i = 0; !right && i < fill; i++) str_add(s, " ");
+}
+
+void words_end_line(Str *s) {
+    while (s->n > 0 && s->s[s->n - 1] == ' ') s->s[--s->n] = 0;
+    str_add(s, "\n");
+}
+
+void words_paragraph(Str *s, const char *rail, const char *text, int w) {
+    int room = w - words_columns(rail);
+    while (*text) {
+        size_t end = 0, best = 0;
+        int n = 0;
+        for (; text[end]; end++) {
+            n += ((unsigned char)text[end] & 0xC0) != 0x80;
+            if (n > room) break;
+            if (text[end] == ' ') best = end;
+        }
+        if (!text[end] || best == 0) best = end;
+        str_addf(s, "%s%.*s", rail, (int)best, text);
+        words_end_line(s);
+        text += best;
+        while (*text == ' ') text++;
+    }
+}
+
 int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out) {
     Total *t = ARENA_ARRAY(a, Total, n);
     int k = 0;

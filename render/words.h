@@ -50,6 +50,13 @@ const char *words_base(Arena *a, const char *dim);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 
+/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w; a paragraph broken at
+ * spaces to lines of `w` characters that start with `rail`; the blanks at the end of a line taken away. */
+int words_columns(const char *s);
+void words_pad(Str *s, const char *text, int w, bool right);
+void words_paragraph(Str *s, const char *rail, const char *text, int w);
+void words_end_line(Str *s);
+
 /* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use` (an array of n) lists. */
 typedef struct {
     const char *axis, *axes;

@@ -200,6 +200,11 @@ static void test_readme_names_files(void **state) {
 }
 
 /* ---- the examples' scripts ---- */
+static void need_binary(void) {
+    if (access("shardproof", X_OK) == 0) return;
+    print_message("./shardproof is not built\n");
+    skip();
+}
 static char *output_of(const char *command, int *code) {
     FILE *p = popen(command, "r");
     assert_non_null(p);
@@ -214,10 +219,7 @@ static char *output_of(const char *command, int *code) {
 static void script_prints(const char *folder, const char *script) {
     char here[4096];
     int code;
-    if (access("shardproof", X_OK) != 0) {
-        print_message("./shardproof is not built; examples/%s is not run\n", folder);
-        skip();
-    }
+    need_binary();
     assert_non_null(getcwd(here, sizeof here));
     const char *command = arena_printf(arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
     const char *got = output_of(command, &code), *want = get(arena_printf(arena, "examples/%s/expected.txt", folder));
@@ -229,6 +231,19 @@ static void script_prints(const char *folder, const char *script) {
     }
     assert_int_equal(code, 0);
     assert_string_equal(got, want);
+}
+/* Every line of README.md that calls the program does what the page says: exit 0, or the code in its comment. */
+static void test_readme_commands(void **state) {
+    (void)state;
+    int n = 0, code;
+    need_binary();
+    for (const char *at = get("README.md"); (at = strstr(at, "\n./shardproof ")); n++) {
+        const char *line = arena_strndup(arena, ++at, strcspn(at, "\n")), *says = strstr(line, "# exit ");
+        const char *out = output_of(arena_printf(arena, "%s", line), &code);
+        if (code != (says ? atoi(says + 7) : 0)) print_error("%s\nexit %d\n%s", line, code, out);
+        assert_int_equal(code, says ? atoi(says + 7) : 0);
+    }
+    assert_true(n >= 5);
 }
 static void test_classroom(void **state) {
     (void)state;
@@ -250,6 +265,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_shape_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readme_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readme_names_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_readme_commands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_classroom, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ci, setup, teardown),
     };

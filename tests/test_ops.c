@@ -21,7 +21,7 @@ static const struct {
     {"add", "btd,btd->btd"},            {"add", "btf,f->btf"},         {"add", "btkgx,kgx->btkgx"},   {"rmsnorm", "btd!,d->btd"},
     {"rmsnorm", "btkgx!,x->btkgx"},     {"rope", "btkgx!->btkgx"},     {"rope", "btkx!->btkx"},       {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
     {"relu", "btf->btf"},               {"silu", "btf->btf"},          {"gelu", "btf->btf"},          {"embed", "vd,bt->btd"},
-    {"rowmax", "btv->bt"},              {"sumexp", "btv,bt->bt"},      {"pick", "btv,bt->bt"},        {"nll", "bt,bt,bt->bt"},
+    {"rowmax", "btv->bt"},              {"sumexp", "btv,bt->bt"},      {"pick", "btv,bt->bt"},        {"nll", "bt,bt,bt,bt->bt"},
 };
 static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */
     switch (ch) {
@@ -58,7 +58,7 @@ static void tensor(World *w, const char *name, const char *letters, int nl, Valu
         t->sym[i] = arena_strndup(w->a, letters + i, 1);
     }
 }
-static bool int_operand(const Op *op, int i) { return (!strcmp(op->name, "embed") || !strcmp(op->name, "pick")) && i == 1; }
+static bool int_operand(const Op *op, int i) { return ((!strcmp(op->name, "embed") || !strcmp(op->name, "pick")) && i == 1) || (!strcmp(op->name, "nll") && i == 3); }
 static void *give(void *arg, int t, Dtype dt) {
     World *w = arg;
     const GTensor *x = &w->t[t];
@@ -81,8 +81,8 @@ static void build(World *w, const Op *op, const char *rule) {
     *n = (GNode){.op = op, .module = -1, .layer = -1, .label = op->name, .part = "mlp"};
     assert_true(rule_parse(rule, &n->rule, &err, &at));
     for (int i = 0; i < 8; i++) w->freq[i] = 1.0 / (1 + i);
-    n->at = (Attrs){.eps = 1e-5, .scale = 0.5, .inv_freq = w->freq, .n_freq = 2, .interleaved = 1};
-    static const char *const names[] = {"p", "q", "r", "s"};
+    n->at = (Attrs){.eps = 1e-5, .scale = 0.5, .inv_freq = w->freq, .n_freq = 2, .interleaved = 1, .ignore = 5};
+    static const char *const names[] = {"p", "q", "r", "u"};
     for (int i = 0; i < n->rule.nin; i++) {
         bool is_int = int_operand(op, i), nodiff = op->nodiff >> i & 1;
         n->in[n->nin++] = w->g.nt;

@@ -420,12 +420,45 @@ static Trace *odd_graph(Arena *a) {
     return f.t;
 }
 
+/* Times as the cost model writes them: one compute stream, one stream per axis, steps in order. */
+static Trace *with_times(Arena *a, Trace *t) {
+    double now = 0, free_at[2] = {0, 0};
+    for (int step = 0; step < t->n_computes + t->n_collectives; step++) {
+        TraceEvent e = {.step = step, .ranks = rankset_range(a, 0, t->ranks, 1)};
+        for (int i = 0; i < t->n_computes; i++)
+            if (t->computes[i].step == step) {
+                double d = 1e-5 * (1 + t->computes[i].n_inputs);
+                e.kind = e.stream = "compute", e.name = t->computes[i].output, e.start = now, e.end = now + d, now += d;
+            }
+        for (int i = 0; i < t->n_collectives; i++)
+            if (t->collectives[i].step == step) {
+                int s = !strcmp(t->collectives[i].axes, "cp");
+                e.kind = "collective", e.stream = t->collectives[i].axes, e.name = t->collectives[i].value;
+                e.start = fmax(now, free_at[s]), e.end = free_at[s] = e.start + 4e-5;
+                e.exposed = s ? 0 : e.end - now;
+                if (!s) now = e.end;
+            }
+        e.formula = "1 × 5 µs";
+        *ARENA_PUSH(a, t->events, t->n_events, t->cap_events) = e;
+    }
+    t->hardware = "test: 1 TFLOP/s, 1 GB/s";
+    return t;
+}
+static Trace *llama_times(Arena *a) { return with_times(a, llama_dp2_cp2_tp2(a)); }
+static Trace *mlp_times(Arena *a) { return with_times(a, toy_mlp(a)); }
+
 static const struct Fixture {
-    const char *name;
+    const char *name, *view;
     Trace *(*make)(Arena *);
-} fixtures[] = {{"llama-dp2cp2tp2", llama_dp2_cp2_tp2}, {"llama-tp2", llama_tp2}, {"qwen-bias", qwen_bias},
-                {"single", llama_single},               {"llama-8192", llama_8192}, {"mlp", toy_mlp},
-                {"odd", odd_graph}};
+} fixtures[] = {{"llama-dp2cp2tp2", "block", llama_dp2_cp2_tp2},
+                {"llama-tp2", "block", llama_tp2},
+                {"qwen-bias", "block", qwen_bias},
+                {"single", "block", llama_single},
+                {"llama-8192", "block", llama_8192},
+                {"mlp", "block", toy_mlp},
+                {"odd", "block", odd_graph},
+                {"times", "timeline", llama_times},
+                {"times-mlp", "timeline", mlp_times}};
 enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 static const char *const all_presets[] = {"wide", "column", "slide", "a4"};
 static const char *const all_themes[] = {"light", "dark", "print"};
@@ -439,14 +472,14 @@ static int draw_all(const char *dir) {
     for (int i = 0; i < N_FIXTURES; i++) {
         Trace *t = fixtures[i].make(a);
         for (int p = 0; p < 4; p++) {
-            RenderOptions o = {.view = "block", .preset = all_presets[p], .rank = -1, .layer = -1};
+            RenderOptions o = {.view = fixtures[i].view, .preset = all_presets[p], .rank = -1, .layer = -1};
             const char *base = arena_printf(a, "%s/%s-%s", dir, fixtures[i].name, all_presets[p]), *report;
             render_file(t, d, &o, FORMAT_SVG, arena_printf(a, "%s.svg", base));
             render_file(t, d, &o, FORMAT_PNG, arena_printf(a, "%s.png", base));
             int n = render_lint(t, d, &o, a, &report);
             if (n) printf("%s: %d findings, such as %.*s\n", base, n, (int)strcspn(report, "\n"), report);
         }
-        RenderOptions o = {.view = "block", .rank = -1, .layer = -1};
+        RenderOptions o = {.view = fixtures[i].view, .rank = -1, .layer = -1};
         render_file(t, d, &o, FORMAT_TEXT, arena_printf(a, "%s/%s.txt", dir, fixtures[i].name));
         render_file(t, d, &o, FORMAT_PDF, arena_printf(a, "%s/%s.pdf", dir, fixtures[i].name));
     }
@@ -459,14 +492,500 @@ static int draw_all(const char *dir) {
 
 /* ---- tests ---- */
 
-static void test_placeholder(void **state) {
+typedef struct {
+    Arena *a;
+    Diags *d;
+} Ground;
+static int set_up(void **state) {
+    Ground *g = malloc(sizeof *g);
+    g->a = arena_new();
+    g->d = diags_new(g->a);
+    *state = g;
+    return 0;
+}
+static int tear_down(void **state) {
+    Ground *g = *state;
+    arena_free(g->a);
+    free(g);
+    return 0;
+}
+static RenderOptions options(const char *view) { return (RenderOptions){.view = view, .rank = -1, .layer = -1}; }
+
+static void lint_is_silent(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++)
+        for (int p = 0; p < 4; p++)
+            for (int th = 0; th < 3; th++) {
+                const char *report;
+                RenderOptions o = options(fixtures[i].view);
+                o.preset = all_presets[p];
+                o.theme = all_themes[th];
+                /* a graph six columns wide does not fit a slide at 24 px, and says so */
+                if (!strcmp(fixtures[i].name, "odd") && !strcmp(o.preset, "slide")) continue;
+                int n = render_lint(fixtures[i].make(g->a), g->d, &o, g->a, &report);
+                if (n) print_message("%s %s %s\n%s", fixtures[i].name, o.preset, o.theme, report);
+                assert_int_equal(n, 0);
+                assert_int_equal(diags_errors(g->d), 0);
+            }
+}
+
+static bool reports(Ground *g, const Scene *s, const char *what) {
+    const char *report;
+    scene_lint(s, g->a, &report);
+    return strstr(report, what) != NULL;
+}
+
+static void lint_finds_faults(void **state) {
+    Ground *g = *state;
+    Fonts *f = fonts_new();
+    Scene *s = scene_new(g->a, f, THEME_LIGHT, 200, 100);
+    s->title = "t", s->desc = "d";
+    scene_begin(s, "box", "box", NULL);
+    scene_frame(s, 10, 10, 60, 20);
+    scene_rect(s, 10, 10, 60, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    scene_text(s, 12, 24, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "inside");
+    int box = s->open;
+    scene_end(s);
+    Pt end[2] = {{40, 5}, {40, 10}}, nowhere[2] = {{100, 5}, {100, 60}};
+    scene_arrow(s, end, 2, ROLE_INK, 1.5, false, false, box);
+    const char *report;
+    assert_int_equal(scene_lint(s, g->a, &report), 0);
+    scene_text(s, 190, 50, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "beyond");
+    assert_true(reports(g, s, "text outside the canvas"));
+    scene_text(s, 14, 26, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "on it");
+    assert_true(reports(g, s, "closer than 1.5 px"));
+    assert_true(reports(g, s, "not its own"));
+    scene_text(s, 10, 80, ALIGN_LEFT, 6, REGULAR, ROLE_INK, "tiny");
+    assert_true(reports(g, s, "smaller than the preset"));
+    scene_text(s, 60, 80, ALIGN_LEFT, 12, REGULAR, ROLE_GRID, "pale");
+    assert_true(reports(g, s, "contrast under 4.5"));
+    scene_text(s, 100, 80, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "struck");
+    scene_segment(s, 90, 76, 180, 76, ROLE_INK, 1);
+    assert_true(reports(g, s, "a line through a text"));
+    scene_arrow(s, nowhere, 2, ROLE_INK, 1.5, false, false, box);
+    assert_true(reports(g, s, "does not end on the border of box"));
+    scene_rect(s, NAN, 0, 5, 5, 0, ROLE_INK, ROLE_NONE, 0);
+    assert_true(reports(g, s, "not a number"));
+    Sink out = {.arena = g->a};
+    assert_null(paint_png(s, 200, &out)); /* painted all the same, without that mark */
+    paint_svg(s, &out);
+    assert_null(strstr((char *)out.p + 8, "nan"));
+    fonts_free(f);
+}
+
+/* A small check that markup is well-formed: tags close in order, attributes are quoted and unique ids are unique. */
+static bool well_formed(Arena *a, const char *s) {
+    const char *open[128], *id[8192];
+    int n = 0, ids = 0;
+    for (const char *p = s; *p;) {
+        if (*p == '&' && strncmp(p, "&amp;", 5) && strncmp(p, "&lt;", 4) && strncmp(p, "&gt;", 4) && strncmp(p, "&quot;", 6))
+            return false;
+        if (*p == '>') return false;
+        if (*p != '<') {
+            p++;
+            continue;
+        }
+        const char *end = p + 1;
+        bool quote = false;
+        for (; *end && (quote || *end != '>'); end++) {
+            if (*end == '"') quote = !quote;
+            if (*end == '<') return false;
+        }
+        if (!*end) return false;
+        const char *tag = arena_strndup(a, p + 1, (size_t)(end - p - 1));
+        const char *i = strstr(tag, " id=\"");
+        if (i) {
+            i = arena_strndup(a, i + 5, strcspn(i + 5, "\""));
+            for (int k = 0; k < ids; k++)
+                if (!strcmp(id[k], i)) return false;
+            if (ids < 8192) id[ids++] = i;
+        }
+        size_t name = strcspn(tag, " /");
+        if (*tag == '/') {
+            if (n == 0 || strcmp(open[--n], tag + 1)) return false;
+        } else if (*tag != '?' && tag[strlen(tag) - 1] != '/') {
+            if (n >= 128) return false;
+            open[n++] = arena_strndup(a, tag, name);
+        }
+        p = end + 1;
+    }
+    return n == 0;
+}
+
+/* The words of an SVG: what stands between the tags of <text>, one text per line. */
+static const char *svg_words(Arena *a, const char *s) {
+    Str out = str_new(a);
+    for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
+        const char *end = strstr(t, "</text>");
+        for (const char *p = t; p < end;) {
+            if (*p == '<') p = strchr(p, '>') + 1;
+            else if (!strncmp(p, "&amp;", 5)) str_add(&out, "&"), p += 5;
+            else if (!strncmp(p, "&lt;", 4)) str_add(&out, "<"), p += 4;
+            else if (!strncmp(p, "&gt;", 4)) str_add(&out, ">"), p += 4;
+            else str_addn(&out, p++, 1);
+        }
+        str_add(&out, "\n");
+    }
+    return out.s;
+}
+
+static char *draw(Ground *g, const Trace *t, const RenderOptions *o, RenderFormat f, size_t *n) {
+    size_t dummy;
+    char *p = render_text(t, g->d, o, f, g->a, n ? n : &dummy);
+    if (!p) diags_print(g->d, stderr, false);
+    assert_non_null(p);
+    return p;
+}
+
+static void svg_is_well_formed(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++)
+        for (int p = 0; p < 4; p++) {
+            RenderOptions o = options(fixtures[i].view);
+            o.preset = all_presets[p];
+            char *s = draw(g, fixtures[i].make(g->a), &o, FORMAT_SVG, NULL);
+            assert_true(well_formed(g->a, s));
+            assert_non_null(strstr(s, "role=\"img\""));
+            assert_non_null(strstr(s, "<desc id="));
+            assert_null(strstr(s, "nan"));
+            assert_null(strstr(s, "inf\""));
+        }
+    /* texts that XML cannot hold, or only escaped */
+    Trace *t = toy_mlp(g->a);
+    t->plan = "a<b>&\"c\"\001\xff\xc3";
+    t->model_name = "</svg><script>";
+    RenderOptions o = options("block");
+    assert_true(well_formed(g->a, draw(g, t, &o, FORMAT_SVG, NULL)));
+}
+
+static void same_bytes_twice(void **state) {
+    Ground *g = *state;
+    static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME};
+    Trace *t = llama_times(g->a);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        for (int v = 0; v < 2; v++) {
+            size_t n, m;
+            RenderOptions o = options(v ? "timeline" : "block");
+            char *a = draw(g, t, &o, formats[i], &n), *b = draw(g, llama_times(g->a), &o, formats[i], &m);
+            assert_int_equal(n, m);
+            assert_memory_equal(a, b, n);
+        }
+}
+
+/* What a figure prints is what the trace says: shapes, bytes, groups, reasons. */
+static void facts_equal_the_trace(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < 6; i++) {
+        Trace *t = fixtures[i].make(g->a);
+        RenderOptions o = options("block");
+        const char *w = svg_words(g->a, draw(g, t, &o, FORMAT_SVG, NULL));
+        const char *text = draw(g, t, &o, FORMAT_TEXT, NULL);
+        int64_t sent = 0;
+        for (int k = 0; k < t->n_collectives; k++) {
+            const TraceCollective *c = &t->collectives[k];
+            sent += c->bytes_sent;
+            assert_non_null(strstr(text, arena_printf(g->a, "sends %s", bytes_text(c->bytes_sent, g->a))));
+            assert_non_null(strstr(w, c->axis));
+        }
+        assert_non_null(strstr(w, t->plan));
+        if (sent && strcmp(fixtures[i].name, "qwen-bias")) assert_non_null(strstr(w, bytes_text(sent, g->a)));
+        for (int k = 0; k < t->n_values; k++) {
+            const TraceValue *v = &t->values[k];
+            Str shape = str_new(g->a);
+            for (int d = 0; d < v->shape.nd; d++)
+                str_addf(&shape, "%s%lld", d ? ", " : "[", (long long)v->shape.local->shape[d]);
+            str_addf(&shape, "]");
+            const char *bytes = bytes_text(v->shape.local->bytes, g->a);
+            assert_non_null(strstr(text, shape.s));
+            assert_non_null(strstr(text, bytes));
+            assert_non_null(strstr(w, bytes));
+        }
+        for (int k = 0; k < t->n_params; k++) {
+            const TraceShape *p = &t->params[k].compute;
+            if (p->nd != 2) continue;
+            assert_non_null(strstr(w, arena_printf(g->a, "[%lld, %lld]", (long long)p->local->shape[0],
+                                                   (long long)p->local->shape[1])));
+        }
+    }
+}
+
+static void example_is_drawn_right(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    const char *w = svg_words(g->a, draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL));
+    static const char *const facts[] = {
+        "Inside one GPU, a Transformer block needs 6 collectives and sends 72 MiB",
+        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order tp→cp→dp "
+        "(fastest→slowest) · identical on 8 of 8 ranks",
+        "AllGather k, v",
+        "dim S, ×2 · sends 8 MiB",
+        "dim S, ÷2 · sends 16 MiB",
+        "[1, 8192, 4, 128]   2 × 8 MiB",
+        "wk, wv",
+        "RoPE on k",
+        "causal attention, 16 of 32 heads",
+        "{0,2}",
+        "Σ tp pending",
+        "output of the block: same layout as x, so blocks stack without a reshard",
+        "sp 64 MiB in 4 collectives, cp 8 MiB in 2 (bytes leaving the GPU)",
+        "shapes checked, not executed"};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (!strstr(w, facts[i])) print_message("missing: %s\n", facts[i]);
+        assert_non_null(strstr(w, facts[i]));
+    }
+    const char *s = draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL);
+    assert_non_null(strstr(s, "font-weight=\"700\">S/cp</tspan>"));           /* changed by the gather */
+    assert_non_null(strstr(s, "text-decoration=\"underline\">H·d/tp</tspan>")); /* contracted by wo */
+    assert_non_null(strstr(s, "plan line: plan.yaml:12"));
+}
+
+static void stamps(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    assert_non_null(strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL), "✓ executed on 2 virtual ranks: equivalent"));
+    const char *wrong = draw(g, qwen_bias(g->a), &o, FORMAT_SVG, NULL);
+    assert_non_null(strstr(wrong, "✗ different: first wrong layers.0.o_proj"));
+    assert_non_null(strstr(wrong, "stroke=\"#B00020\""));
+    Trace *t = toy_mlp(g->a);
+    t->verdict = "invalid";
+    t->n_diags = 1;
+    t->diags = ARENA_NEW(g->a, Diag);
+    t->diags->code = "E0402";
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "✗ the plan breaks a rule: E0402"));
+}
+
+static void text_fits_80_columns(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++) {
+        RenderOptions o = options(fixtures[i].view);
+        for (const char *p = draw(g, fixtures[i].make(g->a), &o, FORMAT_TEXT, NULL); *p;) {
+            int n = 0;
+            const char *line = p;
+            for (; *p && *p != '\n'; p++) n += ((unsigned char)*p & 0xC0) != 0x80;
+            if (n > 80) print_message("%d: %.*s\n", n, (int)(p - line), line);
+            assert_true(n <= 80);
+            assert_true(p == line || p[-1] != ' ');
+            if (*p) p++;
+        }
+    }
+}
+
+/* The last diagnostic, and that nothing was drawn. */
+static const Diag *refused(Ground *g, const Trace *t, const RenderOptions *o, RenderFormat f) {
+    size_t n;
+    Diags *d = diags_new(g->a);
+    assert_null(render_text(t, d, o, f, g->a, &n));
+    assert_true(d->n > 0);
+    return &d->item[d->n - 1];
+}
+
+static void bad_requests(void **state) {
+    Ground *g = *state;
+    Trace *t = llama_tp2(g->a);
+    RenderOptions o = options("blok");
+    const Diag *d = refused(g, t, &o, FORMAT_SVG);
+    assert_string_equal(d->code, "E0211");
+    assert_non_null(strstr(d->hint, "block"));
+    o = options("block"), o.preset = "colunm";
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->hint, "column"));
+    o = options("block"), o.theme = "drak";
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->hint, "dark"));
+    o = options("block"), o.layer = 7;
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->message, "no layer 7"));
+    o = options("block"), o.rank = 2;
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_PNG)->message, "no rank 2"));
+    o = options("block"), o.part = "moe";
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_PNG)->hint, "attention, mlp"));
+    o = options("block"), o.pass = "backward";
+    assert_string_equal(refused(g, t, &o, FORMAT_TEXT)->code, "E0211");
+    o = options("timeline");
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->hint, "hardware"));
+    assert_string_equal(refused(g, t, &o, FORMAT_CHROME)->code, "E0211");
+    o = options("block"), o.width_px = 40000;
+    assert_string_equal(refused(g, t, &o, FORMAT_PNG)->code, "E0105");
+    o = options("block");
+    assert_string_equal(refused(g, trace_new(g->a), &o, FORMAT_SVG)->code, "E0211");
+}
+
+static void files_stay_intact(void **state) {
+    Ground *g = *state;
+    const char *path = "/tmp/shardproof-test-render.svg";
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("mine", f);
+    fclose(f);
+    RenderOptions o = options("nothing");
+    assert_false(render_file(llama_tp2(g->a), g->d, &o, FORMAT_SVG, path));
+    char b[8] = "";
+    f = fopen(path, "r");
+    assert_int_equal(fread(b, 1, sizeof b, f), 4);
+    fclose(f);
+    assert_memory_equal(b, "mine", 4);
+    o = options("block");
+    assert_true(render_file(llama_tp2(g->a), g->d, &o, FORMAT_SVG, path));
+    remove(path);
+    Diags *d = diags_new(g->a);
+    assert_false(render_file(llama_tp2(g->a), d, &o, FORMAT_SVG, "/nonexistent/dir/x.svg"));
+    assert_string_equal(d->item[0].code, "E0105");
+    assert_int_equal(diags_exit(d), 4);
+}
+
+static void formats_by_extension(void **state) {
     (void)state;
-    (void)all_themes;
+    RenderFormat f;
+    assert_true(render_format("a/b.svg", &f) && f == FORMAT_SVG);
+    assert_true(render_format("b.png", &f) && f == FORMAT_PNG);
+    assert_true(render_format("b.pdf", &f) && f == FORMAT_PDF);
+    assert_true(render_format("b.txt", &f) && f == FORMAT_TEXT);
+    assert_true(render_format("b.json", &f) && f == FORMAT_CHROME);
+    assert_false(render_format("b.gif", &f));
+    assert_false(render_format("a.svg/b", &f));
+    assert_false(render_format("b", &f));
+    int n;
+    const RenderView *v = render_views(&n);
+    assert_true(n >= 2);
+    assert_string_equal(v[0].name, "block");
+}
+
+/* A figure from a saved trace equals the figure from the run. */
+static void saved_trace_gives_the_same_figure(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++) {
+        Trace *t = fixtures[i].make(g->a);
+        size_t n, a, b;
+        char *text = trace_text(t, g->a, true, &n);
+        Trace *u = trace_read(g->a, g->d, "saved", text, n);
+        if (!u) diags_print(g->d, stderr, false);
+        assert_non_null(u);
+        RenderOptions o = options(fixtures[i].view);
+        char *p = draw(g, t, &o, FORMAT_SVG, &a), *q = draw(g, u, &o, FORMAT_SVG, &b);
+        assert_int_equal(a, b);
+        assert_memory_equal(p, q, a);
+    }
+}
+
+static void numbers_that_are_none(void **state) {
+    Ground *g = *state;
+    Trace *t = llama_times(g->a);
+    t->events[0].start = NAN;
+    t->events[1].end = INFINITY;
+    t->events[2].exposed = NAN;
+    for (int i = 0; i < t->n_computes; i++) t->computes[i].flops = NAN;
+    t->model[0].value = NAN;
+    RenderOptions o = options("timeline");
+    assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "=\"nan"));
+    draw(g, t, &o, FORMAT_PNG, NULL);
+    o = options("block");
+    for (int i = 0; i < t->n_params; i++) t->params[i].compute.global_shape[0] = 0;
+    draw(g, t, &o, FORMAT_PNG, NULL);
+    assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "=\"nan"));
+}
+
+static void thousands_of_ranks_are_small(void **state) {
+    Ground *g = *state;
+    size_t two, many;
+    RenderOptions o = options("block");
+    draw(g, llama_tp2(g->a), &o, FORMAT_SVG, &two);
+    char *s = draw(g, llama_8192(g->a), &o, FORMAT_SVG, &many);
+    assert_true(many < 3 * two);
+    assert_non_null(strstr(svg_words(g->a, s), "1024 groups × 8"));
+    assert_non_null(strstr(svg_words(g->a, s), "identical on 8192 of 8192 ranks"));
+}
+
+static void chrome_json(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("timeline");
+    Trace *t = llama_times(g->a);
+    const char *s = draw(g, t, &o, FORMAT_CHROME, NULL);
+    int events = 0;
+    for (const char *p = strstr(s, "\"ph\":\"X\""); p; p = strstr(p + 1, "\"ph\":\"X\"")) events++;
+    assert_int_equal(events, t->n_events);
+    assert_non_null(strstr(s, "\"displayTimeUnit\":\"ms\""));
+    assert_non_null(strstr(s, "\"name\":\"compute\""));
+}
+
+static void contrast_of_roles(void **state) {
+    (void)state;
+    static const struct {
+        Role text, ground;
+    } pair[] = {{ROLE_INK, ROLE_PAPER},           {ROLE_SECOND, ROLE_PAPER},     {ROLE_INK, ROLE_COMPUTE},
+                {ROLE_COMPUTE_NOTE, ROLE_COMPUTE}, {ROLE_INK, ROLE_COLL},         {ROLE_INK, ROLE_COLL_PALE},
+                {ROLE_INK, ROLE_COMPUTE_DARK},     {ROLE_INK, ROLE_COMPUTE_PALE}, {ROLE_COLL_WORD, ROLE_PAPER},
+                {ROLE_PASS, ROLE_PAPER},           {ROLE_FAIL, ROLE_PAPER},       {ROLE_SHARD_TEXT, ROLE_SHARD},
+                {ROLE_SHARD_TEXT_1, ROLE_SHARD_1}, {ROLE_SHARD_TEXT_2, ROLE_SHARD_2}};
+    for (int th = 0; th < THEME_COUNT; th++) {
+        for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+            assert_true(theme_contrast(theme_color(th, pair[i].text), theme_color(th, pair[i].ground)) >= 4.5);
+        for (int k = 0; k < AXIS_KINDS; k++) {
+            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_TEXT + k), theme_color(th, ROLE_PAPER)) >= 4.5);
+            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_PILL + k), theme_color(th, ROLE_AXIS + k)) >= 4.5);
+            assert_true(theme_contrast(theme_color(th, ROLE_AXIS + k), theme_color(th, ROLE_PAPER)) >= 2.9);
+        }
+    }
+}
+
+/* ---- graphs of all kinds ---- */
+
+static uint32_t seed;
+static int draw_lot(int n) {
+    seed = seed * 1664525u + 1013904223u;
+    return (int)(seed >> 8) % n;
+}
+
+/* A program nobody would write: any op reads any earlier value, with moves, biases and dead ends. */
+static Trace *random_trace(Arena *a, uint32_t from) {
+    static const char *const glyphs[] = {"box", "plus", "view", "loss", NULL};
+    static const char *const parts[] = {"attention", "mlp", "norm", NULL};
+    static const char *const shapes[] = {"[N/a, M]", "[N, M]", "[N]", "[N/(a*b), M, M]", "[M/b]"};
+    seed = from;
+    Fix f = fix_new(a, "random", "none");
+    fix_axis(&f, "a", 2);
+    fix_axis(&f, "b", 3);
+    fix_dim(&f, "N", 24);
+    fix_dim(&f, "M", 12);
+    fix_param(&f, "w", "[M, N/a]", "colwise");
+    fix_param(&f, "bias", "[M]", NULL);
+    fix_value(&f, "v0", -1, shapes[draw_lot(5)], NULL, "input");
+    int n = 1, steps = 1 + draw_lot(24);
+    for (int i = 0; i < steps; i++) {
+        const char *in = arena_printf(a, "v%d", draw_lot(n));
+        if (draw_lot(4) == 0) {
+            fix_coll(&f, draw_lot(2) ? "all_gather" : "all_reduce", draw_lot(2) ? "a" : "b", in, draw_lot(2) ? "N" : NULL,
+                     shapes[draw_lot(5)], parts[draw_lot(4)], draw_lot(2) ? "a reason" : NULL);
+            continue;
+        }
+        for (int k = draw_lot(3); k > 0; k--) in = arena_printf(a, "%s v%d", in, draw_lot(n));
+        if (draw_lot(3) == 0) in = arena_printf(a, "%s %s", in, draw_lot(2) ? "w" : "bias");
+        fix_op(&f, draw_lot(2) ? "op" : "other", draw_lot(3) ? "label" : NULL, glyphs[draw_lot(5)], draw_lot(2) ? "m.x" : "",
+               parts[draw_lot(4)], arena_printf(a, "v%d", n), shapes[draw_lot(5)], draw_lot(5) ? NULL : "a", in);
+        n++;
+    }
+    return f.t;
+}
+
+static void any_graph_is_drawn(void **state) {
+    Ground *g = *state;
+    for (uint32_t i = 0; i < 150; i++) {
+        Arena *a = arena_new();
+        Ground one = {a, diags_new(a)};
+        Trace *t = random_trace(a, i);
+        RenderOptions o = options("block");
+        o.preset = all_presets[i % 4];
+        assert_true(t->n_computes == 0 || well_formed(a, draw(&one, t, &o, FORMAT_SVG, NULL)));
+        if (t->n_computes) draw(&one, t, &o, FORMAT_TEXT, NULL);
+        arena_free(a);
+    }
+    (void)g;
 }
 
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--draw")) return draw_all(argv[2]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_placeholder)};
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(lint_is_silent), T(lint_finds_faults), T(svg_is_well_formed), T(same_bytes_twice), T(facts_equal_the_trace),
+        T(example_is_drawn_right), T(stamps), T(text_fits_80_columns), T(bad_requests), T(files_stay_intact),
+        T(formats_by_extension), T(saved_trace_gives_the_same_figure), T(numbers_that_are_none),
+        T(thousands_of_ranks_are_small), T(chrome_json), T(contrast_of_roles), T(any_graph_is_drawn)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

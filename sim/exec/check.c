@@ -593,6 +593,8 @@ static void check_spread(Check *c, const Step *s, Cmp *m, const AxisList *X, int
         if (sum[i] == want) continue;
         if (!m->failed) m->rec.got = sum[i], m->rec.want = want;
         m->rec.max_abs = fmax(m->rec.max_abs, fabs(sum[i] - want));
+        m->rec.max_rel = fmax(m->rec.max_rel, fabs(sum[i] - want) / fmax(fabs(want), 0x1p-126));
+        m->rec.used = INFINITY; /* the shares of a value are exact */
         for (int64_t r = 0; r < p->mesh->nranks; r++)
             if (agrees(p->mesh, X, r, rank)) {
                 ensure_ranks(c, m);

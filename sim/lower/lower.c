@@ -104,11 +104,13 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     s->in[0] = src;
     s->out = w->id;
     s->move = *mv;
+    for (int x = 0; claim && x < p->mesh->naxes; x++) /* a claim is about the axes on which the label differs */
+        if (mv->from.type[x] != mv->to.type[x] || layout_where(&mv->from, x) != layout_where(&mv->to, x)) s->move.axes.a[s->move.axes.n++] = (uint8_t)x;
     s->why = why->text;
     s->loc = why->loc;
     s->module = why->module;
     s->inferred = !why->asked && communicates(p->mesh, mv);
-    s->group = group_name(p->mesh, v, mv, why->names);
+    s->group = group_name(p->mesh, v, &s->move, why->names);
     w->step = s->id;
     return w->id;
 }

@@ -34,7 +34,7 @@ typedef struct {
     const char *out;    /* the value it makes */
     const char *op;     /* name in the list of ops; NULL: the model's activation */
     const char *rule;
-    const char *in[3];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x": what flows in */
+    const char *in[4];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x": what flows in */
     const char *shape;  /* of the output */
     const char *module; /* module it belongs to, by its Hugging Face path */
     const char *kind;   /* the module is made by this row, of this kind; NULL: it is a container that exists */

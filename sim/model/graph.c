@@ -212,8 +212,8 @@ int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char
     const char *path = arena_printf(b->a, "%s%s", module_prefix, row->module);
     if (!*row->module && *module_prefix) path = arena_strndup(b->a, module_prefix, strlen(module_prefix) - 1);
     int module = row_module(b, row, path, parent, weight_name);
-    int in[3], nin = 0, nact = 0, act[3];
-    for (; nin < 3 && row->in[nin]; nin++) {
+    int in[4], nin = 0, nact = 0, act[4];
+    for (; nin < 4 && row->in[nin]; nin++) {
         bool weight = !strcmp(row->in[nin], "@w");
         in[nin] = weight ? b->g->module[module].weight : row_operand(b, row->in[nin], value_prefix);
         if (!weight) act[nact++] = in[nin];

@@ -8,8 +8,8 @@ static const NodeRow cross_entropy_rows[] = {
     {"loss.max", "rowmax", "btv->bt", {"@x"}, "b t", "loss", NULL, NULL, .part = "loss"},
     {"loss.sumexp", "sumexp", "btv,bt->bt", {"@x", "loss.max"}, "b t", "loss", NULL, NULL, .part = "loss"},
     {"loss.target", "pick", "btv,bt->bt", {"@x", "labels"}, "b t", "loss", NULL, NULL, "loss", .at = AT_IGNORE},
-    {"loss_per_token", "nll", "bt,bt,bt->bt", {"loss.sumexp", "loss.max", "loss.target"}, "b t", "loss", NULL, NULL,
-     .part = "loss"},
+    {"loss_per_token", "nll", "bt,bt,bt,bt->bt", {"loss.sumexp", "loss.max", "loss.target", "labels"}, "b t", "loss", NULL, NULL,
+     .part = "loss", .at = AT_IGNORE},
     {"loss_mean", "einsum", "bt,bt->", {"loss_per_token", "loss_weights"}, "", "loss", NULL, NULL,
      .part = "loss", .label = "weighted sum"},
 };

@@ -27,7 +27,7 @@ bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
         } else if (*p == ']' && bracket) {
             bracket = false;
         } else if (*p == ',' && !out && !bracket) {
-            if (++part == RULE_MAX_IN) FAIL("more than four operands");
+            if (++part == 4) FAIL("more than four operands");
             dst = &r->in[part];
             n = &r->nl[part];
             r->nin++;

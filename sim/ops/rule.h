@@ -4,7 +4,7 @@
 #define SP_OPS_RULE_H
 #include "layout/layout.h"
 
-enum { RULE_MAX_IN = 4 };
+enum { RULE_MAX_IN = 6 }; /* an op has at most 4 operands; an adjoint reads these and the cotangent */
 typedef struct Rule {
     int nin;
     int nl[RULE_MAX_IN];                         /* letters per operand */

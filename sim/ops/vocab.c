@@ -123,15 +123,23 @@ const Op op_pick = {
     .flops = op_flops_zero, .label = "target logit", .glyph = "loss",
 };
 
-/* ---- nll "bt,bt,bt->bt": log(sum) + max - target ---- */
+/* ---- nll "bt,bt,bt,bt->bt": log(sum) + max - target, 0 where the label is the ignored one ---- */
+static bool counts(const OpCall *c, int64_t b, int64_t t) {
+    int64_t i[2] = {b, t};
+    return (double)int_at(&c->in[3], 2, i) != c->at->ignore;
+}
 static void nll_forward(const OpCall *c) {
-    FOR_TOKENS(c)
-    put(c, b_, t_, log(token(&c->in[0], c->dtype, b_, t_)) + token(&c->in[1], c->dtype, b_, t_) - token(&c->in[2], c->dtype, b_, t_));
+    FOR_TOKENS(c) {
+        double y = log(token(&c->in[0], c->dtype, b_, t_)) + token(&c->in[1], c->dtype, b_, t_) - token(&c->in[2], c->dtype, b_, t_);
+        put(c, b_, t_, counts(c, b_, t_) ? y : 0);
+    }
 }
 static void nll_adjoint(const OpCall *c) {
     FOR_TOKENS(c) {
         double g = token(&c->cot, c->dtype, b_, t_);
-        put(c, b_, t_, c->operand == 0 ? g / token(&c->in[0], c->dtype, b_, t_) : -g);
+        if (c->operand == 0) g /= token(&c->in[0], c->dtype, b_, t_);
+        else g = -g;
+        put(c, b_, t_, counts(c, b_, t_) ? g : 0);
     }
 }
 static void nll_bound(const OpBound *b) {
@@ -141,7 +149,8 @@ static void nll_bound(const OpBound *b) {
         b->bound[i] = b->prob[i] =
             b->operand < 0 ? 4 * b->u * (fabs(log(s[i])) + fabs(m[i]) + fabs(z[i])) : 4 * b->u * fabs(y[i]);
 }
+static double nll_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_nll = {
-    .name = "nll", .rule = "bt,bt,bt->bt", .lin = LIN_NONE, .nodiff = 2, .forward = nll_forward, .adjoint = nll_adjoint,
-    .bound = nll_bound, .exact = op_exact_same, .flops = op_flops_per_output, .label = "negative log likelihood", .glyph = "loss",
+    .name = "nll", .rule = "bt,bt,bt,bt->bt", .lin = LIN_NONE, .nodiff = 2 | 8, .forward = nll_forward, .adjoint = nll_adjoint,
+    .bound = nll_bound, .exact = op_exact_same, .flops = nll_flops, .label = "negative log likelihood", .glyph = "loss",
 };

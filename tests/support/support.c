@@ -145,11 +145,11 @@ const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n)
     const char *path = temp_path(a, name);
     StWriter *w = st_writer(a, diags_new(a), path);
     assert_non_null(w);
-    for (int i = 0; i < n; i++) st_declare(w, t[i].name, DT_F64, t[i].nd, t[i].shape);
+    for (int i = 0; i < n; i++) st_declare(w, t[i].name, t[i].ids ? DT_I64 : DT_F64, t[i].nd, t[i].shape);
     for (int i = 0; i < n; i++) {
         size_t c = sizeof(double);
         for (int d = 0; d < t[i].nd; d++) c *= (size_t)t[i].shape[d];
-        st_data(w, t[i].x, c);
+        st_data(w, t[i].ids ? (const void *)t[i].ids : t[i].x, c);
     }
     assert_true(st_commit(w));
     return path;

@@ -46,7 +46,8 @@ typedef struct {
     int nd;
     int64_t shape[4];
     const double *x;
+    const int64_t *ids; /* instead of x: an I64 tensor */
 } NewTensor;
-/* Writes a safetensors file of F64 tensors and returns its path (in the temporary folder). */
+/* Writes a safetensors file of F64 (or I64) tensors and returns its path (in the temporary folder). */
 const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n);
 #endif

@@ -108,6 +108,27 @@ static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v,
         el_set(&c->out, c->dtype, box_offset(&c->out, 5, i), fmod(sum, 31));
     } while (box_next(5, c->out.n, i));
 }
+/* The softmax's output, [B, H, S, S], for comparison with others only: the kernel never holds it. */
+static double *probabilities(const OpCall *c, int64_t *n) {
+    const Tensor *q = &c->in[0], *k = &c->in[1];
+    int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0}, heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
+    *n = heads[0] * heads[1] * heads[2] * T * S;
+    double *p = base_malloc(base_mul((size_t)(*n ? *n : 1), 8));
+    if (!*n) return p;
+    for (double *row = p;; row += S) {
+        int64_t oq = at4(q, i[0], i[1], i[2]) + i[3] * q->s[T_];
+        double top = -INFINITY, sum = 0;
+        for (int64_t s = 0; s < S; s++) {
+            double dot = 0;
+            for (int64_t x = 0; x < q->n[X_]; x++) dot += el_get(q, DT_F64, oq + x) * el_get(k, DT_F64, at3(k, i[0], i[1]) + s * k->s[1] + x);
+            row[s] = s <= i[3] ? dot * c->at->scale : -INFINITY;
+            top = fmax(top, row[s]);
+        }
+        for (int64_t s = 0; s < S; s++) sum += row[s] = exp(row[s] - top);
+        for (int64_t s = 0; s < S; s++) row[s] /= sum;
+        if (!box_next(4, heads, i)) return p;
+    }
+}
 /* 4 d per visible pair; pairs from positions where they are known, else half of all (causal). */
 static double flops(const OpCall *c) {
     const Tensor *q = &c->in[0];
@@ -121,6 +142,6 @@ static double flops(const OpCall *c) {
 }
 const Op op_attention = {
     .name = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .lin = LIN_NONE, .asks = RULE_BIT('t') | RULE_BIT('s'),
-    .forward = forward, .adjoint = adjoint, .bound = bound, .exact = exact, .flops = flops, .label = "causal attention",
+    .forward = forward, .adjoint = adjoint, .bound = bound, .exact = exact, .flops = flops, .probe = "attn_probs", .probe_run = probabilities, .label = "causal attention",
     .glyph = "box",
 };

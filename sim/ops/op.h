@@ -62,6 +62,8 @@ typedef struct Op {
     void (*bound)(const OpBound *b);        /* error of forward and adjoint; op_bound_contraction, op_bound_pointwise... */
     void (*exact)(const OpCall *c);         /* integer map for --exact; op_exact_same: forward is already exact on integers */
     double (*flops)(const OpCall *c);       /* of one forward call, from local sizes only (tensors may have p = NULL) */
+    const char *probe;     /* last name of an inner value that other implementations report ("attn_probs"), or NULL */
+    double *(*probe_run)(const OpCall *c, int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
     const char *label;     /* for people and figures: "RMSNorm" */
     const char *glyph;     /* how a figure draws it: "box", "plus", "times", "view", "loss" */
 } Op;

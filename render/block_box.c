@@ -1,5 +1,6 @@
-/* What stands in and beside the boxes of a block picture: op names, weights with their ghost, collectives with pill, members,
- * map and reason, labels of edges. Everything printed is a field of the trace; cut short only where the tooltip has it all. */
+/* What stands in and beside the boxes of a block picture: op names, weights with their ghost, collectives with pill,
+ * members, map and reason, labels of edges. Everything printed is a field of the trace; cut short only where the
+ * tooltip has it all. */
 #include "render/block_draw.h"
 #include <math.h>
 #include <string.h>
@@ -39,9 +40,7 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     return label;
 }
 
-const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) {
-    return n->n_in ? g->node[n->in[0]].out : NULL;
-}
+const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) { return n->n_in ? g->node[n->in[0]].out : NULL; }
 
 /* ---- labels of edges ---- */
 
@@ -137,8 +136,8 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
     double x = right - (size + gw) / 2, y = mid - gh / 2;
     double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
     scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
-    scene_rect(p->s, x + gw * block_start(p->g, sh, d1, fc), y + gh * block_start(p->g, sh, d0, fr), gw * fc, gh * fr, 0,
-               ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(p->s, x + gw * block_start(p->g, sh, d1, fc), y + gh * block_start(p->g, sh, d0, fr), gw * fc, gh * fr,
+               0, ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
     p->legend |= 1u << LEGEND_WEIGHT;
 }
 
@@ -196,7 +195,9 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
     Run run[SHAPE_RUNS];
     double w = 0;
     if (n->kind == NODE_COLL)
-        return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)), scene_width(s, 12, REGULAR, block_coll_line(p->g, n))) + 32;
+        return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)),
+                    scene_width(s, 12, REGULAR, block_coll_line(p->g, n))) +
+               32;
     if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, n->move->op) + 24;
     if (n->kind == NODE_INPUT) return fmax(24, scene_width(s, 12.5, SEMIBOLD, words_leaf(n->name)) + 20);
     for (int i = 0; i < n->n_op; i++) {
@@ -210,7 +211,8 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
         if (p->look->numbers) line = fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, m, run), 11.5));
         w = fmax(w, line + 10 + 8 + GHOST + 9);
-        if (p->look->numbers && n->op[i].fetch) w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, &n->op[i])) + 20);
+        if (p->look->numbers && n->op[i].fetch)
+            w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, &n->op[i])) + 20);
     }
     return w;
 }
@@ -255,8 +257,11 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         const char *name = block_op_name(p->g, n, op);
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
-        if (m) weight_box(p, n, op, x, y, w, h);
-        else scene_text(p->s, x + w / 2, y + h / 2 + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+        if (m)
+            weight_box(p, n, op, x, y, w, h);
+        else
+            scene_text(p->s, x + w / 2, y + h / 2 + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+                       scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
         scene_end(p->s);
         y += h;
         if (rest) break;
@@ -278,8 +283,10 @@ const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
     long long size = (long long)groups_size(&n->coll->groups);
     if (n->coll->dim_symbol && *n->coll->dim_symbol)
         str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
-    if (w && *w->effect) str_addf(&s, "%s%lld", w->effect, size);
-    else str_addf(&s, "%lld ranks", size);
+    if (w && *w->effect)
+        str_addf(&s, "%s%lld", w->effect, size);
+    else
+        str_addf(&s, "%lld ranks", size);
     str_addf(&s, " · sends %s", bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena));
     return s.s;
 }
@@ -357,13 +364,16 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
     double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
     if (mw > 0 && h <= MAP_FLAT) {
         p->legend |= 1u << LEGEND_MAP;
-        if (stacked) draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
-        else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
+        if (stacked)
+            draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
+        else
+            draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
         return stacked ? fmax(w, mw) : w + 10 + mw;
     }
     if (stacked || groups_count(&c->groups) == 1) return w;
-    return w + 10 + scene_textf(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%lld groups × %lld",
-                                (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+    return w + 10 +
+           scene_textf(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%lld groups × %lld",
+                       (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
 }
 
 /* A map of three rows or more stands right of both lines of words. */
@@ -374,12 +384,13 @@ static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid
     draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
 }
 
-/* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause that
- * matters stands first, the tooltip has the whole. */
+/* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause
+ * that matters stands first, the tooltip has the whole. */
 static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
     const char *why = c->why ? words_symbol(p->g->arena, c->why) : "", *comma = strstr(why, ", ");
     bool slide = !p->look->numbers;
-    if (slide && comma && scene_width(p->s, 12, REGULAR, why) > w) why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
+    if (slide && comma && scene_width(p->s, 12, REGULAR, why) > w)
+        why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
     return scene_wrap(p->s, why, NULL, w, 12, REGULAR, slide && max > 1 ? max - 1 : max, line);
 }
 
@@ -399,7 +410,8 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
         double pill = k > 1 ? y + h / 2 - 13.5 : y + h / 2 - 9;
         double wide = group_line(p, c, x, pill, false);
         for (int i = 0; i < k; i++)
-            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]));
+            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR,
+                                         ROLE_SECOND, line[i]));
         if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
     }
     scene_end(p->s);

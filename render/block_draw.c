@@ -1,5 +1,6 @@
-/* One strip of a block picture: rows, columns, boxes, wires, the residual stream. Wires are vertical in their column and
- * change column only in the gap under the box that makes the value, below its label; so a label never meets a wire. */
+/* One strip of a block picture: rows, columns, boxes, wires, the residual stream. Wires are vertical in their column
+ * and change column only in the gap under the box that makes the value, below its label; so a label never meets a wire.
+ */
 #include "render/block_draw.h"
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static char level_kind(const BlockPen *p, const BlockStrip *s, int level) {
     return '-';
 }
 
-/* Where a strip with fewer levels than `like` is stretched, so that most rows show the same kind; late if it is equal. */
+/* Where a strip with fewer levels than `like` is stretched, so that most rows show the same kind; late if it is equal.
+ */
 static int stretch_level(const BlockPen *p, const BlockStrip *s, const BlockStrip *like) {
     int extra = like->levels - s->levels, best = s->levels, score = -1;
     for (int at = 0; at <= s->levels && extra > 0; at++) {
@@ -100,7 +102,8 @@ double block_height(const BlockPen *p, const BlockFrame *f) {
 
 /* ---- columns ---- */
 
-/* Does something stand or pass right of column c between the tops of level l and l+1? `gap`: under the boxes of l only. */
+/* Does something stand or pass right of column c between the tops of level l and l+1? `gap`: under the boxes of l only.
+ */
 static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, bool gap, int but) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *q = node(p, s->node[k]);
@@ -143,7 +146,9 @@ void block_columns(BlockPen *p, BlockFrame *f) {
 
 /* ---- drawing ---- */
 
-static double col_x(const BlockFrame *f, int c) { return f->x + f->centre[c < BLOCK_MAX_COLS ? c : BLOCK_MAX_COLS - 1]; }
+static double col_x(const BlockFrame *f, int c) {
+    return f->x + f->centre[c < BLOCK_MAX_COLS ? c : BLOCK_MAX_COLS - 1];
+}
 static double row_top(const BlockFrame *f, int level) {
     return f->y + (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);
 }
@@ -176,8 +181,10 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
     bool alone = n->col == 0;
     double sx = x + w + 14;
-    if (right) block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
-    else if (alone) block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
+    if (right)
+        block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
+    else if (alone)
+        block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
     else {
         double left = x - 10 - (col_x(f, n->col - 1) + 14);
         bool blocked = false;
@@ -185,8 +192,10 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
             const BlockNode *q = node(p, f->strip->node[k]);
             blocked |= q->level == n->level && q->col_last == n->col - 1;
         }
-        if (blocked || left < 90) block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
-        else block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
+        if (blocked || left < 90)
+            block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
+        else
+            block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
     }
 }
 
@@ -213,8 +222,9 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     Pt pt[6];
     int n = 0;
     double sx = tap ? f->x + f->stream : col_x(f, from_col), ty = turn_y(p, f, level);
-    double sy = tap ? ty : src->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22
-                                                    : row_top(f, level) + block_box_height(p->look, src);
+    double sy = tap                       ? ty
+                : src->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22
+                                          : row_top(f, level) + block_box_height(p->look, src);
     bool straight = !tap && col == from_col, inside = col >= q->col && col <= q->col_last;
     if (straight && partial) sx -= 2.25, x1 -= 2.25;
     pt[n++] = (Pt){sx, straight ? sy : ty};
@@ -232,8 +242,10 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
             const BlockNode *r = node(p, f->strip->node[k]);
             for (int m = 0; m < r->n_in; m++) has_straight |= r->in[m] == i && r->in_col[m] == from_col;
         }
-        if (!has_straight) scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
-        else scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
+        if (!has_straight)
+            scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
+        else
+            scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
     }
     scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial && straight, p->group[qi]);
     if (tap) scene_circle(p->s, sx, ty, 4, ROLE_INK, ROLE_NONE, 0);
@@ -337,8 +349,10 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
 
 void block_strip(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
-    if (s->from >= 0) stream_head(p, f);
-    else if (p->look->numbers) scene_text(p->s, f->x, f->y + 17, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->title);
+    if (s->from >= 0)
+        stream_head(p, f);
+    else if (p->look->numbers)
+        scene_text(p->s, f->x, f->y + 17, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
     if (s->from >= 0) {
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));
@@ -349,6 +363,8 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
     if (s->last < 0) return;
-    if (s->to >= 0) stream_tail(p, f);
-    else plain_tail(p, f);
+    if (s->to >= 0)
+        stream_tail(p, f);
+    else
+        plain_tail(p, f);
 }

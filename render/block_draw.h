@@ -33,10 +33,10 @@ typedef struct {
 
 typedef struct {
     const BlockStrip *strip;
-    double x, y;          /* top left corner */
-    double stream;        /* x of the residual stream */
+    double x, y;   /* top left corner */
+    double stream; /* x of the residual stream */
     double centre[BLOCK_MAX_COLS], width[BLOCK_MAX_COLS];
-    int *row;             /* row of each level */
+    int *row; /* row of each level */
     const BlockGrid *grid;
     const char *in_name, *out_name, *note; /* circles of the stream; words beside the last */
 } BlockFrame;

@@ -1,4 +1,5 @@
-/* Structure of a block picture: reading the steps, hiding identities, finding strips. Columns and twins: block_place.c. */
+/* Structure of a block picture: reading the steps, hiding identities, finding strips. Columns and twins: block_place.c.
+ */
 #include "render/block_graph.h"
 #include "render/block_place.h"
 #include <stdlib.h>
@@ -152,7 +153,9 @@ typedef struct {
     size_t words;
     uint64_t *bit;
 } Ancestors;
-static bool has(const Ancestors *a, int i, int j) { return a->bit[(size_t)i * a->words + (size_t)j / 64] >> (j % 64) & 1; }
+static bool has(const Ancestors *a, int i, int j) {
+    return a->bit[(size_t)i * a->words + (size_t)j / 64] >> (j % 64) & 1;
+}
 
 static Ancestors ancestors(const BlockGraph *g, const int *order, int n) {
     Ancestors a = {((size_t)g->n + 63) / 64, NULL};
@@ -215,9 +218,10 @@ static void plain_strips(BlockGraph *g, const int *order, int n) {
             if (g->strip[x->strip].to >= 0) s = NULL;
             continue;
         }
-        bool other = s && s->part && x->part && strcmp(x->part, "norm") && strcmp(s->part, x->part) &&
-                     strcmp(s->part, "norm");
-        if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS)) s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
+        bool other =
+            s && s->part && x->part && strcmp(x->part, "norm") && strcmp(s->part, x->part) && strcmp(s->part, "norm");
+        if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS))
+            s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
         if (!s) return;
         x->strip = (int)(s - g->strip);
         s->node[s->n++] = order[o];
@@ -311,7 +315,8 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
     g->outside = o->part || g->n_layers <= 1;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
-        diag_error(d, "E0211", (Loc){0}, lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
+        diag_error(d, "E0211", (Loc){0},
+                   lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
                    "the trace has no layer %d", o->layer);
         return false;
     }
@@ -339,11 +344,14 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
     Str have = str_new(g->arena);
     for (int i = 0; i < g->n_strips; i++) {
         const char *p = g->strip[i].part ? g->strip[i].part : "?";
-        if (!strcmp(p, part)) g->strip[n++] = g->strip[i];
-        else if (!strstr(have.s, p)) str_addf(&have, "%s%s", have.n ? ", " : "", p);
+        if (!strcmp(p, part))
+            g->strip[n++] = g->strip[i];
+        else if (!strstr(have.s, p))
+            str_addf(&have, "%s%s", have.n ? ", " : "", p);
     }
     if (n == 0) {
-        diag_error(d, "E0211", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s), "the trace has no part '%s'", part);
+        diag_error(d, "E0211", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s), "the trace has no part '%s'",
+                   part);
         return false;
     }
     g->n_strips = n;

@@ -1,6 +1,7 @@
-/* From a trace to the structure of a block picture: nodes (boxes), strips (a piece of the residual stream and what branches
- * off it), levels and columns. Knows no lengths, no colours, no model and no op by name: what it sees are inputs and
- * outputs, shapes, and the glyph "plus". Whatever the trace is, every step of the chosen layer gets a place. */
+/* From a trace to the structure of a block picture: nodes (boxes), strips (a piece of the residual stream and what
+ * branches off it), levels and columns. Knows no lengths, no colours, no model and no op by name: what it sees are
+ * inputs and outputs, shapes, and the glyph "plus". Whatever the trace is, every step of the chosen layer gets a place.
+ */
 #ifndef SP_RENDER_BLOCK_GRAPH_H
 #define SP_RENDER_BLOCK_GRAPH_H
 #include "render/render.h"
@@ -31,11 +32,11 @@ typedef struct BlockNode {
     int n_in;
     int in[BLOCK_MAX_IN]; /* nodes; sorted as operands */
     const TraceValue *out;
-    int alias;  /* node that stands for it (identities, abutting ops, twins), or itself */
-    int twin;   /* a node drawn together with this one, or -1 */
+    int alias;        /* node that stands for it (identities, abutting ops, twins), or itself */
+    int twin;         /* a node drawn together with this one, or -1 */
     const char *pair; /* names of the twins: "k, v" */
-    bool hidden; /* changes nothing one can see */
-    int users;  /* operands that read its output */
+    bool hidden;      /* changes nothing one can see */
+    int users;        /* operands that read its output */
     int strip;
     /* place in its strip */
     int level, col, col_last; /* level -1: the head of the strip */
@@ -46,8 +47,8 @@ typedef struct {
     int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a plain chain */
     const char *part, *title;
     int n;
-    int *node;    /* in step order */
-    int last;     /* node whose output leaves the strip */
+    int *node; /* in step order */
+    int last;  /* node whose output leaves the strip */
     int levels, cols;
 } BlockStrip;
 
@@ -62,7 +63,7 @@ typedef struct BlockGraph {
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
     int wrong_step; /* step that makes the first wrong value, -2: none */
-    int n_used; /* collectives of what is drawn, parameters' included */
+    int n_used;     /* collectives of what is drawn, parameters' included */
     const TraceCollective **used;
 } BlockGraph;
 

@@ -258,13 +258,12 @@ static int free_column(const Wires *w, int from, int level) {
     return from;
 }
 
-/* Wires of a node's output: the first reader stays in the column, every other gets a free one to the right. A value that
- * one box reads twice comes by one wire. */
+/* Wires of a node's output: the first reader stays in the column, every other gets a free one to the right. A value
+ * that one box reads twice comes by one wire. */
 static void send_out(Wires *w, int i, int col, int level) {
     int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
     for (int k = 0; k < n; k++)
-        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) =
-            (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
+        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) = (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
 }
 
 static void place_node(Wires *w, int i) {
@@ -279,8 +278,7 @@ static void place_node(Wires *w, int i) {
     }
     if (hi < 0) lo = hi = free_column(w, 0, n->level);
     bool foreign = false;
-    for (int k = 0; k < w->n; k++)
-        foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
+    for (int k = 0; k < w->n; k++) foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
     n->col = lo;
     n->col_last = foreign ? lo : hi;
     int live = 0;

@@ -1,11 +1,22 @@
-/* The slide form of the block view: another level of detail, not a scaled figure. One strip on 960 x 540 units, no text under
- * 12 (24 px at 1920), one line per edge; numbers become bars of bytes, joined to their edge by a dotted guide. */
+/* The slide form of the block view: another level of detail, not a scaled figure. One strip on 960 x 540 units, no text
+ * under 12 (24 px at 1920), one line per edge; numbers become bars of bytes, joined to their edge by a dotted guide. */
 #include "render/block_page.h"
 #include <math.h>
 #include <string.h>
 
-static const BlockLook slide = {.op = 22, .joint = 22, .abut = 20, .weight = 26, .coll = 34, .move = 18, .gap = 23, .fork = 31,
-                                .head = 50, .plain_head = 64, .tail = 54, .sym = 15, .num = 15};
+static const BlockLook slide = {.op = 22,
+                                .joint = 22,
+                                .abut = 20,
+                                .weight = 26,
+                                .coll = 34,
+                                .move = 18,
+                                .gap = 23,
+                                .fork = 31,
+                                .head = 50,
+                                .plain_head = 64,
+                                .tail = 54,
+                                .sym = 15,
+                                .num = 15};
 enum { BAR_X = 646, BAR_MAX = 230, GAP_MIN = 18 };
 
 /* Bytes that exist at a level's lower edge: of the first column, of the others. */
@@ -49,7 +60,8 @@ static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double sca
     Scene *s = p->s;
     int64_t all = c->first + c->others;
     if (all <= 0) return;
-    scene_begin(s, "bytes", "bytes", arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
+    scene_begin(s, "bytes", "bytes",
+                arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
     if (x - 8 > c->label + 16) {
         Mark *m = scene_segment(s, c->label + 8, mid, x - 8, mid, ROLE_GRID, 1);
         m->dash = dots;
@@ -79,7 +91,8 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
         others |= c.others > 0;
         partial |= c.partial;
     }
-    scene_text(p->s, x, head, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND, w < 160 ? "bytes per rank" : "bytes on this edge, per rank");
+    scene_text(p->s, x, head, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND,
+               w < 160 ? "bytes per rank" : "bytes on this edge, per rank");
     for (int l = -1; l < s->levels; l++) {
         Cut c = cut_at(p, f, l);
         double mid = l < 0 && s->from >= 0 ? f->y + 12 : block_gap_top(f, l) + p->look->sym - 4;
@@ -108,7 +121,8 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
 }
 
 /* The stamp on one line under the strip; what does not fit is left to the larger figure. */
-static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y, int index, int count) {
+static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y, int index,
+                        int count) {
     Role role;
     Arena *a = c->arena;
     const char *stamp = words_stamp(a, c->t, &role);
@@ -131,8 +145,8 @@ static void slide_subtitle(const BlockGraph *g, const RenderOptions *o, const ch
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
-    part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "", o->pass ? o->pass : "forward",
-                             (long long)g->rank, (long long)g->t->ranks);
+    part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
+                             o->pass ? o->pass : "forward", (long long)g->rank, (long long)g->t->ranks);
     part[n++] = words_mesh(a, g->t);
     part[n++] = words_data(a, g->t);
     part[n++] = words_class(a, g->t, g->rank);

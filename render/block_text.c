@@ -1,5 +1,5 @@
-/* The block view in 80 columns of text: one line per step with its output, the residual stream at the left. Columns: step 30,
- * symbolic shape 22, shape on the rank 19, bytes 9 (right aligned). Needs only box drawing and a few signs. */
+/* The block view in 80 columns of text: one line per step with its output, the residual stream at the left. Columns:
+ * step 30, symbolic shape 22, shape on the rank 19, bytes 9 (right aligned). Needs only box drawing and a few signs. */
 #include "render/block_page.h"
 #include "render/views.h"
 #include <string.h>
@@ -69,8 +69,8 @@ static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
     const CollWord *w = words_coll(n->coll->op);
     Arena *a = g->arena;
     bool side = n->col > 0 || n->twin >= 0 || n->alias != (int)(n - g->node);
-    const char *name = arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "",
-                                    side ? short_name(a, n->name) : "");
+    const char *name =
+        arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "", side ? short_name(a, n->name) : "");
     Str s = str_new(a);
     words_pad(&s, name, 15, false);
     str_addf(&s, "%s%s %s", words_columns(name) >= 15 ? " " : "", n->coll->axis,
@@ -116,9 +116,10 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
         *each = true;
         return;
     }
-    paragraph(p, rail, arena_printf(a, "sends %s%s%s%s%s", bytes_text(n->coll->bytes_sent, a), *each ? " each" : "",
-                                    n->coll->why ? ": " : "", n->coll->why ? words_symbol(a, n->coll->why) : "",
-                                    n->coll->inferred ? " (inferred)" : ""));
+    paragraph(p, rail,
+              arena_printf(a, "sends %s%s%s%s%s", bytes_text(n->coll->bytes_sent, a), *each ? " each" : "",
+                           n->coll->why ? ": " : "", n->coll->why ? words_symbol(a, n->coll->why) : "",
+                           n->coll->inferred ? " (inferred)" : ""));
     *each = false;
 }
 
@@ -138,11 +139,14 @@ static void strip_rows(Page *p, int strip) {
         }
         const TraceValue *v = words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
         bool partial = v && v->shape.pending && *v->shape.pending;
-        if (n->kind == NODE_MOVE) row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
-        else row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)), v);
+        if (n->kind == NODE_MOVE)
+            row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
+        else
+            row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)), v);
         if (n->kind == NODE_OP && n->op[0].fetch)
-            paragraph(p, rail, arena_printf(a, "weight gathered over %s: sends %s", n->op[0].fetch->axis,
-                                            bytes_text(n->op[0].fetch->bytes_sent, a)));
+            paragraph(p, rail,
+                      arena_printf(a, "weight gathered over %s: sends %s", n->op[0].fetch->axis,
+                                   bytes_text(n->op[0].fetch->bytes_sent, a)));
         pending_row(p, edge, v);
         wrong_row(p, edge, n);
     }

@@ -98,7 +98,8 @@ double draw_pill(Scene *s, double x, double y, const char *text, const char *axe
     return w;
 }
 
-/* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between blocks of the second. */
+/* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between blocks of the second.
+ */
 typedef struct {
     int64_t rows, cols, block;
 } MapShape;
@@ -109,8 +110,10 @@ static MapShape map_shape(Arena *a, const Trace *t) {
     for (int i = 0; i < n; i++) {
         if (ax[i].size <= 1) continue;
         used++;
-        if (used == 1) m.rows = ax[i].size;
-        else m.cols *= ax[i].size;
+        if (used == 1)
+            m.rows = ax[i].size;
+        else
+            m.cols *= ax[i].size;
         if (used == 2) m.block = ax[i].size;
     }
     if (used == 1) return (MapShape){1, m.rows, 0};
@@ -118,8 +121,8 @@ static MapShape map_shape(Arena *a, const Trace *t) {
     return m;
 }
 
-double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank, const char *axes, bool measure,
-                double *height) {
+double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank, const char *axes,
+                bool measure, double *height) {
     const double cell = 7, gap = 2;
     if (t->ranks > 16 || t->ranks < 2) return 0;
     MapShape m = map_shape(s->arena, t);
@@ -131,8 +134,8 @@ double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *
         w = fmax(w, px + cell - x);
         if (measure) continue;
         bool in = g && words_group_of(g, r) == words_group_of(g, rank), own = r == rank;
-        scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER, own ? ROLE_INK : ROLE_FAINT,
-                   own ? 1.6 : 0.8);
+        scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER,
+                   own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8);
     }
     if (height) *height = (double)m.rows * (cell + gap) - gap;
     return w;
@@ -247,12 +250,14 @@ static const char *status(const ViewCall *c, const char *extra) {
 double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra) {
     Role role;
     const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra), *line[6];
-    Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false}, {rest, REGULAR, ROLE_SECOND, false, false}};
+    Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false},
+                  {rest, REGULAR, ROLE_SECOND, false, false}};
     run[0].s = scene_fit(s, stamp, w, 12, SEMIBOLD);
     /* as many parts behind the stamp as fit, the others on lines of their own */
     size_t end = strlen(rest);
     while (end > 0 && fonts_width(s->fonts, run, 2, 12) > w) {
-        while (end > 0 && strncmp(rest + --end, " · ", strlen(" · "))) {}
+        while (end > 0 && strncmp(rest + --end, " · ", strlen(" · "))) {
+        }
         run[1].s = arena_strndup(c->arena, rest, end);
     }
     scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);

@@ -1,5 +1,5 @@
-/* What every figure has around its subject: title, subtitle, legend with only the marks in use, footer with totals and the
- * stamp; and the small things that several views draw alike: pills of axes, maps of ranks. */
+/* What every figure has around its subject: title, subtitle, legend with only the marks in use, footer with totals and
+ * the stamp; and the small things that several views draw alike: pills of axes, maps of ranks. */
 #ifndef SP_RENDER_FURNITURE_H
 #define SP_RENDER_FURNITURE_H
 #include "render/render.h"
@@ -19,7 +19,7 @@ typedef struct ViewCall {
 typedef enum { PRESET_WIDE, PRESET_COLUMN, PRESET_SLIDE, PRESET_A4, PRESET_COUNT } PresetKind;
 typedef struct {
     const char *name;
-    double w, h;       /* h 0: as high as the content */
+    double w, h; /* h 0: as high as the content */
     double margin, min_size;
     int px;
 } Preset;
@@ -29,16 +29,28 @@ bool furniture_preset(const char *name, PresetKind *out);
 
 /* A scene with the preset's width, smallest text and PNG width, named after view and plan hash. */
 Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);
-/* Title and subtitle from the top; returns the y under them. `sub` are the parts between " · ", NULL-terminated; they are
- * wrapped to width sub_w (0: that of the figure). */
+/* Title and subtitle from the top; returns the y under them. `sub` are the parts between " · ", NULL-terminated; they
+ * are wrapped to width sub_w (0: that of the figure). */
 double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w);
 /* Fits the finished scene (height h) on the preset's page. */
 void figure_page(Scene *s, PresetKind p, double h);
 
 /* Marks of the legend, a set of bits. */
 typedef enum {
-    LEGEND_COMPUTE, LEGEND_COLL, LEGEND_PARTIAL, LEGEND_WEIGHT, LEGEND_MAP, LEGEND_CHANGED, LEGEND_WRONG, LEGEND_MOVE,
-    LEGEND_MATMUL, LEGEND_SMALL, LEGEND_EXPOSED, LEGEND_HIDDEN, LEGEND_WAIT, LEGEND_COUNT
+    LEGEND_COMPUTE,
+    LEGEND_COLL,
+    LEGEND_PARTIAL,
+    LEGEND_WEIGHT,
+    LEGEND_MAP,
+    LEGEND_CHANGED,
+    LEGEND_WRONG,
+    LEGEND_MOVE,
+    LEGEND_MATMUL,
+    LEGEND_SMALL,
+    LEGEND_EXPOSED,
+    LEGEND_HIDDEN,
+    LEGEND_WAIT,
+    LEGEND_COUNT
 } LegendMark;
 /* The legend under a hairline at y; returns the y under it. */
 double figure_legend(Scene *s, double x, double w, double y, unsigned marks);
@@ -52,8 +64,8 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes);
 double pill_width(Scene *s, const char *text);
 /* Map of all ranks as the mesh, own group filled; NULL mesh dims above 16 ranks. Returns width (0: not drawn). */
-double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank, const char *axes, bool measure,
-                double *height);
+double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank, const char *axes,
+                bool measure, double *height);
 /* One entry of a legend-like row: a compute box, a hexagon... used by views with legends of their own. */
 void tip_add(Str *s, const char *name, const char *value);
 #endif

@@ -1,6 +1,7 @@
-/* Layout lint: what a careful reader would complain about, found in the display list (visual.md 1.0.8 and figures/README.md
- * 1): text outside the canvas or its box, texts too close, text on a mark that is not its own, a line through a text, marks
- * outside the canvas, arrows that end nowhere, too small or too pale text, and numbers that are none. */
+/* Layout lint: what a careful reader would complain about, found in the display list (visual.md 1.0.8 and
+ * figures/README.md 1): text outside the canvas or its box, texts too close, text on a mark that is not its own, a line
+ * through a text, marks outside the canvas, arrows that end nowhere, too small or too pale text, and numbers that are
+ * none. */
 #include "render/scene.h"
 #include <math.h>
 #include <string.h>
@@ -44,8 +45,9 @@ static void canvas(Lint *l, const Mark *m, Box b) {
         return;
     }
     bool out = b.x0 < -0.01 || b.y0 < -0.01 || b.x1 > l->s->w + 0.01 || b.y1 > l->s->h + 0.01;
-    if (out) found(l, m, m->kind == MARK_TEXT ? "text outside the canvas:" : "a mark outside the canvas",
-                   m->kind == MARK_TEXT ? words(l, m) : "");
+    if (out)
+        found(l, m, m->kind == MARK_TEXT ? "text outside the canvas:" : "a mark outside the canvas",
+              m->kind == MARK_TEXT ? words(l, m) : "");
 }
 
 static void inside_frame(Lint *l, const Mark *m, Box b) {
@@ -157,7 +159,8 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
     Lint l = {s, str_new(arena), 0};
     if (!*s->title) str_addf(&l.out, "%s: no title\n", s->name), l.n++;
     if (!*s->desc) str_addf(&l.out, "%s: no description\n", s->name), l.n++;
-    if (!(s->w > 0 && s->h > 0 && isfinite(s->w) && isfinite(s->h))) str_addf(&l.out, "%s: no canvas\n", s->name), l.n++;
+    if (!(s->w > 0 && s->h > 0 && isfinite(s->w) && isfinite(s->h)))
+        str_addf(&l.out, "%s: no canvas\n", s->name), l.n++;
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
         Box b = scene_box(m);

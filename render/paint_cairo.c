@@ -1,6 +1,7 @@
-/* The Cairo painter: PNG and PDF. Both are written into memory; the caller puts them where they belong. PNG is compressed
- * by libpng itself with low effort and one filter, because cairo_surface_write_to_png offers no choice and takes several
- * times as long (measured on the slide preset: render/README). PDF has fixed dates: same scene, same bytes. */
+/* The Cairo painter: PNG and PDF. Both are written into memory; the caller puts them where they belong. PNG is
+ * compressed by libpng itself with low effort and one filter, because cairo_surface_write_to_png offers no choice and
+ * takes several times as long (measured on the slide preset: render/README). PDF has fixed dates: same scene, same
+ * bytes. */
 #include "render/paint.h"
 #include "render/paint_text.h"
 #include <cairo-pdf.h>
@@ -61,9 +62,12 @@ static void corner(cairo_t *cr, Pt a, Pt b, Pt c, double r) {
 static void points_path(cairo_t *cr, const Mark *m) {
     for (int i = 0; i < m->n; i++) {
         bool start = i == 0 || (m->kind == MARK_HATCH && i % 2 == 0);
-        if (start) cairo_move_to(cr, m->pt[i].x, m->pt[i].y);
-        else if (m->kind == MARK_LINE && i + 1 < m->n) corner(cr, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
-        else cairo_line_to(cr, m->pt[i].x, m->pt[i].y);
+        if (start)
+            cairo_move_to(cr, m->pt[i].x, m->pt[i].y);
+        else if (m->kind == MARK_LINE && i + 1 < m->n)
+            corner(cr, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
+        else
+            cairo_line_to(cr, m->pt[i].x, m->pt[i].y);
     }
     if (m->kind == MARK_POLY) cairo_close_path(cr);
 }
@@ -93,9 +97,12 @@ static void paint_scene(cairo_t *cr, const Scene *s) {
             paint_words(cr, s, m);
             continue;
         }
-        if (m->kind == MARK_RECT) rect_path(cr, m);
-        else if (m->kind == MARK_CIRCLE) cairo_arc(cr, m->x, m->y, m->r, 0, 2 * M_PI);
-        else points_path(cr, m);
+        if (m->kind == MARK_RECT)
+            rect_path(cr, m);
+        else if (m->kind == MARK_CIRCLE)
+            cairo_arc(cr, m->x, m->y, m->r, 0, 2 * M_PI);
+        else
+            points_path(cr, m);
         finish(cr, s, m);
     }
 }
@@ -103,7 +110,8 @@ static void paint_scene(cairo_t *cr, const Scene *s) {
 static void png_put(png_structp png, png_bytep p, png_size_t n) { sink_add(png_get_io_ptr(png), p, n); }
 static void png_flush_nothing(png_structp png) { (void)png; }
 
-/* ARGB32 of Cairo, opaque, to RGB rows. libpng's errors come back through longjmp, so nothing is allocated in between. */
+/* ARGB32 of Cairo, opaque, to RGB rows. libpng's errors come back through longjmp, so nothing is allocated in between.
+ */
 static const char *encode(const unsigned char *data, int w, int h, int stride, unsigned char *row, Sink *out) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -145,8 +153,8 @@ const char *paint_png(const Scene *s, int width_px, Sink *out) {
     const char *error = status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
     if (!error) {
         unsigned char *row = base_malloc(base_mul((size_t)w, 3));
-        error = encode(cairo_image_surface_get_data(surface), (int)w, (int)h, cairo_image_surface_get_stride(surface), row,
-                       out);
+        error = encode(cairo_image_surface_get_data(surface), (int)w, (int)h, cairo_image_surface_get_stride(surface),
+                       row, out);
         free(row);
     }
     cairo_surface_destroy(surface);

@@ -59,11 +59,16 @@ static void escape(Sink *o, const char *t) {
             p++;
             continue;
         }
-        if (*p == '&') put(o, "&amp;");
-        else if (*p == '<') put(o, "&lt;");
-        else if (*p == '>') put(o, "&gt;");
-        else if (*p == '"') put(o, "&quot;");
-        else sink_add(o, p, (size_t)len);
+        if (*p == '&')
+            put(o, "&amp;");
+        else if (*p == '<')
+            put(o, "&lt;");
+        else if (*p == '>')
+            put(o, "&gt;");
+        else if (*p == '"')
+            put(o, "&quot;");
+        else
+            sink_add(o, p, (size_t)len);
         p += len;
     }
 }
@@ -116,9 +121,12 @@ static void paint_path(Sink *o, const Scene *s, const Mark *m) {
     put(o, "<path d=\"");
     for (int i = 0; i < m->n; i++) {
         bool start = i == 0 || (m->kind == MARK_HATCH && i % 2 == 0);
-        if (start) point(o, "M", m->pt[i]);
-        else if (m->kind == MARK_LINE && i + 1 < m->n) corner(o, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
-        else point(o, "L", m->pt[i]);
+        if (start)
+            point(o, "M", m->pt[i]);
+        else if (m->kind == MARK_LINE && i + 1 < m->n)
+            corner(o, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
+        else
+            point(o, "L", m->pt[i]);
     }
     put(o, m->kind == MARK_POLY ? "Z\"" : "\"");
     look(o, s, m);

@@ -1,13 +1,12 @@
 /* Fonts and measured text. The fonts are loaded from their files into a private fontconfig, so that no configuration of
- * the machine or its user changes a pixel (visual.md 2.2); only if neither Inter nor DejaVu Sans is found where Debian and
- * others put them, the machine's own fonts answer. Hinting, rounding and subpixel rendering are off: a text has the same
- * width at every scale. */
+ * the machine or its user changes a pixel (visual.md 2.2); only if neither Inter nor DejaVu Sans is found where Debian
+ * and others put them, the machine's own fonts answer. Hinting, rounding and subpixel rendering are off: a text has the
+ * same width at every scale. */
 #include "render/paint_text.h"
 #include "render/paint.h"
 #include <fontconfig/fontconfig.h>
 #include <pango/pangofc-fontmap.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,14 +18,20 @@ struct Fonts {
     PangoFontDescription *desc;
 };
 
-static const char *const folders[] = {"/usr/share/fonts/opentype/inter",   "/usr/share/fonts/truetype/inter",
-                                      "/usr/share/fonts/inter",            "/usr/share/fonts/OTF",
-                                      "/usr/share/fonts/truetype/dejavu",  "/usr/share/fonts/dejavu",
-                                      "/usr/share/fonts/dejavu-sans-fonts", "/usr/share/fonts/TTF",
-                                      "/usr/local/share/fonts",            NULL};
-static const char *const files[] = {"Inter-Regular.otf",  "Inter-Medium.otf",     "Inter-SemiBold.otf", "Inter-Bold.otf",
-                                    "Inter-Italic.otf",   "Inter-SemiBoldItalic.otf", "Inter-Regular.ttf",  "Inter-Medium.ttf",
-                                    "Inter-SemiBold.ttf", "Inter-Bold.ttf",       "Inter-Italic.ttf",   "DejaVuSans.ttf",
+static const char *const folders[] = {"/usr/share/fonts/opentype/inter",
+                                      "/usr/share/fonts/truetype/inter",
+                                      "/usr/share/fonts/inter",
+                                      "/usr/share/fonts/OTF",
+                                      "/usr/share/fonts/truetype/dejavu",
+                                      "/usr/share/fonts/dejavu",
+                                      "/usr/share/fonts/dejavu-sans-fonts",
+                                      "/usr/share/fonts/TTF",
+                                      "/usr/local/share/fonts",
+                                      NULL};
+static const char *const files[] = {"Inter-Regular.otf",   "Inter-Medium.otf",       "Inter-SemiBold.otf",
+                                    "Inter-Bold.otf",      "Inter-Italic.otf",       "Inter-SemiBoldItalic.otf",
+                                    "Inter-Regular.ttf",   "Inter-Medium.ttf",       "Inter-SemiBold.ttf",
+                                    "Inter-Bold.ttf",      "Inter-Italic.ttf",       "DejaVuSans.ttf",
                                     "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", NULL};
 
 /* Adds each file from the first folder that has it; returns how many were found. */
@@ -43,16 +48,15 @@ static int load_files(FcConfig *config) {
     return found;
 }
 
-Fonts *fonts_new(void) {
-    Fonts *f = base_malloc(sizeof *f);
-    memset(f, 0, sizeof *f);
-    f->config = FcConfigCreate();
-    if (f->config && load_files(f->config) == 0) {
-        FcConfigDestroy(f->config);
-        f->config = NULL;
-    }
+/* The only process-wide state of render/: the fonts, loaded once. Loading takes longer than drawing a figure, and
+ * Pango 1.50 keeps a reference to every private fontconfig for ever, so a new one per figure would leak. */
+static Fonts shared;
+
+static void load(Fonts *f) {
+    if (!f->config) f->config = FcConfigCreate();
+    bool own = f->config && load_files(f->config) > 0;
     f->map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
-    if (f->config) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
+    if (own) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
     f->context = pango_font_map_create_context(f->map);
     cairo_font_options_t *o = cairo_font_options_create();
     cairo_font_options_set_hint_style(o, CAIRO_HINT_STYLE_NONE);
@@ -67,17 +71,11 @@ Fonts *fonts_new(void) {
     pango_layout_set_auto_dir(f->layout, FALSE);
     f->desc = pango_font_description_new();
     pango_font_description_set_family_static(f->desc, "Inter, DejaVu Sans");
-    return f;
 }
 
-void fonts_free(Fonts *f) {
-    if (!f) return;
-    pango_font_description_free(f->desc);
-    g_object_unref(f->layout);
-    g_object_unref(f->context);
-    g_object_unref(f->map);
-    if (f->config) FcConfigDestroy(f->config);
-    free(f);
+Fonts *fonts_shared(void) {
+    if (!shared.layout) load(&shared);
+    return &shared;
 }
 
 static void attr(PangoAttrList *list, PangoAttribute *a, guint from, guint to) {
@@ -128,6 +126,20 @@ int fonts_unknown(Fonts *f, const Run *run, int n, double size) {
     return pango_layout_get_unknown_glyphs_count(fonts_layout(f, run, n, size, -1));
 }
 
-/* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its own, and when one of them
- * still holds a font at that moment they end the program. What they would free is reachable, so leak checkers are quiet. */
-void paint_cleanup(void) { pango_cairo_font_map_set_default(NULL); }
+/* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its own, and when one of
+ * them still holds a font at that moment they end the program. The fontconfig is kept (see above) and used again. */
+void paint_cleanup(void) {
+    Fonts *f = &shared;
+    if (!f->layout) return;
+    pango_font_description_free(f->desc);
+    g_object_unref(f->layout);
+    g_object_unref(f->context);
+    g_object_unref(f->map);
+    FcConfig *config = f->config;
+    memset(f, 0, sizeof *f);
+    f->config = config;
+}
+
+/* Asked for by LeakSanitizer: fontconfig stores pointers as offsets, which no leak checker can follow. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libfontconfig.so\n"; }

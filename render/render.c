@@ -1,5 +1,5 @@
-/* The door of render/: the table of views and formats, and the way from a request to bytes in a file. Writes only what is
- * complete: the picture is made in memory first. */
+/* The door of render/: the table of views and formats, and the way from a request to bytes in a file. Writes only what
+ * is complete: the picture is made in memory first. */
 #include "render/render.h"
 #include "base/file.h"
 #include "render/paint.h"
@@ -29,7 +29,7 @@ enum { N_VIEWS = sizeof views / sizeof *views };
 static const struct {
     const char *extension;
     RenderFormat format;
-} formats[] = {{"svg", FORMAT_SVG}, {"png", FORMAT_PNG},   {"pdf", FORMAT_PDF},
+} formats[] = {{"svg", FORMAT_SVG},  {"png", FORMAT_PNG},   {"pdf", FORMAT_PDF},
                {"txt", FORMAT_TEXT}, {"text", FORMAT_TEXT}, {"json", FORMAT_CHROME}};
 
 const RenderView *render_views(int *n) {
@@ -111,13 +111,11 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
-    c->fonts = fonts_new();
+    c->fonts = fonts_shared();
     int n = v->build(c, page);
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[0], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[0], c->o->width_px, out);
     if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page, n, out);
-    fonts_free(c->fonts);
-    c->fonts = NULL;
     return n > 0 && (!error || paint_failed(c, error));
 }
 
@@ -148,14 +146,13 @@ int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, 
     const struct View *v = prepare(&c);
     if (!v) return 0;
     Scene *page[VIEW_MAX_PAGES];
-    c.fonts = fonts_new();
+    c.fonts = fonts_shared();
     int n = v->build(&c, page);
     for (int i = 0; i < n; i++) {
         const char *one = "";
         found += scene_lint(page[i], arena, &one);
         str_add(&all, one);
     }
-    fonts_free(c.fonts);
     *report = all.s;
     return found;
 }

@@ -22,8 +22,9 @@ typedef struct {
 } RenderView;
 const RenderView *render_views(int *n);
 
-/* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view (E0211, nearest named), a view
- * the trace has no data for (E0211, says what to run), unwritable output (E0105; an existing file stays untouched). */
+/* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view (E0211, nearest named), a
+ * view the trace has no data for (E0211, says what to run), unwritable output (E0105; an existing file stays
+ * untouched). */
 bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, const char *path);
 /* The same in memory (in `arena`), for stdout and tests. NULL on failure. */
 char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena, size_t *n);

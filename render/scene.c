@@ -203,7 +203,8 @@ double scene_text(Scene *s, double x, double y, Align align, double size, int we
     return text && *text ? scene_runs(s, x, y, align, size, &run, 1) : 0;
 }
 
-double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *fmt, ...) {
+double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *fmt,
+                   ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *t = arena_vprintf(s->arena, fmt, ap);
@@ -249,7 +250,8 @@ static const char *break_after(const char *p, const char *sep) {
     return p + strlen(p);
 }
 
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max, const char **line) {
+int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max,
+               const char **line) {
     const char *by = sep ? sep : " ";
     size_t drop = strlen(by); /* the separator at the end of a line is not printed */
     int n = 0;
@@ -288,14 +290,20 @@ Box scene_box(const Mark *m) {
     Box b;
     switch (m->kind) {
     case MARK_RECT:
-    case MARK_HATCH: b = (Box){m->x, m->y, m->x + m->w, m->y + m->h}; break;
-    case MARK_CIRCLE: b = (Box){m->x - m->r, m->y - m->r, m->x + m->r, m->y + m->r}; break;
+    case MARK_HATCH:
+        b = (Box){m->x, m->y, m->x + m->w, m->y + m->h};
+        break;
+    case MARK_CIRCLE:
+        b = (Box){m->x - m->r, m->y - m->r, m->x + m->r, m->y + m->r};
+        break;
     case MARK_TEXT: {
         double x = m->x - shift[m->align] * m->w;
         b = (Box){x, m->y - 0.76 * m->size, x + m->w, m->y + 0.22 * m->size};
         break;
     }
-    default: b = points_box(m); break;
+    default:
+        b = points_box(m);
+        break;
     }
     double half = m->stroke != ROLE_NONE && m->kind != MARK_HATCH ? m->line / 2 : 0;
     return (Box){b.x0 - half, b.y0 - half, b.x1 + half, b.y1 + half};

@@ -39,8 +39,8 @@ typedef struct {
     double r;          /* corner radius; circle: radius */
     Pt *pt;            /* poly, line, hatch (pairs) */
     int n;
-    double bend;       /* line: radius of its corners */
-    double size;       /* text */
+    double bend; /* line: radius of its corners */
+    double size; /* text */
     Align align;
     Run *run;
     int n_run;
@@ -55,7 +55,7 @@ typedef struct {
     int parent;       /* -1: none */
     bool framed;      /* x y w h is the border inside which its texts stay and on which arrows end */
     double x, y, w, h;
-    int first, last;  /* marks [first, last) while it was open */
+    int first, last; /* marks [first, last) while it was open */
 } Group;
 
 /* An arrow and the groups it claims to join, for the lint. -1: open end. */
@@ -72,10 +72,10 @@ typedef struct Scene {
     double w, h;
     /* page on which the scene lies: scene point p is at off + scale*p; by default the scene itself */
     double page_w, page_h, scale, off_x, off_y;
-    bool points;         /* page lengths are points, not px */
-    double min_size;     /* smallest text allowed */
-    int px_width;        /* natural width of a PNG */
-    const char *name;    /* "block-1a2b3c4d": prefix of ids */
+    bool points;      /* page lengths are points, not px */
+    double min_size;  /* smallest text allowed */
+    int px_width;     /* natural width of a PNG */
+    const char *name; /* "block-1a2b3c4d": prefix of ids */
     const char *title, *desc;
     int n_marks, cap_marks;
     Mark *marks;
@@ -86,9 +86,8 @@ typedef struct Scene {
     int open; /* innermost open group, -1 */
 } Scene;
 
-/* Fonts of this process; fonts_free releases them. Never NULL. */
-Fonts *fonts_new(void);
-void fonts_free(Fonts *f);
+/* The fonts of this process, loaded on first use; never NULL. paint_cleanup releases them. */
+Fonts *fonts_shared(void);
 /* Advance width of a text in units. */
 double fonts_width(Fonts *f, const Run *run, int n, double size);
 /* Characters of the text that no font at hand has. */
@@ -110,8 +109,8 @@ Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line);
 Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke, double line);
 /* 45 degree hatch of an area: pitch 5, line 0.6. */
 Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch, double line);
-/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in particular). `big`: the
- * head of the residual stream. `partial`: with the dashed companion of a pending sum at its right. */
+/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in particular). `big`:
+ * the head of the residual stream. `partial`: with the dashed companion of a pending sum at its right. */
 void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial, int to);
 
 /* Text with its baseline at y; returns its width. */
@@ -120,9 +119,10 @@ double scene_textf(Scene *s, double x, double y, Align align, double size, int w
     __attribute__((format(printf, 8, 9)));
 double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n);
 double scene_width(Scene *s, double size, int weight, const char *text);
-/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w; the last line ends in an
- * ellipsis if there was more. Returns the number of lines. */
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max, const char **line);
+/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w; the last line ends in
+ * an ellipsis if there was more. Returns the number of lines. */
+int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max,
+               const char **line);
 /* The text, cut with an ellipsis to width w. */
 const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
 

@@ -11,39 +11,39 @@ typedef enum { AXIS_TP, AXIS_DP, AXIS_PP, AXIS_CP, AXIS_EP, AXIS_USER, AXIS_KIND
 typedef enum {
     ROLE_NONE,
     ROLE_PAPER,
-    ROLE_INK,          /* text and edges */
-    ROLE_SECOND,       /* secondary text */
-    ROLE_TICK,         /* axis ticks */
-    ROLE_GRID,         /* hairlines, frames, cells that mean nothing special */
-    ROLE_FAINT,        /* outline of cells in maps */
-    ROLE_COMPUTE,      /* compute on local data */
+    ROLE_INK,     /* text and edges */
+    ROLE_SECOND,  /* secondary text */
+    ROLE_TICK,    /* axis ticks */
+    ROLE_GRID,    /* hairlines, frames, cells that mean nothing special */
+    ROLE_FAINT,   /* outline of cells in maps */
+    ROLE_COMPUTE, /* compute on local data */
     ROLE_COMPUTE_LINE,
     ROLE_COMPUTE_NOTE, /* secondary text on compute */
     ROLE_COMPUTE_DARK, /* small kernels in a timeline */
     ROLE_COMPUTE_PALE, /* weight gradients in a timeline */
     ROLE_COLL,         /* collectives */
     ROLE_COLL_LINE,
-    ROLE_COLL_PALE,    /* hidden communication */
-    ROLE_COLL_WORD,    /* words about communication on paper */
-    ROLE_BAND,         /* where compute waits */
+    ROLE_COLL_PALE, /* hidden communication */
+    ROLE_COLL_WORD, /* words about communication on paper */
+    ROLE_BAND,      /* where compute waits */
     ROLE_WEIGHT_LINE,
     ROLE_WEIGHT_FILL,
     ROLE_WEIGHT_REST,
-    ROLE_BYTES,        /* bars of bytes */
+    ROLE_BYTES, /* bars of bytes */
     ROLE_BYTES_2,
     ROLE_PASS,
     ROLE_WARN,
     ROLE_FAIL,
-    ROLE_SHARD,        /* first of four, ordered by lightness */
+    ROLE_SHARD, /* first of four, ordered by lightness */
     ROLE_SHARD_1,
     ROLE_SHARD_2,
     ROLE_SHARD_3,
-    ROLE_SHARD_TEXT,   /* text on the four */
+    ROLE_SHARD_TEXT, /* text on the four */
     ROLE_SHARD_TEXT_1,
     ROLE_SHARD_TEXT_2,
     ROLE_SHARD_TEXT_3,
-    ROLE_AXIS,                             /* + AxisKind: lines and pills */
-    ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS, /* + AxisKind: words on paper */
+    ROLE_AXIS,                                    /* + AxisKind: lines and pills */
+    ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS,      /* + AxisKind: words on paper */
     ROLE_AXIS_PILL = ROLE_AXIS_TEXT + AXIS_KINDS, /* + AxisKind: words on a pill */
     ROLE_AXIS_TINT = ROLE_AXIS_PILL + AXIS_KINDS, /* + AxisKind: pale areas */
     ROLE_COUNT = ROLE_AXIS_TINT + AXIS_KINDS

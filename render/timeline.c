@@ -38,8 +38,9 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
         matrix |= p && p->compute.nd >= 2;
     }
     const char *name = matrix && c->module && *words_leaf(c->module) ? words_leaf(c->module)
-                       : c->label && *c->label ? c->label
-                                               : e->name ? e->name : "";
+                       : c->label && *c->label                       ? c->label
+                       : e->name                                     ? e->name
+                                                                     : "";
     bool backward = c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss");
     return backward ? arena_printf(a, "d %s", name) : name;
 }
@@ -128,15 +129,19 @@ static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **
     Unit *u = ARENA_ARRAY(a, Unit, n + 1);
     int m = 0;
     for (int i = 0; i < n; i++) {
-        if (m && same_unit(k, n, i, i - 1)) u[m - 1].n++;
-        else u[m++] = (Unit){i, 1};
+        if (m && same_unit(k, n, i, i - 1))
+            u[m - 1].n++;
+        else
+            u[m++] = (Unit){i, 1};
     }
     int kept = 0;
     for (int i = 0; i < m; i++) {
-        bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
-                     u[kept - 1].n + u[i].n <= kernels;
-        if (joins) u[kept - 1].n += u[i].n;
-        else u[kept++] = u[i];
+        bool joins =
+            kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) && u[kept - 1].n + u[i].n <= kernels;
+        if (joins)
+            u[kept - 1].n += u[i].n;
+        else
+            u[kept++] = u[i];
     }
     *out = u;
     return kept;
@@ -165,8 +170,10 @@ static int cover(const Timeline *t, Arena *a, bool compute, double from, double 
     }
     qsort(s, (size_t)n, sizeof *s, by_a);
     for (int i = 0; i < n; i++) {
-        if (m && s[i].a <= s[m - 1].b) s[m - 1].b = fmax(s[m - 1].b, s[i].b);
-        else s[m++] = s[i];
+        if (m && s[i].a <= s[m - 1].b)
+            s[m - 1].b = fmax(s[m - 1].b, s[i].b);
+        else
+            s[m++] = s[i];
     }
     *out = s;
     return m;
@@ -185,8 +192,10 @@ static TimeSum sum_of(const Timeline *t, Arena *a, double from, double to) {
     for (int i = 0, j = 0; i < n && j < m;) {
         double lo = fmax(x[i].a, y[j].a), hi = fmin(x[i].b, y[j].b);
         if (hi > lo) s.hidden += hi - lo;
-        if (x[i].b < y[j].b) i++;
-        else j++;
+        if (x[i].b < y[j].b)
+            i++;
+        else
+            j++;
     }
     s.exposed = fmax(0, s.span - s.compute);
     return s;
@@ -299,11 +308,12 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
             Timeline x = read_class(c, own ? focus : r->run[0].first, *r, kernels);
             bool known = x.n_events == 0;
             for (int k = 0; k < n && !known; k++) known = same_times(&out[k], &x);
-            if (known || n >= max) ++*folded;
-            else out[n++] = x;
+            if (known || n >= max)
+                ++*folded;
+            else
+                out[n++] = x;
         }
-    if (n == 0)
-        diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld", (long long)focus);
+    if (n == 0) diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld", (long long)focus);
     return n;
 }
 

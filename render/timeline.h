@@ -1,22 +1,22 @@
-/* The events of one rank class, cut into lines at boundaries of the program: what the timeline view draws, prints and sums.
- * Knows no lengths and no colours. */
+/* The events of one rank class, cut into lines at boundaries of the program: what the timeline view draws, prints and
+ * sums. Knows no lengths and no colours. */
 #ifndef SP_RENDER_TIMELINE_H
 #define SP_RENDER_TIMELINE_H
 #include "render/furniture.h"
 
 typedef struct {
     const TraceEvent *e;
-    const TraceCompute *c;      /* its record, or NULL */
+    const TraceCompute *c; /* its record, or NULL */
     const TraceCollective *coll;
-    const char *name;           /* for people: "wq", "AG k" */
-    const char *code;           /* of a collective: "AG" */
-    bool small;                 /* a kernel that waits for memory rather than for arithmetic */
+    const char *name; /* for people: "wq", "AG k" */
+    const char *code; /* of a collective: "AG" */
+    bool small;       /* a kernel that waits for memory rather than for arithmetic */
 } TimeEvent;
 
 typedef struct {
-    const char *axes;     /* "compute" or the axes of the stream */
-    const char *axis;     /* as the plan says: "sp" */
-    const char *members;  /* "{0,1}" */
+    const char *axes;    /* "compute" or the axes of the stream */
+    const char *axis;    /* as the plan says: "sp" */
+    const char *members; /* "{0,1}" */
 } TimeLane;
 
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     const char *title;
     double start, end;
-    int same;   /* lines folded into this one because they look alike */
+    int same; /* lines folded into this one because they look alike */
     TimeSum sum;
 } TimeLine;
 
@@ -36,7 +36,7 @@ typedef struct {
     int n_events;
     TimeEvent *event; /* by start */
     int n_lanes;
-    TimeLane *lane;   /* lane 0: compute */
+    TimeLane *lane; /* lane 0: compute */
     int n_lines;
     TimeLine *line;
     TimeSum sum;

@@ -1,5 +1,5 @@
-/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one process per rank class, one
- * thread per stream, times in microseconds). */
+/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one process per rank class,
+ * one thread per stream, times in microseconds). */
 #include "render/timeline.h"
 #include "render/views.h"
 #include <string.h>
@@ -46,8 +46,9 @@ const char *view_timeline_text(const ViewCall *c) {
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
             rule(&s);
-            str_addf(&s, "%s: %s, compute %s, exposed %s, hidden %s%s\n", line->title, time_text(line->end - line->start, a),
-                     time_text(line->sum.compute, a), time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
+            str_addf(&s, "%s: %s, compute %s, exposed %s, hidden %s%s\n", line->title,
+                     time_text(line->end - line->start, a), time_text(line->sum.compute, a),
+                     time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
                      line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
             for (int k = 0; k < t[i].n_events; k++) {
                 const TraceEvent *e = t[i].event[k].e;
@@ -68,9 +69,12 @@ const char *view_timeline_text(const ViewCall *c) {
 static void quote(Str *s, const char *t) {
     str_add(s, "\"");
     for (const unsigned char *p = (const unsigned char *)(t ? t : ""); *p; p++) {
-        if (*p == '"' || *p == '\\') str_addf(s, "\\%c", *p);
-        else if (*p < 0x20) str_addf(s, "\\u%04x", *p);
-        else str_addn(s, (const char *)p, 1);
+        if (*p == '"' || *p == '\\')
+            str_addf(s, "\\%c", *p);
+        else if (*p < 0x20)
+            str_addf(s, "\\u%04x", *p);
+        else
+            str_addn(s, (const char *)p, 1);
     }
     str_add(s, "\"");
 }
@@ -84,8 +88,8 @@ static void micros(Str *s, double seconds) {
 static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
     str_addf(s, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_name\",\"args\":{\"name\":", pid, tid, kind);
     quote(s, name);
-    str_addf(s, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}},\n", pid, tid,
-             kind, tid);
+    str_addf(s, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}},\n",
+             pid, tid, kind, tid);
 }
 
 static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
@@ -105,8 +109,9 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
         quote(s, e->coll->op);
         str_add(s, ",\"value\":");
         quote(s, e->coll->value);
-        str_addf(s, ",\"group\":\"%lld groups × %lld ranks\",\"bytes_sent\":%lld,\"why\":", (long long)groups_count(&e->coll->groups),
-                 (long long)groups_size(&e->coll->groups), (long long)e->coll->bytes_sent);
+        str_addf(s, ",\"group\":\"%lld groups × %lld ranks\",\"bytes_sent\":%lld,\"why\":",
+                 (long long)groups_count(&e->coll->groups), (long long)groups_size(&e->coll->groups),
+                 (long long)e->coll->bytes_sent);
         quote(s, e->coll->why);
     }
     if (e->c) {

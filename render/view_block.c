@@ -1,12 +1,24 @@
-/* View `block`: what one GPU computes and communicates in one layer, every edge with its local shape. Wide: strips side by
- * side on common rows; column: one under the other; slide: one strip per page, bytes as bars. */
+/* View `block`: what one GPU computes and communicates in one layer, every edge with its local shape. Wide: strips side
+ * by side on common rows; column: one under the other; slide: one strip per page, bytes as bars. */
 #include "render/block_page.h"
 #include "render/views.h"
 #include <math.h>
 #include <string.h>
 
-static const BlockLook full = {.op = 26, .joint = 28, .abut = 24, .weight = 42, .coll = 42, .move = 20, .gap = 38, .fork = 52,
-                               .head = 85, .plain_head = 84, .tail = 85, .sym = 16, .num = 31, .numbers = true};
+static const BlockLook full = {.op = 26,
+                               .joint = 28,
+                               .abut = 24,
+                               .weight = 42,
+                               .coll = 42,
+                               .move = 20,
+                               .gap = 38,
+                               .fork = 52,
+                               .head = 85,
+                               .plain_head = 84,
+                               .tail = 85,
+                               .sym = 16,
+                               .num = 31,
+                               .numbers = true};
 
 /* ---- words ---- */
 
@@ -46,7 +58,8 @@ static const char *lesson(const BlockGraph *g, const TraceCollective *const *use
     const TraceCollective *a = use[0], *b = use[n - 1];
     if (n > 1 && is_op(a, "all_gather") && is_op(b, "reduce_scatter") && a->dim_symbol && b->dim_symbol &&
         !strcmp(a->dim_symbol, b->dim_symbol) && !strncmp(a->dim_symbol, "S", 1))
-        return arena_printf(g->arena, "%s inside one GPU: tokens are gathered for the matmuls, then scattered", s->title);
+        return arena_printf(g->arena, "%s inside one GPU: tokens are gathered for the matmuls, then scattered",
+                            s->title);
     if (n == 1 && is_op(a, "all_reduce"))
         return arena_printf(g->arena, "%s inside one GPU: one AllReduce adds the partial sums", s->title);
     return NULL;
@@ -64,7 +77,8 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     if (one) return one;
     const char *who = subject(g, first, n), *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
     if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
-    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k, k == 1 ? "" : "s", bytes_text(sent, a));
+    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k, k == 1 ? "" : "s",
+                        bytes_text(sent, a));
 }
 
 static const char *layer_words(const BlockGraph *g) {
@@ -78,7 +92,8 @@ void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **pa
     Arena *a = g->arena;
     const char *model = words_model(a, g->t), *order = words_order(a, g->t), *mesh = words_mesh(a, g->t);
     int n = 0;
-    part[n++] = arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "", words_coords(a, g->t, g->rank));
+    part[n++] =
+        arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "", words_coords(a, g->t, g->rank));
     part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "", o->pass ? o->pass : "forward");
     part[n++] = words_data(a, g->t);
     part[n++] = order ? arena_printf(a, "%s, %s", mesh, order) : mesh;
@@ -97,7 +112,9 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", t[i].axis, bytes_text(t[i].bytes, a), (long long)t[i].count,
-                 i ? "" : t[i].count == 1 ? " collective" : " collectives");
+                 i                 ? ""
+                 : t[i].count == 1 ? " collective"
+                                   : " collectives");
     str_add(&s, " (bytes leaving the GPU).");
     return s.s;
 }
@@ -112,8 +129,10 @@ const char *block_description(const BlockGraph *g, int first, int count) {
             const BlockNode *n = &g->node[g->strip[i].node[k]];
             if (n->kind == NODE_INPUT) continue;
             str_add(&s, k ? ", " : " ");
-            if (n->kind == NODE_COLL) str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);
-            else if (n->kind == NODE_MOVE) str_add(&s, n->move->op);
+            if (n->kind == NODE_COLL)
+                str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);
+            else if (n->kind == NODE_MOVE)
+                str_add(&s, n->move->op);
             else
                 for (int j = 0; j < n->n_op; j++) str_addf(&s, "%s%s", j ? ", " : "", block_op_name(g, n, &n->op[j]));
         }
@@ -153,15 +172,18 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     f->in_name = first && s->part && !strcmp(s->part, "mlp") ? "h" : state_name(g, k, total);
     f->out_name = last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
     if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
-    if (!last) f->note = arena_printf(g->arena, "hidden state, also the input of %s", part_words(&g->strip[i + 1]));
-    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
+    if (!last)
+        f->note = arena_printf(g->arena, "hidden state, also the input of %s", part_words(&g->strip[i + 1]));
+    else if (strcmp(f->out_name, "y"))
+        f->note = "hidden state, the input of the MLP";
     else if (total > 1) {
         int from = 0;
         while (g->strip[from].to < 0) from++;
         f->note = same_layout(g, g->strip[from].from, s->to)
                       ? "output of the block: same layout as x, so blocks stack without a reshard"
                       : "output of the block: not laid out like x";
-    } else f->note = "output of the block";
+    } else
+        f->note = "output of the block";
 }
 
 BlockFrame *block_frames(BlockGraph *g) {
@@ -239,7 +261,8 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
     /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
     double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;
-    for (int i = 0; i < n; i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {}
+    for (int i = 0; i < n; i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {
+    }
     Scene *s = figure_new(c, "block", preset);
     double wide = n > 1 ? 1140 : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : wide, ceil(widest + 2 * pr->margin));

@@ -1,5 +1,5 @@
-/* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like a line of music, all
- * lines at one scale; a pale band shows where compute waits. What ends the wait is hatched; the rest is hidden. */
+/* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like a line of music,
+ * all lines at one scale; a pale band shows where compute waits. What ends the wait is hatched; the rest is hidden. */
 #include "render/timeline.h"
 #include "render/views.h"
 #include <math.h>
@@ -9,12 +9,12 @@ enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64 };
 
 /* Lengths of a preset. */
 typedef struct {
-    double label_w;           /* lane names */
-    double axis_w;            /* the longest line; 0: what is left */
-    double margin_w;          /* numbers at the right; 0: under the line */
-    double head, over;        /* title of a line; room for labels above compute */
+    double label_w;    /* lane names */
+    double axis_w;     /* the longest line; 0: what is left */
+    double margin_w;   /* numbers at the right; 0: under the line */
+    double head, over; /* title of a line; room for labels above compute */
     double compute, comm, gap, ticks, below;
-    int kernels;              /* on a line, if the program can be cut */
+    int kernels; /* on a line, if the program can be cut */
 } TimeLook;
 static const TimeLook looks[PRESET_COUNT] = {
     [PRESET_WIDE] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
@@ -36,9 +36,9 @@ typedef struct {
 typedef struct {
     const Timeline *t;
     const TimeLine *l;
-    double y;           /* top of the compute lane */
-    double bottom;      /* lower edge of the last lane */
-    int lane_row[64];   /* row of each lane, -1: no events in this line */
+    double y;         /* top of the compute lane */
+    double bottom;    /* lower edge of the last lane */
+    int lane_row[64]; /* row of each lane, -1: no events in this line */
     int rows;
 } Stave;
 
@@ -96,7 +96,8 @@ static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit
         double x = p->x0 + i * step * u.seconds * p->scale;
         Mark *m = scene_segment(p->s, x, v->y - 2, x, v->bottom + 4, ROLE_GRID, 1);
         m->ground = true;
-        last = x + scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%.*f", digits, i * step) / 2;
+        last = x +
+               scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%.*f", digits, i * step) / 2;
     }
     if (with_unit) scene_text(p->s, last + 9, v->bottom + 17, ALIGN_LEFT, 12, REGULAR, ROLE_TICK, u.name);
     for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
@@ -112,7 +113,8 @@ static void draw_waits(TimePen *p, const Stave *v) {
     double busy = v->l->start;
     for (int i = 0; i <= v->t->n_events; i++) {
         const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
-        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) || strcmp(e->kind ? e->kind : "", "collective") == 0)) continue;
+        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) || strcmp(e->kind ? e->kind : "", "collective") == 0))
+            continue;
         double until = e ? e->start : v->l->end;
         double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
         if (until > busy && w > 0.3)
@@ -135,8 +137,9 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
              time_text(x->e->end - x->e->start, a));
     if (x->e->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->e->exposed, a));
     if (x->c) tip_add(&s, "makes", x->c->output);
-    if (x->coll) str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
-                          bytes_text(x->coll->bytes_sent, a));
+    if (x->coll)
+        str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
+                 bytes_text(x->coll->bytes_sent, a));
     tip_add(&s, "", x->e->formula);
     if (x->coll) tip_add(&s, "why", x->coll->why);
     return s.s;
@@ -160,13 +163,14 @@ static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double 
     }
 }
 
-/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last word of the name. */
+/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last word of the name.
+ */
 static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
     double room = time_x(p, v, x->e->end) - time_x(p, v, x->e->start) - 6;
     bool coll = timeline_lane(v->t, x->e) > 0;
-    const char *try[3] = {coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(x->e->end - x->e->start, p->c->arena))
-                               : x->name,
-                          x->name, coll ? x->name : last_word(x->name)};
+    const char *try[3] = {
+        coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(x->e->end - x->e->start, p->c->arena)) : x->name,
+        x->name, coll ? x->name : last_word(x->name)};
     for (int i = 0; i < 3; i++)
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room) return try[i];
     return NULL;
@@ -177,11 +181,13 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane), h = lane_h(p, lane);
     bool coll = lane > 0, exposed = coll && x->e->exposed > 0;
     const char *text = inside_text(p, v, x);
-    scene_begin(p->s, coll ? "collective" : "compute", arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
+    scene_begin(p->s, coll ? "collective" : "compute", arena_printf(p->c->arena, "event-%d", x->e->step),
+                event_tip(p, x));
     Role fill = coll ? ROLE_COLL_PALE : x->small ? ROLE_COMPUTE_DARK : ROLE_COMPUTE;
     scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, fill, ROLE_NONE, 0);
     if (exposed) draw_exposed(p, v, x, y, h);
-    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6);
+    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE,
+               b - a > 4 ? 1.25 : 0.6);
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
         if (exposed) scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
@@ -226,7 +232,7 @@ static void label_computes(TimePen *p, const Stave *v) {
 /* ---- labels of collectives beside them: right, left, shorter; neighbours of one kind share one ---- */
 
 typedef struct {
-    double a, b;         /* px */
+    double a, b; /* px */
     const char *name[4], *code;
     double seconds;
     int n;
@@ -258,7 +264,8 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
         double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = x->e->end - x->e->start;
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
         bool inside = inside_text(p, v, x) != NULL;
-        if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 && !strcmp(last->code, x->code)) {
+        if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 &&
+            !strcmp(last->code, x->code)) {
             if (last->n < 4) last->name[last->n] = x->name;
             last->n++;
             last->equal &= fabs(d - last->seconds) < 0.02 * d;
@@ -326,8 +333,9 @@ static void draw_sums(TimePen *p, const Stave *v) {
     } else {
         double y = v->bottom + 26;
         bar(p, s, p->x0, y, 120, 12);
-        scene_textf(p->s, p->x0 + 130, y + 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%s compute, %s exposed, %s hidden",
-                    time_text(row[0].t, a), time_text(row[1].t, a), time_text(row[2].t, a));
+        scene_textf(p->s, p->x0 + 130, y + 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                    "%s compute, %s exposed, %s hidden", time_text(row[0].t, a), time_text(row[1].t, a),
+                    time_text(row[2].t, a));
     }
     scene_end(p->s);
 }
@@ -351,8 +359,8 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, ALIGN_LEFT, 15, BOLD, ROLE_INK, l->title);
     const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
-    scene_textf(p->s, left + w + 12, y + 15, ALIGN_LEFT, 13, REGULAR, ROLE_SECOND, "%s%s%s%s", time_text(l->end - l->start, a),
-                more, *who ? " · " : "", who);
+    scene_textf(p->s, left + w + 12, y + 15, ALIGN_LEFT, 13, REGULAR, ROLE_SECOND, "%s%s%s%s",
+                time_text(l->end - l->start, a), more, *who ? " · " : "", who);
     draw_waits(p, &v);
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
@@ -455,8 +463,9 @@ int view_timeline(const ViewCall *c, Scene **page) {
     items = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < t[i].n_lines; k++)
-            item[items++] = (Item){&t[i], &t[i].line[k],
-                                   n > 1 ? arena_printf(c->arena, "ranks %s", rankset_text(&t[i].ranks, c->arena)) : ""};
+            item[items++] =
+                (Item){&t[i], &t[i].line[k],
+                       n > 1 ? arena_printf(c->arena, "ranks %s", rankset_text(&t[i].ranks, c->arena)) : ""};
     for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
         from = draw_page(c, t, n, folded, item, from, items, preset, &page[pages]);
     return pages;

@@ -149,7 +149,8 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     *role = ROLE_SECOND;
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
-        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent", (long long)t->ranks, t->ranks == 1 ? "" : "s");
+        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent", (long long)t->ranks,
+                            t->ranks == 1 ? "" : "s");
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;
@@ -158,17 +159,18 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     if (!strcmp(v, "invalid")) {
         *role = ROLE_FAIL;
         for (int i = 0; i < t->n_diags; i++)
-            if (t->diags[i].severity == DIAG_ERROR) return arena_printf(a, "✗ the plan breaks a rule: %s", t->diags[i].code);
+            if (t->diags[i].severity == DIAG_ERROR)
+                return arena_printf(a, "✗ the plan breaks a rule: %s", t->diags[i].code);
         return "✗ the plan breaks a rule";
     }
     return "shapes checked, not executed";
 }
 
 static const CollWord coll_words[] = {
-    {"all_gather", "AllGather", "AG", "×"},          {"reduce_scatter", "ReduceScatter", "RS", "÷"},
-    {"all_reduce", "AllReduce", "AR", ""},           {"all_to_all", "AllToAll", "A2A", ""},
-    {"broadcast", "Broadcast", "BC", ""},            {"send", "Send", "P2P", ""},
-    {"recv", "Receive", "P2P", ""},                  {"send_recv", "SendReceive", "P2P", ""},
+    {"all_gather", "AllGather", "AG", "×"}, {"reduce_scatter", "ReduceScatter", "RS", "÷"},
+    {"all_reduce", "AllReduce", "AR", ""},  {"all_to_all", "AllToAll", "A2A", ""},
+    {"broadcast", "Broadcast", "BC", ""},   {"send", "Send", "P2P", ""},
+    {"recv", "Receive", "P2P", ""},         {"send_recv", "SendReceive", "P2P", ""},
     {"shift", "Shift", "P2P", ""},
 };
 const CollWord *words_coll(const char *op) {
@@ -215,8 +217,10 @@ const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
     int64_t step = groups_member(g, group, 1) - first;
     bool even = step > 0;
     for (int64_t i = 1; i < n && i < 65536 && even; i++) even = groups_member(g, group, i) == first + i * step;
-    if (even && step == 1) str_addf(&s, "{%lld-%lld}", (long long)first, (long long)last);
-    else if (even) str_addf(&s, "{%lld:%lld:%lld}", (long long)first, (long long)(last + step), (long long)step);
+    if (even && step == 1)
+        str_addf(&s, "{%lld-%lld}", (long long)first, (long long)last);
+    else if (even)
+        str_addf(&s, "{%lld:%lld:%lld}", (long long)first, (long long)(last + step), (long long)step);
     else
         str_addf(&s, "{%lld,%lld,…,%lld}", (long long)first, (long long)groups_member(g, group, 1), (long long)last);
     return s.s;

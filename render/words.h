@@ -11,7 +11,8 @@ const char *words_symbol(Arena *a, const char *s);
 const char *words_shape(Arena *a, const int64_t *shape, int nd);
 /* "(dp0 cp0 tp0)" of a rank; "" on a mesh without axes. */
 const char *words_coords(Arena *a, const Trace *t, int64_t rank);
-/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first; returns their number. */
+/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first; returns their
+ * number. */
 typedef struct {
     const char *name;
     int64_t size, stride;
@@ -50,14 +51,15 @@ const char *words_base(Arena *a, const char *dim);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 
-/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w; a paragraph broken at
- * spaces to lines of `w` characters that start with `rail`; the blanks at the end of a line taken away. */
+/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w; a paragraph broken
+ * at spaces to lines of `w` characters that start with `rail`; the blanks at the end of a line taken away. */
 int words_columns(const char *s);
 void words_pad(Str *s, const char *text, int w, bool right);
 void words_paragraph(Str *s, const char *rail, const char *text, int w);
 void words_end_line(Str *s);
 
-/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use` (an array of n) lists. */
+/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use` (an array of n) lists.
+ */
 typedef struct {
     const char *axis, *axes;
     int64_t bytes, count;

@@ -1,6 +1,6 @@
-/* What a newcomer meets: every shipped plan holds what it expects, the plans show the numbers of the articles that they
- * reproduce, the examples' scripts print their expected output, and the plan in the README is a plan. Runs in the root of
- * the repository. */
+/* What a newcomer meets: every shipped plan holds what it expects, the plans show the numbers of the articles that
+ * they reproduce, the examples' scripts print their expected output, and what the README says is so. Runs in the root
+ * of the repository. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include <setjmp.h>
@@ -221,13 +221,15 @@ static void script_prints(const char *folder, const char *script) {
     int code;
     need_binary();
     assert_non_null(getcwd(here, sizeof here));
-    const char *command = arena_printf(arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
-    const char *got = output_of(command, &code), *want = get(arena_printf(arena, "examples/%s/expected.txt", folder));
+    const char *command =
+        arena_printf(arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
+    const char *expected = arena_printf(arena, "examples/%s/expected.txt", folder);
+    const char *got = output_of(command, &code), *want = get(expected);
     if (strcmp(got, want) != 0) {
         const char *path = put("got.txt", got);
         int ignored;
-        print_error("examples/%s prints something else than expected.txt (if it is right now: sh %s > expected.txt there)\n%s", folder, script,
-                    output_of(arena_printf(arena, "diff -u examples/%s/expected.txt %s", folder, path), &ignored));
+        print_error("%s differs from what %s prints; if that is right: sh %s > expected.txt\n%s", expected, script,
+                    script, output_of(arena_printf(arena, "diff -u %s %s", expected, path), &ignored));
     }
     assert_int_equal(code, 0);
     assert_string_equal(got, want);
@@ -238,7 +240,8 @@ static void test_readme_commands(void **state) {
     int n = 0, code;
     need_binary();
     for (const char *at = get("README.md"); (at = strstr(at, "\n./shardproof ")); n++) {
-        const char *line = arena_strndup(arena, ++at, strcspn(at, "\n")), *says = strstr(line, "# exit ");
+        at++;
+        const char *line = arena_strndup(arena, at, strcspn(at, "\n")), *says = strstr(line, "# exit ");
         const char *out = output_of(arena_printf(arena, "%s", line), &code);
         if (code != (says ? atoi(says + 7) : 0)) print_error("%s\nexit %d\n%s", line, code, out);
         assert_int_equal(code, says ? atoi(says + 7) : 0);

@@ -1,10 +1,11 @@
 /* Tests of render/: pictures from invented traces. The fixtures are written in a small language of symbolic shapes
- * ("[B/dp, S/(cp*sp), D]"), from which local shapes and bytes are computed, so that the facts in a picture can be compared
- * with the trace. `test_render --draw DIR` writes every fixture as pictures to look at. */
+ * ("[B/dp, S/(cp*sp), D]"), from which local shapes and bytes are computed, so that the facts in a picture can be
+ * compared with the trace. `test_render --draw DIR` writes every fixture as pictures to look at. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+/* cmocka.h wants these before it */
 #include <cmocka.h>
 
 #include "render/paint.h"
@@ -148,8 +149,17 @@ static void fix_op(Fix *f, const char *op, const char *label, const char *glyph,
     Trace *t = f->t;
     char *text = arena_strdup(f->a, in), *save = NULL;
     TraceCompute *c = ARENA_PUSH(f->a, t->computes, t->n_computes, t->cap_computes);
-    *c = (TraceCompute){.step = f->step, .op = op, .label = label, .glyph = glyph, .module = module, .part = part,
-                        .layer = f->layer, .output = out, .pass = "forward", .flops = 1e9, .bytes = 1 << 20};
+    *c = (TraceCompute){.step = f->step,
+                        .op = op,
+                        .label = label,
+                        .glyph = glyph,
+                        .module = module,
+                        .part = part,
+                        .layer = f->layer,
+                        .output = out,
+                        .pass = "forward",
+                        .flops = 1e9,
+                        .bytes = 1 << 20};
     c->ranks = rankset_range(f->a, 0, t->ranks, 1);
     c->inputs = ARENA_ARRAY(f->a, const char *, 8);
     c->input_step = ARENA_ARRAY(f->a, int, 8);
@@ -182,9 +192,22 @@ static void fix_coll(Fix *f, const char *op, const char *axis, const char *value
     int64_t in = from->shape.local->bytes;
     int step = from->step;
     TraceCollective *c = ARENA_PUSH(f->a, t->collectives, t->n_collectives, t->cap_collectives);
-    *c = (TraceCollective){.step = f->step, .op = op, .axis = axis, .axes = axis, .groups = groups_of(t, axis),
-                           .dtype = "bf16", .bytes_in = in, .value = value, .value_step = step, .dim_symbol = dim,
-                           .pass = "forward", .why = why, .file = "plan.yaml", .line = 12, .layer = f->layer, .part = part};
+    *c = (TraceCollective){.step = f->step,
+                           .op = op,
+                           .axis = axis,
+                           .axes = axis,
+                           .groups = groups_of(t, axis),
+                           .dtype = "bf16",
+                           .bytes_in = in,
+                           .value = value,
+                           .value_step = step,
+                           .dim_symbol = dim,
+                           .pass = "forward",
+                           .why = why,
+                           .file = "plan.yaml",
+                           .line = 12,
+                           .layer = f->layer,
+                           .part = part};
     for (int i = 0; i < t->n_groups; i++)
         if (!strcmp(t->groups[i].name, axis)) c->axes = t->groups[i].axes;
     fix_value(f, value, f->step++, symbolic, NULL, "moved");
@@ -237,7 +260,8 @@ static void projection(Fix *f, const Lay *l, const char *w, const char *out, con
     fix_op(f, "linear", "linear", "box", module, "attention", out, shape_out, NULL,
            arena_printf(f->a, "layers.0.input_norm %s", weight));
     if (!l->bias) return;
-    fix_op(f, "add", "add", "plus", module, "attention", out, shape_out, NULL, arena_printf(f->a, "%s %s.bias", out, w));
+    fix_op(f, "add", "add", "plus", module, "attention", out, shape_out, NULL,
+           arena_printf(f->a, "%s %s.bias", out, w));
 }
 
 static void attention_half(Fix *f, const Lay *l) {
@@ -245,7 +269,8 @@ static void attention_half(Fix *f, const Lay *l) {
     fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention_norm", "norm", "layers.0.input_norm", l->stream, NULL,
            "layers.0.input attention_norm.weight");
     if (l->sp)
-        fix_coll(f, "all_gather", "sp", "layers.0.input_norm", "S", l->whole, "attention", "the matmul needs every token");
+        fix_coll(f, "all_gather", "sp", "layers.0.input_norm", "S", l->whole, "attention",
+                 "the matmul needs every token");
     projection(f, l, "wq", "layers.0.q_proj", l->q);
     projection(f, l, "wk", "layers.0.k_proj", l->k);
     projection(f, l, "wv", "layers.0.v_proj", l->k);
@@ -261,10 +286,11 @@ static void attention_half(Fix *f, const Lay *l) {
     fix_op(f, "rope", "RoPE", "box", "layers.0.attention", at, "layers.0.k_rope", l->kh, NULL, k);
     if (l->cp) {
         fix_coll(f, "all_gather", "cp", "layers.0.k_rope", "S", l->kfull, at, "every query needs all earlier keys");
-        fix_coll(f, "all_gather", "cp", "layers.0.v_proj", "S", "[B/dp, S, K*d/tp]", at, "every query needs all earlier keys");
+        fix_coll(f, "all_gather", "cp", "layers.0.v_proj", "S", "[B/dp, S, K*d/tp]", at,
+                 "every query needs all earlier keys");
     }
-    fix_op(f, "attention", "causal attention", "box", "layers.0.attention.core", at, "layers.0.attn_context", l->ctx, NULL,
-           "layers.0.q_rope layers.0.k_rope layers.0.v_proj");
+    fix_op(f, "attention", "causal attention", "box", "layers.0.attention.core", at, "layers.0.attn_context", l->ctx,
+           NULL, "layers.0.q_rope layers.0.k_rope layers.0.v_proj");
     fix_op(f, "linear", "linear", "box", "layers.0.attention.wo", at, "layers.0.o_proj", l->whole,
            axis_size(f->t, "tp") > 1 ? "tp" : NULL, "layers.0.attn_context wo.weight");
     fix_reduce(f, l, "layers.0.o_proj", at);
@@ -278,7 +304,8 @@ static void mlp_half(Fix *f, const Lay *l) {
     fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.ffn_norm", "norm", "layers.0.post_attn_norm", l->stream, NULL,
            "layers.0.resid_attn ffn_norm.weight");
     if (l->sp)
-        fix_coll(f, "all_gather", "sp", "layers.0.post_attn_norm", "S", l->whole, "mlp", "the matmul needs every token");
+        fix_coll(f, "all_gather", "sp", "layers.0.post_attn_norm", "S", l->whole, "mlp",
+                 "the matmul needs every token");
     fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w1", "mlp", "layers.0.mlp.gate", l->f, NULL,
            "layers.0.post_attn_norm w1.weight");
     fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w3", "mlp", "layers.0.mlp.up", l->f, NULL,
@@ -290,7 +317,8 @@ static void mlp_half(Fix *f, const Lay *l) {
     fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w2", "mlp", "layers.0.mlp.down", l->whole,
            axis_size(f->t, "tp") > 1 ? "tp" : NULL, "layers.0.mlp.act w2.weight");
     fix_reduce(f, l, "layers.0.mlp.down", "mlp");
-    fix_op(f, "add", "add", "plus", "", "mlp", "layers.0.output", l->stream, NULL, "layers.0.resid_attn layers.0.mlp.down");
+    fix_op(f, "add", "add", "plus", "", "mlp", "layers.0.output", l->stream, NULL,
+           "layers.0.resid_attn layers.0.mlp.down");
 }
 
 static void llama_dims(Fix *f, double b, double s) {
@@ -311,9 +339,19 @@ static void whole_block(Fix *f, const Lay *l) {
 }
 
 static Trace *llama_dp2_cp2_tp2(Arena *a) {
-    static const Lay l = {"[B/dp, S/(cp*sp), D]", "[B/dp, S/cp, D]", "[B/dp, S/cp, H*d/tp]", "[B/dp, S/cp, K*d/tp]",
-                          "[B/dp, S/cp, H/tp, d]", "[B/dp, S/cp, K/tp, d]", "[B/dp, S, K/tp, d]", "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, F/tp]", true, true, false, false};
+    static const Lay l = {"[B/dp, S/(cp*sp), D]",
+                          "[B/dp, S/cp, D]",
+                          "[B/dp, S/cp, H*d/tp]",
+                          "[B/dp, S/cp, K*d/tp]",
+                          "[B/dp, S/cp, H/tp, d]",
+                          "[B/dp, S/cp, K/tp, d]",
+                          "[B/dp, S, K/tp, d]",
+                          "[B/dp, S/cp, H*d/tp]",
+                          "[B/dp, S/cp, F/tp]",
+                          true,
+                          true,
+                          false,
+                          false};
     Fix f = fix_new(a, "llama3-8b-dp2-cp2-tp2-sp", "llama3-8b");
     fix_axis(&f, "dp", 2);
     fix_axis(&f, "cp", 2);
@@ -325,8 +363,19 @@ static Trace *llama_dp2_cp2_tp2(Arena *a) {
 }
 
 static Trace *llama_tp2(Arena *a) {
-    static const Lay l = {"[B, S, D]", "[B, S, D]", "[B, S, H*d/tp]", "[B, S, K*d/tp]", "[B, S, H/tp, d]",
-                          "[B, S, K/tp, d]", "", "[B, S, H*d/tp]", "[B, S, F/tp]", false, false, false, false};
+    static const Lay l = {"[B, S, D]",
+                          "[B, S, D]",
+                          "[B, S, H*d/tp]",
+                          "[B, S, K*d/tp]",
+                          "[B, S, H/tp, d]",
+                          "[B, S, K/tp, d]",
+                          "",
+                          "[B, S, H*d/tp]",
+                          "[B, S, F/tp]",
+                          false,
+                          false,
+                          false,
+                          false};
     Fix f = fix_new(a, "llama3-8b-tp2", "llama3-8b");
     fix_axis(&f, "tp", 2);
     llama_dims(&f, 1, 2048);
@@ -337,8 +386,19 @@ static Trace *llama_tp2(Arena *a) {
 }
 
 static Trace *qwen_bias(Arena *a) {
-    static const Lay l = {"[B, S, D]", "[B, S, D]", "[B, S, H*d/tp]", "[B, S, K*d/tp]", "[B, S, H/tp, d]",
-                          "[B, S, K/tp, d]", "", "[B, S, H*d/tp]", "[B, S, F/tp]", false, false, true, true};
+    static const Lay l = {"[B, S, D]",
+                          "[B, S, D]",
+                          "[B, S, H*d/tp]",
+                          "[B, S, K*d/tp]",
+                          "[B, S, H/tp, d]",
+                          "[B, S, K/tp, d]",
+                          "",
+                          "[B, S, H*d/tp]",
+                          "[B, S, F/tp]",
+                          false,
+                          false,
+                          true,
+                          true};
     Fix f = fix_new(a, "qwen-bias-tp4", "qwen3-8b");
     fix_axis(&f, "tp", 4);
     llama_dims(&f, 1, 2048);
@@ -350,8 +410,8 @@ static Trace *qwen_bias(Arena *a) {
 }
 
 static Trace *llama_single(Arena *a) {
-    static const Lay l = {"[B, S, D]", "[B, S, D]", "[B, S, H*d]", "[B, S, K*d]", "[B, S, H, d]",
-                          "[B, S, K, d]", "", "[B, S, H*d]", "[B, S, F]", false, false, false, false};
+    static const Lay l = {"[B, S, D]",   "[B, S, D]", "[B, S, H*d]", "[B, S, K*d]", "[B, S, H, d]", "[B, S, K, d]", "",
+                          "[B, S, H*d]", "[B, S, F]", false,         false,         false,          false};
     Fix f = fix_new(a, "llama-one", "llama3-8b");
     fix_axis(&f, "tp", 1);
     llama_dims(&f, 1, 2048);
@@ -363,9 +423,19 @@ static Trace *llama_single(Arena *a) {
 }
 
 static Trace *llama_8192(Arena *a) {
-    static const Lay l = {"[B/dp, S/(cp*sp), D]", "[B/dp, S/cp, D]", "[B/dp, S/cp, H*d/tp]", "[B/dp, S/cp, K*d/tp]",
-                          "[B/dp, S/cp, H/tp, d]", "[B/dp, S/cp, K/tp, d]", "[B/dp, S, K/tp, d]", "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, F/tp]", true, true, false, false};
+    static const Lay l = {"[B/dp, S/(cp*sp), D]",
+                          "[B/dp, S/cp, D]",
+                          "[B/dp, S/cp, H*d/tp]",
+                          "[B/dp, S/cp, K*d/tp]",
+                          "[B/dp, S/cp, H/tp, d]",
+                          "[B/dp, S/cp, K/tp, d]",
+                          "[B/dp, S, K/tp, d]",
+                          "[B/dp, S/cp, H*d/tp]",
+                          "[B/dp, S/cp, F/tp]",
+                          true,
+                          true,
+                          false,
+                          false};
     Fix f = fix_new(a, "llama3-405b-dp64-cp16-tp8", "llama3.1-405b");
     fix_axis(&f, "dp", 64);
     fix_axis(&f, "cp", 16);
@@ -537,7 +607,7 @@ static bool reports(Ground *g, const Scene *s, const char *what) {
 
 static void lint_finds_faults(void **state) {
     Ground *g = *state;
-    Fonts *f = fonts_new();
+    Fonts *f = fonts_shared();
     Scene *s = scene_new(g->a, f, THEME_LIGHT, 200, 100);
     s->title = "t", s->desc = "d";
     scene_begin(s, "box", "box", NULL);
@@ -570,7 +640,6 @@ static void lint_finds_faults(void **state) {
     assert_null(paint_png(s, 200, &out)); /* painted all the same, without that mark */
     paint_svg(s, &out);
     assert_null(strstr((char *)out.p + 8, "nan"));
-    fonts_free(f);
 }
 
 /* A small check that markup is well-formed: tags close in order, attributes are quoted and unique ids are unique. */
@@ -578,7 +647,8 @@ static bool well_formed(Arena *a, const char *s) {
     const char *open[128], *id[8192];
     int n = 0, ids = 0;
     for (const char *p = s; *p;) {
-        if (*p == '&' && strncmp(p, "&amp;", 5) && strncmp(p, "&lt;", 4) && strncmp(p, "&gt;", 4) && strncmp(p, "&quot;", 6))
+        if (*p == '&' && strncmp(p, "&amp;", 5) && strncmp(p, "&lt;", 4) && strncmp(p, "&gt;", 4) &&
+            strncmp(p, "&quot;", 6))
             return false;
         if (*p == '>') return false;
         if (*p != '<') {
@@ -618,11 +688,16 @@ static const char *svg_words(Arena *a, const char *s) {
     for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
         const char *end = strstr(t, "</text>");
         for (const char *p = t; p < end;) {
-            if (*p == '<') p = strchr(p, '>') + 1;
-            else if (!strncmp(p, "&amp;", 5)) str_add(&out, "&"), p += 5;
-            else if (!strncmp(p, "&lt;", 4)) str_add(&out, "<"), p += 4;
-            else if (!strncmp(p, "&gt;", 4)) str_add(&out, ">"), p += 4;
-            else str_addn(&out, p++, 1);
+            if (*p == '<')
+                p = strchr(p, '>') + 1;
+            else if (!strncmp(p, "&amp;", 5))
+                str_add(&out, "&"), p += 5;
+            else if (!strncmp(p, "&lt;", 4))
+                str_add(&out, "<"), p += 4;
+            else if (!strncmp(p, "&gt;", 4))
+                str_add(&out, ">"), p += 4;
+            else
+                str_addn(&out, p++, 1);
         }
         str_add(&out, "\n");
     }
@@ -703,8 +778,8 @@ static void facts_equal_the_trace(void **state) {
         for (int k = 0; k < t->n_params; k++) {
             const TraceShape *p = &t->params[k].compute;
             if (p->nd != 2) continue;
-            assert_non_null(strstr(w, arena_printf(g->a, "[%lld, %lld]", (long long)p->local->shape[0],
-                                                   (long long)p->local->shape[1])));
+            assert_non_null(strstr(
+                w, arena_printf(g->a, "[%lld, %lld]", (long long)p->local->shape[0], (long long)p->local->shape[1])));
         }
     }
 }
@@ -715,7 +790,7 @@ static void example_is_drawn_right(void **state) {
     const char *w = svg_words(g->a, draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL));
     static const char *const facts[] = {
         "Inside one GPU, a Transformer block needs 6 collectives and sends 72 MiB",
-        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order tp→cp→dp "
+        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order tp→cp→dp",
         "(fastest→slowest) · identical on 8 of 8 ranks",
         "AllGather k, v",
         "dim S, ×2 · sends 8 MiB",
@@ -734,7 +809,7 @@ static void example_is_drawn_right(void **state) {
         assert_non_null(strstr(w, facts[i]));
     }
     const char *s = draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL);
-    assert_non_null(strstr(s, "font-weight=\"700\">S/cp</tspan>"));           /* changed by the gather */
+    assert_non_null(strstr(s, "font-weight=\"700\">S/cp</tspan>"));             /* changed by the gather */
     assert_non_null(strstr(s, "text-decoration=\"underline\">H·d/tp</tspan>")); /* contracted by wo */
     assert_non_null(strstr(s, "plan line: plan.yaml:12"));
 }
@@ -742,7 +817,8 @@ static void example_is_drawn_right(void **state) {
 static void stamps(void **state) {
     Ground *g = *state;
     RenderOptions o = options("block");
-    assert_non_null(strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL), "✓ executed on 2 virtual ranks: equivalent"));
+    assert_non_null(
+        strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL), "✓ executed on 2 virtual ranks: equivalent"));
     const char *wrong = draw(g, qwen_bias(g->a), &o, FORMAT_SVG, NULL);
     assert_non_null(strstr(wrong, "✗ different: first wrong layers.0.o_proj"));
     assert_non_null(strstr(wrong, "stroke=\"#B00020\""));
@@ -908,11 +984,20 @@ static void contrast_of_roles(void **state) {
     (void)state;
     static const struct {
         Role text, ground;
-    } pair[] = {{ROLE_INK, ROLE_PAPER},           {ROLE_SECOND, ROLE_PAPER},     {ROLE_INK, ROLE_COMPUTE},
-                {ROLE_COMPUTE_NOTE, ROLE_COMPUTE}, {ROLE_INK, ROLE_COLL},         {ROLE_INK, ROLE_COLL_PALE},
-                {ROLE_INK, ROLE_COMPUTE_DARK},     {ROLE_INK, ROLE_COMPUTE_PALE}, {ROLE_COLL_WORD, ROLE_PAPER},
-                {ROLE_PASS, ROLE_PAPER},           {ROLE_FAIL, ROLE_PAPER},       {ROLE_SHARD_TEXT, ROLE_SHARD},
-                {ROLE_SHARD_TEXT_1, ROLE_SHARD_1}, {ROLE_SHARD_TEXT_2, ROLE_SHARD_2}};
+    } pair[] = {{ROLE_INK, ROLE_PAPER},
+                {ROLE_SECOND, ROLE_PAPER},
+                {ROLE_INK, ROLE_COMPUTE},
+                {ROLE_COMPUTE_NOTE, ROLE_COMPUTE},
+                {ROLE_INK, ROLE_COLL},
+                {ROLE_INK, ROLE_COLL_PALE},
+                {ROLE_INK, ROLE_COMPUTE_DARK},
+                {ROLE_INK, ROLE_COMPUTE_PALE},
+                {ROLE_COLL_WORD, ROLE_PAPER},
+                {ROLE_PASS, ROLE_PAPER},
+                {ROLE_FAIL, ROLE_PAPER},
+                {ROLE_SHARD_TEXT, ROLE_SHARD},
+                {ROLE_SHARD_TEXT_1, ROLE_SHARD_1},
+                {ROLE_SHARD_TEXT_2, ROLE_SHARD_2}};
     for (int th = 0; th < THEME_COUNT; th++) {
         for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
             assert_true(theme_contrast(theme_color(th, pair[i].text), theme_color(th, pair[i].ground)) >= 4.5);
@@ -950,14 +1035,16 @@ static Trace *random_trace(Arena *a, uint32_t from) {
     for (int i = 0; i < steps; i++) {
         const char *in = arena_printf(a, "v%d", draw_lot(n));
         if (draw_lot(4) == 0) {
-            fix_coll(&f, draw_lot(2) ? "all_gather" : "all_reduce", draw_lot(2) ? "a" : "b", in, draw_lot(2) ? "N" : NULL,
-                     shapes[draw_lot(5)], parts[draw_lot(4)], draw_lot(2) ? "a reason" : NULL);
+            fix_coll(&f, draw_lot(2) ? "all_gather" : "all_reduce", draw_lot(2) ? "a" : "b", in,
+                     draw_lot(2) ? "N" : NULL, shapes[draw_lot(5)], parts[draw_lot(4)],
+                     draw_lot(2) ? "a reason" : NULL);
             continue;
         }
         for (int k = draw_lot(3); k > 0; k--) in = arena_printf(a, "%s v%d", in, draw_lot(n));
         if (draw_lot(3) == 0) in = arena_printf(a, "%s %s", in, draw_lot(2) ? "w" : "bias");
-        fix_op(&f, draw_lot(2) ? "op" : "other", draw_lot(3) ? "label" : NULL, glyphs[draw_lot(5)], draw_lot(2) ? "m.x" : "",
-               parts[draw_lot(4)], arena_printf(a, "v%d", n), shapes[draw_lot(5)], draw_lot(5) ? NULL : "a", in);
+        fix_op(&f, draw_lot(2) ? "op" : "other", draw_lot(3) ? "label" : NULL, glyphs[draw_lot(5)],
+               draw_lot(2) ? "m.x" : "", parts[draw_lot(4)], arena_printf(a, "v%d", n), shapes[draw_lot(5)],
+               draw_lot(5) ? NULL : "a", in);
         n++;
     }
     return f.t;
@@ -981,11 +1068,23 @@ static void any_graph_is_drawn(void **state) {
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--draw")) return draw_all(argv[2]);
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(lint_is_silent), T(lint_finds_faults), T(svg_is_well_formed), T(same_bytes_twice), T(facts_equal_the_trace),
-        T(example_is_drawn_right), T(stamps), T(text_fits_80_columns), T(bad_requests), T(files_stay_intact),
-        T(formats_by_extension), T(saved_trace_gives_the_same_figure), T(numbers_that_are_none),
-        T(thousands_of_ranks_are_small), T(chrome_json), T(contrast_of_roles), T(any_graph_is_drawn)};
+    const struct CMUnitTest tests[] = {T(lint_is_silent),
+                                       T(lint_finds_faults),
+                                       T(svg_is_well_formed),
+                                       T(same_bytes_twice),
+                                       T(facts_equal_the_trace),
+                                       T(example_is_drawn_right),
+                                       T(stamps),
+                                       T(text_fits_80_columns),
+                                       T(bad_requests),
+                                       T(files_stay_intact),
+                                       T(formats_by_extension),
+                                       T(saved_trace_gives_the_same_figure),
+                                       T(numbers_that_are_none),
+                                       T(thousands_of_ranks_are_small),
+                                       T(chrome_json),
+                                       T(contrast_of_roles),
+                                       T(any_graph_is_drawn)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -127,7 +127,7 @@ static const TraceShape *value_at(const Trace *t, const char *name, int step) {
     return NULL;
 }
 /* Linear layers at their boundaries: the input as used, the result as computed, the result as it leaves. */
-static int hold_linears(Arena *a, const Json *record, const Trace *t, const char *const *values) {
+static int hold_linears(Arena *a, const Json *record, const Trace *t) {
     const Json *list = json_get(record, "modules");
     int n = 0, late = 0;
     for (int i = 0; i < list->n; i++) {
@@ -141,7 +141,8 @@ static int hold_linears(Arena *a, const Json *record, const Trace *t, const char
         bool partial = !strcmp(made->place[0].place, "partial"), says = !strncmp(json_get(raw, "placements")->item[0]->s, "Partial", 7);
         if (partial && !says) late++;
         else hold_tensor(a, raw, made, name);
-        hold_tensor(a, out, find_value(t, values ? values[n] : name, true), name);
+        const char *bias = strstr(c->output, ".product"); /* the product before the bias has a name of its own */
+        hold_tensor(a, out, find_value(t, bias ? arena_strndup(a, c->output, (size_t)(bias - c->output)) : c->output, true), name);
         n++;
     }
     assert_true(n > 0 && late <= 1);
@@ -244,7 +245,7 @@ static void test_thin(void **state) {
         SafeTensors *st = golden_tensors(a, golden_path(a, "torch/%s/values.safetensors", c->folder));
         int64_t n = 10 * 2048, k;
         if (st_find(st, "output")) hold_numbers(tensor_numbers(a, st, "output", &k), want, n, 0, "the formula");
-        int params = hold_parameters(a, record, r.t, false), moves = hold_collectives(a, record, r.t, false), linears = hold_linears(a, record, r.t, NULL);
+        int params = hold_parameters(a, record, r.t, false), moves = hold_collectives(a, record, r.t, false), linears = hold_linears(a, record, r.t);
         hold_result(a, c, record, saved, want, n, 0);
         printf("%-34s %d parameters, %d linears, %d collectives, %lld numbers bit for bit on 4 ranks\n", c->folder, params, linears, moves, (long long)n);
         st_close(st);
@@ -300,7 +301,7 @@ static void test_small(void **state) {
         NewTensor in = {.name = "input", .nd = 2, .shape = {x->shape[0], x->shape[1]}, .x = tensor_numbers(a, st, "x", &n)};
         PlanRun r = run_mlp(a, c, tp, arena_printf(a, "{file: %s, prefix: \"weights/\"}", values), write_tensors(a, "small.in.safetensors", &in, 1), saved);
         const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", c->folder));
-        int params = hold_parameters(a, record, r.t, false), moves = hold_collectives(a, record, r.t, false), linears = hold_linears(a, record, r.t, NULL);
+        int params = hold_parameters(a, record, r.t, false), moves = hold_collectives(a, record, r.t, false), linears = hold_linears(a, record, r.t);
         const double *want = tensor_numbers(a, st, strncmp(c->folder, "02", 2) ? "output" : "step0/output", &n);
         hold_result(a, c, record, saved, want, n, 1e-14);
         int partials = strstr(c->folder, "_row_") ? hold_partials(a, st, saved, tp) : 0;
@@ -353,11 +354,12 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
     assert_non_null(r.t);
     assert_string_equal(r.t->verdict, "equivalent");
     assert_int_equal(diags_errors(r.d), 0);
-    int params = hold_parameters(a, record, r.t, !whole), moves = hold_collectives(a, record, r.t, !whole), equal = 0;
+    int params = hold_parameters(a, record, r.t, !whole), moves = hold_collectives(a, record, r.t, !whole), linears = hold_linears(a, record, r.t), equal = 0;
     for (int i = 0; i < r.rep.n_against; i++) equal += !strncmp(r.rep.against[i].name, "acts/", 5) && r.rep.against[i].ok;
     assert_true(equal >= (golden_complete() ? whole ? n_map : n_map - 3 : 3));
     assert_int_equal(moves, strstr(folder, "nosp") ? (whole ? 6 : 4) : whole ? 10 + (strstr(folder, "gather") != NULL) : 8);
-    printf("%-34s %-11s %d parameters, %d collectives, %d of %d module outputs\n", folder, whole ? "whole model" : "blocks", params, moves, equal, n_map);
+    assert_int_equal(linears, whole ? 15 : 14);
+    printf("%-34s %-11s %d parameters, %d linears, %d collectives, %d of %d module outputs\n", folder, whole ? "whole model" : "blocks", params, linears, moves, equal, n_map);
     st_close(st);
 }
 static void test_llama(void **state) {
@@ -368,4 +370,194 @@ static void test_llama(void **state) {
             run_llama(a, llamas[i], whole);
             arena_free(a);
         }
+}
+
+/* ---- 07: every pair of placements ---- */
+typedef struct {
+    Mesh m;
+    int64_t N[2];
+    double *x[8]; /* what each rank holds, over the whole tensor; only elements that its layout has are meant */
+} World;
+/* "S(0),P(sum)" as a layout. */
+static Layout layout_from(const Mesh *m, const char *text) {
+    Layout l = layout_whole(m, 2, TY_I);
+    for (int axis = 0; axis < m->naxes; axis++) {
+        if (*text == 'S') layout_cut(&l, text[2] - '0', axis, CUT_CHUNK);
+        else if (*text == 'P') layout_set_type(&l, axis, TY_P);
+        else assert_int_equal(*text, 'R');
+        text += strcspn(text, ",");
+        text += *text == ',';
+    }
+    return l;
+}
+static bool holds(Arena *a, const World *w, const Layout *l, int64_t rank, int64_t e) {
+    int64_t at[2] = {e / w->N[1], e % w->N[1]};
+    for (int d = 0; d < 2; d++) {
+        int64_t n, k = 0;
+        const int64_t *index = layout_index(&w->m, l, d, w->N[d], rank, &n, a);
+        while (k < n && index[k] != at[d]) k++;
+        if (k == n) return false;
+    }
+    return true;
+}
+/* What a move does to element e on a rank, from what the members of its group hold. */
+static double moved(Arena *a, const World *w, const Move *v, int64_t rank, int64_t e) {
+    bool own = holds(a, w, &v->from, rank, e), sums = v->kind == MOVE_ALL_REDUCE || v->kind == MOVE_REDUCE_SCATTER;
+    if (v->kind == MOVE_KEEP) return mesh_index_in(&w->m, &v->axes, rank) ? 0 : w->x[rank][e];
+    if (v->kind == MOVE_PAD) return own ? w->x[rank][e] : 0;
+    if (!sums && own) return w->x[rank][e];
+    double s = 0;
+    int found = 0;
+    for (int64_t i = 0; i < mesh_size(&w->m, &v->axes); i++) {
+        int64_t q = mesh_member(&w->m, &v->axes, rank, i);
+        if (!holds(a, w, &v->from, q, e)) continue;
+        if (sums || !found) s += w->x[q][e];
+        found++;
+    }
+    if (sums ? found != mesh_size(&w->m, &v->axes) : found != 1 || !move_communicates(v->kind)) fail_msg("%s cannot make an element", move_name(v->kind));
+    return s;
+}
+static void apply(Arena *a, World *w, const Move *v) {
+    double *next[8] = {0};
+    for (int64_t r = 0; r < w->m.nranks; r++) {
+        next[r] = ARENA_ARRAY(a, double, w->N[0] * w->N[1]);
+        for (int64_t e = 0; e < w->N[0] * w->N[1]; e++) next[r][e] = holds(a, w, &v->to, r, e) ? moved(a, w, v, r, e) : NAN;
+    }
+    memcpy(w->x, next, sizeof next);
+}
+/* A rank's local block of the file, into or against what the world holds. Returns how many numbers. */
+static int64_t local_block(Arena *a, World *w, const SafeTensors *st, const char *name, const Layout *l, int64_t rank, bool load) {
+    int64_t nr, nc, n;
+    const int64_t *r = layout_index(&w->m, l, 0, w->N[0], rank, &nr, a), *c = layout_index(&w->m, l, 1, w->N[1], rank, &nc, a);
+    const double *x = tensor_numbers(a, st, name, &n);
+    const StTensor *t = st_find(st, name);
+    if (t->shape[0] != nr || t->shape[1] != nc) fail_msg("%s is [%lld, %lld], here [%lld, %lld]", name, (long long)t->shape[0], (long long)t->shape[1], (long long)nr, (long long)nc);
+    for (int64_t i = 0; i < nr; i++)
+        for (int64_t k = 0; k < nc; k++) {
+            double *at = &w->x[rank][r[i] * w->N[1] + c[k]];
+            if (load) *at = x[i * nc + k];
+            else if (*at != x[i * nc + k]) fail_msg("%s differs", name);
+        }
+    return nr * nc;
+}
+/* Bytes that the busiest rank sends in a list of PyTorch's collectives, by the ring and pairwise algorithms. */
+static int64_t torch_sent(const Json *list, int64_t rank) {
+    int64_t sent = 0;
+    for (int i = 0; i < list->n; i++) {
+        const char *op = text_of(list->item[i], "op");
+        int64_t in = json_get(list->item[i], "in_bytes_per_rank")->item[rank]->i, out = json_get(list->item[i], "out_bytes_per_rank")->item[rank]->i;
+        int64_t n = json_get(list->item[i], "groups")->item[0]->n;
+        if (!strcmp(op, "all_gather")) sent += (n - 1) * in;
+        else if (!strcmp(op, "reduce_scatter")) sent += (n - 1) * out;
+        else if (!strcmp(op, "all_reduce")) sent += 2 * (n - 1) * ((in / 8 + n - 1) / n) * 8;
+        else if (!strcmp(op, "all_to_all")) sent += (n - 1) * (in / n);
+        else fail_msg("op %s", op);
+    }
+    return sent;
+}
+typedef struct {
+    int pairs, refused, values, same, fewer_ops, fewer_bytes, other_order, worse;
+} Pairs;
+static bool same_collective(const World *w, const Json *x, const Move *v) {
+    RankGroups g = {0};
+    for (int i = 0; i < v->axes.n; i++) g.in_size[g.n_in] = w->m.axis[v->axes.a[i]].size, g.in_stride[g.n_in++] = w->m.axis[v->axes.a[i]].stride;
+    const Json *groups = json_get(x, "groups"), *in = json_get(x, "in_bytes_per_rank"), *out = json_get(x, "out_bytes_per_rank");
+    if (strcmp(text_of(x, "op"), move_name(v->kind)) || groups->item[0]->n != groups_size(&g)) return false;
+    for (int k = 0; k < groups->item[0]->n; k++)
+        if (groups->item[0]->item[k]->i != groups_member(&g, 0, k)) return false;
+    for (int q = 0; q < in->n; q++) {
+        int64_t mine_in, mine_out;
+        move_in_out(&w->m, w->N, v, q, &mine_in, &mine_out);
+        if (8 * mine_in != in->item[q]->i || 8 * mine_out != out->item[q]->i) return false;
+    }
+    return true;
+}
+static void classify(const World *w, const Json *list, const MovePlan *plan, Pairs *p) {
+    const Move *move[MOVES_MAX];
+    int n = 0;
+    int64_t theirs = 0, mine = 0;
+    for (int k = 0; k < plan->n; k++)
+        if (move_communicates(plan->m[k].kind)) move[n++] = &plan->m[k];
+    bool same = n == list->n;
+    for (int k = 0; same && k < n; k++) same = same_collective(w, list->item[k], move[k]);
+    for (int64_t q = 0; q < w->m.nranks; q++) {
+        int64_t t = torch_sent(list, q), m = 0;
+        for (int k = 0; k < n; k++) m += 8 * move_sent(&w->m, w->N, move[k], q);
+        theirs = t > theirs ? t : theirs, mine = m > mine ? m : mine;
+    }
+    if (same) p->same++;
+    else if (mine < theirs) p->fewer_bytes++;
+    else if (mine == theirs && n < list->n) p->fewer_ops++;
+    else if (mine == theirs && n == list->n) p->other_order++;
+    else p->worse++;
+    if (getenv("TORCH_PAIRS") && !same) {
+        printf("    %lld bytes, PyTorch %lld:", (long long)mine, (long long)theirs);
+        for (int k = 0; k < n; k++) printf(" %s(%d axes)", move_name(move[k]->kind), move[k]->axes.n);
+        printf(" | PyTorch");
+        for (int k = 0; k < list->n; k++) printf(" %s%d", text_of(list->item[k], "op"), json_get(list->item[k], "groups")->item[0]->n);
+    }
+}
+static void run_pair(Arena *a, World *w, const Json *pair, const SafeTensors *st, Pairs *p) {
+    const char *from = text_of(pair, "from"), *to = text_of(pair, "to");
+    Layout f = layout_from(&w->m, from), t = layout_from(&w->m, to);
+    MovePlan plan;
+    assert_true(redistribute(&w->m, w->N, &f, &t, &plan));
+    p->pairs++;
+    if (json_get(pair, "error")) { /* PyTorch refuses Replicate -> Partial; here the first rank keeps the value */
+        p->refused++;
+        bool keep = false;
+        for (int k = 0; k < plan.n; k++) keep |= plan.m[k].kind == MOVE_KEEP;
+        assert_true(keep);
+        return;
+    }
+    for (int64_t q = 0; q < w->m.nranks; q++) {
+        w->x[q] = ARENA_ARRAY(a, double, w->N[0] * w->N[1]);
+        for (int64_t e = 0; e < w->N[0] * w->N[1]; e++) w->x[q][e] = NAN;
+        local_block(a, w, st, arena_printf(a, "rank%lld/in/%s", (long long)q, from), &f, q, true);
+    }
+    for (int k = 0; k < plan.n; k++) apply(a, w, &plan.m[k]);
+    for (int64_t q = 0; q < w->m.nranks; q++) p->values += (int)local_block(a, w, st, arena_printf(a, "rank%lld/out/%s->%s", (long long)q, from, to), &t, q, false);
+    classify(w, json_get(pair, "collectives"), &plan, p);
+    if (getenv("TORCH_PAIRS") && p->same != p->pairs - p->refused) printf("   %s -> %s\n", from, to);
+}
+static void test_pairs(void **state) {
+    (void)state;
+    static const struct {
+        const char *folder;
+        int axes, size;
+        Pairs want; /* what is expected of the kinds */
+    } cases[] = {
+        {"07_redistribute_2_all_to_all", 1, 2, {16, 1, 0, 15, 0, 0, 0, 0}},
+        {"07_redistribute_3_all_to_all", 1, 3, {16, 1, 0, 15, 0, 0, 0, 0}},
+        {"07_redistribute_4_all_to_all", 1, 4, {16, 1, 0, 15, 0, 0, 0, 0}},
+        {"07_redistribute_2x2_all_to_all", 2, 2, {256, 31, 0, 0, 0, 0, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *a = arena_new();
+        World w = {.m = {.naxes = cases[i].axes, .axis = {{.name = "a", .size = cases[i].size}, {.name = "b", .size = cases[i].size}}}};
+        assert_true(mesh_finish(&w.m));
+        const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", cases[i].folder)), *N = json_get(json_get(plan, "model"), "tensor");
+        const Json *pairs = json_get(json_get(golden_json(a, golden_path(a, "torch/%s/record.json", cases[i].folder)), "results"), "pairs");
+        SafeTensors *st = golden_tensors(a, golden_path(a, "torch/%s/values.safetensors", cases[i].folder));
+        w.N[0] = N->item[0]->i, w.N[1] = N->item[1]->i;
+        Pairs p = {0};
+        for (int k = 0; k < pairs->n; k++) run_pair(a, &w, pairs->item[k], st, &p);
+        printf("%-34s %d pairs, %d refused by PyTorch, %d local numbers equal; collectives: %d the same, %d fewer bytes, %d fewer collectives, %d another order, %d more bytes\n",
+               cases[i].folder, p.pairs, p.refused, p.values, p.same, p.fewer_bytes, p.fewer_ops, p.other_order, p.worse);
+        assert_int_equal(p.pairs, cases[i].want.pairs);
+        assert_int_equal(p.refused, cases[i].want.refused);
+        if (cases[i].axes == 1) assert_int_equal(p.same, cases[i].want.same);
+        st_close(st);
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thin),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_llama),
+        cmocka_unit_test(test_pairs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

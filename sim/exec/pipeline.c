@@ -337,6 +337,7 @@ static bool back(Run *r) {
     r->rep->gemm = kernel_isa();
     r->rep->fault_acted = r->exec->edited;
     r->rep->unobservable = r->check->unobservable;
+    *ARENA_PUSH(r->arena, r->check->unobservable_text, r->check->n_unobservable, r->check->cap_unobservable) = NULL; /* ends the list */
     r->rep->unobservable_text = r->check->unobservable_text;
     r->t->executed = ok;
     reference_free(ref);

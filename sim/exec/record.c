@@ -383,32 +383,38 @@ static void memory_row(Rec *r, int step, int k, const char *category, int64_t by
     TraceMemory *x = ARENA_PUSH(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
     *x = (TraceMemory){.step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
 }
+/* Does the value share the buffer of what it was made from? */
+static bool shares_buffer(const Program *p, const Val *v) {
+    const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
+    return by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID || by->move.kind == MOVE_SLICE)));
+}
 static void record_memory(Rec *r, const int64_t *rep) {
     const Program *p = r->p;
     int *last = ARENA_ARRAY(r->a, int, p->nv + 1);
+    int64_t *live = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
     for (int v = 0; v < p->nv; v++) last[v] = p->val[v].step;
     for (int i = 0; i < p->ns; i++) {
         int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
         for (int k = 0; k < n; k++) last[rd[k]] = i;
     }
     for (int k = 0; k < r->t->n_classes; k++) {
-        int64_t params = 0, live = 0;
+        int64_t params = 0;
         for (int v = 0; v < p->nv; v++)
-            if (p->val[v].step < 0) *(p->val[v].kind == KIND_PARAM ? &params : &live) += local_bytes(r, &p->val[v], rep[k]);
+            if (p->val[v].step < 0) *(p->val[v].kind == KIND_PARAM ? &params : &live[k]) += local_bytes(r, &p->val[v], rep[k]);
         memory_row(r, -1, k, "parameters", params);
-        for (int i = 0; i < p->ns; i++) {
-            const Step *s = &p->step[i];
-            bool shares = s->kind == ST_CLAIM || (s->kind == ST_MOVE && (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE));
-            int64_t before = live;
-            if (!shares && p->val[s->out].kind != KIND_PARAM) live += local_bytes(r, &p->val[s->out], rep[k]);
-            if (live != before || i == 0) memory_row(r, i, k, "activations", live);
-            int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
+    }
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        const Val *out = &p->val[s->out];
+        int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
+        for (int k = 0; k < r->t->n_classes; k++) {
+            int64_t before = live[k];
+            if (!shares_buffer(p, out) && out->kind != KIND_PARAM) live[k] += local_bytes(r, out, rep[k]);
+            if (live[k] != before || i == 0) memory_row(r, i, k, "activations", live[k]);
             for (int q = 0; q < n; q++) {
                 const Val *v = &p->val[rd[q]];
-                const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
-                bool shared = by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID || by->move.kind == MOVE_SLICE)));
                 bool twice = q > 0 && rd[q] == rd[q - 1];
-                if (last[rd[q]] == i && v->kind != KIND_PARAM && !shared && !twice) live -= local_bytes(r, v, rep[k]);
+                if (last[rd[q]] == i && v->kind != KIND_PARAM && !shares_buffer(p, v) && !twice) live[k] -= local_bytes(r, v, rep[k]);
             }
         }
     }

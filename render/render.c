@@ -9,7 +9,9 @@
 /* name, what, scenes, text */
 #define VIEWS(V)                                                                                                       \
     V("block", "one GPU's view of a block: compute, collectives, local shapes", view_block, view_block_text)           \
-    V("timeline", "compute and communication streams per rank class, modelled time", view_timeline, view_timeline_text)
+    V("timeline", "compute and communication streams per rank class, modelled time", view_timeline,                    \
+      view_timeline_text)                                                                                              \
+    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", view_mesh, view_mesh_text)
 
 #define ROW(name, what, build, text) {name, what},
 static const RenderView rows[] = {VIEWS(ROW)};

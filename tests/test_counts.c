@@ -1,6 +1,6 @@
-/* How many collectives a plan costs and what they send: the forward counts of lowering.md 6 for dense plans, the bytes of
- * semantics.md 10.4, the example of interface.md 3, and every collective's bytes summed a second time from the index maps
- * (who holds what, who has to get what), independently of the formulas. */
+/* How many collectives a plan costs and what they send: the forward counts of lowering.md 6 for dense plans, the bytes
+ * of semantics.md 10.4, the example of interface.md 3, and every collective's bytes summed a second time from the index
+ * maps (who holds what, who has to get what), independently of the formulas. */
 #include "exec/reference.h"
 #include "plan/assign.h"
 #include "support/support.h"
@@ -8,31 +8,31 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 /* A model with every feature that adds a parameter; no two sizes alike. B S D H K d F = 4 24 40 8 4 6 48. */
-#define MODEL(extra)                                                                                                     \
-    "model: {layers: 2, config: {hidden_size: 40, num_attention_heads: 8, num_key_value_heads: 4, head_dim: 6, "         \
-    "intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra "}}\n"                                           \
+#define MODEL(extra)                                                                                                   \
+    "model: {layers: 2, config: {hidden_size: 40, num_attention_heads: 8, num_key_value_heads: 4, head_dim: 6, "       \
+    "intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra "}}\n"                                         \
     "data: {batch: 4, sequence: 24, dtype: f32, seed: 5}\nnames: torchtitan\n"
 #define BIASES ", attention_bias: true, mlp_bias: true"
 #define QK_NORM ", qk_norm: true"
-#define COLUMNS                                                                                                          \
-    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.feed_forward.w[13]: colwise\n"
+#define COLUMNS "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.feed_forward.w[13]: colwise\n"
 #define TP COLUMNS "  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowwise\n"
-#define SP                                                                                                               \
-    COLUMNS "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"                     \
-            "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"       \
-            "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"    \
-            "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                              \
+#define SP                                                                                                             \
+    COLUMNS "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"                   \
+            "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"     \
+            "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"  \
+            "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                            \
             "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
 /* The same boundaries declared by each module for itself, as plain-tensor hooks do. */
-#define SP_PER_MODULE                                                                                                    \
-    "boundary: per_module\nplan:\n"                                                                                      \
-    "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: replicate}\n"                         \
-    "  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), desired_input: replicate}\n"                       \
-    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"                             \
-    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                                      \
+#define SP_PER_MODULE                                                                                                  \
+    "boundary: per_module\nplan:\n"                                                                                    \
+    "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: replicate}\n"                       \
+    "  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), desired_input: replicate}\n"                     \
+    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"                           \
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                                    \
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
 #define QK_LINE "  layers.*.attention.[qk]_norm: replicated_with_grad_allreduce\n"
 
@@ -40,7 +40,8 @@
 static const struct {
     const char *what, *text;
     int ar, ag, rs, ag_cp;
-    int64_t sent; /* bytes of one rank per layer, in units of A/t with A = b s D 4 and b, s after dp and cp; without cp's own */
+    int64_t sent; /* bytes of one rank per layer, in units of A/t with A = b s D 4 and b, s after dp and cp; without
+                     cp's own */
 } plans[] = {
     {"TP", MODEL("") "mesh: {tp: 4}\n" TP, 2, 0, 0, 0, 4 * 3},
     {"TP, q/k norm, biases", MODEL(BIASES QK_NORM) "mesh: {tp: 4}\n" TP QK_LINE, 2, 0, 0, 0, 4 * 3},
@@ -48,11 +49,14 @@ static const struct {
     {"TP + SP, biases, q/k norm", MODEL(BIASES QK_NORM) "mesh: {tp: 4}\n" SP QK_LINE, 0, 2, 2, 0, 4 * 3},
     {"per_module, no SP", MODEL("") "mesh: {tp: 4}\nboundary: per_module\n" TP, 2, 0, 0, 0, 4 * 3},
     {"per_module, SP", MODEL("") "mesh: {tp: 4}\n" SP_PER_MODULE, 0, 5, 2, 0, 7 * 3},
-    {"cp all-gather, contiguous", MODEL("") "mesh: {cp: 2, tp: 2}\ncontext_parallel: {mode: all_gather, order: contiguous}\n" TP, 2, 0, 0, 2, 4},
-    {"cp all-gather, zigzag", MODEL("") "mesh: {cp: 2, tp: 2}\ncontext_parallel: {mode: all_gather, order: zigzag}\n" SP, 0, 2, 2, 2, 4},
+    {"cp all-gather, contiguous",
+     MODEL("") "mesh: {cp: 2, tp: 2}\ncontext_parallel: {mode: all_gather, order: contiguous}\n" TP, 2, 0, 0, 2, 4},
+    {"cp all-gather, zigzag",
+     MODEL("") "mesh: {cp: 2, tp: 2}\ncontext_parallel: {mode: all_gather, order: zigzag}\n" SP, 0, 2, 2, 2, 4},
     {"cp alone", MODEL("") "mesh: {cp: 4}\ncontext_parallel: {mode: all_gather, order: zigzag}\n", 0, 0, 0, 2, 0},
     {"dp2 cp2 tp2 SP", MODEL("") "mesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\n" SP, 0, 2, 2, 2, 4},
-    {"dp2 cp2 tp2 SP, biases, zigzag", MODEL(BIASES) "mesh: {dp: 2, cp: 2, tp: 2}\ncontext_parallel: {order: zigzag}\n" SP, 0, 2, 2, 2, 4},
+    {"dp2 cp2 tp2 SP, biases, zigzag",
+     MODEL(BIASES) "mesh: {dp: 2, cp: 2, tp: 2}\ncontext_parallel: {order: zigzag}\n" SP, 0, 2, 2, 2, 4},
     {"KV replicated, tp 8 on K 4", MODEL(BIASES) "mesh: {tp: 8}\n" TP, 2, 0, 0, 0, 4 * 7},
     {"KV replicated, SP", MODEL("") "mesh: {tp: 8}\n" SP, 0, 2, 2, 0, 4 * 7},
 };
@@ -68,7 +72,8 @@ static int64_t axis_size(const Trace *t, const char *name) {
 }
 static void hold_bytes(const Trace *t, int64_t units, int n_cp, const char *what) {
     int64_t tp = axis_size(t, "tp"), cp = axis_size(t, "cp"), A = B / axis_size(t, "dp") * (S / cp) * D * 4;
-    int64_t kv = B / axis_size(t, "dp") * (S / cp) * (K * HEAD / (tp > K ? K : tp)) * 4; /* k or v of a rank's own tokens */
+    int64_t kv =
+        B / axis_size(t, "dp") * (S / cp) * (K * HEAD / (tp > K ? K : tp)) * 4; /* k or v of a rank's own tokens */
     int64_t sent_tp = 0, sent_cp = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
@@ -78,7 +83,8 @@ static void hold_bytes(const Trace *t, int64_t units, int n_cp, const char *what
         assert_int_equal(c->bytes_out, over_cp ? cp * kv : ag || ar ? A : A / tp);
         assert_int_equal(c->bytes_sent, over_cp ? (cp - 1) * kv : (ar ? 2 : 1) * (tp - 1) * A / tp);
     }
-    if (sent_tp != LAYERS * units * A / tp || sent_cp != LAYERS * n_cp * (cp - 1) * kv) fail_msg("%s: %lld and %lld bytes sent", what, (long long)sent_tp, (long long)sent_cp);
+    if (sent_tp != LAYERS * units * A / tp || sent_cp != LAYERS * n_cp * (cp - 1) * kv)
+        fail_msg("%s: %lld and %lld bytes sent", what, (long long)sent_tp, (long long)sent_cp);
 }
 static void test_counts(void **state) {
     (void)state;
@@ -86,18 +92,25 @@ static void test_counts(void **state) {
         for (int execute = 0; execute < 2; execute++) {
             Arena *a = arena_new();
             PlanRun r = plan_good(a, plans[i].text, execute);
-            int64_t got[] = {count_collectives(r.t, "forward", "all_reduce", "tp"), count_collectives(r.t, "forward", "all_gather", "tp"),
-                             count_collectives(r.t, "forward", "reduce_scatter", "tp"), count_collectives(r.t, "forward", "all_gather", "cp")};
+            int64_t got[] = {count_collectives(r.t, "forward", "all_reduce", "tp"),
+                             count_collectives(r.t, "forward", "all_gather", "tp"),
+                             count_collectives(r.t, "forward", "reduce_scatter", "tp"),
+                             count_collectives(r.t, "forward", "all_gather", "cp")};
             int want[] = {plans[i].ar, plans[i].ag, plans[i].rs, plans[i].ag_cp}, all = 0;
             for (int k = 0; k < 4; k++) {
-                if (got[k] != LAYERS * want[k]) fail_msg("%s: count %d is %lld, not %d", plans[i].what, k, (long long)got[k], LAYERS * want[k]);
+                if (got[k] != LAYERS * want[k])
+                    fail_msg("%s: count %d is %lld, not %d", plans[i].what, k, (long long)got[k], LAYERS * want[k]);
                 all += LAYERS * want[k];
             }
             assert_int_equal(r.t->n_collectives, all);
             for (int k = 0; k < r.t->n_collectives; k++)
-                if (r.t->collectives[k].inferred) fail_msg("%s: %s of %s is inferred", plans[i].what, r.t->collectives[k].op, r.t->collectives[k].value);
+                if (r.t->collectives[k].inferred)
+                    fail_msg("%s: %s of %s is inferred", plans[i].what, r.t->collectives[k].op,
+                             r.t->collectives[k].value);
             hold_bytes(r.t, plans[i].sent, plans[i].ag_cp, plans[i].what);
-            if (execute) printf("%-31s AR %d  AG %d  RS %d  AG(cp) %d per layer\n", plans[i].what, want[0], want[1], want[2], want[3]);
+            if (execute)
+                printf("%-31s AR %d  AG %d  RS %d  AG(cp) %d per layer\n", plans[i].what, want[0], want[1], want[2],
+                       want[3]);
             arena_free(a);
         }
 }
@@ -129,9 +142,11 @@ static void test_example(void **state) {
     PlanRun r = plan_good(a, example, true);
     const Expect *e = &r.rep.plan->expect;
     assert_true(e->set && e->equivalent == 1 && e->n_shapes == 1 && e->n_collectives == 2);
-    for (int i = 0; i < e->n_shapes; i++) assert_string_equal(find_value(r.t, e->shapes[i].key, false)->symbolic, e->shapes[i].text);
+    for (int i = 0; i < e->n_shapes; i++)
+        assert_string_equal(find_value(r.t, e->shapes[i].key, false)->symbolic, e->shapes[i].text);
     for (int i = 0; i < e->n_collectives; i++)
-        assert_int_equal(count_collectives(r.t, e->collectives[i].phase, e->collectives[i].op, e->collectives[i].axis), e->collectives[i].count);
+        assert_int_equal(count_collectives(r.t, e->collectives[i].phase, e->collectives[i].op, e->collectives[i].axis),
+                         e->collectives[i].count);
     assert_string_equal(r.t->plan, "llama3-8b-tp2-sp");
     assert_int_equal(r.t->ranks, 4);
     /* figures of semantics.md 3.6, worked out by hand: D 4096/16, d 128/16, F 14336/16 */
@@ -153,7 +168,8 @@ static void test_example(void **state) {
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const TraceShape *s = find_value(r.t, shapes[i].name, false);
-        if (strcmp(s->symbolic, shapes[i].symbolic)) fail_msg("%s is %s, not %s", shapes[i].name, s->symbolic, shapes[i].symbolic);
+        if (strcmp(s->symbolic, shapes[i].symbolic))
+            fail_msg("%s is %s, not %s", shapes[i].name, s->symbolic, shapes[i].symbolic);
         for (int64_t q = 0; q < 4; q++) assert_string_equal(local_text(a, s, q), shapes[i].local);
     }
     assert_string_equal(find_value(r.t, "layers.0.o_proj", true)->symbolic, "[B/dp, S/(cp*sp), D]");
@@ -170,7 +186,8 @@ static void test_example_fails(void **state) {
     at = strstr(text, "w2: {style: rowwise, output: shard(1)}");
     memcpy(at, "w2: {style: rowwise, output:   null  }", strlen("w2: {style: rowwise, output: shard(1)}"));
     PlanRun r = plan_run(a, "plan.yaml", text, false);
-    bool same = r.t && count_collectives(r.t, "forward", "reduce_scatter", "tp") == 2 && !strcmp(find_value(r.t, "layers.0.input", false)->symbolic, "[B/dp, S/(cp*sp), D]");
+    bool same = r.t && count_collectives(r.t, "forward", "reduce_scatter", "tp") == 2 &&
+                !strcmp(find_value(r.t, "layers.0.input", false)->symbolic, "[B/dp, S/(cp*sp), D]");
     assert_false(same);
     arena_free(a);
 }
@@ -218,7 +235,8 @@ static void ring_gather(Group *g, uint8_t *const *block) {
         }
     for (int r = 0; r < g->n; r++) assert_memory_equal(have[r], g->to[r], (size_t)g->total);
 }
-/* Ring: in step k member r passes on its running sum of the block of r - k - 1. Terms are counted as a set of members. */
+/* Ring: in step k member r passes on its running sum of the block of r - k - 1. Terms are counted as a set of members.
+ */
 static void ring_scatter(Group *g, uint8_t *const *block) {
     uint64_t *sum[64];
     for (int r = 0; r < g->n; r++) {
@@ -267,15 +285,22 @@ static void list_move(const Mesh *m, const int64_t *N, const Move *v, int64_t ra
         g.from[r] = held(g.a, m, &v->from, N, mesh_member(m, &v->axes, rank, r), g.total);
         g.to[r] = held(g.a, m, &v->to, N, mesh_member(m, &v->axes, rank, r), g.total);
     }
-    if (v->kind == MOVE_ALL_GATHER) ring_gather(&g, g.from);
-    else if (v->kind == MOVE_REDUCE_SCATTER) ring_scatter(&g, g.to);
-    else if (v->kind == MOVE_ALL_REDUCE) ring_reduce(&g);
-    else if (v->kind == MOVE_ALL_TO_ALL) pairwise(&g);
-    else fail_msg("%s is no collective of this test", move_name(v->kind));
+    if (v->kind == MOVE_ALL_GATHER)
+        ring_gather(&g, g.from);
+    else if (v->kind == MOVE_REDUCE_SCATTER)
+        ring_scatter(&g, g.to);
+    else if (v->kind == MOVE_ALL_REDUCE)
+        ring_reduce(&g);
+    else if (v->kind == MOVE_ALL_TO_ALL)
+        pairwise(&g);
+    else
+        fail_msg("%s is no collective of this test", move_name(v->kind));
     for (int r = 0; r < g.n; r++) {
         int64_t formula = move_sent(m, N, v, mesh_member(m, &v->axes, rank, r));
         if (even ? formula != g.sent[r] : formula < g.sent[r])
-            fail_msg("%s from %s to %s: the formula says %lld, the list %lld", move_name(v->kind), layout_text(m, &v->from, NULL, g.a), layout_text(m, &v->to, NULL, g.a), (long long)formula, (long long)g.sent[r]);
+            fail_msg("%s from %s to %s: the formula says %lld, the list %lld", move_name(v->kind),
+                     layout_text(m, &v->from, NULL, g.a), layout_text(m, &v->to, NULL, g.a), (long long)formula,
+                     (long long)g.sent[r]);
     }
     arena_free(g.a);
 }
@@ -318,8 +343,10 @@ static Layout random_layout(const Mesh *m, uint32_t *seed, bool zigzag) {
     }
     for (int i = 0; i < 3; i++) {
         uint32_t what = draw(seed, 6);
-        if (what < 3) layout_cut(&l, (int)what, order[i], zigzag && what == 1 && l.n[1] == 0 ? CUT_ZIGZAG : CUT_CHUNK);
-        else layout_set_type(&l, order[i], what == 3 ? TY_P : what == 4 ? TY_R : TY_I);
+        if (what < 3)
+            layout_cut(&l, (int)what, order[i], zigzag && what == 1 && l.n[1] == 0 ? CUT_ZIGZAG : CUT_CHUNK);
+        else
+            layout_set_type(&l, order[i], what == 3 ? TY_P : what == 4 ? TY_R : TY_I);
     }
     return l;
 }
@@ -341,8 +368,10 @@ static void test_random_transfers(void **state) {
             count[plan.m[k].kind]++;
         }
     }
-    printf("random: %d all-gathers, %d reduce-scatters, %d all-reduces, %d all-to-alls\n", count[MOVE_ALL_GATHER], count[MOVE_REDUCE_SCATTER], count[MOVE_ALL_REDUCE], count[MOVE_ALL_TO_ALL]);
-    assert_true(count[MOVE_ALL_GATHER] > 200 && count[MOVE_REDUCE_SCATTER] > 100 && count[MOVE_ALL_REDUCE] > 50 && count[MOVE_ALL_TO_ALL] > 100);
+    printf("random: %d all-gathers, %d reduce-scatters, %d all-reduces, %d all-to-alls\n", count[MOVE_ALL_GATHER],
+           count[MOVE_REDUCE_SCATTER], count[MOVE_ALL_REDUCE], count[MOVE_ALL_TO_ALL]);
+    assert_true(count[MOVE_ALL_GATHER] > 200 && count[MOVE_REDUCE_SCATTER] > 100 && count[MOVE_ALL_REDUCE] > 50 &&
+                count[MOVE_ALL_TO_ALL] > 100);
 }
 
 int main(void) {

@@ -83,10 +83,16 @@ static void mesh_text(Gen *g) {
         if (g->role[i] == 2) str_addf(&g->s, "%s%s", seq++ ? "*" : "ctx: \"", axis_names[i]);
     if (seq) str_add(&g->s, "\", ");
     for (int i = 0; g->styled && i < g->n_axes; i++)
-        if (g->role[i] == 0) str_addf(&g->s, "%s%s", tp++ ? "*" : "tp: \"", axis_names[i]);
+        if (g->role[i] == 0) str_add(&g->s, tp++ ? "*" : "tp: \""), str_add(&g->s, axis_names[i]);
     str_addf(&g->s, "%s}\n", tp ? "\"" : "");
     if (seq) str_addf(&g->s, "context_parallel: {mode: all_gather, order: %s, axis: ctx}\n", g->zigzag ? "zigzag" : "contiguous");
     if (g->backward) str_add(&g->s, "pass: backward\n");
+    if (g->backward && chance(&g->r, 25)) str_add(&g->s, "recompute: block\n");
+    if (g->backward && chance(&g->r, 25)) str_add(&g->s, "save_gathered: false\n");
+    int rest = 0;
+    for (int i = 0; i < g->n_axes; i++)
+        if (chance(&g->r, 30)) str_add(&g->s, rest++ ? "*" : "data_parallel: {mode: fsdp, axis: "), str_add(&g->s, axis_names[i]);
+    if (rest) str_addf(&g->s, ", reshard: %s}\n", chance(&g->r, 50) ? "true" : "false");
 }
 static int free_axes(const Gen *g, int *out) {
     int n = 0;

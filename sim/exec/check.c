@@ -684,8 +684,9 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     Cmp m = cmp_new(c, s, s->out, 3);
     Arena *tmp = arena_new();
     Layout whole = layout_whole(p->mesh, t->nd, TY_I);
-    Box box = region_box(p->mesh, t, &whole, 0, false, tmp);
-    Whole w = {.box = &box, .raw = box_tensor(&box)};
+    bool flat = region_is_flat(&v->L, NULL);
+    Box box = region_box(p->mesh, t, &whole, 0, flat, tmp);
+    Whole w = {.box = &box, .flat = flat, .raw = box_tensor(&box)};
     w.raw.p = (void *)(uintptr_t)want;
     if (!P.n) compare_all(c, &m, s->out, &v->L, &none, 0, &w);
     else { /* the shares must add up to the value, modulo */

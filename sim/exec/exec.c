@@ -375,6 +375,9 @@ typedef struct {
 
 /* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs packed data. */
 static Tensor reshaped(const Tensor *t, const Box *b) {
+    bool same = t->nd == b->nd;
+    for (int d = 0; same && d < b->nd; d++) same = t->n[d] == b->n[d];
+    if (same) return *t; /* may be a strided view */
     Tensor r = packed(b);
     r.p = t->p;
     return tensor_count(&r) == tensor_count(t) ? r : *t;
@@ -432,10 +435,10 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     Box tb = region_box(m, r->t, &r->to, as, r->flat, r->tmp);
     const Local *own = exec_local(e, s->in[0], rank);
     Box ob = region_box(m, r->t, &r->from, rank, r->flat, r->tmp);
-    Tensor own_t = s->edit == EDIT_DIM ? reshaped(&own->t, &ob) : own->t;
+    Tensor own_t = s->edit == EDIT_DIM || r->flat ? reshaped(&own->t, &ob) : own->t;
     bool same = s->edit == EDIT_NONE || s->edit == EDIT_OFFSET;
     bool keep = (tf == TY_I || tf == TY_R) && tt == TY_P;
-    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
+    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat && region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
         l->buf = own->buf;
         own->buf->refs++;
         return;
@@ -469,7 +472,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         Box sb = region_box(m, r->t, &r->from, owner, r->flat, r->tmp);
         Tensor src = reshaped(&data->t, &sb);
         if (tensor_count(&src) == 0) continue;
-        if (s->edit != EDIT_DIM) src = data->t;
+        if (s->edit != EDIT_DIM && !r->flat) src = data->t; /* flattened: packed letters are read as one dim */
         region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
     }
     if (e->modulus > 0 && op == 1) residues(&l->t, r->dt, e->modulus);
@@ -546,6 +549,10 @@ static void step_move(Exec *e, const Step *s) {
         if (fresh) {
             Local l = {.key = class_key(m, &p->val[s->out].L, rank), .rank = rank};
             build_block(&r, rank, &l);
+            if (r.flat && !r.to.n[r.to.ndim]) { /* gathered: the flat list is letters again */
+                Box letters = region_box(m, r.t, &r.to, rank, false, r.tmp);
+                l.t = reshaped(&l.t, &letters);
+            }
             if (s->edit == EDIT_DIM) { /* what arrives is taken for the block that was asked for */
                 Box want = region_box(m, r.t, &s->move.to, rank, r.flat, r.tmp);
                 l.t = reshaped(&l.t, &want);

@@ -60,10 +60,9 @@ static bool supported(Run *r) {
         const char *what;
     } row[] = {
         {p->pass == PASS_TRAIN, p->pass_loc, "pass: train (optimizer steps)"},
-        {p->data_parallel.mode && strcmp(p->data_parallel.mode, "ddp"), p->data_parallel.mode_loc, "data_parallel modes other than ddp"},
+        {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0, p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
+        {p->data_parallel.unit && !strcmp(p->data_parallel.unit, "block"), p->data_parallel.loc, "data_parallel: unit: block"},
         {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
-        {p->recompute && strcmp(p->recompute, "none"), p->pass_loc, "recompute"},
-        {!p->save_gathered, p->pass_loc, "save_gathered: false"},
         {p->n_gradients > 0, p->n_gradients ? p->gradients[0].loc : p->pass_loc, "gradients:"},
         {p->microbatches > 1, p->batch_loc, "microbatches"},
         {p->label_smoothing != 0, p->loss_loc, "label_smoothing"},

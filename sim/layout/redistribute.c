@@ -49,6 +49,7 @@ typedef struct {
     Layout cur;
     MovePlan *out;
     bool failed;
+    bool spare; /* gather no more than it takes until an axis that another dim wants can move there */
 } Planner;
 
 /* Sets dim d of `l` to the first n entries of `e`, drops trailing ghosts, marks what is cut as such. */
@@ -187,6 +188,10 @@ static int gather_type(const Layout *to, int axis) {
     int t = to->type[axis];
     return t == TY_I || t == TY_R || t == TY_P ? t : TY_I;
 }
+static bool wanted_elsewhere(const Planner *p, int d, int axis) {
+    int j = layout_where(p->to, axis);
+    return j >= 0 && j != d;
+}
 /* Un-nests dim d down to `keep` entries, as far as one target type goes. */
 static bool step_ungather(Planner *p, int d, int keep) {
     const Entry *c = p->cur.e[d];
@@ -197,7 +202,9 @@ static bool step_ungather(Planner *p, int d, int keep) {
         return true;
     }
     int t = gather_type(p->to, c[n - 1].axis), j = n - 1;
-    while (j > keep && !c[j - 1].ghost && gather_type(p->to, c[j - 1].axis) == t) j--;
+    while (j > keep && !c[j - 1].ghost && gather_type(p->to, c[j - 1].axis) == t &&
+           !(p->spare && wanted_elsewhere(p, d, c[j - 1].axis)))
+        j--;
     AxisList A = {0};
     Layout next = p->cur;
     for (int i = j; i < n; i++) {
@@ -210,13 +217,22 @@ static bool step_ungather(Planner *p, int d, int keep) {
     emit(p, &next, &A);
     return true;
 }
+/* LIST lies innermost and its places depend on the letters' cuts: before any of them changes it must be whole. */
+static bool step_gather_list(Planner *p) {
+    int L = p->cur.ndim;
+    return p->cur.n[L] && !list_ready(p) && step_ungather(p, L, 0);
+}
 /* 4: gather the longest tail that is no prefix of the target; LIST first, it lies innermost. */
 static bool step_gather(Planner *p) {
     int L = p->cur.ndim;
     if (p->cur.n[L] && (!list_ready(p) || common(&p->cur, p->to, L) < p->cur.n[L]))
         return step_ungather(p, L, list_ready(p) ? common(&p->cur, p->to, L) : 0);
-    for (int d = 0; d < L; d++)
-        if (step_ungather(p, d, common(&p->cur, p->to, d))) return true;
+    for (int pass = p->spare ? 0 : 1; pass < 2; pass++)
+        for (int d = 0; d < L; d++) {
+            int n = p->cur.n[d], keep = common(&p->cur, p->to, d);
+            if (pass == 0 && n > keep && wanted_elsewhere(p, d, p->cur.e[d][n - 1].axis)) continue;
+            if (step_ungather(p, d, keep)) return true;
+        }
     return false;
 }
 /* 5: I or R -> P (the first rank keeps the value), R -> I. */
@@ -250,17 +266,20 @@ static void merge(MovePlan *p) {
     p->n = n;
 }
 
-bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out) {
-    (void)m;
-    Planner p = {to, *from, out, false};
+static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *out) {
+    Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
-        if (!(step_i_to_r(&p) || step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
+        if (!(step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
               step_types(&p)))
             return false;
     if (p.failed) return false;
     merge(out);
     return true;
+}
+bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out) {
+    (void)m;
+    return greedy(from, to, false, out);
 }
 
 MovePlan redistribute_mirror(const MovePlan *p) {
@@ -301,24 +320,33 @@ static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int 
     return c;
 }
 
-bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out) {
-    bool ok = redistribute_greedy(m, from, to, out);
-    for (int a = 0; a < m->naxes; a++)
-        if (from->type[a] == TY_M || to->type[a] == TY_M) return ok;
+/* One of the ways that are compared: greedy, its mirror, and both with `spare`. */
+static bool candidate(const Layout *from, const Layout *to, int which, MovePlan *out) {
+    if (which % 2 == 0) return greedy(from, to, which / 2, out);
     MovePlan back;
     Layout df = layout_dual(from), dt = layout_dual(to);
-    if (!redistribute_greedy(m, &dt, &df, &back)) return ok;
-    MovePlan other = redistribute_mirror(&back);
-    for (int i = 0; i < other.n; i++)
-        if (other.m[i].kind == MOVE_KINDS) return ok;
-    if (!ok) {
-        *out = other;
-        return true;
-    }
-    int ca, cb;
-    double a = plan_cost(m, N, out, &ca), b = plan_cost(m, N, &other, &cb), eps = 1e-9 * (a + b);
-    if (b < a - eps || (b <= a + eps && (cb < ca || (cb == ca && other.n < out->n)))) *out = other;
+    if (!greedy(&dt, &df, which / 2, &back)) return false;
+    *out = redistribute_mirror(&back);
+    for (int i = 0; i < out->n; i++)
+        if (out->m[i].kind == MOVE_KINDS) return false;
     return true;
+}
+bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out) {
+    bool found = false, max = false;
+    double best = 0;
+    int least = 0;
+    for (int a = 0; a < m->naxes; a++) max |= from->type[a] == TY_M || to->type[a] == TY_M;
+    for (int which = 0; which < 4; which++) {
+        MovePlan next;
+        int n;
+        if ((max && which % 2) || !candidate(from, to, which, &next)) continue; /* a max has no mirror */
+        double cost = plan_cost(m, N, &next, &n), eps = 1e-9 * (cost + best);
+        bool less = cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
+        if (found && !less) continue;
+        *out = next, best = cost, least = n;
+        found = true;
+    }
+    return found;
 }
 
 /* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */

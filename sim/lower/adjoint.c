@@ -9,6 +9,8 @@ typedef struct {
     Program *p;
     int *head, *next; /* per Val: list of its cotangents, in order of arrival */
     int cap;
+    int *again;       /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
+    bool reshard, regather, recompute; /* what is not kept: gathered parameters, gathered activations, a layer's insides */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
@@ -62,6 +64,55 @@ static int total(Adj *a, int val, const char *pass) {
 }
 static const char *pass_of(const Val *v, const char *pass) { return v->kind == KIND_PARAM ? "gradients" : pass; }
 
+/* ---- values that are not kept: made again from the nearest that is ---- */
+static bool gathers(const Program *p, const Step *s) {
+    return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_GATHER && mesh_size(p->mesh, &s->move.axes) > 1;
+}
+/* Is the value used by a node outside the layer that makes it? Such values stay. */
+static bool leaves_layer(const Program *p, int tensor) {
+    const Graph *g = p->graph;
+    int layer = g->node[g->t[tensor].producer].layer;
+    if (tensor == g->output || tensor == g->loss) return true;
+    for (int n = 0; n < g->nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++)
+            if (g->node[n].in[i] == tensor && g->node[n].layer != layer) return true;
+    return false;
+}
+static bool dropped(const Adj *a, int v) {
+    const Program *p = a->p;
+    const Val *x = &p->val[v];
+    if (x->step < 0) return false;
+    const Step *s = &p->step[x->step];
+    if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true; /* what is made of it goes with it */
+    if (x->kind == KIND_PARAM) return a->reshard && gathers(p, s);
+    if (gathers(p, s) && a->regather) return true;
+    int node = p->graph->t[x->tensor].producer;
+    if (!a->recompute || node < 0 || p->graph->node[node].layer < 0) return false;
+    return s->kind == ST_OP ? !leaves_layer(p, x->tensor) : !leaves_layer(p, x->tensor) || gathers(p, s);
+}
+static int make_again(Adj *a, int v) {
+    Program *p = a->p;
+    if (!dropped(a, v)) return v;
+    if (a->again[v] >= 0) return a->again[v];
+    Step fwd = p->step[p->val[v].step];
+    int in[RULE_MAX_IN + 2];
+    for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
+    Val copy = p->val[v];
+    Val *w = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    *w = copy;
+    w->id = p->nv - 1;
+    Step *s = step(a, fwd.kind, "backward", w->id);
+    int id = s->id;
+    *s = fwd;
+    s->id = id;
+    s->out = w->id;
+    s->pass = copy.kind == KIND_PARAM ? "parameters" : "backward";
+    s->recompute = true;
+    memcpy(s->in, in, sizeof s->in);
+    s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s", fwd.why ? fwd.why : "");
+    return a->again[v] = w->id;
+}
+
 static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
     Program *p = a->p;
     int src = f->in[0], o = cot_val(a, &p->val[src])->id;
@@ -93,16 +144,18 @@ static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
         *part = (Part){n->id, i};
         p->val[o].parts = part;
         p->val[o].n_parts = 1;
-        Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
         uint32_t saved = op_saved(n->op, n->nin, i);
+        int in[RULE_MAX_IN], fout = n->op->adj_reads_output ? make_again(a, fwd.out) : -1;
+        for (int j = 0; j < n->nin; j++) in[j] = saved >> j & 1 ? make_again(a, fwd.in[j]) : -1;
+        Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
         s->node = n->id;
         s->operand = i;
         s->module = n->module;
         s->loc = fwd.loc;
         s->nin = n->nin + 2;
         s->in[0] = g;
-        for (int j = 0; j < n->nin; j++) s->in[1 + j] = saved >> j & 1 ? fwd.in[j] : -1;
-        s->in[1 + n->nin] = n->op->adj_reads_output ? fwd.out : -1;
+        for (int j = 0; j < n->nin; j++) s->in[1 + j] = in[j];
+        s->in[1 + n->nin] = fout;
         s->why = arena_printf(p->arena, "gradient of %s through %s", p->graph->t[p->val[fwd.in[i]].tensor].name, n->label);
         give(a, fwd.in[i], o);
     }
@@ -111,11 +164,17 @@ static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
 void adjoint_program(Program *p) {
     /* at most: a cotangent per use, plus a sum per extra use */
     int uses = 2;
-    for (int i = 0; i < p->ns; i++) uses += 2 * (p->step[i].nin + 1);
-    Adj a = {p, NULL, NULL, p->nv + uses};
+    for (int i = 0; i < p->ns; i++) uses += 3 * (p->step[i].nin + 1);
+    Adj a = {.p = p, .cap = p->nv + uses};
     a.head = ARENA_ARRAY(p->arena, int, a.cap);
     a.next = ARENA_ARRAY(p->arena, int, a.cap);
     for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
+    const Plan *plan = p->assign->plan;
+    a.reshard = plan->data_parallel.reshard;
+    a.regather = !plan->save_gathered;
+    a.recompute = plan->recompute && !strcmp(plan->recompute, "block");
+    a.again = ARENA_ARRAY(p->arena, int, a.cap);
+    for (int i = 0; i < a.cap; i++) a.again[i] = -1;
     static const Part seed_part = {-1, 0};
     int seed = cot_val(&a, &p->val[p->loss])->id;
     p->val[seed].parts = &seed_part;

@@ -478,6 +478,27 @@ static void layout_inputs(Assign *a) {
                    "zigzag order needs a sequence that 2 x cp divides: %lld is no multiple of %lld", (long long)S, (long long)(2 * cp));
 }
 
+/* ---- parameters at rest ---- */
+/* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor parallelism cuts (what PyTorch
+ * calls a strided shard). A dim 0 of several letters is cut as the flat list that it is in memory. */
+static void shard_at_rest(Assign *a) {
+    const Plan *p = a->plan;
+    const char *mode = p->data_parallel.mode;
+    if (!mode || (strcmp(mode, "fsdp") && strcmp(mode, "hsdp"))) return;
+    AxisList axes, seq;
+    const char *named = !strcmp(mode, "hsdp") && p->data_parallel.shard ? p->data_parallel.shard : p->data_parallel.axis;
+    if (named) {
+        if (!assign_axes(a->mesh, a->arena, a->d, named, p->data_parallel.axis_loc, &axes)) return;
+    } else if (!data_axes(a, &axes, &seq)) return;
+    for (int t = 0; t < a->model->g.nt; t++) {
+        const GTensor *x = &a->model->g.t[t];
+        if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
+        int dim = x->stored[0] > 1 ? x->nd : 0;
+        for (int i = 0; i < axes.n; i++)
+            if (layout_where(&a->rest[t], axes.a[i]) < 0) layout_cut(&a->rest[t], dim, axes.a[i], CUT_CHUNK);
+    }
+}
+
 /* ---- notes ---- */
 static const char *nearest_path(const Assign *a, const char *pattern) {
     const Graph *g = &a->model->g;
@@ -550,6 +571,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->claimed = ARENA_ARRAY(arena, bool, nt + 1);
     layout_params(a, hit, won);
     layout_inputs(a);
+    shard_at_rest(a);
     line_notes(a, hit, won);
     if (diags_errors(d) == before) layout_notes(a);
     return diags_errors(d) > before ? NULL : a;

@@ -1,4 +1,5 @@
-/* Helpers of the tests against the outside. They only read what the program says; nothing here computes what is right. */
+/* Helpers of the tests against the outside. They only read what the program says; nothing here computes what is right.
+ */
 #include "support.h"
 #include "base/file.h"
 #include <limits.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 static const char *const roots[] = {"../shared/golden", "tests/golden"};

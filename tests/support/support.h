@@ -2,11 +2,11 @@
 #ifndef SP_TESTS_SUPPORT_H
 #define SP_TESTS_SUPPORT_H
 #include "exec/pipeline.h"
-#include "json/json.h"
 #include "weights/safetensors.h"
+#include "json/json.h"
 
-/* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that exists (complete), else
- * of tests/golden (a selection). A missing one fails the test. */
+/* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that exists (complete),
+ * else of tests/golden (a selection). A missing one fails the test. */
 const char *golden_path(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* True where the complete set is there. */
 bool golden_complete(void);
@@ -22,7 +22,8 @@ typedef struct {
     Trace *t; /* NULL if the plan could not be understood */
     PipelineReport rep;
 } PlanRun;
-/* Runs `text` as the file `file` (relative paths start from its folder) without executing, or executing on one thread. */
+/* Runs `text` as the file `file` (relative paths start from its folder) without executing, or executing on one thread.
+ */
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute);
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o);
 /* The same, and the plan must come out `equivalent` (executed) or without errors; prints the diagnostics if not. */
@@ -32,7 +33,8 @@ void run_print(const PlanRun *r);
 
 /* Collectives of a trace by pass, op and axis; NULL means any. The axis may be the group's name or the mesh axes. */
 int64_t count_collectives(const Trace *t, const char *pass, const char *op, const char *axis);
-/* The first collective of op on a value, the shape of a value as it leaves its step, a parameter; a missing one fails. */
+/* The first collective of op on a value, the shape of a value as it leaves its step, a parameter; a missing one fails.
+ */
 const TraceCollective *find_collective(const Trace *t, const char *op, const char *value);
 const TraceShape *find_value(const Trace *t, const char *name, bool last);
 const TraceParam *find_param(const Trace *t, const char *name);

@@ -56,25 +56,34 @@ static bool cut_by(Arena *a, const Trace *t, const char *symbol, unsigned mask) 
 
 static void cuts_of(Arena *a, const Trace *t, const TraceShape *s, unsigned mask, Str *out) {
     for (int i = 0; i < s->nd; i++)
-        if (cut_by(a, t, s->dim_symbol[i], mask)) add_word(out, words_symbol(a, words_base(a, s->dim_symbol[i])));
+        if (cut_by(a, t, s->dim_symbol[i], mask)) { /* of H*d the heads are cut: H */
+            const char *base = words_base(a, s->dim_symbol[i]);
+            add_word(out, arena_strndup(a, base, strcspn(base, "*")));
+        }
 }
 
 static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool axis) {
     Str cuts = str_new(a), ops = str_new(a);
     int64_t sent = 0;
-    int n = 0;
+    int n = 0, count[32] = {0};
+    const char *op[32];
     for (int i = 0; axis && i < t->n_params && i < 256; i++) cuts_of(a, t, &t->params[i].compute, mask, &cuts);
     for (int i = 0; axis && i < t->n_values && i < 256; i++) cuts_of(a, t, &t->values[i].shape, mask, &cuts);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (axes_mask(t, k->axes) != mask) continue;
-        const CollWord *w = words_coll(k->op);
-        add_word(&ops, w ? w->name : k->op);
+        int j = 0;
+        while (j < n && strcmp(op[j], k->op)) j++;
+        if (j == n && n < 32) op[n++] = k->op;
+        if (j < 32) count[j]++;
         sent += k->bytes_sent;
-        n++;
+    }
+    for (int j = 0; j < n; j++) {
+        const CollWord *w = words_coll(op[j]);
+        str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
     }
     c->cuts = cuts.n ? arena_printf(a, "cuts %s", cuts.s) : axis ? "cuts nothing" : "";
-    c->carries = n ? arena_printf(a, "%d × %s, sends %s", n, ops.s, bytes_text(sent, a)) : "no collective";
+    c->carries = n ? arena_printf(a, "%s, sends %s", ops.s, bytes_text(sent, a)) : "no collective";
 }
 
 int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {

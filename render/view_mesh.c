@@ -49,11 +49,11 @@ static int class_of(const Trace *t, int64_t rank) {
 static double draw_ranks(MeshPen *p, double y) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
-    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap), h = t->n_classes > 1 ? 74 : 56;
+    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap), h = t->n_classes > 1 ? 60 : 42;
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
     double fw = 2 * 16 + (double)p->cols * (w + gap) - gap, fh = 2 * 14 + (double)rows * (h + gap) - gap;
     bool beside = w >= 128;
-    if (!beside) fh += (double)rows * 14, h += 14;
+    if (!beside) fh += (double)rows * 16, h += 16;
     scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
     for (int64_t r = 0; r < t->ranks; r++) {
         double x = p->x + 16 + (double)(r % p->cols) * (w + gap), cy = y + 14 + (double)(r / p->cols) * (h + gap);
@@ -187,11 +187,11 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, do
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name), arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
         scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE, w > 5 ? 1 : 0);
         bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 && scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
-        const char *index = arena_printf(a, "%lld", (long long)i);
+        const char *index = arena_printf(a, "%lld", (long long)i), *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
         if (two) {
             scene_text(p->s, x + w / 2, y + 19, ALIGN_MIDDLE, 13, SEMIBOLD, ink, name);
             scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND, range);
-        } else if (scene_width(p->s, 12, SEMIBOLD, index) <= w - 3) {
+        } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
             scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR, own ? ink : ROLE_SECOND, index);
         }
         scene_end(p->s);
@@ -207,9 +207,10 @@ static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, dou
     *c0 = x + (double)own * cell;
     *c1 = *c0 + fmax(cell, 2);
     bar_cell(p, ax, own, base, *c0, y, *c1 - *c0, true);
-    if (cell <= 16) { /* too narrow for an index: say which one it is above the bar */
-        scene_textf(p->s, fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20), y - 5, ALIGN_MIDDLE, 12, SEMIBOLD,
-                    ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
+    if (scene_width(p->s, 12, SEMIBOLD, arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) > cell - 3) { /* too narrow for an index: say which one it is above the bar */
+        double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
+        scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5, p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE,
+                    12, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
     }
     scene_rect(p->s, x, y, w, 44, 0, ROLE_NONE, ROLE_INK, 1.5);
 }
@@ -228,7 +229,7 @@ static double draw_bars(MeshPen *p, double y) {
         double head = narrow ? 26 : 0;
         if (!first) {
             Pt pt[4] = {{c0, y - (narrow ? 30 : 32)}, {c1, y - (narrow ? 30 : 32)}, {left + w, y + head}, {left, y + head}};
-            Mark *m = scene_poly(p->s, pt, 4, ROLE_BAND, ROLE_GRID, 1);
+            Mark *m = scene_poly(p->s, pt, 4, ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0);
             m->ground = true;
         }
         scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name), NULL);
@@ -250,7 +251,7 @@ static double draw_bars(MeshPen *p, double y) {
 static double draw_table(MeshPen *p, double y) {
     Arena *a = p->c->arena;
     bool narrow = p->w < 700;
-    double col[4] = {p->x + (narrow ? 120 : 360), p->x + (narrow ? 220 : 490), p->x + (narrow ? 340 : 640), 0};
+    double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540), p->x + (narrow ? 340 : 680), 0};
     scene_begin(p->s, "table", "groups", NULL);
     scene_segment(p->s, p->x, y - 8, p->x + p->w, y - 8, ROLE_GRID, 1);
     scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld", (long long)p->rank);
@@ -307,12 +308,18 @@ int view_mesh(const ViewCall *c, Scene **page) {
     p.n = mesh_comms(a, c->t, p.comm);
     p.cols = grid_columns(a, c->t);
     bool few = c->t->ranks <= FEW_RANKS;
+    if (few && p.preset == PRESET_WIDE) { /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
+        s->w = fmin(s->w, fmax(760, (double)p.n * fmax(250, (double)p.cols * 38 + 20) + 2 * pr->margin));
+        s->px_width = (int)(pr->px * s->w / pr->w);
+        p.w = s->w - 2 * pr->margin;
+    }
     const char *order = words_order(a, c->t);
     const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
                          few ? "" : "each bar is one cell of the bar above, enlarged", NULL};
     const char *title = c->t->ranks == 1 ? "One rank: nobody to talk to"
-                        : few ? arena_printf(a, "%lld ranks: rank %lld is in %d group%s, one per axis", (long long)c->t->ranks,
-                                             (long long)p.rank, p.n, p.n == 1 ? "" : "s")
+                        : few && p.n == 1 ? arena_printf(a, "%lld ranks, all in one group", (long long)c->t->ranks)
+                        : few ? arena_printf(a, "%lld ranks: rank %lld is in %d groups, one per axis", (long long)c->t->ranks,
+                                             (long long)p.rank, p.n)
                               : arena_printf(a, "%lld ranks in %d bars: where rank %lld sits and whom it talks to",
                                              (long long)c->t->ranks, p.n, (long long)p.rank);
     double y = figure_head(s, p.preset, title, sub, 0) + (p.preset == PRESET_SLIDE ? 6 : 14);

@@ -32,7 +32,7 @@ typedef struct {
     int n_axes, size[3], role[3]; /* role: 0 free, 1 batch, 2 sequence */
     bool zigzag, styled, sp, per_module, backward;
     int B, S, D, K, G, d, F, V;
-    bool bias, qk_norm;
+    bool bias, qk_norm, whole, tied;
 } Gen;
 static const char *const axis_names[] = {"a", "b", "c"};
 
@@ -63,10 +63,12 @@ static void head(Gen *g) {
     g->G = between(&g->r, 1, 3), g->d = chance(&g->r, 50) ? 4 : 8, g->F = between(&g->r, 5, 8), g->V = between(&g->r, 7, 13);
     if (chance(&g->r, 35)) g->S = g->D = between(&g->r, 6, 8); /* equal dims: a wrong dim is then possible */
     g->bias = chance(&g->r, 50), g->qk_norm = chance(&g->r, 40);
+    g->whole = chance(&g->r, 35), g->tied = chance(&g->r, 40);
     draw_mesh(g);
     str_addf(&g->s, "model:\n  config: {model_type: llama, hidden_size: %d, num_hidden_layers: 2, num_attention_heads: %d, num_key_value_heads: %d, head_dim: %d, "
-             "intermediate_size: %d, vocab_size: %d, rms_norm_eps: 0.00001, rope_theta: 10000.0, hidden_act: silu, attention_bias: %s, mlp_bias: %s, qk_norm: %s}\n  layers: %d\n  rope: %s\n",
-             g->D, g->K * g->G, g->K, g->d, g->F, g->V, g->bias ? "true" : "false", g->bias ? "true" : "false", g->qk_norm ? "true" : "false", 1 + chance(&g->r, 25), chance(&g->r, 50) ? "half" : "interleaved");
+             "intermediate_size: %d, vocab_size: %d, rms_norm_eps: 0.00001, rope_theta: 10000.0, hidden_act: silu, attention_bias: %s, mlp_bias: %s, qk_norm: %s, tie_word_embeddings: %s}\n  layers: %d\n  rope: %s\n",
+             g->D, g->K * g->G, g->K, g->d, g->F, g->V, g->bias ? "true" : "false", g->bias ? "true" : "false", g->qk_norm ? "true" : "false", g->tied ? "true" : "false", 1 + chance(&g->r, 25), chance(&g->r, 50) ? "half" : "interleaved");
+    if (g->whole) str_add(&g->s, "  parts: [embedding, blocks, norm, head, loss]\n");
     str_addf(&g->s, "data: {batch: %d, sequence: %d, dtype: %s, seed: %d", g->B, g->S, chance(&g->r, 30) ? "f32" : "f64", below(&g->r, 1000));
     str_add(&g->s, ", cut: {");
     axes_with_role(g, 1, "batch: ");
@@ -116,6 +118,9 @@ static void styled_plan(Gen *g) {
     const char *col = g->sp && g->per_module ? "{style: colwise, input: shard(1), desired_input: replicate}" : "colwise";
     str_addf(&g->s, "  layers.*.attention.w[qkv]: %s\n  layers.*.feed_forward.w[13]: %s\n", col, col);
     if (g->qk_norm) str_add(&g->s, "  layers.*.attention.[qk]_norm: replicated_with_grad_allreduce\n");
+    if (!g->whole) return;
+    if (g->sp) str_add(&g->s, "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n");
+    else str_add(&g->s, "  tok_embeddings: rowwise\n  output: colwise\n  loss: loss_parallel\n");
 }
 /* A mapping axis -> random letter of the parameter, for about half of the free axes. */
 static void wild_param(Gen *g, const char *field, const char *letters) {
@@ -156,8 +161,10 @@ static void wild_linear(Gen *g, const char *path, const char *w, const char *b, 
     str_add(&g->s, "}\n");
 }
 static void wild_plan(Gen *g) {
-    str_add(&g->s, ", block_input: ");
-    wild_boundary(g, false);
+    if (!g->whole) {
+        str_add(&g->s, ", block_input: ");
+        wild_boundary(g, false);
+    }
     str_add(&g->s, "}\n");
     mesh_text(g);
     str_addf(&g->s, "styles:\n  wild: {axis: %s}\nplan:\n", axis_names[0]);
@@ -171,6 +178,11 @@ static void wild_plan(Gen *g) {
     wild_linear(g, "layers.*.feed_forward.w3", "fd", "f", g->bias, false);
     wild_linear(g, "layers.*.feed_forward.w2", "df", "d", g->bias, true);
     if (g->qk_norm) wild_linear(g, "layers.*.attention.[qk]_norm", "x", "", false, false);
+    if (g->whole) {
+        wild_linear(g, "tok_embeddings", "vd", "", false, true);
+        wild_linear(g, "norm", "d", "", false, false);
+        if (!g->tied) wild_linear(g, "output", "vd", "", false, false);
+    }
     str_add(&g->s, "  layers.*.attention: {style: wild, desired_input: [");
     wild_boundary(g, true);
     str_add(&g->s, "]}\n  layers.*.feed_forward: {style: wild, desired_input: [");

@@ -1,6 +1,7 @@
 /* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know any command's work. */
 #include "cli/cli.h"
 #include "base/file.h"
+#include "cost/cost.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +191,22 @@ static int exit_of(const Diags *d) {
     }
     return code;
 }
+/* The machine of the time model is looked up before anything runs: an unknown one would be found after the work. */
+static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, Loaded *l) {
+    Diags *d = diags_new(c->arena);
+    Plan *p = plan_parse(c->arena, d, name, l->text, l->n, c->o.sets, c->o.n_sets);
+    const char *machine = o->hardware ? o->hardware : p->hardware;
+    if (!machine || diags_errors(d)) return true; /* what is wrong with the plan is said when it is run */
+    const char *dirs[] = {arena_printf(c->arena, "%s/hardware", p->dir ? p->dir : "."), "plans/hardware", NULL};
+    if (hardware_find(c->arena, d, machine, dirs, o->hardware ? nowhere : p->hardware_loc)) return true;
+    l->d = d;
+    l->report.plan = p;
+    l->exit = exit_of(d);
+    return false;
+}
 static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     const char *name = strcmp(l->path, "-") == 0 ? "<stdin>" : l->path;
+    if (!known_hardware(c, o, name, l)) return;
     l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, o, &l->report);
     l->exit = l->trace ? l->report.exit : 0;
     int found = exit_of(l->d);
@@ -231,7 +246,8 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
 
 /* ---- main without the process ---- */
 static void print_version(Cli *c) {
-    str_addf(&c->text, "shardproof %s\nvirtual ranks; without CUDA, without MPI\n", CLI_VERSION);
+    str_addf(&c->text, "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; without CUDA, without MPI\n",
+             CLI_VERSION);
 }
 static int end(Cli *c, int code) {
     write_output(c);

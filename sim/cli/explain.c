@@ -155,7 +155,10 @@ static void explain_value(Ex *e, const TraceValue *v) {
         field(e, "plan line", line_text(e, f->collective->file, f->collective->line));
         if (f->collective->inferred) field(e, "inferred", "no style asked for this move");
     }
-    if (f && f->move) field(e, "why", f->move->why);
+    if (f && f->move) {
+        field(e, "why", f->move->why);
+        field(e, "plan line", line_text(e, f->move->file, f->move->line));
+    }
     readers_of(e, or_empty(v->shape.name), v->step);
     checks_of(e, or_empty(v->shape.name), v->step);
 }
@@ -205,6 +208,7 @@ static void explain_step(Ex *e, int step) {
     if (f->move) {
         field(e, "moves", arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));
         field(e, "why", f->move->why);
+        field(e, "plan line", line_text(e, f->move->file, f->move->line));
         field(e, "bytes", "none: a local move");
     }
     if (f->value) explain_value(e, f->value);

@@ -12,7 +12,7 @@
 #define TABLES "text json jsonl csv md"
 const Command cli_commands[] = {
     {"run", C_RUN, "PLAN", 1, 1, "text json jsonl chrome", "execute a plan, check every value, log and draw it",
-     "shardproof run plans/llama3-8b-tp2-sp.yaml\n"
+     "shardproof run plans/03-llama3-8b-tp2.yaml\n"
      "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
      cmd_run},
     {"check", C_CHECK, "PLAN...", 1, 1 << 20, TABLES " junit sarif github",
@@ -43,7 +43,7 @@ const Command cli_commands[] = {
      "shardproof diff tp.yaml tp-sp.yaml\n"
      "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
      cmd_diff},
-    {"list", C_LIST, "models|styles|ops|views|names|hardware|codes", 1, 1, TABLES, "what the program knows",
+    {"list", C_LIST, "models|styles|ops|views|names|hardware|faults|codes", 1, 1, TABLES, "what the program knows",
      "shardproof list styles\n"
      "shardproof list codes --format md\n",
      cmd_list},
@@ -84,7 +84,7 @@ static const Option options[] = {
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",
      NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS, "the same as --set data.seed=N", NULL},
-    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS, "plant one more mistake of this name", NULL},
+    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS, "plant one more mistake of this name: see `list faults`", NULL},
     {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS, "the machine of the time model: see `list hardware`", NULL},
     {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores", NULL},
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF, "also write the trace of the run (JSON Lines)", NULL},
@@ -364,7 +364,7 @@ static void help_program(Str *s) {
     str_add(s, "Usage: shardproof COMMAND [OPTION]... OPERAND...\n"
                "Executes one Transformer block under a sharding plan on virtual ranks, proves it\n"
                "equal to the unsharded model, logs every collective and draws what a rank does.\n");
-    help_examples("shardproof run plans/llama3-8b-tp2-sp.yaml\n"
+    help_examples("shardproof run plans/03-llama3-8b-tp2.yaml\n"
                   "shardproof check plans/*.yaml\n"
                   "shardproof shapes plan.yaml --set mesh.tp=8\n"
                   "shardproof explain E0403\n",

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAIN_SHAPES = 12, SHOWN_RANKS = 16, SHOWN_NOTES = 8 };
+enum { MAIN_SHAPES = 12, SHOWN_RANKS = 16, SHOWN_NOTES = 8, SHOWN_UNOBSERVABLE = 3 };
 
 static const char *or_empty(const char *s) { return s ? s : ""; }
 
@@ -66,11 +66,16 @@ static const char *axis_of(const Trace *t, const FoundStep *f, const TraceValue 
         if (v->shape.place[i].place && strncmp(v->shape.place[i].place, "shard", 5) == 0) return v->shape.place[i].axis;
     return NULL;
 }
-/* The plan line of a step: of its collective, or of a parameter that it reads. */
+/* The plan line of a step: of its collective or local move, or of a parameter that it reads. */
 static bool plan_line(const Trace *t, const FoundStep *f, const char **file, int *at) {
     if (f && f->collective && f->collective->line > 0) {
         *file = f->collective->file;
         *at = f->collective->line;
+        return true;
+    }
+    if (f && f->move && f->move->line > 0) {
+        *file = f->move->file;
+        *at = f->move->line;
         return true;
     }
     for (int i = 0; f && f->compute && i < f->compute->n_inputs; i++) {
@@ -260,14 +265,16 @@ static void report_notes(Cli *c, const Loaded *l) {
         shown++;
     }
     if (inferred > shown) str_addf(&c->text, "    and %d more: shardproof comms\n", inferred - shown);
+    const char **unseen = l->report.unobservable_text; /* ends with NULL, and may end early */
+    int told = 0;
     if (l->report.unobservable)
         str_addf(&c->text, "  %lld rank%s of reductions could be missing unnoticed%s\n",
                  (long long)l->report.unobservable, l->report.unobservable == 1 ? "" : "s",
-                 l->report.unobservable_text ? ":" : "");
-    for (int i = 0; l->report.unobservable_text && i < l->report.unobservable && i < SHOWN_NOTES; i++) {
-        if (!l->report.unobservable_text[i]) break;
-        str_addf(&c->text, "    %s\n", l->report.unobservable_text[i]);
-    }
+                 unseen && unseen[0] ? ":" : "");
+    for (; unseen && unseen[told] && told < SHOWN_UNOBSERVABLE; told++)
+        str_addf(&c->text, "    %s\n", unseen[told]);
+    if (told && l->report.unobservable > told)
+        str_addf(&c->text, "    and %lld more\n", (long long)l->report.unobservable - told);
 }
 static void report_time(Cli *c, const Trace *t) {
     double compute = 0, exposed = 0, comm = 0;

@@ -337,6 +337,23 @@ static int moved_dim(const Step *s) {
     }
     return -1;
 }
+/* Where the plan asks for a collective that no line asks for: keys and values are gathered over the axis of
+ * `context_parallel`, or over an axis that is called cp. */
+static Loc asked_by(const Rec *r, const Step *s) {
+    const Plan *plan = r->plan;
+    const char *name = plan->context_parallel.axis ? plan->context_parallel.axis : "cp";
+    AxisList cp;
+    if (s->loc.line > 0 || s->inferred || !s->move.axes.n || !mesh_lookup(r->p->mesh, name, &cp)) return s->loc;
+    for (int i = 0; i < s->move.axes.n; i++) {
+        bool in = false;
+        for (int k = 0; k < cp.n; k++) in |= cp.a[k] == s->move.axes.a[i];
+        if (!in) return s->loc;
+    }
+    if (plan->context_parallel.loc.line > 0) return plan->context_parallel.loc;
+    for (int i = 0; i < plan->n_axes; i++)
+        if (!strcmp(plan->axes[i].name, name)) return plan->axes[i].loc;
+    return s->loc;
+}
 static void record_collective(Rec *r, const Step *s) {
     const Program *p = r->p;
     const Val *v = &p->val[s->out];
@@ -352,15 +369,20 @@ static void record_collective(Rec *r, const Step *s) {
     move_in_out(p->mesh, t->size, &s->move, 0, &in, &out);
     x->bytes_in = in * es;
     x->bytes_out = out * es;
-    x->bytes_sent = move_sent(p->mesh, t->size, &s->move, 0) * es;
+    int64_t ranks = s->move.kind == MOVE_ALL_TO_ALL ? (p->mesh->nranks < 64 ? p->mesh->nranks : 64) : 1; /* else rank 0 sends most */
+    for (int64_t q = 0; q < ranks; q++) {
+        int64_t sent = move_sent(p->mesh, t->size, &s->move, q) * es;
+        if (sent > x->bytes_sent) x->bytes_sent = sent;
+    }
     x->value = value_name(r, v);
     int d = moved_dim(s);
     if (d >= 0) {
         x->dim = stored_of_letter(t, d);
         x->dim_symbol = graph_stored_symbol(t, x->dim, r->a);
     }
-    x->file = s->loc.file;
-    x->line = s->loc.line;
+    Loc by = asked_by(r, s);
+    x->file = by.file;
+    x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;
     int first = v->tensor; /* figures put a collective beside what it belongs to */
     x->part = part_of(r, first);
@@ -369,6 +391,8 @@ static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
     *x = (TraceLocalMove){.step = s->id, .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind), .value = value_name(r, &r->p->val[s->out]), .pass = s->pass, .why = s->why, .value_step = r->p->val[s->in[0]].step, .layer = layer_of(r, r->p->val[s->out].tensor)};
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
+    x->file = s->loc.file;
+    x->line = s->loc.line;
 }
 
 /* ---- memory: what the first rank of a class holds after each step ---- */

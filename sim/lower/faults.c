@@ -22,10 +22,18 @@ static const struct {
     {"double-reduction", "the first all-reduce is done twice", MOVE_ALL_REDUCE, EDIT_DOUBLE, 0},
     {"wrong-block", "the first reduce-scatter delivers the block of the next rank", MOVE_REDUCE_SCATTER, EDIT_OFFSET, 0},
 };
-static bool by_name(Program *p, Diags *d, const char *name) {
-    const char *names[sizeof rows / sizeof rows[0] + 1] = {0};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+const char *const *fault_names(Arena *arena, const char *const **what) {
+    int n = (int)(sizeof rows / sizeof rows[0]);
+    const char **names = ARENA_ARRAY(arena, const char *, n + 1), **texts = ARENA_ARRAY(arena, const char *, n + 1);
+    for (int i = 0; i < n; i++) {
         names[i] = rows[i].name;
+        texts[i] = rows[i].what;
+    }
+    if (what) *what = texts;
+    return names;
+}
+static bool by_name(Program *p, Diags *d, const char *name) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(rows[i].name, name)) continue;
         for (int k = 0; k < p->ns; k++) {
             Step *s = &p->step[k];
@@ -35,11 +43,11 @@ static bool by_name(Program *p, Diags *d, const char *name) {
             s->fault = rows[i].name;
             return true;
         }
-        diag_error(d, "E0209", (Loc){0}, NULL, "fault '%s' fits no step of this plan", name);
+        diag_error(d, "E0209", (Loc){0}, "`list faults` says what each needs, `comms` what this plan has", "fault '%s' fits no step of this plan", name);
         return false;
     }
-    const char *near = diag_nearest(name, names);
-    diag_error(d, "E0212", (Loc){0}, near ? arena_printf(p->arena, "did you mean '%s'?", near) : NULL, "unknown fault '%s'", name);
+    const char *near = diag_nearest(name, fault_names(p->arena, NULL));
+    diag_error(d, "E0212", (Loc){0}, near ? near : "see `shardproof list faults`", "unknown fault '%s'", name);
     return false;
 }
 /* The move that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value (its last move that acts). */

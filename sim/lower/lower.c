@@ -457,7 +457,10 @@ static void lower_node(Lower *l, const GNode *n) {
             r.text = output_why(l, n->module, in[i], &want);
             asked = true;
         }
-        r.asked = asked;
+        /* between two ops of one module the module's style is what asks: loss_parallel owns the three sums of its loss */
+        const GTensor *t = &p->graph->t[v->tensor];
+        bool inside = n->module >= 0 && l->a->use[n->module].style && t->kind == KIND_ACTIVATION && t->module == n->module;
+        r.asked = asked || inside;
         if (n->module >= 0) r.loc = l->a->use[n->module].loc;
         moved[i] = move_to(l, in[i], &want, &r);
     }

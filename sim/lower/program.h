@@ -70,6 +70,8 @@ typedef struct Program {
 Program *lower(Arena *arena, const Assign *a);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */
 void adjoint_program(Program *p);
+/* The names of `--fault`, in the order of their table; NULL-terminated. `what` (may be NULL) gets what each does. */
+const char *const *fault_names(Arena *arena, const char *const **what);
 /* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not exist. */
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.

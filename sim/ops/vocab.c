@@ -96,10 +96,17 @@ static void sumexp_bound(const OpBound *b) {
     for (int64_t i = 0; i < n; i++)
         b->bound[i] = b->prob[i] = fabs(y[i]) * (gamma_n((double)V + 8, b->u) + 4 * b->u * zm) + 0x1p-140;
 }
+static void sumexp_exact(const OpCall *c) { /* a sum over v of an integer map of logit and maximum */
+    FOR_TOKENS(c) {
+        double s = 0, m = token(&c->in[1], c->dtype, b_, t_);
+        for (int64_t v = 0; v < c->in[0].n[2]; v++) s += fmod(7 * logit(c, b_, t_, v) + 3 * m + 1, 31);
+        put(c, b_, t_, s);
+    }
+}
 static double sumexp_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->in[0]); }
 const Op op_sumexp = {
     .name = "sumexp", .rule = "btv,bt->bt", .lin = LIN_NONE, .nodiff = 2, .forward = sumexp_forward,
-    .adjoint = sumexp_adjoint, .bound = sumexp_bound, .exact = op_exact_same, .flops = sumexp_flops,
+    .adjoint = sumexp_adjoint, .bound = sumexp_bound, .exact = sumexp_exact, .flops = sumexp_flops,
     .label = "sum of exp over V", .glyph = "loss",
 };
 
@@ -149,8 +156,14 @@ static void nll_bound(const OpBound *b) {
         b->bound[i] = b->prob[i] =
             b->operand < 0 ? 4 * b->u * (fabs(log(s[i])) + fabs(m[i]) + fabs(z[i])) : 4 * b->u * fabs(y[i]);
 }
+static void nll_exact(const OpCall *c) {
+    FOR_TOKENS(c) {
+        double y = 3 * token(&c->in[0], c->dtype, b_, t_) + 5 * token(&c->in[1], c->dtype, b_, t_) + 11 * token(&c->in[2], c->dtype, b_, t_);
+        put(c, b_, t_, counts(c, b_, t_) ? y : 0);
+    }
+}
 static double nll_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_nll = {
     .name = "nll", .rule = "bt,bt,bt,bt->bt", .lin = LIN_NONE, .nodiff = 2 | 8, .forward = nll_forward, .adjoint = nll_adjoint,
-    .bound = nll_bound, .exact = op_exact_same, .flops = nll_flops, .label = "negative log likelihood", .glyph = "loss",
+    .bound = nll_bound, .exact = nll_exact, .flops = nll_flops, .label = "negative log likelihood", .glyph = "loss",
 };

@@ -114,9 +114,10 @@ typedef struct {
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {
     int step;
-    const char *op, *value, *axes, *pass, *why;
+    const char *op, *value, *axes, *pass, *why, *file;
     int value_step;
     int layer;
+    int line; /* of the plan; 0: none */
 } TraceLocalMove;
 
 typedef struct {

@@ -132,6 +132,7 @@ static const Field move_fields[] = {
     {"value", F_TEXT, OPTIONAL, AT(value), 0, 0}, {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
     {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},   {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},   {"line", F_INT, OPTIONAL, AT(line), 0, 0},
 };
 #undef R
 

@@ -228,7 +228,7 @@ static double draw_bars(MeshPen *p, double y) {
         if (ax[i].size <= 1) continue;
         double head = narrow ? 26 : 0;
         if (!first) {
-            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)}, {c1, y - (narrow ? 30 : 32)}, {left + w, y + head}, {left, y + head}};
+            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)}, {c1, y - (narrow ? 30 : 32)}, {left + w, narrow ? y - 4 : y}, {left, narrow ? y - 4 : y}};
             Mark *m = scene_poly(p->s, pt, 4, ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0);
             m->ground = true;
         }

@@ -5,9 +5,11 @@
 #include "cli/expect.h"
 #include "json/json.h"
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +89,46 @@ static bool can_draw(const Trace *t, const char *view) {
     if (strcmp(view, "timeline") == 0) return t->n_events > 0;
     return t->n_computes + t->n_collectives > 0;
 }
+/* The folder that a run writes to. */
+typedef struct {
+    const char *path;
+    size_t was; /* so many bytes of the path, up to a '/', were there before */
+} OutDir;
+/* Makes the folder and tries to write there, before any work is done. */
+static bool open_folder(Cli *c, const char *path, OutDir *o) {
+    char *part = arena_strdup(c->arena, path);
+    *o = (OutDir){path, strlen(path)};
+    while (o->was && access(part, F_OK) != 0) {
+        while (o->was && part[o->was - 1] == '/') o->was--;
+        while (o->was && part[o->was - 1] != '/') o->was--;
+        part[o->was] = 0;
+    }
+    errno = 0;
+    bool made = file_make_dirs(diags_new(c->arena), path);
+    char *probe = arena_printf(c->arena, "%s/.shardproof-XXXXXX", path);
+    int fd = made ? mkstemp(probe) : -1, why = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(probe);
+        return true;
+    }
+    struct stat st;
+    bool no_folder = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run", "the output folder '%s' cannot be %s: %s", path,
+               made || no_folder ? "written to" : "made", no_folder ? "it is a file" : strerror(why));
+    return false;
+}
+/* What open_folder made goes again if nothing was written there. */
+static void close_folder(Cli *c, const OutDir *o) {
+    char *path = arena_strdup(c->arena, o->path);
+    size_t n = strlen(path);
+    while (n > o->was && rmdir(path) == 0) {
+        while (n && path[n - 1] == '/') n--;
+        while (n && path[n - 1] != '/') n--;
+        while (n > 1 && path[n - 1] == '/') n--;
+        path[n] = 0;
+    }
+}
 /* Trace and pictures into `dir`; *n names of files that were written. */
 static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n) {
     const char **files = ARENA_ARRAY(c->arena, const char *, N_PICTURES + 2);
@@ -146,6 +188,8 @@ int cmd_run(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = true;
     Loaded l;
+    OutDir out;
+    if (!open_folder(c, c->o.output ? c->o.output : "out", &out)) return 4;
     run_one(c, c->o.operands[0], o, &l);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
@@ -198,6 +242,30 @@ static void check_row(Table *table, const Loaded *l) {
     r[8] = cell_real(a, t->worst_used);
     r[9] = kept(a, cell_text(t->first_wrong));
 }
+static int count_notes(const Diags *d) {
+    int n = 0;
+    for (int i = 0; i < d->n; i++) n += d->item[i].severity == DIAG_NOTE;
+    return n;
+}
+/* On a terminal the notes of a single plan are shown; in a list of plans, and in a log, they are counted. */
+static bool shows_notes(const Cli *c) {
+    int fd = fileno(c->err);
+    return c->o.verbose || (c->o.n_operands == 1 && strcmp(c->format, "text") == 0 && fd >= 0 && isatty(fd));
+}
+/* What a plan said it would do wrong is not said again: then only its notes are. */
+static void check_diagnostics(Cli *c, const Loaded *l) {
+    bool notes = shows_notes(c);
+    if (l->exit != 0 || c->o.verbose) {
+        cli_diagnostics(c, l->d, notes);
+    } else if (notes) {
+        Diags only = *l->d;
+        only.item = ARENA_ARRAY(c->arena, Diag, l->d->n + 1);
+        only.n = 0;
+        for (int i = 0; i < l->d->n; i++)
+            if (l->d->item[i].severity == DIAG_NOTE) only.item[only.n++] = l->d->item[i];
+        cli_diagnostics(c, &only, true);
+    }
+}
 static void check_text(Cli *c, const Loaded *l, int width) {
     bool ok = l->exit == 0;
     if (ok && c->o.quiet) return;
@@ -206,8 +274,11 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     cli_paint(c, ok ? "1;32" : "1;31", ok ? "ok  " : "FAIL");
     const char *path = table_clean(l->path, 0, c->arena);
     int gap = width - table_text_width(path);
-    str_addf(&c->text, "  %s%*s  %s%s\n", path, gap > 0 ? gap : 0, "", summary_line(t, l, c->arena),
+    str_addf(&c->text, "  %s%*s  %s%s", path, gap > 0 ? gap : 0, "", summary_line(t, l, c->arena),
              expected ? ", as expected" : "");
+    int notes = shows_notes(c) ? 0 : count_notes(l->d);
+    if (notes) str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s", notes == 1 ? "it" : "them");
+    str_add(&c->text, "\n");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");
     if (l->report.shrunk && c->o.verbose) str_addf(&c->text, "      shrunk: %s\n", l->report.shrunk);
     summary_against(c, l);
@@ -236,8 +307,7 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     check_one(c, path, o, &l);
     check_row(table, &l);
     *found = findings_collect(&l, all);
-    /* what a plan said it would do wrong is not said again */
-    if (l.exit != 0 || c->o.verbose) cli_diagnostics(c, l.d, false);
+    check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
     if (strcmp(c->format, "jsonl") == 0 && l.exit != 2) cli_records(c, &l, all_records);
     cli_flush(c);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/find.h"
 #include "cost/cost.h"
+#include "lower/program.h"
 #include "model/model.h"
 #include <string.h>
 #include <unistd.h>
@@ -155,9 +156,9 @@ static Table list_two(Cli *c, const char *record, const Column *col, int n) {
 }
 
 static void list_models(Cli *c) {
-    static const Column col[] = {{"name", "model", false, false}, {"D", "D", true, false}, {"L", "L", true, false},
-                                 {"H", "H", true, false},         {"K", "K", true, false}, {"d", "d", true, false},
-                                 {"F", "F", true, false},         {"V", "V", true, false}, {"what", "", false, false}};
+    static const Column col[] = {{"name", "model", false, 0}, {"D", "D", true, 0}, {"L", "L", true, 0},
+                                 {"H", "H", true, 0},         {"K", "K", true, 0}, {"d", "d", true, 0},
+                                 {"F", "F", true, 0},         {"V", "V", true, 0}, {"what", "", false, COL_WRAP}};
     Table t = list_two(c, "model", col, 9);
     int n;
     const Preset *p = model_presets(&n);
@@ -173,7 +174,7 @@ static void list_models(Cli *c) {
     cli_table(c, &t);
 }
 static void list_styles(Cli *c) {
-    static const Column col[] = {{"name", "style", false, false}, {"what", "what it does", false, false}};
+    static const Column col[] = {{"name", "style", false, 0}, {"what", "what it does", false, COL_WRAP}};
     Table t = list_two(c, "style", col, 2);
     int n;
     const StyleRow *s = style_rows(&n);
@@ -184,23 +185,41 @@ static void list_styles(Cli *c) {
     }
     cli_table(c, &t);
 }
+/* Ops whose rule comes from where they stand in the model: what it typically is. */
+static const struct {
+    const char *op, *rule;
+} typical[] = {{"einsum", "btd,fd->btf"}, {"add", "btd,btd->btd"}, {"rope", "btkgx!->btkgx"},
+               {"relu", "btf->btf"},      {"silu", "btf->btf"},    {"gelu", "btf->btf"}};
+
+static const char *typical_rule(const char *op) {
+    for (size_t i = 0; i < sizeof typical / sizeof *typical; i++)
+        if (strcmp(typical[i].op, op) == 0) return typical[i].rule;
+    return NULL;
+}
 static void list_ops(Cli *c) {
-    static const Column col[] = {{"name", "op", false, false},
-                                 {"label", "label", false, false},
-                                 {"rule", "rule", false, false},
-                                 {"activation", "activation", false, true}};
-    Table t = list_two(c, "op", col, 4);
+    static const Column col[] = {{"name", "op", false, 0},
+                                 {"label", "label", false, COL_WRAP},
+                                 {"rule", "rule", false, 0},
+                                 {"by", "given by", false, COL_SHORT},
+                                 {"activation", "activation", false, COL_OPTIONAL | COL_DROP}};
+    Table t = list_two(c, "op", col, 5);
     for (int i = 0; i < n_ops; i++) {
         Cell *r = table_row(&t);
         r[0] = cell_text(op_list[i]->name);
         r[1] = cell_text(op_list[i]->label);
-        r[2] = cell_text(op_list[i]->rule);
-        r[3] = cell_text(op_list[i]->activation);
+        r[2] = cell_text(op_list[i]->rule ? op_list[i]->rule : typical_rule(op_list[i]->name));
+        r[3] = op_list[i]->rule ? cell_text("op") : cell_text("node");
+        r[4] = cell_text(op_list[i]->activation);
     }
+    str_add(&t.notes, "\nnode: where the op stands in the model gives its rule; the one shown is typical\n"
+                      "b batch, t token, s token of the keys, d hidden size, f feed-forward size,\n"
+                      "v vocabulary; k key/value head, g query head of its group, x head size.\n"
+                      "A letter that the result lacks is summed over (rowmax: maximum);\n"
+                      "! must be whole on each rank; any other letter may be cut.\n");
     cli_table(c, &t);
 }
 static void list_views(Cli *c) {
-    static const Column col[] = {{"name", "view", false, false}, {"what", "what it shows", false, false}};
+    static const Column col[] = {{"name", "view", false, 0}, {"what", "what it shows", false, COL_WRAP}};
     Table t = list_two(c, "view", col, 2);
     int n;
     const RenderView *v = render_views(&n);
@@ -213,10 +232,10 @@ static void list_views(Cli *c) {
 }
 static void list_names(Cli *c) {
     Column *col = ARENA_ARRAY(c->arena, Column, NAMES_COUNT + 1);
-    col[0] = (Column){"what", "module", false, false};
+    col[0] = (Column){"what", "module", false, 0};
     for (int k = 0; k < NAMES_COUNT; k++) {
         const char *scheme = plan_names_text((Names)k);
-        col[k + 1] = (Column){scheme, scheme, false, false};
+        col[k + 1] = (Column){scheme, scheme, false, COL_BELOW | COL_TITLED};
     }
     Table t = list_two(c, "names", col, NAMES_COUNT + 1);
     int n;
@@ -230,10 +249,10 @@ static void list_names(Cli *c) {
 }
 static void list_hardware(Cli *c) {
     static const Column col[] = {
-        {"name", "hardware", false, false},          {"bf16", "bf16 FLOP/s", true, false},
-        {"f32", "f32 FLOP/s", true, false},          {"memory_bandwidth", "bytes/s", true, false},
-        {"intra_bandwidth", "in node", true, false}, {"inter_bandwidth", "between", true, false},
-        {"memory", "memory", true, false},           {"what", "", false, false}};
+        {"name", "hardware", false, 0},          {"bf16", "bf16 FLOP/s", true, 0},
+        {"f32", "f32 FLOP/s", true, 0},          {"memory_bandwidth", "bytes/s", true, 0},
+        {"intra_bandwidth", "in node", true, 0}, {"inter_bandwidth", "between", true, 0},
+        {"memory", "memory", true, 0},           {"what", "", false, COL_BELOW}};
     static const char *const dirs[] = {"plans/hardware", NULL};
     Table t = list_two(c, "hardware", col, 8);
     for (const char *const *name = hardware_names(); *name; name++) {
@@ -251,9 +270,20 @@ static void list_hardware(Cli *c) {
     }
     cli_table(c, &t);
 }
+static void list_faults(Cli *c) {
+    static const Column col[] = {{"name", "fault", false, 0}, {"what", "what it does", false, COL_WRAP}};
+    Table t = list_two(c, "fault", col, 2);
+    const char *const *what, *const *names = fault_names(c->arena, &what);
+    for (int i = 0; names[i]; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(names[i]);
+        r[1] = cell_text(what[i]);
+    }
+    cli_table(c, &t);
+}
 static void list_codes(Cli *c) {
     static const Column col[] = {
-        {"code", "code", false, false}, {"exit", "exit", true, false}, {"title", "what", false, false}};
+        {"code", "code", false, 0}, {"exit", "exit", true, 0}, {"title", "what", false, COL_WRAP}};
     Table t = list_two(c, "code", col, 3);
     for (int i = 0; i < n_diag_codes; i++) {
         Cell *r = table_row(&t);
@@ -266,8 +296,8 @@ static void list_codes(Cli *c) {
 static const struct {
     const char *name;
     void (*print)(Cli *c);
-} lists[] = {{"models", list_models}, {"styles", list_styles},     {"ops", list_ops},    {"views", list_views},
-             {"names", list_names},   {"hardware", list_hardware}, {"codes", list_codes}};
+} lists[] = {{"models", list_models},     {"styles", list_styles}, {"ops", list_ops},    {"views", list_views}, {"names", list_names},
+             {"hardware", list_hardware}, {"faults", list_faults}, {"codes", list_codes}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 int cmd_list(Cli *c) {

@@ -217,7 +217,7 @@ static void report_comms(Cli *c, const Trace *t) {
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */
 static void report_shapes(Cli *c, const Trace *t) {
-    static const Column columns[] = {{"value", "", false, false},
+    static const Column columns[] = {{"value", "", false, 0},
                                      {"symbolic", "", false, false},
                                      {"local", "", false, false},
                                      {"bytes", "", true, false}};

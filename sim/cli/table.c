@@ -2,9 +2,10 @@
 #include "cli/table.h"
 #include "trace/trace.h"
 #include "json/json.h"
+#include <ctype.h>
 #include <string.h>
 
-enum { GUTTER = 2, NARROWEST = 6 };
+enum { GUTTER = 2, NARROWEST = 6, SHORTEST = 8, NARROWEST_WRAP = 16, BELOW = 6 };
 
 Table table_new(Arena *arena, const char *record, const Column *col, int n_cols) {
     return (Table){.arena = arena, .record = record, .n_cols = n_cols, .col = col, .notes = str_new(arena)};
@@ -102,9 +103,8 @@ const char *table_clean(const char *s, int width, Arena *arena) {
     return out.s;
 }
 
-/* ---- text and Markdown ---- */
 static bool hidden(const Table *t, int col) {
-    if (!t->col[col].optional) return false;
+    if (!(t->col[col].how & COL_OPTIONAL)) return false;
     const char *first = t->n_rows ? t->row[0][col].text : NULL;
     for (int r = 0; r < t->n_rows; r++) {
         const char *s = t->row[r][col].text;
@@ -115,19 +115,119 @@ static bool hidden(const Table *t, int col) {
 }
 static const char *shown(const Cell *c) { return c->text ? c->text : ""; }
 
-/* Narrows the widest columns until the line fits. */
-static void fit(int *width, const bool *hide, const Table *t, int limit) {
-    for (;;) {
-        int sum = -GUTTER, widest = -1;
-        for (int c = 0; c < t->n_cols; c++) {
-            if (hide[c]) continue;
-            sum += width[c] + GUTTER;
-            if (!t->col[c].right && (widest < 0 || width[c] > width[widest])) widest = c;
-        }
-        if (sum <= limit || widest < 0 || width[widest] <= NARROWEST) return;
-        width[widest]--;
+/* ---- text that has to fit a terminal ---- */
+/* A table on its way to a terminal: its texts may get shorter and its columns move before they are cut. */
+typedef struct {
+    const Table *t;
+    Arena *a;
+    int limit;
+    const char **text; /* of row r and column c: [r * n_cols + c] */
+    int *width;
+    bool *hide, *below;
+    size_t *prefix; /* bytes that all cells of a column begin with and that are left out */
+} Fit;
+static const char **cell_at(const Fit *f, int r, int c) { return &f->text[r * f->t->n_cols + c]; }
+static void measure(Fit *f, int c) {
+    f->width[c] = table_text_width(f->t->col[c].title);
+    for (int r = 0; r < f->t->n_rows; r++) {
+        int w = table_text_width(*cell_at(f, r, c));
+        if (w > f->width[c]) f->width[c] = w;
     }
 }
+static bool in_line(const Fit *f, int c) { return !f->hide[c] && !f->below[c]; }
+static bool fits(const Fit *f) {
+    int sum = -GUTTER;
+    for (int c = 0; c < f->t->n_cols; c++)
+        if (in_line(f, c)) sum += f->width[c] + GUTTER;
+    return sum <= f->limit;
+}
+/* What all cells of a column begin with, up to its last separator; 0: nothing, or one cell is no more than that. */
+static size_t common_prefix(const Fit *f, int c) {
+    const char *first = NULL;
+    size_t n = 0;
+    int rows = 0;
+    for (int r = 0; r < f->t->n_rows; r++) {
+        const char *s = *cell_at(f, r, c);
+        if (!*s) continue;
+        if (!first) n = strlen(first = s);
+        for (size_t k = 0; k < n; k++)
+            if (s[k] != first[k]) n = k;
+        rows++;
+    }
+    while (n && !strchr(".:/", first[n - 1])) n--;
+    for (int r = 0; r < f->t->n_rows && n; r++)
+        if (strlen(*cell_at(f, r, c)) == n) n = 0;
+    return rows > 1 ? n : 0;
+}
+/* "grad.layers.3.q_proj" -> "grad.3.q_proj": a number begins no other name. */
+static const char *without_layers(const char *s, Arena *a) {
+    const char *at = strstr(s, "layers.");
+    if (!at || (at > s && at[-1] != '.') || !isdigit((unsigned char)at[7])) return s;
+    return arena_printf(a, "%.*s%s", (int)(at - s), s, at + 7);
+}
+static void shorten_names(Fit *f) {
+    for (int c = 0; c < f->t->n_cols && !fits(f); c++) {
+        if (!(f->t->col[c].how & COL_PREFIX) || f->hide[c]) continue;
+        size_t n = f->prefix[c] = common_prefix(f, c);
+        for (int r = 0; r < f->t->n_rows; r++) {
+            const char **s = cell_at(f, r, c);
+            if (**s) *s = n ? *s + n : without_layers(*s, f->a);
+        }
+        measure(f, c);
+    }
+}
+static void drop_columns(Fit *f) {
+    for (int c = f->t->n_cols - 1; c >= 0 && !fits(f); c--)
+        if (f->t->col[c].how & COL_DROP) f->hide[c] = true;
+}
+/* Long texts go below their rows; what was left out may have room then. */
+static void put_columns_below(Fit *f) {
+    for (int c = 0; c < f->t->n_cols; c++)
+        if (f->t->col[c].how & COL_BELOW && !f->hide[c]) f->below[c] = true;
+    for (int c = 0; c < f->t->n_cols; c++) {
+        if (!(f->t->col[c].how & COL_DROP) || !f->hide[c] || hidden(f->t, c)) continue;
+        f->hide[c] = false;
+        f->hide[c] = !fits(f);
+    }
+}
+/* What the table does not show any more. */
+static void add_left_out(Str *s, const Fit *f) {
+    const Table *t = f->t;
+    Str names = str_new(f->a);
+    for (int c = 0; c < t->n_cols; c++) {
+        const char *whole = NULL;
+        for (int r = 0; f->prefix[c] && !f->hide[c] && r < t->n_rows && !whole; r++)
+            if (*shown(&t->row[r][c])) whole = shown(&t->row[r][c]);
+        if (whole) str_addf(s, "%s: without %.*s\n", t->col[c].title, (int)f->prefix[c], whole);
+        if (f->hide[c] && !hidden(t, c)) str_addf(&names, "%s%s", names.n ? ", " : "", t->col[c].title);
+    }
+    if (names.n) {
+        const char *text = arena_printf(f->a, "left out, as the terminal is narrow: %s (--format csv has all)", names.s);
+        str_addf(s, "%s\n", table_wrap(text, f->limit, 0, f->a));
+    }
+}
+/* Narrows the widest of the columns with the flag until the line fits or they are as narrow as `least`. */
+static void narrow(Fit *f, int flag, int least) {
+    while (!fits(f)) {
+        int widest = -1;
+        for (int c = 0; c < f->t->n_cols; c++) {
+            if (!in_line(f, c) || f->t->col[c].right || (flag && !(f->t->col[c].how & flag))) continue;
+            if (widest < 0 || f->width[c] > f->width[widest]) widest = c;
+        }
+        if (widest < 0 || f->width[widest] <= least) return;
+        f->width[widest]--;
+    }
+}
+static void make_fit(Fit *f) {
+    shorten_names(f);
+    drop_columns(f);
+    if (!fits(f)) put_columns_below(f);
+    narrow(f, COL_SHORT, SHORTEST);
+    narrow(f, COL_WRAP, NARROWEST_WRAP);
+    narrow(f, 0, NARROWEST);
+}
+
+/* ---- text and Markdown ---- */
 static void pad(Str *s, int n) {
     while (n-- > 0) str_add(s, " ");
 }
@@ -137,34 +237,121 @@ static void put_cell(Str *s, const char *text, int width, bool right, bool last)
     str_add(s, text);
     if (!right && !last) pad(s, width - w);
 }
-static const char *render_text(const Table *t, TableLook look, Arena *a) {
-    int *width = ARENA_ARRAY(a, int, t->n_cols), last = 0;
-    bool *hide = ARENA_ARRAY(a, bool, t->n_cols);
-    for (int c = 0; c < t->n_cols; c++) {
-        hide[c] = hidden(t, c);
-        if (!hide[c]) last = c;
-        width[c] = table_text_width(t->col[c].title);
-        for (int r = 0; r < t->n_rows; r++) {
-            int w = table_text_width(shown(&t->row[r][c]));
-            if (w > width[c]) width[c] = w;
+/* "reduce_scatter(tp)" in 14 columns: "reduce_sc…(tp)". */
+static const char *cut(const char *s, int width, bool keep_end, Arena *a) {
+    const char *end = keep_end ? strrchr(s, '(') : NULL;
+    int w = end ? table_text_width(end) : 0;
+    if (!end || table_text_width(s) <= width || w + 4 > width) return table_clean(s, width, a);
+    const char *head = arena_strndup(a, s, (size_t)(end - s));
+    return arena_printf(a, "%s%s", table_clean(head, width - w, a), table_clean(end, 0, a));
+}
+const char *table_wrap(const char *s, int width, int indent, Arena *arena) {
+    Str out = str_new(arena);
+    int room = width - indent < 1 ? 1 : width - indent, col = 0;
+    s = table_clean(s, 0, arena);
+    for (s += strspn(s, " "); *s; s += strspn(s, " ")) {
+        const char *word = arena_strndup(arena, s, strcspn(s, " "));
+        int w = table_text_width(word);
+        s += strlen(word);
+        if (col && col + 1 + w > room) {
+            str_add(&out, "\n");
+            col = 0;
+        } else if (col) {
+            str_add(&out, " ");
+            col++;
+        }
+        for (int n; *word; word += n) {
+            int k = char_width(decode(word, &n));
+            if (col && col + k > room) {
+                str_add(&out, "\n");
+                col = 0;
+            }
+            if (!col) pad(&out, indent);
+            str_addn(&out, word, (size_t)n);
+            col += k;
         }
     }
-    if (look.width) fit(width, hide, t, look.width);
+    return out.s;
+}
+/* The line of a row; cells that are wrapped have more of it in further lines. `rest` gets what is left of each cell. */
+static void put_line(Str *s, const Fit *f, const char **rest, int last, bool filled) {
+    const Table *t = f->t;
+    for (int c = 0; c < t->n_cols; c++) {
+        if (!in_line(f, c)) continue;
+        size_t n = strcspn(rest[c], "\n");
+        put_cell(s, arena_strndup(f->a, rest[c], n), f->width[c], t->col[c].right, c == last && !filled);
+        rest[c] += n + (rest[c][n] == '\n');
+        if (c != last) pad(s, GUTTER);
+    }
+}
+static void trim(Str *s) {
+    while (s->n && s->s[s->n - 1] == ' ') s->s[--s->n] = 0;
+}
+static void put_below(Str *s, const Fit *f, int r) {
+    const Table *t = f->t;
+    int title = 0;
+    Str line = str_new(f->a);
+    for (int c = 0; c < t->n_cols; c++)
+        if (f->below[c] && t->col[c].how & COL_TITLED && table_text_width(t->col[c].title) > title)
+            title = table_text_width(t->col[c].title);
+    for (int c = 0; c < t->n_cols; c++) {
+        const char *text = f->below[c] ? *cell_at(f, r, c) : "";
+        if (!*text) continue;
+        if (!(t->col[c].how & COL_TITLED)) {
+            str_addf(&line, "%s%s", line.n ? "; " : "", text);
+            continue;
+        }
+        pad(s, GUTTER);
+        put_cell(s, t->col[c].title, title + GUTTER, false, false);
+        str_addf(s, "%s\n", table_clean(text, f->limit > title + 3 * GUTTER ? f->limit - title - 2 * GUTTER : 0, f->a));
+    }
+    if (line.n) str_addf(s, "%s\n", table_wrap(line.s, f->limit, BELOW, f->a));
+}
+static const char *render_text(const Table *t, TableLook look, Arena *a) {
+    Fit f = {.t = t, .a = a, .limit = look.width};
+    f.text = ARENA_ARRAY(a, const char *, (int64_t)t->n_rows * t->n_cols + 1);
+    f.width = ARENA_ARRAY(a, int, t->n_cols);
+    f.hide = ARENA_ARRAY(a, bool, t->n_cols);
+    f.below = ARENA_ARRAY(a, bool, t->n_cols);
+    f.prefix = ARENA_ARRAY(a, size_t, t->n_cols);
+    for (int r = 0; r < t->n_rows; r++)
+        for (int c = 0; c < t->n_cols; c++) *cell_at(&f, r, c) = shown(&t->row[r][c]);
+    for (int c = 0; c < t->n_cols; c++) {
+        f.hide[c] = hidden(t, c);
+        measure(&f, c);
+    }
+    if (look.width && !fits(&f)) make_fit(&f);
+    int last = 0;
+    for (int c = 0; c < t->n_cols; c++)
+        if (in_line(&f, c)) last = c;
+    const char **rest = ARENA_ARRAY(a, const char *, t->n_cols);
     Str s = str_new(a);
     for (int r = -1; r < t->n_rows; r++) {
-        if (r < 0 && look.color) str_add(&s, "\033[1;4m");
+        bool head = r < 0 && look.color, more = false;
         for (int c = 0; c < t->n_cols; c++) {
-            if (hide[c]) continue;
-            const char *text = r < 0 ? t->col[c].title : shown(&t->row[r][c]);
-            put_cell(&s, table_clean(text, width[c], a), width[c], t->col[c].right,
-                     c == last && !(r < 0 && look.color));
-            if (c != last) pad(&s, GUTTER);
+            const char *text = r < 0 ? t->col[c].title : *cell_at(&f, r, c);
+            bool wrap = r >= 0 && t->col[c].how & COL_WRAP && table_text_width(text) > f.width[c];
+            rest[c] = !in_line(&f, c) ? ""
+                      : wrap          ? table_wrap(text, f.width[c], 0, a)
+                                      : cut(text, f.width[c], t->col[c].how & COL_SHORT, a);
         }
-        if (r < 0 && look.color) str_add(&s, "\033[0m");
-        while (s.n && s.s[s.n - 1] == ' ') s.s[--s.n] = 0;
+        if (head) str_add(&s, "\033[1;4m");
+        put_line(&s, &f, rest, last, head);
+        if (head) str_add(&s, "\033[0m");
+        trim(&s);
         str_add(&s, "\n");
+        do {
+            more = false;
+            for (int c = 0; c < t->n_cols; c++) more = more || *rest[c];
+            if (!more) break;
+            put_line(&s, &f, rest, last, false);
+            trim(&s);
+            str_add(&s, "\n");
+        } while (more);
+        if (r >= 0) put_below(&s, &f, r);
     }
     str_add(&s, t->notes.s);
+    add_left_out(&s, &f);
     return s.s;
 }
 static void md_cell(Str *s, const char *text) {

@@ -9,11 +9,22 @@ typedef struct {
     const char *plain; /* csv */
     const char *json;  /* a JSON value; NULL: `plain` as a string, or null if that is NULL too */
 } Cell;
+/* What happens to a column in text and Markdown; all but the first only in text on a terminal that is too narrow, in
+ * this order. What is left then is cut, the widest first; numbers never are. */
+enum {
+    COL_OPTIONAL = 1, /* left out where all its cells are empty or equal; `true` in a row of columns */
+    COL_PREFIX = 2,   /* what all its cells begin with ("layers.0.", "plans/a.yaml:") is said once, below */
+    COL_SHORT = 4,    /* cut before others, down to SHORTEST, keeping what stands in brackets at its end */
+    COL_DROP = 8,     /* left out, the last such column first; a line below says so */
+    COL_BELOW = 16,   /* on a line of its own below the row, with its title if COL_TITLED */
+    COL_TITLED = 32,
+    COL_WRAP = 64,    /* several lines */
+};
 typedef struct {
     const char *key;   /* machine formats */
     const char *title; /* text and md */
     bool right;        /* numbers */
-    bool optional;     /* text and md leave the column out where all its cells are empty or equal */
+    int how;           /* COL_... */
 } Column;
 typedef struct {
     Arena *arena;
@@ -38,13 +49,16 @@ Cell cell_shape(Arena *a, const int64_t *v, int n);
 Cell cell_texts(Arena *a, const char *const *s, int n); /* joined by ", " */
 
 typedef struct {
-    int width; /* columns of the terminal; 0: never truncate */
+    int width; /* columns of the terminal; 0: as wide as it comes */
     bool color;
 } TableLook;
 /* `format` is one of text, json, jsonl, csv, md. */
 const char *table_render(const Table *t, const char *format, TableLook look, Arena *arena);
 /* The columns that a text takes on a terminal. */
 int table_text_width(const char *s);
+/* Words filled into lines of at most `width` columns, each indented; a word that is longer is cut into pieces. No
+ * newline at the end. */
+const char *table_wrap(const char *s, int width, int indent, Arena *arena);
 /* `s` without control characters, at most `width` columns (0: all), cut with an ellipsis. */
 const char *table_clean(const char *s, int width, Arena *arena);
 #endif

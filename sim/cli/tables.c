@@ -38,10 +38,16 @@ static const char *step_pass(const FoundStep *f, const TraceValue *v) {
 
 /* ---- shapes ---- */
 static const Column shape_columns[] = {
-    {"step", "step", true, false},    {"pass", "pass", false, true},          {"op", "op", false, false},
-    {"value", "value", false, false}, {"symbolic", "symbolic", false, false}, {"pending", "pending", false, true},
-    {"local", "local", false, false}, {"bytes", "bytes", true, false},        {"layout", "layout", false, true},
-    {"ranks", "ranks", false, true},
+    {"step", "step", true, 0},
+    {"pass", "pass", false, COL_OPTIONAL | COL_DROP},
+    {"op", "op", false, COL_SHORT},
+    {"value", "value", false, COL_PREFIX},
+    {"symbolic", "symbolic", false, 0},
+    {"pending", "pending", false, COL_OPTIONAL},
+    {"local", "local", false, 0},
+    {"bytes", "bytes", true, COL_DROP},
+    {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
+    {"ranks", "ranks", false, COL_OPTIONAL},
 };
 static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v, const TraceLocal *l) {
     Arena *a = c->arena;
@@ -97,17 +103,17 @@ Table table_shapes(const Cli *c, const Trace *t) {
 
 /* ---- params ---- */
 static const Column param_columns[] = {
-    {"name", "parameter", false, false},
-    {"global", "global", false, false},
-    {"symbolic", "symbolic", false, false},
-    {"local", "local", false, false},
-    {"placements", "placements", false, false},
-    {"mesh", "mesh", false, false},
-    {"rest", "at rest", false, true},
-    {"bytes", "bytes", true, false},
-    {"ranks", "ranks", false, true},
-    {"style", "style", false, true},
-    {"line", "plan line", false, true},
+    {"name", "parameter", false, COL_PREFIX},
+    {"global", "global", false, COL_DROP},
+    {"symbolic", "symbolic", false, 0},
+    {"local", "local", false, 0},
+    {"placements", "placements", false, 0},
+    {"mesh", "mesh", false, COL_DROP},
+    {"rest", "at rest", false, COL_OPTIONAL},
+    {"bytes", "bytes", true, 0},
+    {"ranks", "ranks", false, COL_OPTIONAL},
+    {"style", "style", false, COL_OPTIONAL | COL_DROP},
+    {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
 };
 static const char *placement_mesh(const TraceParam *p, Arena *a) {
     Str s = str_new(a);
@@ -153,12 +159,23 @@ Table table_params(const Cli *c, const Trace *t) {
 
 /* ---- comms ---- */
 static const Column comm_columns[] = {
-    {"step", "step", true, false},       {"pass", "pass", false, true},         {"op", "op", false, false},
-    {"axis", "group", false, false},     {"axes", "axes", false, true},         {"groups", "groups", true, false},
-    {"size", "size", true, false},       {"ranks", "ranks", false, false},      {"dtype", "dtype", false, true},
-    {"reduce", "reduce", false, true},   {"bytes_in", "in", true, false},       {"bytes_out", "out", true, false},
-    {"bytes_sent", "sent", true, false}, {"value", "value", false, false},      {"why", "why", false, false},
-    {"line", "plan line", false, true},  {"inferred", "inferred", false, true},
+    {"step", "step", true, 0},
+    {"pass", "pass", false, COL_OPTIONAL},
+    {"op", "op", false, COL_SHORT},
+    {"axis", "group", false, 0},
+    {"axes", "axes", false, COL_OPTIONAL | COL_DROP},
+    {"groups", "groups", true, COL_DROP},
+    {"size", "size", true, 0},
+    {"ranks", "ranks", false, 0},
+    {"dtype", "dtype", false, COL_OPTIONAL | COL_DROP},
+    {"reduce", "reduce", false, COL_OPTIONAL | COL_DROP},
+    {"bytes_in", "in", true, 0},
+    {"bytes_out", "out", true, 0},
+    {"bytes_sent", "sent", true, 0},
+    {"value", "value", false, COL_BELOW},
+    {"why", "why", false, COL_BELOW},
+    {"line", "plan line", false, COL_OPTIONAL | COL_BELOW},
+    {"inferred", "inferred", false, COL_OPTIONAL | COL_DROP},
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -218,7 +235,7 @@ Table table_comms(const Cli *c, const Trace *t) {
 
 /* ---- diff ---- */
 static const Column diff_columns[] = {
-    {"what", "what", false, false}, {"name", "name", false, false}, {"a", "A", false, false}, {"b", "B", false, false}};
+    {"what", "what", false, 0}, {"name", "name", false, COL_WRAP}, {"a", "A", false, COL_WRAP}, {"b", "B", false, COL_WRAP}};
 
 static void differ(Table *t, const char *what, const char *name, const char *a, const char *b) {
     if (a == b || (a && b && strcmp(a, b) == 0)) return;

@@ -518,7 +518,7 @@ static const char *move_cause(const Check *c, const Step *s, const Cmp *m) {
         if (s->move.axes.n && s->move.to.type[s->move.axes.a[0]] == TY_P) return arena_printf(c->arena, "it is whole on every rank and taken for a share: the sum over %s counts it %lld times", axes, (long long)n);
         return "the label is false: the data lie otherwise";
     }
-    if (reduces && (f = factor_cause(c, m, axes, n))) return f;
+    if ((reduces || s->edit == EDIT_SCALE) && (f = factor_cause(c, m, axes, n))) return f;
     if (reduces && m->own_part) return arena_printf(c->arena, "the sum over %s is missing: each rank passes on its own part, and the parts add up to the right value", axes);
     if (reduces) return arena_printf(c->arena, "the parts of %s add up to the right value, what arrives is another", axes);
     return arena_printf(c->arena, "what arrives is not the block that the layout claims: another rank's block, or another dim, over %s", axes);

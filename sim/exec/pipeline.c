@@ -61,9 +61,7 @@ static bool supported(Run *r) {
     } row[] = {
         {p->pass == PASS_TRAIN, p->pass_loc, "pass: train (optimizer steps)"},
         {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0, p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
-        {p->data_parallel.unit && !strcmp(p->data_parallel.unit, "block"), p->data_parallel.loc, "data_parallel: unit: block"},
         {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
-        {p->n_gradients > 0, p->n_gradients ? p->gradients[0].loc : p->pass_loc, "gradients:"},
         {p->microbatches > 1, p->batch_loc, "microbatches"},
         {p->label_smoothing != 0, p->loss_loc, "label_smoothing"},
         {p->normalise && strcmp(p->normalise, "global"), p->loss_loc, "normalise: local_mean"},
@@ -88,9 +86,10 @@ static bool middle(Run *r) {
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (diags_errors(r->d) > before) return false;
     note_inferred(r);
-    if (!apply_faults(r->program, r->plan, r->d, r->o->fault)) return false;
+    if (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault)) return false;
+    if (r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block")) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
-    bool planted = r->plan->n_faults || r->o->fault;
+    bool planted = r->plan->n_faults || r->plan->n_gradients || r->o->fault;
     bool warn = planted || r->plan->trust_declared;
     int found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
     return warn || !found;

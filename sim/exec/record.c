@@ -387,6 +387,21 @@ static void record_collective(Rec *r, const Step *s) {
     int first = v->tensor; /* figures put a collective beside what it belongs to */
     x->part = part_of(r, first);
 }
+/* A collective that another one of its unit leads: its bytes travel with that one. */
+static void join_unit(Rec *r, const Step *s) {
+    const GTensor *t = &r->p->graph->t[r->p->val[s->out].tensor];
+    int64_t in, out, es = elem_bytes(r, t);
+    move_in_out(r->p->mesh, t->size, &s->move, 0, &in, &out);
+    for (int i = r->t->n_collectives - 1; i >= 0; i--) {
+        TraceCollective *x = &r->t->collectives[i];
+        if (x->step != s->unit) continue;
+        x->bytes_in += in * es;
+        x->bytes_out += out * es;
+        x->bytes_sent += move_sent(r->p->mesh, t->size, &s->move, 0) * es;
+        x->why = "the parameters of one FSDP unit travel together";
+        return;
+    }
+}
 static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
     *x = (TraceLocalMove){.step = s->id, .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind), .value = value_name(r, &r->p->val[s->out]), .pass = s->pass, .why = s->why, .value_step = r->p->val[s->in[0]].step, .layer = layer_of(r, r->p->val[s->out].tensor)};
@@ -465,6 +480,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
         const Step *s = &p->step[i];
         record_value(&r, &p->val[s->out], s);
         if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s, rep);
+        else if (s->unit >= 0 && s->unit != i) join_unit(&r, s);
         else if (s->kind == ST_MOVE && move_communicates(s->move.kind) && mesh_size(p->mesh, &s->move.axes) > 1) record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }

@@ -23,7 +23,7 @@ static Val *cot_val(Adj *a, const Val *of) {
 }
 static Step *step(Adj *a, StepKind k, const char *pass, int out) {
     Step *s = ARENA_PUSH(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
-    *s = (Step){.id = a->p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = out};
+    *s = (Step){.id = a->p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = out, .unit = -1};
     if (out >= 0) a->p->val[out].step = s->id;
     return s;
 }

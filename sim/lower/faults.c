@@ -103,3 +103,71 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
     if (fault) ok &= by_name(p, d, fault);
     return ok;
 }
+
+/* ---- gradients: ---- */
+static bool names_parameter(const Graph *g, const GTensor *t, const char *pattern) {
+    if (t->plan_name && plan_match(pattern, t->plan_name)) return true;
+    if (plan_match(pattern, t->name)) return true;
+    for (int m = t->module; m >= 0; m = g->module[m].parent) /* a module stands for its parameters */
+        if (plan_match(pattern, g->module[m].path) || (g->module[m].hf_path && plan_match(pattern, g->module[m].hf_path))) return true;
+    return false;
+}
+/* One more sum over every axis on which the gradient is whole and nothing was due: n equal values. */
+static void sum_again(Program *p, int tensor) {
+    int g = p->grad[tensor];
+    if (g < 0) return;
+    AxisList axes = {0};
+    uint32_t due = 0;
+    for (int i = p->n_forward; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor) continue;
+        for (int k = 0; k < s->move.axes.n; k++) due |= 1u << s->move.axes.a[k];
+    }
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1) axes.a[axes.n++] = (uint8_t)x;
+    if (!axes.n) return;
+    Val copy = p->val[g];
+    Val *w = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    *w = copy;
+    w->id = p->nv - 1;
+    Step *s = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+    *s = (Step){.id = p->ns - 1, .kind = ST_MOVE, .pass = "gradients", .module = -1, .node = -1, .nin = 1, .in = {g}, .out = w->id, .unit = -1};
+    s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
+    s->why = "the plan's `gradients: sum`: a sum that is not due";
+    s->edit = EDIT_SCALE;
+    s->edit_scale = (double)mesh_size(p->mesh, &axes);
+    s->fault = "gradients: sum";
+    w->step = s->id;
+    p->grad[tensor] = w->id;
+}
+static void change_gradient(Program *p, int tensor, const char *what) {
+    if (!strcmp(what, "sum")) {
+        sum_again(p, tensor);
+        return;
+    }
+    for (int i = p->n_forward; i < p->ns; i++) {
+        Step *s = &p->step[i];
+        if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor || !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1) continue;
+        s->edit = !strcmp(what, "mean") ? EDIT_AVG : EDIT_DROP;
+        s->fault = !strcmp(what, "mean") ? "gradients: mean" : "gradients: none";
+    }
+}
+bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
+    bool ok = true;
+    for (int i = 0; i < plan->n_gradients; i++) {
+        int hit = 0;
+        for (int t = 0; t < p->graph->nt; t++) {
+            if (p->graph->t[t].kind != KIND_PARAM || !names_parameter(p->graph, &p->graph->t[t], plan->gradients[i].key)) continue;
+            hit++;
+            change_gradient(p, t, plan->gradients[i].text);
+        }
+        if (hit) continue;
+        diag_error(d, "E0205", plan->gradients[i].loc, "patterns under `gradients` match parameters or modules", "pattern '%s' matches no parameter", plan->gradients[i].key);
+        ok = false;
+    }
+    if (plan->n_gradients && p->ns == p->n_forward) {
+        diag_error(d, "E0206", plan->gradients[0].loc, "add `pass: backward`", "`gradients` changes a backward pass, and there is none");
+        ok = false;
+    }
+    return ok;
+}

@@ -49,7 +49,7 @@ static Val *new_val(Program *p, int tensor, const Layout *L) {
 }
 static Step *new_step(Program *p, StepKind k, const char *pass) {
     Step *s = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
-    *s = (Step){.id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1};
+    *s = (Step){.id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
     return s;
 }
 
@@ -462,6 +462,13 @@ static void lower_node(Lower *l, const GNode *n) {
         bool inside = n->module >= 0 && l->a->use[n->module].style && t->kind == KIND_ACTIVATION && t->module == n->module;
         r.asked = asked || inside;
         if (n->module >= 0) r.loc = l->a->use[n->module].loc;
+        if (v->kind == KIND_PARAM && !strcmp(l->a->plan->data_parallel.grad_order, "tp_first")) { /* whole first, then R: the sums over
+                                                                                                     R's axes come first in backward */
+            Layout whole = want;
+            for (int x = 0; x < p->mesh->naxes; x++)
+                if (whole.type[x] == TY_R) whole.type[x] = TY_I;
+            in[i] = move_to(l, in[i], &whole, &r);
+        }
         moved[i] = move_to(l, in[i], &want, &r);
     }
     bool diff = false;

@@ -43,6 +43,7 @@ typedef struct Step {
     int module;        /* module on whose behalf, -1 */
     int stage, instance;
     bool recompute;
+    int unit; /* collectives of one FSDP unit: id of the step that leads it; -1: none */
     /* what a fault made of it (exec looks here, verify compares with `move`) */
     const char *fault; /* name, or NULL */
     enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE } edit;
@@ -74,6 +75,12 @@ void adjoint_program(Program *p);
 const char *const *fault_names(Arena *arena, const char *const **what);
 /* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not exist. */
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
+/* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is derived. False and E0205 for
+ * patterns that match no parameter. */
+bool apply_gradients(Program *p, const Plan *plan, Diags *d);
+/* `data_parallel: unit: block`: gathers and reduce-scatters of parameters that one layer's unit does together get the same
+ * `unit`; the first of them leads, the others follow. A pass of its own: the steps stay, the records are merged. */
+void mark_units(Program *p);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.
  * Findings go to `d` as E0404 (or W0401 with `warn`); returns how many. First finding's step in *first_step (may be NULL). */
 int verify(const Program *p, Diags *d, bool warn, int *first_step);

@@ -1,0 +1,428 @@
+/* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one scale with the cuts in
+ * the colour of their axis; activations as rulers, one per dim, which works for any number of dims. */
+#include "render/shards.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_LABELS = 16, MAX_CUT_LINES = 64, MAX_ROWS = 40, SLIDE_ROWS = 8, GAP = 20 };
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    PresetKind preset;
+    int64_t rank;
+    int layer;
+    double x, w, scale; /* px per element */
+} ShardPen;
+
+/* Colour of part i of n: ordered by lightness up to four, two tints in turn above. */
+static int shade(int64_t i, int64_t n) {
+    if (n <= 1) return 1;
+    if (n == 2) return i ? 3 : 0;
+    return n <= 4 ? (int)i : i % 2 ? 3 : 2;
+}
+
+static bool wanted(const ShardPen *p, const TraceParam *q) { return p->layer < 0 || q->layer == p->layer; }
+
+/* Layers of the trace's weights: all if they are few, else the asked one or the first. */
+static int choose_layer(const ViewCall *c) {
+    int matrices = 0, first = -1;
+    for (int i = 0; i < c->t->n_params; i++) {
+        matrices += c->t->params[i].compute.nd == 2;
+        if (c->t->params[i].layer >= 0 && (first < 0 || c->t->params[i].layer < first)) first = c->t->params[i].layer;
+    }
+    return c->o->layer >= 0 ? c->o->layer : matrices > 12 ? first : -1;
+}
+
+static int64_t whole_bytes(const TraceShape *s, int64_t rank) {
+    const TraceLocal *l = words_find_local(s, rank);
+    double local = 1, whole = 1;
+    for (int i = 0; i < s->nd; i++) whole *= (double)s->global_shape[i];
+    for (int i = 0; l && i < s->nd; i++) local *= (double)l->shape[i];
+    return l && local > 0 ? (int64_t)((double)l->bytes * (whole / local) + 0.5) : s->n_local ? s->local[0].bytes : 0;
+}
+
+/* Sides of a matrix on paper, large enough to be seen. */
+static void matrix_size(const ShardPen *p, const TraceParam *q, double *w, double *h) {
+    *h = fmax(5, p->scale * (double)q->rest.global_shape[0]);
+    *w = fmax(5, p->scale * (double)q->rest.global_shape[1]);
+}
+
+/* Edge of part i in a side of length px: by sizes, or evenly if they are not known. */
+static double edge_at(const DimCut *c, int64_t i, double px) {
+    if (!c->part || c->size <= 0) return px * (double)i / (double)(c->n > 0 ? c->n : 1);
+    double sum = 0;
+    for (int64_t k = 0; k < i; k++) sum += (double)c->part[k];
+    return px * sum / (double)c->size;
+}
+
+static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
+    const Trace *t = p->c->t;
+    Arena *a = p->c->arena;
+    int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank), n = r->n * k->n;
+    bool label = n <= MAX_LABELS, many = r->n > MAX_CUT_LINES || k->n > MAX_CUT_LINES;
+    double ox = 0, oy = 0, ow = w, oh = h;
+    for (int64_t i = 0; i < (many ? 1 : r->n); i++)
+        for (int64_t j = 0; j < (many ? 1 : k->n); j++) {
+            double y0 = edge_at(r, i, h), y1 = many ? h : edge_at(r, i + 1, h), x0 = edge_at(k, j, w), x1 = many ? w : edge_at(k, j + 1, w);
+            int tone = r->n > 1 ? shade(i, r->n) : shade(j, k->n);
+            scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
+            if (i == own_r && j == own_k) ox = x0, oy = y0, ow = x1 - x0, oh = y1 - y0;
+            if (!label) continue;
+            const char *who = shards_owners(a, t, r, i, k, j);
+            double tw = scene_width(p->s, 12, SEMIBOLD, who);
+            if (tw + 6 <= x1 - x0 && y1 - y0 >= 15)
+                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone, who);
+        }
+    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    if (n > 1 && !many) scene_rect(p->s, x + ox, y + oy, ow, oh, 0, ROLE_NONE, ROLE_INK, 2.25);
+}
+
+/* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
+static void draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w, double h) {
+    if (c->n < 2 || c->n > MAX_CUT_LINES) return;
+    Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
+    double line = fmax(w, h) < 100 ? 1.25 : 2;
+    for (int64_t i = 1; i < c->n; i++) {
+        double at = edge_at(c, i, rows ? h : w);
+        Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
+                       : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
+        m->ground = true;
+    }
+    if (!c->part) return;
+    double at = edge_at(c, 1, rows ? h : w);
+    if (rows) scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+    else scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+}
+
+static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
+    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    return copies > 1 ? arena_printf(p->c->arena, "%lld copies", (long long)copies) : "";
+}
+
+/* The words under a matrix; returns the number of lines. */
+static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimCut *k, const char **line) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&q->rest, p->rank);
+    const char *style = words_style(q->style), *copies = copies_text(p, r, k);
+    int n = 0;
+    line[n++] = style ? style : "whole";
+    line[n++] = words_symbol(a, q->rest.symbolic);
+    line[n++] = l ? words_shape(a, l->shape, q->rest.nd) : "nothing here";
+    line[n++] = l ? bytes_text(l->bytes, a) : "0 B";
+    if (*copies) line[n++] = copies;
+    const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
+    if (uneven) line[n++] = shards_sizes(a, uneven);
+    if (strcmp(q->rest.symbolic, q->compute.symbolic))
+        line[n++] = arena_printf(a, "computes with %s", words_symbol(a, q->compute.symbolic));
+    return n;
+}
+
+static const char *param_name(const TraceParam *q) {
+    const char *leaf = words_leaf(q->module);
+    return *leaf ? leaf : words_leaf(q->plan_name);
+}
+
+static const char *param_tip(ShardPen *p, const TraceParam *q) {
+    Str s = str_new(p->c->arena);
+    tip_add(&s, "", q->plan_name ? q->plan_name : q->rest.name);
+    for (int i = 0; i < q->n_placements && i < p->c->t->n_axes; i++)
+        str_addf(&s, "%s%s: %s", i ? ", " : "\n", p->c->t->axes[i].name, q->placements[i]);
+    if (q->file && q->line > 0) str_addf(&s, "\nplan line %s:%d", q->file, q->line);
+    return s.s;
+}
+
+typedef struct {
+    const TraceParam *q;
+    DimCut r, k;
+    double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
+    int n_line;
+    const char *line[8];
+} Slot;
+
+static Slot make_slot(ShardPen *p, const TraceParam *q) {
+    Arena *a = p->c->arena;
+    Slot s = {.q = q, .r = shards_param_cut(a, p->c->t, q, 0, p->rank), .k = shards_param_cut(a, p->c->t, q, 1, p->rank)};
+    matrix_size(p, q, &s.w, &s.h);
+    s.n_line = caption(p, q, &s.r, &s.k, s.line);
+    s.left = s.r.n > 1 && s.r.n <= MAX_CUT_LINES && s.r.part ? 38 : 0;
+    s.room = fmax(s.w, scene_width(p->s, 15, BOLD, param_name(q)));
+    for (int i = 0; i < s.n_line; i++) s.room = fmax(s.room, scene_width(p->s, 12, REGULAR, s.line[i]));
+    return s;
+}
+
+static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
+    scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), param_tip(p, s->q));
+    scene_text(p->s, x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, param_name(s->q));
+    draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
+    draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
+    draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
+    for (int i = 0; i < s->n_line; i++)
+        scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM, i > 1 ? ROLE_SECOND : ROLE_INK,
+                   s->line[i]);
+    scene_end(p->s);
+}
+
+/* All matrices in lines; returns the y under them. */
+static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
+    for (int i = 0; i < n;) {
+        double x = p->x, high = 0;
+        int k = i, lines = 0;
+        for (; k < n; k++) {
+            if (k > i && x + slot[k].left + slot[k].room > p->x + p->w) break;
+            x += slot[k].left + slot[k].room + GAP;
+            high = fmax(high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
+            lines = slot[k].n_line > lines ? slot[k].n_line : lines;
+        }
+        double table = y + 30 + high + 30;
+        scene_segment(p->s, p->x, table - 20, p->x + p->w, table - 20, ROLE_GRID, 1);
+        for (x = p->x; i < k; i++) {
+            x += slot[i].left;
+            draw_slot(p, &slot[i], x, y, table);
+            x += slot[i].room + GAP;
+        }
+        y = table + 17 * lines + 16;
+    }
+    return y;
+}
+
+/* ---- rulers ---- */
+
+static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    DimCut c = shards_value_cut(a, t, s, dim, p->rank);
+    int64_t own = shards_part_of(t, &c, p->rank), n = c.n, outer = n;
+    const double h = 18;
+    const char *axes = shards_axes(a, t, &c);
+    scene_begin(p->s, "ruler", arena_printf(a, "ruler-%s-%d", s->name, dim),
+                arena_printf(a, "%s of %s: %lld, %s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])), s->name,
+                             (long long)s->global_shape[dim], n > 1 ? "cut by " : "whole", axes));
+    bool zig = c.zigzag && c.n_axis > 0;
+    if (zig) outer = t->axes[c.axis[0]].size, own = own / (n / outer), n = 2 * outer;
+    bool many = n > 32, pending = s->pending && *s->pending;
+    double at[33] = {0};
+    for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : edge_at(&c, i, w);
+    for (int64_t i = 0; i < n && !many; i++)
+        scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i, outer) : ROLE_PAPER,
+                   ROLE_WEIGHT_LINE, 0.8);
+    if (pending) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
+    for (int64_t i = 0; i < n && n > 1 && !many; i++) {
+        int64_t owner = zig && i >= outer ? n - 1 - i : i;
+        int tone = shade(owner, outer);
+        const char *num = arena_printf(a, "%lld", (long long)owner);
+        double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
+        bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
+        if (fits && pending) scene_rect(p->s, mid - tw / 2 - 3, y + 2, tw + 6, h - 4, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
+        if (fits) scene_text(p->s, mid, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone, num);
+        if (owner == own) scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, ROLE_NONE, ROLE_INK, 2.25);
+    }
+    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    const char *text = arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
+                                    (long long)s->global_shape[dim], c.n > 1 ? ": " : "", c.n > 1 ? axes : "", zig ? " zigzag" : "");
+    Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
+    scene_text(p->s, x, y + h + 14, ALIGN_LEFT, 12, REGULAR, role, scene_fit(p->s, text, w + 8, 12, REGULAR));
+    scene_end(p->s);
+}
+
+typedef struct {
+    const TraceShape *s;
+    int n;
+    Str names;
+} Row;
+
+static bool same_layout(const TraceShape *a, const TraceShape *b) {
+    bool same = a->nd == b->nd && !strcmp(a->symbolic ? a->symbolic : "", b->symbolic ? b->symbolic : "") &&
+                a->n_places == b->n_places && !strcmp(a->pending ? a->pending : "", b->pending ? b->pending : "");
+    for (int i = 0; same && i < a->n_places; i++)
+        same = !strcmp(a->place[i].place ? a->place[i].place : "", b->place[i].place ? b->place[i].place : "");
+    return same;
+}
+
+/* Values of the layer, one row per layout. */
+static int value_rows(ShardPen *p, Row *row) {
+    const Trace *t = p->c->t;
+    int n = 0;
+    for (int i = 0; i < t->n_values && n < MAX_ROWS; i++) {
+        const TraceValue *v = &t->values[i];
+        bool grad = v->kind && (!strcmp(v->kind, "cotangent") || !strcmp(v->kind, "gradient"));
+        if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || grad) continue;
+        if (words_find_param(t, v->shape.name)) continue;
+        const char *leaf = words_leaf(v->shape.name);
+        int k = 0;
+        while (k < n && !same_layout(row[k].s, &v->shape)) k++;
+        if (k == n) row[n++] = (Row){&v->shape, 0, str_new(p->c->arena)};
+        if (row[k].n && strstr(row[k].names.s, leaf)) continue;
+        if (row[k].n++ < 4) str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+        else if (row[k].n == 6) str_add(&row[k].names, ", …");
+    }
+    return n;
+}
+
+/* Rows [from, from + count) of the values. */
+static double draw_rulers(ShardPen *p, int from, int count, double y) {
+    Row all[MAX_ROWS], *row = all + from;
+    int n = value_rows(p, all) - from, dims = 1;
+    if (n > count) n = count;
+    bool narrow = p->w < 700;
+    Arena *a = p->c->arena;
+    if (n <= 0) return y;
+    for (int i = 0; i < n; i++) dims = row[i].s->nd > dims ? row[i].s->nd : dims;
+    double left = narrow ? 0 : 250, gap = 16, w = (p->w - left - gap * (dims - 1)) / dims;
+    scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Activations");
+    scene_text(p->s, p->x + 100, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               narrow ? "one bar per dim" : "one bar per dim, cut as its ranks hold it; the number is the part's");
+    y += 30;
+    for (int i = 0; i < n; i++) {
+        const TraceShape *s = row[i].s;
+        const TraceLocal *l = words_find_local(s, p->rank);
+        const char *names = scene_fit(p->s, row[i].names.s, narrow ? p->w * 0.45 : left - 14, 12.5, SEMIBOLD);
+        const char *pend = s->pending && *s->pending ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending)) : "";
+        const char *what = arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "", l ? bytes_text(l->bytes, a) : "");
+        scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, names);
+        double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
+        Run run[2] = {{what, REGULAR, ROLE_SECOND, false, false},
+                      {pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(s->pending), false, false}};
+        scene_runs(p->s, tx, ty, ALIGN_LEFT, 12, run, *pend ? 2 : 1);
+        for (int d = 0; d < s->nd; d++) ruler(p, s, d, p->x + left + d * (w + gap), narrow ? y + 20 : y, w);
+        y += narrow ? 66 : 46;
+    }
+    return y;
+}
+
+/* ---- the page ---- */
+
+static const char *vectors(ShardPen *p) {
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 1) continue;
+        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", param_name(q), words_symbol(p->c->arena, q->rest.symbolic));
+    }
+    return s.s;
+}
+
+static void sums(ShardPen *p, int64_t *here, int64_t *whole) {
+    *here = *whole = 0;
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        const TraceLocal *l = words_find_local(&q->rest, p->rank);
+        if (!wanted(p, q)) continue;
+        *here += l ? l->bytes : 0;
+        *whole += whole_bytes(&q->rest, p->rank);
+    }
+}
+
+/* One scale for all: the longest side takes `most`, and the widest three fit side by side. */
+static double common_scale(ShardPen *p, double most) {
+    double side = 1;
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 2) continue;
+        side = fmax(side, fmax((double)q->rest.global_shape[0], (double)q->rest.global_shape[1]));
+    }
+    return most / side;
+}
+
+/* A page with n weights and `count` rows of activations; either may be none. */
+static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
+    bool weights = n > 0;
+    const ViewCall *c = p->c;
+    Arena *a = c->arena;
+    Scene *s = p->s = figure_new(c, "shards", p->preset);
+    int64_t here, whole;
+    sums(p, &here, &whole);
+    const char *model = words_model(a, c->t), *layer = p->layer >= 0 ? arena_printf(a, "layer %d", p->layer) : "";
+    const char *sub[] = {model ? model : "", layer, words_mesh(a, c->t), c->t->dtype ? c->t->dtype : "",
+                         weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "", weights ? "one scale" : "", NULL};
+    const char *title = arena_printf(a, "Rank %lld holds %s of %s of weights", (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
+    double y = figure_head(s, p->preset, title, sub, 0) + 8;
+    if (weights) {
+        const char *line[3];
+        y = draw_matrices(p, slot, n, y);
+        int k = scene_wrap(s, vectors(p), NULL, p->w, 12, REGULAR, 3, line);
+        for (int i = 0; i < k; i++, y += 16) scene_text(s, p->x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    }
+    if (count > 0) y = draw_rulers(p, from, count, y + 8);
+    y = figure_foot(s, c, p->x, p->w, y + 2,
+                    weights ? "In a part: the ranks that hold it. Black outline: this rank's part. Lines: cuts, in the colour of their axis."
+                            : "In a part: its number. Black outline: this rank's part.",
+                    NULL);
+    s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.", (long long)p->rank,
+                           bytes_text(here, a), bytes_text(whole, a));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
+/* The largest scale at which all matrices stand in one line, if there is one that shows something. */
+static int make_slots(ShardPen *p, Slot *slot, double longest) {
+    const Trace *t = p->c->t;
+    int n = 0;
+    for (double most = longest; most >= longest * 0.5; most *= 0.9) {
+        double x = 0;
+        n = 0;
+        p->scale = common_scale(p, most);
+        for (int i = 0; i < t->n_params; i++) {
+            if (!wanted(p, &t->params[i]) || t->params[i].rest.nd != 2) continue;
+            slot[n] = make_slot(p, &t->params[i]);
+            x += slot[n].left + slot[n].room + GAP;
+            n++;
+        }
+        if (x - GAP <= p->w || p->preset == PRESET_COLUMN) break;
+    }
+    return n;
+}
+
+int view_shards(const ViewCall *c, Scene **page) {
+    static const double longest[PRESET_COUNT] = {[PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+    ShardPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .layer = choose_layer(c)};
+    furniture_preset(c->o->preset, &p.preset);
+    p.s = figure_new(c, "shards", p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = p.s->w - 2 * p.x;
+    Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
+    int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
+    if (n == 0) {
+        diag_error(c->d, "E0211", (Loc){0}, NULL, "nothing to draw in view 'shards': no weights of layer %d on rank %lld",
+                   p.layer, (long long)p.rank);
+        return 0;
+    }
+    Row row[MAX_ROWS];
+    int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : MAX_ROWS, pages = 1;
+    if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
+    if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
+    page[0] = draw_page(&p, slot, n, 0, 0);
+    for (int i = 0; i < rows && pages < VIEW_MAX_PAGES; i += per_page) page[pages++] = draw_page(&p, slot, 0, i, per_page);
+    return pages;
+}
+
+const char *view_shards_text(const ViewCall *c) {
+    ShardPen p = {.c = c, .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0, .layer = choose_layer(c)};
+    Arena *a = c->arena;
+    Role role;
+    Str s = str_new(a);
+    words_pad(&s, "weight", 22, false);
+    words_pad(&s, "at rest", 22, false);
+    words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 20, false);
+    words_pad(&s, "bytes", 10, true);
+    str_add(&s, "\n");
+    for (int i = 0; i < c->t->n_params; i++) {
+        const TraceParam *q = &c->t->params[i];
+        const TraceLocal *l = words_find_local(&q->rest, p.rank);
+        if (!wanted(&p, q)) continue;
+        words_pad(&s, param_name(q), 22, false);
+        words_pad(&s, words_symbol(a, q->rest.symbolic), 22, false);
+        words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 20, false);
+        words_pad(&s, l ? bytes_text(l->bytes, a) : "", 10, true);
+        words_end_line(&s);
+        for (int d = 0; d < q->rest.nd; d++) {
+            DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
+            if (k.n < 2) continue;
+            words_paragraph(&s, "    ", arena_printf(a, "dim %d cut by %s into %lld parts: %s", d, shards_axes(a, c->t, &k),
+                                                     (long long)k.n, k.part ? shards_sizes(a, &k) : "not contiguous"), 80);
+        }
+    }
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+    return s.s;
+}

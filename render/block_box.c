@@ -151,10 +151,14 @@ static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run
     return k;
 }
 
-static const char *fetch_words(const BlockGraph *g, const BlockOp *op) {
+/* A weight box has a line for the collective that brings the weight; vectors keep it in their tooltip. */
+static bool shows_fetch(const BlockLook *l, const BlockOp *op) { return op->fetch && l->numbers && matrix_of(op); }
+
+static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     const TraceCollective *f = op->fetch;
     const CollWord *w = words_coll(f->op);
-    return arena_printf(g->arena, "weight by %s over %s, sends %s", w ? w->name : f->op, f->axis,
+    bool two = n->twin >= 0 && !op->only;
+    return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op, f->axis, two ? "2 × " : "",
                         bytes_text(f->bytes_sent, g->arena));
 }
 
@@ -171,7 +175,7 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, doubl
                    scene_fit(p->s, style, w - tw - 17 - GHOST - 16, 12, REGULAR));
     if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
     if (op->fetch && two)
-        scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE, fetch_words(p->g, op));
+        scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE, fetch_words(p->g, n, op));
     ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
 }
 
@@ -185,7 +189,7 @@ double block_box_height(const BlockLook *l, const BlockNode *n) {
     for (int i = 0; i < n->n_op; i++) {
         if (!l->numbers && i) break;
         h += matrix_of(&n->op[i]) ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
-        if (n->op[i].fetch && l->numbers) h += 15;
+        if (shows_fetch(l, &n->op[i])) h += 15;
     }
     return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
 }
@@ -211,13 +215,13 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
         if (p->look->numbers) line = fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, m, run), 11.5));
         w = fmax(w, line + 10 + 8 + GHOST + 9);
-        if (p->look->numbers && n->op[i].fetch)
-            w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, &n->op[i])) + 20);
+        if (shows_fetch(p->look, &n->op[i]))
+            w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
     }
     return w;
 }
 
-static const char *op_tip(const BlockGraph *g, const BlockOp *op) {
+static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     Arena *a = g->arena;
     Str s = str_new(a);
     str_addf(&s, "step %d: %s", op->c->step, op->c->op);
@@ -230,7 +234,7 @@ static const char *op_tip(const BlockGraph *g, const BlockOp *op) {
         if (l) str_addf(&s, " = %s, %s", words_shape(a, l->shape, p->compute.nd), bytes_text(l->bytes, a));
         if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", p->file, p->line);
     }
-    if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, op));
+    if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, n, op));
     if (op->c->flops > 0) str_addf(&s, "\n%sFLOP", count_text(op->c->flops, a));
     if (op->c->bytes > 0) str_addf(&s, ", reads and writes %s", bytes_text(op->c->bytes, a));
     return s.s;
@@ -250,8 +254,8 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         const BlockOp *op = &n->op[i];
         bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
         double h = m ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
-        if (op->fetch && l->numbers) h += 15;
-        scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, op));
+        if (shows_fetch(l, op)) h += 15;
+        scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, n, op));
         scene_frame(p->s, x, y, w, h);
         mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->step);
         const char *name = block_op_name(p->g, n, op);

@@ -16,6 +16,14 @@ static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankse
 static const char *wanted_pass(const RenderOptions *o) { return o->pass ? o->pass : "forward"; }
 static bool pass_is(const char *pass, const char *want) { return same_text(pass ? pass : "forward", want); }
 
+/* The loss belongs to the forward picture of a model that has a head, or where it is asked for. */
+static bool wants_loss(const Trace *t, const RenderOptions *o) {
+    if (o->part) return !strcmp(o->part, "loss");
+    for (int i = 0; i < t->n_computes; i++)
+        if (same_text(t->computes[i].part, "head")) return true;
+    return false;
+}
+
 static BlockNode *add_node(BlockGraph *g, BlockKind kind, int step, const char *name) {
     BlockNode *n = ARENA_PUSH(g->arena, g->node, g->n, g->cap);
     *n = (BlockNode){.kind = kind, .step = step, .name = name, .twin = -1, .strip = -1, .level = -1};
@@ -40,7 +48,8 @@ static bool is_param(const Trace *t, const char *name) { return words_find_param
 static void read_computes(BlockGraph *g, const char *pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
-        if (!pass_is(c->pass, pass) || c->iteration > 0 || c->microbatch > 0 || c->recompute) continue;
+        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->output, "grad.", 5);
+        if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 || c->recompute) continue;
         if (!on_rank(&c->ranks, g->rank) || !wanted_layer(g, c->layer)) continue;
         BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
         n->part = c->part;
@@ -53,17 +62,20 @@ static void read_moves(BlockGraph *g, const char *pass) {
     int cap = 0;
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
-        if (!pass_is(c->pass, pass) || !wanted_layer(g, c->layer)) continue;
+        bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
+        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->value, "grad.", 5);
+        if ((!pass_is(c->pass, pass) && !fetch && !loss) || !wanted_layer(g, c->layer)) continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
         *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
-        if (is_param(g->t, c->value)) continue;
+        if (fetch) continue;
         BlockNode *n = add_node(g, NODE_COLL, c->step, c->value);
         n->coll = c;
         n->part = c->part;
     }
     for (int i = 0; i < g->t->n_moves; i++) {
         const TraceLocalMove *m = &g->t->moves[i];
-        if (!pass_is(m->pass, pass) || !wanted_layer(g, m->layer) || is_param(g->t, m->value)) continue;
+        bool loss = g->loss && pass_is(m->pass, "loss") && strncmp(m->value, "grad.", 5);
+        if ((!pass_is(m->pass, pass) && !loss) || !wanted_layer(g, m->layer) || is_param(g->t, m->value)) continue;
         add_node(g, NODE_MOVE, m->step, m->value)->move = m;
     }
 }
@@ -84,9 +96,11 @@ static int producer(BlockGraph *g, const char *name, int step, int before) {
 
 /* The collective that makes the copy of a parameter that a step reads. */
 static const TraceCollective *fetch_of(const BlockGraph *g, const char *name, int step) {
+    const TraceCollective *best = NULL;
     for (int i = 0; step >= 0 && i < g->n_used; i++)
-        if (g->used[i]->step <= step && !strcmp(g->used[i]->value, name)) return g->used[i];
-    return NULL;
+        if (g->used[i]->step <= step && !strcmp(g->used[i]->value, name) && (!best || g->used[i]->step > best->step))
+            best = g->used[i];
+    return best;
 }
 
 static void add_input(BlockGraph *g, int i, const char *name, int step) {
@@ -137,7 +151,8 @@ static void hide_identities(BlockGraph *g) {
         bool view = n->kind == NODE_OP && n->n_in == 1 && n->op[0].n_param == 0 && same_text(n->op[0].c->glyph, "view");
         if ((!view && n->kind != NODE_MOVE) || n->n_in != 1) continue;
         const BlockNode *p = &g->node[n->in[0]];
-        n->hidden = identical_shape(g, p->out, n->out) || (n->kind == NODE_MOVE && !n->out);
+        n->hidden =
+            n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out) : identical_shape(g, p->out, n->out);
         if (n->hidden) n->alias = n->in[0];
     }
     for (int i = 0; i < g->n; i++)
@@ -356,7 +371,6 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
     }
     g->n_strips = n;
     renumber(g);
-    keep_used(g);
     return true;
 }
 
@@ -387,6 +401,7 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
     }
     g->wrong_step = wrong_step(g);
     if (!choose_layer(g, d, o)) return NULL;
+    g->loss = !strcmp(wanted_pass(o), "forward") && wants_loss(t, o);
     read_computes(g, wanted_pass(o));
     if (g->n == 0) {
         diag_error(d, "E0211", (Loc){0}, "draw a plan, or a trace that `run` or `draw --trace` wrote with this pass",
@@ -401,6 +416,7 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
     hide_identities(g);
     find_strips(g);
     if (!choose_part(g, d, o->part)) return NULL;
+    keep_used(g);
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     return g;
 }

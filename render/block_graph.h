@@ -57,6 +57,7 @@ typedef struct BlockGraph {
     Arena *arena;
     int64_t rank;
     int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
+    bool loss;           /* the pass of the loss, too */
     bool outside;        /* also what lies outside of layers */
     int n, cap;
     BlockNode *node;

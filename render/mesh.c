@@ -107,7 +107,8 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
         for (int k = 0; k < n; k++) known |= have[k] == mask;
         if (known) continue;
         have[n] = mask;
-        comm[n] = (MeshComm){.name = words_axis_list(a, t, t->collectives[i].axes), .axes = t->collectives[i].axes,
+        comm[n] = (MeshComm){.name = words_axis_list(a, t, t->collectives[i].axes),
+                             .axes = t->collectives[i].axes,
                              .groups = groups_over(t, mask)};
         describe(a, t, &comm[n], mask, false);
         n++;
@@ -123,7 +124,8 @@ const char *mesh_formula(Arena *a, const Trace *t) {
         if (ax[i].size <= 1) continue;
         bool nested = s && strchr(s, ' ');
         s = !s ? ax[i].name
-               : arena_printf(a, "%s + %lld·%s%s%s", ax[i].name, (long long)ax[i].size, nested ? "(" : "", s, nested ? ")" : "");
+               : arena_printf(a, "%s + %lld·%s%s%s", ax[i].name, (long long)ax[i].size, nested ? "(" : "", s,
+                              nested ? ")" : "");
     }
     return s ? arena_printf(a, "rank = %s", s) : "one rank";
 }

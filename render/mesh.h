@@ -1,4 +1,5 @@
-/* The groups of ranks that a trace speaks of: axes, named groups and the groups that collectives use, and what they carry. */
+/* The groups of ranks that a trace speaks of: axes, named groups and the groups that collectives use, and what they
+ * carry. */
 #ifndef SP_RENDER_MESH_H
 #define SP_RENDER_MESH_H
 #include "render/furniture.h"
@@ -6,12 +7,12 @@
 enum { MESH_MAX_COMMS = 16 };
 
 typedef struct {
-    const char *name;      /* "tp = sp", "dp·cp" */
-    const char *axes;      /* for the colour */
+    const char *name; /* "tp = sp", "dp·cp" */
+    const char *axes; /* for the colour */
     RankGroups groups;
-    const char *cuts;      /* "cuts H, K, F": dims that it cuts; "" */
-    const char *carries;   /* "4 collectives, sends 64 KiB"; "" */
-    bool axis;             /* one mesh axis */
+    const char *cuts;    /* "cuts H, K, F": dims that it cuts; "" */
+    const char *carries; /* "4 collectives, sends 64 KiB"; "" */
+    bool axis;           /* one mesh axis */
 } MeshComm;
 
 /* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that collectives use. */

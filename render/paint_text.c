@@ -106,6 +106,9 @@ PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int them
         at += k;
     }
     attr(list, pango_attr_font_features_new("tnum"), 0, at);
+    const char *bad; /* bytes that are no UTF-8 become question marks, so that the attributes keep their places */
+    for (char *p = text; !g_utf8_validate(p, (gssize)(text + len - p), &bad); p = text + (bad - text) + 1)
+        text[bad - text] = '?';
     pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
     pango_layout_set_font_description(f->layout, f->desc);
     pango_layout_set_attributes(f->layout, list);

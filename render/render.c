@@ -11,6 +11,7 @@
     V("block", "one GPU's view of a block: compute, collectives, local shapes", view_block, view_block_text)           \
     V("timeline", "compute and communication streams per rank class, modelled time", view_timeline,                    \
       view_timeline_text)                                                                                              \
+    V("overview", "the whole model with repeated layers folded", view_overview, view_overview_text)                    \
     V("shards", "which part of every weight and activation a rank holds", view_shards, view_shards_text)               \
     V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", view_mesh, view_mesh_text)
 

@@ -1,5 +1,5 @@
-/* Cuts of dims. See shards.h. Sizes are read from the local shapes, never computed by a rule: uneven and empty shards show
- * as they are. */
+/* Cuts of dims. See shards.h. Sizes are read from the local shapes, never computed by a rule: uneven and empty shards
+ * show as they are. */
 #include "render/shards.h"
 #include <string.h>
 
@@ -123,7 +123,8 @@ const char *shards_sizes(Arena *a, const DimCut *c) {
         if (run > 3) {
             str_addf(&s, "%s%lld ×%lld", s.n ? ", " : "", (long long)c->part[i], (long long)run);
             i += run - 1;
-        } else str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)c->part[i]);
+        } else
+            str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)c->part[i]);
     }
     return s.s;
 }

@@ -5,7 +5,8 @@
 
 enum { SHARDS_MAX_CUT = 6, SHARDS_MAX_PARTS = 4096 };
 
-/* The cut of one dim: part i of n belongs to the ranks whose coordinates on `axis` (outermost first) make the number i. */
+/* The cut of one dim: part i of n belongs to the ranks whose coordinates on `axis` (outermost first) make the number i.
+ */
 typedef struct {
     int n_axis;
     int axis[SHARDS_MAX_CUT]; /* in t->axes */

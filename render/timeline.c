@@ -23,8 +23,10 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
     return NULL;
 }
 
-/* "q" of "layers.0.q_rope"; "input_norm" stays. */
-static const char *value_word(Arena *a, const char *value) {
+/* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
+static const char *value_word(const Trace *t, Arena *a, const char *value) {
+    const TraceParam *p = words_find_param(t, strncmp(value, "grad.param.", 11) ? value : value + 11);
+    if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
     const char *leaf = words_leaf(value);
     size_t n = strcspn(leaf, "_");
     return n == 1 ? arena_strndup(a, leaf, n) : leaf;
@@ -41,8 +43,9 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                        : c->label && *c->label                       ? c->label
                        : e->name                                     ? e->name
                                                                      : "";
-    bool backward = c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss");
-    return backward ? arena_printf(a, "d %s", name) : name;
+    if (c->output && !strncmp(c->output, "grad.param.", 11)) /* the gradient of a parameter: "dw2" */
+        return arena_printf(a, "d%s", value_word(t, a, c->output));
+    return c->pass && !strcmp(c->pass, "backward") ? arena_printf(a, "dx %s", name) : name;
 }
 
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
@@ -50,13 +53,13 @@ static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
     if (is_compute(e)) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
-        x.small = x.c && x.c->flops < 4.0 * (double)x.c->bytes;
+        x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
         return x;
     }
     x.coll = coll_of(t, e);
     const CollWord *w = x.coll ? words_coll(x.coll->op) : NULL;
     if (w) x.code = w->code;
-    if (w) x.name = arena_printf(a, "%s %s", w->code, value_word(a, x.coll->value));
+    if (w) x.name = arena_printf(a, "%s %s", w->code, value_word(t, a, x.coll->value));
     return x;
 }
 
@@ -88,13 +91,22 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
 
 /* ---- lines ---- */
 
-/* Name of the unit of the program that a kernel belongs to, and of its pass. */
-static const char *pass_of(const TimeEvent *e) { return e->c && e->c->pass ? e->c->pass : "forward"; }
+/* The phase of the program that a kernel belongs to: passes that interleave are one. */
+static const char *pass_of(const TimeEvent *e) {
+    static const struct {
+        const char *pass, *phase;
+    } row[] = {{"loss", "forward"}, {"gradients", "backward"}, {"parameters", "forward"}};
+    const char *pass = e->c && e->c->pass ? e->c->pass : "forward";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i].pass, pass)) return row[i].phase;
+    return pass;
+}
 static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
 static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
 
 /* The part of kernel i of n; a norm belongs to what follows it. */
 static const char *unit_part(TimeEvent *const *k, int n, int i) {
+    while (i > 0 && !*part_of(k[i]) && layer_of(k[i - 1]) == layer_of(k[i])) i--; /* sums: to what is before */
     for (int j = i; j < n && layer_of(k[j]) == layer_of(k[i]); j++)
         if (strcmp(part_of(k[j]), "norm")) return part_of(k[j]);
     return part_of(k[i]);
@@ -119,7 +131,7 @@ static const char *line_title(Arena *a, TimeEvent *const *k, Unit u, bool whole_
     if (layers > 1 && layer_of(first) >= 0) pass = arena_printf(a, "%s, layer %d", pass, layer_of(first));
     bool mixed = false;
     for (int i = u.first; i < u.first + u.n; i++)
-        mixed |= *part && strcmp(part_of(k[i]), part) && strcmp(part_of(k[i]), "norm");
+        mixed |= *part && *part_of(k[i]) && strcmp(part_of(k[i]), part) && strcmp(part_of(k[i]), "norm");
     const char *word = !strcmp(part, "mlp") ? "MLP" : part;
     return *part && !mixed ? arena_printf(a, "%s, %s", pass, word) : pass;
 }

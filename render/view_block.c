@@ -102,6 +102,15 @@ void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **pa
     part[n] = NULL;
 }
 
+/* What the check says about the first wrong value; NULL if there is none. */
+static const char *cause(const BlockGraph *g) {
+    for (int i = 0; g->wrong_step > -2 && i < g->t->n_checks; i++) {
+        const TraceCheck *c = &g->t->checks[i];
+        if (c->step == g->wrong_step && c->cause && *c->cause && !strcmp(c->value, g->t->first_wrong)) return c->cause;
+    }
+    return NULL;
+}
+
 const char *block_totals(const BlockGraph *g, const char *pass, int first, int strips) {
     Total *t;
     Arena *a = g->arena;
@@ -109,6 +118,8 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     int n = words_totals(a, use, block_used(g, first, strips, use), &t);
     if (n == 0) return "Nothing is sent.";
     Str s = str_new(a);
+    const char *why = cause(g);
+    if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", t[i].axis, bytes_text(t[i].bytes, a), (long long)t[i].count,

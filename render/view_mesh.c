@@ -1,6 +1,6 @@
-/* View `mesh`: ranks, axes and groups. Up to 16 ranks: every rank with its address, and one small mesh per axis with the
- * links of all groups. Above: each axis is a bar, slowest first; the focus rank's cell opens into the bar below, and a table
- * lists its groups. Never one number alone: always groups × ranks. */
+/* View `mesh`: ranks, axes and groups. Up to 16 ranks: every rank with its address, and one small mesh per axis with
+ * the links of all groups. Above: each axis is a bar, slowest first; the focus rank's cell opens into the bar below,
+ * and a table lists its groups. Never one number alone: always groups × ranks. */
 #include "render/mesh.h"
 #include "render/views.h"
 #include <math.h>
@@ -57,13 +57,15 @@ static double draw_ranks(MeshPen *p, double y) {
     scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
     for (int64_t r = 0; r < t->ranks; r++) {
         double x = p->x + 16 + (double)(r % p->cols) * (w + gap), cy = y + 14 + (double)(r / p->cols) * (h + gap);
-        const char *coords = words_coords(a, t, r), *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
+        const char *coords = words_coords(a, t, r),
+                   *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
         scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
                     arena_printf(a, "rank %lld %s", (long long)r, coords));
         scene_frame(p->s, x, cy, w, h);
         scene_rect(p->s, x, cy, w, h, 3, ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25);
         double num = scene_textf(p->s, x + 12, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld", (long long)r);
-        if (beside) scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, inner);
+        if (beside)
+            scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, inner);
         else
             scene_text(p->s, x + 12, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                        scene_fit(p->s, inner, w - 16, 12, REGULAR));
@@ -116,7 +118,8 @@ static void link_group(MeshPen *p, const MeshComm *c, const Small *m, int64_t gr
     for (int64_t i = 0; i < n; i++) {
         int64_t r = groups_member(&c->groups, group, i);
         int64_t before = i ? groups_member(&c->groups, group, i - 1) : -1;
-        if (before >= 0 && r / m->cols == before / m->cols) link_pair(p, c, m, before, r, group, focus);
+        if (before >= 0 && r / m->cols == before / m->cols)
+            link_pair(p, c, m, before, r, group, focus);
         else {
             if (head >= 0) link_pair(p, c, m, head, r, group, focus);
             head = r;
@@ -131,7 +134,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     int64_t rows = (t->ranks + p->cols - 1) / p->cols, own = words_group_of(&c->groups, p->rank);
     Small m = {x, y + 36, 26, 0, 46, p->cols};
     m.dx = fmin(38, (w - m.cell - 20) / fmax(1, (double)(p->cols - 1)));
-    scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name), arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
+    scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name),
+                arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
     scene_text(p->s, x + pw + 8, y + 13.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, group_count(a, &c->groups));
     for (int64_t g = 0; g < groups_count(&c->groups); g++) link_group(p, c, &m, g, g == own);
@@ -139,8 +143,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
         Pt q = cell_at(&m, r);
         bool in = words_group_of(&c->groups, r) == own;
         scene_rect(p->s, q.x, q.y, m.cell, m.cell, 3, in ? ROLE_AXIS + kind : ROLE_PAPER, ROLE_AXIS + kind, 1.25);
-        scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5, ALIGN_MIDDLE, 12, SEMIBOLD, in ? ROLE_AXIS_PILL + kind : ROLE_INK,
-                    "%lld", (long long)r);
+        scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5, ALIGN_MIDDLE, 12, SEMIBOLD,
+                    in ? ROLE_AXIS_PILL + kind : ROLE_INK, "%lld", (long long)r);
     }
     double ty = m.y + (double)rows * m.dy + 2;
     Str list = str_new(a);
@@ -152,7 +156,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     const char *about[2] = {c->cuts, c->carries};
     for (int k = 0; k < 2; k++) {
         n = *about[k] ? scene_wrap(p->s, about[k], NULL, w - 12, 12, REGULAR, 3, line) : 0;
-        for (int i = 0; i < n; i++, ty += 16) scene_text(p->s, x, ty + 2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+        for (int i = 0; i < n; i++, ty += 16)
+            scene_text(p->s, x, ty + 2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
     }
     scene_end(p->s);
     return ty;
@@ -184,22 +189,27 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, do
     const char *range = ax->stride == 1 ? arena_printf(a, "rank %lld", (long long)lo)
                                         : arena_printf(a, "%lld–%lld", (long long)lo, (long long)hi);
     if (w > 3 || own) {
-        scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name), arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
-        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE, w > 5 ? 1 : 0);
+        scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
+                    arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
+        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
+                   w > 5 ? 1 : 0);
         bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 && scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
-        const char *index = arena_printf(a, "%lld", (long long)i), *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
+        const char *index = arena_printf(a, "%lld", (long long)i),
+                   *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
         if (two) {
             scene_text(p->s, x + w / 2, y + 19, ALIGN_MIDDLE, 13, SEMIBOLD, ink, name);
             scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND, range);
         } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
-            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR, own ? ink : ROLE_SECOND, index);
+            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR, own ? ink : ROLE_SECOND,
+                       index);
         }
         scene_end(p->s);
     }
 }
 
 /* One axis as a bar; returns the extent of the focus cell. */
-static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w, double *c0, double *c1) {
+static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w, double *c0,
+                     double *c1) {
     int64_t own = p->rank / ax->stride % ax->size;
     double cell = w / (double)ax->size;
     for (int64_t i = 0; i < ax->size; i++)
@@ -207,10 +217,12 @@ static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, dou
     *c0 = x + (double)own * cell;
     *c1 = *c0 + fmax(cell, 2);
     bar_cell(p, ax, own, base, *c0, y, *c1 - *c0, true);
-    if (scene_width(p->s, 12, SEMIBOLD, arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) > cell - 3) { /* too narrow for an index: say which one it is above the bar */
+    if (scene_width(p->s, 12, SEMIBOLD, arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) >
+        cell - 3) { /* too narrow for an index: say which one it is above the bar */
         double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
-        scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5, p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE,
-                    12, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
+        scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5,
+                    p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(ax->name),
+                    "%s%lld", ax->name, (long long)own);
     }
     scene_rect(p->s, x, y, w, 44, 0, ROLE_NONE, ROLE_INK, 1.5);
 }
@@ -228,7 +240,10 @@ static double draw_bars(MeshPen *p, double y) {
         if (ax[i].size <= 1) continue;
         double head = narrow ? 26 : 0;
         if (!first) {
-            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)}, {c1, y - (narrow ? 30 : 32)}, {left + w, narrow ? y - 4 : y}, {left, narrow ? y - 4 : y}};
+            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)},
+                        {c1, y - (narrow ? 30 : 32)},
+                        {left + w, narrow ? y - 4 : y},
+                        {left, narrow ? y - 4 : y}};
             Mark *m = scene_poly(p->s, pt, 4, ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0);
             m->ground = true;
         }
@@ -237,8 +252,10 @@ static double draw_bars(MeshPen *p, double y) {
         double tx = p->x + pw + 8;
         const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size, first ? "" : " of the cell above");
         double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5), ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, what);
-        const char *each = ax[i].stride == 1 ? "1 rank in each" : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
-        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, each);
+        const char *each =
+            ax[i].stride == 1 ? "1 rank in each" : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
+        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                   each);
         draw_bar(p, &ax[i], base, left, y + head, w, &c0, &c1);
         scene_end(p->s);
         base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
@@ -255,7 +272,8 @@ static double draw_table(MeshPen *p, double y) {
     scene_begin(p->s, "table", "groups", NULL);
     scene_segment(p->s, p->x, y - 8, p->x + p->w, y - 8, ROLE_GRID, 1);
     scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld", (long long)p->rank);
-    scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, narrow ? "groups × ranks" : "groups × ranks");
+    scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               narrow ? "groups × ranks" : "groups × ranks");
     scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "as a slice");
     if (!narrow) scene_text(p->s, col[2], y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "spelled out");
     y += 24;
@@ -268,7 +286,8 @@ static double draw_table(MeshPen *p, double y) {
                    scene_fit(p->s, about, room, 12, REGULAR));
         scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, "%lld × %lld",
                     (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
-        scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, mesh_slice(a, &c->groups, p->rank));
+        scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+                   mesh_slice(a, &c->groups, p->rank));
         if (!narrow)
             scene_text(p->s, col[2], y + 12.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
                        scene_fit(p->s, mesh_spelled(a, &c->groups, words_group_of(&c->groups, p->rank), 8),
@@ -316,10 +335,10 @@ int view_mesh(const ViewCall *c, Scene **page) {
     const char *order = words_order(a, c->t);
     const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
                          few ? "" : "each bar is one cell of the bar above, enlarged", NULL};
-    const char *title = c->t->ranks == 1 ? "One rank: nobody to talk to"
+    const char *title = c->t->ranks == 1  ? "One rank: nobody to talk to"
                         : few && p.n == 1 ? arena_printf(a, "%lld ranks, all in one group", (long long)c->t->ranks)
-                        : few ? arena_printf(a, "%lld ranks: rank %lld is in %d groups, one per axis", (long long)c->t->ranks,
-                                             (long long)p.rank, p.n)
+                        : few             ? arena_printf(a, "%lld ranks: rank %lld is in %d groups, one per axis",
+                                                         (long long)c->t->ranks, (long long)p.rank, p.n)
                               : arena_printf(a, "%lld ranks in %d bars: where rank %lld sits and whom it talks to",
                                              (long long)c->t->ranks, p.n, (long long)p.rank);
     double y = figure_head(s, p.preset, title, sub, 0) + (p.preset == PRESET_SLIDE ? 6 : 14);
@@ -346,10 +365,14 @@ const char *view_mesh_text(const ViewCall *c) {
     str_add(&s, "what\n");
     for (int i = 0; i < n; i++) {
         words_pad(&s, comm[i].name, 14, false);
-        words_pad(&s, arena_printf(a, "%lld × %lld", (long long)groups_count(&comm[i].groups), (long long)groups_size(&comm[i].groups)), 20, false);
+        words_pad(&s,
+                  arena_printf(a, "%lld × %lld", (long long)groups_count(&comm[i].groups),
+                               (long long)groups_size(&comm[i].groups)),
+                  20, false);
         words_pad(&s, mesh_slice(a, &comm[i].groups, rank), 22, false);
         words_end_line(&s);
-        words_paragraph(&s, "    ", arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries), 80);
+        words_paragraph(&s, "    ", arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries),
+                        80);
     }
     str_add(&s, "\n");
     words_paragraph(&s, "", classes_text(c), 80);

@@ -1,5 +1,5 @@
-/* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one scale with the cuts in
- * the colour of their axis; activations as rulers, one per dim, which works for any number of dims. */
+/* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one scale with the cuts
+ * in the colour of their axis; activations as rulers, one per dim, which works for any number of dims. */
 #include "render/shards.h"
 #include "render/views.h"
 #include <math.h>
@@ -65,7 +65,8 @@ static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
     double ox = 0, oy = 0, ow = w, oh = h;
     for (int64_t i = 0; i < (many ? 1 : r->n); i++)
         for (int64_t j = 0; j < (many ? 1 : k->n); j++) {
-            double y0 = edge_at(r, i, h), y1 = many ? h : edge_at(r, i + 1, h), x0 = edge_at(k, j, w), x1 = many ? w : edge_at(k, j + 1, w);
+            double y0 = edge_at(r, i, h), y1 = many ? h : edge_at(r, i + 1, h), x0 = edge_at(k, j, w),
+                   x1 = many ? w : edge_at(k, j + 1, w);
             int tone = r->n > 1 ? shade(i, r->n) : shade(j, k->n);
             scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
             if (i == own_r && j == own_k) ox = x0, oy = y0, ow = x1 - x0, oh = y1 - y0;
@@ -73,7 +74,8 @@ static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
             const char *who = shards_owners(a, t, r, i, k, j);
             double tw = scene_width(p->s, 12, SEMIBOLD, who);
             if (tw + 6 <= x1 - x0 && y1 - y0 >= 15)
-                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone, who);
+                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
+                           ROLE_SHARD_TEXT + tone, who);
         }
     scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
     if (n > 1 && !many) scene_rect(p->s, x + ox, y + oy, ow, oh, 0, ROLE_NONE, ROLE_INK, 2.25);
@@ -82,9 +84,10 @@ static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
 /* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
 static void draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w, double h) {
     if (c->n < 2 || c->n > MAX_CUT_LINES) return;
+    bool crowded = (rows ? h : w) / (double)c->n < 4;
     Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
     double line = fmax(w, h) < 100 ? 1.25 : 2;
-    for (int64_t i = 1; i < c->n; i++) {
+    for (int64_t i = 1; i < c->n && !crowded; i++) {
         double at = edge_at(c, i, rows ? h : w);
         Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
                        : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
@@ -92,8 +95,10 @@ static void draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double 
     }
     if (!c->part) return;
     double at = edge_at(c, 1, rows ? h : w);
-    if (rows) scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
-    else scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+    if (rows)
+        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+    else
+        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
 }
 
 static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
@@ -114,8 +119,10 @@ static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimC
     if (*copies) line[n++] = copies;
     const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
     if (uneven) line[n++] = shards_sizes(a, uneven);
-    if (strcmp(q->rest.symbolic, q->compute.symbolic))
-        line[n++] = arena_printf(a, "computes with %s", words_symbol(a, q->compute.symbolic));
+    if (strcmp(q->rest.symbolic, q->compute.symbolic)) {
+        line[n++] = "computes with";
+        line[n++] = words_symbol(a, q->compute.symbolic);
+    }
     return n;
 }
 
@@ -143,7 +150,8 @@ typedef struct {
 
 static Slot make_slot(ShardPen *p, const TraceParam *q) {
     Arena *a = p->c->arena;
-    Slot s = {.q = q, .r = shards_param_cut(a, p->c->t, q, 0, p->rank), .k = shards_param_cut(a, p->c->t, q, 1, p->rank)};
+    Slot s = {
+        .q = q, .r = shards_param_cut(a, p->c->t, q, 0, p->rank), .k = shards_param_cut(a, p->c->t, q, 1, p->rank)};
     matrix_size(p, q, &s.w, &s.h);
     s.n_line = caption(p, q, &s.r, &s.k, s.line);
     s.left = s.r.n > 1 && s.r.n <= MAX_CUT_LINES && s.r.part ? 38 : 0;
@@ -159,8 +167,8 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
     draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
     for (int i = 0; i < s->n_line; i++)
-        scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM, i > 1 ? ROLE_SECOND : ROLE_INK,
-                   s->line[i]);
+        scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
+                   i > 1 ? ROLE_SECOND : ROLE_INK, s->line[i]);
     scene_end(p->s);
 }
 
@@ -205,22 +213,30 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
     double at[33] = {0};
     for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : edge_at(&c, i, w);
     for (int64_t i = 0; i < n && !many; i++)
-        scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i, outer) : ROLE_PAPER,
-                   ROLE_WEIGHT_LINE, 0.8);
-    if (pending) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
+        scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
+                   n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i, outer) : ROLE_PAPER, ROLE_WEIGHT_LINE,
+                   0.8);
+    if (many) {
+        const char *parts = arena_printf(a, "%lld parts", (long long)outer);
+        scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD_3, ROLE_NONE, 0);
+        scene_text(p->s, x + w / 2, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3, parts);
+    }
+    if (pending && !many) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
     for (int64_t i = 0; i < n && n > 1 && !many; i++) {
         int64_t owner = zig && i >= outer ? n - 1 - i : i;
         int tone = shade(owner, outer);
         const char *num = arena_printf(a, "%lld", (long long)owner);
         double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
         bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
-        if (fits && pending) scene_rect(p->s, mid - tw / 2 - 3, y + 2, tw + 6, h - 4, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
+        if (fits && pending)
+            scene_rect(p->s, mid - tw / 2 - 3, y + 2, tw + 6, h - 4, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
         if (fits) scene_text(p->s, mid, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone, num);
         if (owner == own) scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, ROLE_NONE, ROLE_INK, 2.25);
     }
     scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
-    const char *text = arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
-                                    (long long)s->global_shape[dim], c.n > 1 ? ": " : "", c.n > 1 ? axes : "", zig ? " zigzag" : "");
+    const char *text =
+        arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
+                     (long long)s->global_shape[dim], c.n > 1 ? ": " : "", c.n > 1 ? axes : "", zig ? " zigzag" : "");
     Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
     scene_text(p->s, x, y + h + 14, ALIGN_LEFT, 12, REGULAR, role, scene_fit(p->s, text, w + 8, 12, REGULAR));
     scene_end(p->s);
@@ -232,11 +248,18 @@ typedef struct {
     Str names;
 } Row;
 
+/* Equal values are one picture, whatever their uses (replicate, varying_use). */
+static const char *cut_place(const TracePlace *p) {
+    return p->place && (!strncmp(p->place, "shard", 5) || !strncmp(p->place, "zigzag", 6) ||
+                        !strncmp(p->place, "partial", 7))
+               ? p->place
+               : "";
+}
+
 static bool same_layout(const TraceShape *a, const TraceShape *b) {
     bool same = a->nd == b->nd && !strcmp(a->symbolic ? a->symbolic : "", b->symbolic ? b->symbolic : "") &&
                 a->n_places == b->n_places && !strcmp(a->pending ? a->pending : "", b->pending ? b->pending : "");
-    for (int i = 0; same && i < a->n_places; i++)
-        same = !strcmp(a->place[i].place ? a->place[i].place : "", b->place[i].place ? b->place[i].place : "");
+    for (int i = 0; same && i < a->n_places; i++) same = !strcmp(cut_place(&a->place[i]), cut_place(&b->place[i]));
     return same;
 }
 
@@ -254,8 +277,10 @@ static int value_rows(ShardPen *p, Row *row) {
         while (k < n && !same_layout(row[k].s, &v->shape)) k++;
         if (k == n) row[n++] = (Row){&v->shape, 0, str_new(p->c->arena)};
         if (row[k].n && strstr(row[k].names.s, leaf)) continue;
-        if (row[k].n++ < 4) str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
-        else if (row[k].n == 6) str_add(&row[k].names, ", …");
+        if (row[k].n++ < 4)
+            str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+        else if (row[k].n == 6)
+            str_add(&row[k].names, ", …");
     }
     return n;
 }
@@ -278,8 +303,11 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
         const TraceShape *s = row[i].s;
         const TraceLocal *l = words_find_local(s, p->rank);
         const char *names = scene_fit(p->s, row[i].names.s, narrow ? p->w * 0.45 : left - 14, 12.5, SEMIBOLD);
-        const char *pend = s->pending && *s->pending ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending)) : "";
-        const char *what = arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "", l ? bytes_text(l->bytes, a) : "");
+        const char *pend = s->pending && *s->pending
+                               ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending))
+                               : "";
+        const char *what =
+            arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "", l ? bytes_text(l->bytes, a) : "");
         scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, names);
         double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
         Run run[2] = {{what, REGULAR, ROLE_SECOND, false, false},
@@ -334,9 +362,15 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     int64_t here, whole;
     sums(p, &here, &whole);
     const char *model = words_model(a, c->t), *layer = p->layer >= 0 ? arena_printf(a, "layer %d", p->layer) : "";
-    const char *sub[] = {model ? model : "", layer, words_mesh(a, c->t), c->t->dtype ? c->t->dtype : "",
-                         weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "", weights ? "one scale" : "", NULL};
-    const char *title = arena_printf(a, "Rank %lld holds %s of %s of weights", (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
+    const char *sub[] = {model ? model : "",
+                         layer,
+                         words_mesh(a, c->t),
+                         c->t->dtype ? c->t->dtype : "",
+                         weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
+                         weights ? "one scale" : "",
+                         NULL};
+    const char *title = arena_printf(a, "Rank %lld holds %s of %s of weights", (long long)p->rank, bytes_text(here, a),
+                                     bytes_text(whole, a));
     double y = figure_head(s, p->preset, title, sub, 0) + 8;
     if (weights) {
         const char *line[3];
@@ -346,11 +380,12 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
     y = figure_foot(s, c, p->x, p->w, y + 2,
-                    weights ? "In a part: the ranks that hold it. Black outline: this rank's part. Lines: cuts, in the colour of their axis."
+                    weights ? "In a part: the ranks that hold it. Black outline: this rank's part. Lines: cuts, in the "
+                              "colour of their axis."
                             : "In a part: its number. Black outline: this rank's part.",
                     NULL);
-    s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.", (long long)p->rank,
-                           bytes_text(here, a), bytes_text(whole, a));
+    s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.",
+                           (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
     figure_page(s, p->preset, y);
     return s;
 }
@@ -369,13 +404,17 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
             x += slot[n].left + slot[n].room + GAP;
             n++;
         }
-        if (x - GAP <= p->w || p->preset == PRESET_COLUMN) break;
+        double high = 0, lines = 0;
+        for (int i = 0; i < n; i++) high = fmax(high, slot[i].h), lines = fmax(lines, slot[i].n_line);
+        bool low = p->preset != PRESET_SLIDE || 250 + high + 17 * lines <= presets[PRESET_SLIDE].h;
+        if ((x - GAP <= p->w || p->preset == PRESET_COLUMN) && low) break;
     }
     return n;
 }
 
 int view_shards(const ViewCall *c, Scene **page) {
-    static const double longest[PRESET_COUNT] = {[PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+    static const double longest[PRESET_COUNT] = {
+        [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
     ShardPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .layer = choose_layer(c)};
     furniture_preset(c->o->preset, &p.preset);
     p.s = figure_new(c, "shards", p.preset);
@@ -384,8 +423,8 @@ int view_shards(const ViewCall *c, Scene **page) {
     Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
     int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
     if (n == 0) {
-        diag_error(c->d, "E0211", (Loc){0}, NULL, "nothing to draw in view 'shards': no weights of layer %d on rank %lld",
-                   p.layer, (long long)p.rank);
+        diag_error(c->d, "E0211", (Loc){0}, NULL,
+                   "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p.layer, (long long)p.rank);
         return 0;
     }
     Row row[MAX_ROWS];
@@ -393,12 +432,14 @@ int view_shards(const ViewCall *c, Scene **page) {
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
     page[0] = draw_page(&p, slot, n, 0, 0);
-    for (int i = 0; i < rows && pages < VIEW_MAX_PAGES; i += per_page) page[pages++] = draw_page(&p, slot, 0, i, per_page);
+    for (int i = 0; i < rows && pages < VIEW_MAX_PAGES; i += per_page)
+        page[pages++] = draw_page(&p, slot, 0, i, per_page);
     return pages;
 }
 
 const char *view_shards_text(const ViewCall *c) {
-    ShardPen p = {.c = c, .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0, .layer = choose_layer(c)};
+    ShardPen p = {
+        .c = c, .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0, .layer = choose_layer(c)};
     Arena *a = c->arena;
     Role role;
     Str s = str_new(a);
@@ -419,8 +460,10 @@ const char *view_shards_text(const ViewCall *c) {
         for (int d = 0; d < q->rest.nd; d++) {
             DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
             if (k.n < 2) continue;
-            words_paragraph(&s, "    ", arena_printf(a, "dim %d cut by %s into %lld parts: %s", d, shards_axes(a, c->t, &k),
-                                                     (long long)k.n, k.part ? shards_sizes(a, &k) : "not contiguous"), 80);
+            words_paragraph(&s, "    ",
+                            arena_printf(a, "dim %d cut by %s into %lld parts: %s", d, shards_axes(a, c->t, &k),
+                                         (long long)k.n, k.part ? shards_sizes(a, &k) : "not contiguous"),
+                            80);
         }
     }
     words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64 };
+enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
 
 /* Lengths of a preset. */
 typedef struct {
@@ -365,7 +365,8 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
         if (v.lane_row[i] < 0) continue;
-        const char *text = i ? arena_printf(a, "%s %s", t->lane[i].axis, t->lane[i].members) : "compute";
+        const char *text =
+            i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis), t->lane[i].members) : "compute";
         Role role = i ? ROLE_AXIS_TEXT + theme_axis(t->lane[i].axes) : ROLE_INK;
         scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12, MEDIUM, role,
                    scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
@@ -433,15 +434,15 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     const char *sub[8];
     subtitle(c, t, n, folded, items, sub);
     double y = figure_head(s, preset, timeline_title(&t[0], c->arena), sub, 0) + 10;
-    double foot = preset == PRESET_SLIDE ? 132 : 0;
+    double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
     int i = from;
     for (; i < items; i++) {
-        bool fits = pr->h <= 0 || i == from || y + stave_height(&p, item[i].t, item[i].l) + foot <= pr->h;
+        bool fits = limit <= 0 || i == from || y + stave_height(&p, item[i].t, item[i].l) + foot <= limit;
         if (!fits) break;
         y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
     }
     double w = s->w - 2 * pr->margin;
-    y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h - foot), p.legend);
+    y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
     const char *note = *codes(&t[0], c->arena) ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena)) : hw;
     y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0), timeline_totals(&t[0], c->arena), note);

@@ -5,6 +5,8 @@
 #include "cli/expect.h"
 #include "cli/find.h"
 #include "json/json.h"
+#include "lower/program.h"
+#include "ops/op.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -92,7 +94,7 @@ static void test_usage(void **state) {
     expect_code(RUN("-h"), 0, "Commands:", NULL);
     expect_code(RUN("help", "check"), 0, "Usage: shardproof check [OPTION]... PLAN...", NULL);
     expect_code(RUN("check", "--help", "--nonsense"), 0, "--against FILE", NULL);
-    expect_code(RUN("--version"), 0, "shardproof " CLI_VERSION "\n", NULL);
+    expect_code(RUN("--version"), 0, "shardproof " CLI_VERSION "\nLicence MIT;", NULL);
     expect_code(RUN("chek"), 2, NULL, "did you mean 'check'?");
     expect_code(RUN("check", "--frmat", "json", "x"), 2, NULL, "did you mean '--format'?");
     expect_code(RUN("check", "--form", "json", "x"), 2, NULL, "unknown option '--form'"); /* no abbreviations */
@@ -124,6 +126,20 @@ static void test_usage(void **state) {
         assert_true(table_text_width(arena_strndup(arena, l, n)) <= 80);
     }
     done(lines);
+}
+/* Plans that the help names are there to be run. */
+static void test_help_plans(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    for (int i = -1; i < n_cli_commands; i++) {
+        Ran r = i < 0 ? RUN("--help") : RUN(cli_commands[i].name, "--help");
+        for (const char *p = r.out; (p = strstr(p, "plans/")); p++) {
+            const char *path = arena_strndup(arena, p, strcspn(p, " \n"));
+            if (!strchr(path, '*') && access(path, F_OK) != 0) print_error("the help names %s\n", path);
+            assert_true(strchr(path, '*') || access(path, F_OK) == 0);
+        }
+        done(r);
+    }
 }
 /* The parser itself: what ends up in CliOptions. */
 static void test_parser(void **state) {
@@ -168,10 +184,10 @@ static void test_manual(void **state) {
 }
 
 /* ---- tables ---- */
-static const Column columns[] = {{"name", "name", false, false},
-                                 {"n", "count", true, false},
-                                 {"same", "same", false, true},
-                                 {"what", "what", false, false}};
+static const Column columns[] = {{"name", "name", false, 0},
+                                 {"n", "count", true, 0},
+                                 {"same", "same", false, COL_OPTIONAL},
+                                 {"what", "what", false, 0}};
 static Table sample(void) {
     Table t = table_new(arena, "thing", columns, 4);
     Cell *r = table_row(&t);
@@ -223,6 +239,92 @@ static void test_tables(void **state) {
     assert_int_equal(json_get(j->item[0], "n")->i, 1536);
     Table empty = table_new(arena, "thing", columns, 4);
     assert_string_equal(table_render(&empty, "json", plain, arena), "[]\n");
+}
+static int widest_line(const char *s) {
+    int most = 0;
+    for (const char *l = s; *l; l += strcspn(l, "\n") + 1) {
+        int w = table_text_width(arena_strndup(arena, l, strcspn(l, "\n")));
+        if (w > most) most = w;
+    }
+    return most;
+}
+/* What a column does where there is no room. */
+static void test_narrow(void **state) {
+    (void)state;
+    static const Column cols[] = {{"op", "op", false, COL_SHORT},
+                                  {"value", "value", false, COL_PREFIX},
+                                  {"bytes", "bytes", true, COL_DROP},
+                                  {"why", "why", false, COL_BELOW}};
+    Table t = table_new(arena, "thing", cols, 4);
+    for (int i = 0; i < 2; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(i ? "reduce_scatter(tp)" : "linear");
+        r[1] = cell_text(i ? "layers.0.o_proj" : "layers.0.attn");
+        r[2] = cell_int(arena, 123456);
+        r[3] = cell_text("a sum is pending");
+    }
+    assert_string_equal(table_render(&t, "text", (TableLook){58, false}, arena),
+                        "op                  value    bytes  why\n"
+                        "linear              attn    123456  a sum is pending\n"
+                        "reduce_scatter(tp)  o_proj  123456  a sum is pending\n"
+                        "value: without layers.0.\n");
+    assert_string_equal(table_render(&t, "text", (TableLook){40, false}, arena),
+                        "op              value   why\n"
+                        "linear          attn    a sum is pending\n"
+                        "reduce_sc…(tp)  o_proj  a sum is pending\n"
+                        "value: without layers.0.\n"
+                        "left out, as the terminal is narrow:\n"
+                        "bytes (--format csv has all)\n");
+    assert_string_equal(table_render(&t, "text", (TableLook){26, false}, arena),
+                        "op                  value\n"
+                        "linear              attn\n"
+                        "      a sum is pending\n"
+                        "reduce_scatter(tp)  o_proj\n"
+                        "      a sum is pending\n"
+                        "value: without layers.0.\n"
+                        "left out, as the terminal\n"
+                        "is narrow: bytes (--format\n"
+                        "csv has all)\n");
+    t.row[1][1] = cell_text("grad.layers.12.o_proj"); /* nothing in common: a number begins no other name */
+    const char *s = table_render(&t, "text", (TableLook){62, false}, arena);
+    if (!strstr(s, "  0.attn          123456")) print_error("%s", s);
+    assert_non_null(strstr(s, "  0.attn          123456"));
+    assert_non_null(strstr(s, "  grad.12.o_proj "));
+    assert_string_equal(table_wrap("one two  threefour", 8, 2, arena), "  one\n  two\n  threef\n  our");
+}
+/* What people look at most, in a terminal of 80 columns: no shape and no name is cut. */
+static void test_80_columns(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/05-llama3-8b-tp4-sp.yaml", "plans/09-llama3-8b-dp2-cp2-tp2.yaml"};
+    static const struct {
+        Table (*make)(const Cli *c, const Trace *t);
+        int rows;
+        const char *has[4];
+    } tables[] = {{table_shapes, 21, {"  [B", ", H/tp, d]", "post_attn_norm", NULL}},
+                  {table_comms, 4, {"reduce_scat", "post_attn_norm; the matmul needs every token", NULL}},
+                  {table_params, 9, {"feed_forward.w1.weight ", "[F/tp, D]", "Shard(0)", NULL}}};
+    if (access("plans", F_OK) != 0) skip();
+    for (int p = 0; p < 2; p++) {
+        Cli c = {.arena = arena, .d = diags_new(arena), .command = &cli_commands[2], .format = "text", .o = {.rank = -1}};
+        PipelineOptions o = cli_pipeline(&c);
+        Loaded l;
+        assert_true(cli_load(&c, plans[p], &o, false, &l));
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+            Table t = tables[i].make(&c, l.trace);
+            const char *s = table_render(&t, "text", (TableLook){80, false}, arena);
+            if (widest_line(s) > 80) print_error("%s", s);
+            assert_true(widest_line(s) <= 80);
+            assert_true(t.n_rows >= tables[i].rows);
+            for (const char *const *h = tables[i].has; *h; h++) {
+                if (!strstr(s, *h)) print_error("%s\nwanted: %s\n", s, *h);
+                assert_non_null(strstr(s, *h));
+            }
+            for (const char *e = s, *start = s; (e = strstr(e, "…")); e++) { /* only ops are cut; they stand left */
+                while (strchr(start, '\n') < e) start = strchr(start, '\n') + 1;
+                assert_true(e - start < 24);
+            }
+        }
+    }
 }
 static void test_table_width(void **state) {
     (void)state;
@@ -328,7 +430,8 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
 }
 static void test_expect(void **state) {
     (void)state;
-    Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace();
+    Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace(), *unrun = small_trace();
+    unrun->verdict = NULL;
     wrong->verdict = "different";
     wrong->first_wrong = "layers.0.output";
     invalid->verdict = "invalid";
@@ -358,7 +461,13 @@ static void test_expect(void **state) {
         {"{diagnostics: [W0401]}", wrong, 1, "E0501", 1, 2}, /* values differ and nothing said so */
         {"{diagnostics: [E0501]}", wrong, 1, "E0501", 0, 0},
         {"{diagnostics: []}", equal, 0, NULL, 0, 0},
-        {"{equivalent: true}", NULL, 3, "E0203", 3, 1},
+        {"{equivalent: true}", NULL, 3, "E0203", 3, 0}, /* not understood: nothing more is said */
+        {"{first_wrong: x}", NULL, 3, "E0203", 3, 0},
+        {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", unrun, 5, "E0701", 5, 0},
+        {"{equivalent: true, diagnostics: []}", unrun, 5, "E0701", 5, 1}, /* asked for */
+        {"{diagnostics: [E0701]}", unrun, 5, "E0701", 0, 0},
+        {"{equivalent: true}", unrun, 3, "E0109", 3, 0}, /* its weights could not be read */
+        {"{equivalent: true}", unrun, 0, NULL, 1, 1},
         {"{equivalent: false}", wrong, 5, "E0701", 5, 0}, /* the machine, not the plan */
         {"{equivalent: true}", equal, 1, "E0506", 1, 0},  /* --against failed: no expectation speaks of it */
         {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", equal, 0, NULL, 0, 0},
@@ -424,6 +533,16 @@ static void test_check(void **state) {
     expect_code(RUN("check", good), 0, "equivalent", "");
     expect_code(RUN("check", good, taught), 0, "2 plans hold", "");
     expect_code(RUN("check", bad), 3, "E0107", "bad.yaml:9:1: error");
+    Ran once = RUN("check", good, "--set", "expect={equivalent: true}", "--set", "mesh.tp=x");
+    assert_int_equal(once.code, 3);
+    assert_non_null(strstr(once.err, "E0301"));
+    assert_null(strstr(once.err, "E0505"));
+    done(once);
+    once = RUN("check", good, "--set", "expect={equivalent: true}", "--set", "data.rows=1000000000000");
+    assert_int_equal(once.code, 5);
+    assert_non_null(strstr(once.err, "E0701"));
+    assert_null(strstr(once.err, "E0505"));
+    done(once);
     expect_code(RUN("check", wrong), 1, "likely cause", "E0501");
     expect_code(RUN("check", wrong, good, "--format", "csv"), 1, "FAIL,different,1,", NULL);
     expect_code(RUN("check", wrong, bad), 3, "2 of 2 plans failed", NULL);
@@ -440,6 +559,97 @@ static void test_check(void **state) {
     assert_string_equal(quiet.out, "");
     assert_string_equal(quiet.err, "");
     done(quiet);
+}
+/* Notes are counted where they are not shown. */
+static void test_check_notes(void **state) {
+    (void)state;
+    const char *plan = put("n.yaml", arena_printf(arena, "%sgroups: {g: xx}\n", mlp));
+    const char *set = "mesh={tp: 2, xx: 2}"; /* xx cuts nothing: N0003 */
+    expect_code(RUN("check", plan, "--set", set), 0, " (1 note, -v shows it)\n", "");
+    Ran r = RUN("check", plan, "--set", set, "-v");
+    assert_null(strstr(r.out, "-v shows"));
+    assert_non_null(strstr(r.err, "[N0003]"));
+    done(r);
+    r = RUN("check", plan, "--set", set, "--fault", "drop-reduction", "-q");
+    assert_null(strstr(r.out, "-v shows"));
+    assert_int_equal(r.code, 1);
+    done(r);
+}
+/* An unknown machine is found before the work. */
+static void test_hardware_first(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *out = in_dir("h/out");
+    expect_code(RUN("check", plan, "--set", "hardware=h1000"), 3, "E0213", "--set:1:10: error: unknown hardware 'h1000'");
+    expect_code(RUN("check", plan, "--hardware", "h10-sxm"), 3, NULL, "did you mean 'h100-sxm'?");
+    expect_code(RUN("run", plan, "-o", out, "--set", "hardware=h1000"), 3, "", "E0213");
+    assert_int_equal(access(in_dir("h"), F_OK), -1); /* and nothing was written */
+    expect_code(RUN("check", plan, "--set", "hardware=h1000", "--set", "expect={diagnostics: [E0213]}"), 0, "as expected",
+                NULL);
+    expect_code(RUN("check", plan, "--hardware", "cpu"), 0, "equivalent", "");
+}
+/* What is wrong with a claim is shown at the line that claims it. */
+static void test_claim_line(void **state) {
+    (void)state;
+    const char *plan = put("claim.yaml", "name: small\n"
+                                         "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
+                                         "data: {rows: 5, dtype: f32, seed: 1}\n"
+                                         "mesh: {tp: 2}\n"
+                                         "trust: declared\n"
+                                         "plan:\n"
+                                         "  net1: colwise\n"
+                                         "  net2: {style: rowwise, output: local}\n");
+    expect_code(RUN("check", plan), 1, "claim.yaml:8  net2: {style: rowwise, output: local}", NULL);
+    expect_code(RUN("explain", plan, "net2"), 0, "claim.yaml:8", NULL);
+}
+/* A gather that no line of `plan` asks for names the key that does, or the axis. */
+static void test_cp_line(void **state) {
+    (void)state;
+    static const char cp[] = "model: {preset: llama3-8b, layers: 1, shrink: 16}\n"
+                             "data: {batch: 1, sequence: 64, dtype: f32, seed: 0}\n"
+                             "mesh:\n"
+                             "  cp: 2\n";
+    expect_code(RUN("comms", put("cp.yaml", cp), "--format", "csv"), 0, "cp.yaml:4,false", NULL);
+    expect_code(RUN("comms", put("cq.yaml", arena_printf(arena, "%scontext_parallel: {mode: all_gather}\n", cp)), "--format", "csv"),
+                0, "cq.yaml:5,false", NULL);
+}
+static void test_faults(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp);
+    expect_code(RUN("check", plan, "--fault", "nope"), 2, NULL, "see `shardproof list faults`");
+    expect_code(RUN("check", plan, "--fault", "drop-reductoin"), 2, NULL, "did you mean 'drop-reduction'?");
+    expect_code(RUN("check", plan, "--fault", "drop-gather"), 3, NULL, "`list faults` says");
+    const char *const *what, *const *names = fault_names(arena, &what);
+    Ran r = RUN("list", "faults");
+    int n = 0;
+    for (; names[n]; n++) {
+        assert_non_null(strstr(r.out, names[n]));
+        assert_non_null(strstr(r.out, what[n]));
+    }
+    assert_true(n >= 7 && !what[n]);
+    done(r);
+}
+/* Ranks that could be missing: three at most, from a list that ends with NULL. */
+static void test_unobservable(void **state) {
+    (void)state;
+    Cli c = {.arena = arena, .d = diags_new(arena), .format = "text", .text = str_new(arena), .o = {.rank = -1}};
+    const char *four[] = {"net2: this run could not notice rank 0 missing", "net2: this run could not notice rank 1 missing",
+                          "net2: this run could not notice rank 2 missing", "net2: this run could not notice rank 3 missing", NULL};
+    const char *one[] = {"net2: this run could not notice rank 5 missing", NULL};
+    Loaded l = {.d = diags_new(arena), .trace = small_trace(), .report = {.unobservable = 20, .unobservable_text = four}};
+    summary_report(&c, &l, NULL, 0);
+    assert_non_null(strstr(c.text.s, "  20 ranks of reductions could be missing unnoticed:\n"));
+    assert_non_null(strstr(c.text.s, "could not notice rank 2 missing\n    and 17 more\n"));
+    assert_null(strstr(c.text.s, "rank 3 missing"));
+    c.text = str_new(arena);
+    l.report.unobservable = 1;
+    l.report.unobservable_text = one;
+    summary_report(&c, &l, NULL, 0);
+    assert_non_null(strstr(c.text.s, "  1 rank of reductions could be missing unnoticed:\n    net2: this run could not notice rank 5 missing\n"));
+    assert_null(strstr(c.text.s, " more\n"));
+    c.text = str_new(arena);
+    l.report.unobservable = 0;
+    summary_report(&c, &l, NULL, 0);
+    assert_null(strstr(c.text.s, "unnoticed"));
 }
 static void test_findings(void **state) {
     (void)state;
@@ -536,7 +746,15 @@ static void test_run(void **state) {
     assert_string_equal(json_get(j, "verdict")->s, "equivalent");
     assert_int_equal(json_get(j, "exit")->i, 0);
     done(r);
-    expect_code(RUN("run", plan, "-o", plan), 4, NULL, "E0105"); /* a file is no folder */
+    expect_code(RUN("run", plan, "-o", plan), 4, "", "it is a file [E0105]");
+    expect_code(RUN("run", plan, "-o", arena_printf(arena, "%s/x", plan)), 4, "", "name another folder with -o; nothing was run");
+    if (access("/proc", F_OK) == 0) expect_code(RUN("run", plan, "-o", "/proc/x"), 4, "", "'/proc/x' cannot be made");
+    expect_code(RUN("run", in_dir("none.yaml"), "-o", in_dir("new/a/b")), 3, "", "E0101");
+    assert_int_equal(access(in_dir("new"), F_OK), -1); /* no empty folders stay */
+    assert_int_equal(mkdir(in_dir("kept"), 0777), 0);
+    expect_code(RUN("run", in_dir("none.yaml"), "-o", in_dir("kept/a")), 3, "", "E0101");
+    assert_int_equal(access(in_dir("kept/a"), F_OK), -1);
+    assert_int_equal(access(in_dir("kept"), F_OK), 0);
     expect_code(RUN("run", plan, "-q", "-o", out), 0, "", NULL);
     setenv("NO_COLOR", "1", 1);
     setenv("FORCE_COLOR", "1", 1);
@@ -590,11 +808,35 @@ static void test_list(void **state) {
     static const struct {
         const char *what, *has;
     } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"},    {"ops", "rmsnorm"}, {"views", "block"},
-                 {"names", "megatron"},   {"hardware", "h100-sxm"}, {"codes", "E0403"}};
+                 {"names", "megatron"},   {"hardware", "h100-sxm"}, {"codes", "E0403"}, {"faults", "drop-reduction"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         expect_code(RUN("list", lists[i].what), 0, lists[i].has, "");
         expect_code(RUN("list", lists[i].what, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"", "");
     }
+}
+/* Rules of ops that have none of their own are shown as they typically are, and can be read. */
+static void test_list_ops(void **state) {
+    (void)state;
+    static const char *const names[] = {"einsum", "add", "rope", "relu", "silu", "gelu"};
+    expect_code(RUN("list", "ops"), 0, "x head size", NULL);
+    Ran r = RUN("list", "ops", "--format", "json");
+    const char *why;
+    int line, col;
+    Json *all = json_parse(arena, r.out, strlen(r.out), &why, &line, &col);
+    assert_int_equal(all->n, n_ops);
+    for (int i = 0; i < all->n; i++) {
+        const char *name = json_get(all->item[i], "name")->s;
+        const Json *rule = json_get(all->item[i], "rule");
+        bool own = op_find(name)->rule != NULL;
+        assert_string_equal(json_get(all->item[i], "by")->s, own ? "op" : "node");
+        bool wanted = own;
+        for (int k = 0; k < 6; k++) wanted = wanted || strcmp(names[k], name) == 0;
+        if (wanted) {
+            Rule parsed;
+            assert_true(rule->kind == JSON_STRING && rule_parse(rule->s, &parsed, &why, &col));
+        }
+    }
+    done(r);
 }
 static void test_draw(void **state) {
     (void)state;
@@ -654,7 +896,10 @@ int main(void) {
         TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
         TEST(test_update_text),   TEST(test_check),  TEST(test_findings), TEST(test_show),
         TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
-        TEST(test_update_expect), TEST(test_list),   TEST(test_draw),     TEST(test_lost_output),
+        TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_lost_output),
+        TEST(test_help_plans),     TEST(test_narrow),     TEST(test_80_columns), TEST(test_check_notes),
+        TEST(test_hardware_first), TEST(test_claim_line), TEST(test_cp_line),    TEST(test_faults),
+        TEST(test_unobservable),   TEST(test_list_ops),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

@@ -2,6 +2,7 @@
  * implementations recorded), both generations of config keys, parameter totals, rotation bands, naming schemes, shrink,
  * and what is refused. Golden files are in tests/golden/hf, or else in ../shared/golden/hf. */
 #include "base/file.h"
+#include "exec/reference.h"
 #include "model/model.h"
 #include "weights/weights.h"
 #include <setjmp.h>
@@ -31,6 +32,8 @@ static Plan *new_plan(Arena *a) {
     p->input_gradient = true;
     p->ignore_index = -100;
     p->names = NAMES_TORCHTITAN;
+    p->kv_replicate = "auto";
+    p->data_parallel.grad_order = "shard_first";
     return p;
 }
 
@@ -474,9 +477,200 @@ static void test_parts(void **state) {
     p->parts = PART_BLOCKS | PART_LOSS;
     p->loss_kind = "cross_entropy";
     must_fail(a, p, "E0214", "no head");
+    p->loss_kind = "hinge";
+    must_fail(a, p, "E0214", "hinge");
     p->loss_kind = "var";
-    must_fail(a, p, "E0214", "var");
+    m = must_build(a, p);
+    check_graph(&m->g);
+    assert_int_equal(m->g.t[graph_find(&m->g, "target")].kind, KIND_INPUT);
+    assert_false(m->g.t[graph_find(&m->g, "target")].diff);
+    p->label_smoothing = 0.1;
+    must_fail(a, p, "E0214", "no labels to smooth");
+    p->label_smoothing = 0;
+    p->kind = "mlp";
+    p->n_sizes = 2;
+    p->sizes = (int64_t[]){3, 1};
+    p->rows = 1;
+    must_fail(a, p, "E0214", "variance of one number");
     arena_free(a);
+}
+
+/* ---- losses: numbers of the unsharded program ---- */
+
+/* The tensors of a run, every parameter moved by h in a direction of its own. */
+typedef struct {
+    FullSource src;
+    double h;
+} Moved;
+static double direction(const GTensor *t, int64_t i) {
+    return (double)((i * 7919 + (int64_t)strlen(t->name) * 104729 + t->id * 31) % 201 - 100) / 100;
+}
+static int64_t count_of(const GTensor *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->nd; i++) n *= t->size[i];
+    return n;
+}
+static void *moved_full(void *arg, int t, Dtype dtype) {
+    Moved *m = arg;
+    const GTensor *g = &m->src.g->t[t];
+    double *x = reference_full(&m->src, t, dtype);
+    assert_non_null(x);
+    for (int64_t i = 0; g->kind == KIND_PARAM && i < count_of(g); i++) x[i] += m->h * direction(g, i);
+    return x;
+}
+
+typedef struct {
+    Arena *a;
+    const Model *m;
+    Exec *e;
+    Program *p;
+    double loss;
+    double slope; /* gradient of all parameters times the direction */
+} Ran;
+static Ran run_model(Arena *a, const Plan *p, double h) {
+    Diags *d = diags_new(a);
+    Ran r = {.a = a, .m = must_build(a, p)};
+    Weights *w = weights_open(a, d, p, r.m);
+    if (!w) diags_print(d, stderr, false);
+    assert_non_null(w);
+    Pool *pool = pool_new(1);
+    r.p = reference_program(a, p, r.m, d, true);
+    r.e = exec_new(a, r.p, DT_F64, pool);
+    Moved *full = ARENA_NEW(a, Moved);
+    *full = (Moved){.src = {.w = w, .d = d, .g = &r.m->g, .data_seed = p->seed}, .h = h};
+    r.e->full = moved_full;
+    r.e->full_arg = full;
+    r.e->keep_all = true;
+    for (int i = 0; i < r.p->ns; i++) assert_true(exec_step(r.e, &r.p->step[i]));
+    r.loss = *(double *)r.e->store[r.p->loss].l[0].t.p;
+    for (int t = 0; t < r.m->g.nt; t++) {
+        const GTensor *g = &r.m->g.t[t];
+        if (g->kind != KIND_PARAM) continue;
+        const double *x = r.e->store[r.p->grad[t]].l[0].t.p;
+        for (int64_t i = 0; i < count_of(g); i++) r.slope += x[i] * direction(g, i);
+    }
+    weights_close(w);
+    pool_free(pool);
+    return r;
+}
+
+/* Every loss: the gradient against central differences along one direction in all parameters, padded rows included. */
+static void test_loss_slopes(void **state) {
+    (void)state;
+    static const struct {
+        const char *kind;
+        double smoothing;
+        int64_t multiple;
+        bool mlp;
+    } losses[] = {{NULL, 0, 1, false}, {NULL, 0.1, 1, false}, {NULL, 0, 8, false}, {NULL, 0.3, 32, false},
+                 {"var", 0, 1, false}, {"var", 0, 1, true},  {"sum", 0, 1, true}, {"dot", 0, 1, true}};
+    int64_t sizes[] = {5, 7, 3};
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        Arena *a = arena_new();
+        Plan *p = new_plan(a);
+        p->pass = PASS_BACKWARD;
+        p->seed = i;
+        p->loss_kind = losses[i].kind;
+        p->label_smoothing = losses[i].smoothing;
+        p->vocab_multiple = losses[i].multiple;
+        if (losses[i].mlp) {
+            p->kind = "mlp";
+            p->activation = "silu";
+            p->n_sizes = 3;
+            p->sizes = sizes;
+            p->rows = 4;
+        } else {
+            p->inline_config = arena_printf(a, "{%s}", inline_sizes);
+            p->parts = losses[i].kind ? PART_BLOCKS | PART_LOSS : ALL_PARTS;
+            p->batch = 2;
+            p->sequence = 7;
+        }
+        Ran at = run_model(a, p, 0), above = run_model(a, p, 1e-5), below = run_model(a, p, -1e-5);
+        double want = (above.loss - below.loss) / 2e-5;
+        if (!(fabs(at.slope - want) <= 1e-7 * (1 + fabs(want))))
+            fail_msg("case %zu: slope %.15g, differences say %.15g", i, at.slope, want);
+        exec_free(at.e);
+        exec_free(above.e);
+        exec_free(below.e);
+        arena_free(a);
+    }
+}
+
+/* A padded vocabulary changes no loss and no gradient, and has none of its own; with or without a weights file. */
+static void test_padding(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        Plan *p = new_plan(a);
+        if (i < 2) {
+            p->inline_config = arena_printf(a, "{%s}", inline_sizes);
+            p->batch = 2;
+            p->sequence = 7;
+        } else {
+            p = golden_plan(a, "qwen3", "config.json"); /* a tied table */
+            p->weights = golden(a, "qwen3", "model.safetensors");
+        }
+        p->parts = ALL_PARTS;
+        p->pass = PASS_BACKWARD;
+        p->label_smoothing = i % 2 ? 0.2 : 0;
+        Ran plain = run_model(a, p, 0);
+        p->vocab_multiple = plain.m->dims.V - 1; /* as many padded rows as can be */
+        Ran padded = run_model(a, p, 0);
+        assert_int_equal(padded.m->dims.vocab, plain.m->dims.V);
+        assert_int_equal(padded.m->dims.V, 2 * (plain.m->dims.V - 1));
+        assert_true(padded.loss == plain.loss);
+        for (int t = 0; t < plain.m->g.nt; t++) {
+            if (plain.m->g.t[t].kind != KIND_PARAM) continue;
+            int64_t n = count_of(&plain.m->g.t[t]), all = count_of(&padded.m->g.t[t]);
+            const double *x = plain.e->store[plain.p->grad[t]].l[0].t.p, *y = padded.e->store[padded.p->grad[t]].l[0].t.p;
+            const double *value = padded.e->store[padded.p->first[t]].l[0].t.p;
+            for (int64_t k = 0; k < n; k++) assert_true(fabs(x[k] - y[k]) <= 1e-14 * (1 + fabs(x[k])));
+            for (int64_t k = n; k < all; k++) assert_true(y[k] == 0 && value[k] == 0);
+        }
+        exec_free(plain.e);
+        exec_free(padded.e);
+        arena_free(a);
+    }
+}
+
+/* The toy runs' first loss and its gradients, as PyTorch recorded them. */
+static void test_toy_losses(void **state) {
+    (void)state;
+    static const struct {
+        const char *run, *loss;
+    } runs[] = {{"adamw-var", "var"}, {"sgd-var-clip", "var"}, {"adamw-sum", "sum"}, {"sgd-sum", "sum"}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        Arena *a = arena_new();
+        Plan *p = new_plan(a);
+        p->inputs = golden(a, arena_printf(a, "../toy/%s", runs[i].run), "values.safetensors");
+        p->weights = p->inputs;
+        p->weights_prefix = "initial.";
+        p->kind = "mlp";
+        p->activation = "relu";
+        p->n_sizes = 3;
+        p->sizes = (int64_t[]){10, 32, 5};
+        p->loss_kind = runs[i].loss;
+        p->pass = PASS_BACKWARD;
+        Ran r = run_model(a, p, 0);
+        SafeTensors *st = st_open(a, diags_new(a), p->inputs, (Loc){0});
+        double want;
+        assert_true(st_read(st_find(st, "losses"), 0, 1, DT_F64, &want));
+        assert_true(fabs(r.loss - want) <= 1e-12 * fabs(want));
+        for (int t = 0; t < r.m->g.nt; t++) {
+            const GTensor *g = &r.m->g.t[t];
+            if (g->kind != KIND_PARAM) continue;
+            const StTensor *s = st_find(st, arena_printf(a, "step0.grad.%s", g->name));
+            const double *x = r.e->store[r.p->grad[t]].l[0].t.p;
+            assert_non_null(s);
+            for (int64_t k = 0; k < count_of(g); k++) {
+                assert_true(st_read(s, k, 1, DT_F64, &want));
+                assert_true(fabs(x[k] - want) <= 1e-12 * (1 + fabs(want)));
+            }
+        }
+        st_close(st);
+        exec_free(r.e);
+        arena_free(a);
+    }
 }
 
 static void test_mlp(void **state) {
@@ -779,7 +973,8 @@ int main(void) {
         cmocka_unit_test(test_golden_frequencies), cmocka_unit_test(test_golden_values),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_every_preset),
         cmocka_unit_test(test_rope_bands), cmocka_unit_test(test_every_feature), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_symbols), cmocka_unit_test(test_parts), cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_symbols), cmocka_unit_test(test_parts), cmocka_unit_test(test_loss_slopes),
+        cmocka_unit_test(test_padding), cmocka_unit_test(test_toy_losses), cmocka_unit_test(test_mlp),
         cmocka_unit_test(test_schemes), cmocka_unit_test(test_names_table), cmocka_unit_test(test_shrink),
         cmocka_unit_test(test_config_keys), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overrides),
     };

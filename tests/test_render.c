@@ -712,6 +712,30 @@ static char *draw(Ground *g, const Trace *t, const RenderOptions *o, RenderForma
     return p;
 }
 
+static const char *const all_views[] = {"block", "timeline", "overview", "shards", "mesh"};
+enum { N_VIEWS = sizeof all_views / sizeof *all_views };
+
+/* Every view of every trace that has something for it. */
+static void lint_of_all_views(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++)
+        for (int v = 2; v < N_VIEWS; v++)
+            for (int p = 0; p < 4; p++) {
+                const char *report;
+                Diags *d = diags_new(g->a);
+                Trace *t = fixtures[i].make(g->a);
+                RenderOptions o = options(all_views[v]);
+                o.preset = all_presets[p];
+                o.theme = all_themes[p % 3];
+                o.rank = t->ranks - 1;
+                int n = render_lint(t, d, &o, g->a, &report);
+                if (n) print_message("%s %s %s\n%s", fixtures[i].name, all_views[v], o.preset, report);
+                assert_int_equal(n, 0);
+                if (diags_errors(d)) continue;
+                assert_true(well_formed(g->a, draw(g, t, &o, FORMAT_SVG, NULL)));
+            }
+}
+
 static void svg_is_well_formed(void **state) {
     Ground *g = *state;
     for (int i = 0; i < N_FIXTURES; i++)
@@ -738,9 +762,9 @@ static void same_bytes_twice(void **state) {
     static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME};
     Trace *t = llama_times(g->a);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        for (int v = 0; v < 2; v++) {
+        for (int v = 0; v < N_VIEWS; v++) {
             size_t n, m;
-            RenderOptions o = options(v ? "timeline" : "block");
+            RenderOptions o = options(all_views[v]);
             char *a = draw(g, t, &o, formats[i], &n), *b = draw(g, llama_times(g->a), &o, formats[i], &m);
             assert_int_equal(n, m);
             assert_memory_equal(a, b, n);
@@ -832,9 +856,12 @@ static void stamps(void **state) {
 
 static void text_fits_80_columns(void **state) {
     Ground *g = *state;
-    for (int i = 0; i < N_FIXTURES; i++) {
-        RenderOptions o = options(fixtures[i].view);
-        for (const char *p = draw(g, fixtures[i].make(g->a), &o, FORMAT_TEXT, NULL); *p;) {
+    for (int i = 0; i < N_FIXTURES * N_VIEWS; i++) {
+        const struct Fixture *f = &fixtures[i / N_VIEWS];
+        RenderOptions o = options(all_views[i % N_VIEWS]);
+        size_t len;
+        char *text = render_text(f->make(g->a), diags_new(g->a), &o, FORMAT_TEXT, g->a, &len);
+        for (const char *p = text ? text : ""; *p;) {
             int n = 0;
             const char *line = p;
             for (; *p && *p != '\n'; p++) n += ((unsigned char)*p & 0xC0) != 0x80;
@@ -1069,6 +1096,7 @@ int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--draw")) return draw_all(argv[2]);
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {T(lint_is_silent),
+                                       T(lint_of_all_views),
                                        T(lint_finds_faults),
                                        T(svg_is_well_formed),
                                        T(same_bytes_twice),

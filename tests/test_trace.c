@@ -245,8 +245,10 @@ static void invented_moves(Arena *a, Trace *t) {
                           .axes = "tp",
                           .pass = "forward",
                           .why = "cut",
+                          .file = "p.yaml",
                           .value_step = -1,
-                          .layer = 2};
+                          .layer = 2,
+                          .line = 7};
     for (int i = 0; i < 2; i++) {
         TraceValue *v = ARENA_PUSH(a, t->values, t->n_values, t->cap_values);
         *v = (TraceValue){.step = i ? 3 : -1,
@@ -418,6 +420,8 @@ static void test_round_trip_fields(void **state) {
     assert_true(u->collectives[0].inferred);
     assert_int_equal(u->collectives[1].value_step, -1);
     assert_int_equal(u->moves[0].layer, 2);
+    assert_int_equal(u->moves[0].line, 7);
+    assert_string_equal(u->moves[0].file, "p.yaml");
     assert_true(isnan(u->checks[1].got) && u->checks[1].want == 0.1);
     assert_int_equal(u->checks[1].rank_error[1].rank, 191);
     assert_int_equal(u->memory[0].step, 2); /* the order of the array, not of the steps */

@@ -438,6 +438,54 @@ static void test_ids(void **state) {
     }
 }
 
+/* Inputs with an entry per training step, those that are the same in every step, and too many steps. */
+static void test_steps(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *folder = new_folder(a), *file = arena_printf(a, "%s/in.safetensors", folder);
+    StWriter *s = st_writer(a, diags_new(a), file);
+    int64_t shape[] = {3, 2, 2}, ids[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11}, labels[12] = {0};
+    for (int i = 0; i < 12; i++) labels[i] = i < 4 ? i : i < 7 ? -100 : i < 8 ? 7 : -100;
+    st_declare(s, "input_ids", DT_I64, 3, shape);
+    st_declare(s, "labels", DT_I64, 3, shape);
+    st_data(s, ids, sizeof ids);
+    st_data(s, labels, sizeof labels);
+    assert_true(st_commit(s));
+    Plan *p = small_plan(a);
+    p->inputs = file;
+    p->batch = p->sequence = -1;
+    Model *m = must_build(a, p);
+    assert_true(m->dims.B == 2 && m->dims.S == 2);
+    Weights *w = must_open(a, p, m);
+    Diags *d = diags_new(a);
+    int in = graph_find(&m->g, "input_ids"), weights = graph_find(&m->g, "loss_weights");
+    int64_t x[4];
+    double y[4], *one = base_malloc(11 * 12 * 8), *two = base_malloc(11 * 12 * 8);
+    for (int step = 0; step < 2; step++) {
+        assert_true(weights_load_step(w, d, in, DT_I64, step, x));
+        assert_memory_equal(x, ids + 4 * step, sizeof x);
+        assert_true(weights_load_step(w, d, weights, DT_F64, step, y));
+        for (int i = 0; i < 4; i++) assert_true(y[i] == (step == 0 ? 0.25 : i == 3 ? 1 : 0));
+    }
+    assert_true(weights_load(w, d, in, DT_I64, x));
+    assert_memory_equal(x, ids, sizeof x);
+    int table = graph_find(&m->g, "model.embed_tokens.weight");
+    assert_true(weights_load_step(w, d, table, DT_F64, 0, one) && weights_load_step(w, d, table, DT_F64, 7, two));
+    assert_memory_equal(one, two, 11 * 12 * 8);
+    assert_int_equal(diags_errors(d), 0);
+    assert_false(weights_load_step(w, d, in, DT_I64, 2, x));
+    assert_true(has_error(d, "E0507", "[2, 1, 1]"));
+    assert_false(weights_load_step(w, d, weights, DT_F64, 2, y));
+    assert_true(has_error(d, "E0507", "the loss has no token"));
+    assert_false(weights_load_step(w, d, in, DT_I64, 3, x));
+    assert_true(has_error(d, "E0503", "3 steps, not of 4"));
+    free(one);
+    free(two);
+    weights_close(w);
+    remove_folder(a, folder);
+    arena_free(a);
+}
+
 /* ---- reading ---- */
 
 /* Writes a file of an 8-byte length, a header and some data. length < 0: that of the header. */
@@ -733,7 +781,7 @@ int main(void) {
         cmocka_unit_test(test_random_run),    cmocka_unit_test(test_golden_weights),
         cmocka_unit_test(test_every_golden_case), cmocka_unit_test(test_schemes),
         cmocka_unit_test(test_missing_and_misshaped), cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_ids),           cmocka_unit_test(test_hostile),        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_ids),           cmocka_unit_test(test_steps),         cmocka_unit_test(test_hostile),        cmocka_unit_test(test_damaged),
        
         cmocka_unit_test(test_shrinking_file), cmocka_unit_test(test_types),
         cmocka_unit_test(test_shards),        cmocka_unit_test(test_writer),

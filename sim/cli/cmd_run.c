@@ -114,8 +114,8 @@ static bool open_folder(Cli *c, const char *path, OutDir *o) {
     }
     struct stat st;
     bool no_folder = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run", "the output folder '%s' cannot be %s: %s", path,
-               made || no_folder ? "written to" : "made", no_folder ? "it is a file" : strerror(why));
+    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run", "the output folder '%s' cannot be %s: %s",
+               path, made || no_folder ? "written to" : "made", no_folder ? "it is a file" : strerror(why));
     return false;
 }
 /* What open_folder made goes again if nothing was written there. */
@@ -174,22 +174,10 @@ static void run_chrome(Cli *c, const Trace *t) {
     const char *s = render_text(t, c->d, &o, FORMAT_CHROME, c->arena, &n);
     if (s) str_addn(&c->text, s, n);
 }
-int cmd_run(Cli *c) {
-    if (c->o.cuda || c->o.mpi) {
-        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks", "this build has no %s backend",
-                   c->o.cuda ? "CUDA" : "MPI");
-        return 5;
-    }
-    if (c->o.output && strcmp(c->o.output, "-") == 0) {
-        diag_error(c->d, "E0212", nowhere, "--format jsonl writes the trace to standard output",
-                   "`run` writes into a folder");
-        return 2;
-    }
+static int run_into(Cli *c, const char *dir) {
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = true;
     Loaded l;
-    OutDir out;
-    if (!open_folder(c, c->o.output ? c->o.output : "out", &out)) return 4;
     run_one(c, c->o.operands[0], o, &l);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
@@ -201,7 +189,7 @@ int cmd_run(Cli *c) {
         return 2;
     }
     int n = 0;
-    const char **files = write_files(c, &l, c->o.output ? c->o.output : "out", &n);
+    const char **files = write_files(c, &l, dir, &n);
     if (strcmp(c->format, "json") == 0)
         run_json(c, &l, files, n);
     else if (strcmp(c->format, "chrome") == 0)
@@ -210,14 +198,31 @@ int cmd_run(Cli *c) {
         summary_report(c, &l, files, n);
     return l.exit;
 }
+int cmd_run(Cli *c) {
+    if (c->o.cuda || c->o.mpi) {
+        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks", "this build has no %s backend",
+                   c->o.cuda ? "CUDA" : "MPI");
+        return 5;
+    }
+    if (c->o.output && strcmp(c->o.output, "-") == 0) {
+        diag_error(c->d, "E0212", nowhere, "--format jsonl writes the trace to standard output",
+                   "`run` writes into a folder");
+        return 2;
+    }
+    OutDir out;
+    if (!open_folder(c, c->o.output ? c->o.output : "out", &out)) return 4;
+    int code = run_into(c, out.path);
+    close_folder(c, &out);
+    return code;
+}
 
 /* ---- check ---- */
 static const Column check_columns[] = {
-    {"plan", "plan", false, false},       {"result", "result", false, false},
-    {"verdict", "verdict", false, false}, {"exit", "exit", true, false},
-    {"pass", "pass", true, false},        {"suspect", "suspect", true, false},
-    {"fail", "fail", true, false},        {"worst", "worst value", false, false},
-    {"used", "of bound", true, false},    {"first_wrong", "first wrong", false, true},
+    {"plan", "plan", false, 0},       {"result", "result", false, 0},
+    {"verdict", "verdict", false, 0}, {"exit", "exit", true, 0},
+    {"pass", "pass", true, 0},        {"suspect", "suspect", true, 0},
+    {"fail", "fail", true, 0},        {"worst", "worst value", false, 0},
+    {"used", "of bound", true, 0},    {"first_wrong", "first wrong", false, COL_OPTIONAL},
 };
 /* What has to outlive the plan's arena. */
 static Cell kept(Arena *a, Cell cell) {
@@ -276,7 +281,7 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     int gap = width - table_text_width(path);
     str_addf(&c->text, "  %s%*s  %s%s", path, gap > 0 ? gap : 0, "", summary_line(t, l, c->arena),
              expected ? ", as expected" : "");
-    int notes = shows_notes(c) ? 0 : count_notes(l->d);
+    int notes = c->o.quiet || shows_notes(c) ? 0 : count_notes(l->d);
     if (notes) str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s", notes == 1 ? "it" : "them");
     str_add(&c->text, "\n");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");

@@ -33,7 +33,7 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     if (t->first_wrong) str_addf(&s, ", first wrong value %s", t->first_wrong);
     int64_t checks = t->n_pass + t->n_suspect + t->n_fail;
     if (checks) {
-        str_addf(&s, ", %lld checks", (long long)checks);
+        str_addf(&s, ", %lld check%s", (long long)checks, checks == 1 ? "" : "s");
         if (t->n_fail) str_addf(&s, ", %lld failed", (long long)t->n_fail);
         if (t->n_suspect) str_addf(&s, ", %lld suspect", (long long)t->n_suspect);
     }
@@ -218,9 +218,9 @@ static void report_comms(Cli *c, const Trace *t) {
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */
 static void report_shapes(Cli *c, const Trace *t) {
     static const Column columns[] = {{"value", "", false, 0},
-                                     {"symbolic", "", false, false},
-                                     {"local", "", false, false},
-                                     {"bytes", "", true, false}};
+                                     {"symbolic", "", false, 0},
+                                     {"local", "", false, 0},
+                                     {"bytes", "", true, 0}};
     Table table = table_new(c->arena, "shape", columns, 4);
     const char *last = NULL;
     int layer = -1, left = 0;
@@ -306,9 +306,9 @@ static void report_verbose(Cli *c, const Loaded *l) {
              bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
 }
 void summary_against(Cli *c, const Loaded *l) {
-    static const Column columns[] = {{"name", "against", false, false},       {"result", "result", false, false},
-                                     {"max_abs", "max abs", true, false},     {"max_rel", "of largest", true, false},
-                                     {"tolerance", "tolerance", true, false}, {"count", "numbers", true, false}};
+    static const Column columns[] = {{"name", "against", false, 0},       {"result", "result", false, 0},
+                                     {"max_abs", "max abs", true, 0},     {"max_rel", "of largest", true, 0},
+                                     {"tolerance", "tolerance", true, 0}, {"count", "numbers", true, 0}};
     const PipelineReport *r = &l->report;
     if (!r->n_against) return;
     Table t = table_new(c->arena, "against", columns, 6);

@@ -180,7 +180,7 @@ static void drop_columns(Fit *f) {
     for (int c = f->t->n_cols - 1; c >= 0 && !fits(f); c--)
         if (f->t->col[c].how & COL_DROP) f->hide[c] = true;
 }
-/* Long texts go below their rows; what was left out may have room then. */
+/* Some columns go below their rows; what was left out may have room then. */
 static void put_columns_below(Fit *f) {
     for (int c = 0; c < f->t->n_cols; c++)
         if (f->t->col[c].how & COL_BELOW && !f->hide[c]) f->below[c] = true;
@@ -221,8 +221,13 @@ static void narrow(Fit *f, int flag, int least) {
 static void make_fit(Fit *f) {
     shorten_names(f);
     drop_columns(f);
-    if (!fits(f)) put_columns_below(f);
     narrow(f, COL_SHORT, SHORTEST);
+    if (!fits(f)) {
+        for (int c = 0; c < f->t->n_cols; c++)
+            if (f->t->col[c].how & COL_SHORT) measure(f, c);
+        put_columns_below(f);
+        narrow(f, COL_SHORT, SHORTEST);
+    }
     narrow(f, COL_WRAP, NARROWEST_WRAP);
     narrow(f, 0, NARROWEST);
 }

@@ -14,8 +14,8 @@ typedef struct {
 enum {
     COL_OPTIONAL = 1, /* left out where all its cells are empty or equal; `true` in a row of columns */
     COL_PREFIX = 2,   /* what all its cells begin with ("layers.0.", "plans/a.yaml:") is said once, below */
-    COL_SHORT = 4,    /* cut before others, down to SHORTEST, keeping what stands in brackets at its end */
-    COL_DROP = 8,     /* left out, the last such column first; a line below says so */
+    COL_DROP = 4,     /* left out, the last such column first; a line below the table says so */
+    COL_SHORT = 8,    /* cut before others, down to SHORTEST, keeping what stands in brackets at its end */
     COL_BELOW = 16,   /* on a line of its own below the row, with its title if COL_TITLED */
     COL_TITLED = 32,
     COL_WRAP = 64,    /* several lines */

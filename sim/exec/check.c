@@ -366,6 +366,7 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         for (int d = 0; d < n->rule.nl[i]; d++) call->global[n->rule.in[i][d] - 'a'] = t->size[d];
         if (in[i] < 0) continue;
         call->in[i] = exec_assemble(c->e, in[i], X, rank);
+        if (region_is_flat(&p->val[in[i]].L, NULL)) call->in[i] = exec_letters(&call->in[i], t);
         call->in_int |= (uint32_t)exec_is_int(c->e, in[i]) << i;
         for (int d = 0; d < n->rule.nl[i]; d++) call->local[n->rule.in[i][d] - 'a'] = call->in[i].n[d];
     }
@@ -376,14 +377,20 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
     }
     const Val *o = &p->val[s->out];
     Layout joint = exec_joint_layout(c->e, &o->L, X);
+    bool flat = region_is_flat(&o->L, NULL);
     *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, false, tmp);
     const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
     for (int d = 0; d < ob->nd; d++) {
         int64_t have = call->local[letters[d] - 'a'];
-        if (have >= 0 && have != ob->n[d]) return false;
+        if (have >= 0 && have != ob->n[d] && !flat) return false;
         call->local[letters[d] - 'a'] = ob->n[d];
     }
     call->out = box_tensor(ob);
+    if (flat) { /* the same elements with stored dim 0 as one list */
+        *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, true, tmp);
+        Tensor list = box_tensor(ob);
+        call->out = exec_letters(&list, &p->graph->t[o->tensor]);
+    }
     op_unread_sizes(call, n->nin);
     whole_index(c, call, s, n, in, X, rank, tmp);
     return true;
@@ -448,7 +455,9 @@ static void check_kernel(Check *c, const Step *s) {
         } else {
             call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
             run_kernel(s, &call);
-            Whole w = {.box = &ob, .raw = call.out};
+            Tensor raw = box_tensor(&ob);
+            raw.p = call.out.p;
+            Whole w = {.box = &ob, .flat = region_is_flat(&p->val[s->out].L, NULL), .raw = raw};
             compare_all(c, &bits, s->out, &p->val[s->out].L, &X, rank, &w);
             if (c->e->dtype == DT_F32 || bits.failed) {
                 level2(c, s, &call, n->nin, &w);

@@ -101,7 +101,8 @@ void exec_release(Exec *e, const Step *s) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++) {
         int t = e->p->val[r[k]].tensor;
-        bool result = e->p->env[t] == r[k] && (t == e->p->graph->output || t == e->p->graph->loss);
+        bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
+        bool result = e->p->env[t] == r[k] && kept;
         if (e->last[r[k]] <= s->id && !result) exec_drop(e, r[k]);
     }
 }
@@ -281,6 +282,17 @@ static void set_index(Exec *e, OpCall *c, const Step *s, const GNode *n, const i
     index_from(e, c, n->rule.out, n->rule.nout, s->in[0], rank, tmp);
     index_from(e, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, rank, tmp);
 }
+Tensor exec_letters(const Tensor *t, const GTensor *g) {
+    Tensor r = {.nd = g->nd, .p = t->p};
+    for (int d = 0; d < g->nd; d++) {
+        bool inside = d > 0 && d < g->stored[0];
+        int from = d == 0 ? 0 : d - g->stored[0] + 1;
+        r.n[d] = inside ? 1 : t->n[from];
+        r.s[d] = inside ? t->s[0] : t->s[from];
+    }
+    return r;
+}
+static bool has_list(const Val *v) { return v->L.n[v->L.ndim] > 0; }
 static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     const Program *p = e->p;
     const GNode *n = &p->graph->node[s->node];
@@ -293,6 +305,7 @@ static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tm
         for (int d = 0; d < n->rule.nl[i]; d++) c->global[n->rule.in[i][d] - 'a'] = t->size[d];
         if (ops[i] < 0) continue;
         c->in[i] = exec_local(e, ops[i], rank)->t;
+        if (has_list(&p->val[ops[i]])) c->in[i] = exec_letters(&c->in[i], t);
         c->in_int |= (uint32_t)exec_is_int(e, ops[i]) << i;
         for (int d = 0; d < n->rule.nl[i]; d++)
             if (!letter_size(e, s, c, n->rule.in[i][d], c->in[i].n[d])) return false;
@@ -344,6 +357,13 @@ static bool step_kernel(Exec *e, const Step *s) {
             Local l = {.key = key[2 * nr], .rank = rank, .t = c->out};
             l.buf = buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
             l.t.p = c->out.p = l.buf->p;
+            if (has_list(&p->val[s->out])) { /* stored as the flattened block that it is */
+                Arena *box_arena = arena_new();
+                Box b = region_box(m, &p->graph->t[p->val[s->out].tensor], &p->val[s->out].L, rank, true, box_arena);
+                l.t = packed(&b);
+                l.t.p = c->out.p;
+                arena_free(box_arena);
+            }
             if (s->kind == ST_OP) e->flops += n->op->flops(c);
             *at = store_add(st, l);
         }
@@ -685,6 +705,19 @@ bool exec_step(Exec *e, const Step *s) {
     case ST_SEED: step_seed(e, s); return true;
     }
     return true;
+}
+
+void exec_next_iteration(Exec *e) {
+    const Graph *g = e->p->graph;
+    for (int t = 0; t < g->nt; t++) {
+        if (g->t[t].kind == KIND_INPUT) exec_drop(e, e->p->first[t]);
+        if (!g->t[t].next_of) continue;
+        int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];
+        if (!e->store[from].alive) base_die(70, "the value of %s after the step is gone", g->t[t].name);
+        exec_drop(e, to);
+        e->store[to] = e->store[from];
+        e->store[from] = (Store){0};
+    }
 }
 
 /* ---- assembling ---- */

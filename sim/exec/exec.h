@@ -49,10 +49,16 @@ void exec_free(Exec *e);
 bool exec_load(Exec *e, int val);
 /* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see e->stuck). */
 bool exec_step(Exec *e, const Step *s);
+/* After a training step: parameters and optimizer state at rest become what the optimizer made of them; each rank keeps its
+ * own. Inputs are dropped so that the next step loads its own. */
+void exec_next_iteration(Exec *e);
 /* Drops values that no later step reads. */
 void exec_release(Exec *e, const Step *s);
 void exec_drop(Exec *e, int val);
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) { return &e->store[val].l[e->store[val].which[rank]]; }
+/* A local with a flattened stored dim 0 as a tensor with all its letters: the first letter takes the list, the others of that
+ * dim are 1. Element-wise ops see it so. */
+Tensor exec_letters(const Tensor *t, const GTensor *g);
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);
 

@@ -47,6 +47,7 @@ static bool front(Run *r) {
     const ModelDims *m = &r->model->dims;
     if (r->plan->shrink > 1 && !m->mlp)
         r->rep->shrunk = arena_printf(r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld", (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d, (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
+    if (!model_add_optimizer(r->arena, r->d, r->plan, r->model)) return false;
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
     return r->assign != NULL;
 }
@@ -59,11 +60,10 @@ static bool supported(Run *r) {
         Loc loc;
         const char *what;
     } row[] = {
-        {p->pass == PASS_TRAIN, p->pass_loc, "pass: train (optimizer steps)"},
         {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0, p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
         {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
+        {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
         {p->microbatches > 1, p->batch_loc, "microbatches"},
-        {p->label_smoothing != 0, p->loss_loc, "label_smoothing"},
         {p->normalise && strcmp(p->normalise, "global"), p->loss_loc, "normalise: local_mean"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -84,6 +84,7 @@ static bool middle(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
+    if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;
     note_inferred(r);
     if (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault)) return false;
@@ -170,9 +171,27 @@ static void keep_numbers(Run *r, const Step *s) {
         }
     free(x.p);
 }
-static bool step_all(Run *r) {
+/* Copies a value of one rank, packed, as doubles. */
+static double *rank_values(const Run *r, int v, int64_t rank, int64_t *n) {
+    const Local *l = exec_local(r->exec, v, rank);
+    int64_t i[LAYOUT_MAX_DIMS] = {0};
+    *n = tensor_count(&l->t);
+    double *o = base_malloc(base_mul((size_t)(*n ? *n : 1), 8));
+    for (int64_t k = 0; k < *n; k++) {
+        int64_t at = 0;
+        for (int d = 0; d < l->t.nd; d++) at += i[d] * l->t.s[d];
+        o[k] = exec_is_int(r->exec, v) ? (double)((int64_t *)l->t.p)[at] : r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[at] : ((double *)l->t.p)[at];
+        for (int d = l->t.nd - 1; d >= 0; d--) {
+            if (++i[d] < l->t.n[d]) break;
+            i[d] = 0;
+        }
+    }
+    return o;
+}
+/* Inputs and parameters, through the plan's own data path, against their source. */
+static bool load_sources(Run *r) {
     const Program *p = r->program;
-    for (int v = 0; v < p->nv; v++) { /* inputs and parameters, through the plan's own data path, against their source */
+    for (int v = 0; v < p->nv; v++) {
         if (p->val[v].step >= 0) continue;
         double t0 = now();
         if (!r->exec->store[v].alive && !exec_load(r->exec, v)) return false;
@@ -181,8 +200,12 @@ static bool step_all(Run *r) {
         check_source(r->check, v);
         r->rep->seconds_check += now() - t0;
         /* large models make a weight again where it is read rather than hold all of them */
-        if (p->val[v].kind == KIND_PARAM && r->exec->live_bytes > (int64_t)3 << 30) exec_drop(r->exec, v);
+        if (p->val[v].kind == KIND_PARAM && !r->model->g.nn_model && r->exec->live_bytes > (int64_t)3 << 30) exec_drop(r->exec, v);
     }
+    return true;
+}
+static bool step_all(Run *r) {
+    const Program *p = r->program;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         double t0 = now();
@@ -202,6 +225,26 @@ static bool step_all(Run *r) {
     }
     return true;
 }
+/* All training steps, or the one pass. */
+static bool iterate(Run *r, FullSource *src) {
+    int64_t steps = r->model->g.nn_model ? r->plan->optimizer.steps : 1;
+    r->rep->n_losses = r->model->g.nn_model ? steps : 0;
+    r->rep->losses = ARENA_ARRAY(r->arena, double, steps);
+    if (!load_sources(r)) return false;
+    for (int64_t it = 0; it < steps; it++) {
+        src->step = it;
+        reference_set_step(&r->model->g, it);
+        if (!step_all(r)) return false;
+        if (r->exec->stuck) return true;
+        if (!r->rep->n_losses) continue;
+        int64_t n;
+        double *x = rank_values(r, r->program->loss, 0, &n);
+        r->rep->losses[it] = n ? x[0] : NAN;
+        free(x);
+        exec_next_iteration(r->exec);
+    }
+    return true;
+}
 /* End to end: what leaves the program against the unsharded float64 run. */
 static void end_to_end(Run *r, const Reference *ref) {
     const Program *p = r->program;
@@ -211,7 +254,9 @@ static void end_to_end(Run *r, const Reference *ref) {
     for (int v = 0; v < p->nv; v++) {
         const Val *x = &p->val[v];
         bool result = (x->tensor == g->output || x->tensor == g->loss) && !x->cot && p->env[x->tensor] == v;
-        bool grad = x->cot && x->kind == KIND_ACTIVATION && p->grad[x->tensor] == v;
+        bool trained = g->nn_model && x->step < 0 && x->kind == KIND_PARAM; /* holds what the last step made */
+        result |= trained;
+        bool grad = x->cot && p->grad[x->tensor] == v && !g->nn_model;
         if ((!result && !grad) || !r->exec->store[v].alive) continue;
         double *sum = grad ? reference_cotangent(ref, x) : NULL;
         const double *want = grad ? sum : reference_value(ref, x->tensor);
@@ -233,23 +278,6 @@ static void end_to_end(Run *r, const Reference *ref) {
         free(sum);
     }
 }
-/* Copies a value of one rank, packed, as doubles. */
-static double *rank_values(const Run *r, int v, int64_t rank, int64_t *n) {
-    const Local *l = exec_local(r->exec, v, rank);
-    int64_t i[LAYOUT_MAX_DIMS] = {0};
-    *n = tensor_count(&l->t);
-    double *o = base_malloc(base_mul((size_t)(*n ? *n : 1), 8));
-    for (int64_t k = 0; k < *n; k++) {
-        int64_t at = 0;
-        for (int d = 0; d < l->t.nd; d++) at += i[d] * l->t.s[d];
-        o[k] = exec_is_int(r->exec, v) ? (double)((int64_t *)l->t.p)[at] : r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[at] : ((double *)l->t.p)[at];
-        for (int d = l->t.nd - 1; d >= 0; d--) {
-            if (++i[d] < l->t.n[d]) break;
-            i[d] = 0;
-        }
-    }
-    return o;
-}
 static const char *saved_name(const Run *r, int v, Arena *a) {
     const Val *x = &r->program->val[v];
     const GTensor *t = &r->model->g.t[x->tensor];
@@ -261,6 +289,28 @@ static bool is_final(const Run *r, int v) {
     const Val *x = &r->program->val[v];
     return x->cot ? r->program->grad[x->tensor] == v : r->program->env[x->tensor] == v;
 }
+/* What a training run leaves: parameters and state after the last step T (counted from 0), "after.T.NAME" and "after.T.NAME.exp_avg", and the
+ * losses, all of the unsharded run (the sharded one was held against it). */
+static void save_trained(Run *r, const Reference *ref, StWriter *w, bool write) {
+    const Graph *g = &r->model->g;
+    int64_t steps = r->plan->optimizer.steps, shape[LAYOUT_MAX_DIMS], n = 1;
+    if (!g->nn_model) return;
+    int nd = 1;
+    shape[0] = steps;
+    if (!write) st_declare(w, "losses", DT_F64, 1, shape);
+    else st_data(w, ref->losses, (size_t)steps * 8);
+    for (int t = 0; t < g->nt; t++) {
+        const GTensor *x = &g->t[t];
+        bool trained = x->kind == KIND_PARAM && (x->diff || x->state_of);
+        const double *v = trained ? reference_value(ref, t) : NULL;
+        if (!v) continue;
+        graph_stored_shape(x, &nd, shape);
+        n = 1;
+        for (int d = 0; d < nd; d++) n *= shape[d];
+        if (!write) st_declare(w, arena_printf(r->arena, "after.%lld.%s", (long long)steps - 1, x->name), DT_F64, nd, shape);
+        else st_data(w, v, (size_t)n * 8);
+    }
+}
 static void save_values(Run *r, const Reference *ref) {
     StWriter *w = st_writer(r->arena, r->d, r->o->save_values);
     if (!w) return;
@@ -269,6 +319,7 @@ static void save_values(Run *r, const Reference *ref) {
     int64_t shape[LAYOUT_MAX_DIMS], ranks = r->mesh->nranks < 64 ? r->mesh->nranks : 64;
     int nd;
     for (int pass = 0; pass < 2; pass++) { /* declare, then write, in the same order */
+        save_trained(r, ref, w, pass);
         for (int t = 0; t < g->nt; t++) {
             const double *x = g->t[t].is_int ? NULL : reference_value(ref, t);
             if (!x) continue;
@@ -317,7 +368,7 @@ static bool back(Run *r) {
     r->exec->keep_all = r->o->save_values != NULL;
     r->check = check_new(r->arena, r->exec, r->t);
     bool backward = r->program->ns > r->program->n_forward;
-    bool ok = step_all(r);
+    bool ok = iterate(r, &src);
     if (ok && r->o->exact && !r->exec->stuck) {
         if (backward) diag_note(r->d, "N0007", (Loc){0}, NULL, "--exact covers forward programs in this version; the backward pass was checked by levels 1 and 2");
         else reference_exact(r->check, r->plan, r->model, r->weights, r->d, r->pool, r->o->exact);

@@ -43,6 +43,8 @@ typedef struct PipelineReport {
     int64_t peak_bytes;
     double flops_distinct;
     const char *gemm; /* instruction set */
+    int64_t n_losses; /* pass: train: loss of every step, on rank 0 */
+    double *losses;
     bool fault_acted; /* a planted mistake changed at least one bit of its step's output */
     int64_t unobservable; /* ranks of reductions that could be missing unnoticed */
     const char **unobservable_text;

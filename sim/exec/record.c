@@ -197,13 +197,24 @@ static void record_classes(Rec *r, int64_t **rep) {
 }
 
 /* ---- parameters ---- */
+/* "Shard(0)", or "_StridedShard(0, sf=2)": PyTorch cuts in mesh order, so an axis whose pieces lie inside those of a later
+ * axis is strided by them (FSDP on top of TP; semantics.md 1.3). */
+static const char *shard_text(const Rec *r, const GTensor *x, const Layout *l, int dim, int axis) {
+    int64_t split = 1;
+    for (int d = 0; d <= l->ndim; d++)
+        for (int k = 0; k < l->n[d] && stored_of_letter(x, d) == dim; k++) {
+            if (l->e[d][k].axis == axis) return split > 1 ? arena_printf(r->a, "_StridedShard(%d, sf=%lld)", dim, (long long)split) : arena_printf(r->a, "Shard(%d)", dim);
+            if (l->e[d][k].axis > axis) split *= r->p->mesh->axis[l->e[d][k].axis].size;
+        }
+    return "Replicate()";
+}
 static void record_params(Rec *r) {
     const Graph *g = r->p->graph;
     const Assign *a = r->p->assign;
     static const char *how[] = {"chunk", "zigzag", "striped", "block"};
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
-        if (x->kind != KIND_PARAM) continue;
+        if (x->kind != KIND_PARAM || x->state_of) continue;
         TraceParam *q = ARENA_PUSH(r->t->arena, r->t->params, r->t->n_params, r->t->cap_params);
         *q = (TraceParam){.plan_name = x->plan_name, .layer = -1};
         const Val *v = &r->p->val[r->p->first[t]];
@@ -213,7 +224,7 @@ static void record_params(Rec *r) {
         q->placements = ARENA_ARRAY(r->a, const char *, r->p->mesh->naxes + 1);
         for (int ax = 0; ax < r->p->mesh->naxes; ax++) {
             int d = layout_where(&a->rest[t], ax);
-            q->placements[q->n_placements++] = d < 0 ? "Replicate()" : arena_printf(r->a, "Shard(%d)", stored_of_letter(x, d));
+            q->placements[q->n_placements++] = d < 0 ? "Replicate()" : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
         }
         for (int k = 0; k < q->rest.n_local; k++)
             if (q->rest.local[k].bytes > q->bytes) q->bytes = q->rest.local[k].bytes;

@@ -42,7 +42,11 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
         return p;
     }
-    if (!weights_load(f->w, f->d, tensor, dtype, p)) {
+    if (t->state_of) { /* optimizer state starts as zeros */
+        memset(p, 0, bytes);
+        return p;
+    }
+    if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p) : weights_load(f->w, f->d, tensor, dtype, p))) {
         free(p);
         return NULL;
     }
@@ -64,12 +68,19 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
     for (int t = 0; t < nt; t++) a->compute[t] = a->rest[t] = layout_whole(one, m->g.t[t].nd, TY_I);
     Program *q = lower(arena, a);
     if (backward && q->loss >= 0) adjoint_program(q);
+    if (backward && q->loss >= 0) lower_optimizer(q);
     return q;
 }
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static const double *val_data(const Reference *r, int v) {
+    return v >= 0 && r->exec->store[v].alive ? r->exec->store[v].l[0].t.p : NULL;
+}
+void reference_set_step(Graph *g, int64_t it) {
+    for (int n = g->nn_model; g->nn_model && n < g->nn; n++) g->node[n].at.step = it + 1;
 }
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
@@ -84,9 +95,18 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     double t0 = now();
     for (int v = 0; keep_all && v < r->program->nv; v++)
         if (r->program->val[v].step < 0 && !exec_load(r->exec, v)) goto fail;
-    for (int i = 0; i < r->program->ns; i++) {
-        if (!exec_step(r->exec, &r->program->step[i])) goto fail;
-        exec_release(r->exec, &r->program->step[i]);
+    int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
+    if (m->g.nn_model) r->losses = ARENA_ARRAY(arena, double, steps);
+    for (int64_t it = 0; it < steps; it++) {
+        src->step = it;
+        reference_set_step((Graph *)(uintptr_t)&m->g, it);
+        for (int i = 0; i < r->program->ns; i++) {
+            if (!exec_step(r->exec, &r->program->step[i])) goto fail;
+            exec_release(r->exec, &r->program->step[i]);
+        }
+        if (!r->losses) continue;
+        r->losses[it] = val_data(r, r->program->loss) ? *val_data(r, r->program->loss) : NAN;
+        exec_next_iteration(r->exec);
     }
     r->seconds = now() - t0;
     return r;
@@ -96,9 +116,6 @@ fail:
 }
 void reference_free(Reference *r) {
     if (r) exec_free(r->exec);
-}
-static const double *val_data(const Reference *r, int v) {
-    return v >= 0 && r->exec->store[v].alive ? r->exec->store[v].l[0].t.p : NULL;
 }
 const double *reference_value(const Reference *r, int tensor) { return val_data(r, r->program->first[tensor]); }
 static bool has_part(const Val *v, const Part *p) { return v->n_parts == 1 && v->parts[0].node == p->node && v->parts[0].operand == p->operand; }

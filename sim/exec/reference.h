@@ -11,6 +11,7 @@ typedef struct Reference {
     Exec *exec;
     const Graph *graph;
     double seconds;
+    double *losses; /* per training step; NULL: not a training run */
 } Reference;
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
@@ -26,6 +27,8 @@ const double *reference_value(const Reference *r, int tensor);
 double *reference_cotangent(const Reference *r, const Val *v);
 /* --against: every tensor of the file with the value of that name. Fills report->against; adds E0506 where they differ. */
 void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map, double tolerance, PipelineReport *report);
+/* Tells the optimizer's nodes which training step (from 0) is run. */
+void reference_set_step(Graph *g, int64_t it);
 /* Loads a tensor for exec (a callback). */
 typedef struct {
     Weights *w;
@@ -33,6 +36,7 @@ typedef struct {
     const Graph *g;
     double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
     uint64_t seed;   /* of those integers */
+    int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
 } FullSource;

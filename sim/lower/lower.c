@@ -466,7 +466,7 @@ static void lower_node(Lower *l, const GNode *n) {
                                                                                                      R's axes come first in backward */
             Layout whole = want;
             for (int x = 0; x < p->mesh->naxes; x++)
-                if (whole.type[x] == TY_R) whole.type[x] = TY_I;
+                if (whole.type[x] == TY_R && v->L.type[x] == TY_I) whole.type[x] = TY_I; /* what is cut at rest is gathered to R */
             in[i] = move_to(l, in[i], &whole, &r);
         }
         moved[i] = move_to(l, in[i], &want, &r);
@@ -529,6 +529,13 @@ static void finish(Lower *l) {
     if (g->loss >= 0) p->loss = p->env[t];
 }
 
+static void open_lower(Lower *l, Program *p, const Assign *a) {
+    const Graph *g = p->graph;
+    *l = (Lower){.p = p, .a = a, .arena = p->arena, .d = a->d, .declared = a->plan->trust_declared};
+    l->scope = ARENA_ARRAY(p->arena, int, 4 * g->nm + 4);
+    l->declared_p = ARENA_ARRAY(p->arena, bool, g->nt + 1);
+    for (int i = 0; i < 4 * g->nm; i++) l->scope[i] = -1;
+}
 Program *lower(Arena *arena, const Assign *a) {
     Program *p = ARENA_NEW(arena, Program);
     const Graph *g = &a->model->g;
@@ -536,15 +543,51 @@ Program *lower(Arena *arena, const Assign *a) {
     p->env = ARENA_ARRAY(arena, int, g->nt + 1);
     p->first = ARENA_ARRAY(arena, int, g->nt + 1);
     p->grad = ARENA_ARRAY(arena, int, g->nt + 1);
-    Lower l = {.p = p, .a = a, .arena = arena, .d = a->d, .declared = a->plan->trust_declared};
-    l.scope = ARENA_ARRAY(arena, int, 4 * g->nm + 4);
-    l.declared_p = ARENA_ARRAY(arena, bool, g->nt + 1);
-    for (int i = 0; i < 4 * g->nm; i++) l.scope[i] = -1;
+    Lower l;
+    open_lower(&l, p, a);
     for (int t = 0; t < g->nt; t++) p->env[t] = p->first[t] = p->grad[t] = -1;
     for (int t = 0; t < g->nt; t++)
         if (g->t[t].kind != KIND_ACTIVATION) lower_input(&l, t);
-    for (int n = 0; n < g->nn; n++) lower_node(&l, &g->node[n]);
+    int nn = g->nn_model ? g->nn_model : g->nn;
+    for (int n = 0; n < nn; n++) lower_node(&l, &g->node[n]);
     finish(&l);
     p->n_forward = p->ns;
     return p;
+}
+/* An element-wise op on what a rank holds at rest: all operands lie like the first (flattened cuts included), a scalar is
+ * complete, and a sum over everything is pending over whatever cuts the operand. */
+static void lower_at_rest(Lower *l, const GNode *n) {
+    Program *p = l->p;
+    int in[RULE_MAX_IN];
+    const Layout *like = &p->val[p->env[n->in[0]]].L;
+    Layout first = *like, scalar = layout_whole(p->mesh, 0, TY_I), out = first;
+    Reason r = {.text = "the norm is over all gradients", .asked = true, .output = true, .module = -1, .scope = -1, .pass = "optimizer"};
+    for (int i = 0; i < n->nin; i++) in[i] = move_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
+    if (!n->rule.nout) {
+        out = scalar;
+        for (int x = 0; x < p->mesh->naxes; x++)
+            if (n->rule.nl[0] && first.type[x] == TY_V) out.type[x] = TY_P;
+    }
+    Val *v = new_val(p, n->out, &out);
+    v->diff = false;
+    memcpy(v->group, p->val[in[0]].group, sizeof v->group);
+    Step *s = new_step(p, ST_OP, "optimizer");
+    s->node = n->id;
+    s->nin = n->nin;
+    memcpy(s->in, in, sizeof in);
+    s->out = v->id;
+    s->why = n->label;
+    v->step = s->id;
+    p->env[n->out] = p->first[n->out] = v->id;
+}
+void lower_optimizer(Program *p) {
+    const Graph *g = p->graph;
+    if (!g->nn_model) return;
+    Lower l;
+    open_lower(&l, p, p->assign);
+    for (int t = 0; t < g->nt; t++) {
+        if (g->t[t].kind == KIND_PARAM) p->env[t] = p->first[t];
+        if (g->t[t].grad_of) p->env[t] = p->first[t] = p->grad[g->t[t].grad_of - 1];
+    }
+    for (int n = g->nn_model; n < g->nn; n++) lower_at_rest(&l, &g->node[n]);
 }

@@ -69,6 +69,8 @@ typedef struct Program {
 
 /* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not be) go to a->d. */
 Program *lower(Arena *arena, const Assign *a);
+/* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at rest. After adjoint_program. */
+void lower_optimizer(Program *p);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */
 void adjoint_program(Program *p);
 /* The names of `--fault`, in the order of their table; NULL-terminated. `what` (may be NULL) gets what each does. */

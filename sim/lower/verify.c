@@ -21,13 +21,15 @@ static void finding(Verify *v, const Step *s, const char *text) {
 
 /* What an axis does to a value: cut by a letter, pending sum or max, or equal on all ranks. */
 typedef struct {
-    enum { W_CUT, W_SUM, W_MAX, W_EQUAL, W_BAD } what;
+    enum { W_CUT, W_SUM, W_MAX, W_EQUAL } what;
     char letter;
 } Way;
+/* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it, sums contract it. */
+enum { LIST_LETTER = '#' };
 static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
     if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
-    if (d >= 0) return (Way){W_BAD, 0};
+    if (d >= 0) return (Way){W_CUT, LIST_LETTER};
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
 
@@ -41,7 +43,6 @@ static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uin
     int sums = 0, which = -1;
     for (int i = 0; i < r->nin; i++) {
         w[i] = way(&in[i]->L, r->in[i], axis);
-        if (w[i].what == W_BAD) return arena_printf(A, "axis %s cuts a flattened dim of an operand", name);
         if (w[i].what == W_CUT) {
             if (cut && cut != w[i].letter) return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut, w[i].letter);
             cut = w[i].letter;
@@ -49,12 +50,13 @@ static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uin
         if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
     }
     if (cut) {
-        if (r->whole & RULE_BIT(cut)) return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
+        if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut))) return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
         for (int i = 0; i < r->nin; i++) {
-            if (rule_find(r, i, cut) >= 0 && w[i].what != W_CUT) return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
+            bool has = cut == LIST_LETTER ? r->nl[i] > 0 : rule_find(r, i, cut) >= 0;
+            if (has && w[i].what != W_CUT) return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
             if (w[i].what == W_SUM || w[i].what == W_MAX) return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
         }
-        bool stays = rule_find_out(r, cut) >= 0;
+        bool stays = cut == LIST_LETTER ? r->nout > 0 : rule_find_out(r, cut) >= 0;
         *out = stays ? (Way){W_CUT, cut} : (Way){max ? W_MAX : W_SUM, 0};
         return NULL;
     }

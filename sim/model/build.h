@@ -26,7 +26,7 @@ typedef struct {
 } Build;
 
 /* Which constants of the model a node reads. */
-enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8 };
+enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8, AT_VOCAB = 16 };
 
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module "self_attn" means
  * "model.layers.3.self_attn". */

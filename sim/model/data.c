@@ -5,13 +5,19 @@
 #include "weights/safetensors.h"
 #include <string.h>
 
-/* The tensor of an inputs file that fixes the sizes: [B, S, ...] or, of an mlp, [B, I]. */
-static const StTensor *sizing_tensor(Arena *a, const SafeTensors *st, const ModelDims *m) {
-    const char *names[] = {m->mlp ? "input" : arena_printf(a, "layers.%d.input", m->first_layer), "input_ids", "input",
-                           "labels"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const StTensor *t = st_find(st, names[i]);
-        if (t && t->nd >= (m->mlp ? 1 : 2)) return t;
+/* The sizes that an inputs file fixes: of the first of these tensors that it has, [B, S, ...] or, of an mlp, [B, I]; a
+ * dim more at the front counts training steps. NULL: it has none of them. */
+static const StTensor *sizing_tensor(Arena *a, const SafeTensors *st, const ModelDims *m, const int64_t **shape) {
+    const struct {
+        const char *name;
+        int nd;
+    } from[] = {{m->mlp ? "input" : arena_printf(a, "layers.%d.input", m->first_layer), m->mlp ? 2 : 3},
+                {"input_ids", 2}, {"input", m->mlp ? 2 : 3}, {"inputs", m->mlp ? 2 : 3}, {"labels", 2}};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        const StTensor *t = st_find(st, from[i].name);
+        if (!t || t->nd < from[i].nd) continue;
+        *shape = t->shape + (t->nd == from[i].nd + 1);
+        return t;
     }
     return NULL;
 }
@@ -22,9 +28,10 @@ bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     if (p->inputs && (m->B <= 0 || m->S <= 0)) {
         SafeTensors *st = st_open(a, d, file_join(a, p->dir, p->inputs), p->inputs_loc);
         if (!st) return false;
-        const StTensor *t = sizing_tensor(a, st, m);
-        if (t && m->B <= 0) m->B = t->shape[0];
-        if (t && m->S <= 0) m->S = t->shape[1];
+        const int64_t *shape;
+        const StTensor *t = sizing_tensor(a, st, m, &shape);
+        if (t && m->B <= 0) m->B = shape[0];
+        if (t && m->S <= 0) m->S = shape[1];
         st_close(st);
         if (t && (!m->B || !m->S)) {
             diag_error(d, "E0503", p->inputs_loc, NULL, "'%s' in %s is empty", t->name, p->inputs);

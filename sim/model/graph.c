@@ -150,6 +150,7 @@ static Attrs attrs_of(const Build *b, unsigned at) {
     if (at & AT_EPS) r.eps = b->at.eps;
     if (at & AT_SCALE) r.scale = b->at.scale;
     if (at & AT_IGNORE) r.ignore = b->at.ignore;
+    if (at & AT_VOCAB) r.factor = b->at.factor;
     if (at & AT_ROPE) {
         r.interleaved = b->at.interleaved;
         r.n_freq = b->at.n_freq;

@@ -22,6 +22,9 @@ typedef struct GTensor {
     uint8_t stored[LAYOUT_MAX_DIMS];  /* letters per stored dim, outermost first; they sum to nd */
     int module;            /* parameter: index of the module that owns it; activation: of the module that makes it; -1 */
     int producer;          /* node that makes it, or -1 */
+    int grad_of;           /* 1 + the parameter whose gradient this stands for (an optimizer's operand); 0: none */
+    int state_of;          /* 1 + the parameter whose optimizer state this is: lies as it does at rest, starts as zeros; 0: none */
+    int next_of;           /* 1 + the parameter or state whose value after the step this is; 0: none */
 } GTensor;
 
 typedef struct GNode {
@@ -56,6 +59,7 @@ typedef struct Graph {
     GNode *node;
     int nm, cap_m;
     GModule *module;
+    int nn_model; /* nodes of the model and its loss; the optimizer's follow. 0: there is no optimizer */
     int loss;    /* tensor: the scalar loss, or -1 */
     int output;  /* tensor: the last value of the forward */
 } Graph;

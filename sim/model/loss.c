@@ -1,18 +1,41 @@
 /* Losses as nodes. Cross entropy is four ops and a weighted sum, so that a vocabulary cut over ranks needs no code
  * of its own: max, sum of exp and the target's logit are contractions of v. Weights are mask / N: sums everywhere,
- * no divisor. */
+ * no divisor. Variance is a mean, a difference and a sum of squares: each sum over all elements may be pending. */
 #include "model/build.h"
 #include <string.h>
 
-static const NodeRow cross_entropy_rows[] = {
-    {"loss.max", "rowmax", "btv->bt", {"@x"}, "b t", "loss", NULL, NULL, .part = "loss"},
-    {"loss.sumexp", "sumexp", "btv,bt->bt", {"@x", "loss.max"}, "b t", "loss", NULL, NULL, .part = "loss"},
-    {"loss.target", "pick", "btv,bt->bt", {"@x", "labels"}, "b t", "loss", NULL, NULL, "loss", .at = AT_IGNORE},
-    {"loss_per_token", "nll", "bt,bt,bt,bt->bt", {"loss.sumexp", "loss.max", "loss.target", "labels"}, "b t", "loss", NULL, NULL,
-     .part = "loss", .at = AT_IGNORE},
-    {"loss_mean", "einsum", "bt,bt->", {"loss_per_token", "loss_weights"}, "", "loss", NULL, NULL,
-     .part = "loss", .label = "weighted sum"},
-};
+/* The negative log likelihood of "target": that of the label, or the mean of all ids. */
+#define NLL(name, target)                                                                                            \
+    {name, "nll", "bt,bt,bt,bt->bt", {"loss.sumexp", "loss.max", target, "labels"}, "b t", "loss", NULL, NULL,       \
+     .part = "loss", .at = AT_IGNORE}
+static const NodeRow row_max = {"loss.max", "rowmax", "btv->bt", {"@x"}, "b t", "loss", .part = "loss", .at = AT_VOCAB};
+static const NodeRow row_sumexp = {"loss.sumexp", "sumexp", "btv,bt->bt", {"@x", "loss.max"}, "b t", "loss",
+                                   .part = "loss", .at = AT_VOCAB};
+static const NodeRow row_target = {"loss.target", "pick", "btv,bt->bt", {"@x", "labels"}, "b t", "loss", .part = "loss",
+                                   .at = AT_IGNORE};
+static const NodeRow row_nll = NLL("loss_per_token", "loss.target");
+static const NodeRow row_mean = {"loss_mean", "einsum", "bt,bt->", {"loss_per_token", "loss_weights"}, "", "loss",
+                                 .part = "loss", .label = "weighted sum"};
+/* With label smoothing a, instead of row_nll: (1 - a) times that of the label, a times that of the mean of all ids. */
+static const NodeRow row_label = NLL("loss.label", "loss.target");
+static const NodeRow row_logit_sum = {"loss.logit_sum", "rowsum", "btv->bt", {"@x"}, "b t", "loss", .part = "loss",
+                                      .at = AT_VOCAB};
+static const NodeRow row_uniform = NLL("loss.uniform", "loss.logit_mean");
+static const NodeRow row_smooth = {"loss_per_token", "add", "bt,bt->bt", {"loss.label_share", "loss.uniform_share"}, "b t",
+                                   "loss", .part = "loss"};
+
+static int add_row(Build *b, const NodeRow *row) {
+    return b->failed ? -1 : build_row(b, row, "", "", -1, -1, NULL);
+}
+
+/* `out` = factor times `in`, of the shape "b t", or whatever `shape` and `letters` say. */
+static int add_scale(Build *b, const char *out, double factor, const char *in, const char *letters, const char *shape) {
+    NodeRow row = {.out = out, .op = "scale", .in = {in}, .shape = shape, .module = "loss", .part = "loss"};
+    row.rule = arena_printf(b->a, "%s->%s", letters, letters);
+    int t = add_row(b, &row);
+    if (t >= 0) b->g->node[b->g->t[t].producer].at.factor = factor;
+    return t;
+}
 
 /* The value's own shape text, "b t d", and its letters, "btd". */
 static const char *shape_text(Arena *a, const GTensor *t) {
@@ -27,10 +50,57 @@ static const char *shape_text(Arena *a, const GTensor *t) {
 /* [B, S, V] logits to a scalar, with labels [B, S] and weights [B, S]. */
 static void cross_entropy(Build *b, int module) {
     GModule *m = &b->g->module[module];
+    double a = b->p->label_smoothing;
     m->input[m->n_input++] = build_tensor(b, "labels", KIND_INPUT, "b t", false, true);
     build_tensor(b, "loss_weights", KIND_INPUT, "b t", false, false);
-    for (size_t i = 0; i < sizeof cross_entropy_rows / sizeof *cross_entropy_rows && !b->failed; i++)
-        m->output = build_row(b, &cross_entropy_rows[i], "", "", -1, -1, NULL);
+    add_row(b, &row_max);
+    add_row(b, &row_sumexp);
+    add_row(b, &row_target);
+    if (a == 0) {
+        add_row(b, &row_nll);
+    } else {
+        add_row(b, &row_label);
+        add_row(b, &row_logit_sum);
+        add_scale(b, "loss.logit_mean", 1 / (double)b->m->vocab, "loss.logit_sum", "bt", "b t");
+        add_row(b, &row_uniform);
+        add_scale(b, "loss.label_share", 1 - a, "loss.label", "bt", "b t");
+        add_scale(b, "loss.uniform_share", a, "loss.uniform", "bt", "b t");
+        add_row(b, &row_smooth);
+    }
+    m->output = add_row(b, &row_mean);
+}
+
+/* The unbiased variance of all elements of output - target, as torch's (output - target).var(). */
+static void variance(Build *b, int module) {
+    const GTensor *x = &b->g->t[b->x];
+    const char *letters = arena_strdup(b->a, x->letter), *shape = shape_text(b->a, x);
+    double n = 1;
+    for (int i = 0; i < x->nd; i++) n *= (double)x->size[i];
+    if (n < 2) {
+        diag_error(b->d, "E0214", b->p->loss_loc, NULL, "the variance of one number is not defined");
+        b->failed = true;
+        return;
+    }
+    GModule *m = &b->g->module[module];
+    m->input[m->n_input++] = build_tensor(b, "target", KIND_INPUT, shape, false, false);
+    NodeRow diff = {.out = "loss.diff", .op = "add", .in = {"@x", "loss.minus_target"}, .shape = shape, .module = "loss",
+                    .rule = arena_printf(b->a, "%s,%s->%s", letters, letters, letters), .part = "loss",
+                    .label = "difference"};
+    NodeRow sum = {.out = "loss.sum", .op = "einsum", .in = {"loss.diff"}, .shape = "", .module = "loss",
+                   .rule = arena_printf(b->a, "%s->", letters), .part = "loss", .label = "sum"};
+    NodeRow centred = {.out = "loss.centred", .op = "add", .in = {"loss.diff", "loss.minus_mean"}, .shape = shape,
+                       .module = "loss", .rule = arena_printf(b->a, "%s,->%s", letters, letters), .part = "loss",
+                       .label = "minus the mean"};
+    NodeRow squares = {.out = "loss.squares", .op = "einsum", .in = {"loss.centred", "loss.centred"}, .shape = "",
+                       .module = "loss", .rule = arena_printf(b->a, "%s,%s->", letters, letters), .part = "loss",
+                       .label = "sum of squares"};
+    add_scale(b, "loss.minus_target", -1, "target", letters, shape);
+    add_row(b, &diff);
+    add_row(b, &sum);
+    add_scale(b, "loss.minus_mean", -1 / n, "loss.sum", "", "");
+    add_row(b, &centred);
+    add_row(b, &squares);
+    m->output = add_scale(b, "loss", 1 / (n - 1), "loss.squares", "", "");
 }
 
 /* sum of y, or of y * g with a cotangent g that is given. */
@@ -51,8 +121,9 @@ static void linear_loss(Build *b, int module, bool dot) {
 void build_loss(Build *b, int output, bool has_head) {
     const char *kind = b->p->loss_kind ? b->p->loss_kind : has_head ? "cross_entropy" : "dot";
     bool ce = !strcmp(kind, "cross_entropy"), dot = !strcmp(kind, "dot"), sum = !strcmp(kind, "sum");
-    if (!ce && !dot && !sum) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "cross_entropy, dot and sum are there",
+    bool var = !strcmp(kind, "var");
+    if (!ce && !dot && !sum && !var) {
+        diag_error(b->d, "E0214", b->p->loss_loc, "cross_entropy, dot, sum and var are there",
                    "this version has no loss '%s'", kind);
         b->failed = true;
         return;
@@ -63,8 +134,8 @@ void build_loss(Build *b, int output, bool has_head) {
         b->failed = true;
         return;
     }
-    if (ce && b->p->label_smoothing != 0) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "leave label_smoothing out", "this version has no label smoothing");
+    if (!ce && b->p->label_smoothing != 0) {
+        diag_error(b->d, "E0214", b->p->loss_loc, "leave label_smoothing out", "the loss '%s' has no labels to smooth", kind);
         b->failed = true;
         return;
     }
@@ -74,6 +145,8 @@ void build_loss(Build *b, int output, bool has_head) {
     b->g->module[module].n_input = 1;
     if (ce)
         cross_entropy(b, module);
+    else if (var)
+        variance(b, module);
     else
         linear_loss(b, module, dot);
     b->g->loss = b->failed ? -1 : b->g->module[module].output;

@@ -27,6 +27,14 @@ static int64_t shrink(int64_t full, int64_t by, int64_t unit, int64_t least) {
     return n < full ? n : full;
 }
 
+/* V from the ids that exist: padded to a multiple. */
+static bool pad_vocab(Diags *d, const Plan *p, ModelDims *m) {
+    int64_t by = p->vocab_multiple > 1 ? p->vocab_multiple : 1, rest = m->vocab % by;
+    if (!__builtin_add_overflow(m->vocab, rest ? by - rest : 0, &m->V)) return true;
+    diag_error(d, "E0701", p->model_loc, NULL, "vocab_multiple %lld is too large", (long long)by);
+    return false;
+}
+
 static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->full_D = m->D;
     m->full_d = m->d;
@@ -36,7 +44,7 @@ static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     int64_t unit = cutting_axes(mesh);
     m->D = shrink(m->D, p->shrink, unit, 1);
     m->F = shrink(m->F, p->shrink, unit, 1);
-    m->V = shrink(m->V, p->shrink, unit, 1);
+    m->vocab = shrink(m->vocab, p->shrink, unit, 1);
     m->d = shrink(m->d, p->shrink, 2, 8);
 }
 
@@ -94,8 +102,10 @@ static int64_t total_mlp(const ModelDims *m) {
 
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
-    if (p->vocab_multiple > 1) m->V = (m->V + p->vocab_multiple - 1) / p->vocab_multiple * p->vocab_multiple;
+    m->vocab = m->V;
+    if (!pad_vocab(d, p, m)) return false;
     set_shrink(p, mesh, m);
+    if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
     bool layers = set_layers(d, p, m);
@@ -175,7 +185,8 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
         m->parts = p->parts ? p->parts : PART_BLOCKS;
         set_letters(&b, s);
         b.at = (Attrs){.eps = s->eps, .scale = 1 / sqrt((double)s->d), .interleaved = s->rope_interleaved,
-                       .n_freq = (int)(s->d / 2), .inv_freq = model_inv_freq(a, s), .ignore = (double)p->ignore_index};
+                       .n_freq = (int)(s->d / 2), .inv_freq = model_inv_freq(a, s), .ignore = (double)p->ignore_index,
+                       .factor = s->vocab < s->V ? (double)s->vocab : 0};
         build_llama(&b, m->parts);
     }
     if (b.failed) return;

@@ -12,6 +12,7 @@ typedef struct ModelDims {
     int n_sizes;
     int64_t *sizes;
     int64_t B, S, D, L, H, K, d, F, V;
+    int64_t vocab;                          /* ids that exist; V is this padded to `vocab_multiple` */
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
@@ -47,6 +48,11 @@ const Preset *model_presets(int *n);
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics, heads, sizes) go to `d`;
  * NULL if there were any. `mesh` is needed for shrink (sizes stay multiples of the axes that may cut them); before splits. */
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
+
+/* Appends the optimizer of the plan to the graph: for each parameter its state, the update and, with `clip`, the global
+ * gradient norm; their nodes follow those of the model (g.nn_model). Nothing if the plan does not train. False and
+ * diagnostics for an optimizer that does not exist. */
+bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
 
 /* Frequencies after scaling (semantics.md 4.2), d/2 of them. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);

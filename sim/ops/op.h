@@ -12,11 +12,14 @@ typedef enum { LIN_NONE, LIN_SET, LIN_BILINEAR, LIN_ADD } Linearity;
 typedef struct Attrs {
     double eps;      /* norms */
     double scale;    /* attention: softmax scale */
-    double factor;   /* free constant (weighting, smoothing) */
+    double factor;   /* scale: the factor; ops over the vocabulary: ids that exist, the rest is padding (0: no padding) */
     int interleaved; /* rope */
     int n_freq;      /* rope: d/2 */
     const double *inv_freq;
     double ignore;   /* pick, loss weights: label value to ignore */
+    double a, b;     /* optimizer: coefficients */
+    double lr, beta1, beta2, decay;
+    int64_t step;    /* optimizer: number of the step, from 1 */
 } Attrs;
 
 /* One call of a kernel on one rank's local data (or on the whole, for the reference). */

@@ -53,7 +53,7 @@ const Op op_embed = {
     .flops = op_flops_zero, .label = "embedding", .glyph = "box",
 };
 
-/* ---- rows of logits: "btv->bt" and friends ---- */
+/* ---- rows of logits: "btv->bt" and friends. at->factor: ids from there on are padding and count nowhere; 0: none are ---- */
 #define FOR_TOKENS(c) for (int64_t b_ = 0; b_ < (c)->in[0].n[0]; b_++) for (int64_t t_ = 0; t_ < (c)->in[0].n[1]; t_++)
 static double logit(const OpCall *c, int64_t b, int64_t t, int64_t v) {
     const Tensor *z = &c->in[0];
@@ -62,30 +62,41 @@ static double logit(const OpCall *c, int64_t b, int64_t t, int64_t v) {
 static double token(const Tensor *x, Dtype d, int64_t b, int64_t t) { return el_get(x, d, b * x->s[0] + t * x->s[1]); }
 static void put(const OpCall *c, int64_t b, int64_t t, double v) { el_set(&c->out, c->dtype, b * c->out.s[0] + t * c->out.s[1], v); }
 
+/* How many of the rank's entries of a row are no padding (index lists ascend), at least 0. */
+static int64_t unpadded(const OpCall *c, int64_t n) {
+    while (c->at->factor > 0 && n > 0 && (double)global_index(c, 'v', n - 1) >= c->at->factor) n--;
+    return n;
+}
+
 static void max_forward(const OpCall *c) {
+    int64_t n = unpadded(c, c->in[0].n[2]);
     FOR_TOKENS(c) {
         double m = -INFINITY; /* an empty shard of the vocabulary */
-        for (int64_t v = 0; v < c->in[0].n[2]; v++) m = fmax(m, logit(c, b_, t_, v));
+        for (int64_t v = 0; v < n; v++) m = fmax(m, logit(c, b_, t_, v));
         put(c, b_, t_, m);
     }
 }
 const Op op_rowmax = {
-    .name = "rowmax", .rule = "btv->bt", .lin = LIN_NONE, .nodiff = 1, .max = true, .forward = max_forward,
+    .name = "rowmax", .rule = "btv->bt", .lin = LIN_NONE, .nodiff = 1, .max = true, .asks = RULE_BIT('v'), .forward = max_forward,
     .bound = op_bound_copy, .exact = op_exact_same, .flops = op_flops_per_output, .label = "max over V", .glyph = "loss",
 };
 
 static void sumexp_forward(const OpCall *c) {
+    int64_t n = unpadded(c, c->in[0].n[2]);
     FOR_TOKENS(c) {
         double s = 0, m = token(&c->in[1], c->dtype, b_, t_);
-        for (int64_t v = 0; v < c->in[0].n[2]; v++) s += exp(logit(c, b_, t_, v) - m);
+        for (int64_t v = 0; v < n; v++) s += exp(logit(c, b_, t_, v) - m);
         put(c, b_, t_, s);
     }
 }
+static void put_logit(const OpCall *c, int64_t b, int64_t t, int64_t v, double x) {
+    el_set(&c->out, c->dtype, b * c->out.s[0] + t * c->out.s[1] + v * c->out.s[2], x);
+}
 static void sumexp_adjoint(const OpCall *c) {
+    int64_t n = unpadded(c, c->in[0].n[2]);
     FOR_TOKENS(c) {
         double m = token(&c->in[1], c->dtype, b_, t_), g = token(&c->cot, c->dtype, b_, t_);
-        for (int64_t v = 0; v < c->in[0].n[2]; v++)
-            el_set(&c->out, c->dtype, b_ * c->out.s[0] + t_ * c->out.s[1] + v * c->out.s[2], g * exp(logit(c, b_, t_, v) - m));
+        for (int64_t v = 0; v < c->in[0].n[2]; v++) put_logit(c, b_, t_, v, v < n ? g * exp(logit(c, b_, t_, v) - m) : 0);
     }
 }
 static void sumexp_bound(const OpBound *b) {
@@ -97,17 +108,47 @@ static void sumexp_bound(const OpBound *b) {
         b->bound[i] = b->prob[i] = fabs(y[i]) * (gamma_n((double)V + 8, b->u) + 4 * b->u * zm) + 0x1p-140;
 }
 static void sumexp_exact(const OpCall *c) { /* a sum over v of an integer map of logit and maximum */
+    int64_t n = unpadded(c, c->in[0].n[2]);
     FOR_TOKENS(c) {
         double s = 0, m = token(&c->in[1], c->dtype, b_, t_);
-        for (int64_t v = 0; v < c->in[0].n[2]; v++) s += fmod(7 * logit(c, b_, t_, v) + 3 * m + 1, 31);
+        for (int64_t v = 0; v < n; v++) s += fmod(7 * logit(c, b_, t_, v) + 3 * m + 1, 31);
         put(c, b_, t_, s);
     }
 }
 static double sumexp_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->in[0]); }
 const Op op_sumexp = {
-    .name = "sumexp", .rule = "btv,bt->bt", .lin = LIN_NONE, .nodiff = 2, .forward = sumexp_forward,
+    .name = "sumexp", .rule = "btv,bt->bt", .lin = LIN_NONE, .nodiff = 2, .asks = RULE_BIT('v'), .forward = sumexp_forward,
     .adjoint = sumexp_adjoint, .bound = sumexp_bound, .exact = sumexp_exact, .flops = sumexp_flops,
     .label = "sum of exp over V", .glyph = "loss",
+};
+
+/* the sum of the logits themselves, for label smoothing */
+static void rowsum_forward(const OpCall *c) {
+    int64_t n = unpadded(c, c->in[0].n[2]);
+    FOR_TOKENS(c) {
+        double s = 0;
+        for (int64_t v = 0; v < n; v++) s += logit(c, b_, t_, v);
+        put(c, b_, t_, s);
+    }
+}
+static void rowsum_adjoint(const OpCall *c) {
+    int64_t n = unpadded(c, c->out.n[2]);
+    FOR_TOKENS(c)
+        for (int64_t v = 0; v < c->out.n[2]; v++) put_logit(c, b_, t_, v, v < n ? token(&c->cot, c->dtype, b_, t_) : 0);
+}
+static void rowsum_bound(const OpBound *b) {
+    int64_t n = tensor_count(&b->call.out), V = b->call.in[0].n[2];
+    const double *z = b->call.in[0].p;
+    for (int64_t i = 0; i < n; i++) {
+        double s = 0;
+        for (int64_t v = 0; b->operand < 0 && v < V; v++) s += fabs(z[i * V + v]); /* the adjoint copies */
+        b->bound[i] = b->prob[i] = gamma_n((double)V + 1, b->u) * s;
+    }
+}
+const Op op_rowsum = {
+    .name = "rowsum", .rule = "btv->bt", .lin = LIN_SET, .lin_set = 1, .asks = RULE_BIT('v'), .forward = rowsum_forward,
+    .adjoint = rowsum_adjoint, .bound = rowsum_bound, .exact = op_exact_same, .flops = op_flops_per_output,
+    .label = "sum over V", .glyph = "loss",
 };
 
 static void pick_forward(const OpCall *c) {
@@ -119,9 +160,7 @@ static void pick_forward(const OpCall *c) {
 static void pick_adjoint(const OpCall *c) {
     FOR_TOKENS(c) {
         int64_t i[2] = {b_, t_}, at = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
-        for (int64_t v = 0; v < c->out.n[2]; v++)
-            el_set(&c->out, c->dtype, b_ * c->out.s[0] + t_ * c->out.s[1] + v * c->out.s[2],
-                   v == at ? token(&c->cot, c->dtype, b_, t_) : 0);
+        for (int64_t v = 0; v < c->out.n[2]; v++) put_logit(c, b_, t_, v, v == at ? token(&c->cot, c->dtype, b_, t_) : 0);
     }
 }
 const Op op_pick = {

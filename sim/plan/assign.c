@@ -128,8 +128,8 @@ static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
         }
         if (at >= last) {
             bool has_g = t->stored[dim] > 2;
-            if (!has_g && i > 0) { /* k or v: replicated over the rest of the axes */
-                layout_set_type(l, axes->a[i], TY_I);
+            if (!has_g && i > 0) { /* k or v: replicated over the rest of the axes; a result whose uses differ there stays so */
+                if (t->kind == KIND_PARAM || l->type[axes->a[i]] != TY_R) layout_set_type(l, axes->a[i], TY_I);
                 continue;
             }
             diag_error(a->d, has_g ? "E0303" : "E0305", loc, "choose a number of ranks that divides the heads, or is a multiple of the KV heads and divides the heads",
@@ -332,6 +332,8 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
         a->line[t] = line;
         if (!assign_target(a, module, t, s, USE_PARAM, &base, l, a->group[t])) return false;
         a->rest[t] = *l;
+        for (int k = 0; k < a->mesh->naxes; k++) /* at rest a parameter is cut or whole; shares and differing uses are made of it */
+            if (l->type[k] != TY_V) a->rest[t].type[k] = TY_I;
         if (l->n[l->ndim] && x->stored[0] > 1) { /* contiguous through blocks or heads: holds a flat cut, means a cut of a letter */
             const ModuleUse *u = &a->use[module];
             if (!a->plan->trust_declared) {
@@ -385,13 +387,13 @@ static void layout_params(Assign *a, bool *hit, bool *won) {
             if (a->plan->lines[i].loc.line == a->use[x->module].loc.line && a->plan->lines[i].style.name == a->use[x->module].name) line = i;
         layout_param(a, t, param_spec(a, a->use[x->module].style, &g->module[x->module], t), x->module, line);
     }
-    for (int m = 0; m < g->nm; m++) /* does a parameter of the module lie cut over its axes? */
-        for (int t = 0; t < g->nt; t++) {
+    /* does a parameter that the module works with lie cut over its axes? A tied table belongs to two modules. */
+    for (int n = 0; n < g->nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++) {
+            int t = g->node[n].in[i];
             if (g->t[t].kind != KIND_PARAM) continue;
-            int owner = g->t[t].module;
-            while (owner >= 0 && owner != m) owner = g->module[owner].parent;
-            if (owner != m || !a->use[m].style) continue;
-            for (int i = 0; i < a->use[m].axes.n; i++) a->use[m].cuts_param |= layout_where(&a->compute[t], a->use[m].axes.a[i]) >= 0;
+            for (int m = g->node[n].module; m >= 0; m = g->module[m].parent)
+                for (int k = 0; a->use[m].style && k < a->use[m].axes.n; k++) a->use[m].cuts_param |= layout_where(&a->compute[t], a->use[m].axes.a[k]) >= 0;
         }
 }
 
@@ -540,7 +542,7 @@ static void layout_notes(Assign *a) {
     int unnamed = 0;
     const char *first = NULL;
     for (int t = 0; t < g->nt; t++)
-        if (g->t[t].kind == KIND_PARAM && a->line[t] < 0) {
+        if (g->t[t].kind == KIND_PARAM && !g->t[t].state_of && a->line[t] < 0) {
             unnamed++;
             if (!first) first = g->t[t].plan_name;
         }
@@ -572,6 +574,8 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     layout_params(a, hit, won);
     layout_inputs(a);
     shard_at_rest(a);
+    for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */
+        if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->rest[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);
     if (diags_errors(d) == before) layout_notes(a);
     return diags_errors(d) > before ? NULL : a;

@@ -15,6 +15,8 @@ typedef struct {
     const StTensor *st;
     RandomStream random;
     const char *source;
+    int64_t n;     /* elements that the source has; zeros follow (rows that pad the vocabulary) */
+    int64_t steps; /* length of a leading dim of the file's tensor that the graph's has not got; 0: none */
 } Binding;
 
 struct Weights {
@@ -24,7 +26,7 @@ struct Weights {
     SafeTensors *params, *inputs;
     Binding *b;  /* one per tensor of the graph */
     int labels;  /* tensors, or -1 */
-    int64_t V;
+    int64_t V; /* ids that exist */
 };
 
 enum { LOAD_CHUNK = 1 << 20 };
@@ -39,11 +41,37 @@ static const char *shape_text(Arena *a, int n, const int64_t *shape) {
     return s.s;
 }
 
-static bool same_shape(const GTensor *t, const StTensor *st) {
+static int64_t count_of(const GTensor *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->nd; i++) n *= t->size[i];
+    return n;
+}
+
+/* Has the tensor rows that only pad the vocabulary? */
+static bool is_padded(const Weights *w, const GTensor *t) {
+    const ModelDims *m = &w->m->dims;
+    return t->kind == KIND_PARAM && m->vocab < m->V && t->nd && t->letter[0] == 'v';
+}
+
+/* Elements that a source without padding has. */
+static int64_t unpadded_count(const Weights *w, const GTensor *t) {
+    return is_padded(w, t) ? count_of(t) / t->size[0] * w->V : count_of(t);
+}
+
+/* Does the file's tensor fit? Rows that pad the vocabulary may be missing, and inputs may have one entry per training
+ * step: says into `b` what there is. */
+static bool fits(const Weights *w, const GTensor *t, const StTensor *st, Binding *b) {
     int n;
     int64_t shape[LAYOUT_MAX_DIMS];
     graph_stored_shape(t, &n, shape);
-    return n == st->nd && !memcmp(shape, st->shape, (size_t)n * sizeof *shape);
+    int lead = t->kind == KIND_INPUT && st->nd == n + 1 && st->shape[0] > 0;
+    if (n + lead != st->nd) return false;
+    bool padding = is_padded(w, t) && st->shape[0] == w->V;
+    for (int i = 0; i < n; i++)
+        if (st->shape[i + lead] != shape[i] && !(padding && i == 0)) return false;
+    b->steps = lead ? st->shape[0] : 0;
+    b->n = padding ? unpadded_count(w, t) : count_of(t);
+    return true;
 }
 
 /* Binds tensor i to a tensor of a file, if shape and kind of number agree. */
@@ -52,7 +80,7 @@ static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) 
     int n;
     int64_t shape[LAYOUT_MAX_DIMS];
     graph_stored_shape(t, &n, shape);
-    if (!same_shape(t, st))
+    if (!fits(w, t, st, &w->b[i]))
         diag_error(d, "E0503", loc, w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out" : NULL,
                    "'%s' in %s is %s, the model needs %s", st->name, st->file, shape_text(w->a, st->nd, st->shape),
                    shape_text(w->a, n, shape));
@@ -113,8 +141,15 @@ static void bind_params(Weights *w, Diags *d) {
     Names scheme = w->params ? file_scheme(w) : NAMES_HF;
     for (int i = 0; i < g->nt; i++) {
         if (g->t[i].kind != KIND_PARAM) continue;
+        if (g->t[i].state_of) { /* starts as zeros, from no file */
+            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "zeros", .n = count_of(&g->t[i])};
+            continue;
+        }
         if (!w->params) {
-            w->b[i] = (Binding){FROM_RANDOM, NULL, random_stream(g, i, w->p->seed), "random"};
+            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "random"};
+            w->b[i].n = unpadded_count(w, &g->t[i]);
+            if (is_padded(w, &g->t[i]))
+                w->b[i].source = arena_printf(w->a, "random, zero from row %lld on", (long long)w->V);
             continue;
         }
         const StTensor *st = find_param(w, scheme, i);
@@ -135,7 +170,7 @@ static void bind_params(Weights *w, Diags *d) {
 
 /* Is it the value that flows in: without it an inputs file is none of this model. */
 static bool is_main_input(const GTensor *t) {
-    static const char *const made[] = {"labels", "loss_weights", "cotangent"};
+    static const char *const made[] = {"labels", "loss_weights", "cotangent", "target"};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (!strcmp(t->name, made[i])) return false;
     return true;
@@ -148,6 +183,7 @@ static const StTensor *find_input(const Weights *w, int i) {
     const StTensor *st = st_find(w->inputs, t->name);
     if (!st && t->alias) st = st_find(w->inputs, t->alias);
     if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "input");
+    if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "inputs"); /* others in every training step */
     /* The cotangent of a block is the gradient of what it puts out. */
     if (!st && !strcmp(t->name, "cotangent"))
         st = st_find(w->inputs, arena_printf(w->a, "grad.%s", g->t[g->output].name));
@@ -160,7 +196,7 @@ static void bind_input(Weights *w, Diags *d, int i) {
     const StTensor *st = w->inputs ? find_input(w, i) : NULL;
     bool labels = !strcmp(t->name, "labels");
     if (labels) w->labels = i;
-    w->b[i] = (Binding){FROM_RANDOM, NULL, random_stream(g, i, w->p->seed), "random"};
+    w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "random", .n = count_of(t)};
     if (st) {
         bind_file(w, d, i, st, w->p->inputs_loc);
     } else if (w->inputs && is_main_input(t)) {
@@ -182,7 +218,7 @@ static SafeTensors *open_beside(Arena *a, Diags *d, const Plan *p, const char *f
 Weights *weights_open(Arena *arena, Diags *d, const Plan *p, const Model *m) {
     Weights *w = ARENA_NEW(arena, Weights);
     int errors = diags_errors(d);
-    *w = (Weights){.a = arena, .p = p, .m = m, .labels = -1, .V = m->dims.V};
+    *w = (Weights){.a = arena, .p = p, .m = m, .labels = -1, .V = m->dims.vocab};
     w->b = ARENA_ARRAY(arena, Binding, m->g.nt);
     w->params = open_beside(arena, d, p, p->weights, p->weights_loc);
     w->inputs = open_beside(arena, d, p, p->inputs, p->inputs_loc);
@@ -208,22 +244,14 @@ const char *weights_source(const Weights *w, int t) {
 
 /* ---- loading ---- */
 
-static int64_t count_of(const GTensor *t) {
-    int64_t n = 1;
-    for (int i = 0; i < t->nd; i++) n *= t->size[i];
-    return n;
-}
-
-/* "[3, 17]": where element i stands in the stored shape. */
-static const char *index_text(Arena *a, const GTensor *t, int64_t i) {
-    int n;
-    int64_t shape[LAYOUT_MAX_DIMS], at[LAYOUT_MAX_DIMS];
-    graph_stored_shape(t, &n, shape);
-    for (int k = n - 1; k >= 0; k--) {
-        at[k] = i % shape[k];
-        i /= shape[k];
+/* "[3, 17]": where element i of the file's tensor stands. */
+static const char *index_text(Arena *a, const StTensor *st, int64_t i) {
+    int64_t at[LAYOUT_MAX_DIMS];
+    for (int k = st->nd - 1; k >= 0; k--) {
+        at[k] = i % st->shape[k];
+        i /= st->shape[k];
     }
-    return shape_text(a, n, at);
+    return shape_text(a, st->nd, at);
 }
 
 static Loc place_of(const Weights *w, int t) {
@@ -250,14 +278,13 @@ static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
     return -1;
 }
 
-static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
-    const GTensor *g = &w->m->g.t[t];
+static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, void *out) {
     const StTensor *st = w->b[t].st;
-    int64_t n = count_of(g);
+    int64_t n = w->b[t].n;
     for (int64_t at = 0; at < n; at += LOAD_CHUNK) {
         int64_t k = n - at < LOAD_CHUNK ? n - at : LOAD_CHUNK;
         void *to = (char *)out + at * dtype_size(dtype);
-        if (!st_read(st, at, k, dtype, to)) {
+        if (!st_read(st, first + at, k, dtype, to)) {
             diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file,
                        st->name);
             return false;
@@ -267,18 +294,17 @@ static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
         double x = dtype == DT_F32 ? (double)((float *)to)[bad] : ((double *)to)[bad];
         bool narrow = dtype == DT_F32 && st->dtype == DT_F64; /* finite in the file, perhaps */
         diag_error(d, "E0504", place_of(w, t), narrow ? "it may be too large for float32" : NULL,
-                   "'%s' in %s is %g at %s", st->name, st->file, x, index_text(w->a, g, at + bad));
+                   "'%s' in %s is %g at %s", st->name, st->file, x, index_text(w->a, st, first + at + bad));
         return false;
     }
     return true;
 }
 
 /* Ids are 0 .. V-1; labels also ignore_index. */
-static bool load_ids(Weights *w, Diags *d, int t, int64_t *out) {
-    const GTensor *g = &w->m->g.t[t];
+static bool load_ids(Weights *w, Diags *d, int t, int64_t first, int64_t *out) {
     const StTensor *st = w->b[t].st;
-    int64_t n = count_of(g);
-    if (!st_read(st, 0, n, DT_I64, out)) {
+    int64_t n = w->b[t].n;
+    if (!st_read(st, first, n, DT_I64, out)) {
         diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file, st->name);
         return false;
     }
@@ -286,7 +312,7 @@ static bool load_ids(Weights *w, Diags *d, int t, int64_t *out) {
         if (out[i] >= 0 && out[i] < w->V) continue;
         if (t == w->labels && out[i] == w->p->ignore_index) continue;
         diag_error(d, "E0507", place_of(w, t), NULL, "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name,
-                   st->file, (long long)out[i], index_text(w->a, g, i), (long long)w->V);
+                   st->file, (long long)out[i], index_text(w->a, st, first + i), (long long)w->V);
         return false;
     }
     return true;
@@ -309,11 +335,17 @@ static void random_labels(Weights *w, int t, int64_t *out) {
 }
 
 /* mask / N: weights that make the sum of the losses their mean over the labels that count. [B, S] */
-static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
-    int64_t n = count_of(&w->m->g.t[t]), valid = 0;
+static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+    int64_t n = w->b[t].n, valid = 0;
     int64_t *labels = base_malloc(base_mul((size_t)n, sizeof *labels));
-    bool ok = weights_load(w, d, w->labels, DT_I64, labels);
+    bool ok = weights_load_step(w, d, w->labels, DT_I64, step, labels);
     for (int64_t i = 0; ok && i < n; i++) valid += labels[i] != w->p->ignore_index;
+    if (ok && !valid) {
+        diag_error(d, "E0507", w->p->inputs ? w->p->inputs_loc : w->p->loss_loc, NULL,
+                   "every label in %s is %lld, which is ignored: the loss has no token", w->b[w->labels].source,
+                   (long long)w->p->ignore_index);
+        ok = false;
+    }
     double weight = valid ? 1 / (double)valid : 0;
     for (int64_t i = 0; ok && i < n; i++) {
         double x = labels[i] != w->p->ignore_index ? weight : 0;
@@ -326,15 +358,32 @@ static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
     return ok;
 }
 
-bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
+/* The first element of a step in the source of a tensor; -1 after a diagnostic if there is no such step. */
+static int64_t first_of_step(const Weights *w, Diags *d, int t, int64_t step) {
     const Binding *b = &w->b[t];
-    int64_t n = count_of(&w->m->g.t[t]);
+    if (!b->steps) return 0; /* the same in every step */
+    if (step < b->steps) return step * b->n;
+    diag_error(d, "E0503", place_of(w, t), "take no more steps than there are inputs",
+               "'%s' in %s has the inputs of %lld steps, not of %lld", b->st->name, b->st->file, (long long)b->steps,
+               (long long)step + 1);
+    return -1;
+}
+
+bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+    const Binding *b = &w->b[t];
+    int64_t first = first_of_step(w, d, t, step), n = count_of(&w->m->g.t[t]);
+    if (first < 0) return false;
+    memset((char *)out + b->n * dtype_size(dtype), 0, (size_t)((n - b->n) * dtype_size(dtype)));
     switch (b->from) {
-    case FROM_RANDOM: random_fill(&b->random, 0, n, dtype, out); return true;
-    case FROM_RANDOM_IDS: random_ints(&b->random, 0, n, w->V, out); return true;
+    case FROM_RANDOM: random_fill(&b->random, 0, b->n, dtype, out); return true;
+    case FROM_RANDOM_IDS: random_ints(&b->random, 0, b->n, w->V, out); return true;
     case FROM_RANDOM_LABELS: random_labels(w, t, out); return true;
-    case FROM_LABELS: return loss_weights(w, d, t, dtype, out);
-    case FROM_FILE: return dtype == DT_I64 ? load_ids(w, d, t, out) : load_reals(w, d, t, dtype, out);
+    case FROM_LABELS: return loss_weights(w, d, t, dtype, step, out);
+    case FROM_FILE: return dtype == DT_I64 ? load_ids(w, d, t, first, out) : load_reals(w, d, t, dtype, first, out);
     }
     return false;
+}
+
+bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
+    return weights_load_step(w, d, t, dtype, 0, out);
 }

@@ -29,6 +29,9 @@ void weights_close(Weights *w);
 /* Loads the whole of tensor `t` in row-major order of its letters into out (dtype f32 / f64; i64 for ids). False and a
  * diagnostic (E0504, E0507) if a value is not finite or out of range. */
 bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out);
+/* The same of a training step, from 0: inputs of a file may have a leading dim of steps (`inputs` [steps, rows, in]); what has
+ * none is the same in every step. E0503 if the file has fewer steps. weights_load is step 0. */
+bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out);
 /* Where it comes from, for records: "random", "file.safetensors:NAME". */
 const char *weights_source(const Weights *w, int t);
 #endif

@@ -1,0 +1,123 @@
+/* The optimizer as nodes: SGD with momentum, AdamW, clipping by the global gradient norm. Every node is element-wise on
+ * what a rank holds at rest, but the norm, whose sums over cut letters fall out like any other contraction. */
+#include "model/model.h"
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    const Plan *p;
+    Graph *g;
+} Opt;
+
+static int push_tensor(Opt *o, const GTensor *like, const char *name, ValueKind kind) {
+    GTensor t = *like;
+    t.id = o->g->nt;
+    t.name = name;
+    t.plan_name = NULL;
+    t.alias = NULL;
+    t.kind = kind;
+    t.diff = false;
+    t.producer = t.module = -1;
+    t.grad_of = t.state_of = t.next_of = 0;
+    *ARENA_PUSH(o->a, o->g->t, o->g->nt, o->g->cap_t) = t;
+    return o->g->nt - 1;
+}
+static int scalar(Opt *o, const char *name) {
+    GTensor t = {.module = -1};
+    return push_tensor(o, &t, name, KIND_ACTIVATION);
+}
+/* A node over operands that all have the letters of the first, or none ("": a scalar). */
+static int push_node(Opt *o, const char *op, const char *rule, const int *in, int nin, int out, Attrs at, const char *label) {
+    GNode n = {.id = o->g->nn, .op = op_find(op), .nin = nin, .out = out, .at = at, .module = -1, .layer = -1, .part = "optimizer"};
+    const char *error;
+    int pos;
+    n.label = label ? label : n.op->label;
+    rule_parse(rule, &n.rule, &error, &pos);
+    memcpy(n.in, in, sizeof(int) * (size_t)nin);
+    o->g->t[out].producer = n.id;
+    *ARENA_PUSH(o->a, o->g->node, o->g->nn, o->g->cap_n) = n;
+    return out;
+}
+static const char *letters_rule(Opt *o, int tensor, int nin, const char *out) {
+    static const char names[] = "abcdefgh"; /* a rule's letters are its own: a parameter's d and a norm's d need not meet */
+    char l[LAYOUT_MAX_DIMS + 1] = {0};
+    memcpy(l, names, (size_t)o->g->t[tensor].nd);
+    Str s = str_new(o->a);
+    for (int i = 0; i < nin; i++) str_addf(&s, "%s%s", i ? "," : "", l);
+    str_addf(&s, "->%s", out ? out : l);
+    return s.s;
+}
+static int state(Opt *o, int param, const char *what) {
+    const GTensor *p = &o->g->t[param];
+    int t = push_tensor(o, p, arena_printf(o->a, "%s.%s", p->name, what), KIND_PARAM);
+    o->g->t[t].plan_name = arena_printf(o->a, "%s.%s", o->g->t[param].plan_name, what);
+    o->g->t[t].state_of = param + 1;
+    return t;
+}
+static int next_value(Opt *o, int of) {
+    int t = push_tensor(o, &o->g->t[of], arena_printf(o->a, "%s.next", o->g->t[of].name), KIND_ACTIVATION);
+    o->g->t[t].next_of = of + 1;
+    return t;
+}
+static int like(Opt *o, int of, const char *name) { return push_tensor(o, &o->g->t[of], name, KIND_ACTIVATION); }
+
+/* The clip factor from all gradients: one sum of squares each, added, square root inside. */
+static int clip_factor(Opt *o, const int *grad, int n) {
+    int total = -1;
+    for (int i = 0; i < n; i++) {
+        int sq = scalar(o, arena_printf(o->a, "%s.sumsq", o->g->t[grad[i]].name));
+        push_node(o, "sumsq", letters_rule(o, grad[i], 1, ""), &grad[i], 1, sq, (Attrs){0}, NULL);
+        if (total < 0) total = sq;
+        else total = push_node(o, "add", ",->", (int[]){total, sq}, 2, scalar(o, i + 1 == n ? "grad_norm_squared" : arena_printf(o->a, "grad_norm.%d", i)), (Attrs){0}, "add");
+    }
+    return push_node(o, "clip", "->", &total, 1, scalar(o, "clip_factor"), (Attrs){.a = o->p->optimizer.clip}, NULL);
+}
+static int scaled(Opt *o, int grad, int factor) {
+    int t = like(o, grad, arena_printf(o->a, "%s.clipped", o->g->t[grad].name));
+    const char *one = letters_rule(o, grad, 1, NULL), *arrow = strstr(one, "->");
+    return push_node(o, "einsum", arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow), (int[]){grad, factor}, 2, t, (Attrs){0}, "clip");
+}
+static void sgd(Opt *o, int param, int g) {
+    double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->p->optimizer.weight_decay;
+    const char *two = letters_rule(o, param, 2, NULL);
+    if (wd != 0) g = push_node(o, "axpby", two, (int[]){g, param}, 2, like(o, param, arena_printf(o->a, "%s.decayed", o->g->t[g].name)), (Attrs){.a = 1, .b = wd}, "weight decay");
+    if (mu != 0) {
+        int buf = state(o, param, "momentum_buffer");
+        g = push_node(o, "axpby", two, (int[]){buf, g}, 2, next_value(o, buf), (Attrs){.a = mu, .b = 1}, "momentum");
+    }
+    push_node(o, "axpby", two, (int[]){param, g}, 2, next_value(o, param), (Attrs){.a = 1, .b = -lr}, "SGD");
+}
+static void adamw(Opt *o, int param, int g) {
+    double b1 = o->p->optimizer.beta1, b2 = o->p->optimizer.beta2;
+    const char *two = letters_rule(o, param, 2, NULL);
+    int m = state(o, param, "exp_avg"), v = state(o, param, "exp_avg_sq");
+    int m1 = push_node(o, "axpby", two, (int[]){m, g}, 2, next_value(o, m), (Attrs){.a = b1, .b = 1 - b1}, "first moment");
+    int v1 = push_node(o, "ema_square", two, (int[]){v, g}, 2, next_value(o, v), (Attrs){.a = b2, .b = 1 - b2}, NULL);
+    Attrs at = {.lr = o->p->optimizer.lr, .beta1 = b1, .beta2 = b2, .eps = o->p->optimizer.eps, .decay = o->p->optimizer.weight_decay, .step = 1};
+    push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3, next_value(o, param), at, NULL);
+}
+bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
+    static const char *const names[] = {"sgd", "adamw", NULL};
+    if (p->pass != PASS_TRAIN) return true;
+    if (!p->optimizer.name || (strcmp(p->optimizer.name, "sgd") && strcmp(p->optimizer.name, "adamw"))) {
+        const char *near = p->optimizer.name ? diag_nearest(p->optimizer.name, names) : NULL;
+        diag_error(d, p->optimizer.name ? "E0206" : "E0208", p->optimizer.name ? p->optimizer.loc : p->pass_loc, near ? near : "optimizer: {name: adamw, lr: 0.001}", p->optimizer.name ? "there is no optimizer '%s'" : "`pass: train` needs an optimizer%s", p->optimizer.name ? p->optimizer.name : "");
+        return false;
+    }
+    Opt o = {arena, p, &m->g};
+    int n = 0, *param = ARENA_ARRAY(arena, int, m->g.nt + 1), *grad = ARENA_ARRAY(arena, int, m->g.nt + 1);
+    m->g.nn_model = m->g.nn;
+    for (int t = 0; t < m->g.nt; t++)
+        if (m->g.t[t].kind == KIND_PARAM && m->g.t[t].diff) param[n++] = t;
+    for (int i = 0; i < n; i++) {
+        grad[i] = like(&o, param[i], arena_printf(arena, "optimizer.grad.%s", m->g.t[param[i]].name));
+        m->g.t[grad[i]].grad_of = param[i] + 1;
+    }
+    int factor = p->optimizer.clip > 0 ? clip_factor(&o, grad, n) : -1;
+    for (int i = 0; i < n; i++) {
+        int g = factor >= 0 ? scaled(&o, grad[i], factor) : grad[i];
+        if (!strcmp(p->optimizer.name, "sgd")) sgd(&o, param[i], g);
+        else adamw(&o, param[i], g);
+    }
+    return true;
+}

@@ -94,7 +94,9 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     if (p->look->numbers) px = x + scene_text(p->s, x, num, ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND, numbers(p->g, n));
     if (!pend) return;
     scene_text(p->s, px + 9, p->look->numbers ? num : sym, ALIGN_LEFT, p->look->numbers ? 11.5 : 12, SEMIBOLD,
-               ROLE_AXIS_TEXT + theme_axis(n->out->shape.pending), pend);
+               ROLE_AXIS_TEXT +
+                   theme_axis(words_color_axis(p->g->arena, p->g->t, n->out->shape.pending, n->out->shape.pending)),
+               pend);
     p->legend |= 1u << LEGEND_PARTIAL;
 }
 
@@ -362,16 +364,17 @@ enum { MAP_FLAT = 18 }; /* a map of at most two rows fits on a line */
 static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked) {
     Scene *s = p->s;
     const Trace *t = p->g->t;
-    double pw = draw_pill(s, x, y, c->axis, c->axes), h = 0;
+    const char *color = words_color_axis(p->g->arena, t, c->axis, c->axes);
+    double pw = draw_pill(s, x, y, words_axis_list(p->g->arena, t, c->axis), color), h = 0;
     const char *members = words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
     double w = pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
-    double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
+    double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, color, true, &h);
     if (mw > 0 && h <= MAP_FLAT) {
         p->legend |= 1u << LEGEND_MAP;
         if (stacked)
-            draw_map(s, t, x, y + 12, &c->groups, p->g->rank, c->axes, false, NULL);
+            draw_map(s, t, x, y + 12, &c->groups, p->g->rank, color, false, NULL);
         else
-            draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
+            draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, color, false, NULL);
         return stacked ? fmax(w, mw) : w + 10 + mw;
     }
     if (stacked || groups_count(&c->groups) == 1) return w;
@@ -382,10 +385,11 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
 
 /* A map of three rows or more stands right of both lines of words. */
 static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid) {
-    double h = 0, w = draw_map(p->s, p->g->t, 0, 0, &c->groups, p->g->rank, c->axes, true, &h);
+    const char *color = words_color_axis(p->g->arena, p->g->t, c->axis, c->axes);
+    double h = 0, w = draw_map(p->s, p->g->t, 0, 0, &c->groups, p->g->rank, color, true, &h);
     if (!(w > 0 && h > MAP_FLAT && h <= p->look->coll)) return;
     p->legend |= 1u << LEGEND_MAP;
-    draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, c->axes, false, NULL);
+    draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, color, false, NULL);
 }
 
 /* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause

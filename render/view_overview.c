@@ -162,7 +162,8 @@ static double side_width(const Pen *p) {
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->unit[i].n_total; k++) {
             const Total *t = &p->unit[i].total[k];
-            w = fmax(w, 24 + pill_width(p->s, t->axis) + scene_width(p->s, 12.5, REGULAR, total_line(p->c->arena, t)));
+            w = fmax(w, 24 + pill_width(p->s, words_axis_list(p->c->arena, p->c->t, t->axis)) +
+                            scene_width(p->s, 12.5, REGULAR, total_line(p->c->arena, t)));
         }
     return w;
 }
@@ -186,7 +187,8 @@ static void draw_unit(Pen *p, const Unit *u, double x, double y) {
     scene_end(s);
     double ty = mid - 23.0 * (u->n_total - 1) / 2;
     for (int i = 0; i < u->n_total; i++, ty += 23) {
-        double px = x + BOX_W + 16, w = draw_pill(s, px, ty, u->total[i].axis, u->total[i].axes);
+        double px = x + BOX_W + 16, w = draw_pill(s, px, ty, words_axis_list(a, p->c->t, u->total[i].axis),
+                                                  words_color_axis(a, p->c->t, u->total[i].axis, u->total[i].axes));
         scene_text(s, px + w + 8, ty + 4.4, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, total_line(a, &u->total[i]));
     }
     if (u->n_total == 0)

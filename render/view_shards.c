@@ -407,7 +407,7 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
         double high = 0, lines = 0;
         for (int i = 0; i < n; i++) high = fmax(high, slot[i].h), lines = fmax(lines, slot[i].n_line);
         bool low = p->preset != PRESET_SLIDE || 250 + high + 17 * lines <= presets[PRESET_SLIDE].h;
-        if ((x - GAP <= p->w || p->preset == PRESET_COLUMN) && low) break;
+        if ((x - GAP <= p->w || p->preset == PRESET_COLUMN || p->preset == PRESET_SLIDE) && low) break;
     }
     return n;
 }
@@ -431,7 +431,15 @@ int view_shards(const ViewCall *c, Scene **page) {
     int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : MAX_ROWS, pages = 1;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
-    page[0] = draw_page(&p, slot, n, 0, 0);
+    pages = 0;
+    for (int i = 0; i < n && pages < VIEW_MAX_PAGES / 2;) { /* on a slide one line of matrices per page */
+        double x = 0;
+        int k = i;
+        while (k < n && (k == i || p.preset != PRESET_SLIDE || x + slot[k].left + slot[k].room <= p.w))
+            x += slot[k].left + slot[k].room + GAP, k++;
+        page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
+        i = k;
+    }
     for (int i = 0; i < rows && pages < VIEW_MAX_PAGES; i += per_page)
         page[pages++] = draw_page(&p, slot, 0, i, per_page);
     return pages;

@@ -367,7 +367,8 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
         if (v.lane_row[i] < 0) continue;
         const char *text =
             i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis), t->lane[i].members) : "compute";
-        Role role = i ? ROLE_AXIS_TEXT + theme_axis(t->lane[i].axes) : ROLE_INK;
+        Role role =
+            i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis, t->lane[i].axes)) : ROLE_INK;
         scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12, MEDIUM, role,
                    scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
     }

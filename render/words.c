@@ -53,6 +53,18 @@ const char *words_axis_list(Arena *a, const Trace *t, const char *axes) {
     return words_symbol(a, axes);
 }
 
+const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes) {
+    if (axis && !strchr(axis, '*') && theme_axis(axis) != AXIS_USER) return axis;
+    for (const char *p = axes ? axes : ""; *p;) {
+        size_t n = strcspn(p, "*");
+        for (int i = 0; i < t->n_axes; i++)
+            if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, p, n) && t->axes[i].size > 1)
+                return arena_strndup(a, p, n);
+        p += n + (p[n] == '*');
+    }
+    return axes ? axes : "";
+}
+
 const char *words_coords(Arena *a, const Trace *t, int64_t rank) {
     WordAxis ax[TRACE_MAX_AXES];
     int n = words_axes(a, t, ax, TRACE_MAX_AXES);

@@ -21,6 +21,8 @@ typedef struct {
 int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
 /* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
 const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
+/* The axis whose colour stands for a collective over `axis` (as the plan says) = `axes`: the first larger than 1. */
+const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes);
 /* "dp=2 cp=2 tp=sp=2" */
 const char *words_mesh(Arena *a, const Trace *t);
 /* "order tp→cp→dp (fastest→slowest)"; NULL with fewer than two axes larger than 1. */

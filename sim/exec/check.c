@@ -9,6 +9,8 @@
 Check *check_new(Arena *arena, Exec *e, Trace *t) {
     Check *c = ARENA_NEW(arena, Check);
     *c = (Check){.e = e, .t = t, .arena = arena, .first_fail = -1};
+    c->full = e->full;
+    c->full_arg = e->full_arg;
     c->u = e->dtype == DT_F32 ? 0x1p-24 : 0x1p-53;
     c->slack = e->dtype == DT_F32 ? 1 : 2;
     return c;
@@ -299,7 +301,7 @@ void check_source(Check *c, int val) {
     const GTensor *t = &p->graph->t[v->tensor];
     Cmp m = cmp_new(c, NULL, val, 1);
     Dtype dt = dtype_of(c, val);
-    void *whole = c->e->full(c->e->full_arg, v->tensor, dt);
+    void *whole = c->full(c->full_arg, v->tensor, dt);
     if (!whole) return;
     Arena *tmp = arena_new();
     bool flat = region_is_flat(&v->L, NULL);

@@ -10,6 +10,8 @@ typedef struct Check {
     Exec *e;
     Trace *t;
     Arena *arena;
+    void *(*full)(void *arg, int tensor, Dtype t); /* the source as it is, read independently of the run's data path */
+    void *full_arg;
     double u;          /* unit roundoff of the run's dtype */
     double slack;      /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
     int first_fail;    /* index into t->checks, or -1 */

@@ -29,6 +29,7 @@ typedef struct {
     Pool *pool;
     Check *check;
     Exec *exec;
+    bool nonfinite; /* reported already */
 } Run;
 
 static double now(void) {
@@ -64,7 +65,6 @@ static bool supported(Run *r) {
         {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
         {p->microbatches > 1, p->batch_loc, "microbatches"},
-        {p->normalise && strcmp(p->normalise, "global"), p->loss_loc, "normalise: local_mean"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].used) diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version", row[i].what);
@@ -204,6 +204,28 @@ static bool load_sources(Run *r) {
     }
     return true;
 }
+/* NaN and infinity pass every comparison of a number with itself: the first step that makes one is reported. A pending
+ * maximum over an empty shard is minus infinity by right. */
+static void find_nonfinite(Run *r, const Step *s) {
+    const Val *v = &r->program->val[s->out];
+    const Store *st = &r->exec->store[s->out];
+    if (r->nonfinite || exec_is_int(r->exec, s->out)) return;
+    for (int a = 0; a < r->mesh->naxes; a++)
+        if (v->L.type[a] == TY_M) return;
+    for (int k = 0; k < st->n; k++) {
+        int64_t n, bad = -1;
+        double *x = rank_values(r, s->out, st->l[k].rank, &n);
+        for (int64_t i = 0; i < n && bad < 0; i++)
+            if (!isfinite(x[i])) bad = i;
+        double value = bad >= 0 ? x[bad] : 0;
+        free(x);
+        if (bad < 0) continue;
+        r->nonfinite = true;
+        diag_error(r->d, "E0504", s->loc, "look at the sizes and scales of weights and inputs; in f64 the range is larger",
+                   "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)", step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id, s->pass, (long long)st->l[k].rank, (long long)bad);
+        return;
+    }
+}
 static bool step_all(Run *r) {
     const Program *p = r->program;
     for (int i = 0; i < p->ns; i++) {
@@ -217,6 +239,7 @@ static bool step_all(Run *r) {
         }
         double t1 = now();
         check_step(r->check, s);
+        find_nonfinite(r, s);
         keep_numbers(r, s);
         r->rep->seconds_sharded += t1 - t0;
         r->rep->seconds_check += now() - t1;
@@ -363,10 +386,13 @@ static bool back(Run *r) {
     r->pool = pool_new(r->o->threads);
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
     FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed};
+    FullSource pure = src; /* what the check holds the run against */
+    if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean")) src.local_mean = r->program;
     r->exec->full = reference_full;
     r->exec->full_arg = &src;
     r->exec->keep_all = r->o->save_values != NULL;
     r->check = check_new(r->arena, r->exec, r->t);
+    r->check->full_arg = &pure;
     bool backward = r->program->ns > r->program->n_forward;
     bool ok = iterate(r, &src);
     if (ok && r->o->exact && !r->exec->stuck) {

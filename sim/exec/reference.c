@@ -18,6 +18,32 @@ static void fill_part(void *arg, int64_t i) {
     int64_t first = i * j->step, n = j->n - first < j->step ? j->n - first : j->step;
     random_fill(&j->r, first, n, j->dtype, j->out + first * dtype_size(j->dtype));
 }
+/* Mean of means: every block of tokens is divided by its own count and by the number of blocks (what AVG of per-rank means
+ * does). The blocks are those in which the loss weights are cut. */
+static void local_means(const Program *p, int tensor, Dtype dtype, void *data) {
+    const GTensor *t = &p->graph->t[tensor];
+    const Layout *L = &p->val[p->first[tensor]].L;
+    AxisList cut = {0};
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (L->type[a] == TY_V) cut.a[cut.n++] = (uint8_t)a;
+    int64_t blocks = mesh_size(p->mesh, &cut);
+    Arena *tmp = arena_new();
+    for (int64_t k = 0; k < blocks; k++) {
+        int64_t rank = mesh_member(p->mesh, &cut, 0, k), nb, nt, count = 0;
+        const int64_t *b = layout_index(p->mesh, L, 0, t->size[0], rank, &nb, tmp), *s = layout_index(p->mesh, L, 1, t->size[1], rank, &nt, tmp);
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t i = 0; i < nb; i++)
+                for (int64_t j = 0; j < nt; j++) {
+                    int64_t at = b[i] * t->size[1] + s[j];
+                    double w = dtype == DT_F32 ? (double)((float *)data)[at] : ((double *)data)[at];
+                    if (w == 0) continue;
+                    if (!pass) count++;
+                    else if (dtype == DT_F32) ((float *)data)[at] = (float)(1.0 / (double)(count * blocks));
+                    else ((double *)data)[at] = 1.0 / (double)(count * blocks);
+                }
+    }
+    arena_free(tmp);
+}
 void *reference_full(void *arg, int tensor, Dtype dtype) {
     FullSource *f = arg;
     const GTensor *t = &f->g->t[tensor];
@@ -50,6 +76,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         free(p);
         return NULL;
     }
+    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights")) local_means(f->local_mean, tensor, dtype, p);
     return p;
 }
 

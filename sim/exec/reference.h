@@ -37,6 +37,7 @@ typedef struct {
     double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
     uint64_t seed;   /* of those integers */
     int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
+    const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
 } FullSource;

@@ -1,0 +1,166 @@
+/* Training steps: the golden toy runs (losses, parameters and optimizer state of ten steps, unsharded and under the column and
+ * row plan on 2 and 4 ranks), and a small Llama under torchtitan's plan with everything combined. Run from the project's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "exec/pipeline.h"
+#include "weights/safetensors.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *golden(Arena *a, const char *name) {
+    const char *path = arena_printf(a, "../shared/golden/toy/%s/values.safetensors", name);
+    if (access(path, R_OK)) path = arena_printf(a, "tests/golden/toy/%s/values.safetensors", name);
+    if (access(path, R_OK)) fail_msg("golden toy run %s is missing", name);
+    return path;
+}
+static Trace *run(Arena *a, const char *text, const char *save, PipelineReport *r, Diags **d) {
+    PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
+    *d = diags_new(a);
+    Trace *t = pipeline_run(a, *d, "train.yaml", text, strlen(text), NULL, 0, &o, r);
+    if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) diags_print(*d, stderr, false);
+    return t;
+}
+static const struct {
+    const char *name, *loss, *optimizer;
+} runs[] = {
+    {"adamw-sum", "sum", "name: adamw, lr: 0.25, weight_decay: 0.01"},
+    {"adamw-sum-clip", "sum", "name: adamw, lr: 0.25, weight_decay: 0.01, clip: 1.0"},
+    {"adamw-var", "var", "name: adamw, lr: 0.05, weight_decay: 0.01"},
+    {"adamw-var-clip", "var", "name: adamw, lr: 0.05, weight_decay: 0.01, clip: 0.35"},
+    {"sgd-sum", "sum", "name: sgd, lr: 0.001, momentum: 0.9"},
+    {"sgd-sum-clip", "sum", "name: sgd, lr: 0.25, momentum: 0.9, clip: 1.0"},
+    {"sgd-var", "var", "name: sgd, lr: 0.05, momentum: 0.9"},
+    {"sgd-var-clip", "var", "name: sgd, lr: 0.05, momentum: 0.9, clip: 0.35"},
+};
+static double *numbers(const SafeTensors *st, const char *name, int64_t *n) {
+    const StTensor *t = st_find(st, name);
+    if (!t) return NULL;
+    *n = 1;
+    for (int d = 0; d < t->nd; d++) *n *= t->shape[d];
+    double *x = base_malloc((size_t)(*n ? *n : 1) * 8);
+    st_read(t, 0, *n, DT_F64, x);
+    return x;
+}
+/* Largest difference of two tensors relative to the golden one's largest magnitude; both files must have it. */
+static double difference(const SafeTensors *ours, const SafeTensors *gold, const char *name) {
+    int64_t n = 0, m = 0;
+    double *a = numbers(ours, name, &n), *b = numbers(gold, name, &m), top = 0, err = 0;
+    if (!a || !b) fail_msg("%s is missing in %s", name, a ? "the golden file" : "what we saved");
+    assert_int_equal(n, m);
+    for (int64_t i = 0; i < n; i++) {
+        top = fmax(top, fabs(b[i]));
+        err = fmax(err, fabs(a[i] - b[i]));
+    }
+    free(a);
+    free(b);
+    return err / top;
+}
+static void test_toy_runs(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        double worst = 0;
+        for (int tp = 1; tp <= 4; tp *= 2) {
+            Arena *a = arena_new();
+            const char *file = golden(a, runs[i].name), *save = arena_printf(a, "build/toy-%d.safetensors", (int)getpid());
+            int steps = tp == 4 ? 4 : 10; /* also a shorter run: what it leaves is another golden value */
+            const char *text = arena_printf(a,
+                "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu, weights: {file: %s, prefix: \"initial.\"}}\n"
+                "data: {dtype: f64, inputs: %s}\nmesh: {tp: %d}\npass: train\nloss: %s\noptimizer: {%s, steps: %d}\n"
+                "plan: {net1: colwise, net2: rowwise}\n", file, file, tp, runs[i].loss, runs[i].optimizer, steps);
+            PipelineReport r;
+            Diags *d;
+            Trace *t = run(a, text, save, &r, &d);
+            assert_non_null(t);
+            assert_string_equal(t->verdict, "equivalent");
+            assert_int_equal(r.n_losses, steps);
+            SafeTensors *ours = st_open(a, d, save, (Loc){0}), *gold = st_open(a, d, file, (Loc){0});
+            int64_t n = 0;
+            double *losses = numbers(gold, "losses", &n);
+            assert_int_equal(n, 10);
+            for (int k = 0; k < steps; k++) assert_true(fabs(r.losses[k] - losses[k]) <= 1e-10 * fabs(losses[k]));
+            free(losses);
+            static const char *const names[] = {"net1.weight", "net1.bias", "net2.weight", "net2.bias"};
+            for (int k = 0; k < 4; k++) {
+                bool adam = !strncmp(runs[i].name, "adamw", 5);
+                const char *const parts[] = {"", adam ? ".exp_avg" : ".momentum_buffer", ".exp_avg_sq"};
+                for (int q = 0; q < (adam ? 3 : 2); q++) worst = fmax(worst, difference(ours, gold, arena_printf(a, "after.%d.%s%s", steps - 1, names[k], parts[q])));
+            }
+            st_close(ours);
+            st_close(gold);
+            unlink(save);
+            arena_free(a);
+        }
+        print_message("%-16s losses, parameters and state on 1, 2 and 4 ranks: worst %.1e\n", runs[i].name, worst);
+        assert_true(worst <= 1e-10);
+    }
+}
+/* Five AdamW steps with clipping: torchtitan's whole plan on dp 2 x cp 2 x tp 2 with FSDP, f64; equal to the unsharded self
+ * (parameters end to end below 1e-9 are part of the verdict), and the loss goes down. */
+static void test_small_llama(void **state) {
+    (void)state;
+    static const char *const variants[] = {"data_parallel: {mode: fsdp, axis: dp*cp}\n", "data_parallel: {mode: ddp}\n", "data_parallel: {mode: fsdp, axis: dp*cp, unit: block, grad_order: tp_first}\nrecompute: block\n"};
+    double first[3][5];
+    for (int v = 0; v < 3; v++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+            "pass: train\noptimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: 0.5, steps: 5}\n%s", variants[v]);
+        PipelineReport r;
+        Diags *d;
+        Trace *t = run(a, text, NULL, &r, &d);
+        assert_non_null(t);
+        assert_string_equal(t->verdict, "equivalent");
+        assert_true(r.losses[4] < r.losses[0]);
+        assert_true(r.end_to_end_rel < 1e-9);
+        memcpy(first[v], r.losses, sizeof first[v]);
+        for (int k = 0; k < 5; k++) assert_true(fabs(first[v][k] - first[0][k]) <= 1e-9 * fabs(first[0][k]));
+        arena_free(a);
+    }
+}
+/* Mean of means is exact only if all ranks have as many labels. */
+static void test_local_mean(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
+                       "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2}\nnames: torchtitan\npass: backward\n"
+                       "loss: {kind: cross_entropy, normalise: local_mean}\n";
+    PipelineReport r;
+    Diags *d = diags_new(a);
+    PipelineOptions o = {.execute = true, .threads = 1};
+    Trace *t = pipeline_run(a, d, "mean.yaml", text, strlen(text), NULL, 0, &o, &r);
+    assert_non_null(t);
+    assert_string_equal(t->verdict, "different");
+    assert_string_equal(t->first_wrong, "loss_weights");
+    arena_free(a);
+}
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *code;
+    } rows[] = {{"optimizer: {name: adamax, lr: 0.1, steps: 2}\n", "E0206"}, {"", "E0208"}, {"optimizer: {name: sgd, lr: 0.1, steps: 0}\n", "E0302"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "model: {kind: mlp, sizes: [10, 32, 5]}\nmesh: {tp: 2}\npass: train\nloss: sum\n%s", rows[i].line);
+        PipelineReport r;
+        Diags *d = diags_new(a);
+        PipelineOptions o = {.execute = true, .threads = 1};
+        Trace *t = pipeline_run(a, d, "bad.yaml", text, strlen(text), NULL, 0, &o, &r);
+        bool found = false;
+        for (int k = 0; k < d->n; k++) found |= !strcmp(d->item[k].code, rows[i].code);
+        if (!found) diags_print(d, stderr, false);
+        assert_true(found);
+        assert_int_not_equal(r.exit, 0);
+        (void)t;
+        arena_free(a);
+    }
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama), cmocka_unit_test(test_local_mean), cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -164,10 +164,14 @@ static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const Bl
                         bytes_text(f->bytes_sent, g->arena));
 }
 
+static const char *saved_words(const BlockGraph *g, const BlockOp *op) {
+    return arena_printf(g->arena, "with saved %s", op->saved);
+}
+
 static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, double x, double y, double w, double h) {
     const TraceParam *m = matrix_of(op);
     bool two = p->look->numbers;
-    double body = h - (op->fetch && two ? 15 : 0);
+    double body = h - (shows_fetch(p->look, op) ? 15 : 0) - (op->saved && two ? 15 : 0);
     const char *name = block_op_name(p->g, n, op), *style = words_style(m->style);
     double base = two ? y + 17 : y + body / 2 + 4.5;
     Run run[SHAPE_RUNS];
@@ -178,6 +182,9 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, doubl
     if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
     if (op->fetch && two)
         scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE, fetch_words(p->g, n, op));
+    if (op->saved && two)
+        scene_text(p->s, x + 10, y + h - 8, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, saved_words(p->g, op), w - 20, 11.5, REGULAR));
     ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
 }
 
@@ -192,6 +199,7 @@ double block_box_height(const BlockLook *l, const BlockNode *n) {
         if (!l->numbers && i) break;
         h += matrix_of(&n->op[i]) ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
         if (shows_fetch(l, &n->op[i])) h += 15;
+        if (n->op[i].saved && l->numbers) h += 15;
     }
     return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
 }
@@ -250,6 +258,17 @@ static void mark_wrong(BlockPen *p, Mark *border, int step) {
     p->legend |= 1u << LEGEND_WRONG;
 }
 
+/* The name in the middle, under it what it reads of the forward pass. */
+static void plain_box(BlockPen *p, const BlockOp *op, const char *name, double x, double y, double w, double h) {
+    bool saved = op->saved && p->look->numbers;
+    double mid = y + (h - (saved ? 15 : 0)) / 2;
+    scene_text(p->s, x + w / 2, mid + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+               scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+    if (saved)
+        scene_text(p->s, x + w / 2, y + h - 8, ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, saved_words(p->g, op), w - 12, 11.5, REGULAR));
+}
+
 static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
     const BlockLook *l = p->look;
     for (int i = 0; i < n->n_op; i++) {
@@ -257,6 +276,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
         double h = m ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
         if (shows_fetch(l, op)) h += 15;
+        if (op->saved && l->numbers) h += 15;
         scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, n, op));
         scene_frame(p->s, x, y, w, h);
         mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->step);
@@ -266,8 +286,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         if (m)
             weight_box(p, n, op, x, y, w, h);
         else
-            scene_text(p->s, x + w / 2, y + h / 2 + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
-                       scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+            plain_box(p, op, name, x, y, w, h);
         scene_end(p->s);
         y += h;
         if (rest) break;

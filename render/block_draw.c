@@ -136,6 +136,7 @@ void block_columns(BlockPen *p, BlockFrame *f) {
     for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : COL_0;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
+        if (n->kind == NODE_INPUT && n->col < cols) f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
         if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
         f->width[n->col] = fmax(f->width[n->col], fmax(COL_N, block_box_width(p, n)));
     }

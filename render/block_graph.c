@@ -109,6 +109,12 @@ static void add_input(BlockGraph *g, int i, const char *name, int step) {
     if (n->n_in < BLOCK_MAX_IN) n->in[n->n_in++] = p;
 }
 
+/* Backward ops read values that the forward pass has saved: words in the box, no wires through the picture. */
+static bool is_saved(const BlockGraph *g, int i, const char *name) {
+    const TraceCompute *c = g->node[i].op[0].c;
+    return c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss") && strncmp(name, "grad.", 5);
+}
+
 static void connect(BlockGraph *g) {
     int steps = g->n; /* inputs are added behind them */
     for (int i = 0; i < steps; i++) {
@@ -119,6 +125,12 @@ static void connect(BlockGraph *g) {
         for (int k = 0; k < c->n_inputs; k++) {
             const TraceParam *p = words_find_param(g->t, c->inputs[k]);
             int step = c->input_step ? c->input_step[k] : -1;
+            if (!p && is_saved(g, i, c->inputs[k])) {
+                BlockOp *op = &g->node[i].op[0];
+                op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved, words_leaf(c->inputs[k]))
+                                      : words_leaf(c->inputs[k]);
+                continue;
+            }
             if (!p) {
                 add_input(g, i, c->inputs[k], step);
                 continue;
@@ -399,6 +411,7 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }
+    g->pass = wanted_pass(o);
     g->wrong_step = wrong_step(g);
     if (!choose_layer(g, d, o)) return NULL;
     g->loss = !strcmp(wanted_pass(o), "forward") && wants_loss(t, o);

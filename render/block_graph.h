@@ -17,6 +17,7 @@ typedef struct {
     int n_param;
     const TraceParam *param[3];
     const TraceCollective *fetch; /* collective that brings its parameter, or NULL */
+    const char *saved;            /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
     const char *only;             /* in a box of twins: the one that has this op ("k") */
 } BlockOp;
 
@@ -56,6 +57,7 @@ typedef struct BlockGraph {
     const Trace *t;
     Arena *arena;
     int64_t rank;
+    const char *pass;
     int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
     bool loss;           /* the pass of the loss, too */
     bool outside;        /* also what lies outside of layers */

@@ -102,7 +102,9 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
     scene_begin(p->s, "legend", "legend", NULL);
     double kx = key(p->s, x, bottom, ROLE_BYTES, false, others ? "left column" : "the value");
     if (others) kx = key(p->s, kx, bottom, ROLE_BYTES_2, false, "right");
-    if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, "one term of a sum");
+    const char *term = "one term of a sum";
+    if (kx + 22 + scene_width(p->s, 12, REGULAR, term) > p->s->w - 4) term = "Σ term";
+    if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, term);
     scene_end(p->s);
 }
 

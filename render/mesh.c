@@ -26,7 +26,7 @@ static unsigned axes_mask(const Trace *t, const char *list) {
         for (int i = 0; i < t->n_axes; i++) {
             const char *name = t->axes[i].name;
             bool part = !strncmp(name, p, n) && (name[n] == 0 || name[n] == '.');
-            if (part) mask |= 1u << i;
+            if (part && t->axes[i].size > 1) mask |= 1u << i; /* an axis of one rank makes no group */
         }
         for (int k = 0; k < t->n_groups; k++)
             if (strlen(t->groups[k].name) == n && !strncmp(t->groups[k].name, p, n) && t->groups[k].axes != list)
@@ -108,7 +108,7 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
         if (known) continue;
         have[n] = mask;
         comm[n] = (MeshComm){.name = words_axis_list(a, t, t->collectives[i].axes),
-                             .axes = t->collectives[i].axes,
+                             .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
                              .groups = groups_over(t, mask)};
         describe(a, t, &comm[n], mask, false);
         n++;

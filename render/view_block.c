@@ -75,7 +75,9 @@ const char *block_title(const BlockGraph *g, int first, int n) {
         return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong", g->t->first_wrong);
     const char *one = n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
-    const char *who = subject(g, first, n), *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
+    const char *pass = g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
+    const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
+               *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
     if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
     return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k, k == 1 ? "" : "s",
                         bytes_text(sent, a));

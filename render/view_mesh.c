@@ -163,17 +163,20 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     return ty;
 }
 
-static double few_ranks(MeshPen *p, double y) {
-    y = draw_ranks(p, y + 4) + 30;
-    double need = fmax(190, (double)p->cols * 38 + 20), w = need;
+/* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
+static double few_ranks(MeshPen *p, double y, int *next) {
+    if (*next == 0) y = draw_ranks(p, y + 4) + 30;
+    double need = fmax(190, (double)p->cols * 38 + 20);
     int per_line = (int)fmax(1, floor((p->w + 1) / need));
     if (per_line > p->n) per_line = p->n;
-    w = fmin(260, p->w / fmax(1, per_line));
-    for (int i = 0; i < p->n;) {
+    double w = fmin(260, p->w / fmax(1, per_line)), line = 0;
+    while (*next < p->n) {
         double bottom = y;
-        for (int k = 0; k < per_line && i < p->n; k++, i++)
-            bottom = fmax(bottom, draw_small(p, &p->comm[i], p->x + k * w, y, w));
+        for (int k = 0; k < per_line && *next < p->n; k++, ++*next)
+            bottom = fmax(bottom, draw_small(p, &p->comm[*next], p->x + k * w, y, w));
+        line = fmax(line, bottom + 18 - y);
         y = bottom + 18;
+        if (p->preset == PRESET_SLIDE && y + line + 50 > presets[PRESET_SLIDE].h) break;
     }
     return y;
 }
@@ -311,43 +314,60 @@ static const char *classes_text(const ViewCall *c) {
     return s.s;
 }
 
+static const char *mesh_title(const MeshPen *p) {
+    Arena *a = p->c->arena;
+    long long ranks = (long long)p->c->t->ranks, rank = (long long)p->rank;
+    int axes = 0;
+    for (int i = 0; i < p->n; i++) axes += p->comm[i].axis;
+    if (ranks == 1) return "One rank: nobody to talk to";
+    if (ranks > FEW_RANKS)
+        return arena_printf(a, "%lld ranks in %d bars: where rank %lld sits and whom it talks to", ranks, axes, rank);
+    if (p->n == 1) return arena_printf(a, "%lld ranks, all in one group", ranks);
+    return arena_printf(a, "%lld ranks: rank %lld is in %d groups%s", ranks, rank, p->n,
+                        axes == p->n ? ", one per axis" : "");
+}
+
+/* One page; *next counts the groups that are drawn. */
+static Scene *mesh_page(MeshPen *p, int *next) {
+    const ViewCall *c = p->c;
+    const Preset *pr = &presets[p->preset];
+    Arena *a = c->arena;
+    Scene *s = p->s = figure_new(c, "mesh", p->preset);
+    bool few = c->t->ranks <= FEW_RANKS;
+    p->x = pr->margin;
+    if (few && p->preset == PRESET_WIDE) { /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
+        s->w = fmin(s->w, fmax(760, (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin));
+        s->px_width = (int)(pr->px * s->w / pr->w);
+    }
+    p->w = s->w - 2 * pr->margin;
+    const char *order = words_order(a, c->t);
+    const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
+                         few ? "" : "each bar is one cell of the bar above, enlarged", NULL};
+    double y = figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
+    if (few)
+        y = few_ranks(p, y, next);
+    else
+        y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
+    y = figure_foot(s, c, p->x, p->w, y + 2, classes_text(c), NULL);
+    s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
 int view_mesh(const ViewCall *c, Scene **page) {
     MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
-    Arena *a = c->arena;
+    int next = 0, pages = 0;
     if (p.rank >= c->t->ranks) {
-        diag_error(c->d, "E0211", (Loc){0}, arena_printf(a, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0211", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)p.rank);
         return 0;
     }
     furniture_preset(c->o->preset, &p.preset);
-    const Preset *pr = &presets[p.preset];
-    Scene *s = p.s = figure_new(c, "mesh", p.preset);
-    p.x = pr->margin;
-    p.w = s->w - 2 * pr->margin;
-    p.n = mesh_comms(a, c->t, p.comm);
-    p.cols = grid_columns(a, c->t);
-    bool few = c->t->ranks <= FEW_RANKS;
-    if (few && p.preset == PRESET_WIDE) { /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
-        s->w = fmin(s->w, fmax(760, (double)p.n * fmax(250, (double)p.cols * 38 + 20) + 2 * pr->margin));
-        s->px_width = (int)(pr->px * s->w / pr->w);
-        p.w = s->w - 2 * pr->margin;
-    }
-    const char *order = words_order(a, c->t);
-    const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
-                         few ? "" : "each bar is one cell of the bar above, enlarged", NULL};
-    const char *title = c->t->ranks == 1  ? "One rank: nobody to talk to"
-                        : few && p.n == 1 ? arena_printf(a, "%lld ranks, all in one group", (long long)c->t->ranks)
-                        : few             ? arena_printf(a, "%lld ranks: rank %lld is in %d groups, one per axis",
-                                                         (long long)c->t->ranks, (long long)p.rank, p.n)
-                              : arena_printf(a, "%lld ranks in %d bars: where rank %lld sits and whom it talks to",
-                                             (long long)c->t->ranks, p.n, (long long)p.rank);
-    double y = figure_head(s, p.preset, title, sub, 0) + (p.preset == PRESET_SLIDE ? 6 : 14);
-    y = few ? few_ranks(&p, y) : draw_table(&p, draw_bars(&p, y + 8));
-    y = figure_foot(s, c, p.x, p.w, y + 2, classes_text(c), NULL);
-    s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
-    figure_page(s, p.preset, y);
-    page[0] = s;
-    return 1;
+    p.n = mesh_comms(c->arena, c->t, p.comm);
+    p.cols = grid_columns(c->arena, c->t);
+    do page[pages++] = mesh_page(&p, &next);
+    while (next < p.n && pages < VIEW_MAX_PAGES);
+    return pages;
 }
 
 const char *view_mesh_text(const ViewCall *c) {

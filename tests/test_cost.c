@@ -137,7 +137,7 @@ static void test_overlap(void **state) {
     adds_up(t, 0);
     arena_free(a);
 }
-/* figures/README.md: an all-reduce that runs beside the gather that compute really waits for is not exposed. */
+/* An all-reduce that runs beside the gather that compute really waits for is not exposed. */
 static void test_only_what_ends_the_wait(void **state) {
     (void)state;
     Arena *a = arena_new();

@@ -1,5 +1,5 @@
-/* How many collectives a plan costs and what they send: the forward counts of lowering.md 6 for dense plans, the bytes
- * of semantics.md 10.4, the example of interface.md 3, and every collective's bytes summed a second time from the index
+/* How many collectives a plan costs and what they send: the forward counts of hand-written systems for dense plans, the bytes
+ * that textbook formulas give, the plan of the README, and every collective's bytes summed a second time from the index
  * maps (who holds what, who has to get what), independently of the formulas. */
 #include "exec/reference.h"
 #include "plan/assign.h"
@@ -115,7 +115,7 @@ static void test_counts(void **state) {
         }
 }
 
-/* ---- the example of interface.md 3 ---- */
+/* ---- the example plan ---- */
 static const char example[] =
     "name: llama3-8b-tp2-sp            # default: the file's name\n"
     "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [blocks]}   # or just: model: llama3-8b\n"
@@ -149,7 +149,7 @@ static void test_example(void **state) {
                          e->collectives[i].count);
     assert_string_equal(r.t->plan, "llama3-8b-tp2-sp");
     assert_int_equal(r.t->ranks, 4);
-    /* figures of semantics.md 3.6, worked out by hand: D 4096/16, d 128/16, F 14336/16 */
+    /* figures worked out by hand: D 4096/16, d 128/16, F 14336/16 */
     static const struct {
         const char *name, *symbolic, *local;
     } shapes[] = {

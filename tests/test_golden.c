@@ -1,5 +1,5 @@
 /* Other people's models: every dense case of golden/hf (Hugging Face transformers in float64) against the unsharded
- * reference, and every plan family of testing.md 3 on those weights, executed and checked rank by rank in f64 and f32.
+ * reference, and every plan family (TP, TP + SP, each with dp, cp, zigzag and all of them) on those weights, executed and checked rank by rank in f64 and f32.
  * Together they close the chain framework = reference = every rank. Prints the table of case x family. */
 #include "support/support.h"
 #include <math.h>
@@ -191,7 +191,7 @@ static const char *family_text(Arena *a, const Case *c, const Family *f, bool sp
     str_addf(&s, "plan:\n%s%s%s", tp_lines, sp ? sp_lines : plain_lines, c->qk_norm ? norm_lines : "");
     return s.s;
 }
-/* Collectives of lowering.md 6, per layer: 2 AR, or 2 AG 2 RS; context parallel adds 2 AG(cp); dp nothing. */
+/* Collectives of hand-written systems, per layer: 2 AR, or 2 AG 2 RS; context parallel adds 2 AG(cp); dp nothing. */
 static void hold_counts(const PlanRun *r, const Case *c, const Family *f, bool sp) {
     int64_t L = c->layers, cp = f->cp > 1 ? 2 * L : 0;
     assert_int_equal(count_collectives(r->t, "forward", "all_reduce", "tp"), sp ? 0 : 2 * L);

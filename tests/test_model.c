@@ -123,7 +123,7 @@ static void test_golden_shapes(void **state) {
         }
         for (int i = 0; i < m->g.nt; i++) params += m->g.t[i].kind == KIND_PARAM;
         assert_int_equal(params, st->n);
-        assert_int_equal(m->total_params, numbers); /* the formula of semantics.md 10.1 */
+        assert_int_equal(m->total_params, numbers); /* attention + MLP + norms + tables */
         st_close(st);
         arena_free(a);
     }

@@ -57,7 +57,7 @@ static Plan *parse_ok(Fix *f, const char *text) {
         assert_place((s).bare, (kind_), (dim_));                                                                       \
     } while (0)
 
-/* ---- the example of interface.md 3, word for word ---- */
+/* ---- the example plan, word for word ---- */
 
 static const char example[] =
     "name: llama3-8b-tp2-sp            # default: the file's name\n"
@@ -783,7 +783,7 @@ static const Style *resolve(Fix *f, const char *plan_text, int line, const char 
     return s;
 }
 
-/* What a row says, in a line of text: enough to compare with the tables of semantics.md. */
+/* What a row says, in a line of text: enough to compare with the tables. */
 static const char *spec_text(Arena *a, const RawSpec *s) {
     static const char *const word[] = {"null", "R", "S", "P", "I", "V", "C", "L"};
     if (!s->set) return "-";

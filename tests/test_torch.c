@@ -21,7 +21,7 @@ static const char *place_word(Arena *a, const char *torch) {
     if (!strncmp(torch, "Replicate", 9)) return "replicate";
     if (!strncmp(torch, "Partial", 7) || !strncmp(torch, "_MaskPartial", 12)) return "partial";
     const char *n = strpbrk(torch, "-0123456789");
-    if (strncmp(torch, "Shard(", 6) || !n) fail_msg("placement '%s'", torch);
+    if ((strncmp(torch, "Shard(", 6) && strncmp(torch, "_StridedShard(", 14)) || !n) fail_msg("placement '%s'", torch);
     return arena_printf(a, "shard(%d)", atoi(n));
 }
 static void add_layouts(Arena *a, Str *s, const char *key, const Json *v) {
@@ -84,8 +84,11 @@ static int hold_parameters(Arena *a, const Json *record, const Trace *t, bool bl
         const TraceParam *p = find_param(t, name);
         hold_tensor(a, list->item[i], &p->rest, name);
         const Json *places = json_get(list->item[i], "placements");
-        for (int k = 0; places && k < places->n; k++)
-            assert_true(same_place(place_word(a, places->item[k]->s), place_word(a, p->placements[k])));
+        for (int k = 0; places && k < places->n; k++) {
+            const char *want = places->item[k]->s, *have = p->placements[k], *by = strstr(want, "sf=");
+            if (!same_place(place_word(a, want), place_word(a, have)) || (by ? !strstr(have, by) : strstr(have, "sf=") != NULL))
+                fail_msg("%s: PyTorch %s, here %s", name, want, have);
+        }
         n++;
     }
     return n;
@@ -98,32 +101,39 @@ static void hold_groups(const Json *groups, const RankGroups *g) {
             assert_int_equal(groups->item[i]->item[k]->i, groups_member(g, i, k));
     }
 }
-/* The forward collectives in issue order; with blocks_only those under layers.*. */
-static int hold_collectives(Arena *a, const Json *record, const Trace *t, bool blocks_only) {
-    const Json *list = json_get(json_get(record, "collectives"), "forward");
-    int at = 0;
+/* One collective of the record against one of the trace. */
+static void hold_collective(Arena *a, const Json *x, const TraceCollective *c) {
+    const Json *in = json_get(x, "in_bytes_per_rank"), *out = json_get(x, "out_bytes_per_rank");
+    const char *where = text_of(x, "where"), *reduce = text_of(x, "reduce_op"); /* backward there is no module */
+    const char *module = where ? arena_strndup(a, where, strcspn(where, ":")) : NULL;
+    if (strcmp(c->op, text_of(x, "op")) || (module && strcmp(c->module ? c->module : "", module)))
+        fail_msg("PyTorch %s at %s, here %s of %s at %s", text_of(x, "op"), where, c->op, c->value, c->module);
+    assert_string_equal(c->dtype, "f64");
+    assert_string_equal(c->reduce ? c->reduce : "none", reduce ? reduce : "none");
+    assert_false(c->inferred);
+    hold_groups(json_get(x, "groups"), &c->groups);
+    for (int q = 0; q < in->n; q++)
+        if (c->bytes_in != in->item[q]->i || c->bytes_out != out->item[q]->i)
+            fail_msg("%s of %s: bytes %lld -> %lld, here %lld -> %lld", c->op, c->value, (long long)in->item[q]->i,
+                     (long long)out->item[q]->i, (long long)c->bytes_in, (long long)c->bytes_out);
+}
+/* The collectives of one phase in issue order; with blocks_only those under layers.*. */
+static int hold_phase(Arena *a, const Json *record, const char *phase, const Trace *t, bool blocks_only) {
+    const Json *list = json_get(json_get(record, "collectives"), phase);
+    int at = 0, n = 0;
     for (int i = 0; list && i < list->n; i++) {
-        const Json *x = list->item[i], *in = json_get(x, "in_bytes_per_rank"), *out = json_get(x, "out_bytes_per_rank");
-        const char *where = text_of(x, "where");
-        if (!has_part(where, !blocks_only)) continue;
-        if (at >= t->n_collectives) fail_msg("%s of PyTorch is not here", where);
-        const TraceCollective *c = &t->collectives[at++];
-        const char *module = arena_strndup(a, where, strcspn(where, ":")), *reduce = text_of(x, "reduce_op");
-        if (strcmp(c->op, text_of(x, "op")) || strcmp(c->module ? c->module : "", module))
-            fail_msg("collective %d: PyTorch %s at %s, here %s of %s at %s", at, text_of(x, "op"), where, c->op,
-                     c->value, c->module);
-        assert_string_equal(c->dtype, "f64");
-        assert_string_equal(c->reduce ? c->reduce : "none", reduce ? reduce : "none");
-        assert_string_equal(c->pass, "forward");
-        assert_false(c->inferred);
-        hold_groups(json_get(x, "groups"), &c->groups);
-        for (int q = 0; q < in->n; q++)
-            if (c->bytes_in != in->item[q]->i || c->bytes_out != out->item[q]->i)
-                fail_msg("%s: bytes %lld -> %lld, here %lld -> %lld", where, (long long)in->item[q]->i,
-                         (long long)out->item[q]->i, (long long)c->bytes_in, (long long)c->bytes_out);
+        const char *where = text_of(list->item[i], "where");
+        if (where && !has_part(where, !blocks_only)) continue;
+        while (at < t->n_collectives && strcmp(t->collectives[at].pass, phase)) at++;
+        if (at == t->n_collectives) fail_msg("%s of PyTorch at %s is not here", text_of(list->item[i], "op"), where);
+        hold_collective(a, list->item[i], &t->collectives[at++]);
+        n++;
     }
-    assert_int_equal(at, t->n_collectives);
-    return at;
+    assert_int_equal(n, count_collectives(t, phase, NULL, NULL));
+    return n;
+}
+static int hold_collectives(Arena *a, const Json *record, const Trace *t, bool blocks_only) {
+    return hold_phase(a, record, "forward", t, blocks_only);
 }
 static const TraceCompute *product_of(const Trace *t, const char *module) {
     for (int i = 0; i < t->n_computes; i++)
@@ -371,19 +381,43 @@ static const char *const llamas[] = {"03_llama3_nosp_tp2",
 static const char llama_config[] =
     "{hidden_size: 64, intermediate_size: 96, num_attention_heads: 8, num_key_value_heads: 4, vocab_size: 128, "
     "num_hidden_layers: 2, rms_norm_eps: 1.0e-5, rope_theta: 500000.0}";
-/* Their name of a module's output = our name of the same hook. */
-static const char *write_map(Arena *a, const SafeTensors *st, int *n) {
+/* Their name of a module's output = our name of the same hook; their gradients and loss = ours. */
+static const char *write_map(Arena *a, const SafeTensors *st, const char *grads, int *n) {
     const char *path = temp_path(a, "map.yaml");
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     *n = 0;
-    for (int i = 0; i < st->n; i++)
-        if (!strncmp(st->t[i].name, "acts/", 5)) {
-            fprintf(f, "%s: %s.output\n", st->t[i].name, st->t[i].name + 5);
+    for (int i = 0; i < st->n; i++) {
+        const char *name = st->t[i].name;
+        if (!strncmp(name, "acts/", 5)) {
+            fprintf(f, "%s: %s.output\n", name, name + 5);
             ++*n;
         }
+        if (!strncmp(name, grads, strlen(grads))) fprintf(f, "%s: grad.param.%s\n", name, name + strlen(grads));
+        if (!strcmp(name, "loss")) fprintf(f, "loss: loss_mean\n");
+    }
     fclose(f);
     return path;
+}
+/* Tensors of the comparison whose names start so and that agree; one that differs is an error of the run already. */
+static int agreed(const PlanRun *r, const char *start) {
+    int n = 0;
+    for (int i = 0; i < r->rep.n_against; i++)
+        n += !strncmp(r->rep.against[i].name, start, strlen(start)) && r->rep.against[i].ok;
+    return n;
+}
+static NewTensor whole_numbers(Arena *a, const SafeTensors *st, const char *from, const char *name) {
+    int64_t n;
+    const double *x = tensor_numbers(a, st, from, &n);
+    int64_t *ids = ARENA_ARRAY(a, int64_t, n);
+    for (int64_t i = 0; i < n; i++) ids[i] = (int64_t)x[i];
+    const StTensor *t = st_find(st, from);
+    return (NewTensor){.name = name, .nd = 2, .shape = {t->shape[0], t->shape[1]}, .ids = ids};
+}
+static bool has_text(const char *text, const char *part) { return strstr(text, part) != NULL; }
+/* The rest of a plan for the whole model: the loss's style, and what plain-tensor boundaries ask. */
+static const char *whole_lines(const char *folder) {
+    return has_text(folder, "nosp") ? "boundary: per_module\n" : "";
 }
 static void run_llama(Arena *a, const char *folder, bool whole) {
     const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
@@ -392,48 +426,149 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
     SafeTensors *st = golden_tensors(a, reference);
     int64_t n;
     int n_map;
-    NewTensor in = {
-        .name = "layers.0.input", .nd = 3, .shape = {2, 32, 64}, .x = tensor_numbers(a, st, "acts/tok_embeddings", &n)};
+    NewTensor in[2] = {{.name = "layers.0.input",
+                        .nd = 3,
+                        .shape = {2, 32, 64},
+                        .x = tensor_numbers(a, st, "acts/tok_embeddings", &n)}};
     if (whole) {
-        const double *ids = tensor_numbers(a, st, "ids", &n);
-        int64_t *i64 = ARENA_ARRAY(a, int64_t, n);
-        for (int64_t i = 0; i < n; i++) i64[i] = (int64_t)ids[i];
-        in = (NewTensor){.name = "input_ids", .nd = 2, .shape = {2, 32}, .ids = i64};
+        in[0] = whole_numbers(a, st, "ids", "input_ids");
+        in[1] = whole_numbers(a, st, "labels", "labels");
     }
     const char *text = arena_printf(
         a,
         "model: {config: %s, layers: all, rope: interleaved, parts: [%s], weights: {file: %s, prefix: \"weights/\"}}\n"
-        "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nnames: torchtitan\n%s",
-        llama_config, whole ? "embedding, blocks, norm, head" : "blocks", reference,
-        write_tensors(a, "llama.in.safetensors", &in, 1), strstr(folder, "_tp") + 3,
-        plan_lines(a, json_get(plan, "plan"), !whole));
-    PipelineOptions o = {.execute = true, .threads = 1, .against = reference, .map = write_map(a, st, &n_map)};
+        "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nnames: torchtitan\n%s%s%s%s",
+        llama_config, whole ? "embedding, blocks, norm, head, loss" : "blocks", reference,
+        write_tensors(a, "llama.in.safetensors", in, whole ? 2 : 1), strstr(folder, "_tp") + 3,
+        whole ? "pass: backward\n" : "", whole ? whole_lines(folder) : "", plan_lines(a, json_get(plan, "plan"), !whole),
+        whole && has_text(folder, "loss_parallel") ? "  loss: loss_parallel\n" : "");
+    PipelineOptions o = {
+        .execute = true, .threads = 1, .against = reference, .map = write_map(a, st, "grads/", &n_map)};
     PlanRun r = plan_run_with(a, "torch.yaml", text, &o);
     if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", text);
     assert_non_null(r.t);
     assert_string_equal(r.t->verdict, "equivalent");
     assert_int_equal(diags_errors(r.d), 0);
-    int params = hold_parameters(a, record, r.t, !whole), moves = hold_collectives(a, record, r.t, !whole),
-        linears = hold_linears(a, record, r.t), equal = 0;
-    for (int i = 0; i < r.rep.n_against; i++)
-        equal += !strncmp(r.rep.against[i].name, "acts/", 5) && r.rep.against[i].ok;
+    int params = hold_parameters(a, record, r.t, !whole), moves = hold_phase(a, record, "forward", r.t, !whole),
+        linears = hold_linears(a, record, r.t), equal = agreed(&r, "acts/"), backward = 0;
     assert_true(equal >= (golden_complete() ? whole ? n_map : n_map - 3 : 3));
-    assert_int_equal(moves, strstr(folder, "nosp") ? (whole ? 6 : 4)
-                            : whole                ? 10 + (strstr(folder, "gather") != NULL)
-                                                   : 8);
+    assert_int_equal(moves, has_text(folder, "nosp") ? (whole ? 6 : 4)
+                            : whole                  ? 10 + has_text(folder, "gather")
+                                                     : 8);
     assert_int_equal(linears, whole ? 15 : 14);
-    printf("%-34s %-11s %d parameters, %d linears, %d collectives, %d of %d module outputs\n", folder,
-           whole ? "whole model" : "blocks", params, linears, moves, equal, n_map);
+    if (whole) {
+        assert_int_equal(hold_phase(a, record, "loss", r.t, false), has_text(folder, "loss_parallel") ? 3 : 0);
+        backward = hold_phase(a, record, "backward", r.t, false);
+        assert_int_equal(backward, has_text(folder, "nosp") ? 11 : 10);
+        assert_int_equal(agreed(&r, "grads/"), 21);
+        assert_int_equal(agreed(&r, "loss"), 1);
+        /* the five norm gradients: one all-reduce each here, in PyTorch one for each operation of AdamW that reads them */
+        const Json *late = json_get(json_get(record, "collectives"), "optimizer");
+        int norms = has_text(folder, "nosp") ? 0 : 5;
+        assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", "tp"), norms);
+        assert_int_equal(count_collectives(r.t, "gradients", NULL, NULL), norms);
+        assert_int_equal(late->n, 3 * norms);
+        for (int i = 0, at = 0; i < late->n; i += 3, at++) {
+            while (strcmp(r.t->collectives[at].pass, "gradients")) at++;
+            hold_collective(a, late->item[i], &r.t->collectives[at]);
+        }
+    }
+    printf("%-34s %-11s %d parameters, %d linears, %d collectives forward, %d backward, %d of %d module outputs\n",
+           folder, whole ? "whole model" : "blocks", params, linears, moves, backward, equal, n_map);
     st_close(st);
 }
 static void test_llama(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof llamas / sizeof *llamas; i++)
-        for (int whole = 0; whole < (golden_complete() ? 2 : 1); whole++) {
+        for (int whole = 0; whole < 2; whole++) {
             Arena *a = arena_new();
             run_llama(a, llamas[i], whole);
             arena_free(a);
         }
+}
+
+/* ---- 04: the same model under FSDP, alone and over tensor parallelism ---- */
+static const char *const sharded[] = {"04_fsdp4", "04_fsdp2_tp2_nosp", "04_fsdp2_tp2_sp_loss_parallel"};
+/* PyTorch's collectives of a phase over the data-parallel axis, or over tp: how many and how many bytes are handed in. */
+typedef struct {
+    int n;
+    int64_t in;
+} Sum;
+static bool over_dp(const Json *x) { /* tp is the inner axis: its groups are neighbours */
+    const Json *g = json_get(x, "groups")->item[0];
+    return g->n == 4 || g->item[1]->i - g->item[0]->i > 1;
+}
+static Sum theirs(const Json *record, const char *phase, const char *op, bool dp) {
+    const Json *list = json_get(json_get(record, "collectives"), phase);
+    Sum s = {0};
+    for (int i = 0; list && i < list->n; i++)
+        if (!strcmp(text_of(list->item[i], "op"), op) && over_dp(list->item[i]) == dp)
+            s.n++, s.in += json_get(list->item[i], "in_bytes_per_rank")->item[0]->i;
+    return s;
+}
+static Sum ours(const Trace *t, const char *pass, const char *op, const char *axes, int from, int to) {
+    Sum s = {0};
+    for (int i = from; i < to; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!strcmp(c->pass, pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes)) s.n++, s.in += c->bytes_in;
+    }
+    return s;
+}
+static void same_sum(const char *folder, const char *what, Sum want, Sum have) {
+    if (want.n != have.n || want.in != have.in)
+        fail_msg("%s: %s: PyTorch %d with %lld bytes, here %d with %lld", folder, what, want.n, (long long)want.in, have.n,
+                 (long long)have.in);
+}
+static void run_sharded(Arena *a, const char *folder) {
+    const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
+               *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder)), *lines = json_get(plan, "plan");
+    const char *values = golden_path(a, "torch/%s/values.safetensors", folder);
+    SafeTensors *st = golden_tensors(a, values);
+    bool tp = has_text(folder, "tp2"), sp = has_text(folder, "_sp_");
+    NewTensor in[] = {whole_numbers(a, st, "ids", "input_ids"), whole_numbers(a, st, "labels", "labels")};
+    int n_map;
+    const char *text = arena_printf(
+        a,
+        "model: {config: %s, layers: all, rope: interleaved, parts: [embedding, blocks, norm, head, loss], "
+        "weights: {file: %s, prefix: \"weights/\"}}\ndata: {dtype: f64, inputs: %s}\nmesh: %s\nnames: torchtitan\n"
+        "pass: backward\ndata_parallel: {mode: fsdp, axis: dp_shard, unit: block, grad_order: tp_first}\n%s%s%s",
+        llama_config, golden_path(a, "torch/llama3_reference/values.safetensors"),
+        write_tensors(a, "sharded.in.safetensors", in, 2), tp ? "{dp_shard: 2, tp: 2}" : "{dp_shard: 4}",
+        whole_lines(folder), tp ? plan_lines(a, lines, false) : "", sp ? "  loss: loss_parallel\n" : "");
+    PipelineOptions o = {.execute = true, .threads = 1, .against = values, .map = write_map(a, st, "grads/", &n_map)};
+    PlanRun r = plan_run_with(a, "torch.yaml", text, &o);
+    if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", text);
+    assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
+    int params = hold_parameters(a, record, r.t, false), grads = agreed(&r, "grads/"), n = r.t->n_collectives, turn = 0;
+    assert_true(params == 21 && grads == (golden_complete() ? 21 : 9) && agreed(&r, "loss") == 1);
+    while (turn < n && strcmp(r.t->collectives[turn].pass, "loss")) turn++; /* forward before, backward after */
+    same_sum(folder, "parameters forward", theirs(record, "forward", "all_gather", true),
+             ours(r.t, "parameters", "all_gather", "dp_shard", 0, turn));
+    /* PyTorch keeps the root's parameters; `reshard: true` gathers the final norm and the head again (not the embedding) */
+    Sum again = theirs(record, "backward", "all_gather", true);
+    again.n++, again.in += (64 * 8 + 128 * 64 * 8 / (tp ? 2 : 1)) / (tp ? 2 : 4);
+    same_sum(folder, "parameters backward", again, ours(r.t, "parameters", "all_gather", "dp_shard", turn, n));
+    same_sum(folder, "gradients", theirs(record, "backward", "reduce_scatter", true),
+             ours(r.t, "gradients", "reduce_scatter", "dp_shard", turn, n));
+    static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter"};
+    for (int k = 0; tp && k < 3; k++) {
+        same_sum(folder, "tp forward", theirs(record, "forward", ops[k], false), ours(r.t, "forward", ops[k], "tp", 0, n));
+        same_sum(folder, "tp loss", theirs(record, "loss", ops[k], false), ours(r.t, "loss", ops[k], "tp", 0, n));
+        Sum b = ours(r.t, "backward", ops[k], "tp", 0, n), g = ours(r.t, "gradients", ops[k], "tp", 0, n);
+        b.n += g.n, b.in += g.in; /* PyTorch counts the norms' sums over tp among the backward ones */
+        same_sum(folder, "tp backward", theirs(record, "backward", ops[k], false), b);
+    }
+    assert_int_equal(count_collectives(r.t, "loss", "all_reduce", "dp_shard"), 1); /* the loss itself; PyTorch's stays local */
+    printf("%-34s %d parameters, %d gradients, %d collectives\n", folder, params, grads, n);
+    st_close(st);
+}
+static void test_sharded(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof sharded / sizeof *sharded; i++) {
+        Arena *a = arena_new();
+        run_sharded(a, sharded[i]);
+        arena_free(a);
+    }
 }
 
 /* ---- 07: every pair of placements ---- */
@@ -657,6 +792,7 @@ int main(void) {
         cmocka_unit_test(test_thin),
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_llama),
+        cmocka_unit_test(test_sharded),
         cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

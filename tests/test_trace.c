@@ -359,7 +359,7 @@ static void test_round_trip_text(void **state) {
     assert_string_equal(s, again);
     assert_int_equal(n, m);
     assert_int_equal(n, strlen(s));
-    /* records of interface.md 4 as they look, key by key */
+    /* records as they look, key by key */
     assert_non_null(strstr(s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"plan\":\"pl\\\"an\\nß\""));
     assert_non_null(strstr(
         s, "\"mesh\":{\"dp\":2,\"cp\":12,\"tp\":8},\"groups\":{\"sp\":\"tp\",\"all\":\"dp*cp*tp\"},\"ranks\":192,"
@@ -517,7 +517,7 @@ static const char *const example[] = {
 };
 enum { N_EXAMPLE = sizeof example / sizeof *example };
 
-/* The lines of interface.md 4, letter for letter. */
+/* The documented example lines, letter for letter. */
 static void test_contract_lines(void **state) {
     (void)state;
     Arena *a = arena_new();

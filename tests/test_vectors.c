@@ -1,4 +1,4 @@
-/* Test vectors of semantics.md 11 (worked out there, outside of this program): the chunk rule, cuts of one dim by two
+/* Test vectors worked out outside of this program: the chunk rule, cuts of one dim by two
  * axes in FSDP's order, packed blocks, zigzag and striped ownership with the work it gives each step of a ring, the
  * shapes of Llama-3-8B on two devices, and the column/row figures. (Rope bands, parameter totals: test_model.) */
 #include "support/support.h"

@@ -1,4 +1,4 @@
-/* YAML as located nodes: places, refusals, and hostile inputs in bounded time (perf.md 2.10). */
+/* YAML as located nodes: places, refusals, and hostile inputs in bounded time. */
 #include "plan/yaml.h"
 #include <setjmp.h>
 #include <stdlib.h>

@@ -48,7 +48,7 @@ const DiagCode *diag_code(const char *code) {
     return NULL;
 }
 
-/* Which exit code wins: interface.md 2. Higher is more important; 0 for none. */
+/* Which exit code wins. Higher is more important; 0 for none. */
 static int exit_rank(int code) {
     static const int order[] = {0, 1, 2, 3, 4, 5, 70};
     for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++)
@@ -215,7 +215,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color) {
     size_t n;
     if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) print_source(out, line, n, g->loc.col, on, off);
     if (!g->hint) return;
-    /* a hint of one word is a replacement; records carry it bare (interface.md 4) */
+    /* a hint of one word is a replacement; records carry it bare */
     bool replacement = g->hint[0] && !strchr(g->hint, ' ');
     fputs(replacement ? "  = help: did you mean '" : "  = help: ", out);
     put_text(out, g->hint);

@@ -1,6 +1,6 @@
 /* Diagnostics: what is wrong in the user's files and options, collected and printed together.
  * A diagnostic has a stable code, a severity, a message, a place (file:line:col, from 1, columns in characters), and a
- * hint that says how to mend it. The exit code of a run follows from the codes (interface.md 2). Refuses to print while
+ * hint that says how to mend it. The exit code of a run follows from the codes. Refuses to print while
  * collecting: the caller decides when. */
 #ifndef SP_BASE_DIAG_H
 #define SP_BASE_DIAG_H

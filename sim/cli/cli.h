@@ -97,7 +97,7 @@ PipelineOptions cli_pipeline(const Cli *c);
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l);
 /* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and unless -q. */
 void cli_diagnostics(Cli *c, const Diags *d, bool notes);
-/* The more important of two exit codes (interface.md 2): the first of 2, 70, 5, 4, 3, 1, 0. */
+/* The more important of two exit codes: the first of 2, 70, 5, 4, 3, 1, 0. */
 int cli_worse(int a, int b);
 /* Writes c->text to `out`, or at the end of the command to -o, and empties it. */
 void cli_flush(Cli *c);

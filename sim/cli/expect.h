@@ -1,4 +1,4 @@
-/* Holds a run against the plan's own `expect` section (interface.md 3.6). */
+/* Holds a run against the plan's own `expect` section. */
 #ifndef SP_CLI_EXPECT_H
 #define SP_CLI_EXPECT_H
 #include "exec/pipeline.h"

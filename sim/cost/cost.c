@@ -2,7 +2,7 @@
  * its number of steps times the latency plus the bytes it sends over the bandwidth (ring, all-to-all pairwise). Every
  * rank class has one stream for compute and one per set of axes; a step starts when what it reads is ready and its
  * stream is free. Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole
- * time (figures/README.md 3). Refuses to reorder, to share a link between streams, or to choose an algorithm: those
+ * time. Refuses to reorder, to share a link between streams, or to choose an algorithm: those
  * would need more facts than a profile has. */
 #include "cost/cost.h"
 #include <math.h>

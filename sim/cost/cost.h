@@ -19,6 +19,6 @@ const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const ch
 /* Names of the built-in profiles, NULL-terminated. */
 const char *const *hardware_names(void);
 /* Fills trace->events and trace->hardware: per rank class a compute stream and a stream per axis; a collective starts when
- * its input and its stream are ready; what waits for it is exposed (figures/README.md 3: "exposed"). */
+ * its input and its stream are ready; what waits for it is exposed. */
 void cost_simulate(Trace *t, const Hardware *h);
 #endif

@@ -1,4 +1,4 @@
-/* Is every value right? Each step's output, on every rank, is held against what the run's own inputs give (interface.md 5):
+/* Is every value right? Each step's output, on every rank, is held against what the run's own inputs give:
  * level 1 by bits with the unsharded kernel, level 2 in float64 with a bound that no order of summation can break. Inputs and
  * parameters are held against an independent reading of their source. The first wrong value heads the report. */
 #ifndef SP_EXEC_CHECK_H

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- buffers: reference counted; large ones are recycled, because first touch of memory is what costs (perf.md 2.5) ---- */
+/* ---- buffers: reference counted; large ones are recycled, because first touch of memory is what costs ---- */
 struct Buf {
     int refs;
     size_t bytes;

@@ -1,6 +1,6 @@
 /* The virtual backend: all ranks in this process, stepped deterministically. A local buffer is immutable once written and
  * shared: ranks whose inputs are the same buffers compute once, a shard of a weight is a view, an all-gather's result is one
- * buffer for the whole group (design idea 5). */
+ * buffer for the whole group . */
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
 #include "kernel/pool.h"

@@ -213,12 +213,14 @@ static void find_nonfinite(Run *r, const Step *s) {
     for (int a = 0; a < r->mesh->naxes; a++)
         if (v->L.type[a] == TY_M) return;
     for (int k = 0; k < st->n; k++) {
-        int64_t n, bad = -1;
-        double *x = rank_values(r, s->out, st->l[k].rank, &n);
-        for (int64_t i = 0; i < n && bad < 0; i++)
-            if (!isfinite(x[i])) bad = i;
-        double value = bad >= 0 ? x[bad] : 0;
-        free(x);
+        const Local *l = &st->l[k];
+        int64_t n = tensor_count(&l->t), bad = -1;
+        double value = 0;
+        if (l->buf == NULL || s->kind == ST_CLAIM || (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE)) continue; /* nothing new */
+        for (int64_t i = 0; i < n && bad < 0; i++) { /* what a step makes is packed */
+            value = r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
+            if (!isfinite(value)) bad = i;
+        }
         if (bad < 0) continue;
         r->nonfinite = true;
         diag_error(r->d, "E0504", s->loc, "look at the sizes and scales of weights and inputs; in f64 the range is larger",
@@ -380,7 +382,7 @@ static bool back(Run *r) {
     if (!fits(r)) return false;
     r->weights = weights_open(r->arena, r->d, r->plan, r->model);
     if (!r->weights) return false;
-    /* memory that was touched once is kept: fresh pages cost more than the work in them (perf.md 2.5) */
+    /* memory that was touched once is kept: fresh pages cost more than the work in them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     r->pool = pool_new(r->o->threads);

@@ -198,7 +198,7 @@ static void record_classes(Rec *r, int64_t **rep) {
 
 /* ---- parameters ---- */
 /* "Shard(0)", or "_StridedShard(0, sf=2)": PyTorch cuts in mesh order, so an axis whose pieces lie inside those of a later
- * axis is strided by them (FSDP on top of TP; semantics.md 1.3). */
+ * axis is strided by them (FSDP on top of TP). */
 static const char *shard_text(const Rec *r, const GTensor *x, const Layout *l, int dim, int axis) {
     int64_t split = 1;
     for (int d = 0; d <= l->ndim; d++)

@@ -1,4 +1,4 @@
-/* Matrix product with a fixed order of summation (design idea 5, perf.md 2.2-2.3).
+/* Matrix product with a fixed order of summation .
  * C[i,j] = sum over k of A[i,k] * B[j,k], for any strides. The order of the sum over k depends on K alone: k ascending in
  * blocks of GEMM_KB, each block summed by fma from zero, blocks added in order. So slicing M or N, transposing an operand,
  * threads and the instruction set change no bit; only a split of K does. */

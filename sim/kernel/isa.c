@@ -49,7 +49,7 @@ static _Thread_local struct {
     size_t n;
 } scratch[SCRATCH_SLOTS];
 
-/* First touch of fresh memory costs more than most products (perf.md 2.5), so blocks grow and stay. */
+/* First touch of fresh memory costs more than most products, so blocks grow and stay. */
 void *kernel_scratch(ScratchSlot slot, size_t n) {
     enum { HUGE_PAGE = 1 << 21 };
     if (scratch[slot].n >= n) return scratch[slot].p;

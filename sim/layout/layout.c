@@ -111,7 +111,7 @@ static void runs_pick(const Runs *s, int64_t lo, int64_t hi, int64_t step, Runs 
         base += r->count;
     }
 }
-/* One cut: what coordinate c of n holds of the list. The chunk rule is torch.chunk's (semantics.md 1.2). */
+/* One cut: what coordinate c of n holds of the list. The chunk rule is torch.chunk's. */
 static Runs runs_cut(const Runs *s, int64_t n, int64_t c, int how) {
     Runs out = {0};
     int64_t N = runs_count(s);

@@ -1,4 +1,4 @@
-/* A layout is an index map with a type (lowering.md 1).
+/* A layout is an index map with a type.
  * For each dim of a value: the ordered list of mesh axes that cut it, outermost first, and how. For each axis that cuts
  * no dim: the type of the copies over it: I (equal, equal uses), R (equal, uses differ), P (pending sum), M (pending
  * max). "Varying" is derived (the axis cuts a dim) and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts

@@ -1,4 +1,4 @@
-/* The planner: which single moves lead from one layout to another, and what each sends. The rules are lowering.md 3; the
+/* The planner: which single moves lead from one layout to another, and what each sends. The
  * order of the rules is the planner. It never looks at data. */
 #include "layout/redistribute.h"
 #include <string.h>

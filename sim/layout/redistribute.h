@@ -1,4 +1,4 @@
-/* Every collective is a change of layout (lowering.md 3): from one layout to another by single moves.
+/* Every collective is a change of layout: from one layout to another by single moves.
  * The planner is greedy; the result is compared with the mirror, the reverse of greedy(dual(to) -> dual(from)), and the
  * cheaper one is taken. The adjoint of a move f -> t is the move dual(t) -> dual(f). */
 #ifndef SP_LAYOUT_REDISTRIBUTE_H

@@ -1,6 +1,6 @@
 /* The backward program, derived: no module name and no style is known here. The adjoint of an op is asked from its rule and
  * linearity, the adjoint of a move f -> t is the move dual(t) -> dual(f), and the cotangents of a copy are summed before that
- * copy's move is undone (lowering.md 3 and 4). */
+ * copy's move is undone. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>

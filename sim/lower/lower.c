@@ -1,4 +1,4 @@
-/* Inserting the moves (lowering.md 3): one strategy per op and mesh axis, the operands brought to the layouts that it needs,
+/* Inserting the moves: one strategy per op and mesh axis, the operands brought to the layouts that it needs,
  * every single move cached by (value, layout) so that consumers share the beginning of the way. Styles are met only at
  * parameters and module boundaries; no module and no style is known by name here. */
 #include "lower/program.h"
@@ -76,6 +76,7 @@ static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
     }
 }
 
+static const char *place_words(const Lower *l, int val, const Layout *L, const char *const *names);
 static bool communicates(const Mesh *m, const Move *v) { return move_communicates(v->kind) && mesh_size(m, &v->axes) > 1; }
 
 /* The group name for the axes of a move: what the plan wrote for them, if it is one name that stands for exactly them. */
@@ -125,7 +126,7 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
     bool real = !ok;
     for (int i = 0; ok && i < plan.n; i++) real |= plan.m[i].kind != MOVE_ID;
     if (!ok && !silent) {
-        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, layout_text(p->mesh, &p->val[v].L, t->letter, l->arena), layout_text(p->mesh, to, t->letter, l->arena));
+        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
         return v;
     }
     if (silent && real) { /* trust: declared makes no move that no style asked for: the label is believed */
@@ -176,7 +177,7 @@ static bool declared_output(const Lower *l, const GNode *n, const int *in, Layou
     return false;
 }
 
-/* One strategy for one axis: the first that applies (lowering.md 3). `goal`: declared_output, or NULL. */
+/* One strategy for one axis: the first that applies. `goal`: declared_output, or NULL. */
 static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layout *goal, int axis) {
     const Program *p = l->p;
     const Op *op = n->op;
@@ -268,7 +269,18 @@ static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const Le
 }
 
 /* ---- module boundaries ---- */
-static const char *place_words(const Mesh *m, const Layout *L, const char *letters, Arena *arena) { return layout_text(m, L, letters, arena); }
+/* A layout as people read it: "[B/dp, S/tp, D]", and sums that are pending. */
+static const char *place_words(const Lower *l, int val, const Layout *L, const char *const *names) {
+    Val v = l->p->val[val];
+    v.L = *L;
+    for (int x = 0; names && x < l->p->mesh->naxes; x++)
+        if (names[x]) v.group[x] = names[x];
+    Str s = str_new(l->arena);
+    str_add(&s, program_symbolic(l->p, &v, l->arena));
+    for (int x = 0; x < l->p->mesh->naxes; x++)
+        if (L->type[x] == TY_P && l->p->mesh->axis[x].size > 1) str_addf(&s, " with a sum over %s pending", l->p->mesh->axis[x].name);
+    return s.s;
+}
 /* Holds a label against how the value lies; under trust: declared the label is believed. */
 static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind, const char *what) {
     if (!spec->set || (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL))) return v;
@@ -281,7 +293,7 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
     const ModuleUse *u = &l->a->use[module];
     if (!l->declared) {
         diag_error(l->d, "E0402", spec->loc.file ? spec->loc : u->loc, "declare how it really lies, move it with `prepare_module_input`, or say `trust: declared` to see what the mistake does",
-                   "%s of %s is said to lie as %s, but it lies as %s", what, l->p->graph->module[module].path, place_words(l->p->mesh, &want, t->letter, l->arena), place_words(l->p->mesh, &x->L, t->letter, l->arena));
+                   "%s of %s is said to lie as %s, but it lies as %s", what, l->p->graph->module[module].path, place_words(l, v, &want, names), place_words(l, v, &x->L, NULL));
         return v;
     }
     Reason r = {.text = "the plan says that it lies so", .loc = u->loc, .names = names, .output = true, .asked = true, .module = module, .scope = -1, .pass = "forward"};

@@ -150,6 +150,10 @@ static void check_adjoint(Verify *v, const Step *s) {
         }
     check_rule(v, s, &r, in, lin, false, false);
 }
+/* Do source and result of a claim look alike, so that only a pending sum tells them apart? */
+static bool same_shape(const Program *p, const Step *s) {
+    return !strcmp(program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena));
+}
 /* A move's kind and group are a function of (from, to); a fault that changed either is seen here. */
 static void check_move(Verify *v, const Step *s) {
     const Program *p = v->p;
@@ -159,7 +163,7 @@ static void check_move(Verify *v, const Step *s) {
         return;
     }
     if (s->kind == ST_CLAIM) {
-        if (!assign_label_holds(p->assign, f, t)) finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s", layout_text(p->mesh, f, p->graph->t[p->val[s->out].tensor].letter, p->arena), layout_text(p->mesh, t, p->graph->t[p->val[s->out].tensor].letter, p->arena)));
+        if (!assign_label_holds(p->assign, f, t)) finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s%s", program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena), same_shape(p, s) ? ", complete" : ""));
         return;
     }
     uint32_t changed = 0, listed = 0;

@@ -84,7 +84,7 @@ static int64_t saturate(Wide n) {
     return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
-/* Parameters of the whole model before shrink (semantics.md 10.1). */
+/* Parameters of the whole model before shrink. */
 static int64_t total_params(const ModelDims *m) {
     Wide D = m->full_D, d = m->full_d, F = m->full_F, V = m->full_V, q = m->H * d, k = m->K * d;
     Wide layer = 2 * D * q + 2 * D * k + 3 * D * F + 2 * D;

@@ -28,7 +28,7 @@ typedef struct ModelDims {
 typedef struct Model {
     ModelDims dims;
     Graph g;
-    int64_t total_params;  /* of the whole model (all layers, embedding, head), by formula semantics.md 10.1 */
+    int64_t total_params;  /* of the whole model (all layers, embedding, head) */
     uint32_t parts;
 } Model;
 
@@ -54,7 +54,7 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
  * diagnostics for an optimizer that does not exist. */
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
 
-/* Frequencies after scaling (semantics.md 4.2), d/2 of them. */
+/* Frequencies after scaling, d/2 of them. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);
 
 /* ---- names (names.c): module trees of the five schemes ---- */

@@ -1,4 +1,4 @@
-/* Presets: the sizes of published models, one row each (semantics.md 4.11).
+/* Presets: the sizes of published models, one row each.
  * Models that this version cannot run are rows too, with the reason, so that nobody is told that they do not exist. */
 #include "model/build.h"
 #include <string.h>

@@ -73,7 +73,7 @@ static double row_norm_max(const double *x, int64_t rows, int64_t n) {
     }
     return sqrt(m);
 }
-/* perf.md 6.2 with the score's absolute sum bounded by norms and sum p|v| by the largest |v| of the column. */
+/* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v| by the largest |v| of the column. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];

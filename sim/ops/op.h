@@ -1,4 +1,4 @@
-/* An op: everything the program knows about it, in one entry (design.md 4).
+/* An op: everything the program knows about it, in one entry.
  * Each op family is one file that defines `const Op op_NAME`; ops/list.h has one line per op. Nothing else in the
  * program tests an op's name. No op knows about ranks: kernels ask for the global indices of a letter. */
 #ifndef SP_OPS_OP_H
@@ -42,7 +42,7 @@ typedef struct OpCall {
 
 /* What a bound needs: the same call in float64 with the exact result in `out`; writes into `bound` (same shape as out, f64,
  * packed) the bound of the absolute error of one evaluation in unit roundoff u, for any order of summation; `prob` gets the
- * probabilistic one (perf.md 6.2). `u` = 2^-24 for f32 and 2^-53 for f64. */
+ * probabilistic one. `u` = 2^-24 for f32 and 2^-53 for f64. */
 typedef struct OpBound {
     OpCall call;   /* f64 operands, whole, packed; call.out holds the f64 result */
     int operand;   /* -1: forward; else the adjoint towards this operand */

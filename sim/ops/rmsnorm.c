@@ -1,4 +1,4 @@
-/* RMSNorm over the last letter of operand 0 (semantics.md 4.1): y = w x / sqrt(mean(x^2) + eps). Per head it is the q/k norm. */
+/* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the q/k norm. */
 #include "kernel/pool.h"
 #include "kernel/vec.h"
 #include "ops/util.h"
@@ -73,7 +73,7 @@ static void adjoint(const OpCall *c) {
         for (int64_t k = 0; k < n; k++) el_set(&c->out, t, k * c->out.s[0], acc[k]);
     free(acc);
 }
-/* Forward: |y| gamma_{n/2+8} (perf.md 6.2). Adjoint: norms of the row, generous. */
+/* Forward: |y| gamma_{n/2+8}. Adjoint: norms of the row, generous. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
     int64_t n = tensor_count(&c->out), width = c->in[0].n[c->in[0].nd - 1], m = tensor_count(&c->in[0]);

@@ -1,4 +1,4 @@
-/* Rotary position embedding over the last letter, by the global positions of letter t (semantics.md 4.2). Linear; the
+/* Rotary position embedding over the last letter, by the global positions of letter t. Linear; the
  * adjoint rotates back. Two conventions: pairs (i, i + d/2), or neighbours (2i, 2i+1). */
 #include "ops/util.h"
 #include <math.h>

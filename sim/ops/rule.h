@@ -1,4 +1,4 @@
-/* A sharding rule is a string (lowering.md 2): "btd!,d->btd". Letters are the dims of the operands in order; `!` after a
+/* A sharding rule is a string: "btd!,d->btd". Letters are the dims of the operands in order; `!` after a
  * letter says that the dim must be whole; `[bte]d` lists letters that are stored as rows; `s~t` ties (ring attention). */
 #ifndef SP_OPS_RULE_H
 #define SP_OPS_RULE_H

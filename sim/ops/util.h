@@ -33,7 +33,7 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
     const int64_t *x = c->index[letter - 'a'];
     return x ? x[i] : i;
 }
-/* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u) (perf.md 6.2). */
+/* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 double gamma_prob(double n, double u);
 /* ---- for element-wise ops (pointwise.c) ---- */

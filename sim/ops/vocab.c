@@ -1,4 +1,4 @@
-/* Ops over the vocabulary: embedding lookup and the steps of a vocabulary-parallel cross entropy (semantics.md 4.10). A rank
+/* Ops over the vocabulary: embedding lookup and the steps of a vocabulary-parallel cross entropy. A rank
  * holds some rows v of the table; ids of other ranks give zeros, so the sum over ranks is the lookup. */
 #include "ops/util.h"
 #include <math.h>

@@ -249,7 +249,7 @@ const char *plan_names_text(Names n);
 typedef struct {
     Style style;
     const char *what;
-    /* labels that the style makes by default: interface.md 3.4 */
+    /* labels that the style makes by default */
     const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or NULL: for all others */
     const char *aliases;     /* other names, with a blank between: "ColwiseParallel column_parallel"; may be NULL */
 } StyleRow;

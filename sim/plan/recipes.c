@@ -1,9 +1,9 @@
-/* Recipes: whole tables of known systems, as plan lines in that system's own names (semantics.md 3.1, 3.3 - 3.5).
+/* Recipes: whole tables of known systems, as plan lines in that system's own names.
  * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a model without
  * embedding). */
 #include "plan/plan.h"
 
-/* torchtitan v0.2.2, Llama 3 with loss parallel (semantics.md 3.1). */
+/* torchtitan v0.2.2, Llama 3 with loss parallel. */
 static const char torchtitan_llama3[] =
     "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
     "layers.*.attention_norm: sequence_parallel\n"
@@ -18,7 +18,7 @@ static const char torchtitan_llama3[] =
     "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), use_local_output: false}\n"
     "loss: loss_parallel\n";
 
-/* torchtune's Llama 3 plan: as above under its own names, logits gathered (semantics.md 3.3). */
+/* torchtune's Llama 3 plan: as above under its own names, logits gathered. */
 static const char torchtune_llama3[] =
     "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
     "layers.*.sa_norm: sequence_parallel\n"
@@ -32,7 +32,7 @@ static const char torchtune_llama3[] =
     "norm: sequence_parallel\n"
     "output: {style: colwise, input: shard(1), desired_input: replicate, output: replicate}\n";
 
-/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3 (semantics.md 3.4). Plain tensors between the modules: each
+/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3. Plain tensors between the modules: each
  * has an input move of its own. */
 static const char hf_llama[] = "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
                                "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
@@ -42,7 +42,7 @@ static const char hf_llama[] = "model.layers.*.self_attn.[qkv]_proj: {style: col
                                "model.layers.*.mlp.down_proj: rowwise\n"
                                "lm_head: colwise_gather_output\n";
 
-/* Megatron core, tensor parallel, vocabulary parallel at both ends (semantics.md 3.5). */
+/* Megatron core, tensor parallel, vocabulary parallel at both ends. */
 static const char megatron[] = "embedding.word_embeddings: embedding_rowwise\n"
                                "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
                                "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"

@@ -1,6 +1,6 @@
 /* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid over its row.
  * A row assigns placements to parameters and module boundaries and nothing else; what moves follow is lowering's
- * business. Facts: semantics.md 2.2, 2.7. */
+ * business. */
 #include "plan/read.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* YAML events to located nodes. The only file that knows libyaml, and only its event interface: the document interface
  * follows aliases into cycles and takes a second document for none.
  * Refuses everything a plan does not need (anchors, tags, merge keys, several documents) and whatever exceeds the
- * limits of perf.md 2.10, before libyaml can spend time on it. */
+ * limits of yaml.h, before libyaml can spend time on it. */
 #include "plan/yaml.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* YAML as located nodes, read through libyaml's event interface with hard limits (perf.md 2.10): at most 1 MiB, depth
+/* YAML as located nodes, read through libyaml's event interface with hard limits: at most 1 MiB, depth
  * 32, 100,000 events, scalars of 4096 bytes, one document, UTF-8, no tags, no anchors or aliases, no duplicate keys. */
 #ifndef SP_PLAN_YAML_H
 #define SP_PLAN_YAML_H

@@ -1,4 +1,4 @@
-/* The record of a run: values with their layouts, steps, collectives, checks, memory, events (interface.md 4).
+/* The record of a run: values with their layouts, steps, collectives, checks, memory, events.
  * A trace lives in memory or in a JSON Lines file and both give the same picture: render/ includes this and base, nothing
  * else of sim/. All texts and arrays live in the trace's arena. */
 #ifndef SP_TRACE_TRACE_H

@@ -1,4 +1,4 @@
-/* The tables of trace_fields.h. Keys are the contract of interface.md 4: never renamed, only added. */
+/* The tables of trace_fields.h. Keys are a contract with readers: never renamed, only added. */
 #include "trace/trace_fields.h"
 #include <stddef.h>
 

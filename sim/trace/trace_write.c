@@ -1,4 +1,4 @@
-/* A trace as JSON Lines (interface.md 4): one record per line, run first, verdict last, between them all records in the
+/* A trace as JSON Lines: one record per line, run first, verdict last, between them all records in the
  * order of their steps. The tables of trace_fields.c say what is written; here is how each kind of field looks. Refuses
  * to decide anything. */
 #include "base/file.h"

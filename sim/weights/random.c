@@ -170,7 +170,7 @@ static double fan_in(const Graph *g, int tensor) {
 RandomStream random_stream(const Graph *g, int tensor, uint64_t seed) {
     const GTensor *t = &g->t[tensor];
     RandomStream r = {.seed = seed, .stream = hash_name(t->name)};
-    /* A little off centre, differently for every tensor: exact symmetry hides mistakes (semantics.md 9, lessons). */
+    /* A little off centre, differently for every tensor: exact symmetry hides mistakes. */
     double skew = 0.02 + 0.03 * (double)(r.stream >> 40) / 0x1p24;
     if (t->kind == KIND_INPUT) {
         r.scale = sqrt(3); /* unit variance */

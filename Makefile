@@ -17,7 +17,7 @@ OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
-.PHONY: all demo test bench soak gallery clean install lint asan tsan deps examples
+.PHONY: all demo test bench soak gallery clean install lint asan tsan deps
 .DELETE_ON_ERROR:
 
 all: shardproof
@@ -38,7 +38,7 @@ deps:
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 shardproof
-	./shardproof run plans/03-llama3-8b-tp2.yaml -o out
+	./shardproof run plans/03-llama3-8b-tp2.yaml --set model.shrink=1 -o out
 
 test: deps
 	@$(MAKE) --no-print-directory -j2 shardproof tests

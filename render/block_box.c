@@ -432,8 +432,8 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++) scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
     } else {
-        double room = side == SIDE_NARROW ? 150 : left;
-        int k = reason(p, c, p->look->numbers ? room : room + 45, 2, line);
+        double room = side == SIDE_NARROW || p->look->numbers ? left : left + 45;
+        int k = reason(p, c, room, 2, line);
         double pill = k > 1 ? y + h / 2 - 13.5 : y + h / 2 - 9;
         double wide = group_line(p, c, x, pill, false);
         for (int i = 0; i < k; i++)

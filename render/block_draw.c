@@ -5,7 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { COL_0 = 208, COL_N = 186, COL_GAP = 47, LANE = 24, STREAM_ROOM = 32, SIDE_ROOM = 150 };
+enum {
+    COL_0 = 208,
+    COL_N = 186,
+    COL_GAP = 47,
+    LANE = 24,
+    STREAM_ROOM = 32,
+    SIDE_ROOM = 150,
+    TIGHT_COL = 110,
+    TIGHT_SIDE = 130
+};
 
 static const BlockNode *node(const BlockPen *p, int i) { return &p->g->node[i]; }
 
@@ -117,14 +126,16 @@ static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, boo
     return false;
 }
 
+static double side_room(const BlockFrame *f) { return f->tight ? TIGHT_SIDE : SIDE_ROOM; }
+
 static double need_between(BlockPen *p, const BlockFrame *f, int c) {
     const BlockStrip *s = f->strip;
-    double need = (f->width[c] + f->width[c + 1]) / 2 + COL_GAP;
+    double need = (f->width[c] + f->width[c + 1]) / 2 + (f->tight ? COL_GAP / 2 : COL_GAP);
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
         if (n->col != c) continue;
         bool narrow = n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
-        if (narrow) need = fmax(need, f->width[c] / 2 + 14 + SIDE_ROOM + 12 + f->width[c + 1] / 2);
+        if (narrow) need = fmax(need, f->width[c] / 2 + 14 + side_room(f) + 12 + f->width[c + 1] / 2);
         if (busy_right(p, s, c, n->level, true, s->node[k])) need = fmax(need, 14 + block_label_width(p, n) + 10);
     }
     return need;
@@ -133,12 +144,12 @@ static double need_between(BlockPen *p, const BlockFrame *f, int c) {
 void block_columns(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
     int cols = s->cols < BLOCK_MAX_COLS ? s->cols : BLOCK_MAX_COLS;
-    for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : COL_0;
+    for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : f->tight ? TIGHT_COL : COL_0;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
         if (n->kind == NODE_INPUT && n->col < cols) f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
         if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
-        f->width[n->col] = fmax(f->width[n->col], fmax(COL_N, block_box_width(p, n)));
+        f->width[n->col] = fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
     }
     f->stream = 14;
     f->centre[0] = (s->from >= 0 ? STREAM_ROOM : 0) + f->width[0] / 2;
@@ -183,7 +194,7 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     bool alone = n->col == 0;
     double sx = x + w + 14;
     if (right)
-        block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
+        block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
     else if (alone)
         block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
     else {
@@ -194,7 +205,7 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
             blocked |= q->level == n->level && q->col_last == n->col - 1;
         }
         if (blocked || left < 90)
-            block_side(p, n, SIDE_NARROW, sx, y, 0, SIDE_ROOM);
+            block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
         else
             block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
     }

@@ -33,6 +33,7 @@ typedef struct {
 
 typedef struct {
     const BlockStrip *strip;
+    bool tight;    /* boxes only as wide as they need to be, short reasons */
     double x, y;   /* top left corner */
     double stream; /* x of the residual stream */
     double centre[BLOCK_MAX_COLS], width[BLOCK_MAX_COLS];

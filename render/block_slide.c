@@ -161,6 +161,10 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     const char *sub[8];
     int first = (int)(frame->strip - g->strip);
     double height, right = pr->margin + block_measure(c, g, &slide, frame, &height);
+    if (right + pr->margin > pr->w) {
+        frame->tight = true;
+        right = pr->margin + block_measure(c, g, &slide, frame, &height);
+    }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
     slide_subtitle(g, c->o, sub);
     s->w = fmax(s->w, right + pr->margin);

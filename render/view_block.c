@@ -23,7 +23,14 @@ static const BlockLook full = {.op = 26,
 /* ---- words ---- */
 
 static const char *part_words(const BlockStrip *s) {
-    return !s->part ? "what follows" : !strcmp(s->part, "mlp") ? "the MLP" : s->part;
+    static const char *const row[][2] = {{"mlp", "the MLP"},
+                                         {"loss", "the loss"},
+                                         {"head", "the head"},
+                                         {"embedding", "the embedding"},
+                                         {"norm", "the norm"}};
+    for (size_t i = 0; s->part && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i][0], s->part)) return row[i][1];
+    return s->part ? s->part : "what follows";
 }
 
 static const char *subject(const BlockGraph *g, int first, int n) {

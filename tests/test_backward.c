@@ -1,6 +1,7 @@
-/* The backward program from outside: the backward and gradient counts of lowering.md 6 and the bytes of semantics.md 10.4,
- * every dense row of the table of semantics.md 5.2 (which parameter's gradient is summed over which axes), and difference
- * quotients of the whole loss, which know nothing of adjoints. Golden gradients are in test_golden. */
+/* The backward program from outside: the backward and gradient counts of lowering.md 6 and the bytes of
+ * semantics.md 10.4, every dense row of the table of semantics.md 5.2 (which parameter's gradient is summed over which
+ * axes), and difference quotients of the whole loss, which know nothing of adjoints. Golden gradients are in
+ * test_golden. */
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +15,8 @@
 enum { LAYERS = 2, B = 4, S = 24, D = 40, K = 4, HEAD = 6 };
 #define MODEL_KV(extra, parts, kv)                                                                                     \
     "model: {layers: 2, parts: [" parts "], config: {hidden_size: 40, num_attention_heads: 8, "                        \
-    "num_key_value_heads: " kv ", head_dim: 6, intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra "}}\n" \
+    "num_key_value_heads: " kv ", head_dim: 6, intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra      \
+    "}}\n"                                                                                                             \
     "data: {batch: 4, sequence: 24, dtype: f64, seed: 5}\nnames: torchtitan\npass: backward\n"
 #define MODEL(extra, parts) MODEL_KV(extra, parts, "4")
 #define BLOCKS MODEL("", "blocks")
@@ -57,16 +59,24 @@ typedef struct {
     int units;
     Count count[16];
 } CountCase;
-#define FWD_TP {"forward", "all_reduce", "tp", 2, 0}
-#define FWD_SP {"forward", "all_gather", "tp", 2, 0}, {"forward", "reduce_scatter", "tp", 2, 0}
-#define BWD_SP {"backward", "all_gather", "tp", 2, 0}, {"backward", "reduce_scatter", "tp", 2, 0}
-#define CP_KV {"forward", "all_gather", "cp", 2, 0}, {"backward", "reduce_scatter", "cp", 2, 0}
+#define FWD_TP                                                                                                         \
+    { "forward", "all_reduce", "tp", 2, 0 }
+#define FWD_SP                                                                                                         \
+    {"forward", "all_gather", "tp", 2, 0}, { "forward", "reduce_scatter", "tp", 2, 0 }
+#define BWD_SP                                                                                                         \
+    {"backward", "all_gather", "tp", 2, 0}, { "backward", "reduce_scatter", "tp", 2, 0 }
+#define CP_KV                                                                                                          \
+    {"forward", "all_gather", "cp", 2, 0}, { "backward", "reduce_scatter", "cp", 2, 0 }
 /* embedding, head and loss with sequence parallelism and a vocabulary-parallel loss */
-#define FWD_ENDS {"forward", "all_gather", "tp", 2, 1}, {"forward", "reduce_scatter", "tp", 2, 1}
-#define BWD_ENDS {"backward", "all_gather", "tp", 2, 1}, {"backward", "reduce_scatter", "tp", 2, 1}
-#define LOSS3 {"loss", "all_reduce", "tp", 0, 3}
+#define FWD_ENDS                                                                                                       \
+    {"forward", "all_gather", "tp", 2, 1}, { "forward", "reduce_scatter", "tp", 2, 1 }
+#define BWD_ENDS                                                                                                       \
+    {"backward", "all_gather", "tp", 2, 1}, { "backward", "reduce_scatter", "tp", 2, 1 }
+#define LOSS3                                                                                                          \
+    { "loss", "all_reduce", "tp", 0, 3 }
 /* the dot loss of plans without a head is one sum over the axes that cut the blocks' output */
-#define DOT(axes) {"loss", "all_reduce", axes, 0, 1}
+#define DOT(axes)                                                                                                      \
+    { "loss", "all_reduce", axes, 0, 1 }
 static const CountCase counts[] = {
     {"TP", BLOCKS "mesh: {tp: 4}\n" TP, 4 * 3, {FWD_TP, {"backward", "all_reduce", "tp", 2, 0}}},
     {"TP, q/k norm, biases",
@@ -197,11 +207,7 @@ static const CountCase counts[] = {
     {"KV replicated, SP",
      MODEL_KV("", "blocks", "2") "mesh: {tp: 4}\n" SP,
      4 * 3,
-     {FWD_SP,
-      DOT("tp"),
-      BWD_SP,
-      {"gradients", "all_reduce", "tp.1", 2, 0},
-      {"gradients", "all_reduce", "tp", 2, 0}}},
+     {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp.1", 2, 0}, {"gradients", "all_reduce", "tp", 2, 0}}},
 };
 static int64_t axis_size(const Trace *t, const char *name) {
     int64_t n = 1;
@@ -296,10 +302,8 @@ typedef struct {
     "  tok_embeddings: table\n  norm: sequence_parallel\n  output: {style: colwise, input: shard(1)}\n"                \
     "  loss: loss_parallel\n"
 /* the head's table whole on every rank, the loss of each sequence part where it is */
-#define HEAD_WHOLE                                                                                                     \
-    SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
-#define KV_WHOLE                                                                                                       \
-    TP "  layers.*.attention.w[kv]: {style: colwise, desired_input: invariant}\n"
+#define HEAD_WHOLE SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
+#define KV_WHOLE TP "  layers.*.attention.w[kv]: {style: colwise, desired_input: invariant}\n"
 static const GradRow rows[] = {
     {"norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention_norm.weight", ""},
     {"norm, no SP", FULL(M2, TP TP_ENDS), L0 "ffn_norm.weight", ""},
@@ -345,7 +349,8 @@ static const GradRow rows[] = {
     {"head, vocabulary cut", FULL(M8, SP SP_ENDS), "output.weight", "all_reduce(dp*cp)"},
     {"head whole, no SP", EVERYTHING M2 TP, "output.weight", ""},
     {"head whole, loss on sequence parts", EVERYTHING M2 HEAD_WHOLE, "output.weight", "all_reduce(tp)"},
-    {"tied table, both uses summed once", MODEL(TIED, WHOLE) M8 SP SP_ENDS, "tok_embeddings.weight", "all_reduce(dp*cp)"},
+    {"tied table, both uses summed once", MODEL(TIED, WHOLE) M8 SP SP_ENDS, "tok_embeddings.weight",
+     "all_reduce(dp*cp)"},
     {"FSDP: weight", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS, L0 "attention.wq.weight", "reduce_scatter(dp*cp)"},
     {"FSDP: norm, then tp on the shard", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS, L0 "ffn_norm.weight",
      "reduce_scatter(dp*cp) all_reduce(tp)"},
@@ -380,12 +385,14 @@ static void test_gradient_table(void **state) {
         find_param(r.t, rows[i].param);
         const char *got = reductions(a, r.t, rows[i].param);
         if (strcmp(got, rows[i].want))
-            fail_msg("%s: the gradient of %s goes through '%s', not '%s'", rows[i].row, rows[i].param, got, rows[i].want);
+            fail_msg("%s: the gradient of %s goes through '%s', not '%s'", rows[i].row, rows[i].param, got,
+                     rows[i].want);
     }
     arena_free(a);
     printf("%zu rows of semantics.md 5.2 on %d plans, each equivalent\n", sizeof rows / sizeof *rows, plans);
 }
-/* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of the sequence with it. */
+/* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of the sequence with
+ * it. */
 static const char *place_of(const TraceShape *s, const char *axis) {
     for (int i = 0; i < s->n_places; i++)
         if (!strcmp(s->place[i].axis, axis)) return s->place[i].place;
@@ -431,12 +438,12 @@ static double *loss_at(const Tiny *m, const char *pass, SafeTensors **saved) {
 }
 static void hold_quotients(const char *extra, const char *loss, int *held, double *worst) {
     Arena *a = arena_new();
-    const char *model =
-        arena_printf(a,
-                     "model: {parts: [" WHOLE "], config: {hidden_size: 8, num_attention_heads: 4, num_key_value_heads: 2, "
-                     "head_dim: 4, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1%s}, weights: %%s}\n"
-                     "data: {batch: 2, sequence: 6, dtype: f64, seed: 3}\nnames: hf\nmesh: {tp: 1}\n%spass: %%s\n",
-                     extra, loss);
+    const char *model = arena_printf(
+        a,
+        "model: {parts: [" WHOLE "], config: {hidden_size: 8, num_attention_heads: 4, num_key_value_heads: 2, "
+        "head_dim: 4, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1%s}, weights: %%s}\n"
+        "data: {batch: 2, sequence: 6, dtype: f64, seed: 3}\nnames: hf\nmesh: {tp: 1}\n%spass: %%s\n",
+        extra, loss);
     const char *bare = arena_printf(a, "%.*s}\n%s", (int)(strstr(model, ", weights") - model), model,
                                     "data: {batch: 2, sequence: 6, dtype: f64}\nnames: hf\nmesh: {tp: 1}\n");
     const Trace *t = plan_good(a, bare, false).t;
@@ -493,8 +500,9 @@ static void test_quotients(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),   cmocka_unit_test(test_data_parallel_bytes), cmocka_unit_test(test_gradient_table),
-        cmocka_unit_test(test_boundary), cmocka_unit_test(test_quotients),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_data_parallel_bytes),
+        cmocka_unit_test(test_gradient_table), cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_quotients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

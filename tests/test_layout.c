@@ -161,6 +161,8 @@ static double value_at(int64_t i) { return (double)((i * 7919 + 13) % 1009) / 64
 /* Locals that denote X: blocks of it; over pending axes random parts that add up to it exactly (sixteenths). */
 struct Buf; /* private to the executor: locals are made through exec_load and then edited in place */
 static double *full_values;
+static Local kept; /* t.p: the locals that exec_load made */
+static int kept_n;
 static void *give_full(void *arg, int tensor, Dtype t) {
     (void)tensor, (void)t;
     const World *w = arg;
@@ -217,7 +219,11 @@ static void scatter(World *w, const Layout *from) {
         own[r].rank = r;
         (void)lead;
     }
-    s->l = base_realloc(s->l, sizeof *own * (size_t)w->mesh.nranks);
+    kept_n = s->n; /* for unscatter */
+    kept.t.p = base_malloc(sizeof *own * (size_t)s->n);
+    memcpy(kept.t.p, s->l, sizeof *own * (size_t)s->n);
+    int64_t room = w->mesh.nranks > s->n ? w->mesh.nranks : s->n;
+    s->l = base_realloc(s->l, sizeof *own * (size_t)room);
     Local keep = s->l[0];
     for (int64_t r = 0; r < w->mesh.nranks; r++) {
         own[r].buf = keep.buf; /* data live in the arena; the buffer is only counted */
@@ -226,6 +232,14 @@ static void scatter(World *w, const Layout *from) {
     }
     s->n = s->cap = (int)w->mesh.nranks;
     free(own);
+}
+/* The made-up locals own nothing: what exec_load counted is put back before the executor frees it. */
+static void unscatter(World *w) {
+    Store *s = &w->e->store[0];
+    if (!s->alive) return;
+    for (int i = 0; i < kept_n; i++) s->l[i] = ((Local *)(void *)kept.t.p)[i];
+    s->n = kept_n;
+    free(kept.t.p);
 }
 /* What the value denotes: pending parts added, replicas equal. Compared with X. */
 static void check_value(World *w, int val, const double *X) {
@@ -270,7 +284,7 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
     scatter(&w, &f);
     for (int i = 0; i < plan.n; i++) assert_true(exec_step(w.e, &w.p.step[i]));
     check_value(&w, plan.n, full_values);
-    w.e->store[0].n = 0;
+    unscatter(&w);
     world_close(&w);
     Layout dt = layout_dual(&t), df = layout_dual(&f); /* the adjoint brings a cotangent home */
     MovePlan back = redistribute_mirror(&plan);
@@ -280,7 +294,7 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
     for (int i = 0; i < back.n; i++) assert_true(exec_step(w.e, &w.p.step[i]));
     assert_true(layout_eq(&w.p.val[back.n].L, &df));
     check_value(&w, back.n, full_values);
-    w.e->store[0].n = 0;
+    unscatter(&w);
     world_close(&w);
     free(full_values);
     return 0;

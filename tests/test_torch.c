@@ -86,7 +86,8 @@ static int hold_parameters(Arena *a, const Json *record, const Trace *t, bool bl
         const Json *places = json_get(list->item[i], "placements");
         for (int k = 0; places && k < places->n; k++) {
             const char *want = places->item[k]->s, *have = p->placements[k], *by = strstr(want, "sf=");
-            if (!same_place(place_word(a, want), place_word(a, have)) || (by ? !strstr(have, by) : strstr(have, "sf=") != NULL))
+            if (!same_place(place_word(a, want), place_word(a, have)) ||
+                (by ? !strstr(have, by) : strstr(have, "sf=") != NULL))
                 fail_msg("%s: PyTorch %s, here %s", name, want, have);
         }
         n++;
@@ -416,9 +417,7 @@ static NewTensor whole_numbers(Arena *a, const SafeTensors *st, const char *from
 }
 static bool has_text(const char *text, const char *part) { return strstr(text, part) != NULL; }
 /* The rest of a plan for the whole model: the loss's style, and what plain-tensor boundaries ask. */
-static const char *whole_lines(const char *folder) {
-    return has_text(folder, "nosp") ? "boundary: per_module\n" : "";
-}
+static const char *whole_lines(const char *folder) { return has_text(folder, "nosp") ? "boundary: per_module\n" : ""; }
 static void run_llama(Arena *a, const char *folder, bool whole) {
     const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
                *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder));
@@ -440,7 +439,8 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
         "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nnames: torchtitan\n%s%s%s%s",
         llama_config, whole ? "embedding, blocks, norm, head, loss" : "blocks", reference,
         write_tensors(a, "llama.in.safetensors", in, whole ? 2 : 1), strstr(folder, "_tp") + 3,
-        whole ? "pass: backward\n" : "", whole ? whole_lines(folder) : "", plan_lines(a, json_get(plan, "plan"), !whole),
+        whole ? "pass: backward\n" : "", whole ? whole_lines(folder) : "",
+        plan_lines(a, json_get(plan, "plan"), !whole),
         whole && has_text(folder, "loss_parallel") ? "  loss: loss_parallel\n" : "");
     PipelineOptions o = {
         .execute = true, .threads = 1, .against = reference, .map = write_map(a, st, "grads/", &n_map)};
@@ -452,9 +452,7 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
     int params = hold_parameters(a, record, r.t, !whole), moves = hold_phase(a, record, "forward", r.t, !whole),
         linears = hold_linears(a, record, r.t), equal = agreed(&r, "acts/"), backward = 0;
     assert_true(equal >= (golden_complete() ? whole ? n_map : n_map - 3 : 3));
-    assert_int_equal(moves, has_text(folder, "nosp") ? (whole ? 6 : 4)
-                            : whole                  ? 10 + has_text(folder, "gather")
-                                                     : 8);
+    assert_int_equal(moves, has_text(folder, "nosp") ? (whole ? 6 : 4) : whole ? 10 + has_text(folder, "gather") : 8);
     assert_int_equal(linears, whole ? 15 : 14);
     if (whole) {
         assert_int_equal(hold_phase(a, record, "loss", r.t, false), has_text(folder, "loss_parallel") ? 3 : 0);
@@ -462,7 +460,8 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
         assert_int_equal(backward, has_text(folder, "nosp") ? 11 : 10);
         assert_int_equal(agreed(&r, "grads/"), 21);
         assert_int_equal(agreed(&r, "loss"), 1);
-        /* the five norm gradients: one all-reduce each here, in PyTorch one for each operation of AdamW that reads them */
+        /* the five norm gradients: one all-reduce each here, in PyTorch one for each operation of AdamW that reads them
+         */
         const Json *late = json_get(json_get(record, "collectives"), "optimizer");
         int norms = has_text(folder, "nosp") ? 0 : 5;
         assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", "tp"), norms);
@@ -489,7 +488,8 @@ static void test_llama(void **state) {
 
 /* ---- 04: the same model under FSDP, alone and over tensor parallelism ---- */
 static const char *const sharded[] = {"04_fsdp4", "04_fsdp2_tp2_nosp", "04_fsdp2_tp2_sp_loss_parallel"};
-/* PyTorch's collectives of a phase over the data-parallel axis, or over tp: how many and how many bytes are handed in. */
+/* PyTorch's collectives of a phase over the data-parallel axis, or over tp: how many and how many bytes are handed in.
+ */
 typedef struct {
     int n;
     int64_t in;
@@ -516,12 +516,13 @@ static Sum ours(const Trace *t, const char *pass, const char *op, const char *ax
 }
 static void same_sum(const char *folder, const char *what, Sum want, Sum have) {
     if (want.n != have.n || want.in != have.in)
-        fail_msg("%s: %s: PyTorch %d with %lld bytes, here %d with %lld", folder, what, want.n, (long long)want.in, have.n,
-                 (long long)have.in);
+        fail_msg("%s: %s: PyTorch %d with %lld bytes, here %d with %lld", folder, what, want.n, (long long)want.in,
+                 have.n, (long long)have.in);
 }
 static void run_sharded(Arena *a, const char *folder) {
     const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
-               *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder)), *lines = json_get(plan, "plan");
+               *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder)),
+               *lines = json_get(plan, "plan");
     const char *values = golden_path(a, "torch/%s/values.safetensors", folder);
     SafeTensors *st = golden_tensors(a, values);
     bool tp = has_text(folder, "tp2"), sp = has_text(folder, "_sp_");
@@ -544,7 +545,8 @@ static void run_sharded(Arena *a, const char *folder) {
     while (turn < n && strcmp(r.t->collectives[turn].pass, "loss")) turn++; /* forward before, backward after */
     same_sum(folder, "parameters forward", theirs(record, "forward", "all_gather", true),
              ours(r.t, "parameters", "all_gather", "dp_shard", 0, turn));
-    /* PyTorch keeps the root's parameters; `reshard: true` gathers the final norm and the head again (not the embedding) */
+    /* PyTorch keeps the root's parameters; `reshard: true` gathers the final norm and the head again (not the
+     * embedding) */
     Sum again = theirs(record, "backward", "all_gather", true);
     again.n++, again.in += (64 * 8 + 128 * 64 * 8 / (tp ? 2 : 1)) / (tp ? 2 : 4);
     same_sum(folder, "parameters backward", again, ours(r.t, "parameters", "all_gather", "dp_shard", turn, n));
@@ -552,13 +554,15 @@ static void run_sharded(Arena *a, const char *folder) {
              ours(r.t, "gradients", "reduce_scatter", "dp_shard", turn, n));
     static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter"};
     for (int k = 0; tp && k < 3; k++) {
-        same_sum(folder, "tp forward", theirs(record, "forward", ops[k], false), ours(r.t, "forward", ops[k], "tp", 0, n));
+        same_sum(folder, "tp forward", theirs(record, "forward", ops[k], false),
+                 ours(r.t, "forward", ops[k], "tp", 0, n));
         same_sum(folder, "tp loss", theirs(record, "loss", ops[k], false), ours(r.t, "loss", ops[k], "tp", 0, n));
         Sum b = ours(r.t, "backward", ops[k], "tp", 0, n), g = ours(r.t, "gradients", ops[k], "tp", 0, n);
         b.n += g.n, b.in += g.in; /* PyTorch counts the norms' sums over tp among the backward ones */
         same_sum(folder, "tp backward", theirs(record, "backward", ops[k], false), b);
     }
-    assert_int_equal(count_collectives(r.t, "loss", "all_reduce", "dp_shard"), 1); /* the loss itself; PyTorch's stays local */
+    assert_int_equal(count_collectives(r.t, "loss", "all_reduce", "dp_shard"),
+                     1); /* the loss itself; PyTorch's stays local */
     printf("%-34s %d parameters, %d gradients, %d collectives\n", folder, params, grads, n);
     st_close(st);
 }
@@ -567,6 +571,52 @@ static void test_sharded(void **state) {
     for (size_t i = 0; i < sizeof sharded / sizeof *sharded; i++) {
         Arena *a = arena_new();
         run_sharded(a, sharded[i]);
+        arena_free(a);
+    }
+}
+
+/* 02 again, backward: the variance of output - target. Input and target need no gradient, so nothing is communicated.
+ */
+static void test_toy_gradients(void **state) {
+    (void)state;
+    static const char *const folders[] = {"02_toy_tp2", "02_toy_tp4"}, start[] = "step0/grads/";
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *values = golden_path(a, "torch/%s/values.safetensors", folders[i]),
+                   *map = temp_path(a, "toy.map.yaml");
+        const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", folders[i])),
+                   *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folders[i]));
+        SafeTensors *st = golden_tensors(a, values);
+        int64_t n;
+        NewTensor in[] = {{.name = "input", .nd = 2, .shape = {20, 10}, .x = tensor_numbers(a, st, "x", &n)},
+                          {.name = "target", .nd = 2, .shape = {20, 5}, .x = tensor_numbers(a, st, "target", &n)}};
+        FILE *f = fopen(map, "w");
+        assert_non_null(f);
+        fprintf(f, "step0/output: out_proj\n");
+        for (int k = 0; k < st->n; k++)
+            if (!strncmp(st->t[k].name, start, strlen(start)))
+                fprintf(f, "%s: grad.param.%s\n", st->t[k].name, st->t[k].name + strlen(start));
+        fclose(f);
+        const char *saved = temp_path(a, "toy.out.safetensors"),
+                   *text = arena_printf(
+                       a,
+                       "model: {kind: mlp, sizes: [10, 32, 5], layer_names: [in_proj, out_proj], bias: true, "
+                       "activation: relu, weights: {file: %s, prefix: \"weights/\"}}\n"
+                       "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nloss: {kind: var}\npass: backward\n%s",
+                       values, write_tensors(a, "toy.in.safetensors", in, 2), strstr(folders[i], "_tp") + 3,
+                       plan_lines(a, json_get(plan, "plan"), false));
+        PlanRun r = plan_run_with(
+            a, "torch.yaml", text,
+            &(PipelineOptions){.execute = true, .threads = 1, .against = values, .map = map, .save_values = saved});
+        if (!r.t || diags_errors(r.d)) run_print(&r);
+        assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
+        assert_int_equal(agreed(&r, start), 4);
+        assert_int_equal(agreed(&r, "step0/output"), 1);
+        assert_int_equal(hold_phase(a, record, "forward", r.t, false), 1);
+        assert_int_equal(hold_phase(a, record, "backward", r.t, false), 0);
+        assert_int_equal(r.t->n_collectives, 1);
+        printf("%-34s 4 gradients, 1 collective forward, 0 backward\n", folders[i]);
+        st_close(st);
         arena_free(a);
     }
 }
@@ -789,11 +839,8 @@ static void test_pairs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thin),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_llama),
-        cmocka_unit_test(test_sharded),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_thin),    cmocka_unit_test(test_small),         cmocka_unit_test(test_llama),
+        cmocka_unit_test(test_sharded), cmocka_unit_test(test_toy_gradients), cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

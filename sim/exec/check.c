@@ -99,6 +99,7 @@ typedef struct {
     const GTensor *t;
     bool flat;
 } Block;
+static double factor_tolerance(const Check *c) { return c->e->dtype == DT_F32 ? 1e-3 : 1e-9; }
 static void element(const Check *c, Cmp *m, const Block *b, int64_t i, double g, double w, double bound, double prob, bool equal) {
     double err = equal ? 0 : fabs(g - w);
     bool bad = !equal && !(err <= bound), odd = !equal && !bad && !(err <= prob);
@@ -112,8 +113,10 @@ static void element(const Check *c, Cmp *m, const Block *b, int64_t i, double g,
         ensure_ranks(c, m);
         if (err > m->rank_error[b->rank]) m->rank_error[b->rank] = err;
         double k = w != 0 ? g / w : g == 0 ? NAN : INFINITY;
-        if (k < m->ratio_lo) m->ratio_lo = k;
-        if (k > m->ratio_hi) m->ratio_hi = k;
+        if (w == 0 || fabs(w) * factor_tolerance(c) >= 4 * bound) { /* rounding cannot hide a factor in these */
+            if (k < m->ratio_lo) m->ratio_lo = k;
+            if (k > m->ratio_hi) m->ratio_hi = k;
+        }
         if (!m->failed) {
             stored_index(b->t, b->box, i, b->flat, &m->rec);
             m->rec.got = g;
@@ -148,7 +151,7 @@ static void compare(const Check *c, Cmp *m, const Block *b) {
 
 /* ---- recording ---- */
 static const char *factor_cause(const Check *c, const Cmp *m, const char *axes, int64_t n) {
-    double lo = m->ratio_lo, hi = m->ratio_hi, tol = c->e->dtype == DT_F32 ? 1e-3 : 1e-9;
+    double lo = m->ratio_lo, hi = m->ratio_hi, tol = factor_tolerance(c);
     if (!(fabs(hi - lo) <= tol * fabs(hi)) || !isfinite(hi)) return NULL;
     if (fabs(hi - (double)n) < tol * (double)n) return arena_printf(c->arena, "exactly %lld times too large: the sum over %s is counted on every rank", (long long)n, axes);
     if (fabs(hi * (double)n - 1) < tol) return arena_printf(c->arena, "exactly 1/%lld of the right value: averaged over %s instead of summed", (long long)n, axes);
@@ -232,7 +235,9 @@ static void compare_local(const Check *c, Cmp *m, int val, const Layout *L, cons
     const GTensor *t = &p->graph->t[p->val[val].tensor];
     Arena *tmp = arena_new();
     Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-    if (!shape_is(&l->t, &lb) && !w->flat) wrong_shape(c, m, rank);
+    Tensor wanted = box_tensor(&lb);
+    bool fits = shape_is(&l->t, &lb) || (w->flat && tensor_count(&wanted) == tensor_count(&l->t));
+    if (!fits) wrong_shape(c, m, rank);
     else {
         Tensor got = l->t, dst = box_tensor(&lb);
         if (!shape_is(&got, &lb)) { /* letters against a flattened dim: same elements, packed */
@@ -525,6 +530,7 @@ static const char *move_cause(const Check *c, const Step *s, const Cmp *m) {
     int64_t n = mesh_size(c->e->p->mesh, &s->move.axes);
     bool reduces = s->move.from.type[s->move.axes.a[0]] == TY_P;
     if (s->kind == ST_CLAIM) {
+        if (s->move.from.type[s->move.axes.a[0]] == TY_M) return arena_printf(c->arena, "the maximum over %s is missing: each rank holds only that of its own part", axes);
         if (reduces) return arena_printf(c->arena, "the sum over %s is missing: each rank holds only its own part", axes);
         if (s->move.axes.n && s->move.to.type[s->move.axes.a[0]] == TY_P) return arena_printf(c->arena, "it is whole on every rank and taken for a share: the sum over %s counts it %lld times", axes, (long long)n);
         return "the label is false: the data lie otherwise";
@@ -626,7 +632,8 @@ static void check_move(Check *c, const Step *s) {
         claim.move.axes.n = 0;
         tf = tt = TY_V;
         for (int a = 0; a < p->mesh->naxes; a++)
-            if (s->move.from.type[a] == TY_P && s->move.to.type[a] != TY_P) claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tf = TY_P;
+            if ((s->move.from.type[a] == TY_P || s->move.from.type[a] == TY_M) && s->move.to.type[a] != s->move.from.type[a])
+                claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tf = TY_P;
         for (int a = 0; a < p->mesh->naxes && tf == TY_V; a++) /* whole values taken for shares of a sum */
             if (s->move.to.type[a] == TY_P && s->move.from.type[a] != TY_P) claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tt = TY_P;
         s = &claim;

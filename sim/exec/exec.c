@@ -444,6 +444,11 @@ static void tile(Tensor *out, const Tensor *own, Dtype dt) {
         }
     }
 }
+/* After a planted mistake a block may be shorter than its layout says: what it lacks is not there to be read. */
+static void clamp_box(Box *b, const Tensor *t) {
+    for (int d = 0; d < b->nd; d++)
+        if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
+}
 /* The block of `rank` under the target layout, written into l (a view where nothing has to be copied). */
 static void build_block(MoveRun *r, int64_t rank, Local *l) {
     Exec *e = r->e;
@@ -456,6 +461,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     const Local *own = exec_local(e, s->in[0], rank);
     Box ob = region_box(m, r->t, &r->from, rank, r->flat, r->tmp);
     Tensor own_t = s->edit == EDIT_DIM || r->flat ? reshaped(&own->t, &ob) : own->t;
+    clamp_box(&ob, &own_t);
     bool same = s->edit == EDIT_NONE || s->edit == EDIT_OFFSET;
     bool keep = (tf == TY_I || tf == TY_R) && tt == TY_P;
     if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat && region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
@@ -493,6 +499,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         Tensor src = reshaped(&data->t, &sb);
         if (tensor_count(&src) == 0) continue;
         if (s->edit != EDIT_DIM && !r->flat) src = data->t; /* flattened: packed letters are read as one dim */
+        clamp_box(&sb, &src);
         region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
     }
     if (e->modulus > 0 && op == 1) residues(&l->t, r->dt, e->modulus);

@@ -157,7 +157,10 @@ int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src
     Matches x[LAYOUT_MAX_DIMS], *px[LAYOUT_MAX_DIMS];
     int64_t count = 1;
     for (int d = 0; d < db->nd; d++) {
-        match_dim(&db->d[d], &sb->d[d], &x[d], tmp);
+        DimIndex to = db->d[d], from = sb->d[d]; /* after a planted mistake a block may be shorter than its layout says */
+        if (dst->n[d] < to.n) to.n = dst->n[d];
+        if (src->n[d] < from.n) from.n = src->n[d];
+        match_dim(&to, &from, &x[d], tmp);
         px[d] = &x[d];
         int64_t n = 0;
         for (int k = 0; k < x[d].n; k++) n += x[d].m[k].n;

@@ -287,7 +287,6 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
     const Val *x = &l->p->val[v];
-    const GTensor *t = &l->p->graph->t[x->tensor];
     if (!assign_target(l->a, module, x->tensor, spec, kind, &x->L, &want, names)) return v;
     if (assign_label_holds(l->a, &x->L, &want)) return v;
     const ModuleUse *u = &l->a->use[module];

@@ -10,7 +10,7 @@ int step_reads(const Step *s, int *r) {
 }
 static const char *val_name(const Program *p, const Val *v, Arena *arena) {
     const GTensor *t = &p->graph->t[v->tensor];
-    if (!v->cot) return t->name;
+    if (!v->cot) return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
     return arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
 }
 const char *step_name(const Program *p, const Step *s, Arena *arena) {

@@ -163,7 +163,9 @@ static void check_move(Verify *v, const Step *s) {
         return;
     }
     if (s->kind == ST_CLAIM) {
-        if (!assign_label_holds(p->assign, f, t)) finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s%s", program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena), same_shape(p, s) ? ", complete" : ""));
+        if (assign_label_holds(p->assign, f, t)) return;
+        if (same_shape(p, s)) finding(v, s, "a sum is pending, and the value is taken for complete (or the other way round)");
+        else finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s", program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena)));
         return;
     }
     uint32_t changed = 0, listed = 0;

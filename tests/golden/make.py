@@ -41,10 +41,11 @@ def copy(case, *names):
 
 
 def forward(name):
-    """Forward values. Left out: what stands in the file twice (embed, the input of layers above 0) and the logits, whose
-    every row is judged by loss_per_token."""
+    """Forward values and parameter gradients. Left out: what stands in the file twice (embed, the input of layers above 0),
+    the logits, whose every row is judged by loss_per_token, and factors and sums that the next value judges."""
     twice = name == "embed" or (name.endswith(".input") and name.startswith("layers.") and name != "layers.0.input")
-    return not (twice or name == "logits" or "attn_probs" in name or name.startswith("grad."))
+    inner = name.endswith((".mlp.gate", ".mlp.up", ".resid_attn", ".q_proj", ".k_proj"))
+    return name.startswith("grad.param.") or not (twice or inner or name == "logits" or "attn_probs" in name or name.startswith("grad."))
 
 
 def folders(kind, *starts):
@@ -56,23 +57,27 @@ for case in DENSE:
     thin(f"{FROM}/hf/{case}/values.safetensors", f"{HERE}/hf/{case}/values.safetensors", forward)
 for case in folders("toy", "adamw", "sgd"):
     copy(case, "case.json")
-    thin(f"{FROM}/{case}/values.safetensors", f"{HERE}/{case}/values.safetensors",
-         lambda k: not k.startswith(("after.", "step0.clipped")))
+    copy(case, "values.safetensors")
 
-# 01: weights and data come from a formula. 02: the first step. 03: weights, input and output of the blocks.
+# 01: weights and data come from a formula. 02: the first step. 03: weights, gradients, input and output of the blocks.
+# 04: the gradients of the small parameters.
 UNUSED = ("grad_", "dx", "grads/", "params_after", "rank0/w", "h", "logits", "labels") + tuple(f"step{i}" for i in range(1, 10))
-BLOCKS = ("weights/layers.", "acts/tok_embeddings")
+BLOCKS = ("weights/", "grads/", "acts/tok_embeddings")
+SMALL = ("norm.weight", "attention.wk.weight", "attention.wv.weight")
 
 
 def torch_values(case, name):
     if case.endswith("llama3_reference"):
-        return name.startswith(BLOCKS) or name in ("acts/layers.0", "acts/layers.1", "acts/layers.0.attention.wo")
+        return name.startswith(BLOCKS) or name in (
+            "acts/layers.0", "acts/layers.1", "acts/layers.0.attention.wo", "ids", "labels", "loss")
+    if "/04_" in case:
+        return name in ("ids", "labels", "loss") or (name.startswith("grads/") and name.endswith(SMALL))
     if "/01_" in case:
         return name == "output" and ("fig4_col_tp4" in case or "pair" in case)
     return not name.startswith(UNUSED) and "/weights/" not in name
 
 
-for case in folders("torch", "01", "02", "03", "06_uneven_col", "06_uneven_row", "07", "llama3_reference"):
+for case in folders("torch", "01", "02", "03", "04_fsdp", "06_uneven_col", "06_uneven_row", "07", "llama3_reference"):
     if "/07_" in case and not case.endswith("_all_to_all"):
         continue
     copy(case, "plan.json", "record.json")

@@ -123,6 +123,36 @@ static void test_small_llama(void **state) {
         arena_free(a);
     }
 }
+/* Micro-batches: gradients added up and reduced once give the step of the whole batch, whatever their number, also under
+ * FSDP; the count of labels is that of the whole batch. */
+static void test_micro_batches(void **state) {
+    (void)state;
+    double losses[3][3] = {{0}}, first[3] = {0};
+    for (int k = 0; k < 3; k++) {
+        Arena *a = arena_new();
+        const char *save = arena_printf(a, "build/micro-%d.safetensors", (int)getpid());
+        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {batch: 8, sequence: 16, dtype: f64, microbatches: %d}\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+            "pass: train\noptimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 3}\ndata_parallel: {mode: %s}\n", 1 << k, k == 2 ? "fsdp" : "ddp");
+        PipelineReport r;
+        Diags *d;
+        Trace *t = run(a, text, save, &r, &d);
+        assert_non_null(t);
+        assert_string_equal(t->verdict, "equivalent");
+        memcpy(losses[k], r.losses, sizeof losses[k]);
+        SafeTensors *st = st_open(a, d, save, (Loc){0});
+        int64_t n = 0;
+        double *w = numbers(st, "after.2.model.layers.0.mlp.down_proj.weight", &n);
+        assert_non_null(w);
+        for (int64_t i = 0; i < n; i++) first[k] += w[i] * (double)(i % 7 + 1);
+        free(w);
+        st_close(st);
+        unlink(save);
+        arena_free(a);
+        for (int s = 0; s < 3; s++) assert_true(fabs(losses[k][s] - losses[0][s]) <= 1e-10 * fabs(losses[0][s]));
+        assert_true(fabs(first[k] - first[0]) <= 1e-9 * fabs(first[0]));
+    }
+}
 /* Mean of means is exact only if all ranks have as many labels. */
 static void test_local_mean(void **state) {
     (void)state;
@@ -161,6 +191,6 @@ static void test_refusals(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama), cmocka_unit_test(test_local_mean), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama), cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_local_mean), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,7 @@ typedef struct Exec {
     double flops;         /* of distinct kernel calls so far */
     const char *stuck;    /* why the run could not go on (trust: declared), or NULL */
     int stuck_step;
+    double **acc;         /* per Val: sums over micro-batches, all its locals in a row; NULL: none */
     double modulus;       /* level 3: all values are integers modulo this; 0: the ordinary run */
     bool edited;          /* a planted mistake changed some bit of its step's output */
     void *(*full)(void *arg, int tensor, Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
@@ -49,6 +50,12 @@ void exec_free(Exec *e);
 bool exec_load(Exec *e, int val);
 /* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see e->stuck). */
 bool exec_step(Exec *e, const Step *s);
+/* Micro-batches: is the step run once, after the last of them (moves and sums of parameter gradients, the optimizer)? */
+bool exec_deferred(const Exec *e, const Step *s);
+/* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them are added up, before any of
+ * them is moved; after the last micro-batch the sum takes the value's place. Inputs are dropped for the next one. */
+void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
+void exec_drop_inputs(Exec *e);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of them; each rank keeps its
  * own. Inputs are dropped so that the next step loads its own. */
 void exec_next_iteration(Exec *e);

@@ -21,7 +21,7 @@ typedef struct {
     PipelineReport *rep;
     Plan *plan;
     Mesh *mesh;
-    Model *model;
+    Model *model, *whole; /* whole: of the whole batch, where micro-batches cut it; else the same */
     Assign *assign;
     Program *program;
     Trace *t;
@@ -40,15 +40,34 @@ static double now(void) {
 static bool wants(const Run *r, const char *pass) { return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass); }
 
 /* ---- front: from text to a lowered program ---- */
+/* With micro-batches the program is that of one of them; inputs are read from the whole batch. */
+static bool build_model(Run *r) {
+    int64_t m = r->plan->microbatches;
+    r->model = r->whole = model_build(r->arena, r->d, r->plan, r->mesh);
+    if (!r->model || m < 2) return r->model != NULL;
+    int64_t B = r->whole->dims.B;
+    if (B % m) {
+        diag_error(r->d, "E0307", r->plan->batch_loc, arena_printf(r->arena, "make the batch a multiple of %lld", (long long)m), "a batch of %lld cannot be cut in %lld equal micro-batches", (long long)B, (long long)m);
+        return false;
+    }
+    Plan *one = arena_memdup(r->arena, r->plan, sizeof *one);
+    one->batch = one->rows = B / m;
+    one->inputs = NULL; /* sizes are known */
+    if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
+    r->model = model_build(r->arena, r->d, one, r->mesh);
+    if (r->model) diag_note(r->d, "N0007", r->plan->batch_loc, NULL, "the records show one micro-batch of %lld; gradients are added up and reduced once, after the last", (long long)m);
+    return r->model != NULL;
+}
+
 static bool front(Run *r) {
     r->mesh = assign_mesh(r->arena, r->d, r->plan);
     if (!r->mesh) return false;
-    r->model = model_build(r->arena, r->d, r->plan, r->mesh);
-    if (!r->model) return false;
+    if (!build_model(r)) return false;
     const ModelDims *m = &r->model->dims;
     if (r->plan->shrink > 1 && !m->mlp)
         r->rep->shrunk = arena_printf(r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld", (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d, (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
     if (!model_add_optimizer(r->arena, r->d, r->plan, r->model)) return false;
+    if (r->whole != r->model && !model_add_optimizer(r->arena, r->d, r->plan, r->whole)) return false;
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
     return r->assign != NULL;
 }
@@ -64,7 +83,7 @@ static bool supported(Run *r) {
         {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0, p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
         {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
-        {p->microbatches > 1, p->batch_loc, "microbatches"},
+        {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc, "microbatches of a forward pass (there is nothing to add up)"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].used) diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version", row[i].what);
@@ -228,12 +247,13 @@ static void find_nonfinite(Run *r, const Step *s) {
         return;
     }
 }
-static bool step_all(Run *r) {
+static bool step_all(Run *r, int64_t part, int64_t parts) {
     const Program *p = r->program;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         double t0 = now();
         int before = diags_errors(r->d);
+        if (part + 1 < parts && exec_deferred(r->exec, s)) continue;
         if (!exec_step(r->exec, s)) {
             if (diags_errors(r->d) > before) return false;
             check_stuck(r->check, s, r->exec->stuck ? r->exec->stuck : "the step cannot be run");
@@ -243,6 +263,7 @@ static bool step_all(Run *r) {
         check_step(r->check, s);
         find_nonfinite(r, s);
         keep_numbers(r, s);
+        exec_accumulate(r->exec, s, part, parts);
         r->rep->seconds_sharded += t1 - t0;
         r->rep->seconds_check += now() - t1;
         exec_release(r->exec, s);
@@ -259,13 +280,17 @@ static bool iterate(Run *r, FullSource *src) {
     for (int64_t it = 0; it < steps; it++) {
         src->step = it;
         reference_set_step(&r->model->g, it);
-        if (!step_all(r)) return false;
-        if (r->exec->stuck) return true;
+        for (src->part = 0; src->part < src->parts; src->part++) {
+            if (src->part) exec_drop_inputs(r->exec);
+            if (!step_all(r, src->part, src->parts)) return false;
+            if (r->exec->stuck) return true;
+            if (!r->rep->n_losses) continue;
+            int64_t n;
+            double *x = rank_values(r, r->program->loss, 0, &n);
+            r->rep->losses[it] += n ? x[0] : NAN;
+            free(x);
+        }
         if (!r->rep->n_losses) continue;
-        int64_t n;
-        double *x = rank_values(r, r->program->loss, 0, &n);
-        r->rep->losses[it] = n ? x[0] : NAN;
-        free(x);
         exec_next_iteration(r->exec);
     }
     return true;
@@ -380,14 +405,14 @@ static void save_values(Run *r, const Reference *ref) {
 }
 static bool back(Run *r) {
     if (!fits(r)) return false;
-    r->weights = weights_open(r->arena, r->d, r->plan, r->model);
+    r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     if (!r->weights) return false;
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     r->pool = pool_new(r->o->threads);
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
-    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed};
+    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed, .whole = &r->whole->g, .parts = r->plan->microbatches};
     FullSource pure = src; /* what the check holds the run against */
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean")) src.local_mean = r->program;
     r->exec->full = reference_full;
@@ -402,7 +427,7 @@ static bool back(Run *r) {
         else reference_exact(r->check, r->plan, r->model, r->weights, r->d, r->pool, r->o->exact);
     }
     bool keep = r->o->against || r->o->save_values || backward;
-    Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, r->pool, backward, keep) : NULL;
+    Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, &pure, backward, keep) : NULL;
     if (ref) {
         r->rep->seconds_reference = ref->seconds;
         end_to_end(r, ref);

@@ -72,6 +72,16 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         memset(p, 0, bytes);
         return p;
     }
+    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && !strcmp(t->sym[0], "B")) { /* this micro-batch's rows of the whole batch */
+        FullSource all = *f;
+        all.g = f->whole;
+        all.parts = 1;
+        char *full = reference_full(&all, tensor, dtype);
+        if (full) memcpy(p, full + f->part * n * dtype_size(dtype), bytes);
+        else free(p);
+        free(full);
+        return full ? p : NULL;
+    }
     if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p) : weights_load(f->w, f->d, tensor, dtype, p))) {
         free(p);
         return NULL;
@@ -109,13 +119,18 @@ static const double *val_data(const Reference *r, int v) {
 void reference_set_step(Graph *g, int64_t it) {
     for (int n = g->nn_model; g->nn_model && n < g->nn; n++) g->node[n].at.step = it + 1;
 }
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all) {
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
     r->graph = &m->g;
     r->program = reference_program(arena, p, m, d, backward);
-    r->exec = exec_new(arena, r->program, DT_F64, pool);
+    r->exec = exec_new(arena, r->program, DT_F64, like->pool);
     FullSource *src = ARENA_NEW(arena, FullSource);
-    *src = (FullSource){.w = w, .d = d, .g = &m->g, .pool = pool, .data_seed = p->seed};
+    *src = *like;
+    src->w = w;
+    src->d = d;
+    src->g = &m->g;
+    src->local_mean = NULL;
+    src->part = src->step = 0;
     r->exec->full = reference_full;
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;
@@ -127,12 +142,18 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     for (int64_t it = 0; it < steps; it++) {
         src->step = it;
         reference_set_step((Graph *)(uintptr_t)&m->g, it);
-        for (int i = 0; i < r->program->ns; i++) {
-            if (!exec_step(r->exec, &r->program->step[i])) goto fail;
-            exec_release(r->exec, &r->program->step[i]);
+        for (src->part = 0; src->part < src->parts; src->part++) {
+            if (src->part) exec_drop_inputs(r->exec);
+            for (int i = 0; i < r->program->ns; i++) {
+                const Step *s = &r->program->step[i];
+                if (src->part + 1 < src->parts && exec_deferred(r->exec, s)) continue;
+                if (!exec_step(r->exec, s)) goto fail;
+                exec_accumulate(r->exec, s, src->part, src->parts);
+                exec_release(r->exec, s);
+            }
+            if (r->losses) r->losses[it] += val_data(r, r->program->loss) ? *val_data(r, r->program->loss) : NAN;
         }
         if (!r->losses) continue;
-        r->losses[it] = val_data(r, r->program->loss) ? *val_data(r, r->program->loss) : NAN;
         exec_next_iteration(r->exec);
     }
     r->seconds = now() - t0;

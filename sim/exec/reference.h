@@ -6,6 +6,20 @@
 #include "exec/pipeline.h"
 #include "weights/weights.h"
 
+/* Loads a tensor for exec (a callback). */
+typedef struct {
+    Weights *w;
+    Diags *d;
+    const Graph *g;
+    double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
+    uint64_t seed;   /* of those integers */
+    const Graph *whole; /* micro-batches: the graph of the whole batch, whose inputs are read and cut; NULL: there is one */
+    int64_t part, parts;
+    int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
+    const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
+    Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
+    uint64_t data_seed; /* the plan's seed */
+} FullSource;
 typedef struct Reference {
     Program *program;
     Exec *exec;
@@ -19,7 +33,7 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
 /* Level 3: integer data through the same kernels and collectives, compared by bits with the unsharded program, for `seeds`
  * seeds. Adds one check record a value; every step must be a forward step. */
 void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds);
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, bool backward, bool keep_all);
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all);
 void reference_free(Reference *r);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);
@@ -29,17 +43,5 @@ double *reference_cotangent(const Reference *r, const Val *v);
 void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map, double tolerance, PipelineReport *report);
 /* Tells the optimizer's nodes which training step (from 0) is run. */
 void reference_set_step(Graph *g, int64_t it);
-/* Loads a tensor for exec (a callback). */
-typedef struct {
-    Weights *w;
-    Diags *d;
-    const Graph *g;
-    double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
-    uint64_t seed;   /* of those integers */
-    int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
-    const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
-    Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
-    uint64_t data_seed; /* the plan's seed */
-} FullSource;
 void *reference_full(void *arg, int tensor, Dtype dtype);
 #endif

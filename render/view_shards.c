@@ -57,48 +57,59 @@ static double edge_at(const DimCut *c, int64_t i, double px) {
     return px * sum / (double)c->size;
 }
 
+/* Bands that lie in the dim one after the other: parts of a whole dim, or those of every packed block. */
+static int64_t bands(const DimCut *c) { return c->n > 1 ? c->n * c->blocks : 1; }
+static double band_at(const DimCut *c, int64_t i, double px) {
+    int64_t blocks = c->n > 1 ? c->blocks : 1;
+    return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
+}
+
 static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank), n = r->n * k->n;
-    bool label = n <= MAX_LABELS, many = r->n > MAX_CUT_LINES || k->n > MAX_CUT_LINES;
-    double ox = 0, oy = 0, ow = w, oh = h;
-    for (int64_t i = 0; i < (many ? 1 : r->n); i++)
-        for (int64_t j = 0; j < (many ? 1 : k->n); j++) {
-            double y0 = edge_at(r, i, h), y1 = many ? h : edge_at(r, i + 1, h), x0 = edge_at(k, j, w),
-                   x1 = many ? w : edge_at(k, j + 1, w);
-            int tone = r->n > 1 ? shade(i, r->n) : shade(j, k->n);
+    bool label = n <= MAX_LABELS, many = bands(r) > MAX_CUT_LINES || bands(k) > MAX_CUT_LINES;
+    for (int64_t i = 0; i < (many ? 1 : bands(r)); i++)
+        for (int64_t j = 0; j < (many ? 1 : bands(k)); j++) {
+            int64_t pr = i % r->n, pk = j % k->n;
+            double y0 = band_at(r, i, h), y1 = many ? h : band_at(r, i + 1, h), x0 = band_at(k, j, w),
+                   x1 = many ? w : band_at(k, j + 1, w);
+            int tone = r->n > 1 ? shade(pr, r->n) : shade(pk, k->n);
             scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
-            if (i == own_r && j == own_k) ox = x0, oy = y0, ow = x1 - x0, oh = y1 - y0;
             if (!label) continue;
-            const char *who = shards_owners(a, t, r, i, k, j);
+            const char *who = shards_owners(a, t, r, pr, k, pk);
             double tw = scene_width(p->s, 12, SEMIBOLD, who);
             if (tw + 6 <= x1 - x0 && y1 - y0 >= 15)
                 scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
                            ROLE_SHARD_TEXT + tone, who);
         }
     scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
-    if (n > 1 && !many) scene_rect(p->s, x + ox, y + oy, ow, oh, 0, ROLE_NONE, ROLE_INK, 2.25);
+    for (int64_t i = own_r; n > 1 && !many && i < bands(r); i += r->n)
+        for (int64_t j = own_k; j < bands(k); j += k->n) {
+            double y0 = band_at(r, i, h), x0 = band_at(k, j, w);
+            scene_rect(p->s, x + x0, y + y0, band_at(k, j + 1, w) - x0, band_at(r, i + 1, h) - y0, 0, ROLE_NONE, ROLE_INK, 2.25);
+        }
 }
 
 /* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
 static void draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w, double h) {
-    if (c->n < 2 || c->n > MAX_CUT_LINES) return;
-    bool crowded = (rows ? h : w) / (double)c->n < 4;
+    if (c->n < 2 || bands(c) > MAX_CUT_LINES) return;
+    bool crowded = (rows ? h : w) / (double)bands(c) < 4;
     Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
     double line = fmax(w, h) < 100 ? 1.25 : 2;
-    for (int64_t i = 1; i < c->n && !crowded; i++) {
-        double at = edge_at(c, i, rows ? h : w);
+    for (int64_t i = 1; i < bands(c) && !crowded; i++) {
+        double at = band_at(c, i, rows ? h : w);
         Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
                        : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
         m->ground = true;
     }
     if (!c->part) return;
-    double at = edge_at(c, 1, rows ? h : w);
+    double at = band_at(c, 1, rows ? h : w);
+    int64_t first = c->part[0] / c->blocks;
     if (rows)
-        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)first);
     else
-        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)c->part[0]);
+        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)first);
 }
 
 static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
@@ -209,12 +220,13 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
                              (long long)s->global_shape[dim], n > 1 ? "cut by " : "whole", axes));
     bool zig = c.zigzag && c.n_axis > 0;
     if (zig) outer = t->axes[c.axis[0]].size, own = own / (n / outer), n = 2 * outer;
+    else if (n > 1) n *= c.blocks;
     bool many = n > 32, pending = s->pending && *s->pending;
     double at[33] = {0};
-    for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : edge_at(&c, i, w);
+    for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : band_at(&c, i, w);
     for (int64_t i = 0; i < n && !many; i++)
         scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
-                   n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i, outer) : ROLE_PAPER, ROLE_WEIGHT_LINE,
+                   n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i % outer, outer) : ROLE_PAPER, ROLE_WEIGHT_LINE,
                    0.8);
     if (many) {
         const char *parts = arena_printf(a, "%lld parts", (long long)outer);
@@ -223,7 +235,7 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
     }
     if (pending && !many) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
     for (int64_t i = 0; i < n && n > 1 && !many; i++) {
-        int64_t owner = zig && i >= outer ? n - 1 - i : i;
+        int64_t owner = zig && i >= outer ? n - 1 - i : i % outer;
         int tone = shade(owner, outer);
         const char *num = arena_printf(a, "%lld", (long long)owner);
         double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;

@@ -22,7 +22,7 @@ static const struct {
     {"rmsnorm", "btkgx!,x->btkgx"},     {"rope", "btkgx!->btkgx"},     {"rope", "btkx!->btkx"},       {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
     {"relu", "btf->btf"},               {"silu", "btf->btf"},          {"gelu", "btf->btf"},          {"embed", "vd,bt->btd"},
     {"add", "btd,->btd"},               {"scale", "btd->btd"},         {"scale", "->"},               {"rowsum", "btv->bt"},
-    {"axpby", "bd,bd->bd"},             {"ema_square", "bd,bd->bd"},   {"adamw", "bd,bd,bd->bd"},     {"sumsq", "bd->"},        {"clip", "->"},
+    {"swiglu", "btu!f->btf"},      {"axpby", "bd,bd->bd"},             {"ema_square", "bd,bd->bd"},   {"adamw", "bd,bd,bd->bd"},     {"sumsq", "bd->"},        {"clip", "->"},
     {"rowmax", "btv->bt"},              {"sumexp", "btv,bt->bt"},      {"pick", "btv,bt->bt"},        {"nll", "bt,bt,bt,bt->bt"},
 };
 static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */

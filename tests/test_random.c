@@ -32,7 +32,7 @@ typedef struct {
     int n_axes, size[3], role[3]; /* role: 0 free, 1 batch, 2 sequence */
     bool zigzag, styled, sp, per_module, backward;
     int B, S, D, K, G, d, F, V;
-    bool bias, qk_norm, whole, tied;
+    bool bias, qk_norm, packed, whole, tied;
 } Gen;
 static const char *const axis_names[] = {"a", "b", "c"};
 
@@ -62,12 +62,12 @@ static void head(Gen *g) {
     g->B = between(&g->r, 2, 4), g->S = between(&g->r, 6, 16), g->D = between(&g->r, 5, 8), g->K = between(&g->r, 1, 3);
     g->G = between(&g->r, 1, 3), g->d = chance(&g->r, 50) ? 4 : 8, g->F = between(&g->r, 5, 8), g->V = between(&g->r, 7, 13);
     if (chance(&g->r, 35)) g->S = g->D = between(&g->r, 6, 8); /* equal dims: a wrong dim is then possible */
-    g->bias = chance(&g->r, 50), g->qk_norm = chance(&g->r, 40);
+    g->bias = chance(&g->r, 50), g->qk_norm = chance(&g->r, 40), g->packed = chance(&g->r, 25);
     g->whole = chance(&g->r, 35), g->tied = chance(&g->r, 40);
     draw_mesh(g);
     str_addf(&g->s, "model:\n  config: {model_type: llama, hidden_size: %d, num_hidden_layers: 2, num_attention_heads: %d, num_key_value_heads: %d, head_dim: %d, "
-             "intermediate_size: %d, vocab_size: %d, rms_norm_eps: 0.00001, rope_theta: 10000.0, hidden_act: silu, attention_bias: %s, mlp_bias: %s, qk_norm: %s, tie_word_embeddings: %s}\n  layers: %d\n  rope: %s\n",
-             g->D, g->K * g->G, g->K, g->d, g->F, g->V, g->bias ? "true" : "false", g->bias ? "true" : "false", g->qk_norm ? "true" : "false", g->tied ? "true" : "false", 1 + chance(&g->r, 25), chance(&g->r, 50) ? "half" : "interleaved");
+             "intermediate_size: %d, vocab_size: %d, rms_norm_eps: 0.00001, rope_theta: 10000.0, hidden_act: silu, attention_bias: %s, mlp_bias: %s, qk_norm: %s, packed_mlp: %s, tie_word_embeddings: %s}\n  layers: %d\n  rope: %s\n",
+             g->D, g->K * g->G, g->K, g->d, g->F, g->V, g->bias ? "true" : "false", g->bias ? "true" : "false", g->qk_norm ? "true" : "false", g->packed ? "true" : "false", g->tied ? "true" : "false", 1 + chance(&g->r, 25), chance(&g->r, 50) ? "half" : "interleaved");
     if (g->whole) str_add(&g->s, "  parts: [embedding, blocks, norm, head, loss]\n");
     str_addf(&g->s, "data: {batch: %d, sequence: %d, dtype: %s, seed: %d", g->B, g->S, chance(&g->r, 30) ? "f32" : "f64", below(&g->r, 1000));
     str_add(&g->s, ", cut: {");
@@ -116,7 +116,7 @@ static void styled_plan(Gen *g) {
                                       "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n");
     else str_add(&g->s, "  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowwise\n");
     const char *col = g->sp && g->per_module ? "{style: colwise, input: shard(1), desired_input: replicate}" : "colwise";
-    str_addf(&g->s, "  layers.*.attention.w[qkv]: %s\n  layers.*.feed_forward.w[13]: %s\n", col, col);
+    str_addf(&g->s, "  layers.*.attention.w[qkv]: %s\n  layers.*.feed_forward.%s: %s\n", col, g->packed ? "w13" : "w[13]", col);
     if (g->qk_norm) str_add(&g->s, "  layers.*.attention.[qk]_norm: replicated_with_grad_allreduce\n");
     if (!g->whole) return;
     if (g->sp) str_add(&g->s, "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n");
@@ -174,8 +174,8 @@ static void wild_plan(Gen *g) {
     wild_linear(g, "layers.*.attention.wk", "kxd", "kx", g->bias, false);
     wild_linear(g, "layers.*.attention.wv", "kxd", "kx", g->bias, false);
     wild_linear(g, "layers.*.attention.wo", "dkgx", "d", g->bias, true);
-    wild_linear(g, "layers.*.feed_forward.w1", "fd", "f", g->bias, false);
-    wild_linear(g, "layers.*.feed_forward.w3", "fd", "f", g->bias, false);
+    if (g->packed) wild_linear(g, "layers.*.feed_forward.w13", "ufd", "uf", g->bias, false);
+    for (int i = 1; i <= 3 && !g->packed; i += 2) wild_linear(g, i == 1 ? "layers.*.feed_forward.w1" : "layers.*.feed_forward.w3", "fd", "f", g->bias, false);
     wild_linear(g, "layers.*.feed_forward.w2", "df", "d", g->bias, true);
     if (g->qk_norm) wild_linear(g, "layers.*.attention.[qk]_norm", "x", "", false, false);
     if (g->whole) {

@@ -97,6 +97,20 @@ static void shape_fields(Ex *e, const TraceShape *s) {
 static const char *line_text(const Ex *e, const char *file, int line) {
     return line > 0 ? arena_printf(e->c->arena, "%s:%d", or_empty(file), line) : NULL;
 }
+/* The collective of a step. One that its FSDP unit carries has no record of its own: the unit's stands at its first step. */
+static const TraceCollective *collective_at(const Ex *e, int step) {
+    const FoundStep *f = step >= 0 && step < e->x.n ? &e->x.step[step] : NULL;
+    if (!f || f->collective) return f ? f->collective : NULL;
+    if (f->compute || f->move || !f->value) return NULL;
+    for (int i = e->t->n_collectives - 1; i >= 0; i--) {
+        const TraceCollective *k = &e->t->collectives[i];
+        if (k->step < step && k->layer == f->value->layer && k->why && strstr(k->why, "of one unit travel together") &&
+            strcmp(or_empty(k->pass), or_empty(f->value->pass)) == 0)
+            return k;
+    }
+    return NULL;
+}
+static const char *axes_of(const TraceCollective *k) { return or_empty(k->axis ? k->axis : k->axes); }
 /* "step 9, all_gather(sp), forward" */
 static const char *step_text(const Ex *e, int step) {
     Arena *a = e->c->arena;
@@ -113,6 +127,10 @@ static const char *step_text(const Ex *e, int step) {
         return arena_printf(
             a, "step %d, %s of %s, %s", step, f->compute->label ? f->compute->label : or_empty(f->compute->op),
             or_empty(f->compute->module ? f->compute->module : f->compute->output), or_empty(f->compute->pass));
+    const TraceCollective *k = collective_at(e, step);
+    if (k)
+        return arena_printf(a, "step %d, in the %s(%s) of step %d, %s", step, or_empty(k->op), axes_of(k), k->step,
+                            or_empty(k->pass));
     return arena_printf(a, "step %d", step);
 }
 static void checks_of(Ex *e, const char *value, int step) {
@@ -161,6 +179,124 @@ static void explain_value(Ex *e, const TraceValue *v) {
     }
     readers_of(e, or_empty(v->shape.name), v->step);
     checks_of(e, or_empty(v->shape.name), v->step);
+}
+
+/* ---- gradients ---- */
+/* Where a value lies on an axis: "partial", "shard(1)"; NULL if the axis is not there. */
+static const char *place_of(const TraceShape *s, const char *axis) {
+    for (int i = 0; i < s->n_places; i++)
+        if (strcmp(or_empty(s->place[i].axis), axis) == 0) return s->place[i].place;
+    return NULL;
+}
+static bool is_partial(const char *place) { return place && strncmp(place, "partial", 7) == 0; }
+/* The dim that "shard(1)" or "zigzag(1)" cuts, or -1. */
+static int cut_dim(const char *place) {
+    const char *open = place && !is_partial(place) ? strchr(place, '(') : NULL;
+    return open ? atoi(open + 1) : -1;
+}
+/* What a rank has of its own where this dim is cut: "tokens". */
+static const char *share_words(const Ex *e, const char *symbol) {
+    static const struct {
+        const char *symbol, *words;
+    } rows[] = {{"B", "sequences"}, {"S", "tokens"},           {"T", "tokens"},          {"H", "heads"}, {"K", "heads"},
+                {"G", "heads"},     {"V", "part of the vocabulary"}, {"F", "columns of the hidden layer"}};
+    size_t n = strcspn(symbol, "/*");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strlen(rows[i].symbol) == n && strncmp(symbol, rows[i].symbol, n) == 0) return rows[i].words;
+    return arena_printf(e->c->arena, "part of %.*s", (int)n, symbol);
+}
+/* In what the ranks of an axis differ when they make their terms of a sum: the gradient that a step starts from is cut over
+ * the axis, or it is such a sum itself. NULL: not to be seen from here. */
+static const char *own_share(const Ex *e, const char *name, const char *axis, int depth) {
+    const char *later = NULL;
+    for (int i = 0; i < e->t->n_computes; i++) {
+        const TraceCompute *k = &e->t->computes[i];
+        if (!k->n_inputs || strcmp(or_empty(k->output), name) != 0 || strcmp(or_empty(k->inputs[0]), name) == 0) continue;
+        const TraceValue *v = lookup_operand(e->t, k->inputs[0], k->input_step ? k->input_step[0] : -1);
+        int dim = v ? cut_dim(place_of(&v->shape, axis)) : -1;
+        if (dim >= 0 && dim < v->shape.nd && v->shape.dim_symbol[dim]) return share_words(e, v->shape.dim_symbol[dim]);
+        if (v && !later && depth < 8 && is_partial(place_of(&v->shape, axis)))
+            later = own_share(e, k->inputs[0], axis, depth + 1);
+    }
+    return later;
+}
+/* Does the collective run over this mesh axis? `axes` is "tp" or "dp*cp". */
+static bool runs_over(const TraceCollective *k, const char *axis) {
+    size_t n = strlen(axis);
+    for (const char *p = or_empty(k->axes); *p; p += strcspn(p, "*"), p += *p == '*')
+        if (strcspn(p, "*") == n && strncmp(p, axis, n) == 0) return true;
+    return false;
+}
+/* One collective on a gradient: over what, why, and what would be wrong without it. */
+static void gradient_collective(Ex *e, const TraceValue *before, const TraceValue *v, const TraceCollective *k) {
+    Arena *a = e->c->arena;
+    Str own = str_new(a);
+    bool sum = k->reduce != NULL, due = !before;
+    field(e, sum ? "summed over" : "gathered", arena_printf(a, "%s, by %s", or_empty(k->axes), step_text(e, v->step)));
+    field(e, "why", k->why);
+    field(e, "plan line", line_text(e, k->file, k->line));
+    for (int i = 0; i < v->shape.n_places; i++) {
+        const char *axis = v->shape.place[i].axis, *words = NULL;
+        if (!axis || !runs_over(k, axis)) continue;
+        const char *lay = before ? place_of(&before->shape, axis) : NULL;
+        int dim = cut_dim(lay);
+        due = due || is_partial(lay);
+        if (sum) words = own_share(e, or_empty(v->shape.name), axis, 0);
+        else if (dim >= 0 && dim < before->shape.nd) words = share_words(e, or_empty(before->shape.dim_symbol[dim]));
+        if (words && !strstr(own.s ? own.s : "", words)) str_addf(&own, "%s%s", own.n ? " and " : "", words);
+    }
+    const char *what = own.n ? arena_printf(a, "its own %s", own.s) : "its own uses of it";
+    if (sum && !due)
+        field(e, "otherwise",
+              arena_printf(a, "every rank had all of it before: this sum makes it %lld times too large", (long long)groups_size(&k->groups)));
+    else if (sum)
+        field(e, "otherwise",
+              arena_printf(a, "without this sum every rank would hold only what %s give%s; a second sum would make it %lld times too large",
+                           what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "", (long long)groups_size(&k->groups)));
+    else
+        field(e, "otherwise", arena_printf(a, "without this gather every rank would know the gradient of %s only", what));
+}
+/* How a gradient comes about: the steps that make its terms, the sums over ranks, and the axes that need none. */
+static bool explain_gradient(Ex *e, const char *name) {
+    Arena *a = e->c->arena;
+    const TraceValue *last = NULL;
+    for (int i = 0; i < e->t->n_values; i++)
+        if (strcmp(or_empty(e->t->values[i].shape.name), name) == 0) last = &e->t->values[i];
+    if (strncmp(name, "grad.", 5) != 0 || !last) return false;
+    title(e, arena_printf(a, "%s  (how this gradient comes about)", name));
+    bool moved[TRACE_MAX_AXES] = {false};
+    for (int s = 0; s < e->x.n; s++) {
+        const FoundStep *f = &e->x.step[s];
+        if (!f->value || strcmp(or_empty(f->value->shape.name), name) != 0) continue;
+        const TraceCollective *k = collective_at(e, s);
+        if (f->compute) {
+            bool again = f->compute->n_inputs && strcmp(or_empty(f->compute->inputs[0]), name) == 0;
+            const char *from = f->compute->n_inputs ? or_empty(f->compute->inputs[0]) : "";
+            field(e, again ? "added up" : "from", again ? arena_printf(a, "%s: it is used more than once", step_text(e, s))
+                                                        : arena_printf(a, "%s, by %s", from, step_text(e, s)));
+        }
+        if (!k) continue;
+        const TraceValue *before = k->step == s ? lookup_operand(e->t, name, k->value_step) : NULL;
+        gradient_collective(e, before, f->value, k);
+        for (int i = 0; i < last->shape.n_places && i < TRACE_MAX_AXES; i++)
+            moved[i] |= runs_over(k, or_empty(last->shape.place[i].axis));
+    }
+    for (int i = 0; i < last->shape.n_places && i < TRACE_MAX_AXES; i++) {
+        const char *axis = or_empty(last->shape.place[i].axis), *place = last->shape.place[i].place;
+        int64_t size = 0;
+        for (int x = 0; x < e->t->n_axes; x++)
+            if (strcmp(or_empty(e->t->axes[x].name), axis) == 0) size = e->t->axes[x].size;
+        if (moved[i] || size == 1) continue;
+        if (is_partial(place))
+            field(e, "pending", arena_printf(a, "the sum over %s: what reads it is linear in it and adds up later", axis));
+        else if (cut_dim(place) >= 0)
+            field(e, "no sum", arena_printf(a, "over %s: every rank holds the whole gradient of its own block; a sum would mix blocks", axis));
+        else
+            field(e, "no sum",
+                  arena_printf(a, "over %s: every rank has computed all of it; a sum would make it %s times too large", axis,
+                               size ? arena_printf(a, "%lld", (long long)size) : axis));
+    }
+    return true;
 }
 static void explain_param(Ex *e, const TraceParam *p) {
     Arena *a = e->c->arena;
@@ -239,7 +375,7 @@ static bool explain_module(Ex *e, const char *name) {
     return any;
 }
 static bool explain_values(Ex *e, const char *name) {
-    bool any = false;
+    bool any = explain_gradient(e, name);
     for (int i = 0; i < e->t->n_values; i++)
         if (e->t->values[i].shape.name && strcmp(e->t->values[i].shape.name, name) == 0) {
             explain_value(e, &e->t->values[i]);

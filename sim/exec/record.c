@@ -409,7 +409,8 @@ static void join_unit(Rec *r, const Step *s) {
         x->bytes_in += in * es;
         x->bytes_out += out * es;
         x->bytes_sent += move_sent(r->p->mesh, t->size, &s->move, 0) * es;
-        x->why = "the parameters of one FSDP unit travel together";
+        x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
+                                              : "FSDP: each rank keeps the part it has at rest; the gradients of one unit travel together";
         return;
     }
 }

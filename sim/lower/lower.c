@@ -108,6 +108,8 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     for (int x = 0; claim && x < p->mesh->naxes; x++) /* a claim is about the axes on which the label differs */
         if (mv->from.type[x] != mv->to.type[x] || layout_where(&mv->from, x) != layout_where(&mv->to, x)) s->move.axes.a[s->move.axes.n++] = (uint8_t)x;
     s->why = why->text;
+    if (!claim && mv->kind == MOVE_ID && v->kind == KIND_PARAM && mv->from.type[mv->axes.a[0]] == TY_I) /* whatever else the way to the operand needs */
+        s->why = arena_printf(l->arena, "from here on its uses differ over %s", mesh_axes_text(p->mesh, l->arena, &mv->axes, true));
     s->loc = why->loc;
     s->module = why->module;
     s->inferred = !why->asked && communicates(p->mesh, mv);
@@ -393,11 +395,26 @@ static void leave_module(Lower *l, int module, int tensor) {
 }
 
 /* ---- nodes ---- */
+/* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with a part of it. */
+static const char *at_rest_why(Lower *l, const GNode *n, int tensor) {
+    const Mesh *m = l->p->mesh;
+    const GTensor *t = &l->p->graph->t[tensor];
+    AxisList axes = {0};
+    for (int x = 0; x < m->naxes; x++)
+        if (layout_where(&l->a->rest[tensor], x) >= 0 && layout_where(&l->a->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES) axes.a[axes.n++] = (uint8_t)x;
+    if (!axes.n) return NULL;
+    size_t len = strlen(t->name);
+    bool weight = len > 7 && !strcmp(t->name + len - 7, ".weight");
+    return arena_printf(l->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it", weight ? "weight" : "parameter", mesh_axes_text(m, l->arena, &axes, true),
+                        weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);
+}
 static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *want, bool *asked) {
     const Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     const Layout *L = &p->val[v].L;
     *asked = t->kind == KIND_PARAM;
+    const char *rest = t->kind == KIND_PARAM ? at_rest_why(l, n, p->val[v].tensor) : NULL;
+    if (rest) return rest;
     for (int d = 0; d < t->nd; d++)
         for (int k = 0; k < L->n[d]; k++) {
             int x = L->e[d][k].axis;
@@ -410,6 +427,7 @@ static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *wa
         }
     for (int x = 0; x < p->mesh->naxes; x++) {
         if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s is not linear in it: the sum over %s is due", n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_M && want->type[x] != TY_M) return arena_printf(l->arena, "%s needs the largest over all of %s", n->label, pending_symbol(l, &p->val[v]));
         if (L->type[x] == TY_I && want->type[x] == TY_R) return arena_printf(l->arena, "from here on its uses differ over %s", p->mesh->axis[x].name);
     }
     return arena_printf(l->arena, "%s wants it so", n->label);

@@ -45,6 +45,7 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
     int at = 0;
     for (int d = 0; d < t->nstored; d++) {
         AxisList l = {0};
+        bool packed = t->stored[d] > 1 && t->sym[at][0] >= '0' && t->sym[at][0] <= '9', through = false;
         for (int k = at; k < at + t->stored[d]; k++) {
             AxisList one = layout_dim_axes(&v->L, k);
             for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
@@ -52,11 +53,13 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
         at += t->stored[d];
         if (d == 0) { /* the flattened cut of stored dim 0 */
             AxisList one = layout_dim_axes(&v->L, v->L.ndim);
+            through = packed && one.n && !l.n; /* (2*F)/tp: cut as one list, not 2*F/tp, each block by itself */
             for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
         }
         Str s = str_new(arena);
         axes_text(p, v, &l, &s);
         const char *sym = graph_stored_symbol(t, d, arena);
+        if (through) sym = arena_printf(arena, "(%s)", sym);
         dims[d] = !s.n ? sym : strchr(s.s, '*') ? arena_printf(arena, "%s/(%s)", sym, s.s) : arena_printf(arena, "%s/%s", sym, s.s);
     }
 }

@@ -1,6 +1,7 @@
 /* The graph of Llama-type blocks, with embedding, final norm and head around them, as tables of node templates.
  * Features (biases, q/k norm, tied tables, the activation) are flags of rows; no model is named here. Letters: b batch,
- * t position, d hidden, k kv group, g query head in its group, x head dim, f feed-forward, v vocabulary. */
+ * t position, d hidden, k kv group, g query head in its group, x head dim, f feed-forward, u gate or up where the two
+ * are one weight, v vocabulary. */
 #include "model/build.h"
 #include <string.h>
 
@@ -39,13 +40,17 @@ static const NodeRow layer_rows[] = {
     {"post_attn_norm", "rmsnorm", "btd!,d->btd", {"resid_attn", "@w"}, "b t d", "post_attention_layernorm", "norm",
      "d", "norm", .at = AT_EPS},
     {"mlp.gate", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.gate_proj", "linear", "f d", "mlp",
-     "linear", .bias = FEATURE_GATE_BIAS},
+     "linear", .bias = FEATURE_GATE_BIAS, .need = FEATURE_APART},
     {"mlp.up", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.up_proj", "linear", "f d", "mlp",
-     "linear", .bias = FEATURE_UP_BIAS},
+     "linear", .bias = FEATURE_UP_BIAS, .need = FEATURE_APART},
     {"mlp.gate_act", NULL, "btf->btf", {"mlp.gate"}, "b t f", "mlp.act_fn", "activation", NULL,
-     .part = "mlp"},
+     .part = "mlp", .need = FEATURE_APART},
     {"mlp.act", "einsum", "btf,btf->btf", {"mlp.gate_act", "mlp.up"}, "b t f", "mlp", NULL, NULL,
-     .part = "mlp", .label = "multiply"},
+     .part = "mlp", .label = "multiply", .need = FEATURE_APART},
+    {"mlp.gate_up", "einsum", "btd,ufd->btuf", {"post_attn_norm", "@w"}, "b t uf", "mlp.gate_up_proj", "linear", "uf d", "mlp",
+     "linear", .bias = FEATURE_GATE_BIAS, .need = FEATURE_PACKED},
+    {"mlp.act", "swiglu", "btu!f->btf", {"mlp.gate_up"}, "b t f", "mlp.act_fn", "activation", NULL,
+     .part = "mlp", .need = FEATURE_PACKED},
     {"mlp.down", "einsum", "btf,df->btd", {"mlp.act", "@w"}, "b t d", "mlp.down_proj", "linear", "d f", "mlp",
      "linear", .bias = FEATURE_DOWN_BIAS},
     {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down"}, "b t d", "", NULL, NULL, .part = "mlp"},
@@ -62,7 +67,8 @@ unsigned build_features(const ModelDims *m) {
     return (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
            (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
            (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
-           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u);
+           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
 /* Makes the containers of a layer; their inputs and outputs follow when the nodes are there. Returns the first. */

@@ -56,6 +56,8 @@ enum {
     FEATURE_UP_BIAS = 64,
     FEATURE_DOWN_BIAS = 128,
     FEATURE_MLP_BIAS = 256,
+    FEATURE_APART = 512,  /* gate and up are two weights */
+    FEATURE_PACKED = 1024, /* or one of shape [2*F, D] */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be -1. */

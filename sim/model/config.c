@@ -16,7 +16,7 @@ typedef struct {
     double eps, theta, theta_inside, partial;
     bool tied;
     int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
-    int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
+    int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, packed_mlp;
     const char *activation, *model_type, *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     bool windowed; /* sliding_window has a value; whether it acts depends on use_sliding_window */
@@ -95,6 +95,7 @@ static const Key keys[] = {
     {"gate_bias", KEY_FLAG, AT(gate_bias), true},
     {"up_bias", KEY_FLAG, AT(up_bias), true},
     {"down_bias", KEY_FLAG, AT(down_bias), true},
+    {"packed_mlp", KEY_FLAG, AT(packed_mlp), true},
     /* Say nothing about the values of a forward or backward pass of the block. */
     {"architectures", KEY_HARMLESS, 0, false},
     {"attention_dropout", KEY_HARMLESS, 0, false}, /* acts in training only; runs here have no dropout */
@@ -333,11 +334,16 @@ static void set_features(Config *c, const Raw *r, ModelDims *m) {
     m->up_bias = flag(r->up_bias, f->mlp, r->mlp_bias);
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied;
+    m->packed_mlp = r->packed_mlp == 1;
+    if (m->packed_mlp && m->gate_bias != m->up_bias)
+        diag_error(c->d, "E0207", key_loc(c, "packed_mlp"), "give both, or neither", "gate and up are one weight here: they have a bias together");
     m->activation = c->p->activation ? c->p->activation : r->activation ? r->activation : "silu";
     if (!op_activation(m->activation))
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
                    c->p->activation ? c->p->activation_loc : key_loc(c, "hidden_act"),
                    "`list ops` shows the activations", "unknown activation '%s'", m->activation);
+    else if (m->packed_mlp && strcmp(m->activation, "silu"))
+        diag_error(c->d, "E0214", key_loc(c, "packed_mlp"), NULL, "a packed gate and up with the activation '%s' is not supported by this version", m->activation);
 }
 
 static void set_rope(Config *c, const Raw *r, ModelDims *m) {
@@ -416,7 +422,7 @@ static void read_file(Config *c) {
 bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     Raw raw = {.D = UNSET, .F = UNSET, .L = UNSET, .H = UNSET, .K = UNSET, .d = UNSET, .V = UNSET,
                .max_positions = UNSET, .attention_bias = UNSET, .mlp_bias = UNSET, .use_window = UNSET,
-               .qk_norm = UNSET, .q_bias = UNSET, .k_bias = UNSET, .v_bias = UNSET, .o_bias = UNSET,
+               .qk_norm = UNSET, .packed_mlp = UNSET, .q_bias = UNSET, .k_bias = UNSET, .v_bias = UNSET, .o_bias = UNSET,
                .gate_bias = UNSET, .up_bias = UNSET, .down_bias = UNSET};
     Config c = {a, d, p, NULL, "", &raw};
     int errors = diags_errors(d);

@@ -169,7 +169,7 @@ static void set_letters(Build *b, const ModelDims *m) {
         char c;
         LetterSize l;
     } all[] = {{'b', {"B", m->B}},        {'t', {"S", m->S}}, {'d', {"D", m->D}}, {'k', {"K", m->K}},
-               {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}}, {'f', {"F", m->F}}, {'v', {"V", m->V}}};
+               {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}}, {'u', {"2", 2}}, {'f', {"F", m->F}}, {'v', {"V", m->V}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
 }
 

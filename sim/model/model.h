@@ -16,6 +16,7 @@ typedef struct ModelDims {
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
+    bool packed_mlp; /* gate and up are one weight of [2*F, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;

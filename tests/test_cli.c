@@ -713,6 +713,43 @@ static void test_explain(void **state) {
     expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
     expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");
 }
+/* How a gradient comes about: its steps, the sums with their reason, what would be wrong otherwise, the axes without one. */
+static void test_explain_gradient(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const struct {
+        const char *plan, *name, *says;
+    } rows[] = {
+        /* a norm weight under sequence parallelism */
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "summed over  tp, by step"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "from here on its uses differ over tp"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "only what its own tokens give; a second sum would make it 4 times"},
+        /* a column weight, what it multiplies, what a row layer starts from */
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention.wq.weight", "no sum       over tp: every rank holds the whole gradient of its own block"},
+        {"18-llama3-8b-backward", "grad.layers.0.input_norm", "only what its own heads give"},
+        {"18-llama3-8b-backward", "grad.layers.0.input_norm", "added up     step"},
+        {"18-llama3-8b-backward", "grad.layers.0.mlp.down", "without this gather every rank would know the gradient of its own tokens only"},
+        /* copies of a KV head serve other query heads */
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wk.weight", "summed over  tp.1, by step"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wk.weight", "only what its own heads give; a second sum would make it 2 times"},
+        /* a norm without sequence parallelism, and a sum that is not due */
+        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.ffn_norm.weight", "every rank has computed all of it; a sum would make it 4 times too large"},
+        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.attention_norm.weight", "every rank had all of it before: this sum makes it 4 times too large"},
+        /* FSDP, alone and a unit at a time */
+        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight", "FSDP: the weight is cut at rest over dp, the matmul needs all of it"},
+        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight", "only what its own sequences give"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "in the reduce_scatter(dp*cp) of step"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "FSDP: each rank keeps the part it has at rest"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "its own sequences and tokens give"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ran r = RUN("explain", arena_printf(arena, "plans/%s.yaml", rows[i].plan), rows[i].name);
+        if (!strstr(r.out, rows[i].says)) print_error("%s of %s does not say '%s'\n%s", rows[i].name, rows[i].plan, rows[i].says, r.out);
+        assert_int_equal(r.code, 0);
+        assert_non_null(strstr(r.out, rows[i].says));
+        done(r);
+    }
+}
 static void test_diff(void **state) {
     (void)state;
     const char *a = put("a.yaml", mlp), *b = put("b.yaml", arena_printf(arena, "%s%s", mlp, "groups: {g: tp}\n"));
@@ -899,7 +936,7 @@ int main(void) {
         TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_lost_output),
         TEST(test_help_plans),     TEST(test_narrow),     TEST(test_80_columns), TEST(test_check_notes),
         TEST(test_hardware_first), TEST(test_claim_line), TEST(test_cp_line),    TEST(test_faults),
-        TEST(test_unobservable),   TEST(test_list_ops),
+        TEST(test_unobservable),   TEST(test_list_ops), TEST(test_explain_gradient),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

@@ -97,7 +97,8 @@ static void shape_fields(Ex *e, const TraceShape *s) {
 static const char *line_text(const Ex *e, const char *file, int line) {
     return line > 0 ? arena_printf(e->c->arena, "%s:%d", or_empty(file), line) : NULL;
 }
-/* The collective of a step. One that its FSDP unit carries has no record of its own: the unit's stands at its first step. */
+/* The collective of a step. One that its FSDP unit carries has no record of its own: the unit's stands at its first
+ * step. */
 static const TraceCollective *collective_at(const Ex *e, int step) {
     const FoundStep *f = step >= 0 && step < e->x.n ? &e->x.step[step] : NULL;
     if (!f || f->collective) return f ? f->collective : NULL;
@@ -198,20 +199,27 @@ static int cut_dim(const char *place) {
 static const char *share_words(const Ex *e, const char *symbol) {
     static const struct {
         const char *symbol, *words;
-    } rows[] = {{"B", "sequences"}, {"S", "tokens"},           {"T", "tokens"},          {"H", "heads"}, {"K", "heads"},
-                {"G", "heads"},     {"V", "part of the vocabulary"}, {"F", "columns of the hidden layer"}};
+    } rows[] = {{"B", "sequences"},
+                {"S", "tokens"},
+                {"T", "tokens"},
+                {"H", "heads"},
+                {"K", "heads"},
+                {"G", "heads"},
+                {"V", "part of the vocabulary"},
+                {"F", "columns of the hidden layer"}};
     size_t n = strcspn(symbol, "/*");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strlen(rows[i].symbol) == n && strncmp(symbol, rows[i].symbol, n) == 0) return rows[i].words;
     return arena_printf(e->c->arena, "part of %.*s", (int)n, symbol);
 }
-/* In what the ranks of an axis differ when they make their terms of a sum: the gradient that a step starts from is cut over
- * the axis, or it is such a sum itself. NULL: not to be seen from here. */
+/* In what the ranks of an axis differ when they make their terms of a sum: the gradient that a step starts from is cut
+ * over the axis, or it is such a sum itself. NULL: not to be seen from here. */
 static const char *own_share(const Ex *e, const char *name, const char *axis, int depth) {
     const char *later = NULL;
     for (int i = 0; i < e->t->n_computes; i++) {
         const TraceCompute *k = &e->t->computes[i];
-        if (!k->n_inputs || strcmp(or_empty(k->output), name) != 0 || strcmp(or_empty(k->inputs[0]), name) == 0) continue;
+        if (!k->n_inputs || strcmp(or_empty(k->output), name) != 0 || strcmp(or_empty(k->inputs[0]), name) == 0)
+            continue;
         const TraceValue *v = lookup_operand(e->t, k->inputs[0], k->input_step ? k->input_step[0] : -1);
         int dim = v ? cut_dim(place_of(&v->shape, axis)) : -1;
         if (dim >= 0 && dim < v->shape.nd && v->shape.dim_symbol[dim]) return share_words(e, v->shape.dim_symbol[dim]);
@@ -241,20 +249,27 @@ static void gradient_collective(Ex *e, const TraceValue *before, const TraceValu
         const char *lay = before ? place_of(&before->shape, axis) : NULL;
         int dim = cut_dim(lay);
         due = due || is_partial(lay);
-        if (sum) words = own_share(e, or_empty(v->shape.name), axis, 0);
-        else if (dim >= 0 && dim < before->shape.nd) words = share_words(e, or_empty(before->shape.dim_symbol[dim]));
+        if (sum)
+            words = own_share(e, or_empty(v->shape.name), axis, 0);
+        else if (dim >= 0 && dim < before->shape.nd)
+            words = share_words(e, or_empty(before->shape.dim_symbol[dim]));
         if (words && !strstr(own.s ? own.s : "", words)) str_addf(&own, "%s%s", own.n ? " and " : "", words);
     }
     const char *what = own.n ? arena_printf(a, "its own %s", own.s) : "its own uses of it";
     if (sum && !due)
         field(e, "otherwise",
-              arena_printf(a, "every rank had all of it before: this sum makes it %lld times too large", (long long)groups_size(&k->groups)));
+              arena_printf(a, "every rank had all of it before: this sum makes it %lld times too large",
+                           (long long)groups_size(&k->groups)));
     else if (sum)
         field(e, "otherwise",
-              arena_printf(a, "without this sum every rank would hold only what %s give%s; a second sum would make it %lld times too large",
-                           what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "", (long long)groups_size(&k->groups)));
+              arena_printf(a,
+                           "without this sum every rank would hold only what %s give%s; a second sum would make it "
+                           "%lld times too large",
+                           what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "",
+                           (long long)groups_size(&k->groups)));
     else
-        field(e, "otherwise", arena_printf(a, "without this gather every rank would know the gradient of %s only", what));
+        field(e, "otherwise",
+              arena_printf(a, "without this gather every rank would know the gradient of %s only", what));
 }
 /* How a gradient comes about: the steps that make its terms, the sums over ranks, and the axes that need none. */
 static bool explain_gradient(Ex *e, const char *name) {
@@ -272,8 +287,9 @@ static bool explain_gradient(Ex *e, const char *name) {
         if (f->compute) {
             bool again = f->compute->n_inputs && strcmp(or_empty(f->compute->inputs[0]), name) == 0;
             const char *from = f->compute->n_inputs ? or_empty(f->compute->inputs[0]) : "";
-            field(e, again ? "added up" : "from", again ? arena_printf(a, "%s: it is used more than once", step_text(e, s))
-                                                        : arena_printf(a, "%s, by %s", from, step_text(e, s)));
+            field(e, again ? "added up" : "from",
+                  again ? arena_printf(a, "%s: it is used more than once", step_text(e, s))
+                        : arena_printf(a, "%s, by %s", from, step_text(e, s)));
         }
         if (!k) continue;
         const TraceValue *before = k->step == s ? lookup_operand(e->t, name, k->value_step) : NULL;
@@ -288,13 +304,17 @@ static bool explain_gradient(Ex *e, const char *name) {
             if (strcmp(or_empty(e->t->axes[x].name), axis) == 0) size = e->t->axes[x].size;
         if (moved[i] || size == 1) continue;
         if (is_partial(place))
-            field(e, "pending", arena_printf(a, "the sum over %s: what reads it is linear in it and adds up later", axis));
+            field(e, "pending",
+                  arena_printf(a, "the sum over %s: what reads it is linear in it and adds up later", axis));
         else if (cut_dim(place) >= 0)
-            field(e, "no sum", arena_printf(a, "over %s: every rank holds the whole gradient of its own block; a sum would mix blocks", axis));
+            field(e, "no sum",
+                  arena_printf(a,
+                               "over %s: every rank holds the whole gradient of its own block; a sum would mix blocks",
+                               axis));
         else
             field(e, "no sum",
-                  arena_printf(a, "over %s: every rank has computed all of it; a sum would make it %s times too large", axis,
-                               size ? arena_printf(a, "%lld", (long long)size) : axis));
+                  arena_printf(a, "over %s: every rank has computed all of it; a sum would make it %s times too large",
+                               axis, size ? arena_printf(a, "%lld", (long long)size) : axis));
     }
     return true;
 }

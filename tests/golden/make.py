@@ -82,3 +82,8 @@ for case in folders("torch", "01", "02", "03", "04_fsdp", "06_uneven_col", "06_u
         continue
     copy(case, "plan.json", "record.json")
     thin(f"{FROM}/{case}/values.safetensors", f"{HERE}/{case}/values.safetensors", lambda k: torch_values(case, k))
+
+# 08: the wrong plans that a plan here can say, but for missing_reduction and packed_gate_up, whose files are larger.
+for stem in "row_bias norm_grad to_local_grad".split():
+    for tp in (2, 4):
+        copy(f"torch/08_wrong_{stem}_tp{tp}", "record.json", "values.safetensors")

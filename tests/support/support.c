@@ -28,6 +28,15 @@ const char *golden_path(Arena *a, const char *fmt, ...) {
     return NULL;
 }
 
+bool golden_has(Arena *a, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *name = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return access(arena_printf(a, "%s/%s", roots[0], name), R_OK) == 0 ||
+           access(arena_printf(a, "%s/%s", roots[1], name), R_OK) == 0;
+}
+
 SafeTensors *golden_tensors(Arena *a, const char *path) {
     Diags *d = diags_new(a);
     SafeTensors *st = st_open(a, d, path, (Loc){0});

@@ -8,6 +8,8 @@
 /* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that exists (complete),
  * else of tests/golden (a selection). A missing one fails the test. */
 const char *golden_path(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Is it there? For what the selection leaves out; a test that skips something says so. */
+bool golden_has(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* True where the complete set is there. */
 bool golden_complete(void);
 /* Opens a golden safetensors file, parses a golden JSON file; a failure fails the test. */

@@ -19,4 +19,6 @@ const char *block_description(const BlockGraph *g, int first, int n);
 
 /* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */
 Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count);
+/* Backward beside forward (mirror_page.c); returns the number of pages, 0 if the trace has no such pair. */
+int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, Scene **page);
 #endif

@@ -205,7 +205,11 @@ static void head(Page *p, const ViewCall *c) {
     rule(p);
 }
 
-const char *view_block_text(const ViewCall *c) {
+const char *view_block_text(const ViewCall *call) {
+    RenderOptions o = *call->o;
+    ViewCall one = *call, *c = &one;
+    if (o.pass && !strcmp(o.pass, "both")) o.pass = NULL; /* text shows one pass */
+    c->o = &o;
     BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);
     if (!g) return NULL;
     Page p = {g, str_new(c->arena)};

@@ -200,6 +200,12 @@ static double key_wait(Scene *s, double x, double y) {
     return 18;
 }
 
+static double key_saved(Scene *s, double x, double y) {
+    Pt pt[2] = {{x, y}, {x + 28, y}};
+    scene_arrow(s, pt, 2, ROLE_TICK, 1.2, false, false, -1);
+    return 28;
+}
+
 static const struct {
     double (*draw)(Scene *, double, double);
     const char *text;
@@ -217,6 +223,7 @@ static const struct {
     [LEGEND_EXPOSED] = {key_exposed, "communication, exposed: compute waits"},
     [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},
     [LEGEND_WAIT] = {key_wait, "compute waits"},
+    [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
 };
 
 double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {
@@ -275,6 +282,13 @@ double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, co
     y = figure_stamp(s, c, x, w, y + 17, extra);
     scene_end(s);
     return y + 16;
+}
+
+const char *fit_name(Scene *s, const char *name, double w, double size, int weight) {
+    const char *p = name, *t = name, *keep = strncmp(name, "grad.", strlen("grad.")) ? "" : "grad";
+    while (scene_width(s, size, weight, t) > w && (p = strchr(p, '.')) != NULL)
+        t = arena_printf(s->arena, "%s…%s", keep, ++p);
+    return scene_fit(s, t, w, size, weight);
 }
 
 void tip_add(Str *s, const char *name, const char *value) {

@@ -42,6 +42,15 @@ typedef enum {
     ROLE_SHARD_TEXT_1,
     ROLE_SHARD_TEXT_2,
     ROLE_SHARD_TEXT_3,
+    ROLE_LIVE, /* activations in memory */
+    ROLE_LIVE_TEXT,
+    ROLE_EQUAL, /* results: equal by bits, within rounding, suspect, first wrong, wrong later */
+    ROLE_ROUNDED,
+    ROLE_SUSPECT,
+    ROLE_WRONG,
+    ROLE_WRONG_TEXT,
+    ROLE_WRONG_LATER,
+    ROLE_PART_SUM, /* partial sums of a storyboard */
     ROLE_AXIS,                                    /* + AxisKind: lines and pills */
     ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS,      /* + AxisKind: words on paper */
     ROLE_AXIS_PILL = ROLE_AXIS_TEXT + AXIS_KINDS, /* + AxisKind: words on a pill */

@@ -318,7 +318,13 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame
 int view_block(const ViewCall *c, Scene **page) {
     PresetKind preset;
     furniture_preset(c->o->preset, &preset);
-    BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);
+    bool both = !c->o->pass || !strcmp(c->o->pass, "both");
+    RenderOptions o = *c->o;
+    ViewCall call = *c;
+    if (both) o.pass = NULL;
+    call.o = &o;
+    BlockGraph *g = block_graph(c->t, c->d, &o, c->arena);
     if (!g) return 0;
-    return pages(c, g, preset, block_frames(g), page);
+    int n = both ? view_mirror(&call, g, preset, page) : 0;
+    return n ? n : pages(&call, g, preset, block_frames(g), page);
 }

@@ -12,6 +12,9 @@ int view_timeline(const ViewCall *c, Scene **page);
 int view_mesh(const ViewCall *c, Scene **page);
 int view_overview(const ViewCall *c, Scene **page);
 int view_shards(const ViewCall *c, Scene **page);
+int view_memory(const ViewCall *c, Scene **page);
+int view_errors(const ViewCall *c, Scene **page);
+int view_storyboard(const ViewCall *c, Scene **page);
 
 /* Text in 80 columns; NULL and a diagnostic. */
 const char *view_block_text(const ViewCall *c);
@@ -19,6 +22,9 @@ const char *view_timeline_text(const ViewCall *c);
 const char *view_mesh_text(const ViewCall *c);
 const char *view_overview_text(const ViewCall *c);
 const char *view_shards_text(const ViewCall *c);
+const char *view_memory_text(const ViewCall *c);
+const char *view_errors_text(const ViewCall *c);
+const char *view_storyboard_text(const ViewCall *c);
 /* Chrome trace JSON of the events; NULL and a diagnostic if there are none. */
 const char *chrome_text(const ViewCall *c);
 #endif

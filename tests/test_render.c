@@ -10,7 +10,9 @@
 
 #include "render/paint.h"
 #include "render/render.h"
+#include "render/ring.h"
 #include "render/scene.h"
+#include "support/support.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -517,6 +519,107 @@ static Trace *with_times(Arena *a, Trace *t) {
 static Trace *llama_times(Arena *a) { return with_times(a, llama_dp2_cp2_tp2(a)); }
 static Trace *mlp_times(Arena *a) { return with_times(a, toy_mlp(a)); }
 
+/* Memory as the executor counts it: what is live after each step, before the step's inputs are freed. */
+static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
+    int steps = t->n_computes + t->n_collectives;
+    RankSet all = rankset_range(a, 0, t->ranks, 1);
+    *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){-1, all, "parameters", params};
+    for (int s = 0; s < steps; s++) {
+        int64_t live = 0;
+        for (int i = 0; i < t->n_values; i++) {
+            const TraceValue *v = &t->values[i];
+            int last = -1;
+            for (int k = 0; k < t->n_computes; k++)
+                for (int j = 0; j < t->computes[k].n_inputs; j++)
+                    if (!strcmp(t->computes[k].inputs[j], v->shape.name) && t->computes[k].input_step[j] == v->step)
+                        last = t->computes[k].step > last ? t->computes[k].step : last;
+            for (int k = 0; k < t->n_collectives; k++)
+                if (!strcmp(t->collectives[k].value, v->shape.name) && t->collectives[k].value_step == v->step)
+                    last = t->collectives[k].step > last ? t->collectives[k].step : last;
+            if (v->step <= s && (last < 0 || last >= s)) live += v->shape.local->bytes;
+        }
+        *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){s, all, "activations", live};
+    }
+    return t;
+}
+static int64_t param_bytes(const Trace *t) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_params; i++) n += t->params[i].rest.local->bytes;
+    return n;
+}
+static Trace *llama_memory(Arena *a) {
+    Trace *t = llama_dp2_cp2_tp2(a);
+    return with_memory(a, t, param_bytes(t));
+}
+/* Optimizer state, gradients, and a machine that is too small. */
+static Trace *train_memory(Arena *a) {
+    Trace *t = llama_tp2(a);
+    Fix f = {a, t, t->n_computes + t->n_collectives, 0, 2};
+    t->pass = "train";
+    t->hardware = "toy: 1 TFLOP/s, 0.8 GB memory, 1 GB/s";
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w2.weight", "[D, F/tp]",
+           NULL, "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w1.weight", "[F/tp, D]",
+           NULL, "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w3.weight", "[F/tp, D]",
+           NULL, "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.layers.0.mlp.act", "[B, S, F/tp]", NULL,
+           "layers.0.output");
+    return with_memory(a, t, 3 * param_bytes(t));
+}
+/* Twenty classes of ranks: more than a page shows. */
+static Trace *many_classes(Arena *a) {
+    Trace *t = llama_8192(a);
+    with_memory(a, t, param_bytes(t));
+    int n = t->n_memory;
+    for (int k = 0; k < 20; k++)
+        for (int i = 0; i < n; i++) {
+            TraceMemory m = t->memory[i];
+            m.ranks = rankset_range(a, k * 400, 400 - k, 1);
+            m.bytes += m.bytes / 40 * k;
+            *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) = m;
+        }
+    t->memory += n, t->n_memory -= n, t->cap_memory -= n;
+    return t;
+}
+
+/* Checks as a run records them; the step `bad` is wrong on all ranks, three later ones on every second. */
+static Trace *with_checks(Arena *a, Trace *t, int bad) {
+    RankSet all = rankset_range(a, 0, t->ranks, 1), odd = rankset_range(a, 1, t->ranks / 2, 2);
+    t->executed = true;
+    t->verdict = bad >= 0 ? "different" : "equivalent";
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        TraceCheck k = {.step = v->step, .value = v->shape.name, .pass = v->step < 0 ? "parameters" : "forward", .level = 1,
+                        .ranks = all, .verdict = "PASS", .count = 64};
+        bool later = bad >= 0 && v->step > bad && v->step < bad + 4;
+        if (v->step != bad && !later) *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = k;
+        if (v->step < 0 || v->step % 5 == 2) continue;
+        k.level = 2, k.max_abs = 3.4e-7 * (1 + v->step), k.bound = 1e-4, k.used = 0.01;
+        if (v->step == bad || later) {
+            k.ranks = later && t->ranks > 1 ? odd : all, k.verdict = "FAIL", k.max_abs = 2.5, k.got = 0.539, k.want = 0.615;
+            k.n_index = 2, k.index[1] = 21, k.cause = "the sum over tp is missing: each rank holds only its own part";
+            k.n_rank_error = (int)(t->ranks < 64 ? rankset_count(&k.ranks) : 64);
+            k.rank_error = arena_alloc(a, (size_t)k.n_rank_error * sizeof *k.rank_error);
+            for (int r = 0; r < k.n_rank_error; r++)
+                k.rank_error[r].rank = later && t->ranks > 1 ? 2 * r + 1 : r, k.rank_error[r].error = 2.5 - 0.01 * r;
+        }
+        *(k.verdict[0] == 'P' ? &t->n_pass : &t->n_fail) += 1;
+        if (v->step == bad) t->first_wrong = v->shape.name;
+        *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = k;
+    }
+    t->worst_value = "layers.0.q_rope", t->worst_used = 0.53;
+    return t;
+}
+static Trace *story_of_8(Arena *a) {
+    Trace *t = llama_8192(a);
+    while (t->n_collectives && strcmp(t->collectives->op, "reduce_scatter")) t->collectives++, t->n_collectives--;
+    return t;
+}
+static Trace *errors_right(Arena *a) { return with_checks(a, llama_dp2_cp2_tp2(a), -1); }
+static Trace *errors_wrong(Arena *a) { return with_checks(a, llama_tp2(a), 6); }
+static Trace *errors_many(Arena *a) { return with_checks(a, llama_8192(a), 9); }
+
 static const struct Fixture {
     const char *name, *view;
     Trace *(*make)(Arena *);
@@ -528,7 +631,16 @@ static const struct Fixture {
                 {"mlp", "block", toy_mlp},
                 {"odd", "block", odd_graph},
                 {"times", "timeline", llama_times},
-                {"times-mlp", "timeline", mlp_times}};
+                {"times-mlp", "timeline", mlp_times},
+                {"memory", "memory", llama_memory},
+                {"memory-train", "memory", train_memory},
+                {"memory-classes", "memory", many_classes},
+                {"errors-right", "errors", errors_right},
+                {"errors-wrong", "errors", errors_wrong},
+                {"errors-8192", "errors", errors_many},
+                {"story-gather", "storyboard", llama_dp2_cp2_tp2},
+                {"story-mlp", "storyboard", toy_mlp},
+                {"story-8192", "storyboard", story_of_8}};
 enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 static const char *const all_presets[] = {"wide", "column", "slide", "a4"};
 static const char *const all_themes[] = {"light", "dark", "print"};
@@ -1092,6 +1204,264 @@ static void any_graph_is_drawn(void **state) {
     (void)g;
 }
 
+/* ---- backward beside forward ---- */
+
+static const Trace *backward_trace(Arena *a, const char *extra) {
+    const char *plan = arena_printf(a,
+                                    "name: small-backward\n"
+                                    "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
+                                    "head, loss]}\n"
+                                    "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}\n"
+                                    "names: torchtitan\npass: backward\n%s",
+                                    extra);
+    PlanRun r = plan_run(a, "small.yaml", plan, false);
+    if (!r.t || diags_errors(r.d)) run_print(&r);
+    assert_non_null(r.t);
+    assert_int_equal(diags_errors(r.d), 0);
+    return r.t;
+}
+
+static const char *const plan_tp_sp =
+    "mesh: {dp: 2, tp: 2}\n"
+    "plan:\n"
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"
+    "  norm: sequence_parallel\n"
+    "  output: {style: colwise, input: shard(1)}\n"
+    "  loss: loss_parallel\n"
+    "  layers.*.attention_norm: sequence_parallel\n"
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.attention.w[qkv]: colwise\n"
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+    "  layers.*.ffn_norm: sequence_parallel\n"
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.feed_forward.w[13]: colwise\n"
+    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n";
+
+static int times(const char *text, const char *what) {
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p++) n++;
+    return n;
+}
+
+/* Every gather of forward is joined to a scatter of backward, every weight gradient has its reduction. */
+static void backward_mirrors_forward(void **state) {
+    Ground *g = *state;
+    const Trace *t = backward_trace(g->a, plan_tp_sp);
+    RenderOptions o = options("block");
+    char *s = draw(g, t, &o, FORMAT_SVG, NULL);
+    const char *words = svg_words(g->a, s);
+    assert_true(well_formed(g->a, s));
+    assert_int_equal(times(s, "class=\"pair\""), 4);
+    assert_int_equal(times(s, "class=\"gradient\""), 6);
+    for (int i = 0; i < t->n_collectives; i++) { /* those of the layer, each as a hexagon of its own */
+        const TraceCollective *c = &t->collectives[i];
+        bool shown = c->layer == 0 && strcmp(c->pass, "parameters");
+        bool grad = !strcmp(c->pass, "gradients"); /* wq wk wv and w1 w3 stand as one */
+        if (shown && !grad) assert_non_null(strstr(s, arena_printf(g->a, "-step-%d\"", c->step)));
+    }
+    assert_non_null(strstr(words, "every AllGather faces a ReduceScatter"));
+    assert_non_null(strstr(words, "dwq dwk dwv"));
+    assert_non_null(strstr(words, "dx via w1 w3"));
+    assert_non_null(strstr(words, "RMSNorm′"));
+    assert_null(strstr(words, "at rest"));
+    o.pass = "both";
+    assert_string_equal(draw(g, t, &o, FORMAT_SVG, NULL), s);
+    o.pass = "forward";
+    assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stream-backward"));
+    o.pass = "backward";
+    assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stream-backward"));
+    o = options("block"), o.part = "mlp";
+    assert_int_equal(times(draw(g, t, &o, FORMAT_SVG, NULL), "class=\"pair\""), 2);
+    assert_int_equal(diags_errors(g->d), 0);
+}
+
+/* FSDP: how a weight lies at rest, in compute, and that it is freed in between. */
+static void weights_have_three_states(void **state) {
+    Ground *g = *state;
+    const Trace *t = backward_trace(g->a, "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n");
+    RenderOptions o = options("block");
+    const char *words = svg_words(g->a, draw(g, t, &o, FORMAT_SVG, NULL));
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        if (p->layer != 0) continue;
+        const char *rest = p->rest.symbolic, *compute = p->compute.symbolic;
+        if (strchr(rest, '*') || strchr(compute, '*')) continue; /* printed with another sign */
+        assert_non_null(strstr(words, rest));
+        assert_non_null(strstr(words, compute));
+    }
+    assert_non_null(strstr(words, "freed"));
+    assert_null(strstr(words, "kept\n"));
+    assert_non_null(strstr(words, "only weights and their gradients travel"));
+    assert_int_equal(diags_errors(g->d), 0);
+}
+
+/* Clean and the same twice in every preset; the layout of forward alone where nothing mirrors it. */
+static void mirrors_are_clean(void **state) {
+    Ground *g = *state;
+    const Trace *t[] = {backward_trace(g->a, "mesh: {tp: 1}\n"), backward_trace(g->a, plan_tp_sp),
+                        backward_trace(g->a, "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n"),
+                        backward_trace(g->a, "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, axis: dp, unit: block}\n")};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        for (int p = 0; p < 4; p++) {
+            const char *report;
+            RenderOptions o = options("block");
+            o.preset = all_presets[p];
+            o.theme = all_themes[p % 3];
+            int n = render_lint(t[i], g->d, &o, g->a, &report);
+            if (n) print_message("mirror %zu %s\n%s", i, o.preset, report);
+            assert_int_equal(n, 0);
+            char *s = draw(g, t[i], &o, FORMAT_SVG, NULL);
+            assert_non_null(strstr(s, "stream-backward"));
+            assert_string_equal(draw(g, t[i], &o, FORMAT_SVG, NULL), s);
+        }
+    RenderOptions o = options("block");
+    assert_null(strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL), "stream-backward"));
+    assert_int_equal(diags_errors(g->d), 0);
+}
+
+/* ---- memory, errors, storyboard ---- */
+
+static void has(Ground *g, const Trace *t, const RenderOptions *o, const char *const *fact) {
+    const char *w = svg_words(g->a, draw(g, t, o, FORMAT_SVG, NULL));
+    for (; *fact; fact++) {
+        if (!strstr(w, *fact)) print_message("missing: %s\n", *fact);
+        assert_non_null(strstr(w, *fact));
+    }
+}
+
+static void memory_adds_up(void **state) {
+    Ground *g = *state;
+    Trace *t = train_memory(g->a);
+    RenderOptions o = options("memory");
+    int64_t rest = param_bytes(t), top = 0;
+    int at = -1;
+    for (int i = 0; i < t->n_memory; i++)
+        if (t->memory[i].step >= 0 && t->memory[i].bytes > top) top = t->memory[i].bytes, at = t->memory[i].step;
+    const char *facts[] = {arena_printf(g->a, "Each of 2 ranks holds %s at the peak", bytes_text(3 * rest + top, g->a)),
+                           bytes_text(rest, g->a), bytes_text(2 * rest, g->a), "optimizer state", "gradients of parameters",
+                           arena_printf(g->a, "peak %s at step %d", bytes_text(top, g->a), at), "(2 + 4) B × ",
+                           "capacity ", "Counted: parameters as they lie at rest", "Not counted: ", NULL};
+    has(g, t, &o, facts);
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stroke=\"#B00020\"")); /* over the capacity */
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
+    t->memory[3].bytes += 1; /* lifetimes do not explain it any more */
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "not known: the trace lacks who reads what"));
+    static const char *const fold[] = {"and 9 more rank classes, from ", "The fullest rank, 7600,", NULL};
+    has(g, many_classes(g->a), &o, fold);
+    const Diag *d = refused(g, llama_tp2(g->a), &o, FORMAT_SVG);
+    assert_string_equal(d->code, "E0211");
+    assert_non_null(strstr(d->hint, "--view memory"));
+    o.rank = 2;
+    assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->message, "no rank 2"));
+}
+
+static void errors_are_located(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("errors");
+    Trace *t = errors_wrong(g->a);
+    const char *wrong[] = {arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it", t->first_wrong),
+                           "both ranks · step 6", "The sum over tp is missing: each rank holds",
+                           "first wrong element [0, 21]", "0.539", "0.615", "Error per rank: rank 0: 2.5, rank 1: 2.5", "ok",
+                           "wrong later", "bit for bit equal", NULL};
+    has(g, t, &o, wrong);
+    const char *s = draw(g, t, &o, FORMAT_SVG, NULL);
+    assert_non_null(strstr(s, "#993404"));
+    assert_non_null(strstr(s, "#CF8E6A"));
+    const char *text = draw(g, t, &o, FORMAT_TEXT, NULL);
+    assert_non_null(strstr(text, " XX\n"));
+    assert_non_null(strstr(text, " .x\n"));
+    static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right", "uses 53 % of it", NULL};
+    has(g, errors_right(g->a), &o, right);
+    assert_null(strstr(draw(g, errors_right(g->a), &o, FORMAT_SVG, NULL), "#993404"));
+    static const char *const many[] = {"ranks, 128 in a column", "A column shows the worst of 128 ranks.", NULL};
+    has(g, errors_many(g->a), &o, many);
+    const Diag *d = refused(g, llama_tp2(g->a), &o, FORMAT_SVG);
+    assert_string_equal(d->code, "E0211");
+    assert_non_null(strstr(d->hint, "draw PLAN --view errors"));
+    t->checks[9].max_abs = NAN;
+    assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "=\"nan"));
+}
+
+static void rings_end_right(void **state) {
+    (void)state;
+    for (int n = 1; n <= RING_MAX; n++)
+        for (RingKind kind = RING_GATHER; kind <= RING_REDUCE; kind++)
+            for (int max = 0; max < 2; max++) {
+                double x[RING_MAX][RING_MAX], want[RING_MAX] = {0};
+                for (int c = 0; c < n; c++)
+                    for (int r = 0; r < n; r++) x[c][r] = (c * 7 + r * 5) % 11 + 1;
+                for (int c = 0; c < n; c++)
+                    for (int r = 0; r < n; r++) want[c] = max ? fmax(want[c], x[c][r]) : want[c] + x[c][r];
+                Ring g;
+                int steps = 0;
+                ring_start(&g, kind, n, max, x);
+                while (ring_next(&g)) steps++;
+                assert_int_equal(steps, ring_steps(kind, n));
+                for (int c = 0; c < n; c++)
+                    for (int r = 0; r < n; r++) {
+                        const RingCell *k = &g.cell[c][r];
+                        assert_false(k->sends);
+                        if (kind == RING_SCATTER && c != r) continue;
+                        assert_true(k->done);
+                        assert_true(k->value == (kind == RING_GATHER ? x[c][c] : want[c]));
+                        if (kind != RING_GATHER) assert_int_equal(k->terms, n);
+                    }
+            }
+}
+
+static void storyboards(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("storyboard");
+    static const char *const reduce[] = {"Ring AllReduce, 4 ranks, step by step", "After step 3: sums", "After step 6: done",
+                                         "sent 3/2 of M per rank", "2(n−1) = 6 steps", "The small integers are invented.",
+                                         "1+2+3+0", NULL};
+    has(g, toy_mlp(g->a), &o, reduce);
+    o.part = "reduce-scatter";
+    static const char *const scatter[] = {"Ring ReduceScatter, 2 ranks", "After step 1: done", "sent 1/2 of M per rank", NULL};
+    has(g, llama_dp2_cp2_tp2(g->a), &o, scatter);
+    const Diag *d = refused(g, toy_mlp(g->a), &o, FORMAT_SVG);
+    assert_string_equal(d->code, "E0211");
+    assert_non_null(strstr(d->hint, "all_reduce"));
+    o.part = NULL;
+    assert_string_equal(refused(g, llama_single(g->a), &o, FORMAT_TEXT)->code, "E0211");
+    Trace *t = llama_dp2_cp2_tp2(g->a); /* numbers of its own */
+    t->collectives[0].dim = 1;
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step == t->collectives[0].step) {
+            TraceValue *v = &t->values[i];
+            v->shape.global_shape[0] = 1, v->shape.global_shape[1] = 4, v->shape.global_shape[2] = 1;
+            v->n_numbers = 4, v->numbers = ARENA_ARRAY(g->a, double, 4);
+            v->numbers[0] = 37.5, v->numbers[2] = -42;
+        }
+    static const char *const own[] = {"37.5", "-42", "first element", NULL};
+    has(g, t, &o, own);
+}
+
+/* Text of the three views in 80 columns, and the same bytes twice in every format. */
+static void new_views_are_steady(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_FIXTURES; i++) {
+        const char *v = fixtures[i].view;
+        if (strcmp(v, "memory") && strcmp(v, "errors") && strcmp(v, "storyboard")) continue;
+        RenderOptions o = options(v);
+        size_t n, m;
+        char *text = draw(g, fixtures[i].make(g->a), &o, FORMAT_TEXT, &n);
+        for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+            int w = 0;
+            for (size_t k = 0; k < strcspn(p, "\n"); k++) w += (p[k] & 0xC0) != 0x80;
+            if (w > 80) print_message("%s: %.*s\n", fixtures[i].name, (int)strcspn(p, "\n"), p);
+            assert_true(w <= 80);
+        }
+        static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT};
+        for (int k = 0; k < 4; k++) {
+            char *a = draw(g, fixtures[i].make(g->a), &o, formats[k], &n);
+            char *b = draw(g, fixtures[i].make(g->a), &o, formats[k], &m);
+            assert_int_equal(n, m);
+            assert_memory_equal(a, b, n);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--draw")) return draw_all(argv[2]);
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -1112,7 +1482,15 @@ int main(int argc, char **argv) {
                                        T(thousands_of_ranks_are_small),
                                        T(chrome_json),
                                        T(contrast_of_roles),
-                                       T(any_graph_is_drawn)};
+                                       T(backward_mirrors_forward),
+                                       T(weights_have_three_states),
+                                       T(mirrors_are_clean),
+                                       T(any_graph_is_drawn),
+                                       T(memory_adds_up),
+                                       T(errors_are_located),
+                                       T(rings_end_right),
+                                       T(storyboards),
+                                       T(new_views_are_steady)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

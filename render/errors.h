@@ -1,0 +1,46 @@
+/* The rows of the error picture: every checked value in step order, its state on every rank. Takes verdicts as recorded
+ * and refuses to judge: a rank whose own error is not recorded gets no number of its own. */
+#ifndef SP_RENDER_ERRORS_H
+#define SP_RENDER_ERRORS_H
+#include "render/words.h"
+
+enum { ERR_COLUMNS = 64 };
+typedef enum {
+    ERR_NONE,    /* nothing was compared there */
+    ERR_EQUAL,   /* equal by bits */
+    ERR_ROUNDED, /* differs by rounding, within its bound */
+    ERR_RIGHT,   /* within its bound, while another rank is wrong */
+    ERR_SUSPECT, /* within the bound, above what is likely */
+    ERR_FIRST,   /* the first wrong value */
+    ERR_LATER,   /* wrong, and not the first */
+    ERR_STATES
+} ErrState;
+
+typedef struct {
+    const char *name;        /* "layers.0.o_proj", "… and 3 more" */
+    const char *how;         /* "AllReduce", "claim"; NULL: computed */
+    const TraceCheck *worst; /* the check that decided; NULL: of many */
+    int step, values;        /* values: how many are folded into the row */
+    double max, bound;
+    ErrState worst_state;
+    ErrState state[ERR_COLUMNS];
+    double error[ERR_COLUMNS]; /* of wrong columns; NaN: not recorded */
+} ErrRow;
+
+typedef struct {
+    const Trace *t;
+    int n_columns, n, equal, rounded, suspect, wrong; /* rows of values by their worst state */
+    int64_t per_column;                               /* ranks in a column */
+    ErrRow *row;
+    const ErrRow *first;     /* first wrong; NULL: none */
+    const TraceCheck *check; /* that found it */
+} ErrMap;
+/* False if the trace has no checks. */
+bool errors_map(Arena *a, const Trace *t, ErrMap *out);
+/* Folds neighbours of one kind until at most `rows` rows are left (or nothing can be folded). */
+void errors_fold(Arena *a, ErrMap *m, int rows);
+/* "2.5", "5e-07" */
+const char *errors_number(Arena *a, double v);
+/* "plan.yaml:12" of the step that made the first wrong value; NULL: no line. */
+const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k);
+#endif

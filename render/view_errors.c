@@ -1,0 +1,422 @@
+/* View `errors`: where a run first differs from the unsharded model. A map of checked values (rows, in step order) over
+ * ranks (columns, folded above 64), and a panel: the first wrong value, its cause, the evidence, the line of the plan.
+ * A right plan gets the same map and is told so. Refuses a trace without checks: nothing is right that was not run. */
+#include "render/errors.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    Role fill, text;
+    const char *words;
+} look[ERR_STATES] = {[ERR_NONE] = {ROLE_PAPER, ROLE_SECOND, "not compared"},
+                      [ERR_EQUAL] = {ROLE_EQUAL, ROLE_SECOND, "bit for bit equal"},
+                      [ERR_ROUNDED] = {ROLE_ROUNDED, ROLE_INK, "rounding, within its bound"},
+                      [ERR_RIGHT] = {ROLE_ROUNDED, ROLE_INK, "within its bound on this rank"},
+                      [ERR_SUSPECT] = {ROLE_SUSPECT, ROLE_INK, "suspect: more than rounding likely gives"},
+                      [ERR_FIRST] = {ROLE_WRONG, ROLE_WRONG_TEXT, "first wrong value"},
+                      [ERR_LATER] = {ROLE_WRONG_LATER, ROLE_INK, "wrong later"}};
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    Arena *a;
+    PresetKind preset;
+    ErrMap map;
+    double x, w;                    /* of the page */
+    double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
+    double name_size;
+} ErrPen;
+
+/* ---- the map ---- */
+
+static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
+    if (r->state[col] == ERR_EQUAL) return "=";
+    if (r->state[col] == ERR_RIGHT) return "ok";
+    if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
+    return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
+}
+
+/* Right values have one number for all ranks, so one cell; wrong ones a number per rank. */
+static int span(const ErrMap *m, const ErrRow *r, int col) {
+    ErrState s = r->state[col];
+    int n = 1;
+    while ((s == ERR_ROUNDED || s == ERR_SUSPECT) && col + n < m->n_columns && r->state[col + n] == s) n++;
+    return n;
+}
+
+static const char *row_tip(ErrPen *p, const ErrRow *r) {
+    Str tip = str_new(p->a);
+    tip_add(&tip, "value", r->name);
+    if (r->step >= 0) tip_add(&tip, "step", arena_printf(p->a, "%d", r->step));
+    if (r->how) tip_add(&tip, "by", r->how);
+    tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
+    if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
+    return tip.s;
+}
+
+static void row_name(ErrPen *p, const ErrRow *r, double y) {
+    bool first = r->worst_state == ERR_FIRST, later = r->worst_state == ERR_LATER;
+    const char *how = r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
+    how = how ? arena_printf(p->a, " · %s", how) : "";
+    double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
+    if (hw > room * 0.55)
+        how = scene_fit(p->s, how, room * 0.55, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
+    int weight = first ? BOLD : REGULAR;
+    Run run[2] = {
+        {fit_name(p->s, r->name, room - hw, size, weight), weight, later ? ROLE_SECOND : ROLE_INK, false, false},
+        {how, REGULAR, ROLE_SECOND, false, false}};
+    scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, *how ? 2 : 1);
+}
+
+static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
+    const ErrMap *m = &p->map;
+    double x = p->x + p->left;
+    bool silent = false;
+    scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
+    row_name(p, r, y);
+    for (int c = 0; c < m->n_columns;) {
+        int n = span(m, r, c);
+        double at = x + c * p->cell, w = n * p->cell;
+        const char *text = cell_text(p, r, c);
+        scene_rect(p->s, at, y, w, p->row, 0, look[r->state[c]].fill, ROLE_PAPER, p->cell > 8 ? 1.5 : 0.5);
+        bool fits = r->state[c] != ERR_NONE && scene_width(p->s, 12, MEDIUM, text) + 5 <= w;
+        if (fits)
+            scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3, ALIGN_MIDDLE, 12, MEDIUM, look[r->state[c]].text, text);
+        silent |= !fits && r->state[c] != ERR_NONE;
+        c += n;
+    }
+    const char *beside = r->max > 0 || isnan(r->max) ? errors_number(p->a, r->max) : "=";
+    if (silent)
+        scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3, ALIGN_LEFT, 12, MEDIUM, ROLE_INK,
+                   beside);
+    scene_end(p->s);
+}
+
+/* Labels of columns, as many as fit; the step between them is constant. */
+static void draw_columns(ErrPen *p, double y) {
+    const ErrMap *m = &p->map;
+    double x = p->x + p->left, need = 8;
+    const char *word = m->per_column > 1 ? "" : "rank ";
+    for (int c = 0; c < m->n_columns; c++)
+        need =
+            fmax(need, scene_width(p->s, 12, REGULAR, arena_printf(p->a, "%lld", (long long)(c * m->per_column))) + 8);
+    bool words = scene_width(p->s, 12, REGULAR, "rank 00") + 4 <= p->cell && m->per_column == 1;
+    int step = 1;
+    while (step * p->cell < need) step *= 2;
+    for (int c = 0; c < m->n_columns; c += step)
+        scene_textf(p->s, x + (c + 0.5) * p->cell, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND, "%s%lld",
+                    words ? word : "", (long long)(c * m->per_column));
+    if (!words)
+        scene_text(p->s, x - 12, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
+                   m->per_column > 1 ? arena_printf(p->a, "ranks, %lld in a column", (long long)m->per_column)
+                                     : "rank");
+}
+
+/* Returns the y under the map; *at: middle of the first wrong row. */
+static double draw_map_of_errors(ErrPen *p, double y, double *at) {
+    const ErrMap *m = &p->map;
+    double x = p->x + p->left, w = m->n_columns * p->cell, top = y + 22;
+    draw_columns(p, y + 14);
+    for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
+    scene_rect(p->s, x, top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+    *at = 0;
+    if (!m->first) return top + m->n * p->row;
+    double fy = top + (double)(m->first - m->row) * p->row;
+    scene_rect(p->s, x - 1, fy, w + 2, p->row, 0, ROLE_NONE, ROLE_INK, 3);
+    *at = fy + p->row / 2;
+    return top + m->n * p->row;
+}
+
+/* ---- the panel ---- */
+
+typedef struct {
+    ErrPen *p;
+    double x, y, w;
+} Panel;
+
+static void say(Panel *q, double size, int weight, Role role, const char *text, int lines, double gap) {
+    const char *line[8];
+    int n = scene_wrap(q->p->s, text, NULL, q->w, size, weight, lines, line);
+    for (int i = 0; i < n; i++, q->y += size + 5)
+        scene_text(q->p->s, q->x, q->y + size, ALIGN_LEFT, size, weight, role, line[i]);
+    q->y += gap;
+}
+static void pair(Panel *q, const char *name, const char *value, int weight, Role role) {
+    scene_text(q->p->s, q->x + 10, q->y + 12, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, name);
+    scene_text(q->p->s, q->x + fmin(q->w, 240), q->y + 12, ALIGN_RIGHT, 12.5, weight, role, value);
+    q->y += 18;
+}
+
+static void evidence(Panel *q, const TraceCheck *k) {
+    Arena *a = q->p->a;
+    say(q, 13, SEMIBOLD, ROLE_INK, "Evidence", 1, 0);
+    if (k->n_index) {
+        say(q, 12, REGULAR, ROLE_SECOND,
+            arena_printf(a, "first wrong element %s", words_shape(a, k->index, k->n_index)), 1, 1);
+        pair(q, "the ranks give", arena_printf(a, "%.6g", k->got), SEMIBOLD, ROLE_FAIL);
+        pair(q, "unsharded", arena_printf(a, "%.6g", k->want), SEMIBOLD, ROLE_PASS);
+    }
+    pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
+    if (k->bound > 0) pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
+    Str s = str_new(a);
+    int most = 8;
+    for (int i = 0; i < k->n_rank_error && i < most; i++)
+        str_addf(&s, "%srank %lld: %.2g", i ? ", " : "Error per rank: ", (long long)k->rank_error[i].rank,
+                 k->rank_error[i].error);
+    if (k->n_rank_error > most) str_addf(&s, " and on %lld more", (long long)(rankset_count(&k->ranks) - most));
+    q->y += 2;
+    if (s.n) say(q, 12, REGULAR, ROLE_SECOND, s.s, 4, 0);
+    q->y += 8;
+}
+
+static void panel_wrong(Panel *q) {
+    const ErrMap *m = &q->p->map;
+    const TraceCheck *k = m->check;
+    Arena *a = q->p->a;
+    const char *line = errors_plan_line(a, m->t, k), *how = NULL;
+    for (int i = 0; i < m->n; i++)
+        if (&m->row[i] == m->first) how = m->first->how;
+    say(q, 12, REGULAR, ROLE_SECOND, "First wrong value", 1, 0);
+    const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
+    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, ROLE_FAIL, name);
+    q->y += 22;
+    int64_t n = rankset_count(&k->ranks);
+    const char *who = n == 2 && m->t->ranks == 2 ? "both ranks"
+                      : n == m->t->ranks
+                          ? arena_printf(a, "all %lld ranks", (long long)n)
+                          : arena_printf(a, "%s %s", n == 1 ? "rank" : "ranks", rankset_text(&k->ranks, a));
+    say(q, 12.5, REGULAR, ROLE_INK,
+        k->step >= 0 ? arena_printf(a, "%s · step %d%s%s", who, k->step, how ? ", " : "", how ? how : "") : who, 2, 6);
+    scene_segment(q->p->s, q->x, q->y, q->x + q->w, q->y, ROLE_GRID, 1);
+    q->y += 10;
+    say(q, 13, SEMIBOLD, ROLE_INK, "Likely cause", 1, 0);
+    say(q, 12.5, REGULAR, ROLE_INK, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
+    evidence(q, k);
+    say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
+    say(q, 12.5, REGULAR, ROLE_INK,
+        line ? arena_printf(a, "Plan line %s", line) : "No line of the plan asks for this step.", 2, 0);
+}
+
+static void panel_right(Panel *q) {
+    const ErrMap *m = &q->p->map;
+    const Trace *t = m->t;
+    Arena *a = q->p->a;
+    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS,
+               m->suspect ? "No value is wrong, some are suspect" : "Every value is right");
+    q->y += 28;
+    say(q, 12.5, REGULAR, ROLE_INK,
+        arena_printf(
+            a, "%d are equal to the unsharded ones bit for bit, %d differ by rounding and stay within their bounds.",
+            m->equal, m->rounded + m->suspect),
+        4, 8);
+    if (t->worst_value && t->worst_used > 0) {
+        say(q, 13, SEMIBOLD, ROLE_INK, "Closest to its bound", 1, 0);
+        say(q, 12.5, REGULAR, ROLE_INK, fit_name(q->p->s, t->worst_value, q->w, 12.5, REGULAR), 1, 0);
+        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used), 1, 0);
+    }
+}
+
+/* The panel is measured by drawing its contents; its ground is put under them afterwards. */
+static double draw_panel(ErrPen *p, double x, double y, double w, double pointer_x, double pointer_y) {
+    const double pad = 16;
+    Scene *s = p->s;
+    int group = scene_begin(s, "panel", "panel", NULL), ground = s->n_marks;
+    scene_rect(s, x, y, w, 10, 4, ROLE_EQUAL, ROLE_GRID, 1.25);
+    Panel q = {p, x + pad, y + pad - 2, w - 2 * pad};
+    if (p->map.check)
+        panel_wrong(&q);
+    else
+        panel_right(&q);
+    double h = q.y + pad - 4 - y;
+    s->marks[ground].h = h;
+    scene_frame(s, x, y, w, h);
+    scene_end(s);
+    if (pointer_y > 0) {
+        double to = fmin(fmax(pointer_y, y + 20), y + h - 20), mid = x - 16;
+        Pt pt[4] = {{pointer_x, pointer_y}, {mid, pointer_y}, {mid, to}, {x, to}};
+        bool straight = fabs(to - pointer_y) < 14;
+        if (straight) pt[1] = (Pt){x, pointer_y};
+        scene_arrow(s, pt, straight ? 2 : 4, ROLE_FAIL, 2, false, false, group);
+    }
+    return y + h;
+}
+
+/* ---- the page ---- */
+
+static double draw_key(ErrPen *p, double y) {
+    static const char *const sample[ERR_STATES] = {"", "=", "5e-07", "ok", "3e-06", "1.8", "2.1"};
+    bool used[ERR_STATES] = {false};
+    double x = p->x;
+    for (int i = 0; i < p->map.n; i++)
+        for (int c = 0; c < p->map.n_columns; c++) used[p->map.row[i].state[c]] = true;
+    scene_begin(p->s, "legend", "legend", NULL);
+    for (int k = 1; k < ERR_STATES; k++) {
+        double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
+        if (!used[k]) continue;
+        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
+        scene_rect(p->s, x, y - 9, 42, 18, 0, look[k].fill, ROLE_FAINT, 1);
+        scene_text(p->s, x + 21, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM, look[k].text, sample[k]);
+        scene_text(p->s, x + 50, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, look[k].words);
+        x += w + 20;
+    }
+    scene_end(p->s);
+    return y + 18;
+}
+
+static const char *headline(ErrPen *p) {
+    const ErrMap *m = &p->map;
+    if (!m->check)
+        return arena_printf(p->a, "All right: %d values on %lld rank%s agree with the unsharded model",
+                            m->equal + m->rounded + m->suspect, (long long)m->t->ranks, m->t->ranks == 1 ? "" : "s");
+    int n = m->wrong - 1;
+    return n > 0 ? arena_printf(p->a, "%s is the first wrong value, and %d more are wrong after it", m->check->value, n)
+                 : arena_printf(p->a, "%s is the first wrong value, and the only one", m->check->value);
+}
+
+static const char *totals(ErrPen *p) {
+    const Trace *t = p->c->t;
+    const char *fold = p->map.per_column > 1 ? arena_printf(p->a, " A column shows the worst of %lld ranks.",
+                                                            (long long)p->map.per_column)
+                                             : "";
+    return arena_printf(p->a,
+                        "Every step is compared with the unsharded op on the same inputs, so after a wrong value later "
+                        "ones may be right again. Number of a right value: the largest difference on any rank.%s "
+                        "Checks: %lld pass, %lld suspect, %lld fail.",
+                        fold, (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
+}
+
+static void measure(ErrPen *p, double room) {
+    bool slide = p->preset == PRESET_SLIDE;
+    int n = p->map.n;
+    p->row = slide ? 19 : n <= 22 ? 26 : 19;
+    p->name_size = 12;
+    p->left = 60;
+    for (int i = 0; i < n; i++) {
+        const ErrRow *r = &p->map.row[i];
+        const char *how = r->how ? arena_printf(p->a, " · %s", r->how) : r->values > 1 ? " · 000 pieces" : "";
+        double w = scene_width(p->s, 12, BOLD, arena_printf(p->a, "%s%s", r->name, how)) + 14;
+        p->left = fmax(p->left, w);
+    }
+    p->left = fmin(p->left, room * (p->map.n_columns > 16 ? 0.33 : 0.45));
+    p->beside = 0;
+    double most = fmax(62, 232.0 / p->map.n_columns);
+    p->cell = fmin(most, (room - p->left) / p->map.n_columns);
+    if (p->cell >= 40) return;
+    p->beside = 52;
+    p->cell = fmin(62, (room - p->left - p->beside) / p->map.n_columns);
+}
+
+static bool prepare(const ViewCall *c, ErrPen *p) {
+    *p = (ErrPen){.c = c, .a = c->arena};
+    if (errors_map(c->arena, c->t, &p->map)) return true;
+    if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "`shardproof check PLAN` says which; `trust: declared` executes such a plan",
+                   "nothing to draw in view 'errors': the plan breaks a rule and was not executed");
+        return false;
+    }
+    diag_error(c->d, "E0211", (Loc){0},
+               "run the plan: `shardproof draw PLAN --view errors` does so, and `shardproof run PLAN` writes a trace",
+               "nothing to draw in view 'errors': the trace has no checks, the plan was not executed");
+    return false;
+}
+
+int view_errors(const ViewCall *c, Scene **page) {
+    ErrPen p;
+    if (!prepare(c, &p)) return 0;
+    furniture_preset(c->o->preset, &p.preset);
+    bool slide = p.preset == PRESET_SLIDE, narrow = p.preset == PRESET_COLUMN;
+    errors_fold(p.a, &p.map, slide ? 17 : p.preset == PRESET_A4 ? 26 : 44);
+    Scene *s = p.s = figure_new(c, "errors", p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = s->w - 2 * p.x;
+    double side = narrow ? 0 : slide ? 292 : 330, gap = narrow ? 0 : 40, at;
+    measure(&p, p.w - side - gap);
+    double used = p.left + p.map.n_columns * p.cell + p.beside + gap + side;
+    if (p.preset == PRESET_WIDE && used < p.w) { /* few ranks need no wide canvas; the scale of a PNG stays the same */
+        p.w = fmax(used, 780);
+        s->w = p.w + 2 * p.x;
+        s->px_width = (int)(presets[p.preset].px * s->w / presets[p.preset].w);
+    }
+    const char *model = words_model(p.a, c->t);
+    const char *sub[] = {model ? model : "",
+                         words_data(p.a, c->t),
+                         c->t->pass ? c->t->pass : "",
+                         words_mesh(p.a, c->t),
+                         "cells: largest difference from the unsharded op",
+                         NULL};
+    double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
+    double bottom = draw_map_of_errors(&p, y, &at), start = p.x + p.left + p.map.n_columns * p.cell + 2;
+    if (p.beside > 0 && p.map.first) start += 14 + scene_width(s, 12, MEDIUM, errors_number(p.a, p.map.first->max));
+    double right = p.x + p.left + p.map.n_columns * p.cell + p.beside;
+    if (narrow)
+        bottom = draw_panel(&p, p.x, bottom + 18, p.w, 0, 0);
+    else
+        bottom = fmax(bottom, draw_panel(&p, fmin(right + gap, p.x + p.w - side), y + 22, side, start, at));
+    y = draw_key(&p, bottom + (slide ? 18 : 26));
+    y = figure_foot(s, c, p.x, p.w, y + 2, slide ? NULL : totals(&p), NULL);
+    s->desc = arena_printf(p.a, "%s. %s", headline(&p), totals(&p));
+    figure_page(s, p.preset, y);
+    page[0] = s;
+    return 1;
+}
+
+/* ---- text ---- */
+
+static const char *row_states(ErrPen *p, const ErrRow *r) {
+    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '?', 'X', 'x'};
+    Str s = str_new(p->a);
+    int n = p->map.n_columns > 24 ? 24 : p->map.n_columns;
+    for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
+        ErrState worst = ERR_NONE;
+        for (int c = i * p->map.n_columns / n; c < (i + 1) * p->map.n_columns / n; c++)
+            if (r->state[c] > worst) worst = r->state[c];
+        str_addn(&s, &sign[worst], 1);
+    }
+    return s.s;
+}
+
+static void text_first(ErrPen *p, Str *s) {
+    const TraceCheck *k = p->map.check;
+    const char *line = errors_plan_line(p->a, p->c->t, k);
+    str_addf(s, "\nfirst wrong  %s\nranks        ", k->value);
+    words_paragraph(s, "", rankset_text(&k->ranks, p->a), 67);
+    words_paragraph(s, "cause        ", k->cause ? k->cause : "not known", 80);
+    if (k->n_index)
+        str_addf(s, "evidence     at %s: got %.6g, want %.6g\n", words_shape(p->a, k->index, k->n_index), k->got,
+                 k->want);
+    str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
+    for (int i = 0; i < k->n_rank_error && i < 8; i++)
+        str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank, k->rank_error[i].error);
+    if (k->n_rank_error > 8) str_add(s, "             and more ranks\n");
+    if (line) words_paragraph(s, "plan line    ", line, 80);
+}
+
+const char *view_errors_text(const ViewCall *c) {
+    ErrPen p;
+    Role role;
+    if (!prepare(c, &p)) return NULL;
+    Str s = str_new(p.a);
+    words_paragraph(&s, "", headline(&p), 80);
+    str_add(&s, "\n");
+    for (int i = 0; i < p.map.n; i++) {
+        const ErrRow *r = &p.map.row[i];
+        const char *how = r->how          ? arena_printf(p.a, " · %s", r->how)
+                          : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
+                                          : "";
+        const char *name = r->name;
+        while (words_columns(name) + words_columns(how) > 46 && strchr(name, '.')) name = strchr(name, '.') + 1;
+        words_pad(&s, arena_printf(p.a, "%s%s", name, how), 47, false);
+        words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 7, true);
+        str_addf(&s, " %s", row_states(&p, r));
+        words_end_line(&s);
+    }
+    str_add(&s, "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong later;\none sign ");
+    str_addf(&s, "per rank%s\n", c->t->ranks > 24 ? ", or the worst of several" : "");
+    if (p.map.check) text_first(&p, &s);
+    str_add(&s, "\n");
+    words_paragraph(&s, "", totals(&p), 80);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    return s.s;
+}

@@ -106,14 +106,17 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
         if (m->bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->bytes[k], p->a));
     scene_begin(p->s, "memory", arena_printf(p->a, "memory-%lld", (long long)m->rank), tip.s);
     bool many = rankset_count(&m->ranks) > 1;
-    const char *total = bytes_text(m->total, p->a);
+    int64_t over = p->capacity ? m->total - p->capacity : 0;
+    Run total[2] = {{bytes_text(m->total, p->a), BOLD, ROLE_INK, false, false},
+                    {arena_printf(p->a, "   +%s over", bytes_text(over, p->a)), SEMIBOLD, ROLE_FAIL, false, false}};
+    int n_total = over > 0 ? 2 : 1;
     if (p->narrow) {
-        double tw = scene_width(p->s, 15, BOLD, total) + 16;
+        double tw = fonts_width(p->s->fonts, total, n_total, 15) + 16;
         Run run[2] = {{who, SEMIBOLD, ROLE_INK, false, false},
                       {many ? arena_printf(p->a, "   %s", set) : "", REGULAR, ROLE_SECOND, false, false}};
         run[1].s = scene_fit(p->s, run[1].s, fmax(10, p->w - tw - scene_width(p->s, 13, SEMIBOLD, who)), 13, REGULAR);
         scene_runs(p->s, p->x, y + 4, ALIGN_LEFT, 13, run, many ? 2 : 1);
-        scene_text(p->s, p->x + p->w, y + 4, ALIGN_RIGHT, 15, BOLD, ROLE_INK, total);
+        scene_runs(p->s, p->x + p->w, y + 4, ALIGN_RIGHT, 15, total, n_total);
         draw_segments(p, m, x, y + 13, w, per_byte, 26);
         scene_text(p->s, p->x, y + 55, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                    scene_fit(p->s, arena_printf(p->a, "%s %s", rest, live), p->w, 12, REGULAR));
@@ -123,7 +126,7 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
             scene_text(p->s, p->x, y + 28, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                        scene_fit(p->s, set, x - p->x - 16, 12, REGULAR));
         draw_segments(p, m, x, y, w, per_byte, 26);
-        scene_text(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, BOLD, ROLE_INK, total);
+        scene_runs(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, total, n_total);
         scene_text(p->s, x + w + 26, y + 25, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                    scene_fit(p->s, rest, 224, 12, REGULAR));
         scene_text(p->s, x + w + 26, y + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, live);

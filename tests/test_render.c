@@ -590,14 +590,20 @@ static Trace *with_checks(Arena *a, Trace *t, int bad) {
     t->verdict = bad >= 0 ? "different" : "equivalent";
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
-        TraceCheck k = {.step = v->step, .value = v->shape.name, .pass = v->step < 0 ? "parameters" : "forward", .level = 1,
-                        .ranks = all, .verdict = "PASS", .count = 64};
+        TraceCheck k = {.step = v->step,
+                        .value = v->shape.name,
+                        .pass = v->step < 0 ? "parameters" : "forward",
+                        .level = 1,
+                        .ranks = all,
+                        .verdict = "PASS",
+                        .count = 64};
         bool later = bad >= 0 && v->step > bad && v->step < bad + 4;
         if (v->step != bad && !later) *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = k;
         if (v->step < 0 || v->step % 5 == 2) continue;
         k.level = 2, k.max_abs = 3.4e-7 * (1 + v->step), k.bound = 1e-4, k.used = 0.01;
         if (v->step == bad || later) {
-            k.ranks = later && t->ranks > 1 ? odd : all, k.verdict = "FAIL", k.max_abs = 2.5, k.got = 0.539, k.want = 0.615;
+            k.ranks = later && t->ranks > 1 ? odd : all, k.verdict = "FAIL", k.max_abs = 2.5, k.got = 0.539,
+            k.want = 0.615;
             k.n_index = 2, k.index[1] = 21, k.cause = "the sum over tp is missing: each rank holds only its own part";
             k.n_rank_error = (int)(t->ranks < 64 ? rankset_count(&k.ranks) : 64);
             k.rank_error = arena_alloc(a, (size_t)k.n_rank_error * sizeof *k.rank_error);
@@ -1207,13 +1213,14 @@ static void any_graph_is_drawn(void **state) {
 /* ---- backward beside forward ---- */
 
 static const Trace *backward_trace(Arena *a, const char *extra) {
-    const char *plan = arena_printf(a,
-                                    "name: small-backward\n"
-                                    "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
-                                    "head, loss]}\n"
-                                    "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}\n"
-                                    "names: torchtitan\npass: backward\n%s",
-                                    extra);
+    const char *plan =
+        arena_printf(a,
+                     "name: small-backward\n"
+                     "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
+                     "head, loss]}\n"
+                     "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}\n"
+                     "names: torchtitan\npass: backward\n%s",
+                     extra);
     PlanRun r = plan_run(a, "small.yaml", plan, false);
     if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_non_null(r.t);
@@ -1338,9 +1345,17 @@ static void memory_adds_up(void **state) {
     for (int i = 0; i < t->n_memory; i++)
         if (t->memory[i].step >= 0 && t->memory[i].bytes > top) top = t->memory[i].bytes, at = t->memory[i].step;
     const char *facts[] = {arena_printf(g->a, "Each of 2 ranks holds %s at the peak", bytes_text(3 * rest + top, g->a)),
-                           bytes_text(rest, g->a), bytes_text(2 * rest, g->a), "optimizer state", "gradients of parameters",
-                           arena_printf(g->a, "peak %s at step %d", bytes_text(top, g->a), at), "(2 + 4) B × ",
-                           "capacity ", "Counted: parameters as they lie at rest", "Not counted: ", NULL};
+                           bytes_text(rest, g->a),
+                           bytes_text(2 * rest, g->a),
+                           "optimizer state",
+                           "gradients of parameters",
+                           arena_printf(g->a, "peak %s at step %d", bytes_text(top, g->a), at),
+                           "(2 + 4) B × ",
+                           "capacity ",
+                           "MiB over",
+                           "Counted: parameters as they lie at rest",
+                           "Not counted: ",
+                           NULL};
     has(g, t, &o, facts);
     assert_non_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stroke=\"#B00020\"")); /* over the capacity */
     assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
@@ -1359,10 +1374,18 @@ static void errors_are_located(void **state) {
     Ground *g = *state;
     RenderOptions o = options("errors");
     Trace *t = errors_wrong(g->a);
-    const char *wrong[] = {arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it", t->first_wrong),
-                           "both ranks · step 6", "The sum over tp is missing: each rank holds",
-                           "first wrong element [0, 21]", "0.539", "0.615", "Error per rank: rank 0: 2.5, rank 1: 2.5", "ok",
-                           "wrong later", "bit for bit equal", NULL};
+    const char *wrong[] = {
+        arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it", t->first_wrong),
+        "both ranks · step 6",
+        "The sum over tp is missing: each rank holds",
+        "first wrong element [0, 21]",
+        "0.539",
+        "0.615",
+        "Error per rank: rank 0: 2.5, rank 1: 2.5",
+        "ok",
+        "wrong later",
+        "bit for bit equal",
+        NULL};
     has(g, t, &o, wrong);
     const char *s = draw(g, t, &o, FORMAT_SVG, NULL);
     assert_non_null(strstr(s, "#993404"));
@@ -1370,7 +1393,8 @@ static void errors_are_located(void **state) {
     const char *text = draw(g, t, &o, FORMAT_TEXT, NULL);
     assert_non_null(strstr(text, " XX\n"));
     assert_non_null(strstr(text, " .x\n"));
-    static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right", "uses 53 % of it", NULL};
+    static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right", "uses 53 % of it",
+                                        NULL};
     has(g, errors_right(g->a), &o, right);
     assert_null(strstr(draw(g, errors_right(g->a), &o, FORMAT_SVG, NULL), "#993404"));
     static const char *const many[] = {"ranks, 128 in a column", "A column shows the worst of 128 ranks.", NULL};
@@ -1412,12 +1436,18 @@ static void rings_end_right(void **state) {
 static void storyboards(void **state) {
     Ground *g = *state;
     RenderOptions o = options("storyboard");
-    static const char *const reduce[] = {"Ring AllReduce, 4 ranks, step by step", "After step 3: sums", "After step 6: done",
-                                         "sent 3/2 of M per rank", "2(n−1) = 6 steps", "The small integers are invented.",
-                                         "1+2+3+0", NULL};
+    static const char *const reduce[] = {"Ring AllReduce, 4 ranks, step by step",
+                                         "After step 3: sums",
+                                         "After step 6: done",
+                                         "sent 3/2 of M per rank",
+                                         "2(n−1) = 6 steps",
+                                         "The small integers are invented.",
+                                         "1+2+3+0",
+                                         NULL};
     has(g, toy_mlp(g->a), &o, reduce);
     o.part = "reduce-scatter";
-    static const char *const scatter[] = {"Ring ReduceScatter, 2 ranks", "After step 1: done", "sent 1/2 of M per rank", NULL};
+    static const char *const scatter[] = {"Ring ReduceScatter, 2 ranks", "After step 1: done", "sent 1/2 of M per rank",
+                                          NULL};
     has(g, llama_dp2_cp2_tp2(g->a), &o, scatter);
     const Diag *d = refused(g, toy_mlp(g->a), &o, FORMAT_SVG);
     assert_string_equal(d->code, "E0211");

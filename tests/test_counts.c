@@ -116,30 +116,10 @@ static void test_counts(void **state) {
 }
 
 /* ---- the example plan ---- */
-static const char example[] =
-    "name: llama3-8b-tp2-sp            # default: the file's name\n"
-    "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [blocks]}   # or just: model: llama3-8b\n"
-    "data: {batch: 2, sequence: 64, dtype: f32, seed: 0}\n"
-    "mesh: {dp: 2, cp: 1, tp: 2}       # axes outermost first; the product is the number of ranks\n"
-    "groups: {sp: tp}                  # names for an axis or an ordered product of axes\n"
-    "names: torchtitan                 # whose module names the patterns use: torchtitan torchtune hf megatron gguf\n"
-    "plan:                             # pattern -> style\n"
-    "  layers.*.attention_norm: sequence_parallel\n"
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-    "  layers.*.attention.w[qkv]: colwise\n"
-    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
-    "  layers.*.ffn_norm: sequence_parallel\n"
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-    "  layers.*.feed_forward.w[13]: colwise\n"
-    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
-    "expect:\n"
-    "  equivalent: true\n"
-    "  local_shapes: {layers.0.input: \"[B/dp, S/(cp*sp), D]\"}\n"
-    "  collectives: {forward: {all_gather(tp): 2, reduce_scatter(tp): 2}}\n";
 static void test_example(void **state) {
     (void)state;
     Arena *a = arena_new();
-    PlanRun r = plan_good(a, example, true);
+    PlanRun r = plan_good(a, example_plan, true);
     const Expect *e = &r.rep.plan->expect;
     assert_true(e->set && e->equivalent == 1 && e->n_shapes == 1 && e->n_collectives == 2);
     for (int i = 0; i < e->n_shapes; i++)
@@ -181,7 +161,7 @@ static void test_example(void **state) {
 static void test_example_fails(void **state) {
     (void)state;
     Arena *a = arena_new();
-    char *text = arena_strdup(a, example), *at = strstr(text, "  layers.*.ffn_norm: sequence_parallel\n");
+    char *text = arena_strdup(a, example_plan), *at = strstr(text, "  layers.*.ffn_norm: sequence_parallel\n");
     memset(at, ' ', strlen("  layers.*.ffn_norm: sequence_parallel"));
     at = strstr(text, "w2: {style: rowwise, output: shard(1)}");
     memcpy(at, "w2: {style: rowwise, output:   null  }", strlen("w2: {style: rowwise, output: shard(1)}"));

@@ -31,7 +31,7 @@ static const struct {
 } runs[] = {
     {"adamw-sum", "sum", "name: adamw, lr: 0.25, weight_decay: 0.01"},
     {"adamw-sum-clip", "sum", "name: adamw, lr: 0.25, weight_decay: 0.01, clip: 1.0"},
-    {"adamw-var", "var", "name: adamw, lr: 0.05, weight_decay: 0.01"},
+    {"adamw-var", "var", "name: adamw, lr: 0.05"} /* the default weight decay is PyTorch's */,
     {"adamw-var-clip", "var", "name: adamw, lr: 0.05, weight_decay: 0.01, clip: 0.35"},
     {"sgd-sum", "sum", "name: sgd, lr: 0.001, momentum: 0.9"},
     {"sgd-sum-clip", "sum", "name: sgd, lr: 0.25, momentum: 0.9, clip: 1.0"},

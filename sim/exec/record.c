@@ -323,7 +323,7 @@ static void record_compute(Rec *r, const Step *s, const int64_t *rep) {
             OpCall c;
             sized_call(r, s, rep[k], &c, &x->bytes);
             x->flops = n->op->flops(&c);
-            if (n->op->lin == LIN_BILINEAR && n->rule.nin == 2 && !strcmp(n->op->name, "einsum") && x->flops > 2 * (double)tensor_count(&c.out)) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
+            if (n->op->lin == LIN_BILINEAR && n->rule.nin == 2 && x->flops > 2 * (double)tensor_count(&c.out)) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
         }
     }
 }

@@ -1,12 +1,14 @@
 /* The optimizer as nodes: SGD with momentum, AdamW, clipping by the global gradient norm. Every node is element-wise on
  * what a rank holds at rest, but the norm, whose sums over cut letters fall out like any other contraction. */
 #include "model/model.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct {
     Arena *a;
     const Plan *p;
     Graph *g;
+    double weight_decay;
 } Opt;
 
 static int push_tensor(Opt *o, const GTensor *like, const char *name, ValueKind kind) {
@@ -78,7 +80,7 @@ static int scaled(Opt *o, int grad, int factor) {
     return push_node(o, "einsum", arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow), (int[]){grad, factor}, 2, t, (Attrs){0}, "clip");
 }
 static void sgd(Opt *o, int param, int g) {
-    double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->p->optimizer.weight_decay;
+    double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->weight_decay;
     const char *two = letters_rule(o, param, 2, NULL);
     if (wd != 0) g = push_node(o, "axpby", two, (int[]){g, param}, 2, like(o, param, arena_printf(o->a, "%s.decayed", o->g->t[g].name)), (Attrs){.a = 1, .b = wd}, "weight decay");
     if (mu != 0) {
@@ -93,18 +95,24 @@ static void adamw(Opt *o, int param, int g) {
     int m = state(o, param, "exp_avg"), v = state(o, param, "exp_avg_sq");
     int m1 = push_node(o, "axpby", two, (int[]){m, g}, 2, next_value(o, m), (Attrs){.a = b1, .b = 1 - b1}, "first moment");
     int v1 = push_node(o, "ema_square", two, (int[]){v, g}, 2, next_value(o, v), (Attrs){.a = b2, .b = 1 - b2}, NULL);
-    Attrs at = {.lr = o->p->optimizer.lr, .beta1 = b1, .beta2 = b2, .eps = o->p->optimizer.eps, .decay = o->p->optimizer.weight_decay, .step = 1};
+    Attrs at = {.lr = o->p->optimizer.lr, .beta1 = b1, .beta2 = b2, .eps = o->p->optimizer.eps, .decay = o->weight_decay, .step = 1};
     push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3, next_value(o, param), at, NULL);
 }
+/* An optimizer: one row. The plan's reader knows the same names (plan.c). */
+static const struct {
+    const char *name;
+    void (*update)(Opt *o, int param, int grad);
+    double weight_decay; /* where the plan gives none: PyTorch's default */
+} optimizers[] = {{"sgd", sgd, 0}, {"adamw", adamw, 0.01}};
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
-    static const char *const names[] = {"sgd", "adamw", NULL};
     if (p->pass != PASS_TRAIN) return true;
-    if (!p->optimizer.name || (strcmp(p->optimizer.name, "sgd") && strcmp(p->optimizer.name, "adamw"))) {
-        const char *near = p->optimizer.name ? diag_nearest(p->optimizer.name, names) : NULL;
-        diag_error(d, p->optimizer.name ? "E0206" : "E0208", p->optimizer.name ? p->optimizer.loc : p->pass_loc, near ? near : "optimizer: {name: adamw, lr: 0.001}", p->optimizer.name ? "there is no optimizer '%s'" : "`pass: train` needs an optimizer%s", p->optimizer.name ? p->optimizer.name : "");
+    size_t which = 0, n_optimizers = sizeof optimizers / sizeof *optimizers;
+    while (which < n_optimizers && (!p->optimizer.name || strcmp(p->optimizer.name, optimizers[which].name))) which++;
+    if (which == n_optimizers) { /* names that do not exist are refused where the plan is read */
+        diag_error(d, "E0208", p->pass_loc, "optimizer: {name: adamw, lr: 0.001}", "`pass: train` needs an optimizer");
         return false;
     }
-    Opt o = {arena, p, &m->g};
+    Opt o = {arena, p, &m->g, isnan(p->optimizer.weight_decay) ? optimizers[which].weight_decay : p->optimizer.weight_decay};
     int n = 0, *param = ARENA_ARRAY(arena, int, m->g.nt + 1), *grad = ARENA_ARRAY(arena, int, m->g.nt + 1);
     m->g.nn_model = m->g.nn;
     for (int t = 0; t < m->g.nt; t++)
@@ -116,8 +124,7 @@ bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
     int factor = p->optimizer.clip > 0 ? clip_factor(&o, grad, n) : -1;
     for (int i = 0; i < n; i++) {
         int g = factor >= 0 ? scaled(&o, grad[i], factor) : grad[i];
-        if (!strcmp(p->optimizer.name, "sgd")) sgd(&o, param[i], g);
-        else adamw(&o, param[i], g);
+        optimizers[which].update(&o, param[i], g);
     }
     return true;
 }

@@ -514,7 +514,7 @@ static bool axis_cuts(const Assign *a, int x) {
     for (int m = 0; m < a->model->g.nm; m++) {
         const ModuleUse *u = &a->use[m];
         for (int i = 0; u->style && i < u->seq_axes.n; i++)
-            if (u->seq_axes.a[i] == x && !strcmp(u->style->name ? u->style->name : "", "sequence_parallel")) return true;
+            if (u->seq_axes.a[i] == x && u->style->output.n && u->style->output.arg[0].bare.kind == RP_SHARD) return true; /* its result is cut */
     }
     return a->mesh->axis[x].parent != NULL;
 }

@@ -447,7 +447,7 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->optimizer.beta1 = 0.9;
     p->optimizer.beta2 = 0.999;
     p->optimizer.eps = 1e-8;
-    p->optimizer.weight_decay = NAN;
+    p->optimizer.weight_decay = NAN; /* the optimizer's own */
     p->optimizer.steps = 1;
     p->data_parallel.unit = "parameter";
     p->data_parallel.reduce = "sum";
@@ -533,8 +533,6 @@ static void check_plan(PlanReader *r) {
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}", "`optimizer` needs `name`");
-    bool adamw = p->optimizer.name && strcmp(p->optimizer.name, "adamw") == 0;
-    if (isnan(p->optimizer.weight_decay)) p->optimizer.weight_decay = adamw ? 0.01 : 0;
     check_styles(r);
 }
 

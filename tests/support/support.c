@@ -165,3 +165,24 @@ const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n)
     assert_true(st_commit(w));
     return path;
 }
+
+const char example_plan[] =
+    "name: llama3-8b-tp2-sp            # default: the file's name\n"
+    "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [blocks]}   # or just: model: llama3-8b\n"
+    "data: {batch: 2, sequence: 64, dtype: f32, seed: 0}\n"
+    "mesh: {dp: 2, cp: 1, tp: 2}       # axes outermost first; the product is the number of ranks\n"
+    "groups: {sp: tp}                  # names for an axis or an ordered product of axes\n"
+    "names: torchtitan                 # whose module names the patterns use: torchtitan torchtune hf megatron gguf\n"
+    "plan:                             # pattern -> style\n"
+    "  layers.*.attention_norm: sequence_parallel\n"
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.attention.w[qkv]: colwise\n"
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+    "  layers.*.ffn_norm: sequence_parallel\n"
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.feed_forward.w[13]: colwise\n"
+    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+    "expect:\n"
+    "  equivalent: true\n"
+    "  local_shapes: {layers.0.input: \"[B/dp, S/(cp*sp), D]\"}\n"
+    "  collectives: {forward: {all_gather(tp): 2, reduce_scatter(tp): 2}}\n";

@@ -18,6 +18,9 @@ Json *golden_json(Arena *a, const char *path);
 /* All numbers of a tensor as doubles, *n of them; a missing tensor fails the test. */
 const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, int64_t *n);
 
+/* The plan that README and manual show, word for word. */
+extern const char example_plan[];
+
 /* One run of a plan. */
 typedef struct {
     Diags *d;

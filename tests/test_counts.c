@@ -354,9 +354,23 @@ static void test_random_transfers(void **state) {
                 count[MOVE_ALL_TO_ALL] > 100);
 }
 
+/* An unknown preset is told together with the mistakes that stop the plan before models are looked at. */
+static void test_all_mistakes_at_once(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "wrong.yaml", "model: llama3-8c\nmesh: {tp: 2, cp: 0}\nplan:\n  layers.*.attention: colwis\n", false);
+    static const char *const codes[] = {"E0202", "E0302", "E0203"};
+    assert_int_equal(r.d->n, 3);
+    for (int i = 0; i < 3; i++) {
+        int found = 0;
+        for (int k = 0; k < r.d->n; k++) found += !strcmp(r.d->item[k].code, codes[i]);
+        assert_int_equal(found, 1);
+    }
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),    cmocka_unit_test(test_example),          cmocka_unit_test(test_example_fails),
+        cmocka_unit_test(test_counts),    cmocka_unit_test(test_all_mistakes_at_once), cmocka_unit_test(test_example),          cmocka_unit_test(test_example_fails),
         cmocka_unit_test(test_transfers), cmocka_unit_test(test_random_transfers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 /* ---- building traces ---- */
@@ -1030,8 +1031,10 @@ static void bad_requests(void **state) {
 
 static void files_stay_intact(void **state) {
     Ground *g = *state;
-    const char *path = "/tmp/shardproof-test-render.svg";
-    FILE *f = fopen(path, "w");
+    char path[] = "/tmp/shardproof-render-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *f = fdopen(fd, "w");
     assert_non_null(f);
     fputs("mine", f);
     fclose(f);

@@ -482,7 +482,9 @@ Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, 
     memset(report, 0, sizeof *report);
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
     r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
-    if (diags_errors(d) || !supported(&r) || !front(&r)) {
+    bool read = !diags_errors(d);
+    if (!read) model_check_preset(arena, d, r.plan);
+    if (!read || !supported(&r) || !front(&r)) {
         report->exit = diags_exit(d);
         return NULL;
     }

@@ -33,6 +33,8 @@ typedef struct Model {
     uint32_t parts;
 } Model;
 
+/* Adds the error of a preset that does not exist or cannot be run: a plan stopped by other mistakes is told of it in the same go. */
+void model_check_preset(Arena *a, Diags *d, const Plan *p);
 /* A preset's row, for `list models`. */
 typedef struct {
     const char *name, *what;

@@ -74,3 +74,7 @@ const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
                "unknown preset '%s'", p->preset);
     return NULL;
 }
+
+void model_check_preset(Arena *a, Diags *d, const Plan *p) {
+    if (p->preset) preset_find(a, d, p);
+}

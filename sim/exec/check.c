@@ -1,5 +1,6 @@
 /* Holding every value of every rank against what it must be. */
 #include "exec/check.h"
+#include "exec/compare.h"
 #include "ops/op.h"
 #include "ops/util.h"
 #include <math.h>
@@ -16,148 +17,36 @@ Check *check_new(Arena *arena, Exec *e, Trace *t) {
     return c;
 }
 
-/* ---- elements ---- */
-static double at(const void *p, Dtype d, int64_t i) {
-    return d == DT_F32 ? (double)((const float *)p)[i] : d == DT_F64 ? ((const double *)p)[i] : (double)((const int64_t *)p)[i];
-}
+/* ---- elements, shared by the workers ---- */
 static void *alloc_count(int64_t n, int64_t size) { return base_malloc(base_mul((size_t)(n > 0 ? n : 1), (size_t)size)); }
-static double *to_f64(const Tensor *t, Dtype d) { /* packed in, packed out */
+typedef struct {
+    const Tensor *t;
+    Dtype d;
+    double *out;
+} Widen;
+static void widen(void *arg, int64_t lo, int64_t hi) {
+    const Widen *w = arg;
+    if (w->d == DT_F32)
+        for (int64_t i = lo; i < hi; i++) w->out[i] = ((const float *)w->t->p)[i];
+    else
+        for (int64_t i = lo; i < hi; i++) w->out[i] = compare_at(w->t->p, w->d, i);
+}
+static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, packed out */
     int64_t n = tensor_count(t);
-    double *o = alloc_count(n, 8);
-    for (int64_t i = 0; i < n; i++) o[i] = at(t->p, d, i);
-    return o;
-}
-static Tensor box_tensor(const Box *b) {
-    Tensor t = {.nd = b->nd};
-    for (int d = 0; d < b->nd; d++) t.n[d] = b->n[d];
-    tensor_pack(&t);
-    return t;
-}
-static Dtype dtype_of(const Check *c, int v) { return exec_is_int(c->e, v) ? DT_I64 : c->e->dtype; }
-
-/* ---- one comparison in the making ---- */
-typedef struct {
-    TraceCheck rec;
-    double *rank_error; /* per rank: largest error, -1 none */
-    const int *unused;
-    bool failed;
-    int64_t n_err_ranks;
-    double ratio_lo, ratio_hi; /* got / want over elements of some size: a constant factor is a clue */
-    bool own_part;
-} Cmp;
-static Cmp cmp_new(const Check *c, const Step *s, int val, int level) {
-    const Program *p = c->e->p;
-    Cmp m;
-    memset(&m, 0, sizeof m);
-    const Val *v = &p->val[val];
-    const GTensor *t = &p->graph->t[v->tensor];
-    m.rec.step = s ? s->id : -1;
-    m.rec.pass = s ? s->pass : "parameters";
-    m.rec.value = v->cot ? arena_printf(c->arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name) : t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
-    m.rec.level = level;
-    m.rec.verdict = "PASS";
-    m.ratio_lo = INFINITY;
-    m.ratio_hi = -INFINITY;
-    return m;
-}
-static void ensure_ranks(const Check *c, Cmp *m) {
-    if (m->rank_error) return;
-    int64_t n = c->e->p->mesh->nranks;
-    m->rank_error = alloc_count(n, 8);
-    for (int64_t r = 0; r < n; r++) m->rank_error[r] = -1;
-}
-/* The stored global index of element i of a local block. */
-static void stored_index(const GTensor *t, const Box *b, int64_t i, bool flat, TraceCheck *rec) {
-    int64_t letter[LAYOUT_MAX_DIMS];
-    for (int d = b->nd - 1; d >= 0; d--) {
-        int64_t k = b->n[d] ? i % b->n[d] : 0;
-        if (b->n[d]) i /= b->n[d];
-        letter[d] = b->d[d].range ? b->d[d].lo + k : b->d[d].list[k];
-    }
-    rec->n_index = t->nstored;
-    int at_letter = 0;
-    for (int d = 0; d < t->nstored; d++) {
-        int64_t x = 0;
-        if (flat && d == 0) x = letter[at_letter++];
-        else
-            for (int k = 0; k < t->stored[d]; k++, at_letter++) {
-                int lt = flat ? at_letter + t->stored[0] - 1 : at_letter;
-                x = x * t->size[lt] + letter[at_letter];
-            }
-        rec->index[d] = x;
-    }
-}
-/* One rank's block against the wanted one. bound NULL: bit equality. */
-typedef struct {
-    const Tensor *got; /* may be a strided view */
-    Dtype dt;
-    const double *want;  /* packed; or NULL with want_raw */
-    const void *want_raw; /* packed, same dtype: compared by bits */
-    const double *bound, *prob;
-    int64_t rank;
-    const Box *box;
-    const GTensor *t;
-    bool flat;
-} Block;
-static double factor_tolerance(const Check *c) { return c->e->dtype == DT_F32 ? 1e-3 : 1e-9; }
-static void element(const Check *c, Cmp *m, const Block *b, int64_t i, double g, double w, double bound, double prob, bool equal) {
-    double err = equal ? 0 : fabs(g - w);
-    bool bad = !equal && !(err <= bound), odd = !equal && !bad && !(err <= prob);
-    if (!equal && (isnan(g) != isnan(w) || isnan(err))) err = INFINITY, bad = true;
-    if (err > m->rec.max_abs) m->rec.max_abs = err;
-    if (w != 0 && err / fabs(w) > m->rec.max_rel) m->rec.max_rel = err / fabs(w);
-    double used = err == 0 ? 0 : bound > 0 ? err / bound : INFINITY;
-    if (used > m->rec.used || (used == m->rec.used && bound > m->rec.bound)) m->rec.used = used, m->rec.bound = bound;
-    if (!bad && !odd) return;
-    if (bad) {
-        ensure_ranks(c, m);
-        if (err > m->rank_error[b->rank]) m->rank_error[b->rank] = err;
-        double k = w != 0 ? g / w : g == 0 ? NAN : INFINITY;
-        if (w == 0 || fabs(w) * factor_tolerance(c) >= 4 * bound) { /* rounding cannot hide a factor in these */
-            if (k < m->ratio_lo) m->ratio_lo = k;
-            if (k > m->ratio_hi) m->ratio_hi = k;
-        }
-        if (!m->failed) {
-            stored_index(b->t, b->box, i, b->flat, &m->rec);
-            m->rec.got = g;
-            m->rec.want = w;
-        }
-        m->failed = true;
-        m->rec.verdict = "FAIL";
-    } else if (!m->failed)
-        m->rec.verdict = "SUSPECT";
-}
-static void compare(const Check *c, Cmp *m, const Block *b) {
-    int64_t n = tensor_count(b->got), es = dtype_size(b->dt), i[LAYOUT_MAX_DIMS] = {0};
-    int nd = b->got->nd;
-    int64_t inner = nd ? b->got->n[nd - 1] : 1, rows = n ? n / inner : 0, step = nd ? b->got->s[nd - 1] : 1;
-    m->rec.count += n;
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t o = nd ? box_offset(b->got, nd - 1, i) : 0;
-        const char *g = (const char *)b->got->p + o * es;
-        if (b->want_raw && step == 1 && !memcmp(g, (const char *)b->want_raw + r * inner * es, (size_t)(inner * es))) {
-            if (nd) box_next(nd - 1, b->got->n, i);
-            continue; /* equal by bits */
-        }
-        for (int64_t k = 0; k < inner; k++) {
-            int64_t e = r * inner + k;
-            bool equal = b->want_raw && !memcmp(g + k * step * es, (const char *)b->want_raw + e * es, (size_t)es);
-            double x = at(g, b->dt, k * step), w = b->want_raw ? at(b->want_raw, b->dt, e) : b->want[e];
-            element(c, m, b, e, x, w, b->bound ? b->bound[e] : 0, b->prob ? b->prob[e] : 0, equal || (b->want && x == w));
-        }
-        if (nd) box_next(nd - 1, b->got->n, i);
-    }
+    Widen w = {t, d, alloc_count(n, 8)};
+    pool_pieces(c->e->pool, n, widen, &w);
+    return w.out;
 }
 
 /* ---- recording ---- */
-static const char *factor_cause(const Check *c, const Cmp *m, const char *axes, int64_t n) {
-    double lo = m->ratio_lo, hi = m->ratio_hi, tol = factor_tolerance(c);
+static const char *factor_cause(const Check *c, const Compare *m, const char *axes, int64_t n) {
+    double lo = m->ratio_lo, hi = m->ratio_hi, tol = compare_factor_tolerance(c->e);
     if (!(fabs(hi - lo) <= tol * fabs(hi)) || !isfinite(hi)) return NULL;
     if (fabs(hi - (double)n) < tol * (double)n) return arena_printf(c->arena, "exactly %lld times too large: the sum over %s is counted on every rank", (long long)n, axes);
     if (fabs(hi * (double)n - 1) < tol) return arena_printf(c->arena, "exactly 1/%lld of the right value: averaged over %s instead of summed", (long long)n, axes);
     return arena_printf(c->arena, "off by a constant factor of %.6g", hi);
 }
-static void record(Check *c, Cmp *m, const RankSet *ranks, const char *cause) {
+static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause) {
     Trace *t = c->t;
     const Mesh *mesh = c->e->p->mesh;
     m->rec.ranks = *ranks;
@@ -197,115 +86,13 @@ static void record(Check *c, Cmp *m, const RankSet *ranks, const char *cause) {
 }
 static RankSet all_ranks(const Check *c) { return rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1); }
 
-/* Compares every distinct local of `val` whose rank agrees with `rank` on `fixed` with its part of a whole. */
-typedef struct {
-    const Box *box; /* of the whole */
-    bool flat;
-    Tensor raw;          /* whole in the run's dtype, p NULL: none */
-    double *want, *bound, *prob; /* whole in f64, or NULL */
-} Whole;
-static double *part(const Whole *w, const double *from, const Box *lb) {
-    if (!from) return NULL;
-    Tensor src = box_tensor(w->box), dst = box_tensor(lb);
-    src.p = (void *)(uintptr_t)from;
-    dst.p = alloc_count(tensor_count(&dst), 8);
-    region_copy(lb, &dst, w->box, &src, DT_F64, 0);
-    return dst.p;
-}
-static bool same_box(const Box *a, const Box *b) {
-    for (int d = 0; d < a->nd; d++)
-        if (!a->d[d].range || !b->d[d].range || a->d[d].lo != b->d[d].lo || a->d[d].n != b->d[d].n) return false;
-    return true;
-}
-static bool shape_is(const Tensor *t, const Box *b) {
-    if (t->nd != b->nd) return false;
-    for (int d = 0; d < b->nd; d++)
-        if (t->n[d] != b->n[d]) return false;
-    return true;
-}
-static void wrong_shape(const Check *c, Cmp *m, int64_t rank) {
-    ensure_ranks(c, m);
-    m->rank_error[rank] = INFINITY;
-    m->failed = true;
-    m->rec.verdict = "FAIL";
-    m->rec.max_abs = m->rec.used = INFINITY;
-}
-static void compare_local(const Check *c, Cmp *m, int val, const Layout *L, const Local *l, int64_t rank, const Whole *w) {
-    const Program *p = c->e->p;
-    const GTensor *t = &p->graph->t[p->val[val].tensor];
-    Arena *tmp = arena_new();
-    Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-    Tensor wanted = box_tensor(&lb);
-    bool fits = shape_is(&l->t, &lb) || (w->flat && tensor_count(&wanted) == tensor_count(&l->t));
-    if (!fits) wrong_shape(c, m, rank);
-    else {
-        Tensor got = l->t, dst = box_tensor(&lb);
-        if (!shape_is(&got, &lb)) { /* letters against a flattened dim: same elements, packed */
-            dst.p = got.p;
-            got = dst;
-        }
-        Dtype dt = dtype_of(c, val);
-        Block b = {.got = &got, .dt = dt, .rank = rank, .box = &lb, .t = t, .flat = w->flat};
-        bool whole = same_box(&lb, w->box);
-        void *raw = NULL;
-        double *x[3] = {0};
-        if (w->raw.p) {
-            if (whole) b.want_raw = w->raw.p;
-            else {
-                dst.p = raw = alloc_count(tensor_count(&dst), dtype_size(dt));
-                region_copy(&lb, &dst, w->box, &w->raw, dt, 0);
-                b.want_raw = raw;
-            }
-        }
-        if (whole) b.want = w->want, b.bound = w->bound, b.prob = w->prob;
-        else {
-            b.want = x[0] = part(w, w->want, &lb);
-            b.bound = x[1] = part(w, w->bound, &lb);
-            b.prob = x[2] = part(w, w->prob, &lb);
-        }
-        compare(c, m, &b);
-        free(raw);
-        for (int k = 0; k < 3; k++) free(x[k]);
-    }
-    arena_free(tmp);
-}
-static bool agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b) {
-    for (int i = 0; i < fixed->n; i++)
-        if (mesh_coord(m, a, fixed->a[i]) != mesh_coord(m, b, fixed->a[i])) return false;
-    return true;
-}
-/* All ranks; ranks that share a local and a place are looked at once, unless it is wrong: then all of them are marked. */
-static void compare_all(const Check *c, Cmp *m, int val, const Layout *L, const AxisList *fixed, int64_t rep, const Whole *w) {
-    const Mesh *mesh = c->e->p->mesh;
-    const Store *s = &c->e->store[val];
-    unsigned char *state = alloc_count(s->n, 1); /* 0 unseen, 1 right, 2 wrong */
-    memset(state, 0, (size_t)s->n);
-    for (int64_t r = 0; r < mesh->nranks; r++) {
-        uint32_t k = s->which[r];
-        if (!agrees(mesh, fixed, r, rep)) continue;
-        if (state[k]) {
-            if (state[k] == 2) {
-                double err = m->rank_error[s->l[k].rank];
-                m->rank_error[r] = err < 0 ? m->rec.max_abs : err;
-            }
-            continue;
-        }
-        bool before = m->failed;
-        m->failed = false;
-        compare_local(c, m, val, L, &s->l[k], r, w);
-        state[k] = m->failed ? 2 : 1;
-        m->failed |= before;
-    }
-    free(state);
-}
-
 /* ---- sources ---- */
 void check_source(Check *c, int val) {
     const Program *p = c->e->p;
     const Val *v = &p->val[val];
     const GTensor *t = &p->graph->t[v->tensor];
-    Cmp m = cmp_new(c, NULL, val, 1);
-    Dtype dt = dtype_of(c, val);
+    Compare m = compare_new(c->e, c->arena, NULL, val, 1);
+    Dtype dt = compare_dtype(c->e, val);
     void *whole = c->full(c->full_arg, v->tensor, dt);
     if (!whole) return;
     Arena *tmp = arena_new();
@@ -313,10 +100,10 @@ void check_source(Check *c, int val) {
     Layout none = layout_whole(p->mesh, t->nd, TY_I);
     Box wb = region_box(p->mesh, t, &none, 0, flat, tmp);
     if (flat) wb.d[0] = (DimIndex){true, 0, wb.n[0], NULL};
-    Whole w = {.box = &wb, .flat = flat, .raw = box_tensor(&wb)};
+    Whole w = {.box = &wb, .flat = flat, .raw = compare_box_tensor(&wb)};
     w.raw.p = whole;
     AxisList nothing = {0};
-    compare_all(c, &m, val, &v->L, &nothing, 0, &w);
+    compare_all(&m, val, &v->L, &nothing, 0, &w);
     RankSet ranks = all_ranks(c);
     record(c, &m, &ranks, "the shard is not the part of the source that its layout claims");
     free(whole);
@@ -392,10 +179,10 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         if (have >= 0 && have != ob->n[d] && !flat) return false;
         call->local[letters[d] - 'a'] = ob->n[d];
     }
-    call->out = box_tensor(ob);
+    call->out = compare_box_tensor(ob);
     if (flat) { /* the same elements with stored dim 0 as one list */
         *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, true, tmp);
-        Tensor list = box_tensor(ob);
+        Tensor list = compare_box_tensor(ob);
         call->out = exec_letters(&list, &p->graph->t[o->tensor]);
     }
     op_unread_sizes(call, n->nin);
@@ -418,14 +205,14 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
     if (from == DT_F32) {
         for (int i = 0; i < nin; i++)
             if (call->in[i].p && !(call->in_int >> i & 1)) {
-                double *x = to_f64(&call->in[i], from);
+                double *x = to_f64(c, &call->in[i], from);
                 free(call->in[i].p);
                 call->in[i].p = x;
             }
         Tensor *more[2] = {&call->cot, &call->fout};
         for (int k = 0; k < 2; k++)
             if (more[k]->p) {
-                double *x = to_f64(more[k], from);
+                double *x = to_f64(c, more[k], from);
                 free(more[k]->p);
                 more[k]->p = x;
             }
@@ -444,12 +231,24 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
 }
 static int64_t first_rank_of(const Mesh *m, const AxisList *X, int64_t i) { return mesh_member(m, X, 0, i); }
 
+/* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are not. */
+static bool splits_contraction(const Check *c, const Step *s) {
+    const Program *p = c->e->p;
+    int r[RULE_MAX_IN + 3], n = step_reads(s, r);
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        bool pending = p->val[s->out].L.type[a] == TY_P;
+        for (int k = 0; k < n && pending; k++) pending = p->val[r[k]].L.type[a] != TY_P;
+        if (pending && p->mesh->axis[a].size > 1) return true;
+    }
+    return false;
+}
 static void check_kernel(Check *c, const Step *s) {
     const Program *p = c->e->p;
     const GNode *n = &p->graph->node[s->node];
     AxisList X = pending_axes(c, s);
     int64_t coords = mesh_size(p->mesh, &X);
-    Cmp bits = cmp_new(c, s, s->out, 1), local = cmp_new(c, s, s->out, 2);
+    bool by_bound = c->e->dtype == DT_F32 && splits_contraction(c, s);
+    Compare bits = compare_new(c->e, c->arena, s, s->out, 1), local = compare_new(c->e, c->arena, s, s->out, 2);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
@@ -458,17 +257,22 @@ static void check_kernel(Check *c, const Step *s) {
         bool ok = whole_call(c, s, &X, rank, &call, &ob, tmp);
         if (!ok) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
-                if (agrees(p->mesh, &X, r, rank)) wrong_shape(c, &bits, r);
+                if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);
         } else {
-            call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
-            run_kernel(s, &call);
-            Tensor raw = box_tensor(&ob);
+            Tensor raw = compare_box_tensor(&ob);
+            if (by_bound) { /* the ranks that hold this share of a sum must agree; what it must be, level 2 says */
+                Tensor held = exec_assemble(c->e, s->out, &X, rank);
+                call.out.p = held.p;
+            } else {
+                call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
+                run_kernel(s, &call);
+            }
             raw.p = call.out.p;
             Whole w = {.box = &ob, .flat = region_is_flat(&p->val[s->out].L, NULL), .raw = raw};
-            compare_all(c, &bits, s->out, &p->val[s->out].L, &X, rank, &w);
+            compare_all(&bits, s->out, &p->val[s->out].L, &X, rank, &w);
             if (c->e->dtype == DT_F32 || bits.failed) {
                 level2(c, s, &call, n->nin, &w);
-                compare_all(c, &local, s->out, &p->val[s->out].L, &X, rank, &w);
+                compare_all(&local, s->out, &p->val[s->out].L, &X, rank, &w);
                 free(w.bound);
                 free(w.prob);
             } else
@@ -488,6 +292,25 @@ static void check_kernel(Check *c, const Step *s) {
 }
 
 /* ---- moves ---- */
+typedef struct {
+    const void *x;
+    Dtype dt;
+    bool max;
+    double *sum, *abs; /* abs NULL: not wanted */
+} AddJob;
+static void add_piece(void *arg, int64_t lo, int64_t hi) {
+    const AddJob *j = arg;
+    for (int64_t i = lo; i < hi; i++) {
+        double x = compare_at(j->x, j->dt, i);
+        j->sum[i] = j->max ? fmax(j->sum[i], x) : j->sum[i] + x;
+    }
+    for (int64_t i = lo; i < hi && j->abs; i++) j->abs[i] += fabs(compare_at(j->x, j->dt, i));
+}
+static bool any_nonzero(const void *x, Dtype dt, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (fabs(compare_at(x, dt, i)) > 0) return true;
+    return false;
+}
 /* The value that a source denotes at one coordinate of X: pending sums over A added in f64; *abs: sums of magnitudes. */
 static double *denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank, Tensor *shape, double **abs, bool max, bool *seen) {
     const Mesh *m = c->e->p->mesh;
@@ -511,21 +334,15 @@ static double *denoted(const Check *c, int val, const AxisList *X, const AxisLis
                 memset(*abs, 0, (size_t)k * 8);
             }
         }
-        Dtype dt = dtype_of(c, val);
-        double top = 0;
-        for (int64_t j = 0; j < k; j++) {
-            double x = at(t.p, dt, j);
-            sum[j] = max ? fmax(sum[j], x) : sum[j] + x;
-            if (abs) (*abs)[j] += fabs(x);
-            if (fabs(x) > top) top = fabs(x);
-        }
-        if (seen) seen[i] = top > 0;
+        AddJob j = {t.p, compare_dtype(c->e, val), max, sum, abs ? *abs : NULL};
+        pool_pieces(c->e->pool, k, add_piece, &j);
+        if (seen) seen[i] = any_nonzero(t.p, j.dt, k);
         free(t.p);
     }
     shape->p = NULL;
     return sum;
 }
-static const char *move_cause(const Check *c, const Step *s, const Cmp *m) {
+static const char *move_cause(const Check *c, const Step *s, const Compare *m) {
     const char *axes = program_axes_name(c->e->p, s, c->arena), *f;
     int64_t n = mesh_size(c->e->p->mesh, &s->move.axes);
     bool reduces = s->move.from.type[s->move.axes.a[0]] == TY_P;
@@ -554,7 +371,7 @@ static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int
                 arena_printf(c->arena, "%s: this run could not notice rank %lld missing", step_name(c->e->p, s, c->arena), (long long)mesh_member(c->e->p->mesh, &s->move.axes, rank, i));
     }
 }
-static void check_reduction(Check *c, const Step *s, Cmp *m, const AxisList *X, int64_t rank) {
+static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
     bool max = s->move.from.type[s->move.axes.a[0]] == TY_M;
@@ -575,14 +392,14 @@ static void check_reduction(Check *c, const Step *s, Cmp *m, const AxisList *X, 
     double g = max || n == 1 ? 0 : gamma_n((double)n, c->u * c->slack);
     for (int64_t j = 0; j < k; j++) abs[j] = abs[j] * g + (max ? 0 : n > 1 ? 0x1p-149 : 0);
     w.bound = w.prob = abs;
-    compare_all(c, m, s->out, &s->move.to, X, rank, &w);
+    compare_all(m, s->out, &s->move.to, X, rank, &w);
     if (!max && s->kind == ST_MOVE && k) observe(c, s, seen, rank, n);
     free(w.want);
     free(abs);
     arena_free(tmp);
 }
 /* Moves that only copy: by bits. */
-static void check_copy(Check *c, const Step *s, Cmp *m, const AxisList *X, int64_t rank) {
+static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
     Arena *tmp = arena_new();
@@ -590,31 +407,31 @@ static void check_copy(Check *c, const Step *s, Cmp *m, const AxisList *X, int64
     bool flat = region_is_flat(&s->move.from, &s->move.to);
     Box box = region_box(p->mesh, t, &joint, rank, flat, tmp);
     Whole w = {.box = &box, .flat = flat, .raw = exec_assemble(c->e, s->in[0], X, rank)};
-    Tensor as = box_tensor(&box);
+    Tensor as = compare_box_tensor(&box);
     as.p = w.raw.p;
     if (tensor_count(&as) == tensor_count(&w.raw)) w.raw = as;
-    compare_all(c, m, s->out, &s->move.to, X, rank, &w);
+    compare_all(m, s->out, &s->move.to, X, rank, &w);
     free(as.p);
     arena_free(tmp);
 }
 /* A move into a pending sum: what the ranks hold must add up to the source. */
-static void check_spread(Check *c, const Step *s, Cmp *m, const AxisList *X, int64_t rank) {
+static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
     Tensor shape, src = exec_assemble(c->e, s->in[0], X, rank);
     double *sum = denoted(c, s->out, X, &s->move.axes, rank, &shape, NULL, false, NULL);
     int64_t n = tensor_count(&src);
     m->rec.count += n;
-    Dtype dt = dtype_of(c, s->out);
+    Dtype dt = compare_dtype(c->e, s->out);
     for (int64_t i = 0; i < n && tensor_count(&shape) == n; i++) {
-        double want = at(src.p, dt, i);
+        double want = compare_at(src.p, dt, i);
         if (sum[i] == want) continue;
         if (!m->failed) m->rec.got = sum[i], m->rec.want = want;
         m->rec.max_abs = fmax(m->rec.max_abs, fabs(sum[i] - want));
         m->rec.max_rel = fmax(m->rec.max_rel, fabs(sum[i] - want) / fmax(fabs(want), 0x1p-126));
         m->rec.used = INFINITY; /* the shares of a value are exact */
         for (int64_t r = 0; r < p->mesh->nranks; r++)
-            if (agrees(p->mesh, X, r, rank)) {
-                ensure_ranks(c, m);
+            if (compare_agrees(p->mesh, X, r, rank)) {
+                compare_ranks(m);
                 m->rank_error[r] = m->rec.max_abs;
             }
         m->failed = true;
@@ -644,7 +461,7 @@ static void check_move(Check *c, const Step *s) {
         if (pf && !in_list(&s->move.axes, a)) X.a[X.n++] = (uint8_t)a;
     }
     bool reduces = tf == TY_P || tf == TY_M, spreads = !reduces && tt == TY_P;
-    Cmp m = cmp_new(c, s, s->out, reduces ? 2 : 1);
+    Compare m = compare_new(c->e, c->arena, s, s->out, reduces ? 2 : 1);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
@@ -659,7 +476,7 @@ static void check_move(Check *c, const Step *s) {
 static void check_sum(Check *c, const Step *s) {
     const Program *p = c->e->p;
     AxisList X = pending_axes(c, s);
-    Cmp m = cmp_new(c, s, s->out, 1);
+    Compare m = compare_new(c->e, c->arena, s, s->out, 1);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
@@ -674,7 +491,7 @@ static void check_sum(Check *c, const Step *s) {
             else ((double *)a.p)[k] += ((double *)b.p)[k];
         }
         Whole w = {.box = &box, .flat = flat, .raw = a};
-        compare_all(c, &m, s->out, &p->val[s->out].L, &X, rank, &w);
+        compare_all(&m, s->out, &p->val[s->out].L, &X, rank, &w);
         free(a.p);
         free(b.p);
         arena_free(tmp);
@@ -701,26 +518,26 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
         if (v->L.type[a] == TY_M && p->mesh->axis[a].size > 1) return; /* a pending maximum: its reduction is looked at */
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
     }
-    Cmp m = cmp_new(c, s, s->out, 3);
+    Compare m = compare_new(c->e, c->arena, s, s->out, 3);
     Arena *tmp = arena_new();
     Layout whole = layout_whole(p->mesh, t->nd, TY_I);
     bool flat = region_is_flat(&v->L, NULL);
     Box box = region_box(p->mesh, t, &whole, 0, flat, tmp);
-    Whole w = {.box = &box, .flat = flat, .raw = box_tensor(&box)};
+    Whole w = {.box = &box, .flat = flat, .raw = compare_box_tensor(&box)};
     w.raw.p = (void *)(uintptr_t)want;
-    if (!P.n) compare_all(c, &m, s->out, &v->L, &none, 0, &w);
+    if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
     else { /* the shares must add up to the value, modulo */
         Tensor shape;
         double *sum = denoted(c, s->out, &none, &P, 0, &shape, NULL, false, NULL);
         int64_t n = tensor_count(&shape);
         for (int64_t i = 0; i < n; i++) {
-            double x = sum[i] - modulus * floor(sum[i] / modulus), y = at(want, c->e->dtype, i);
+            double x = sum[i] - modulus * floor(sum[i] / modulus), y = compare_at(want, c->e->dtype, i);
             m.rec.count++;
             if (x == y || m.failed) continue;
             m.failed = true;
             m.rec.verdict = "FAIL";
             m.rec.got = x, m.rec.want = y, m.rec.max_abs = fabs(x - y);
-            ensure_ranks(c, &m);
+            compare_ranks(&m);
             for (int64_t r = 0; r < p->mesh->nranks; r++) m.rank_error[r] = m.rec.max_abs;
         }
         free(sum);
@@ -730,8 +547,8 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     arena_free(tmp);
 }
 void check_stuck(Check *c, const Step *s, const char *why) {
-    Cmp m = cmp_new(c, s, s->out, 1);
-    ensure_ranks(c, &m);
+    Compare m = compare_new(c->e, c->arena, s, s->out, 1);
+    compare_ranks(&m);
     for (int64_t r = 0; r < c->e->p->mesh->nranks; r++) m.rank_error[r] = INFINITY;
     m.failed = true;
     m.rec.verdict = "FAIL";

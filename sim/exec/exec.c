@@ -778,6 +778,27 @@ Layout exec_joint_layout(const Exec *e, const Layout *l, const AxisList *fixed) 
         if (layout_where(&r, a) < 0 && r.type[a] == TY_V) r.type[a] = TY_I;
     return r;
 }
+typedef struct {
+    const Exec *e;
+    int v;
+    bool flat;
+    int64_t rank;
+    const AxisList *over;
+    const Box *box;
+    Tensor *out;
+    Dtype dt;
+} AssembleJob;
+/* The part of one rank: it overlaps no other's, so workers may copy side by side. */
+static void assemble_part(void *arg, int64_t i) {
+    const AssembleJob *j = arg;
+    const Program *p = j->e->p;
+    int64_t q = mesh_member(p->mesh, j->over, j->rank, i);
+    Arena *tmp = arena_new();
+    Box sb = region_box(p->mesh, &p->graph->t[p->val[j->v].tensor], &p->val[j->v].L, q, j->flat, tmp);
+    const Local *l = exec_local(j->e, j->v, q);
+    if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd)) region_copy(j->box, j->out, &sb, &l->t, j->dt, 0); /* else a false label: leave it */
+    arena_free(tmp);
+}
 Tensor exec_assemble(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
     const Program *p = e->p;
     const Val *x = &p->val[v];
@@ -797,13 +818,10 @@ Tensor exec_assemble(const Exec *e, int v, const AxisList *fixed, int64_t rank) 
         if (!f && x->L.type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
     }
     int64_t n = mesh_size(p->mesh, &over);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t q = mesh_member(p->mesh, &over, rank, i);
-        Box sb = region_box(p->mesh, t, &x->L, q, flat, tmp);
-        const Local *l = exec_local(e, v, q);
-        if (l->t.nd != sb.nd || memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd)) continue; /* a false label: leave it */
-        region_copy(&tb, &out, &sb, &l->t, dt, 0);
-    }
+    AssembleJob j = {e, v, flat, rank, &over, &tb, &out, dt};
+    if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
+    else
+        for (int64_t i = 0; i < n; i++) assemble_part(&j, i);
     arena_free(tmp);
     return out;
 }

@@ -408,8 +408,8 @@ static bool back(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     if (!r->weights) return false;
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     r->pool = pool_new(r->o->threads);
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
     FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed, .whole = &r->whole->g, .parts = r->plan->microbatches};

@@ -167,3 +167,21 @@ void pool_run(Pool *p, int64_t n, void (*fn)(void *arg, int64_t i), void *arg) {
     close_loop(p);
     pthread_mutex_unlock(&p->run);
 }
+
+enum { PIECE = 1 << 16 };
+typedef struct {
+    int64_t n;
+    void (*fn)(void *arg, int64_t lo, int64_t hi);
+    void *arg;
+} Pieces;
+static void one_piece(void *arg, int64_t i) {
+    const Pieces *p = arg;
+    int64_t lo = i * PIECE;
+    p->fn(p->arg, lo, p->n - lo < PIECE ? p->n : lo + PIECE);
+}
+void pool_pieces(Pool *p, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
+    Pieces all = {n, fn, arg};
+    if (n <= 0) return;
+    if (!p || n <= PIECE) fn(arg, 0, n);
+    else pool_run(p, (n + PIECE - 1) / PIECE, one_piece, &all);
+}

@@ -10,4 +10,6 @@ int pool_threads(const Pool *p);
 /* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are taken in ascending order.
  * A nested call from inside a task runs inline. */
 void pool_run(Pool *p, int64_t n, void (*fn)(void *arg, int64_t i), void *arg);
+/* Cuts 0..n-1 into pieces of 65,536 and runs fn(arg, lo, hi) for each; inline where there is but one or no pool (NULL). */
+void pool_pieces(Pool *p, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg);
 #endif

@@ -121,23 +121,31 @@ static void gemm_task(void *arg, int64_t i) {
 }
 
 /* No letter is summed: an outer or element-wise product, one multiplication per output element. */
-static void multiply(const OpCall *c, const Plan2 *p) {
-    Group all = {0};
-    const Group *g[3] = {&p->batch, &p->m, &p->n};
-    for (int k = 0; k < 3; k++)
-        for (int d = 0; d < g[k]->n; d++) group_add(&all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
-    if (!all.n) group_add(&all, 1, 0, 0, 0);
-    /* the innermost loop runs over the letter that is contiguous in the output */
-    int in = 0;
-    for (int d = 0; d < all.n; d++)
-        if (all.s[2][d] == 1 && all.size[d] > 1) in = d;
-    int64_t n = all.size[in], sa = all.s[0][in], sb = all.s[1][in], sc = all.s[2][in], i[LAYOUT_MAX_DIMS] = {0};
+typedef struct {
+    const Plan2 *p;
+    Group all;
+    int in, cut; /* the innermost loop; the one that workers share, -1: none */
+    int64_t step;
+} MultiplyJob;
+static void multiply_task(void *arg, int64_t task) {
+    const MultiplyJob *j = arg;
+    Group all = j->all;
+    const Plan2 *p = j->p;
+    int in = j->in;
+    int64_t n = all.size[in], sa = all.s[0][in], sb = all.s[1][in], sc = all.s[2][in], i[LAYOUT_MAX_DIMS] = {0}, first = 0;
     all.size[in] = 1;
-    if (group_count(&all) == 0 || n == 0) return;
+    if (j->cut >= 0) {
+        first = task * j->step;
+        int64_t left = all.size[j->cut] - first;
+        all.size[j->cut] = left < j->step ? left : j->step;
+    }
     do {
         int64_t oa = 0, ob = 0, oc = 0;
-        for (int d = 0; d < all.n; d++) oa += i[d] * all.s[0][d], ob += i[d] * all.s[1][d], oc += i[d] * all.s[2][d];
-        if (c->dtype == DT_F32) {
+        for (int d = 0; d < all.n; d++) {
+            int64_t at = i[d] + (d == j->cut ? first : 0);
+            oa += at * all.s[0][d], ob += at * all.s[1][d], oc += at * all.s[2][d];
+        }
+        if (p->dtype == DT_F32) {
             const float *a = (const float *)p->a.p + oa, *b = (const float *)p->b.p + ob;
             float *o = (float *)p->c.p + oc;
             if (sa == 1 && sb == 1 && sc == 1)
@@ -150,6 +158,26 @@ static void multiply(const OpCall *c, const Plan2 *p) {
             for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
         }
     } while (box_next(all.n, all.size, i));
+}
+static void multiply(const OpCall *c, const Plan2 *p) {
+    MultiplyJob j = {.p = p, .cut = -1};
+    const Group *g[3] = {&p->batch, &p->m, &p->n};
+    for (int k = 0; k < 3; k++)
+        for (int d = 0; d < g[k]->n; d++) group_add(&j.all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
+    if (!j.all.n) group_add(&j.all, 1, 0, 0, 0);
+    if (group_count(&j.all) == 0) return;
+    for (int d = 0; d < j.all.n; d++) /* the innermost loop runs over the letter that is contiguous in the output */
+        if (j.all.s[2][d] == 1 && j.all.size[d] > 1) j.in = d;
+    if (c->pool && group_count(&j.all) > 1 << 16)
+        for (int d = 0; d < j.all.n; d++)
+            if (d != j.in && j.all.size[d] > 1 && (j.cut < 0 || j.all.size[d] > j.all.size[j.cut])) j.cut = d;
+    if (j.cut < 0) {
+        multiply_task(&j, 0);
+        return;
+    }
+    int64_t tasks = 8 * pool_threads(c->pool);
+    j.step = (j.all.size[j.cut] + tasks - 1) / tasks;
+    pool_run(c->pool, (j.all.size[j.cut] + j.step - 1) / j.step, multiply_task, &j);
 }
 
 /* Cuts the larger of M and N so that every worker has something to do; the cut changes no bit. */
@@ -226,32 +254,71 @@ double gamma_prob(double n, double u) {
     return g < p ? g : p;
 }
 
-/* sqrt of the sum of squares over the summed letters, for operand op; letters in *letters. */
+/* sqrt of the sum of squares over the summed letters, for operand op (whole and packed); letters in *letters. Workers share
+ * the operand's first dim if the norms keep it. */
+typedef struct {
+    const Tensor *x;
+    const int64_t *to; /* stride in the norms per dim of x; 0: summed */
+    double *sum;
+} NormJob;
+static void norm_rows(void *arg, int64_t first) {
+    const NormJob *j = arg;
+    const Tensor *x = j->x;
+    int outer = x->nd - 1;
+    int64_t n = x->n[outer], to = j->to[outer], i[LAYOUT_MAX_DIMS] = {0}, size[LAYOUT_MAX_DIMS];
+    memcpy(size, x->n, sizeof size);
+    if (outer) size[0] = 1;
+    do {
+        int64_t ox = first * x->s[0], oy = first * j->to[0];
+        for (int d = 0; d < outer; d++) ox += i[d] * x->s[d], oy += i[d] * j->to[d];
+        const double *v = (const double *)x->p + ox;
+        if (to)
+            for (int64_t k = 0; k < n; k++) j->sum[oy + k * to] += v[k] * v[k];
+        else {
+            double lane[8] = {0};
+            int64_t k = 0;
+            for (; k + 8 <= n; k += 8)
+                for (int l = 0; l < 8; l++) lane[l] += v[k + l] * v[k + l];
+            for (; k < n; k++) lane[0] += v[k] * v[k];
+            for (int l = 0; l < 8; l++) j->sum[oy] += lane[l];
+        }
+    } while (box_next(outer, size, i));
+}
 static Tensor norms(const OpCall *c, int op, char *letters) {
-    Rule r = {.nin = 1, .text = "norms"};
-    Tensor sq = c->in[op], out = {0};
-    int64_t n = tensor_count(&c->in[op]);
-    r.nl[0] = c->rule->nl[op];
-    memcpy(r.in[0], c->rule->in[op], sizeof r.in[0]);
-    double *d = base_malloc((size_t)(n ? n : 1) * sizeof *d);
-    const double *x = c->in[op].p; /* whole and packed */
-    for (int64_t i = 0; i < n; i++) d[i] = x[i] * x[i];
-    sq.p = d;
-    for (int i = 0; i < c->rule->nl[op]; i++)
-        if (rule_find_out(c->rule, c->rule->in[op][i]) >= 0) {
-            out.n[out.nd++] = c->in[op].n[i];
-            r.out[r.nout++] = c->rule->in[op][i];
+    const Tensor *x = &c->in[op];
+    Tensor out = {0};
+    int64_t to[LAYOUT_MAX_DIMS] = {0};
+    for (int d = 0; d < c->rule->nl[op]; d++)
+        if (rule_find_out(c->rule, c->rule->in[op][d]) >= 0) {
+            letters[out.nd] = c->rule->in[op][d];
+            out.n[out.nd++] = x->n[d];
         }
     tensor_pack(&out);
+    for (int d = 0, k = 0; d < c->rule->nl[op]; d++)
+        if (rule_find_out(c->rule, c->rule->in[op][d]) >= 0) to[d] = out.s[k++];
     int64_t m = tensor_count(&out);
-    double *o = out.p = base_malloc((size_t)(m ? m : 1) * sizeof *o);
-    OpCall call = {.rule = &r, .dtype = DT_F64, .out = out, .pool = c->pool};
-    call.in[0] = sq;
-    op_einsum(&call);
+    double *o = out.p = base_malloc(base_mul((size_t)(m ? m : 1), sizeof *o));
+    memset(o, 0, (size_t)m * sizeof *o);
+    NormJob j = {x, to, o};
+    if (!x->nd) o[0] = *(const double *)x->p * *(const double *)x->p;
+    else if (!box_empty(x)) {
+        int64_t rows = x->nd > 1 ? x->n[0] : 1;
+        if (c->pool && rows > 1 && to[0] && tensor_count(x) > 1 << 16) pool_run(c->pool, rows, norm_rows, &j);
+        else
+            for (int64_t r = 0; r < rows; r++) norm_rows(&j, r);
+    }
     for (int64_t i = 0; i < m; i++) o[i] = sqrt(o[i]);
-    free(d);
-    memcpy(letters, r.out, sizeof r.out);
     return out;
+}
+typedef struct {
+    double *bound, *prob, g, p, tiny;
+} ScaleJob;
+static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
+    const ScaleJob *j = arg;
+    for (int64_t i = lo; i < hi; i++) {
+        j->prob[i] = j->bound[i] * j->p + j->tiny;
+        j->bound[i] = j->bound[i] * j->g + j->tiny;
+    }
 }
 
 /* gamma of the number of terms times the product of the operands' norms, which bounds the sum of absolute products. */
@@ -287,11 +354,8 @@ void op_bound_contraction(const OpBound *b) {
     for (int op = 0; op < r.nin; op++) free(call.in[op].p);
     double ones = r.nin == 1 ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones, p = gamma_prob(k + 1, b->u) * ones;
     double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
-    int64_t n = tensor_count(&c->out);
-    for (int64_t i = 0; i < n; i++) {
-        b->prob[i] = b->bound[i] * p + tiny;
-        b->bound[i] = b->bound[i] * g + tiny;
-    }
+    ScaleJob j = {b->bound, b->prob, g, p, tiny};
+    pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
 }
 
 void op_exact_same(const OpCall *c) { c->op->forward(c); }

@@ -5,11 +5,23 @@
 #include <math.h>
 
 /* ---- bounds shared by op files ---- */
-void op_bound_pointwise(const OpBound *b) {
-    const double *y = b->call.out.p;
-    int64_t n = tensor_count(&b->call.out);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 16 * b->u * fabs(y[i]) + 0x1p-140;
+typedef struct {
+    const double *y;
+    double *bound, *prob, g, p, tiny;
+} RelativeJob;
+static void relative(void *arg, int64_t lo, int64_t hi) {
+    const RelativeJob *j = arg;
+    for (int64_t i = lo; i < hi; i++) {
+        double y = fabs(j->y[i]);
+        j->bound[i] = j->g * y + j->tiny;
+        j->prob[i] = j->p * y + j->tiny;
+    }
 }
+void op_bound_relative(const OpBound *b, const double *y, double g, double p, double tiny) {
+    RelativeJob j = {y, b->bound, b->prob, g, p, tiny};
+    pool_pieces(b->call.pool, tensor_count(&b->call.out), relative, &j);
+}
+void op_bound_pointwise(const OpBound *b) { op_bound_relative(b, b->call.out.p, 16 * b->u, 16 * b->u, 0x1p-140); }
 void op_bound_copy(const OpBound *b) {
     int64_t n = tensor_count(&b->call.out);
     for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0;
@@ -96,9 +108,7 @@ static void add_bound(const OpBound *b) {
         return;
     }
     /* the run's own operands, one rounding, u, and as much for the double result */
-    const double *y = b->call.out.p;
-    int64_t n = tensor_count(&b->call.out);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 2 * b->u * fabs(y[i]);
+    op_bound_relative(b, b->call.out.p, 2 * b->u, 2 * b->u, 0);
 }
 const Op op_add = {
     .name = "add", .lin = LIN_ADD, .forward = add_forward, .adjoint = add_adjoint, .bound = add_bound,
@@ -156,13 +166,7 @@ void op_exact_activation(const OpCall *c) {
 }
 /* Activations whose slope is at most about 1: forward a few u of |y|, adjoint of |cotangent|. */
 void op_bound_activation(const OpBound *b) {
-    if (b->operand < 0) {
-        op_bound_pointwise(b);
-        return;
-    }
-    const double *g = b->call.cot.p;
-    int64_t n = tensor_count(&b->call.out);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 16 * b->u * fabs(g[i]) + 0x1p-140;
+    op_bound_relative(b, b->operand < 0 ? b->call.out.p : b->call.cot.p, 16 * b->u, 16 * b->u, 0x1p-140);
 }
 const Op op_silu = {
     .name = "silu", .activation = "silu", .lin = LIN_NONE, .forward = silu_forward, .adjoint = silu_adjoint,

@@ -80,7 +80,7 @@ static void bound(const OpBound *b) {
     if (b->operand < 0) {
         const double *y = c->out.p;
         double g = gamma_n((double)width / 2 + 8, b->u), p = gamma_prob((double)width / 2 + 8, b->u);
-        for (int64_t i = 0; i < n; i++) b->bound[i] = g * fabs(y[i]) + 0x1p-140, b->prob[i] = p * fabs(y[i]) + 0x1p-140;
+        op_bound_relative(b, y, g, p, 0x1p-140);
         return;
     }
     const double *x = c->in[0].p, *g = c->cot.p;

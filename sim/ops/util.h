@@ -36,6 +36,8 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 double gamma_prob(double n, double u);
+/* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the output. */
+void op_bound_relative(const OpBound *b, const double *y, double g, double p, double tiny);
 /* ---- for element-wise ops (pointwise.c) ---- */
 /* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers share the rows. */
 void op_each_row(const OpCall *c, void (*row)(const OpCall *c, const int64_t *i, int64_t n));

@@ -344,6 +344,26 @@ static void test_own_profile(void **state) {
     rmdir(dir);
 }
 
+/* A path in a plan starts at the plan's folder, one on the command line at the working directory. */
+static void test_path_of_a_plan(void **state) {
+    (void)state;
+    char dir[] = "/tmp/test_cost_XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    const char *path = file_join(a, dir, "mine.yaml");
+    assert_true(file_write(d, path, good, strlen(good)));
+    assert_non_null(hardware_of_plan(a, d, NULL, "./mine.yaml", dir, nowhere));
+    assert_non_null(hardware_of_plan(a, d, NULL, path, "/nowhere", nowhere));
+    assert_non_null(hardware_of_plan(a, d, path, "./none.yaml", dir, nowhere));
+    assert_int_equal(d->n, 0);
+    assert_null(hardware_of_plan(a, d, "./mine.yaml", NULL, dir, nowhere));
+    assert_string_equal(hardware_of_plan(a, d, NULL, NULL, NULL, nowhere)->name, "h100-sxm");
+    unlink(path);
+    rmdir(dir);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_exposed),
@@ -357,6 +377,7 @@ int main(void) {
         cmocka_unit_test(test_files_are_built_in),
         cmocka_unit_test(test_unknown_hardware),
         cmocka_unit_test(test_own_profile),
+        cmocka_unit_test(test_path_of_a_plan),
     };
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
 }

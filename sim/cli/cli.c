@@ -195,10 +195,8 @@ static int exit_of(const Diags *d) {
 static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, Loaded *l) {
     Diags *d = diags_new(c->arena);
     Plan *p = plan_parse(c->arena, d, name, l->text, l->n, c->o.sets, c->o.n_sets);
-    const char *machine = o->hardware ? o->hardware : p->hardware;
-    if (!machine || diags_errors(d)) return true; /* what is wrong with the plan is said when it is run */
-    const char *dirs[] = {arena_printf(c->arena, "%s/hardware", p->dir ? p->dir : "."), "plans/hardware", NULL};
-    if (hardware_find(c->arena, d, machine, dirs, o->hardware ? nowhere : p->hardware_loc)) return true;
+    if ((!o->hardware && !p->hardware) || diags_errors(d)) return true; /* what is wrong with the plan is said when it is run */
+    if (hardware_of_plan(c->arena, d, o->hardware, p->hardware, p->dir, p->hardware_loc)) return true;
     l->d = d;
     l->report.plan = p;
     l->exit = exit_of(d);

@@ -454,9 +454,7 @@ static void level0(Run *r) { /* structure: what verify found about owners, reduc
     r->t->n_pass++;
 }
 static void events(Run *r) {
-    const char *name = r->o->hardware ? r->o->hardware : r->plan->hardware ? r->plan->hardware : "h100-sxm";
-    const char *dirs[] = {arena_printf(r->arena, "%s/hardware", r->plan->dir ? r->plan->dir : "."), "plans/hardware", NULL};
-    const Hardware *h = hardware_find(r->arena, r->d, name, dirs, r->plan->hardware_loc);
+    const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware, r->plan->dir, r->plan->hardware_loc);
     if (h) cost_simulate(r->t, h);
 }
 static void verdict(Run *r, bool valid, bool ran) {

@@ -125,7 +125,8 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
         line(c, indent, "  at",
              arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text, k->got, k->want));
     line(c, indent, "  error",
-         arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a)));
+         k->bound > 0 ? arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a))
+                      : arena_printf(a, "%.3g, where every bit must be right", k->max_abs));
     if (plan_line(t, f, &file, &at))
         line(c, indent, "  plan line", arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
     if (k->cause) line(c, indent, "  likely cause", k->cause);

@@ -105,7 +105,7 @@ void check_source(Check *c, int val) {
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
     RankSet ranks = all_ranks(c);
-    record(c, &m, &ranks, "the shard is not the part of the source that its layout claims");
+    record(c, &m, &ranks, c->source_cause ? c->source_cause : "the shard is not the part of the source that its layout claims");
     free(whole);
     arena_free(tmp);
 }

@@ -14,6 +14,7 @@ typedef struct Check {
     void *full_arg;
     double u;          /* unit roundoff of the run's dtype */
     double slack;      /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
+    const char *source_cause; /* why sources may differ by the plan's own wish, or NULL */
     int first_fail;    /* index into t->checks, or -1 */
     int64_t unobservable;
     const char **unobservable_text;

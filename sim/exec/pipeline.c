@@ -420,6 +420,7 @@ static bool back(Run *r) {
     r->exec->keep_all = r->o->save_values != NULL;
     r->check = check_new(r->arena, r->exec, r->t);
     r->check->full_arg = &pure;
+    if (src.local_mean) r->check->source_cause = "the plan's `normalise: local_mean`: each rank divides by the count of its own tokens, so tokens of short blocks weigh more";
     bool backward = r->program->ns > r->program->n_forward;
     bool ok = iterate(r, &src);
     if (ok && r->o->exact && !r->exec->stuck) {

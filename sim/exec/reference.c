@@ -20,13 +20,13 @@ static void fill_part(void *arg, int64_t i) {
 }
 /* Mean of means: every block of tokens is divided by its own count and by the number of blocks (what AVG of per-rank means
  * does). The blocks are those in which the loss weights are cut. */
-static void local_means(const Program *p, int tensor, Dtype dtype, void *data) {
+static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts, void *data) {
     const GTensor *t = &p->graph->t[tensor];
     const Layout *L = &p->val[p->first[tensor]].L;
     AxisList cut = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (L->type[a] == TY_V) cut.a[cut.n++] = (uint8_t)a;
-    int64_t blocks = mesh_size(p->mesh, &cut);
+    int64_t blocks = mesh_size(p->mesh, &cut), means = blocks * parts; /* of all ranks and micro-batches */
     Arena *tmp = arena_new();
     for (int64_t k = 0; k < blocks; k++) {
         int64_t rank = mesh_member(p->mesh, &cut, 0, k), nb, nt, count = 0;
@@ -38,8 +38,8 @@ static void local_means(const Program *p, int tensor, Dtype dtype, void *data) {
                     double w = dtype == DT_F32 ? (double)((float *)data)[at] : ((double *)data)[at];
                     if (w == 0) continue;
                     if (!pass) count++;
-                    else if (dtype == DT_F32) ((float *)data)[at] = (float)(1.0 / (double)(count * blocks));
-                    else ((double *)data)[at] = 1.0 / (double)(count * blocks);
+                    else if (dtype == DT_F32) ((float *)data)[at] = (float)(1.0 / (double)(count * means));
+                    else ((double *)data)[at] = 1.0 / (double)(count * means);
                 }
     }
     arena_free(tmp);
@@ -63,7 +63,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         }
         return p;
     }
-    if (f->pool && n > 1 << 20 && t->kind == KIND_PARAM && !strcmp(weights_source(f->w, tensor), "random")) {
+    if (f->pool && !f->nudge && n > 1 << 20 && t->kind == KIND_PARAM && !strcmp(weights_source(f->w, tensor), "random")) {
         FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype, p}; /* a value depends on its index only */
         pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
         return p;
@@ -76,17 +76,20 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         FullSource all = *f;
         all.g = f->whole;
         all.parts = 1;
+        all.local_mean = NULL; /* means are the micro-batch's own: below */
+        all.nudge = false;
         char *full = reference_full(&all, tensor, dtype);
         if (full) memcpy(p, full + f->part * n * dtype_size(dtype), bytes);
         else free(p);
         free(full);
-        return full ? p : NULL;
-    }
-    if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p) : weights_load(f->w, f->d, tensor, dtype, p))) {
+        if (!full) return NULL;
+    } else if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p) : weights_load(f->w, f->d, tensor, dtype, p))) {
         free(p);
         return NULL;
     }
-    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights")) local_means(f->local_mean, tensor, dtype, p);
+    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights")) local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
+    if (f->nudge && !t->is_int && dtype == DT_F64) /* up or down by an ulp, by the index */
+        for (int64_t i = 0; i < n; i++) ((double *)p)[i] *= 1 + ((uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63 ? 0x1p-52 : -0x1p-52);
     return p;
 }
 
@@ -161,6 +164,20 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
 fail:
     exec_free(r->exec);
     return NULL;
+}
+double reference_sensitivity(const Reference *a, const Reference *b, const Val *v, bool grad) {
+    const GTensor *t = &a->graph->t[v->tensor];
+    double *sa = grad ? reference_cotangent(a, v) : NULL, *sb = grad ? reference_cotangent(b, v) : NULL, top = 0, far = 0;
+    const double *x = grad ? sa : reference_value(a, v->tensor), *y = grad ? sb : reference_value(b, v->tensor);
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    for (int64_t i = 0; x && y && i < n; i++) {
+        top = fmax(top, fabs(x[i]));
+        far = fmax(far, fabs(x[i] - y[i]));
+    }
+    free(sa);
+    free(sb);
+    return top > 0 ? far / top : far;
 }
 void reference_free(Reference *r) {
     if (r) exec_free(r->exec);

@@ -17,6 +17,7 @@ typedef struct {
     int64_t part, parts;
     int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
+    bool nudge;      /* every real number is off by a relative 2^-52: see reference_sensitivity */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
 } FullSource;
@@ -35,6 +36,9 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
 void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds);
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all);
 void reference_free(Reference *r);
+/* How far a value of `b`, the run on nudged inputs, is from that of `a`, as a share of a's largest: what rounding alone can do to it
+ * in this model. `grad`: the cotangent v. */
+double reference_sensitivity(const Reference *a, const Reference *b, const Val *v, bool grad);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);
 /* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */

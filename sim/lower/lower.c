@@ -124,9 +124,11 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
     if (layout_eq(&p->val[v].L, to)) return v;
     MovePlan plan;
     bool ok = redistribute(p->mesh, t->size, &p->val[v].L, to, &plan);
-    bool silent = l->declared && !why->output && !why->asked && t->kind != KIND_PARAM;
-    bool real = !ok;
-    for (int i = 0; ok && i < plan.n; i++) real |= plan.m[i].kind != MOVE_ID;
+    bool real = !ok, local = ok;
+    for (int i = 0; ok && i < plan.n; i++) real |= plan.m[i].kind != MOVE_ID, local &= plan.m[i].kind <= MOVE_SLICE;
+    /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the values lie */
+    bool loaded = t->kind == KIND_INPUT && local && !strcmp(why->pass, "loss");
+    bool silent = l->declared && !why->output && !why->asked && t->kind != KIND_PARAM && !loaded;
     if (!ok && !silent) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
         return v;

@@ -128,6 +128,11 @@ void build_loss(Build *b, int output, bool has_head) {
         b->failed = true;
         return;
     }
+    if (output < 0) {
+        diag_error(b->d, "E0208", b->p->parts_loc, "parts: [blocks, loss]", "there is nothing to take the loss of: `parts` names only the loss");
+        b->failed = true;
+        return;
+    }
     if (ce && !has_head) {
         diag_error(b->d, "E0214", b->p->loss_loc, "add 'head' to model.parts, or use the loss 'dot'",
                    "a cross entropy needs logits, and this model has no head");

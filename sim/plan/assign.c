@@ -89,7 +89,7 @@ static int stored_first(const GTensor *t, int dim) {
     for (int i = 0; i < dim; i++) f += t->stored[i];
     return f;
 }
-static CutHow how_for(const Assign *a, const GTensor *t, int letter, int axis) {
+static CutHow how_ordered(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
     const Plan *p = a->plan;
     AxisList cp;
     if (t->kind == KIND_PARAM || strcmp(t->sym[letter], "S")) return CUT_CHUNK;
@@ -97,12 +97,12 @@ static CutHow how_for(const Assign *a, const GTensor *t, int letter, int axis) {
     if (!mesh_lookup(a->mesh, name, &cp)) return CUT_CHUNK;
     for (int i = 0; i < cp.n; i++)
         if (cp.a[i] == axis) {
-            const char *o = p->context_parallel.order;
             if (o && !strcmp(o, "zigzag")) return CUT_ZIGZAG;
             if (o && !strcmp(o, "striped")) return CUT_STRIPED;
         }
     return CUT_CHUNK;
 }
+static CutHow how_for(const Assign *a, const GTensor *t, int letter, int axis) { return how_ordered(a, t, letter, axis, a->plan->context_parallel.order); }
 static void cut_letter(const Assign *a, const GTensor *t, Layout *l, int letter, int axis, const char *group, const char **names) {
     if (layout_where(l, axis) != letter) {
         layout_set_type(l, axis, TY_I);
@@ -110,13 +110,15 @@ static void cut_letter(const Assign *a, const GTensor *t, Layout *l, int letter,
     }
     if (names) names[axis] = group;
 }
-/* Cuts a stored dim made of several letters: each axis takes the first letter whose rest it divides. What is left over of
+/* Does this stored dim count heads: K, K*G, or either times d? */
+static bool counts_heads(const GTensor *t, int dim) { return !strcmp(t->sym[stored_first(t, dim)], "K"); }
+/* Cuts a stored dim that counts heads or is made of several letters: each axis takes the first letter whose rest it divides. What is left over of
  * the axes on a tensor without a query-head letter (k, v) stays whole: KV heads are replicated over it. */
 static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim, const AxisList *axes, Loc loc, const char *group, const char **names) {
-    int first = stored_first(t, dim), at = first, last = first + t->stored[dim] - 1; /* the last letter is the head dim */
-    bool heads = !strcmp(t->sym[first], "K");
-    if (!heads) { /* packed (u f): the cut goes to the last letter, whole blocks stay together */
-        for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, last, axes->a[i], group, names);
+    int first = stored_first(t, dim), at = first, end = first + t->stored[dim], last = end; /* last: after the letters that count heads */
+    while (last > first && !strcmp(t->sym[last - 1], "d")) last--;
+    if (!counts_heads(t, dim)) { /* packed (u f): the cut goes to the last letter, whole blocks stay together */
+        for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, end - 1, axes->a[i], group, names);
         return true;
     }
     int64_t rest = t->size[at];
@@ -127,7 +129,7 @@ static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
             rest = at < last ? t->size[at] : 0;
         }
         if (at >= last) {
-            bool has_g = t->stored[dim] > 2;
+            bool has_g = last - first > 1;
             if (!has_g && i > 0) { /* k or v: replicated over the rest of the axes; a result whose uses differ there stays so */
                 if (t->kind == KIND_PARAM || l->type[axes->a[i]] != TY_R) layout_set_type(l, axes->a[i], TY_I);
                 continue;
@@ -157,7 +159,7 @@ static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawP
         diag_error(a->d, "E0401", p->loc, NULL, "dim %d is out of range: %s has %d dims", p->dim, t->plan_name ? t->plan_name : t->name, t->nstored);
         return false;
     }
-    if (t->stored[dim] > 1) return cut_composite(a, t, l, dim, axes, p->loc, group, names);
+    if (t->stored[dim] > 1 || counts_heads(t, dim)) return cut_composite(a, t, l, dim, axes, p->loc, group, names);
     for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, stored_first(t, dim), axes->a[i], group, names);
     return true;
 }
@@ -428,7 +430,7 @@ static const RawSpec *last_residual(const Assign *a, int *module) {
     const Graph *g = &a->model->g;
     for (int n = g->nn - 1; n >= 0; n--) {
         const GNode *x = &g->node[n];
-        if (x->op->lin != LIN_ADD || x->nin != 2 || g->t[x->in[0]].kind == KIND_PARAM || g->t[x->in[1]].kind == KIND_PARAM) continue;
+        if (x->layer < 0 || x->op->lin != LIN_ADD || x->nin != 2 || g->t[x->in[0]].kind == KIND_PARAM || g->t[x->in[1]].kind == KIND_PARAM) continue;
         for (int m = 0; m < g->nm; m++) { /* outermost first: containers come before their children */
             if (g->module[m].output != x->in[1] || !a->use[m].style) continue;
             const Style *s = a->use[m].style;
@@ -447,8 +449,8 @@ static void cut_input(Assign *a, int t, const AxisList *axes, const char *sym) {
     for (int d = 0; d < x->nd; d++)
         if (!strcmp(x->sym[d], sym))
             for (int i = 0; i < axes->n; i++) {
-                CutHow how = how_for(a, x, d, axes->a[i]);
-                if (x->is_int && a->plan->order_labels && strstr(x->name, "label") && !strcmp(a->plan->order_labels, "contiguous")) how = CUT_CHUNK;
+                bool labels = a->plan->order_labels && x->is_int && strstr(x->name, "label");
+                CutHow how = how_ordered(a, x, d, axes->a[i], labels ? a->plan->order_labels : a->plan->context_parallel.order);
                 layout_cut(&a->compute[t], d, axes->a[i], how);
             }
 }
@@ -474,8 +476,9 @@ static void layout_inputs(Assign *a) {
         a->rest[t] = a->compute[t];
     }
     int64_t cp = mesh_size(a->mesh, &seq), S = a->model->dims.S;
-    const char *order = a->plan->context_parallel.order;
-    if (order && !strcmp(order, "zigzag") && cp > 1 && S % (2 * cp))
+    const char *order = a->plan->context_parallel.order, *labels = a->plan->order_labels;
+    bool zigzag = (order && !strcmp(order, "zigzag")) || (labels && !strcmp(labels, "zigzag"));
+    if (zigzag && cp > 1 && S % (2 * cp))
         diag_error(a->d, "E0304", a->plan->context_parallel.order_loc, arena_printf(a->arena, "make the sequence a multiple of %lld", (long long)(2 * cp)),
                    "zigzag order needs a sequence that 2 x cp divides: %lld is no multiple of %lld", (long long)S, (long long)(2 * cp));
 }

@@ -51,8 +51,12 @@ bench: shardproof $(BUILD)/tests/bench
 $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-soak: $(BUILD)/tests/test_random
-	SHARDPROOF_SOAK=100000 $(BUILD)/tests/test_random
+# 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.
+SOAK ?= 100000
+soak: $(BUILD)/tests/soak
+	nice -n 10 $(BUILD)/tests/soak $(SOAK)
+$(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
 gallery: shardproof
 	sh tests/gallery.sh

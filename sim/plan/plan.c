@@ -393,7 +393,7 @@ static void read_expect(PlanReader *r, const Key *k, void *base, YamlPair *pair)
 }
 
 /* In the order in which they are read: what names axes comes after those who make them. */
-static const Key plan_keys[] = {
+const Key plan_keys[] = {
     {"name", read_text, NULL, P(name), NO_LOC, "default: the file's name"},
     {"model", read_sub, &model_sub, 0, P(model_loc), "a preset's name, or a mapping"},
     {"mesh", read_mesh, NULL, 0, NO_LOC, "axes and sizes, outermost first"},

@@ -1,4 +1,5 @@
-/* Inside of plan parsing: key tables and the readers of single values. Only files of this room include it.
+/* Inside of plan parsing: key tables and the readers of single values. Only files of this room include it, and the test that counts
+ * what random plans say.
  * A table row says: this key, read by this function, into this field. A reader that finds something wrong adds a
  * diagnostic and leaves the field's default. */
 #ifndef SP_PLAN_READ_H
@@ -88,6 +89,9 @@ ReadFn read_spec;      /* [RawSpec] one placement (place.c) */
 ReadFn read_later;     /* E0214 */
 
 enum { PLAN_MOST_STYLES = 500 /* of a plan's own: they are looked up one by one */ };
+
+/* plan.c: the keys of a plan. */
+extern const Key plan_keys[];
 
 /* place.c: placements and the fields of a style. */
 bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out);

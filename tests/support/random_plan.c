@@ -1,0 +1,338 @@
+/* Random legal plans, first part: mesh, model, data, pass and everything else that is not a line of `plan`.
+ * Sizes are small, with primes among them; every axis on its own cuts the batch, the sequence, or is free for the plan's
+ * lines. */
+#include "random_plan.h"
+#include "model/model.h"
+#include <string.h>
+
+uint64_t rng_next(Rng *r) {
+    uint64_t z = (r->s += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+int rng_below(Rng *r, int n) { return (int)(rng_next(r) % (uint64_t)n); }
+int rng_between(Rng *r, int lo, int hi) { return lo + rng_below(r, hi - lo + 1); }
+bool rng_chance(Rng *r, int percent) { return rng_below(r, 100) < percent; }
+
+#define CHANCE(percent) rng_chance(&g->r, percent)
+#define ONE_OF(list) (list)[rng_below(&g->r, (int)(sizeof(list) / sizeof(list)[0]))]
+#define ADD(...) str_addf(&g->s, __VA_ARGS__)
+
+/* ---- mesh ---- */
+static int count_role(const RandomPlan *g, AxisRole role) {
+    int n = 0;
+    for (int i = 0; i < g->n_axes; i++) n += g->role[i] == role;
+    return n;
+}
+int random_free_axes(const RandomPlan *g, int *out) {
+    int n = 0;
+    for (int i = 0; i < g->n_axes; i++)
+        if (g->role[i] == AXIS_FREE) out[n++] = i;
+    return n;
+}
+static int64_t role_size(const RandomPlan *g, AxisRole role) {
+    int64_t n = 1;
+    for (int i = 0; i < g->n_axes; i++)
+        if (g->role[i] == role) n *= g->size[i];
+    return n;
+}
+static void draw_mesh(RandomPlan *g) {
+    int ranks;
+    do {
+        g->n_axes = rng_between(&g->r, 1, RANDOM_MAX_AXES);
+        ranks = 1;
+        for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i] = rng_between(&g->r, 1, 4);
+    } while (ranks > 16);
+    for (int i = 0; i < g->n_axes; i++) {
+        static const char *const plain[] = {"a", "b", "c"};
+        int x = rng_below(&g->r, 100);
+        g->role[i] = x < 25 ? AXIS_BATCH : x < 45 && g->form != RANDOM_MLP ? AXIS_SEQUENCE : AXIS_FREE;
+        g->axis[i] = plain[i];
+    }
+    /* names that say by themselves what an axis cuts: dp, dp_*, cp; and tp, the default of the styles */
+    g->conventional = CHANCE(35) && count_role(g, AXIS_SEQUENCE) <= 1;
+    static const char *const dp[] = {"dp", "dp_in", "dp_out"};
+    for (int i = 0, n = 0; g->conventional && i < g->n_axes; i++) {
+        if (g->role[i] == AXIS_BATCH) g->axis[i] = dp[n++];
+        if (g->role[i] == AXIS_SEQUENCE) g->axis[i] = "cp";
+        if (g->role[i] == AXIS_FREE && count_role(g, AXIS_FREE) == 1) g->axis[i] = "tp";
+    }
+    int f[RANDOM_MAX_AXES], n = random_free_axes(g, f);
+    g->tp = n ? "tp" : NULL;
+}
+/* A product of the axes of a role, "a*c" or [a, c]. */
+static void product(RandomPlan *g, const int *axes, int n) {
+    bool list = n > 1 && CHANCE(30);
+    if (list) ADD("[");
+    for (int i = 0; i < n; i++) ADD("%s%s", i ? list ? ", " : "*" : "", g->axis[axes[i]]);
+    if (list) ADD("]");
+}
+static int axes_of(const RandomPlan *g, AxisRole role, int *out) {
+    int n = 0;
+    for (int i = 0; i < g->n_axes; i++)
+        if (g->role[i] == role) out[n++] = i;
+    return n;
+}
+static void add_mesh(RandomPlan *g) {
+    int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f), ns = axes_of(g, AXIS_SEQUENCE, s);
+    ADD("mesh: {");
+    for (int i = 0; i < g->n_axes; i++) ADD("%s%s: %d", i ? ", " : "", g->axis[i], g->size[i]);
+    ADD("}\ngroups: {");
+    bool tp_group = nf && strcmp(g->axis[f[0]], "tp") != 0, ctx = ns && !g->conventional;
+    if (ctx) ADD("ctx: "), product(g, s, ns), ADD(", ");
+    if (tp_group) ADD("tp: "), product(g, f, nf), ADD(", ");
+    if (nf && CHANCE(30)) ADD("sp: tp, ");
+    if (nf && CHANCE(20)) ADD("vp: tp, ");
+    ADD("}\n");
+    if (!ns) return;
+    static const char *const orders[] = {"contiguous", "zigzag", "zigzag", "striped"};
+    const char *order = ONE_OF(orders);
+    if (!strcmp(order, "zigzag") && g->S % (2 * role_size(g, AXIS_SEQUENCE))) order = "contiguous"; /* would be refused */
+    if (g->conventional && CHANCE(20)) return;
+    if (g->conventional && CHANCE(30)) ADD("context_parallel: all_gather\n");
+    else ADD("context_parallel: {mode: all_gather, order: %s%s}\n", order, g->conventional ? "" : ", axis: ctx");
+}
+
+/* ---- model ---- */
+static void add_parts(RandomPlan *g) {
+    static const char *const names[] = {"embedding", "blocks", "norm", "head", "loss"};
+    if (g->parts == RANDOM_BLOCKS && CHANCE(70)) return;
+    ADD(", parts: [");
+    for (int i = 0, n = 0; i < 5; i++)
+        if (g->parts >> i & 1) ADD("%s%s", n++ ? ", " : "", names[i]);
+    ADD("]");
+}
+static void draw_parts(RandomPlan *g) {
+    int x = rng_below(&g->r, 100);
+    g->parts = x < 60 ? RANDOM_BLOCKS : x < 85 ? 31 : (unsigned)rng_between(&g->r, 1, 31);
+    if (g->parts == RANDOM_LOSS) g->parts |= RANDOM_BLOCKS; /* nothing to take the loss of */
+    if (g->form == RANDOM_STYLED && g->sp && !(g->parts & (RANDOM_EMBEDDING | RANDOM_BLOCKS))) g->parts |= RANDOM_BLOCKS;
+    if (g->form != RANDOM_RECIPE) return;
+    if (!(g->parts & (RANDOM_EMBEDDING | RANDOM_BLOCKS))) g->parts |= RANDOM_BLOCKS;
+    if (g->pass || g->parts & RANDOM_LOSS) g->parts |= RANDOM_HEAD; /* their loss is on logits that are cut */
+}
+static void add_config(RandomPlan *g) {
+    static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
+    static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
+    const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
+    const char *yes[] = {"false", "true"};
+    ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, num_attention_heads: %d, vocab_size: %d", type, g->D,
+        g->F, g->K * g->G, g->V);
+    if (g->G > 1 || CHANCE(50)) ADD(", num_key_value_heads: %d", g->K);
+    ADD(", head_dim: %d, tie_word_embeddings: %s, qk_norm: %s", g->d, yes[g->tied], yes[g->qk_norm]);
+    if (CHANCE(60)) ADD(", hidden_act: %s", act);
+    if (CHANCE(50)) ADD(", rms_norm_eps: 0.00001");
+    if (g->packed) ADD(", packed_mlp: true");
+    bool qwen2 = !strcmp(type, "qwen2"), mlp_bias = !strcmp(type, "llama") && g->bias;
+    if (!qwen2 && strcmp(type, "mistral") != 0) ADD(", attention_bias: %s", yes[g->bias]);
+    if (!strcmp(type, "llama")) ADD(", mlp_bias: %s", yes[mlp_bias]);
+    if (CHANCE(20)) { /* one by one; packed gate and up have one together */
+        static const char *const own[] = {"q_bias", "k_bias", "v_bias", "o_bias", "gate_bias", "up_bias", "down_bias"};
+        for (int i = 0; i < 7; i++)
+            if (!g->packed || (i != 4 && i != 5)) ADD(", %s: %s", own[i], yes[CHANCE(50)]);
+        g->bias = true; /* perhaps */
+    }
+    g->bias |= qwen2;
+    if (CHANCE(30)) ADD(", use_sliding_window: false, sliding_window: 8");
+    if (CHANCE(15)) ADD(", layer_types: [full_attention, full_attention]");
+    if (CHANCE(15)) ADD(", max_position_embeddings: 64");
+    switch (rng_below(&g->r, 6)) {
+    case 0: ADD(", rope_theta: 10000.0"); break;
+    case 1: ADD(", rope_parameters: {rope_type: default, rope_theta: 500000.0, partial_rotary_factor: 1.0}"); break;
+    case 2: ADD(", rope_theta: 10000.0, rope_scaling: {type: linear, factor: 2.0}"); break;
+    case 3: ADD(", rope_scaling: {rope_type: llama3, factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 8}"); break;
+    case 4: ADD(", partial_rotary_factor: 1"); break;
+    default: break;
+    }
+    if (CHANCE(10)) ADD(", novel_key: 3}, ignore_config: [novel_key]");
+    else ADD("}");
+}
+static void add_layers(RandomPlan *g, int of) {
+    switch (rng_below(&g->r, of > 1 ? 6 : 3)) {
+    case 0: break; /* the default: the first */
+    case 1: ADD(", layers: 1"); break;
+    case 2: ADD(", layers: [%d, %d]", of - 1, of); break;
+    case 3: ADD(", layers: all"), g->layers = of; break;
+    default: ADD(", layers: 2"), g->layers = 2; break;
+    }
+}
+/* A preset or a config from a file: their sizes are their own. */
+static void add_known_model(RandomPlan *g) {
+    static const char *const presets[] = {"llama3-8b", "llama3.2-1b", "qwen2-0.5b", "qwen3-0.6b", "mistral-7b-v0.3"};
+    static const char *const folders[] = {"llama-gqa", "llama-odd", "qwen2", "qwen3", "llama-bias", "llama31-rope"};
+    g->plain = true;
+    g->bias = g->tied = g->packed = g->qk_norm = true; /* perhaps: the lines then keep to what fits every model */
+    if (CHANCE(50)) {
+        ADD("preset: %s, shrink: %d", ONE_OF(presets), 512 << rng_below(&g->r, 2));
+        if (CHANCE(30)) add_layers(g, 12);
+        return;
+    }
+    const char *folder = ONE_OF(folders);
+    ADD("hf_config: tests/golden/hf/%s/config.json", folder);
+    static const char *const weights[] = {"", ", weights: %s", ", weights: %s, weights_names: hf"};
+    const char *file = arena_printf(g->s.a, "tests/golden/hf/%s/model.safetensors", folder), *form = ONE_OF(weights);
+    const char *percent = strstr(form, "%s");
+    if (percent) ADD("%.*s%s%s", (int)(percent - form), form, file, percent + 2);
+    if (!strcmp(folder, "llama-odd") && CHANCE(60)) g->inputs = "tests/golden/hf/llama-odd/values.safetensors", g->B = 2, g->S = 20;
+    if (CHANCE(30)) ADD(", layers: 1");
+}
+static void add_model(RandomPlan *g) {
+    ADD("model: {");
+    if (g->form == RANDOM_MLP && CHANCE(12)) { /* weights of a file that holds more than them */
+        ADD("kind: mlp, sizes: [10, 32, 5], weights: {file: tests/golden/toy/sgd-sum/values.safetensors, prefix: initial.}}\n");
+        g->n_sizes = 3, g->bias = true;
+        return;
+    }
+    if (g->form == RANDOM_MLP) {
+        static const char *const acts[] = {"relu", "gelu", "silu", "none"};
+        g->n_sizes = rng_between(&g->r, 2, 5);
+        ADD("kind: mlp, sizes: [");
+        for (int i = 0; i < g->n_sizes; i++) ADD("%s%d", i ? ", " : "", g->sizes[i] = rng_between(&g->r, 3, 10));
+        ADD("]");
+        if (CHANCE(70)) ADD(", bias: %s", (g->bias = CHANCE(70)) ? "true" : "false");
+        else g->bias = true;
+        if (CHANCE(70)) ADD(", activation: %s", ONE_OF(acts));
+        g->named_layers = CHANCE(25);
+        if (g->named_layers) {
+            ADD(", layer_names: [");
+            for (int i = 0; i + 1 < g->n_sizes; i++) ADD("%sl%d", i ? ", " : "", i);
+            ADD("]");
+        }
+        ADD("}\n");
+        return;
+    }
+    if (CHANCE(6)) add_known_model(g);
+    else {
+        add_config(g);
+        add_layers(g, 2);
+        if (CHANCE(15)) ADD(", vocab_multiple: %d", rng_between(&g->r, 2, 4));
+    }
+    if (CHANCE(60)) ADD(", rope: %s", CHANCE(50) ? "half" : "interleaved");
+    add_parts(g);
+    ADD("}\n");
+}
+
+/* ---- data, loss, pass, optimizer ---- */
+static void add_data(RandomPlan *g) {
+    int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b), ns = axes_of(g, AXIS_SEQUENCE, s);
+    bool mlp = g->form == RANDOM_MLP;
+    if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
+    else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
+    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S);
+    ADD(", dtype: %s, seed: %d", CHANCE(30) ? "f32" : "f64", rng_below(&g->r, 1000));
+    if (g->pass && CHANCE(25)) {
+        g->micro = g->B % 2 ? g->B : 2;
+        ADD(", microbatches: %d", g->micro);
+    }
+    if (g->pass && CHANCE(30)) ADD(", input_gradient: %s", CHANCE(70) ? "true" : "false");
+    if (!g->conventional && (nb || ns)) {
+        ADD(", cut: {");
+        if (nb) ADD("batch: "), product(g, b, nb);
+        if (ns) ADD("%ssequence: ", nb ? ", " : ""), product(g, s, ns);
+        ADD("}");
+    }
+    if (ns && CHANCE(30) && !g->declared) { /* believed, it would be wrong */
+        static const char *const orders[] = {"contiguous", "zigzag", "striped"};
+        const char *order = ONE_OF(orders);
+        if (strcmp(order, "zigzag") != 0 || g->S % (2 * role_size(g, AXIS_SEQUENCE)) == 0) ADD(", order: {labels: %s}", order);
+    }
+    random_block_input(g);
+    ADD("}\n");
+}
+static void add_loss(RandomPlan *g) {
+    static const char *const plain[] = {"dot", "sum", "var"}; /* var needs a sum that no style asks for: not under trust: declared */
+    bool head = (g->parts & RANDOM_HEAD) && g->form != RANDOM_MLP;
+    if (CHANCE(50) || (g->form == RANDOM_RECIPE && !head)) return;
+    if (!head || CHANCE(30)) {
+        const char *kind = plain[rng_below(&g->r, g->declared ? 2 : 3)];
+        ADD(CHANCE(50) ? "loss: %s\n" : "loss: {kind: %s}\n", kind);
+        g->parts |= RANDOM_LOSS;
+        return;
+    }
+    ADD("loss: {kind: cross_entropy");
+    g->parts |= RANDOM_LOSS;
+    if (CHANCE(40)) ADD(", ignore_index: %d", g->inputs || CHANCE(50) ? -100 : 3);
+    if (CHANCE(50)) ADD(", label_smoothing: 0.%d", rng_below(&g->r, 3));
+    bool alone = !g->micro && role_size(g, AXIS_BATCH) * role_size(g, AXIS_SEQUENCE) == 1; /* else a mean of means: wrong on purpose */
+    if (CHANCE(30)) ADD(", normalise: %s", alone && CHANCE(60) ? "local_mean" : "global");
+    ADD("}\n");
+}
+static void add_pass(RandomPlan *g) {
+    static const char *const words[] = {"forward", "backward", "train"};
+    if (g->pass || CHANCE(30)) ADD("pass: %s\n", words[g->pass]);
+    if (CHANCE(25)) ADD("recompute: %s\n", CHANCE(80) ? "block" : "none");
+    if (CHANCE(25)) ADD("save_gathered: %s\n", CHANCE(80) ? "false" : "true");
+    if (g->pass < 2) return;
+    if (CHANCE(15)) {
+        ADD("optimizer: %s\n", CHANCE(50) ? "sgd" : "adamw");
+        return;
+    }
+    bool sgd = CHANCE(50);
+    ADD("optimizer: {name: %s", sgd ? "sgd" : "adamw");
+    if (CHANCE(60)) ADD(", lr: 0.0%d", rng_between(&g->r, 1, 9));
+    if (CHANCE(50)) ADD(", weight_decay: 0.%d", rng_below(&g->r, 3));
+    if (sgd && CHANCE(60)) ADD(", momentum: 0.%d", rng_below(&g->r, 10));
+    if (!sgd && CHANCE(50)) ADD(", betas: [0.%d, 0.9%d]", rng_between(&g->r, 5, 9), rng_below(&g->r, 10));
+    if (!sgd && CHANCE(50)) ADD(", eps: 0.000001");
+    if (CHANCE(50)) ADD(", clip: %s", CHANCE(50) ? "0.25" : "1000");
+    if (CHANCE(70)) ADD(", steps: %d", rng_between(&g->r, 1, 3));
+    ADD("}\n");
+}
+
+/* ---- how parameters lie at rest ---- */
+static void add_data_parallel(RandomPlan *g) {
+    int all[RANDOM_MAX_AXES], n = 0, x = rng_below(&g->r, 100);
+    if (x < 35) return;
+    if (x < 40) {
+        ADD("data_parallel: %s\n", CHANCE(50) ? "fsdp" : "ddp");
+        return;
+    }
+    for (int i = 0; i < g->n_axes; i++)
+        if (CHANCE(50)) all[n++] = i;
+    if (!n) all[n++] = rng_below(&g->r, g->n_axes);
+    if (x < 50) ADD("data_parallel: {mode: ddp, axis: "), product(g, all, n);
+    else if (n < 2 || x < 80) ADD("data_parallel: {mode: fsdp, axis: "), product(g, all, n);
+    else {
+        int cut = rng_between(&g->r, 1, n - 1);
+        ADD("data_parallel: {mode: hsdp, replicate: "), product(g, all, cut);
+        ADD(", shard: "), product(g, all + cut, n - cut);
+    }
+    if (CHANCE(40)) ADD(", reshard: %s", CHANCE(50) ? "true" : "false");
+    if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : "parameter");
+    if (CHANCE(30)) ADD(", grad_order: %s", CHANCE(60) ? "tp_first" : "shard_first");
+    if (CHANCE(20)) ADD(", reduce: sum");
+    ADD("}\n");
+}
+
+const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
+    memset(g, 0, sizeof *g);
+    g->r.s = seed * 0x2545f4914f6cdd1du + 77;
+    g->s = str_new(a);
+    int x = rng_below(&g->r, 100);
+    g->form = x < 42 ? RANDOM_STYLED : x < 48 ? RANDOM_RECIPE : x < 90 ? RANDOM_WILD : RANDOM_MLP;
+    g->B = rng_between(&g->r, 2, 4), g->S = rng_between(&g->r, 6, 16), g->D = rng_between(&g->r, 5, 8), g->K = rng_between(&g->r, 1, 3);
+    g->G = rng_between(&g->r, 1, 3), g->d = CHANCE(50) ? 4 : 8, g->F = rng_between(&g->r, 5, 8), g->V = rng_between(&g->r, 7, 13);
+    if (CHANCE(35)) g->S = g->D = rng_between(&g->r, 6, 8); /* equal dims: a wrong dim is then possible */
+    g->bias = CHANCE(50), g->qk_norm = CHANCE(40), g->packed = CHANCE(25), g->tied = CHANCE(40);
+    g->layers = 1;
+    draw_mesh(g);
+    g->sp = CHANCE(50), g->per_module = CHANCE(30);
+    g->declared = g->form == RANDOM_STYLED && g->tp && CHANCE(12); /* then what is left local is believed to be whole */
+    x = rng_below(&g->r, 100);
+    g->pass = x < 55 ? 0 : x < 85 ? 1 : 2;
+    g->scheme = CHANCE(50) ? NAMES_TORCHTITAN : rng_below(&g->r, NAMES_COUNT);
+    draw_parts(g);
+    if (CHANCE(20)) ADD("name: random\n");
+    add_model(g);
+    add_data(g);
+    add_mesh(g);
+    add_loss(g);
+    add_pass(g);
+    add_data_parallel(g);
+    static const char *const hardware[] = {"h100-sxm", "a100-80g", "cpu"};
+    if (CHANCE(10)) ADD("hardware: %s\n", ONE_OF(hardware));
+    if (CHANCE(15)) ADD("kv_replicate: %s\n", CHANCE(50) ? "never" : "auto");
+    random_lines(g);
+    return g->s.s;
+}

@@ -1,0 +1,227 @@
+/* Runs one random plan and one mutation of it, and counts. See random_run.h. */
+#include "random_run.h"
+#include "exec/pipeline.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- running ---- */
+typedef struct {
+    Trace *t;
+    PipelineReport rep;
+    Diags *d;
+} Result;
+static Result run(Arena *a, const char *text, bool execute, bool no_verify, int exact) {
+    Result r = {.d = diags_new(a)};
+    PipelineOptions o = {.execute = execute, .no_verify = no_verify, .threads = 1, .exact = exact, .events = execute && !no_verify, .memory_limit = (int64_t)1 << 28};
+    r.t = pipeline_run(a, r.d, "random.yaml", text, strlen(text), NULL, 0, &o, &r.rep);
+    return r;
+}
+static const char *first_error(const Diags *d) {
+    for (int i = 0; i < d->n; i++)
+        if (d->item[i].severity == DIAG_ERROR) return d->item[i].code;
+    return NULL;
+}
+/* Parsing and the construction of layouts may refuse a plan; nothing later may. */
+static bool legal_refusal(const Diags *d) {
+    static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308", "E0309"};
+    for (int i = 0; i < d->n; i++) {
+        if (d->item[i].severity != DIAG_ERROR) continue;
+        bool ok = false;
+        for (size_t k = 0; k < sizeof codes / sizeof codes[0]; k++) ok |= !strcmp(d->item[i].code, codes[k]);
+        if (!ok) return false;
+    }
+    return true;
+}
+static bool is_right(const Result *r) {
+    return r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent") && !diags_errors(r->d) && r->t->n_suspect == 0;
+}
+static int first_failed_step(const Trace *t) {
+    for (int i = 0; i < t->n_checks; i++)
+        if (!strcmp(t->checks[i].verdict, "FAIL")) return t->checks[i].step;
+    return -2;
+}
+
+/* ---- mutations ---- */
+static const char *const mutation_names[M_COUNT] = {"drop", "kind", "axis", "dim", "offset"};
+typedef struct {
+    int step;
+    const char *op;
+    int collective; /* index, or -1: a slice */
+} Site;
+/* Moves with a collective or a slice over an axis of size > 1. */
+static int sites(const Trace *t, Site *out, int cap) {
+    int n = 0;
+    for (int i = 0; i < t->n_collectives && n < cap; i++) out[n++] = (Site){t->collectives[i].step, t->collectives[i].op, i};
+    for (int i = 0; i < t->n_moves && n < cap; i++) {
+        bool wide = false;
+        if (strcmp(t->moves[i].op, "slice") != 0) continue;
+        for (int x = 0; x < t->n_axes; x++) {
+            size_t k = strlen(t->axes[x].name);
+            for (const char *w = t->moves[i].axes; w && *w; w += strcspn(w, "*"), w += *w == '*') wide |= t->axes[x].size > 1 && strcspn(w, "*") == k && !strncmp(w, t->axes[x].name, k);
+        }
+        if (wide) out[n++] = (Site){t->moves[i].step, "slice", -1};
+    }
+    return n;
+}
+/* The fault as plan text, or NULL if this mutation does not exist at this site. */
+static const char *fault_text(Arena *a, Rng *r, const Trace *t, const Site *s, int m) {
+    bool reduction = !strcmp(s->op, "all_reduce") || !strcmp(s->op, "reduce_scatter");
+    const char *head = arena_printf(a, "faults: [{at: \"%d\", ", s->step);
+    switch (m) {
+    case M_DROP: return strcmp(s->op, "slice") ? arena_printf(a, "%sdo: drop}]\n", head) : NULL;
+    case M_KIND:
+        if (!reduction) return NULL;
+        if (!strcmp(s->op, "reduce_scatter") && rng_chance(r, 40)) return arena_printf(a, "%skind: slice}]\n", head);
+        return arena_printf(a, "%skind: %s}]\n", head, rng_chance(r, 50) ? "max" : "avg");
+    case M_AXIS: {
+        if (s->collective < 0) return NULL;
+        const char *axes = t->collectives[s->collective].axes;
+        int own = -1, cand[TRACE_MAX_AXES], n = 0;
+        for (int x = 0; x < t->n_axes; x++)
+            if (!strcmp(t->axes[x].name, axes)) own = x;
+        for (int x = 0; own >= 0 && x < t->n_axes; x++)
+            if (x != own && t->axes[x].size == t->axes[own].size) cand[n++] = x;
+        return n ? arena_printf(a, "%saxis: \"%s\"}]\n", head, t->axes[cand[rng_below(r, n)]].name) : NULL;
+    }
+    case M_OFFSET: return strcmp(s->op, "all_reduce") ? arena_printf(a, "%soffset: 1}]\n", head) : NULL;
+    case M_DIM: {
+        if (s->collective < 0 || !strcmp(s->op, "all_reduce") || !strcmp(s->op, "all_to_all")) return NULL;
+        for (int i = 0; i < t->n_values; i++) {
+            const TraceShape *v = &t->values[i].shape;
+            int d = t->collectives[s->collective].dim;
+            if (t->values[i].step != s->step || v->nd != 3 || d < 1 || strcmp(v->dim_symbol[2], "D") || v->global_shape[1] != v->global_shape[2]) continue;
+            return arena_printf(a, "%sdim: %d}]\n", head, 3 - d);
+        }
+        return NULL;
+    }
+    default: return NULL;
+    }
+}
+static bool warned(const Diags *d) {
+    for (int i = 0; i < d->n; i++)
+        if (!strcmp(d->item[i].code, "W0401")) return true;
+    return false;
+}
+/* Was the step held against what it must be, and found to be off by less than its bound of rounding? */
+static bool within_rounding(const Trace *t, int step) {
+    for (int i = 0; i < t->n_checks; i++)
+        if (t->checks[i].step == step && t->checks[i].max_abs > 0 && t->checks[i].max_abs <= t->checks[i].bound) return true;
+    return false;
+}
+static bool mutate(Arena *a, RandomPlan *g, const Trace *t, RandomTable *tab, uint64_t seed) {
+    enum { MOST_SITES = 512, TRIES = 20 };
+    Site site[MOST_SITES];
+    int n = sites(t, site, MOST_SITES);
+    tab->no_site += !n;
+    for (int i = 0; i < n; i++) {
+        Rng any = {0};
+        for (int m = 0; m < M_COUNT; m++) tab->sites[m] += fault_text(a, &any, t, &site[i], m) != NULL;
+    }
+    for (int tries = 0; n && tries < TRIES; tries++) {
+        int m = rng_below(&g->r, M_COUNT), draws = rng_chance(&g->r, 50) ? 1 : 4 * MOST_SITES; /* by step, or by kind: so that rare kinds come too */
+        const Site *s = NULL;
+        const char *f = NULL;
+        for (int k = 0; k < draws && !f; k++) f = fault_text(a, &g->r, t, s = &site[rng_below(&g->r, n)], m);
+        if (!f) continue;
+        const char *text = arena_printf(a, "%s%s", g->s.s, f);
+        Result r = run(a, text, true, true, 0);
+        tab->planted[m]++;
+        if (r.t && !r.rep.fault_acted && first_failed_step(r.t) < 0) {
+            tab->no_change[m]++;
+            continue;
+        }
+        if (r.t && !r.t->n_fail && within_rounding(r.t, s->step)) {
+            tab->in_rounding[m]++;
+            continue;
+        }
+        bool caught = r.t && r.t->n_fail > 0, located = caught && first_failed_step(r.t) == s->step, seen = true;
+        tab->by_values[m] += caught;
+        tab->located[m] += located;
+        if (m == M_DROP || m == M_KIND || m == M_AXIS) {
+            Result v = run(a, text, false, false, 0);
+            seen = warned(v.d);
+            tab->due[m]++;
+            tab->by_verify[m] += seen;
+        }
+        if (caught && located && seen) return true;
+        printf("seed %llu: %s at step %d (%s) %s\n%s\n", (unsigned long long)seed, mutation_names[m], s->step, s->op,
+               !caught ? "NOT CAUGHT" : !located ? "caught elsewhere" : "not seen by verify", text);
+        diags_print(r.d, stdout, false);
+        return false;
+    }
+    tab->none_possible += n > 0;
+    return true;
+}
+
+/* ---- one plan ---- */
+typedef struct {
+    const char *code; /* of the first error, or NULL: the values differ */
+} Symptom;
+static bool same_symptom(void *arg, const char *text) {
+    Arena *a = arena_new();
+    Result r = run(a, text, true, false, 0);
+    const char *want = ((const Symptom *)arg)->code, *have = first_error(r.d);
+    bool same = !is_right(&r) && (want ? have && !strcmp(want, have) : !have);
+    arena_free(a);
+    return same;
+}
+static void alarm(Arena *a, uint64_t seed, const char *plan, const Result *r) {
+    enum { SHRINK_AT_MOST = 3 };
+    static int shrunk; /* it takes hundreds of runs */
+    printf("seed %llu: FALSE ALARM\n%s", (unsigned long long)seed, plan);
+    diags_print(r->d, stdout, false);
+    if (r->t && r->t->n_suspect) printf("%lld SUSPECT\n", (long long)r->t->n_suspect);
+    Symptom s = {first_error(r->d)};
+    fflush(stdout);
+    if (shrunk++ < SHRINK_AT_MOST) printf("the smallest plan that does the same:\n%s\n", shrink_plan(a, plan, same_symptom, &s));
+    fflush(stdout);
+}
+bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
+    Arena *a = arena_new();
+    RandomPlan g;
+    const char *plan = random_plan(a, seed, &g);
+    Result r = run(a, plan, true, false, g.pass ? 0 : 2);
+    bool good = true;
+    t->plans++;
+    if (r.t || !legal_refusal(r.d)) {
+        t->legal++;
+        t->form[g.form]++;
+        good = is_right(&r);
+        t->alarms += !good;
+        if (!good) alarm(a, seed, plan, &r);
+        else {
+            t->with_collective += r.t->n_collectives > 0;
+            if (c) coverage_plan(c, plan, r.t, g.n_axes, g.pass);
+            good = mutate(a, &g, r.t, t, seed);
+        }
+    }
+    arena_free(a);
+    return good;
+}
+
+/* ---- the table ---- */
+void random_table_add(RandomTable *to, const RandomTable *from) {
+    long *x = (long *)to;
+    const long *y = (const long *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *x; i++) x[i] += y[i];
+}
+long random_table_bad(const RandomTable *t) {
+    long bad = t->alarms;
+    for (int m = 0; m < M_COUNT; m++) {
+        long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
+        bad += acted - t->by_values[m] + acted - t->located[m] + t->due[m] - t->by_verify[m];
+    }
+    for (int m = 0; m < M_COUNT; m++) bad += t->in_rounding[m] > 2 + t->planted[m] / 500; /* else the bounds are too wide */
+    return bad;
+}
+void random_table_print(const RandomTable *t, FILE *f) {
+    fprintf(f, "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld; with a collective %ld; false alarms %ld\n", t->plans, t->legal,
+            t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE], t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->with_collective, t->alarms);
+    fprintf(f, "legal plans without a site for a mutation %ld, none possible %ld\n", t->no_site, t->none_possible);
+    fprintf(f, "%-8s %9s %9s %9s %11s %18s %18s %18s\n", "mutation", "sites", "planted", "no change", "in rounding", "caught by verify", "caught by values", "located");
+    for (int m = 0; m < M_COUNT; m++) {
+        long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
+        fprintf(f, "%-8s %9ld %9ld %9ld %11ld %8ld of %6ld %8ld of %6ld %8ld of %6ld\n", mutation_names[m], t->sites[m], t->planted[m], t->no_change[m], t->in_rounding[m], t->by_verify[m],
+                t->due[m], t->by_values[m], acted, t->located[m], acted);
+    }
+}

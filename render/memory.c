@@ -40,6 +40,7 @@ static void find_uses(Use *u) {
     const Trace *t = u->t;
     for (int i = 0; i < t->n_values; i++) {
         u->last[i] = -1;
+        u->shared[i] = t->values[i].kind && !strcmp(t->values[i].kind, "updated"); /* in place */
         if (t->values[i].step >= 0) u->by_step[t->values[i].step] = i;
     }
     for (int i = 0; i < t->n_computes; i++)
@@ -53,12 +54,19 @@ static void find_uses(Use *u) {
         int v = value_of(u, t->moves[i].value, t->moves[i].step);
         if (v >= 0 && shares_buffer(&t->moves[i])) u->shared[v] = true;
     }
-    /* what travels with another collective has no record of its own: it reads the value of its name */
+    /* what travels with another collective has no record of its own: it reads the value of its name, or a parameter as
+     * it lies at rest */
     for (int i = 0; i < t->n_values; i++) {
         int step = t->values[i].step, k = i - 1;
-        if (step < 0 || u->recorded[step]) continue;
+        if (step < 0 || u->recorded[step] || words_find_param(t, t->values[i].shape.name)) continue;
         while (k >= 0 && strcmp(t->values[k].shape.name, t->values[i].shape.name)) k--;
         if (k >= 0 && step > u->last[k]) u->last[k] = step;
+    }
+    /* an all-reduce of what nobody reads afterwards leaves its result where that was */
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        int v = c->value_step >= 0 ? value_of(u, c->value, c->value_step) : -1;
+        if (v >= 0 && c->op && !strcmp(c->op, "all_reduce") && u->last[v] == c->step) u->last[v] = c->step - 1;
     }
 }
 
@@ -84,13 +92,9 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
         const TraceLocal *l = words_find_local(&v->shape, c->rank);
-        if (!l) continue;
-        if (words_find_param(t, v->shape.name)) {
-            if (l->bytes > c->gathered && !u.shared[i]) c->gathered = l->bytes;
-            continue;
-        }
-        if (u.shared[i]) continue;
-        c->life[c->n_life++] = (MemLife){v, l->bytes, v->step, u.last[i] < 0 ? INT_MAX : u.last[i], is_grad(v)};
+        bool copy = words_find_param(t, v->shape.name) != NULL;
+        if (!l || u.shared[i]) continue;
+        c->life[c->n_life++] = (MemLife){v, l->bytes, v->step, u.last[i] < 0 ? INT_MAX : u.last[i], is_grad(v), copy};
     }
 }
 
@@ -109,27 +113,40 @@ static void add_up(Arena *a, MemCourse *c, const bool *known) {
     for (int i = 0; i < c->n_steps; i++) {
         live += sum[i], part += grad[i];
         c->grad[i] = part;
-        if (known[i]) c->exact &= live == c->live[i];
+        if (known[i]) c->exact &= live == c->all[i];
     }
     for (int i = 0; i < c->n_steps && !c->exact; i++) c->grad[i] = 0;
+}
+
+/* What a category's records say about the rank, by step; -1 where there is none. False if there is none at all. */
+static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps, int64_t *out) {
+    bool any = false;
+    for (int i = 0; i < n_steps; i++) out[i] = -1;
+    for (int i = 0; i < t->n_memory; i++) {
+        const TraceMemory *m = &t->memory[i];
+        if (!m->category || strcmp(m->category, category) || m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
+        out[m->step] = m->bytes;
+        any = true;
+    }
+    return any;
 }
 
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
     *c = (MemCourse){.rank = rank, .n_steps = count_steps(t), .peak = -1};
     c->live = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
     c->grad = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
+    c->all = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
     bool *known = ARENA_ARRAY(a, bool, c->n_steps + 1);
-    for (int i = 0; i < t->n_memory; i++) {
-        const TraceMemory *m = &t->memory[i];
-        if (!m->category || strcmp(m->category, "activations") || m->step < 0 || !rankset_has(&m->ranks, rank))
-            continue;
-        c->live[m->step] = m->bytes;
-        known[m->step] = true;
-        if (c->peak < 0 || m->bytes > c->at_peak) c->peak = m->step, c->at_peak = m->bytes;
+    if (!recorded(t, rank, "activations", c->n_steps, c->live)) return false;
+    recorded(t, rank, "gathered", c->n_steps, c->all);
+    for (int i = 0; i < c->n_steps; i++) {
+        known[i] = c->live[i] >= 0;
+        /* a step without a record makes nothing of its own */
+        if (c->live[i] < 0) c->live[i] = i ? c->live[i - 1] : 0;
+        if (c->all[i] < 0) c->all[i] = i ? c->all[i - 1] - c->live[i - 1] : 0;
+        c->all[i] += c->live[i];
+        if (c->peak < 0 || c->all[i] > c->at_peak) c->peak = i, c->at_peak = c->all[i];
     }
-    if (c->peak < 0) return false;
-    for (int i = 1; i < c->n_steps; i++)
-        if (!known[i]) c->live[i] = c->live[i - 1]; /* the step makes nothing of its own */
     find_lives(a, t, c);
     add_up(a, c, known);
     return true;
@@ -198,7 +215,8 @@ int memory_classes(Arena *a, const Trace *t, MemClass **out) {
         if (memory_course(a, t, x->rank, &c)) {
             x->step = c.peak;
             x->bytes[MEM_GRADS] = c.grad[c.peak];
-            x->bytes[MEM_ACTS] = c.at_peak - c.grad[c.peak];
+            x->bytes[MEM_ACTS] = c.live[c.peak] - c.grad[c.peak];
+            x->bytes[MEM_GATHERED] = c.at_peak - c.live[c.peak];
         }
         for (int k = 0; k < MEM_KINDS; k++) x->total += x->bytes[k];
     }
@@ -211,14 +229,15 @@ int64_t memory_capacity(const Trace *t) {
     static const struct {
         const char *unit;
         double bytes;
-    } row[] = {{"GiB", 1073741824.0}, {"GB", 1e9}, {"MiB", 1048576.0}, {"MB", 1e6}, {"TB", 1e12}};
+    } row[] = {{"GiB", 1073741824.0}, {"GB", 1e9}, {"MiB", 1048576.0}, {"MB", 1e6},
+               {"TB", 1e12},          {"B", 1}};
     const char *word = t->hardware ? strstr(t->hardware, " memory") : NULL;
     if (!word) return 0;
     const char *p = word;
     while (p > t->hardware && p[-1] != ',' && p[-1] != ';' && p[-1] != ':') p--;
     char *end;
     double v = strtod(p, &end);
-    if (end == p || !(v > 0) || v > 1e6) return 0;
+    if (end == p || !(v > 0) || v > 1e15) return 0;
     end += *end == ' ';
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (!strncmp(end, row[i].unit, strlen(row[i].unit)) && end + strlen(row[i].unit) == word)

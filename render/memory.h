@@ -1,11 +1,11 @@
 /* Numbers of the memory picture: what a rank class holds at its peak, and which values live after each step. Takes the
  * recorded bytes as they are; lifetimes are found from who reads what. Refuses to guess what the trace does not count:
- * gathered copies of parameters, workspace, fragmentation. */
+ * buffers of collectives, workspace, fragmentation. */
 #ifndef SP_RENDER_MEMORY_H
 #define SP_RENDER_MEMORY_H
 #include "render/words.h"
 
-typedef enum { MEM_PARAMS, MEM_OPTIMIZER, MEM_GRADS, MEM_ACTS, MEM_KINDS } MemKind;
+typedef enum { MEM_PARAMS, MEM_OPTIMIZER, MEM_GRADS, MEM_ACTS, MEM_GATHERED, MEM_KINDS } MemKind;
 
 /* A rank class at its peak. */
 typedef struct {
@@ -23,16 +23,16 @@ typedef struct {
     const TraceValue *v;
     int64_t bytes;
     int from, last; /* last step that needs it; INT_MAX: kept */
-    bool grad;      /* gradient of a parameter */
+    bool grad, copy; /* gradient of a parameter; copy of a parameter, made for use */
 } MemLife;
 /* The course of one rank over the steps. */
 typedef struct {
     int64_t rank;
     int n_steps, n_life, peak; /* peak: the step */
     MemLife *life;
-    int64_t *live, *grad, at_peak; /* live: as recorded, by step; grad: part of it that is gradients of parameters */
-    int64_t gathered;              /* the largest copy of a parameter that is made for use */
-    bool exact;                    /* the lifetimes add up to what was recorded, at every step */
+    int64_t *live, *grad, *all, at_peak; /* by step. live: values as recorded; grad: part of it that is gradients of
+                                            parameters; all: live and the copies of parameters gathered for use */
+    bool exact;                          /* the lifetimes add up to what was recorded, at every step */
 } MemCourse;
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
 /* What lives at a step, largest first. */

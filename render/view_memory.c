@@ -14,7 +14,8 @@ static const struct {
 } kinds[MEM_KINDS] = {[MEM_PARAMS] = {"parameters", ROLE_SHARD, ROLE_SHARD_TEXT},
                       [MEM_OPTIMIZER] = {"optimizer state", ROLE_SHARD_1, ROLE_SHARD_TEXT_1},
                       [MEM_GRADS] = {"gradients of parameters", ROLE_SHARD_2, ROLE_SHARD_TEXT_2},
-                      [MEM_ACTS] = {"other live values", ROLE_LIVE, ROLE_LIVE_TEXT}};
+                      [MEM_ACTS] = {"other live values", ROLE_LIVE, ROLE_LIVE_TEXT},
+                      [MEM_GATHERED] = {"parameters gathered for use", ROLE_SHARD_3, ROLE_SHARD_TEXT_3}};
 
 typedef struct {
     const ViewCall *c;
@@ -26,7 +27,7 @@ typedef struct {
     MemClass *cls;
     int n;
     MemCourse course;
-    int64_t capacity;
+    int64_t capacity, limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
 } MemPen;
 
 /* An axis of bytes: unit, distance of ticks and the largest, in units. */
@@ -63,38 +64,62 @@ static const char *thousands(Arena *a, int64_t n) {
     out[k] = 0;
     return arena_strdup(a, out);
 }
+/* "(4 + 8 + 4) B × 7,500,000,000 parameters": weights, optimizer state and gradients that are so many bytes each; and
+ * what else lives at the peak. */
 static void formula(MemPen *p, const MemClass *m, const char **rest, const char **live) {
-    int64_t w = m->bytes[MEM_PARAMS], opt = m->bytes[MEM_OPTIMIZER], n = m->numbers, es = n ? w / n : 0;
-    if (n && opt % n == 0 && opt)
-        *rest = arena_printf(p->a, "(%lld + %lld) B × %s parameters", (long long)es, (long long)(opt / n),
-                             thousands(p->a, n));
-    else if (n)
-        *rest = arena_printf(p->a, "%lld B × %s parameters%s%s", (long long)es, thousands(p->a, n), opt ? " + " : "",
-                             opt ? bytes_text(opt, p->a) : "");
-    else
-        *rest = arena_printf(p->a, "%s at rest", bytes_text(w + opt, p->a));
-    int64_t top = m->bytes[MEM_GRADS] + m->bytes[MEM_ACTS];
-    *live = m->step >= 0 ? arena_printf(p->a, "+ %s at step %d", bytes_text(top, p->a), m->step) : "";
+    int64_t n = m->numbers, top = 0;
+    bool even = n && m->bytes[MEM_PARAMS] % n == 0;
+    Str each = str_new(p->a);
+    int terms = 0;
+    for (int k = 0; k < MEM_KINDS; k++) {
+        bool part = even && k <= MEM_GRADS && m->bytes[k] && m->bytes[k] % n == 0;
+        if (part)
+            str_addf(&each, "%s%lld", terms++ ? " + " : "", (long long)(m->bytes[k] / n));
+        else if (k != MEM_PARAMS && (k != MEM_OPTIMIZER || even))
+            top += m->bytes[k];
+    }
+    *rest = terms > 1    ? arena_printf(p->a, "(%s) B × %s parameters", each.s, thousands(p->a, n))
+            : terms == 1 ? arena_printf(p->a, "%s B × %s parameters", each.s, thousands(p->a, n))
+                         : arena_printf(p->a, "%s at rest",
+                                        bytes_text(m->bytes[MEM_PARAMS] + m->bytes[MEM_OPTIMIZER], p->a));
+    *live = m->step >= 0 ? arena_printf(p->a, "+ %s more at step %d", bytes_text(top, p->a), m->step) : "";
 }
 
 /* ---- bars ---- */
+
+/* "capacity of h100-sxm: 80 GB, 74.5 GiB" */
+static const char *capacity_words(MemPen *p) {
+    const char *line = p->c->t->hardware;
+    int name = line && strchr(line, ':') ? (int)strcspn(line, ":") : 0;
+    const char *of = name ? arena_printf(p->a, " of %.*s", name, line) : "", *text = bytes_text(p->capacity, p->a);
+    if (p->capacity % 1000000000) return arena_printf(p->a, "capacity%s: %s", of, text);
+    return arena_printf(p->a, "capacity%s: %lld GB = %s", of, (long long)(p->capacity / 1000000000), text);
+}
 
 static void draw_segments(MemPen *p, const MemClass *m, double x, double y, double w, double per_byte, double h) {
     double at = x;
     for (int k = 0; k < MEM_KINDS; k++) {
         double part = (double)m->bytes[k] * per_byte;
-        const char *text = bytes_text(m->bytes[k], p->a);
         if (m->bytes[k] <= 0) continue;
         scene_rect(p->s, at, y, part, h, 0, kinds[k].fill, at > x ? ROLE_PAPER : ROLE_NONE, at > x ? 1 : 0);
-        if (scene_width(p->s, 12, SEMIBOLD, text) + 8 <= part)
-            scene_text(p->s, at + part / 2, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text, text);
         at += part;
     }
     scene_rect(p->s, x, y, fmax(at - x, 1), h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
-    int64_t over = p->capacity ? m->total - p->capacity : 0;
-    if (over <= 0) return;
-    double cap = x + (double)p->capacity * per_byte;
-    scene_rect(p->s, cap, y - 2, fmin(at, x + w) - cap, h + 4, 0, ROLE_NONE, ROLE_FAIL, 2.5);
+    bool over = p->limit && m->total > p->limit;
+    double cap = over ? x + (double)p->limit * per_byte : at, end = fmin(at, x + w);
+    if (over) scene_hatch(p->s, cap, y, end - cap, h, ROLE_PAPER, 7, 2);
+    at = x;
+    for (int k = 0; k < MEM_KINDS; k++) { /* numbers over the hatch, on patches of their own */
+        double part = (double)m->bytes[k] * per_byte, mid = at + part / 2;
+        const char *text = bytes_text(m->bytes[k], p->a);
+        double half = scene_width(p->s, 12, SEMIBOLD, text) / 2 + 4;
+        at += part;
+        if (m->bytes[k] <= 0 || 2 * half > part) continue;
+        if (mid + half > cap)
+            scene_rect(p->s, mid - half, y + 4, 2 * half, h - 8, 0, kinds[k].fill, ROLE_NONE, 0)->ground = true;
+        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text, text);
+    }
+    if (over) scene_rect(p->s, cap, y - 2, end - cap, h + 4, 0, ROLE_NONE, ROLE_FAIL, 2.5);
 }
 
 static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w, double per_byte) {
@@ -106,7 +131,7 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
         if (m->bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->bytes[k], p->a));
     scene_begin(p->s, "memory", arena_printf(p->a, "memory-%lld", (long long)m->rank), tip.s);
     bool many = rankset_count(&m->ranks) > 1;
-    int64_t over = p->capacity ? m->total - p->capacity : 0;
+    int64_t over = p->limit ? m->total - p->limit : 0;
     Run total[2] = {{bytes_text(m->total, p->a), BOLD, ROLE_INK, false, false},
                     {arena_printf(p->a, "   +%s over", bytes_text(over, p->a)), SEMIBOLD, ROLE_FAIL, false, false}};
     int n_total = over > 0 ? 2 : 1;
@@ -127,6 +152,8 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
                        scene_fit(p->s, set, x - p->x - 16, 12, REGULAR));
         draw_segments(p, m, x, y, w, per_byte, 26);
         scene_runs(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, total, n_total);
+        if (scene_width(p->s, 12, REGULAR, rest) > 224 && strstr(rest, " parameters"))
+            rest = arena_strndup(p->a, rest, (size_t)(strstr(rest, " parameters") - rest)); /* what else would they be */
         scene_text(p->s, x + w + 26, y + 25, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                    scene_fit(p->s, rest, 224, 12, REGULAR));
         scene_text(p->s, x + w + 26, y + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, live);
@@ -171,11 +198,10 @@ static void draw_scale(MemPen *p, Scale s, int bars, double x, double w, double 
                     11.5 + 0.5 * (p->preset == PRESET_SLIDE), REGULAR, ROLE_TICK, "%g%s", v,
                     v > 0 ? "" : arena_printf(p->a, " %s", s.unit));
     }
-    if (!p->capacity) return;
-    double cap = x + (double)p->capacity * per_byte;
+    if (!p->limit) return;
+    double cap = x + (double)p->limit * per_byte;
     grid_line(p, bars, cap, y0, y1, ROLE_INK, 1.5);
-    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK, "capacity %s",
-                bytes_text(p->capacity, p->a));
+    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK, "%s", capacity_words(p));
 }
 
 static double draw_bars(MemPen *p, double y) {
@@ -184,14 +210,14 @@ static double draw_bars(MemPen *p, double y) {
     double x = p->narrow ? p->x : p->x + 180, w = p->narrow ? p->w - 8 : p->w - 180 - 250;
     double pitch = p->narrow ? 74 : 58;
     int64_t top = p->cls[0].total;
-    if (p->capacity > top) top = p->capacity;
+    if (p->limit > top) top = p->limit;
     Scale s = make_scale(top, p->narrow ? 6 : 10);
     double per_byte = w / fmax(1, (double)top);
     y = draw_key(p, y + 10);
     double y1 = y + pitch * n - (p->narrow ? 4 : 12);
     draw_scale(p, s, n, x, w, y - 6, y1, per_byte);
     for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], x, y + pitch * i, w, per_byte);
-    y = y1 + (p->capacity ? 52 : 34);
+    y = y1 + (p->limit ? 52 : 34);
     if (n == p->n) return y;
     scene_textf(p->s, p->x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, "and %d more rank classes, from %s down to %s",
                 p->n - n, bytes_text(p->cls[n].total, p->a), bytes_text(p->cls[p->n - 1].total, p->a));
@@ -219,6 +245,12 @@ static void draw_area(MemPen *p, const int64_t *v, double x, double y, double w,
     if (line) scene_line(p->s, pt, 2 * bins, ROLE_INK, 1.25)->bend = 0;
 }
 
+static bool copies_made(const MemCourse *c) {
+    for (int i = 0; i < c->n_steps; i++)
+        if (c->all[i] != c->live[i]) return true;
+    return false;
+}
+
 static void draw_course(MemPen *p, double x, double y, double w, double h) {
     const MemCourse *c = &p->course;
     Scale s = make_scale(c->at_peak, 5);
@@ -231,9 +263,10 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
         scene_textf(p->s, x - 6, at + 4, ALIGN_RIGHT, size, REGULAR, ROLE_TICK, "%g%s%s", v, v > 0 ? "" : " ",
                     v > 0 ? "" : s.unit);
     }
+    if (copies_made(c)) draw_area(p, c->all, x, y, w, h, top, ROLE_SHARD_3, false);
     draw_area(p, c->live, x, y, w, h, top, ROLE_LIVE, false);
-    if (p->cls[0].bytes[MEM_GRADS] > 0 && c->exact) draw_area(p, c->grad, x, y, w, h, top, ROLE_SHARD_2, false);
-    draw_area(p, c->live, x, y, w, h, top, ROLE_NONE, true);
+    if (c->exact) draw_area(p, c->grad, x, y, w, h, top, ROLE_SHARD_2, false);
+    draw_area(p, c->all, x, y, w, h, top, ROLE_NONE, true);
     int ticks = 8, step = (c->n_steps + ticks - 1) / ticks;
     for (int i = 0; i < c->n_steps; i += step)
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17, i ? ALIGN_MIDDLE : ALIGN_LEFT, size,
@@ -283,7 +316,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
 static double draw_lower(MemPen *p, double y) {
     const MemCourse *c = &p->course;
     if (p->preset != PRESET_SLIDE) scene_segment(p->s, p->x, y, p->x + p->w, y, ROLE_GRID, 1), y += 14;
-    const char *words = "values that are no parameters, after each step";
+    const char *words = "values made so far and still needed, by step";
     double tw =
         scene_textf(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Live bytes of rank %lld", (long long)c->rank);
     double room = p->w - tw - 14;
@@ -305,14 +338,13 @@ static double draw_lower(MemPen *p, double y) {
 /* ---- the page ---- */
 
 static const char *counted(MemPen *p) {
-    const char *more = p->course.gathered ? arena_printf(p->a, "copies of parameters gathered for use (largest: %s), ",
-                                                         bytes_text(p->course.gathered, p->a))
-                                          : "";
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to the "
-        "last that reads it. Not counted: %sbuffers of collectives, workspace of kernels, fragmentation.",
-        p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state" : "", more);
+        "last that reads it%s; all-reduces work in place. Not counted: buffers of collectives, workspace of kernels, fragmentation.%s%s",
+        p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
+        copies_made(&p->course) ? ", copies of parameters gathered for use too" : "", p->capacity ? " " : "",
+        p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
 
 static const char *headline(MemPen *p) {
@@ -359,7 +391,7 @@ static bool prepare(const ViewCall *c, MemPen *p) {
         return false;
     }
     p->capacity = memory_capacity(c->t);
-    if (p->capacity > 20 * p->cls[0].total) p->capacity = 0; /* the bars would be too short to read */
+    p->limit = p->capacity > 20 * p->cls[0].total ? 0 : p->capacity; /* the bars would be too short to read */
     return true;
 }
 

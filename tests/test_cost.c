@@ -27,7 +27,7 @@ static const Hardware toy = {.name = "toy",
                              .inter_bandwidth = 0.1,
                              .intra_latency = 3,
                              .inter_latency = 7,
-                             .memory = 1};
+                             .memory = (int64_t)3 << 30};
 
 static Trace *mesh_trace(Arena *a, int64_t outer, int64_t inner) {
     Trace *t = trace_new(a);
@@ -118,7 +118,7 @@ static void test_all_exposed(void **state) {
     assert_string_equal(rankset_text(&event(t, 0, 0)->ranks, a), "0-7");
     assert_string_equal(
         t->hardware,
-        "toy: 1 FLOP/s f32, 1 B/s, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
+        "toy: 1 FLOP/s f32, 1 B/s, 3 GiB memory, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
         "nodes of 4");
     arena_free(a);
 }

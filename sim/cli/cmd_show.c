@@ -72,12 +72,13 @@ static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
                                       {"png", FORMAT_PNG, true},
                                       {"pdf", FORMAT_PDF, true},
                                       {"chrome", FORMAT_CHROME, false}};
-/* Views that show what only a run knows. */
+/* Views that show what only a run knows, and views that show times or the machine. */
 static const char *const executed_views[] = {"errors", NULL};
+static const char *const timed_views[] = {"timeline", "memory", "storyboard", NULL};
 
-static bool needs_run(const char *view) {
-    for (const char *const *v = executed_views; *v; v++)
-        if (strcmp(*v, view) == 0) return true;
+static bool is_among(const char *view, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(*list, view) == 0) return true;
     return false;
 }
 /* --format, else the name of the output, else text. */
@@ -127,8 +128,8 @@ int cmd_draw(Cli *c) {
     if (!view) return 3;
     if (!choose_format(c, &f)) return 2;
     PipelineOptions o = cli_pipeline(c);
-    o.execute = needs_run(view);
-    o.events = strcmp(view, "timeline") == 0 || f->format == FORMAT_CHROME;
+    o.execute = is_among(view, executed_views);
+    o.events = is_among(view, timed_views) || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);

@@ -325,6 +325,16 @@ static void collect(Sim *s) {
         *ARENA_PUSH(t->arena, t->events, t->n_events, t->cap_events) = s->cls[best].event[at[best]++].e;
     }
 }
+/* "80 GB", "128 GiB": exact, because pictures draw a line at it. */
+static const char *memory_words(int64_t bytes, Arena *a) {
+    static const struct {
+        const char *unit;
+        int64_t bytes;
+    } row[] = {{"GB", 1000000000}, {"GiB", 1 << 30}, {"MB", 1000000}, {"MiB", 1 << 20}, {"B", 1}};
+    size_t i = 0;
+    while (bytes % row[i].bytes) i++;
+    return arena_printf(a, "%lld %s", (long long)(bytes / row[i].bytes), row[i].unit);
+}
 static const char *hardware_line(const Sim *s) {
     Arena *a = s->t->arena;
     const Hardware *h = s->h;
@@ -332,6 +342,7 @@ static const char *hardware_line(const Sim *s) {
     Str line = str_new(a);
     str_addf(&line, "%s: %s %s, %s", h->name, amount(flop_rate(s->t, h), "FLOP/s", a), dtype,
              amount(h->memory_bandwidth, "B/s", a));
+    if (h->memory > 0) str_addf(&line, ", %s memory", memory_words(h->memory, a));
     str_addf(&line, ", %s per kernel; ring steps of %s at %s", time_text(h->kernel_overhead, a),
              time_text(h->intra_latency, a), amount(h->intra_bandwidth, "B/s", a));
     if (s->t->ranks > h->gpus_per_node)

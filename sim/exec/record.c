@@ -274,7 +274,7 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
     *x = (TraceValue){.step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
     shape_record(r, v, &v->L, &x->shape);
     x->shape.name = value_name(r, v);
-    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
+    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : r->p->graph->t[v->tensor].next_of ? "updated" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
 }
 static void sized_call(const Rec *r, const Step *s, int64_t rank, OpCall *c, int64_t *bytes) {
     const Program *p = r->p;
@@ -434,15 +434,23 @@ static void memory_row(Rec *r, int step, int k, const char *category, int64_t by
     TraceMemory *x = ARENA_PUSH(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
     *x = (TraceMemory){.step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
 }
-/* Does the value share the buffer of what it was made from? */
+/* Does the value share the buffer of what it was made from? The optimizer updates parameters and its state in place. */
 static bool shares_buffer(const Program *p, const Val *v) {
+    if (p->graph->t[v->tensor].next_of) return true;
     const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
     return by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID || by->move.kind == MOVE_SLICE)));
+}
+/* An all-reduce of what nobody reads afterwards leaves its result where that was, unless it travels in another's bucket. */
+static bool in_place(const Program *p, const Step *s, const int *last) {
+    bool reduces = s->kind == ST_MOVE && (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
+    const Val *in = &p->val[s->in[0]];
+    return reduces && (s->unit < 0 || s->unit == s->id) && last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
 }
 static void record_memory(Rec *r, const int64_t *rep) {
     const Program *p = r->p;
     int *last = ARENA_ARRAY(r->a, int, p->nv + 1);
-    int64_t *live = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
+    int64_t *live = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1), *copies = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
+    int64_t *said = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1), *said_copies = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
     for (int v = 0; v < p->nv; v++) last[v] = p->val[v].step;
     for (int i = 0; i < p->ns; i++) {
         int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
@@ -459,26 +467,20 @@ static void record_memory(Rec *r, const int64_t *rep) {
         const Val *out = &p->val[s->out];
         int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
         for (int k = 0; k < r->t->n_classes; k++) {
-            int64_t before = live[k];
-            if (!shares_buffer(p, out) && out->kind != KIND_PARAM) live[k] += local_bytes(r, out, rep[k]);
-            if (live[k] != before || i == 0) memory_row(r, i, k, "activations", live[k]);
+            if (in_place(p, s, last)) live[k] -= local_bytes(r, &p->val[s->in[0]], rep[k]);
+            /* a parameter that a step makes is a copy for use, gathered from where it lies at rest */
+            if (!shares_buffer(p, out)) *(out->kind == KIND_PARAM ? &copies[k] : &live[k]) += local_bytes(r, out, rep[k]);
+            if (live[k] != said[k] || i == 0) memory_row(r, i, k, "activations", said[k] = live[k]);
+            if (copies[k] != said_copies[k]) memory_row(r, i, k, "gathered", said_copies[k] = copies[k]);
             for (int q = 0; q < n; q++) {
                 const Val *v = &p->val[rd[q]];
                 bool twice = q > 0 && rd[q] == rd[q - 1];
-                if (last[rd[q]] == i && v->kind != KIND_PARAM && !shares_buffer(p, v) && !twice) live[k] -= local_bytes(r, v, rep[k]);
+                if (last[rd[q]] != i || (v->kind == KIND_PARAM && v->step < 0) || shares_buffer(p, v) || twice || in_place(p, s, last)) continue;
+                *(v->kind == KIND_PARAM ? &copies[k] : &live[k]) -= local_bytes(r, v, rep[k]);
             }
         }
     }
 }
-int64_t record_peak(const Trace *t) {
-    int64_t params = 0, top = 0;
-    for (int i = 0; i < t->n_memory; i++) {
-        if (!strcmp(t->memory[i].category, "parameters") && t->memory[i].bytes > params) params = t->memory[i].bytes;
-        if (!strcmp(t->memory[i].category, "activations") && t->memory[i].bytes > top) top = t->memory[i].bytes;
-    }
-    return params + top;
-}
-
 void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype) {
     Rec r = {.t = t, .p = p, .a = t->arena, .plan = plan, .dtype = dtype};
     int64_t *rep;

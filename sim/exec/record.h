@@ -6,6 +6,4 @@
 #include "trace/trace.h"
 /* Fills everything of `t` but checks, events and the verdict. */
 void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype);
-/* Largest number of bytes that one rank holds at a time: parameters at rest and live activations. */
-int64_t record_peak(const Trace *t);
 #endif

@@ -70,7 +70,8 @@ typedef struct {
     int step; /* the step that makes it; -1 for inputs */
     const char *pass;
     TraceShape shape;
-    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" */
+    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" "updated": a parameter or state,
+                         in place, by the optimizer */
     int layer;
     int64_t n_numbers; /* small values: numbers of the unsharded value, row-major; else 0 */
     double *numbers;

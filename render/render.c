@@ -15,7 +15,7 @@
     V("shards", "which part of every weight and activation a rank holds", view_shards, view_shards_text)               \
     V("memory", "bytes per rank by category, and what is alive at the peak", view_memory, view_memory_text)            \
     V("errors", "where an executed run first differs, value by value on every rank", view_errors, view_errors_text)    \
-    V("storyboard", "one collective as a ring, step by step on small numbers", view_storyboard, view_storyboard_text)  \
+    V("storyboard", "one collective step by step, on numbers of the run", view_storyboard, view_storyboard_text)  \
     V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", view_mesh, view_mesh_text)
 
 #define ROW(name, what, build, text) {name, what},

@@ -1,33 +1,42 @@
-/* Ring collectives step by step on numbers: who holds which chunk, which ranks are in a sum, what is sent next. The
- * frames of the storyboard are made from this. Refuses other algorithms than the ring, and more ranks than a page
- * holds. */
+/* Collectives step by step on numbers: who holds which chunk, which ranks are in a sum, what is sent next. The frames of
+ * the storyboard are made from this. Gather, scatter and reduce go round a ring; an exchange (all-to-all) goes pair by
+ * pair; a slice is one step that sends nothing. Refuses other algorithms, and more chunks and ranks than a page holds. */
 #ifndef SP_RENDER_RING_H
 #define SP_RENDER_RING_H
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { RING_MAX = 8 };
-typedef enum { RING_GATHER, RING_SCATTER, RING_REDUCE } RingKind; /* all-gather, reduce-scatter, all-reduce = both */
+/* all-gather, reduce-scatter, all-reduce = both, all-to-all, local slice */
+typedef enum { RING_GATHER, RING_SCATTER, RING_REDUCE, RING_EXCHANGE, RING_SLICE, RING_KINDS } RingKind;
 
 typedef struct {
-    bool held;  /* there is a number */
-    bool stale; /* sent away, and not needed any more */
+    bool held;  /* there is something */
+    bool stale; /* sent away or dropped, and not needed any more */
     bool fresh; /* arrived in the last step */
     bool done;  /* what the collective was asked for */
-    bool sends; /* goes to the next rank in the next step */
-    double value;
+    bool sends; /* goes away in the next step */
+    double value; /* NaN: not known */
     int first, terms; /* ranks in the sum: first, first + 1, ... (mod n), `terms` of them */
+    int to;           /* exchange: the rank it is meant for; it comes from `first` */
 } RingCell;
-/* cell[chunk][rank] */
+/* What the numbers are: the collective of n ranks, of which `shown` (and the chunks of the same numbers) stand on the
+ * page. before: [shown chunk][n ranks], of a gather [shown chunk]; NULL: not known. */
 typedef struct {
-    int n, step, steps; /* step 0: the start; steps: of the whole */
     RingKind kind;
+    int n, n_shown, shown[RING_MAX];
     bool max; /* the largest instead of the sum */
+    const double *before;
+} RingStory;
+/* cell[shown chunk][shown rank]; of an exchange, cell[place][rank]: place j holds what is meant for rank j, afterwards
+ * what came from rank j. */
+typedef struct {
+    int step, steps; /* step 0: the start; steps: of the whole */
     RingCell cell[RING_MAX][RING_MAX];
 } Ring;
 
+/* Steps of the whole: n-1, of an all-reduce 2(n-1), of a slice 1. */
 int ring_steps(RingKind kind, int n);
-/* The start: rank r holds number[chunk][rank] (all-gather: of chunk r alone). */
-void ring_start(Ring *r, RingKind kind, int n, bool max, double number[RING_MAX][RING_MAX]);
-/* One step further; false at the end. */
-bool ring_next(Ring *r);
+/* What the ranks hold after so many steps. */
+void ring_frame(Ring *r, const RingStory *s, int step);
 #endif

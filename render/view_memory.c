@@ -166,6 +166,11 @@ static double draw_key(MemPen *p, double y) {
     bool used[MEM_KINDS] = {false};
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < MEM_KINDS; k++) used[k] |= p->cls[i].bytes[k] > 0;
+    for (int i = 0; i < p->course.n_steps; i++) { /* what only the course shows */
+        used[MEM_GATHERED] |= p->course.all[i] > p->course.live[i];
+        used[MEM_GRADS] |= p->course.grad[i] > 0;
+        used[MEM_ACTS] |= p->course.live[i] > p->course.grad[i];
+    }
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 0; k < MEM_KINDS; k++) {
         if (!used[k]) continue;

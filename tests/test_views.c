@@ -142,10 +142,140 @@ static void memory_is_the_records(void **state) {
     globfree(&g);
 }
 
+/* ---- storyboard ---- */
+
+static const char mlp_plan[] = "name: small\n"
+                               "model: {kind: mlp, sizes: [6, 8, 4], bias: false, activation: relu, layer_names: [up, down]}\n"
+                               "data: {rows: 8, dtype: f32, seed: 3}\nmesh: {tp: 4}\nplan:\n  up: colwise\n";
+
+/* The numbers of a sample against those of the value that the trace keeps whole: the element at the sample's index. */
+static void holds_the_value(const Trace *t, const TraceSample *k) {
+    const TraceValue *v = NULL;
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step == k->step) v = &t->values[i];
+    assert_non_null(v);
+    assert_true(v->n_numbers > 0);
+    for (int c = 0; c < k->n_chunks; c++) {
+        int64_t at = 0;
+        const char *p = k->at[c] + 1;
+        for (int d = 0; d < v->shape.nd; d++) {
+            char *end;
+            at = at * v->shape.global_shape[d] + strtoll(p, &end, 10);
+            p = end + 1;
+        }
+        assert_true(at < v->n_numbers);
+        assert_true(k->after[c] == v->numbers[at]);
+    }
+}
+
+/* Every kind on small plans: the numbers before and after are the run's, sums add up, and the picture prints them. */
+static void storyboard_is_the_run(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *down;
+    } row[] = {{"all_gather", "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [replicate]}\n"},
+               {"all_reduce", "  down: rowwise\n"},
+               {"reduce_scatter", "  down: {style: rowwise, output: shard(0)}\n"},
+               {"all_to_all", "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [shard(0)]}\n"}};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run_with(a, "small.yaml", arena_printf(a, "%s%s", mlp_plan, row[i].down),
+                                  &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
+        if (!r.t || !r.t->executed) run_print(&r);
+        assert_true(r.t && r.t->executed);
+        const TraceSample *k = NULL;
+        const TraceCollective *coll = NULL;
+        for (int j = 0; j < r.t->n_collectives; j++)
+            if (!strcmp(r.t->collectives[j].op, row[i].op)) coll = &r.t->collectives[j];
+        assert_non_null(coll);
+        for (int j = 0; j < r.t->n_samples; j++)
+            if (r.t->samples[j].step == coll->step) k = &r.t->samples[j];
+        assert_non_null(k);
+        assert_int_equal(k->n_chunks, 4);
+        holds_the_value(r.t, k);
+        RenderOptions o = options("storyboard");
+        o.part = row[i].op;
+        const char *words = picture(a, r.t, &o, FORMAT_SVG), *text = picture(a, r.t, &o, FORMAT_TEXT);
+        for (int c = 0; c < 4; c++) {
+            double sum = 0;
+            bool gather = !strcmp(row[i].op, "all_gather"), swap = !strcmp(row[i].op, "all_to_all");
+            for (int m = 0; m < (gather ? 1 : 4); m++) {
+                double v = k->before[gather ? c : 4 * c + m];
+                assert_true(isfinite(v));
+                sum += v;
+                says(words, arena_printf(a, "%.3f", fabs(v)));
+                says(text, arena_printf(a, "%.3f", fabs(v)));
+            }
+            if (swap)
+                assert_true(k->after[c] == k->before[4 * c + (c + 1) % 4]);
+            else
+                assert_true(fabs(sum - k->after[c]) <= 1e-6 * (1 + fabs(sum)));
+            says(words, arena_printf(a, "%.3f", fabs(k->after[c])));
+        }
+        says(words, "executed on 4 virtual ranks");
+        says(words, "Numbers: of the run");
+        if (i == 1 || i == 2) says(words, "the sums are those of the run");
+        says(words, arena_printf(a, "%s sent per rank", bytes_text(coll->bytes_sent, a)));
+        /* a saved trace gives the same picture */
+        size_t n;
+        char *saved = trace_text(r.t, a, true, &n);
+        Trace *again = trace_read(a, r.d, "saved", saved, n);
+        assert_non_null(again);
+        assert_string_equal(picture(a, again, &o, FORMAT_SVG), words);
+        /* another result is noticed */
+        if (i == 1) again->samples[0].after[0] += 1;
+        if (i == 1) says(picture(a, again, &o, FORMAT_SVG), "results differ from these sums");
+        /* and without a run there are no numbers */
+        again->n_samples = 0;
+        says(picture(a, again, &o, FORMAT_SVG), "No numbers:");
+        arena_free(a);
+    }
+}
+
+/* On every plan: each collective of at most 64 ranks has a sample of the asked rank's group, and it is right. */
+static void every_collective_is_sampled(void **state) {
+    (void)state;
+    glob_t g;
+    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
+        assert_true(r.t && r.t->executed);
+        for (int j = 0; j < r.t->n_collectives; j++) {
+            const TraceCollective *c = &r.t->collectives[j];
+            const TraceSample *k = NULL;
+            for (int q = 0; q < r.t->n_samples; q++)
+                if (r.t->samples[q].step == c->step) k = &r.t->samples[q];
+            int64_t shape = 0;
+            for (int q = 0; q < r.t->n_values; q++)
+                if (r.t->values[q].step == c->step) shape = r.t->values[q].shape.nd;
+            if (shape == 0) continue; /* a single number has no chunks */
+            assert_non_null(k);
+            int64_t n = groups_size(&c->groups);
+            assert_int_equal(k->size, n);
+            bool member = false;
+            for (int64_t q = 0; q < n; q++)
+                for (int64_t grp = 0; grp < groups_count(&c->groups); grp++)
+                    member |= groups_member(&c->groups, grp, 0) == k->first && groups_member(&c->groups, grp, q) == 1;
+            assert_true(member);
+            for (int q = 0; c->reduce && !strcmp(c->reduce, "sum") && q < k->n_chunks; q++) {
+                double sum = 0, most = 0;
+                for (int64_t m = 0; m < n; m++) sum += k->before[q * n + m], most = fmax(most, fabs(k->before[q * n + m]));
+                if (isnan(sum)) continue; /* fewer elements than ranks */
+                assert_true(fabs(sum - k->after[q]) <= 1e-5 * (most + fabs(sum)));
+            }
+        }
+        arena_free(a);
+    }
+    globfree(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_paper),
         cmocka_unit_test(memory_is_the_records),
+        cmocka_unit_test(storyboard_is_the_run),
+        cmocka_unit_test(every_collective_is_sampled),
     };
     int failed = cmocka_run_group_tests_name("views", tests, NULL, NULL);
     render_cleanup();

@@ -12,9 +12,8 @@
 static const Loc nowhere = {NULL, 0, 0};
 
 /* ---- one plan or trace as a table ---- */
-/* Loads for a command that shows; prints what was found. NULL: nothing to show, and l->exit says why. */
-static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
-    bool ok = cli_load(c, path, o, false, l);
+/* What was loaded for a command that shows; prints what was found. NULL: nothing to show, and l->exit says why. */
+static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     cli_diagnostics(c, l->d, false);
     if (ok && c->o.rank >= l->trace->ranks) {
         diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
@@ -27,6 +26,9 @@ static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *
     if (ok && l->exit == 1 && p && p->expect.set && (p->expect.equivalent == 0 || p->expect.has_diagnostics))
         l->exit = 0;
     return ok ? l->trace : NULL;
+}
+static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
+    return show_loaded(c, cli_load(c, path, o, false, l), l);
 }
 /* `records` are the types of trace records that say the same in jsonl. */
 static int show(Cli *c, Table (*make)(const Cli *c, const Trace *t), const char *records) {
@@ -72,8 +74,9 @@ static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
                                       {"png", FORMAT_PNG, true},
                                       {"pdf", FORMAT_PDF, true},
                                       {"chrome", FORMAT_CHROME, false}};
-/* Views that show what only a run knows, and views that show times or the machine. */
+/* Views that show what only a run knows, views that gain by one, and views that show times or the machine. */
 static const char *const executed_views[] = {"errors", NULL};
+static const char *const sampled_views[] = {"storyboard", NULL};
 static const char *const timed_views[] = {"timeline", "memory", "storyboard", NULL};
 
 static bool is_among(const char *view, const char *const *list) {
@@ -122,17 +125,35 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f
     const char *s = render_text(t, c->d, o, f->format, c->arena, &n);
     if (s) str_addn(&c->text, s, n);
 }
+/* A view that gains by a run but can do without: a plan that is too large to run here, or of another dtype, is drawn all
+ * the same, and the picture says that it was not executed. */
+static void forgive_limits(Loaded *l) {
+    int kept = 0;
+    if (!l->trace || l->is_trace || l->trace->executed) return;
+    for (int i = 0; i < l->d->n; i++) {
+        bool limit = false;
+        for (int k = 0; k < n_diag_codes; k++)
+            limit |= strcmp(diag_codes[k].code, l->d->item[i].code) == 0 && diag_codes[k].exit == 5;
+        if (!limit) l->d->item[kept++] = l->d->item[i];
+    }
+    if (kept == l->d->n) return;
+    l->d->n = kept;
+    l->exit = diags_exit(l->d);
+}
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const char *view = known_view(c);
     if (!view) return 3;
     if (!choose_format(c, &f)) return 2;
     PipelineOptions o = cli_pipeline(c);
-    o.execute = is_among(view, executed_views);
+    bool sampled = is_among(view, sampled_views);
+    o.execute = sampled || is_among(view, executed_views);
     o.events = is_among(view, timed_views) || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
     Loaded l;
-    const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
+    bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
+    if (sampled) forgive_limits(&l);
+    const Trace *t = show_loaded(c, ok, &l);
     if (!t) return l.exit;
     RenderOptions r = {.view = view,
                        .preset = c->o.preset,

@@ -5,6 +5,7 @@
 #include "exec/check.h"
 #include "exec/record.h"
 #include "exec/reference.h"
+#include "exec/sample.h"
 #include "kernel/gemm.h"
 #include <malloc.h>
 #include <math.h>
@@ -270,6 +271,7 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         check_step(r->check, s);
         find_nonfinite(r, s);
         keep_numbers(r, s);
+        if (r->o->numbers) sample_step(r->t, r->exec, s, r->o->rank >= 0 && r->o->rank < r->mesh->nranks ? r->o->rank : 0);
         exec_accumulate(r->exec, s, part, parts);
         r->rep->seconds_sharded += t1 - t0;
         r->rep->seconds_check += now() - t1;

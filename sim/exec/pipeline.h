@@ -8,7 +8,8 @@
 typedef struct PipelineOptions {
     bool execute;    /* false: shape-only, no tensor data is allocated */
     bool events;     /* simulate the timeline from the hardware profile */
-    bool numbers;    /* keep the numbers of small values (<= 64 elements) in the trace */
+    bool numbers;    /* keep the numbers of small values (<= 64 elements), and samples of collectives, in the trace */
+    int64_t rank;    /* whose groups are sampled; below 0: rank 0 */
     bool strict;     /* SUSPECT counts as a failure */
     int exact;       /* level 3 for so many seeds of integer data; 0: not */
     bool no_verify;  /* skip the static rules (mutation tests) */

@@ -149,6 +149,20 @@ typedef struct {
     int64_t bytes;
 } TraceMemory;
 
+/* A few real numbers of one collective (or slice) of an executed run, for the storyboard: one element per chunk and
+ * member of one group, before and after. Chunk c is what member c sends or ends with. */
+typedef struct {
+    int step;
+    const char *value;
+    int64_t size, first;             /* ranks in the group; its first rank */
+    int64_t n_chunks, n_before, n_after;
+    double *chunks;                  /* numbers of the chunks shown: all, or some of a large group */
+    double *before;                  /* [chunk][member]; all_gather: [chunk], of its owner */
+    double *after;                   /* [chunk], from the result of the run */
+    int n_at;
+    const char **at;                 /* [chunk]: global index of its element, "[0, 16, 0]" */
+} TraceSample;
+
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
     int step;
@@ -203,6 +217,8 @@ typedef struct Trace {
     TraceCheck *checks;
     int n_memory, cap_memory;
     TraceMemory *memory;
+    int n_samples, cap_samples;
+    TraceSample *samples;
     int n_events, cap_events;
     TraceEvent *events;
     int n_diags;

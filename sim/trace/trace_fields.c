@@ -158,6 +158,19 @@ static const Field memory_fields[] = {
 };
 #undef R
 
+#define R TraceSample
+static const Field sample_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"size", F_I64, REQUIRED, AT(size), 0, 0},
+    {"first", F_I64, ALWAYS, AT(first), 0, 0},
+    {"chunks", F_NUMBERS, ALWAYS, AT(chunks), AT(n_chunks), 0},
+    {"before", F_NUMBERS, ALWAYS, AT(before), AT(n_before), 0},
+    {"after", F_NUMBERS, ALWAYS, AT(after), AT(n_after), 0},
+    {"at", F_TEXTS, ALWAYS, AT(at), AT(n_at), 0},
+};
+#undef R
+
 #define R TraceEvent
 static const Field event_fields[] = {
     {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},        {"step", F_INT, REQUIRED, AT(step), 0, -1},
@@ -189,6 +202,7 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("value", value_fields, TraceValue, values, n_values, offsetof(TraceValue, step)),
     ROW("check", check_fields, TraceCheck, checks, n_checks, offsetof(TraceCheck, step)),
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
+    ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
     ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
     {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},

@@ -44,7 +44,11 @@ test: deps
 	@$(MAKE) --no-print-directory -j2 shardproof tests
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
-tests: $(TESTS)
+tests: $(TESTS) $(BUILD)/tests/trip.so
+# makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
+$(BUILD)/tests/trip.so: tests/trip/trip.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $< -ldl
 
 bench: shardproof $(BUILD)/tests/bench
 	$(BUILD)/tests/bench
@@ -53,18 +57,19 @@ $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/libshardproof.a
 
 # 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.
 SOAK ?= 100000
-soak: $(BUILD)/tests/soak
+soak: shardproof tests $(BUILD)/tests/soak
 	nice -n 10 $(BUILD)/tests/soak $(SOAK)
+	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_outputs
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
 gallery: shardproof
 	sh tests/gallery.sh
 
-asan:
+asan: shardproof # the tests of outputs run the binary itself
 	$(MAKE) BUILD=build-asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer' LDFLAGS='-fsanitize=address,undefined' tests
 	sh tests/run.sh build-asan/tests
-tsan:
+tsan: shardproof
 	$(MAKE) BUILD=build-tsan CFLAGS='-O1 -g -fsanitize=thread' LDFLAGS='-fsanitize=thread' tests
 	sh tests/run.sh build-tsan/tests
 

@@ -1,4 +1,4 @@
-/* Arenas, growable text, and the one way a run ends for lack of memory. */
+/* Arenas and growable text. */
 #include "base/arena.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,44 +14,6 @@ struct Arena {
     Block *head;
 };
 
-/* The only process-wide state: what to remove when the run must end. It has to outlive every caller by its nature. */
-static struct {
-    void (*fn)(void *);
-    void *arg;
-} cleanups[32];
-static int n_cleanups;
-
-void base_cleanup_push(void (*fn)(void *), void *arg) {
-    if (n_cleanups < 32) {
-        cleanups[n_cleanups].fn = fn;
-        cleanups[n_cleanups++].arg = arg;
-    }
-}
-void base_cleanup_pop(void (*fn)(void *), void *arg) {
-    for (int i = n_cleanups - 1; i >= 0; i--)
-        if (cleanups[i].fn == fn && cleanups[i].arg == arg) {
-            memmove(&cleanups[i], &cleanups[i + 1], (size_t)(n_cleanups - i - 1) * sizeof cleanups[0]);
-            n_cleanups--;
-            return;
-        }
-}
-void base_run_cleanups(void) {
-    while (n_cleanups > 0) {
-        n_cleanups--;
-        cleanups[n_cleanups].fn(cleanups[n_cleanups].arg);
-    }
-}
-_Noreturn void base_die(int code, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    fputs("shardproof: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    base_run_cleanups();
-    exit(code);
-}
-
 size_t base_mul(size_t a, size_t b) {
     size_t r;
     if (__builtin_mul_overflow(a, b, &r)) base_die(5, "a size of %zu x %zu bytes does not fit in memory [E0701]", a, b);
@@ -66,6 +28,11 @@ void *base_realloc(void *old, size_t n) {
     void *p = realloc(old, n ? n : 1);
     if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
     return p;
+}
+void base_reserve(size_t n, const char *what_for) {
+    void *volatile p = malloc(n); /* large: taken from the system and given back at once, never touched */
+    if (!p) base_die(5, "out of memory: %zu MiB are wanted %s [E0701]", n >> 20, what_for);
+    free(p);
 }
 
 Arena *arena_new(void) {

@@ -4,6 +4,7 @@
  * half-written files. */
 #ifndef SP_BASE_ARENA_H
 #define SP_BASE_ARENA_H
+#include "base/ends.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 /* malloc/realloc that never return NULL (see above); free with free(). */
 void *base_malloc(size_t n);
 void *base_realloc(void *p, size_t n);
+/* Ends the run (exit 5) if n bytes more could not be had now: before libraries that do not notice. Takes nothing. */
+void base_reserve(size_t n, const char *what_for);
 /* a*b, or the end of the run (exit 5) if it does not fit. */
 size_t base_mul(size_t a, size_t b);
 
@@ -49,10 +52,4 @@ void str_add(Str *s, const char *t);
 void str_addn(Str *s, const char *t, size_t n);
 void str_addf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints "shardproof: MESSAGE" on stderr, runs the clean-ups, exits with `code`. */
-_Noreturn void base_die(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* `fn(arg)` runs once if the run is ended by base_die or base_run_cleanups (signals). At most 32 at a time. */
-void base_cleanup_push(void (*fn)(void *), void *arg);
-void base_cleanup_pop(void (*fn)(void *), void *arg);
-void base_run_cleanups(void);
 #endif

@@ -1,5 +1,8 @@
 /* Reading whole inputs within limits, and writing outputs so that none is ever half-written or lost.
  * Refuses to block on an input that stays silent, and to rename over anything that is not a regular file. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include "base/file.h"
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +11,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SILENCE_MS = 2000, FIRST_BLOCK = 1 << 16, DIR_NAMES = 2000 };
@@ -141,7 +146,9 @@ char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc,
 struct OutFile {
     char *path; /* as given */
     char *real; /* what is renamed over: symbolic links are followed */
-    char *temp; /* "" when written through */
+    char *temp; /* a name beside `real` that is ours alone; NULL when written through */
+    bool named; /* the name exists: the folder's file system has no files without a name */
+    int err;    /* of the first write that failed; 0: none */
     FILE *f;
 };
 
@@ -150,9 +157,10 @@ static char *dup_text(const char *s) {
     return memcpy(base_malloc(n), s, n);
 }
 
+/* Runs in signal handlers. The name is random: that of a file which was never made is nobody else's either. */
 static void remove_temp(void *arg) {
     const OutFile *o = arg;
-    if (o->temp[0]) unlink(o->temp);
+    if (o->temp) unlink(o->temp);
 }
 
 static void out_free(OutFile *o) {
@@ -163,8 +171,19 @@ static void out_free(OutFile *o) {
 }
 
 static void *cannot_write(Diags *d, const char *path, int err) {
+    static const struct {
+        int err;
+        const char *hint;
+    } hints[] = {{ENOENT, "the folder does not exist"},
+                 {ENOSPC, "the disk is full"},
+                 {EDQUOT, "the disk quota is used up"},
+                 {EFBIG, "the limit of file sizes is reached (ulimit -f)"},
+                 {EROFS, "the disk is mounted read-only"}};
     Loc l = {path, 0, 0};
-    const char *hint = err == ENOENT ? "the folder does not exist" : err == ENOSPC ? "the disk is full" : NULL;
+    const char *hint = NULL;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (hints[i].err == err) hint = hints[i].hint;
+    if (err == ENOMEM) base_die(5, "out of memory while '%s' was written [E0701]", path);
     diag_error(d, "E0105", l, hint, "cannot be written: %s", strerror(err));
     return NULL;
 }
@@ -209,29 +228,60 @@ static FILE *open_through(const char *path, int fd) {
     return f;
 }
 
-/* A new file in the folder of `real` under a name nobody else has. `old`: what is there now, or NULL. */
-static FILE *open_temp(const char *real, const struct stat *old, char **temp) {
-    const char *slash = strrchr(real, '/');
-    int dir = slash ? (int)(slash - real) + 1 : 0;
+/* A name in the folder of `path` that nobody else has or will have. */
+static char *temp_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    int dir = slash ? (int)(slash - path) + 1 : 0;
     size_t size = (size_t)dir + 64;
     char *t = base_malloc(size);
+    uint64_t r;
+    if (getrandom(&r, sizeof r, GRND_NONBLOCK) != (ssize_t)sizeof r) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        r = ((uint64_t)getpid() << 40) ^ ((uint64_t)now.tv_sec << 30) ^ (uint64_t)now.tv_nsec;
+    }
+    snprintf(t, size, "%.*s.shardproof-%016llx.tmp", dir, path, (unsigned long long)r);
+    return t;
+}
+
+/* A new file in the folder of o->real: without a name where the system can (then not even SIGKILL leaves it behind), else
+ * under o->temp. o->temp is to be removed from here on. -1: errno. */
+static int open_temp(OutFile *o) {
+    const char *slash = strrchr(o->real, '/');
+    size_t n = slash ? (size_t)(slash - o->real) : 0;
+    char dir[PATH_MAX] = ".";
     int fd = -1;
-    for (int i = 0; fd < 0 && i < 10000; i++) {
-        snprintf(t, size, "%.*s.shardproof-%ld-%d.tmp", dir, real, (long)getpid(), i);
-        fd = open(t, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST) break;
+    o->temp = temp_name(o->real);
+    base_cleanup_push(remove_temp, o);
+    if (n < sizeof dir && slash) memcpy(dir, o->real, n ? n : 1), dir[n ? n : 1] = 0;
+    /* a file without a name gets one through /proc */
+    if (n < sizeof dir && access("/proc/self/fd", X_OK) == 0) fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return fd;
+    fd = open(o->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    o->named = fd >= 0;
+    return fd;
+}
+
+/* What is there keeps its mode and, where we may, its owner. */
+static void keep_mode(int fd, const struct stat *old) {
+    if (old->st_uid != geteuid() || old->st_gid != getegid()) {
+        int ignored = fchown(fd, old->st_uid, old->st_gid);
+        (void)ignored;
     }
-    FILE *f = NULL;
-    if (fd >= 0) {
-        if (old && fchmod(fd, old->st_mode & 07777) < 0) errno = 0; /* a file system without modes */
-        f = fdopen(fd, "w");
-        if (!f) close(fd), unlink(t);
-    }
-    if (f)
-        *temp = t;
-    else
-        free(t);
-    return f;
+    (void)fchmod(fd, old->st_mode & 07777); /* a file system may have no modes */
+}
+
+static bool open_beside(OutFile *o, const struct stat *old) {
+    int fd = open_temp(o), err;
+    o->f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (o->f && old) keep_mode(fd, old);
+    if (o->f) return true;
+    err = errno;
+    if (fd >= 0) close(fd);
+    if (o->named) unlink(o->temp);
+    base_cleanup_pop(remove_temp, o);
+    errno = err;
+    return false;
 }
 
 OutFile *file_create(Diags *d, const char *path) {
@@ -245,79 +295,123 @@ OutFile *file_create(Diags *d, const char *path) {
     if (there && !through && access(path, W_OK) < 0) return cannot_write(d, path, errno);
     OutFile *o = base_malloc(sizeof *o);
     char real[PATH_MAX];
-    o->path = dup_text(path);
+    *o = (OutFile){.path = dup_text(path)};
     o->real = dup_text(there && !through && realpath(path, real) ? real : path);
-    o->temp = NULL;
-    o->f = through ? open_through(path, fd) : open_temp(o->real, there ? &st : NULL, &o->temp);
-    if (!o->f) {
-        cannot_write(d, path, errno);
-        out_free(o);
-        return NULL;
-    }
-    if (through) o->temp = dup_text("");
-    base_cleanup_push(remove_temp, o);
-    return o;
+    if (through) o->f = open_through(path, fd);
+    if (through ? o->f != NULL : open_beside(o, there ? &st : NULL)) return o;
+    int err = errno;
+    cannot_write(d, path, err);
+    out_free(o);
+    return NULL;
 }
 
 FILE *file_stream(OutFile *f) { return f->f; }
-const char *file_temp_path(OutFile *f) { return f->temp; }
+void file_put(OutFile *o, const void *p, size_t n) {
+    errno = 0;
+    if (o->err || fwrite(p, 1, n, o->f) == n) return;
+    o->err = errno ? errno : EIO; /* the stream would only remember that there was one */
+}
 
-void file_abandon(OutFile *o) {
-    if (!o) return;
-    base_cleanup_pop(remove_temp, o);
-    fclose(o->f);
-    remove_temp(o);
+/* The end of an output that is not wanted. */
+static void discard(OutFile *o) {
+    if (o->f) fclose(o->f);
+    if (o->named) unlink(o->temp);
+    if (o->temp) base_cleanup_pop(remove_temp, o);
     out_free(o);
+}
+void file_abandon(OutFile *o) {
+    if (o) discard(o);
+}
+
+/* The new file in place of the old: everything on the disk first, so that a power failure leaves one of the two. */
+static int put_in_place(OutFile *o) {
+    int fd = fileno(o->f);
+    if (fsync(fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+    if (!o->named) {
+        char link[64];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        if (linkat(AT_FDCWD, link, AT_FDCWD, o->temp, AT_SYMLINK_FOLLOW) < 0) return errno;
+        o->named = true;
+    }
+    int closed = fclose(o->f); /* some file systems tell only now */
+    o->f = NULL;
+    if (closed != 0 || rename(o->temp, o->real) < 0) return errno;
+    o->named = false;
+    return 0;
 }
 
 bool file_commit(Diags *d, OutFile *o) {
-    base_cleanup_pop(remove_temp, o);
     errno = 0;
-    bool ok = !ferror(o->f);
-    ok = fflush(o->f) == 0 && ok;
-    int err = errno;
-    if (fclose(o->f) != 0) {
-        if (ok) err = errno;
-        ok = false;
-    }
-    if (ok && o->temp[0] && rename(o->temp, o->real) < 0) {
-        err = errno;
-        ok = false;
-    }
+    int err = o->err ? o->err : fflush(o->f) != 0 ? errno : 0;
+    if (!err && ferror(o->f)) err = EIO;
+    if (!err && o->temp) err = put_in_place(o);
     /* a reader that went away has read what it wanted: a broken pipe ends quietly */
-    if (!ok && !o->temp[0] && err == EPIPE) ok = true;
-    if (!ok) {
-        cannot_write(d, o->path, err ? err : EIO);
-        remove_temp(o);
+    if (!o->temp && err == EPIPE) err = 0;
+    if (!o->temp && !err) {
+        if (fclose(o->f) != 0 && errno != EPIPE) err = errno;
+        o->f = NULL;
     }
-    out_free(o);
-    return ok;
+    if (err) cannot_write(d, o->path, err);
+    discard(o);
+    return !err;
 }
 
 bool file_write(Diags *d, const char *path, const void *p, size_t n) {
     OutFile *o = file_create(d, path);
     if (!o) return false;
-    fwrite(p, 1, n, o->f);
+    file_put(o, p, n);
     return file_commit(d, o);
 }
 
 bool file_make_dirs(Diags *d, const char *path) {
     char *p = dup_text(path);
     struct stat st;
-    for (char *s = p + (p[0] == '/'); *s; s++) {
+    int err = 0; /* of the outermost folder that cannot be made: the reason for all below it */
+    for (char *s = p + (p[0] == '/'); *s && !err; s++) {
         if (*s != '/') continue;
         *s = 0;
-        if (mkdir(p, 0777) < 0 && errno != EEXIST && errno != EISDIR) break;
+        if (mkdir(p, 0777) < 0) {
+            int why = errno;
+            if (stat(p, &st) < 0) err = why;
+        }
         *s = '/';
     }
-    if (mkdir(path, 0777) < 0 && errno != EEXIST) {
-        cannot_write(d, path, errno);
-    } else if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        cannot_write(d, path, ENOTDIR);
-    } else {
-        free(p);
-        return true;
-    }
     free(p);
-    return false;
+    if (!err && mkdir(path, 0777) < 0 && errno != EEXIST) err = errno;
+    if (!err && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))) err = ENOTDIR;
+    if (err) cannot_write(d, path, err);
+    errno = err;
+    return !err;
+}
+
+int file_try_folder(const char *dir) {
+    Arena *tmp = arena_new();
+    OutFile o = {.real = dup_text(file_join(tmp, dir, "x"))};
+    errno = 0;
+    int err = open_beside(&o, NULL) ? 0 : errno ? errno : EIO;
+    if (!err) {
+        fclose(o.f);
+        if (o.named) unlink(o.temp);
+        base_cleanup_pop(remove_temp, &o);
+    }
+    free(o.real);
+    free(o.temp);
+    arena_free(tmp);
+    return err;
+}
+bool file_writable(Diags *d, const char *path) {
+    struct stat st;
+    if (strcmp(path, "-") == 0) return true;
+    int err = 0;
+    if (stat(path, &st) < 0) {
+        Arena *tmp = arena_new();
+        err = file_try_folder(file_dir(tmp, path));
+        arena_free(tmp);
+    } else if (S_ISDIR(st.st_mode)) {
+        err = EISDIR;
+    } else if (access(path, W_OK) < 0) {
+        err = errno;
+    }
+    if (err) cannot_write(d, path, err);
+    return !err;
 }

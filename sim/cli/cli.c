@@ -63,15 +63,17 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
 }
 
 /* ---- results ---- */
+static void write_result(Cli *c, const char *text, size_t n) {
+    errno = 0;
+    if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
+    /* whoever closed the pipe has read enough; anything else is a lost result */
+    if (errno != EPIPE)
+        diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s", strerror(errno));
+    c->gone = true;
+}
 void cli_flush(Cli *c) {
     if (c->o.output || !c->text.n) return; /* -o: at the end */
-    errno = 0;
-    if (!c->gone && (fwrite(c->text.s, 1, c->text.n, c->out) != c->text.n || fflush(c->out) != 0)) {
-        /* whoever closed the pipe has read enough; anything else is a lost result */
-        if (errno != EPIPE)
-            diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s", strerror(errno));
-        c->gone = true;
-    }
+    write_result(c, c->text.s, c->text.n);
     c->text.n = 0;
     c->text.s[0] = 0;
 }
@@ -152,7 +154,11 @@ static bool check_outputs(Cli *c, const Loaded *l) {
         for (int i = 0; i < 3; i++)
             if (named[i]) inputs[3 + i] = file_join(c->arena, p->dir ? p->dir : ".", named[i]);
     }
-    return cli_outputs_free(c, outputs, 3, inputs, 6);
+    if (!cli_outputs_free(c, outputs, 3, inputs, 6)) return false;
+    int before = diags_errors(c->d);
+    for (int i = 0; i < 3; i++) /* said now, not after an hour's work */
+        if (outputs[i]) file_writable(c->d, outputs[i]);
+    return diags_errors(c->d) == before;
 }
 
 /* ---- plans and traces ---- */
@@ -170,7 +176,6 @@ PipelineOptions cli_pipeline(const Cli *c) {
         .tolerance = o->tolerance,
         .save_values = o->save_values,
         .dump = o->dump,
-        .dump_to = o->dump ? c->out : NULL,
     };
 }
 /* A JSON object whose first line has a schema is a trace; a plan in JSON has none. */
@@ -206,12 +211,20 @@ static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, L
 static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     const char *name = strcmp(l->path, "-") == 0 ? "<stdin>" : l->path;
     if (!known_hardware(c, o, name, l)) return;
-    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, o, &l->report);
+    PipelineOptions with = *o;
+    char *dump = NULL; /* written like any result, so that a failure is told */
+    size_t n_dump = 0;
+    if (o->dump && !(with.dump_to = open_memstream(&dump, &n_dump))) base_die(5, "out of memory for --dump [E0701]");
+    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with, &l->report);
+    if (with.dump_to && fclose(with.dump_to) != 0) base_die(5, "out of memory for --dump [E0701]");
+    write_result(c, dump, n_dump);
+    free(dump);
     l->exit = l->trace ? l->report.exit : 0;
     int found = exit_of(l->d);
     if (!l->trace) l->exit = found ? found : 70;
     if (found == 2) {
         l->exit = 2;
+        l->refused = true;
         l->trace = NULL;
     }
 }
@@ -231,7 +244,8 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         return false;
     }
     if (!check_outputs(c, l)) {
-        l->exit = 2;
+        l->exit = exit_of(c->d);
+        l->refused = true;
         return false;
     }
     if (l->is_trace) {

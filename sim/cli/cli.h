@@ -89,6 +89,7 @@ typedef struct {
     bool is_trace; /* was a trace, not a plan */
     PipelineReport report;
     int exit; /* what it asks for so far */
+    bool refused; /* not run: the command line, or an output it names, is at fault */
 } Loaded;
 /* Pipeline options from the command line; nothing is executed unless the caller says so. */
 PipelineOptions cli_pipeline(const Cli *c);

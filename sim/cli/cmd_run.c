@@ -57,7 +57,7 @@ static bool load_with_progress(Cli *c, const char *path, PipelineOptions o, Load
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     load_with_progress(c, path, o, l);
     const Plan *p = l->report.plan;
-    if (p && l->exit != 2) l->exit = expect_check(p, l->trace, l->d, l->exit);
+    if (p && !l->refused) l->exit = expect_check(p, l->trace, l->d, l->exit);
     if (!l->trace) return;
     l->trace->diags = l->d->item; /* failed expectations too */
     l->trace->n_diags = l->d->n;
@@ -89,45 +89,39 @@ static bool can_draw(const Trace *t, const char *view) {
     if (strcmp(view, "timeline") == 0) return t->n_events > 0;
     return t->n_computes + t->n_collectives > 0;
 }
-/* The folder that a run writes to. */
+/* The folder that a run writes to, and which folders of its path did not exist before. */
 typedef struct {
     const char *path;
-    size_t was; /* so many bytes of the path, up to a '/', were there before */
+    char **made; /* outermost first */
+    int n_made, cap_made;
 } OutDir;
+/* Those that are still empty go again; also from a signal handler. */
+static void remove_made(void *arg) {
+    const OutDir *o = arg;
+    for (int i = o->n_made - 1; i >= 0; i--) rmdir(o->made[i]);
+}
 /* Makes the folder and tries to write there, before any work is done. */
 static bool open_folder(Cli *c, const char *path, OutDir *o) {
-    char *part = arena_strdup(c->arena, path);
-    *o = (OutDir){path, strlen(path)};
-    while (o->was && access(part, F_OK) != 0) {
-        while (o->was && part[o->was - 1] == '/') o->was--;
-        while (o->was && part[o->was - 1] != '/') o->was--;
-        part[o->was] = 0;
+    *o = (OutDir){.path = path};
+    for (size_t i = 1, n = strlen(path); i <= n; i++) {
+        if ((path[i] != '/' && path[i]) || path[i - 1] == '/') continue;
+        char *part = arena_strndup(c->arena, path, i);
+        if (access(part, F_OK) != 0) *ARENA_PUSH(c->arena, o->made, o->n_made, o->cap_made) = part;
     }
+    base_cleanup_push(remove_made, o);
     errno = 0;
     bool made = file_make_dirs(diags_new(c->arena), path);
-    char *probe = arena_printf(c->arena, "%s/.shardproof-XXXXXX", path);
-    int fd = made ? mkstemp(probe) : -1, why = errno;
-    if (fd >= 0) {
-        close(fd);
-        unlink(probe);
-        return true;
-    }
+    int why = made ? file_try_folder(path) : errno;
+    if (made && !why) return true;
     struct stat st;
     bool no_folder = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
     diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run", "the output folder '%s' cannot be %s: %s",
                path, made || no_folder ? "written to" : "made", no_folder ? "it is a file" : strerror(why));
     return false;
 }
-/* What open_folder made goes again if nothing was written there. */
-static void close_folder(Cli *c, const OutDir *o) {
-    char *path = arena_strdup(c->arena, o->path);
-    size_t n = strlen(path);
-    while (n > o->was && rmdir(path) == 0) {
-        while (n && path[n - 1] == '/') n--;
-        while (n && path[n - 1] != '/') n--;
-        while (n > 1 && path[n - 1] == '/') n--;
-        path[n] = 0;
-    }
+static void close_folder(OutDir *o) {
+    base_cleanup_pop(remove_made, o);
+    remove_made(o);
 }
 /* Trace and pictures into `dir`; *n names of files that were written. */
 static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n) {
@@ -181,7 +175,7 @@ static int run_into(Cli *c, const char *dir) {
     run_one(c, c->o.operands[0], o, &l);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
-    if (jsonl && l.exit != 2) cli_records(c, &l, all_records);
+    if (jsonl && !l.refused) cli_records(c, &l, all_records);
     if (!l.trace) return l.exit;
     if (c->o.rank >= l.trace->ranks) {
         diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
@@ -210,9 +204,8 @@ int cmd_run(Cli *c) {
         return 2;
     }
     OutDir out;
-    if (!open_folder(c, c->o.output ? c->o.output : "out", &out)) return 4;
-    int code = run_into(c, out.path);
-    close_folder(c, &out);
+    int code = open_folder(c, c->o.output ? c->o.output : "out", &out) ? run_into(c, out.path) : 4;
+    close_folder(&out);
     return code;
 }
 
@@ -290,7 +283,7 @@ static void check_text(Cli *c, const Loaded *l, int width) {
 }
 static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     run_one(c, path, o, l);
-    if (!c->o.update_expect || l->exit == 2 || !l->report.plan) return;
+    if (!c->o.update_expect || l->refused || !l->report.plan) return;
     if (!update_expect(c, l)) return;
     /* what the file says now is what the run did */
     run_one(c, path, o, l);
@@ -314,7 +307,7 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     *found = findings_collect(&l, all);
     check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
-    if (strcmp(c->format, "jsonl") == 0 && l.exit != 2) cli_records(c, &l, all_records);
+    if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, all_records);
     cli_flush(c);
     arena_free(c->arena);
     c->arena = all;

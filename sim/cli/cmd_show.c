@@ -35,7 +35,7 @@ static int show(Cli *c, Table (*make)(const Cli *c, const Trace *t), const char 
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
-    if (strcmp(c->format, "jsonl") == 0 && l.exit != 2) {
+    if (strcmp(c->format, "jsonl") == 0 && !l.refused) {
         cli_records(c, &l, records);
     } else if (t) {
         Table table = make(c, t);

@@ -47,7 +47,7 @@ void st_declare(StWriter *w, const char *name, Dtype dtype, int nd, const int64_
 }
 
 static void put(StWriter *w, const void *p, size_t n) {
-    if (n) fwrite(p, 1, n, file_stream(w->f)); /* an error stays in the stream, and file_commit tells it */
+    if (n) file_put(w->f, p, n);
 }
 
 static void write_header(StWriter *w) {

@@ -1,0 +1,101 @@
+/* The ways a run ends early. All state here is process-wide by its nature: a signal handler has no other. */
+#include "base/ends.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef void (*CleanupFn)(void *);
+enum { SLOTS = 32 };
+/* A slot is used while `fn` is set: it is set last and cleared first, so a handler never sees half of one. */
+static struct {
+    _Atomic(CleanupFn) fn;
+    void *_Atomic arg;
+} slots[SLOTS];
+
+void base_cleanup_push(CleanupFn fn, void *arg) {
+    for (int i = 0; i < SLOTS; i++) {
+        if (atomic_load(&slots[i].fn)) continue;
+        atomic_store(&slots[i].arg, arg);
+        atomic_store(&slots[i].fn, fn);
+        return;
+    }
+}
+void base_cleanup_pop(CleanupFn fn, void *arg) {
+    for (int i = SLOTS - 1; i >= 0; i--)
+        if (atomic_load(&slots[i].fn) == fn && atomic_load(&slots[i].arg) == arg) {
+            atomic_store(&slots[i].fn, NULL);
+            return;
+        }
+}
+void base_run_cleanups(void) {
+    for (int i = SLOTS - 1; i >= 0; i--) {
+        CleanupFn fn = atomic_exchange(&slots[i].fn, NULL);
+        if (fn) fn(atomic_load(&slots[i].arg));
+    }
+}
+
+_Noreturn void base_die(int code, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "shardproof: "), k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+    va_end(ap);
+    n = k < 0 ? n : n + k < (int)sizeof text - 2 ? n + k : (int)sizeof text - 2;
+    text[n++] = '\n';
+    base_run_cleanups(); /* first: it takes the progress line away */
+    ssize_t written = write(STDERR_FILENO, text, (size_t)n);
+    (void)written; /* there is nobody left to tell */
+    _exit(code);
+}
+
+/* ---- signals ---- */
+static void stop(int sig) {
+    base_run_cleanups();
+    _exit(128 + sig);
+}
+static void out_of_time(int sig) {
+    static const char text[] = "shardproof: the limit of processor time was reached (ulimit -t) [E0705]\n";
+    (void)sig;
+    base_run_cleanups();
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(5);
+}
+/* The signal is back at its default (SA_RESETHAND), so that a core file shows the place. */
+static void crash(int sig) {
+    base_run_cleanups();
+    raise(sig);
+}
+static const struct {
+    int sig;
+    void (*handler)(int);
+} handled[] = {{SIGINT, stop},    {SIGTERM, stop},  {SIGHUP, stop},   {SIGXCPU, out_of_time}, {SIGQUIT, crash},
+               {SIGABRT, crash},  {SIGSEGV, crash}, {SIGBUS, crash},  {SIGFPE, crash},        {SIGILL, crash},
+               {SIGTRAP, crash},  {SIGSYS, crash},  {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}};
+
+void base_catch_signals(void) {
+    static max_align_t other_stack[4096]; /* for a handler after the stack has overflowed */
+    stack_t s = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
+    sigaltstack(&s, NULL);
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) {
+        struct sigaction old, now = {.sa_handler = handled[i].handler};
+        sigfillset(&now.sa_mask);
+        now.sa_flags = SA_ONSTACK | (handled[i].handler == crash ? SA_RESETHAND | SA_NODEFER : 0);
+        /* a shell has ignored SIGINT for what it starts in the background, nohup SIGHUP, a sanitizer has its own SIGSEGV */
+        if (sigaction(handled[i].sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(handled[i].sig, &now, NULL);
+    }
+}
+
+void base_guard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        /* the lowest free number is this one: those below are open by now */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) _exit(70);
+    }
+}

@@ -1,0 +1,164 @@
+/* fork, exec, and reading what comes back without ever blocking the child. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "child.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { LONGEST_S = 120 };
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+const char *child_program(void) {
+    static char path[4096];
+    if (!path[0] && !realpath("./shardproof", path)) fail_msg("there is no ./shardproof: run `make` in the working directory first");
+    return path;
+}
+const char *child_trip(Arena *a) {
+    char self[4096] = {0};
+    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) fail_msg("no /proc/self/exe");
+    *(strrchr(self, '/') + 1) = 0;
+    const char *path = arena_printf(a, "%strip.so", self);
+    if (access(path, R_OK) != 0) fail_msg("there is no %s: run `make tests`", path);
+    return path;
+}
+
+/* ---- the child's side ---- */
+static void stream(int fd, const char *file, int pipe_end) {
+    if (file && !*file) {
+        close(fd);
+        return;
+    }
+    int to = file ? open(file, O_WRONLY | O_CREAT | O_APPEND, 0666) : pipe_end;
+    if (to < 0 || dup2(to, fd) < 0) _exit(126);
+    if (to != pipe_end) close(to);
+}
+static void become(const Child *c, int out, int err) {
+    const char *argv[64] = {"shardproof"};
+    for (int i = 0; c->words[i]; i++) argv[i + 1] = c->words[i];
+    for (const char *const *e = c->env; e && *e; e++) {
+        if (strchr(*e, '=')) putenv((char *)(uintptr_t)*e);
+        else unsetenv(*e);
+    }
+    if (c->limit_to) {
+        struct rlimit r = {(rlim_t)c->limit_to, (rlim_t)c->limit_to};
+        if (setrlimit((__rlimit_resource_t)c->limit, &r) < 0) _exit(126);
+    }
+    int in = open("/dev/null", O_RDONLY);
+    dup2(in, STDIN_FILENO);
+    if (in > 2) close(in);
+    stream(STDERR_FILENO, c->err, err);
+    stream(STDOUT_FILENO, c->out, out);
+    if (c->prepare) c->prepare();
+    execv(child_program(), (char **)(uintptr_t)argv);
+    _exit(127);
+}
+
+/* ---- our side ---- */
+static bool take(int *fd, Str *s) {
+    char buf[4096];
+    ssize_t n = read(*fd, buf, sizeof buf);
+    if (n > 0) str_addn(s, buf, (size_t)n);
+    if (n > 0 || (n < 0 && errno == EINTR)) return true;
+    close(*fd); /* end of file; a terminal whose other side is gone says EIO */
+    *fd = -1;
+    return false;
+}
+static void watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
+    bool sent = false;
+    while (fd[0] >= 0 || fd[1] >= 0) {
+        double t = now() - start;
+        if (c->signal && !sent && t * 1e6 >= c->after_us) {
+            kill(pid, c->signal);
+            sent = true;
+        }
+        if (t > LONGEST_S) kill(pid, SIGKILL);
+        struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
+        double wait = c->signal && !sent ? c->after_us * 1e-6 - t : 1;
+        struct timespec ts = {(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)};
+        if (wait < 0) ts = (struct timespec){0};
+        if (ppoll(p, 2, &ts, NULL) <= 0) continue;
+        for (int i = 0; i < 2; i++)
+            if (fd[i] >= 0 && p[i].revents) take(&fd[i], &s[i]);
+    }
+}
+Ended child_run(Arena *a, const Child *c) {
+    int out[2], err[2], tty = -1, slave = -1;
+    child_program();
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    struct winsize w = {.ws_row = 24, .ws_col = 80};
+    if (c->pty) {
+        tty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+        assert_true(tty >= 0 && grantpt(tty) == 0 && unlockpt(tty) == 0);
+        slave = open(ptsname(tty), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &w) == 0);
+    }
+    double start = now();
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) become(c, c->pty && c->pty_out ? slave : out[1], c->pty ? slave : err[1]);
+    close(out[1]);
+    close(err[1]);
+    if (slave >= 0) close(slave);
+    int fd[2] = {out[0], c->pty ? tty : err[0]};
+    if (c->pty) close(err[0]);
+    Str s[2] = {str_new(a), str_new(a)};
+    watch(c, pid, fd, s, start);
+    int status = 0;
+    struct rusage u;
+    wait4(pid, &status, 0, &u);
+    return (Ended){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                   .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                   .out = s[0].s,
+                   .err = s[1].s,
+                   .n_err = s[1].n,
+                   .seconds = now() - start,
+                   .max_kib = u.ru_maxrss};
+}
+
+/* ---- files ---- */
+int child_count(const char *dir, const char *suffix) {
+    int n = 0;
+    DIR *h = opendir(dir);
+    for (struct dirent *e; h && (e = readdir(h));) {
+        size_t k = strlen(e->d_name), m = strlen(suffix);
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        n += k >= m && strcmp(e->d_name + k - m, suffix) == 0;
+    }
+    if (h) closedir(h);
+    return n;
+}
+char *child_read(Arena *a, const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    Str s = str_new(a);
+    char buf[4096];
+    for (size_t k; (k = fread(buf, 1, sizeof buf, f)) > 0;) str_addn(&s, buf, k);
+    fclose(f);
+    if (n) *n = s.n;
+    return s.s;
+}
+void child_write(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}

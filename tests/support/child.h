@@ -1,0 +1,39 @@
+/* Running the real binary as a user would: a process of its own with its own streams, limits and signals.
+ * Refuses to interpret: what it printed, its exit code and its signal come back as they were. */
+#ifndef SP_TESTS_CHILD_H
+#define SP_TESTS_CHILD_H
+#include "base/arena.h"
+#include <sys/resource.h>
+
+typedef struct {
+    const char *const *words;  /* behind the program's name; NULL-terminated */
+    const char *const *env;    /* NAME=VALUE set besides our own; NAME alone: unset */
+    const char *out, *err;     /* file that the stream goes to; "" closed; NULL: captured */
+    int limit;                 /* RLIMIT_...; taken if limit_to is not 0 */
+    long limit_to;
+    int signal, after_us;      /* sent so long after the start; 0: none */
+    bool pty;                  /* stderr (and stdout with pty_out) is a terminal of 80 columns */
+    bool pty_out;
+    void (*prepare)(void);     /* in the child before exec; NULL: nothing */
+} Child;
+typedef struct {
+    int code;       /* exit code, or 128 + signal */
+    int signal;     /* that it died of; 0: none */
+    char *out, *err;
+    size_t n_err;
+    double seconds;
+    long max_kib;   /* most memory it had at once */
+} Ended;
+
+/* The program under test: ./shardproof of the working directory; fails the test if there is none. */
+const char *child_program(void);
+/* build/tests/trip.so beside the test that runs. */
+const char *child_trip(Arena *a);
+/* Runs to its end, at most 120 s. Texts live in `a`. */
+Ended child_run(Arena *a, const Child *c);
+/* Names in a folder that end with `suffix`; with "" all. */
+int child_count(const char *dir, const char *suffix);
+/* A file's bytes, terminated, or NULL. */
+char *child_read(Arena *a, const char *path, size_t *n);
+void child_write(const char *path, const char *text);
+#endif

@@ -59,6 +59,7 @@ $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/libshardproof.a
 SOAK ?= 100000
 soak: shardproof tests $(BUILD)/tests/soak
 	nice -n 10 $(BUILD)/tests/soak $(SOAK)
+	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_failures
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_outputs
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)

@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What Cairo says went wrong, or NULL. A lack of memory is no fault of the picture. */
+static const char *trouble(cairo_status_t s) {
+    if (s == CAIRO_STATUS_NO_MEMORY) base_die(5, "out of memory while a picture was painted; try a smaller --width [E0701]");
+    return s == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(s);
+}
+
 static void set_color(cairo_t *cr, const Scene *s, Role r) {
     uint32_t c = theme_color(s->theme, r);
     cairo_set_source_rgb(cr, (c >> 16 & 255) / 255.0, (c >> 8 & 255) / 255.0, (c & 255) / 255.0);
@@ -150,12 +156,14 @@ const char *paint_png(const Scene *s, int width_px, Sink *out) {
     cairo_destroy(cr);
     cairo_surface_flush(surface);
     if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);
-    const char *error = status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+    const char *error = trouble(status);
     if (!error) {
         unsigned char *row = base_malloc(base_mul((size_t)w, 3));
         error = encode(cairo_image_surface_get_data(surface), (int)w, (int)h, cairo_image_surface_get_stride(surface),
                        row, out);
         free(row);
+        /* the sizes are right and the sink cannot fail: what remains is memory, of libpng or of zlib */
+        if (error) base_die(5, "%s: out of memory [E0701]", error);
     }
     cairo_surface_destroy(surface);
     return error;
@@ -190,5 +198,5 @@ const char *paint_pdf(Scene *const *page, int n, Sink *out) {
     cairo_surface_finish(surface);
     if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);
     cairo_surface_destroy(surface);
-    return status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+    return trouble(status);
 }

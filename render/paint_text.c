@@ -16,6 +16,8 @@ struct Fonts {
     PangoContext *context;
     PangoLayout *layout;
     PangoFontDescription *desc;
+    bool own;     /* the fonts are the ones we looked for */
+    double probe; /* width of a known text when they were loaded */
 };
 
 static const char *const folders[] = {"/usr/share/fonts/opentype/inter",
@@ -52,11 +54,19 @@ static int load_files(FcConfig *config) {
  * Pango 1.50 keeps a reference to every private fontconfig for ever, so a new one per figure would leak. */
 static Fonts shared;
 
+/* GLib ends the program when it gets no memory; it shall end the way that ours does. */
+static void glib_gives_up(const gchar *domain, GLogLevelFlags level, const gchar *text, gpointer unused) {
+    (void)level, (void)unused;
+    bool memory = strstr(text, "allocate") != NULL;
+    base_die(memory ? 5 : 70, "%s: %s%s", domain, text, memory ? " [E0701]" : " [E0901]");
+}
+
 static void load(Fonts *f) {
+    g_log_set_handler("GLib", G_LOG_LEVEL_ERROR | G_LOG_FLAG_FATAL | G_LOG_FLAG_RECURSION, glib_gives_up, NULL);
     if (!f->config) f->config = FcConfigCreate();
-    bool own = f->config && load_files(f->config) > 0;
+    f->own = f->config && load_files(f->config) > 0;
     f->map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
-    if (own) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
+    if (f->own) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
     f->context = pango_font_map_create_context(f->map);
     cairo_font_options_t *o = cairo_font_options_create();
     cairo_font_options_set_hint_style(o, CAIRO_HINT_STYLE_NONE);
@@ -73,10 +83,6 @@ static void load(Fonts *f) {
     pango_font_description_set_family_static(f->desc, "Inter, DejaVu Sans");
 }
 
-Fonts *fonts_shared(void) {
-    if (!shared.layout) load(&shared);
-    return &shared;
-}
 
 static void attr(PangoAttrList *list, PangoAttribute *a, guint from, guint to) {
     a->start_index = from;
@@ -127,6 +133,23 @@ double fonts_width(Fonts *f, const Run *run, int n, double size) {
 
 int fonts_unknown(Fonts *f, const Run *run, int n, double size) {
     return pango_layout_get_unknown_glyphs_count(fonts_layout(f, run, n, size, -1));
+}
+
+/* Fontconfig, FreeType and HarfBuzz that get no memory leave fonts and letters out and say nothing: a text whose width is
+ * known is measured when the fonts are there, and after every picture. */
+static double probe_width(Fonts *f) {
+    static const Run word = {.s = "Each rank holds 1/8 of it", .weight = 400};
+    return fonts_unknown(f, &word, 1, 20) ? 0 : fonts_width(f, &word, 1, 20);
+}
+Fonts *fonts_shared(void) {
+    if (shared.layout) return &shared;
+    load(&shared);
+    shared.probe = probe_width(&shared);
+    if (shared.own && !(shared.probe > 0)) base_die(5, "the fonts could not be used, most likely for lack of memory [E0701]");
+    return &shared;
+}
+void fonts_intact(Fonts *f) {
+    if (f->probe > 0 && probe_width(f) != f->probe) base_die(5, "out of memory while a picture was drawn: letters are missing [E0701]");
 }
 
 /* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its own, and when one of

@@ -31,6 +31,8 @@ static const struct View {
     VIEWS(ROW)
 #undef ROW
 };
+/* What fonts and text of a picture may need. HarfBuzz and FreeType that get no memory leave letters out and say nothing. */
+enum { DRAWING_BYTES = 64 << 20 };
 enum { N_VIEWS = sizeof views / sizeof *views };
 
 static const struct {
@@ -118,11 +120,13 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
+    base_reserve(DRAWING_BYTES, "to draw a picture");
     c->fonts = fonts_shared();
     int n = v->build(c, page);
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[0], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[0], c->o->width_px, out);
     if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page, n, out);
+    fonts_intact(c->fonts);
     return n > 0 && (!error || paint_failed(c, error));
 }
 

@@ -88,6 +88,8 @@ typedef struct Scene {
 
 /* The fonts of this process, loaded on first use; never NULL. paint_cleanup releases them. */
 Fonts *fonts_shared(void);
+/* Ends the run (exit 5) if text is not measured as it was when the fonts were loaded: a library lost letters for lack of memory. */
+void fonts_intact(Fonts *f);
 /* Advance width of a text in units. */
 double fonts_width(Fonts *f, const Run *run, int n, double size);
 /* Characters of the text that no font at hand has. */

@@ -151,6 +151,7 @@ Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, i
         place_of(text, n, at, line, col);
         return NULL;
     }
+    json_set_alloc_funcs(base_malloc, free); /* it would report a lack of memory as bad text */
     json_error_t e;
     json_t *j = p.n ? json_loadb(p.out.s, p.out.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e)
                     : json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);

@@ -150,6 +150,7 @@ static Loc problem_loc(const Reader *r, yaml_mark_t m) {
 }
 
 static void libyaml_error(Reader *r, const yaml_parser_t *p) {
+    if (p->error == YAML_MEMORY_ERROR) base_die(5, "out of memory in the YAML reader [E0701]");
     const char *problem = p->problem ? p->problem : "the text cannot be read", *hint = NULL;
     bool reader = p->error == YAML_READER_ERROR;
     Loc l = reader ? loc_of_byte(r, p->problem_offset) : problem_loc(r, p->problem_mark);

@@ -7,10 +7,22 @@
 #include <fontconfig/fontconfig.h>
 #include <pango/pangofc-fontmap.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Measuring is most of the work of drawing, and a view measures the same words again and again. */
+typedef struct {
+    char *key; /* NULL: free; size, looks and letters */
+    size_t n;
+    double width;
+    int unknown;
+} Measured;
+enum { MEASURED = 1 << 14 }; /* slots; emptied when three quarters are taken */
+
 struct Fonts {
+    Measured *seen;
+    int n_seen;
     FcConfig *config;
     PangoFontMap *map;
     PangoContext *context;
@@ -124,16 +136,58 @@ PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int them
     return f->layout;
 }
 
-double fonts_width(Fonts *f, const Run *run, int n, double size) {
+/* Size, looks and letters of a text as bytes, malloc'ed; a weight is at most 1000, so no byte of it is taken twice. */
+static char *measure_key(const Run *run, int n, double size, size_t *len) {
+    *len = sizeof size;
+    for (int i = 0; i < n; i++) *len += strlen(run[i].s) + 4;
+    char *key = base_malloc(*len), *p = key;
+    memcpy(p, &size, sizeof size);
+    p += sizeof size;
+    for (int i = 0; i < n; i++) {
+        size_t k = strlen(run[i].s) + 1;
+        *p++ = (char)(run[i].weight & 255);
+        *p++ = (char)(run[i].weight >> 8);
+        *p++ = (char)(run[i].italic | run[i].underline << 1);
+        memcpy(p, run[i].s, k);
+        p += k;
+    }
+    return key;
+}
+
+static void forget(Fonts *f) {
+    for (int i = 0; f->seen && i < MEASURED; i++) free(f->seen[i].key);
+    free(f->seen);
+    f->seen = NULL;
+    f->n_seen = 0;
+}
+
+static const Measured *measure(Fonts *f, const Run *run, int n, double size) {
+    size_t len;
+    char *key = measure_key(run, n, size, &len);
+    uint64_t h = 1469598103934665603u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++) h = (h ^ (unsigned char)key[i]) * 1099511628211u;
+    if (f->n_seen >= MEASURED / 4 * 3) forget(f);
+    if (!f->seen) {
+        f->seen = base_malloc(MEASURED * sizeof *f->seen);
+        memset(f->seen, 0, MEASURED * sizeof *f->seen);
+    }
+    Measured *m = &f->seen[h % MEASURED];
+    while (m->key && (m->n != len || memcmp(m->key, key, len)))
+        if (++m == f->seen + MEASURED) m = f->seen;
+    if (m->key) {
+        free(key);
+        return m;
+    }
     PangoLayout *l = fonts_layout(f, run, n, size, -1);
     PangoRectangle r;
     pango_layout_line_get_extents(pango_layout_get_line_readonly(l, 0), NULL, &r);
-    return (double)r.width / PANGO_SCALE;
+    *m = (Measured){key, len, (double)r.width / PANGO_SCALE, pango_layout_get_unknown_glyphs_count(l)};
+    f->n_seen++;
+    return m;
 }
 
-int fonts_unknown(Fonts *f, const Run *run, int n, double size) {
-    return pango_layout_get_unknown_glyphs_count(fonts_layout(f, run, n, size, -1));
-}
+double fonts_width(Fonts *f, const Run *run, int n, double size) { return measure(f, run, n, size)->width; }
+int fonts_unknown(Fonts *f, const Run *run, int n, double size) { return measure(f, run, n, size)->unknown; }
 
 /* Fontconfig, FreeType and HarfBuzz that get no memory leave fonts and letters out and say nothing: a text whose width is
  * known is measured when the fonts are there, and after every picture. */
@@ -162,6 +216,7 @@ void paint_cleanup(void) {
     g_object_unref(f->context);
     g_object_unref(f->map);
     FcConfig *config = f->config;
+    forget(f);
     memset(f, 0, sizeof *f);
     f->config = config;
 }

@@ -341,8 +341,8 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
         int n;
         if ((max && which % 2) || !candidate(from, to, which, &next)) continue; /* a max has no mirror */
         double cost = plan_cost(m, N, &next, &n), eps = 1e-9 * (cost + best);
-        bool less = cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
-        if (found && !less) continue;
+        bool less = !found || cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
+        if (!less) continue;
         *out = next, best = cost, least = n;
         found = true;
     }

@@ -103,6 +103,7 @@ static void half(RandomPlan *g, const char *container, const char *const *in, co
         line(g, container, style(g, "prepare_module_input", "input: [replicate], desired_input: [replicate]"));
 }
 static void ends(RandomPlan *g) {
+    g->own_styles = false; /* what they say of a weight is meant for linear layers */
     const char *done = g->sp ? "shard(1)" : "replicate";
     bool by_hidden = CHANCE(30), loss = (g->parts & RANDOM_LOSS) || g->pass; /* tied: both ends cut the one table alike */
     if (g->parts & RANDOM_EMBEDDING) {

@@ -66,6 +66,17 @@ const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, 
     return x;
 }
 
+int slow_machine(void) {
+    const char *s = getenv("SHARDPROOF_SLOW");
+    return s && atoi(s) > 1 ? atoi(s) : 1;
+}
+int sample_of(int all, const char *what) {
+    const char *s = getenv("SHARDPROOF_SAMPLE");
+    int n = s && atoi(s) > 0 && atoi(s) < all ? atoi(s) : all;
+    if (n < all) printf("a sample of %d of %d %s\n", n, all, what);
+    return n;
+}
+
 /* ---- runs ---- */
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o) {
     PlanRun r = {.d = diags_new(a)};

@@ -21,6 +21,11 @@ const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, 
 /* The plan that README and manual show, word for word. */
 extern const char example_plan[];
 
+/* How many times longer a limit of time is here: SHARDPROOF_SLOW, set under sanitizers and valgrind; else 1. */
+int slow_machine(void);
+/* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is set (and less); says so. */
+int sample_of(int all, const char *what);
+
 /* One run of a plan. */
 typedef struct {
     Diags *d;

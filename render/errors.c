@@ -1,6 +1,7 @@
 /* The rows of the error picture. See errors.h. */
 #include "render/errors.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is(const char *a, const char *b) { return a && !strcmp(a, b); }
@@ -41,8 +42,8 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
     for (int i = 0; i < k->ranks.n; i++)
         for (int64_t j = 0; j < k->ranks.run[i].count; j++) {
             int64_t rank = k->ranks.run[i].first + j * k->ranks.run[i].stride;
-            int col = (int)(rank / m->per_column);
-            if (col < 0 || col >= m->n_columns) continue;
+            if (rank < 0 || rank >= m->t->ranks) continue;
+            int col = m->column[rank];
             set_state(r, col, s);
             double e = fail ? rank_error(k, rank) : NAN;
             if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
@@ -70,11 +71,64 @@ static const TraceCheck *first_failure(const Trace *t) {
     return any;
 }
 
-bool errors_map(Arena *a, const Trace *t, ErrMap *m) {
-    *m = (ErrMap){.t = t, .check = first_failure(t)};
-    if (t->n_checks == 0 || t->ranks < 1) return false;
+/* ---- columns ---- */
+
+/* What the checks of a trace say about each rank, as one number per rank, added to what stands there; with the size of
+ * its errors to two digits, or without. */
+static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
+        bool fail = is(k->verdict, "FAIL");
+        for (int r = 0; r < k->ranks.n; r++)
+            for (int64_t j = 0; j < k->ranks.run[r].count; j++) {
+                int64_t rank = k->ranks.run[r].first + j * k->ranks.run[r].stride;
+                if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
+            }
+        for (int r = 0; sizes && fail && r < k->n_rank_error; r++) {
+            char two[32];
+            uint64_t bits = 0;
+            snprintf(two, sizeof two, "%.1e", k->rank_error[r].error);
+            for (const char *p = two; *p; p++) bits = bits * 31 + (unsigned char)*p;
+            int64_t rank = k->rank_error[r].rank;
+            if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
+        }
+    }
+}
+static void find_members(Arena *a, ErrMap *m) {
+    int64_t *list = ARENA_ARRAY(a, int64_t, m->t->ranks);
+    m->members = ARENA_ARRAY(a, RankSet, m->n_columns);
+    for (int c = 0; c < m->n_columns; c++) {
+        int64_t n = 0;
+        for (int64_t r = 0; r < m->t->ranks; r++)
+            if (m->column[r] == c) list[n++] = r;
+        m->members[c] = rankset_from(a, list, n);
+    }
+}
+/* Columns of t, of which `also` (NULL: nothing) must not tear a class apart. */
+static void choose_columns(Arena *a, ErrMap *m, const Trace *also) {
+    const Trace *t = m->t;
+    m->column = ARENA_ARRAY(a, int, t->ranks);
     m->per_column = (t->ranks + ERR_COLUMNS - 1) / ERR_COLUMNS;
     m->n_columns = (int)((t->ranks + m->per_column - 1) / m->per_column);
+    for (int64_t r = 0; r < t->ranks; r++) m->column[r] = (int)(r / m->per_column);
+    for (int sizes = 1; sizes >= 0 && m->per_column > 1; sizes--) {
+        uint64_t *sign = ARENA_ARRAY(a, uint64_t, t->ranks), seen[ERR_COLUMNS];
+        int n = 0, most = sizes ? 16 : ERR_COLUMNS, *class = ARENA_ARRAY(a, int, t->ranks);
+        sign_ranks(t, sizes, sign);
+        if (also) sign_ranks(also, sizes, sign);
+        for (int64_t r = 0; r < t->ranks && n <= most; r++) {
+            int c = 0;
+            while (c < n && seen[c] != sign[r]) c++;
+            if (c == n && n < most) seen[n] = sign[r];
+            n += c == n;
+            class[r] = c;
+        }
+        if (n <= most) m->column = class, m->n_columns = n, m->per_column = 0;
+    }
+    find_members(a, m);
+}
+
+static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
     ErrRow *rest = NULL;
     for (int i = 0; i < t->n_checks; i++) {
@@ -105,11 +159,49 @@ bool errors_map(Arena *a, const Trace *t, ErrMap *m) {
     return m->n > 0;
 }
 
+bool errors_map(Arena *a, const Trace *t, ErrMap *m) {
+    *m = (ErrMap){.t = t, .check = first_failure(t)};
+    if (t->n_checks == 0 || t->ranks < 1) return false;
+    choose_columns(a, m, NULL);
+    return make_rows(a, t, m);
+}
+bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left) {
+    *m = (ErrMap){.t = t, .check = first_failure(t)};
+    *other = (ErrMap){.t = u, .check = first_failure(u)};
+    if (t->n_checks == 0 || u->n_checks == 0 || t->ranks < 1 || t->ranks != u->ranks) return false;
+    choose_columns(a, m, u);
+    other->column = m->column, other->members = m->members;
+    other->n_columns = m->n_columns, other->per_column = m->per_column;
+    if (!make_rows(a, t, m) || !make_rows(a, u, other)) return false;
+    /* what the other run counts among its equal parameters has no row there: one is made if this run needs it */
+    ErrRow *more = ARENA_ARRAY(a, ErrRow, m->n + 1);
+    bool *used = ARENA_ARRAY(a, bool, other->n + 1);
+    *left = other->n;
+    for (int i = 0; i < m->n; i++) /* the k-th row of a name beside the k-th */
+        for (int k = 0; k < other->n; k++) {
+            if (used[k] || strcmp(other->row[k].name, m->row[i].name)) continue;
+            used[k] = true;
+            m->row[i].beside = &other->row[k];
+            --*left;
+            break;
+        }
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; !m->row[i].beside && k < u->n_checks; k++) {
+            const TraceCheck *c = &u->checks[k];
+            if (c->step != m->row[i].step || c->level == 0 || strcmp(c->value, m->row[i].name)) continue;
+            more[i] = (ErrRow){.name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
+            for (int q = 0; q < ERR_COLUMNS; q++) more[i].error[q] = NAN;
+            add_check(other, &more[i], c);
+            m->row[i].beside = &more[i];
+        }
+    return true;
+}
+
 /* May b be shown in a's row? */
 static bool alike(const ErrRow *a, const ErrRow *b) {
     return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST && b->worst_state != ERR_FIRST;
 }
-static void join(ErrMap *m, ErrRow *a, const ErrRow *b) {
+static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     a->values += b->values;
     if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
     if (b->max > a->max) a->max = b->max, a->bound = b->bound;
@@ -118,6 +210,10 @@ static void join(ErrMap *m, ErrRow *a, const ErrRow *b) {
         if (!(a->error[c] >= b->error[c]) && !isnan(b->error[c])) a->error[c] = b->error[c];
     }
     a->worst = NULL;
+    if (b->beside && a->beside) join(arena, m, a->beside, b->beside);
+    if (!b->beside || a->beside) return;
+    a->beside = ARENA_NEW(arena, ErrRow);
+    *a->beside = *b->beside;
 }
 
 void errors_fold(Arena *a, ErrMap *m, int rows) {
@@ -130,11 +226,29 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
         for (int i = 0; i < n;) {
             ErrRow *r = &m->row[m->n++];
             *r = all[i];
+            if (r->beside) { /* of its own: the next attempt starts from the rows as they were */
+                ErrRow *twin = ARENA_NEW(a, ErrRow);
+                *twin = *r->beside;
+                r->beside = twin;
+            }
             int k = i + 1;
-            for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(m, r, &all[k]);
+            for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(a, m, r, &all[k]);
             if (k - i > 1) r->how = arena_printf(a, "and %d more", k - i - 1);
             i = k;
         }
+    }
+    int first = -1, over = m->n - rows;
+    for (int i = 0; i < m->n; i++)
+        if (m->row[i].worst_state == ERR_FIRST) first = i;
+    /* right and wrong take turns: what is far from the first wrong value becomes one row, with the worst of each column */
+    bool tail = first < rows - 1;
+    int from = tail ? rows - 1 : 0;
+    if (over > 0 && (tail || first > over)) {
+        ErrRow *r = &m->row[from];
+        for (int i = from + 1; i <= from + over; i++) join(a, m, r, &m->row[i]);
+        r->how = arena_printf(a, "and %d more", r->values - 1);
+        memmove(r + 1, r + 1 + over, (size_t)(m->n - from - over - 1) * sizeof *r);
+        m->n -= over;
     }
     for (int i = 0; i < m->n; i++)
         if (m->row[i].worst_state == ERR_FIRST) m->first = &m->row[i];
@@ -143,7 +257,7 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
 const char *errors_number(Arena *a, double v) {
     if (!isfinite(v)) return isnan(v) ? "NaN" : "inf";
     if (v == 0) return "=";
-    return arena_printf(a, v >= 0.0095 && v < 999 ? "%.2g" : "%.0e", v);
+    return arena_printf(a, v >= 99.5 && v < 9999.5 ? "%.0f" : v >= 0.0095 && v < 99.5 ? "%.2g" : "%.0e", v);
 }
 
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {

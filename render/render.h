@@ -15,6 +15,8 @@ typedef struct RenderOptions {
     const char *part;   /* "attention", "mlp", NULL: all */
     const char *pass;   /* "forward", "backward", NULL: what there is */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
+    const Trace *beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
+    const char *beside_what; /* what that run is: "without the planted mistake" */
 } RenderOptions;
 
 typedef struct {

@@ -22,11 +22,19 @@ typedef struct {
     Scene *s;
     Arena *a;
     PresetKind preset;
-    ErrMap map;
+    ErrMap map, other;              /* other: the run beside it */
+    bool twin;                      /* there is one */
+    int left_over;                  /* its rows that have no place */
     double x, w;                    /* of the page */
     double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
     double name_size;
 } ErrPen;
+
+enum { TWIN_GAP = 34 };
+/* Width of one map with the numbers at its right, and the left edge of map i. */
+static double map_width(const ErrPen *p) { return p->map.n_columns * p->cell + p->beside; }
+static double map_at(const ErrPen *p, int i) { return p->x + p->left + i * (map_width(p) + TWIN_GAP); }
+static double maps_width(const ErrPen *p) { return p->left + map_width(p) + p->twin * (map_width(p) + TWIN_GAP); }
 
 /* ---- the map ---- */
 
@@ -69,12 +77,9 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, *how ? 2 : 1);
 }
 
-static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
+static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
     const ErrMap *m = &p->map;
-    double x = p->x + p->left;
     bool silent = false;
-    scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
-    row_name(p, r, y);
     for (int c = 0; c < m->n_columns;) {
         int n = span(m, r, c);
         double at = x + c * p->cell, w = n * p->cell;
@@ -90,40 +95,78 @@ static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
     if (silent)
         scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3, ALIGN_LEFT, 12, MEDIUM, ROLE_INK,
                    beside);
+}
+static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
+    scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
+    row_name(p, r, y);
+    draw_cells(p, r, map_at(p, 0), y);
+    scene_end(p->s);
+    if (!p->twin || !r->beside) return;
+    scene_begin(p->s, "row", arena_printf(p->a, "beside-%d", index), row_tip(p, r->beside));
+    draw_cells(p, r->beside, map_at(p, 1), y);
     scene_end(p->s);
 }
 
-/* Labels of columns, as many as fit; the step between them is constant. */
-static void draw_columns(ErrPen *p, double y) {
+/* "all 1024 ranks", "512 ranks", "3" of a column. */
+static const char *column_text(ErrPen *p, int c, bool words) {
     const ErrMap *m = &p->map;
-    double x = p->x + p->left, need = 8;
-    const char *word = m->per_column > 1 ? "" : "rank ";
-    for (int c = 0; c < m->n_columns; c++)
-        need =
-            fmax(need, scene_width(p->s, 12, REGULAR, arena_printf(p->a, "%lld", (long long)(c * m->per_column))) + 8);
-    bool words = scene_width(p->s, 12, REGULAR, "rank 00") + 4 <= p->cell && m->per_column == 1;
+    if (m->per_column) return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)(c * m->per_column));
+    int64_t n = rankset_count(&m->members[c]);
+    if (n == 1) return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)m->members[c].run[0].first);
+    return words ? arena_printf(p->a, "%s%lld ranks", n == m->t->ranks ? "all " : "", (long long)n)
+                 : arena_printf(p->a, "×%lld", (long long)n);
+}
+/* Labels of columns, as many as fit; the step between them is constant. */
+static void draw_columns(ErrPen *p, double x, double y, bool head) {
+    const ErrMap *m = &p->map;
+    double need = 8, wide = 0;
+    for (int c = 0; c < m->n_columns; c++) {
+        need = fmax(need, scene_width(p->s, 12, REGULAR, column_text(p, c, false)) + 8);
+        wide = fmax(wide, scene_width(p->s, 12, REGULAR, column_text(p, c, true)) + 8);
+    }
+    bool words = (wide <= p->cell || m->n_columns == 1) && m->per_column <= 1;
     int step = 1;
     while (step * p->cell < need) step *= 2;
     for (int c = 0; c < m->n_columns; c += step)
-        scene_textf(p->s, x + (c + 0.5) * p->cell, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND, "%s%lld",
-                    words ? word : "", (long long)(c * m->per_column));
-    if (!words)
+        scene_text(p->s, x + (c + 0.5) * p->cell, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND, column_text(p, c, words));
+    if (!words && head)
         scene_text(p->s, x - 12, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
                    m->per_column > 1 ? arena_printf(p->a, "ranks, %lld in a column", (long long)m->per_column)
-                                     : "rank");
+                   : m->per_column ? "rank" : "ranks of a class");
 }
 
-/* Returns the y under the map; *at: middle of the first wrong row. */
+/* What stands over each of two maps: whose it is, and how it came out. */
+static double draw_heads(ErrPen *p, double y) {
+    const RenderOptions *o = p->c->o;
+    const char *what[2] = {"the plan as written", o->beside_what && strstr(o->beside_what, "without") ? "without the mistake" : "beside it"};
+    for (int i = 0; i < 2; i++) {
+        const Trace *t = i ? p->other.t : p->map.t;
+        const ErrMap *m = i ? &p->other : &p->map;
+        bool planted = i && o->beside_what && strstr(o->beside_what, "without");
+        const char *result = m->wrong ? arena_printf(p->a, "%d wrong", m->wrong) : m->suspect ? "suspect" : "all right";
+        Run run[2] = {{result, SEMIBOLD, m->wrong ? ROLE_FAIL : m->suspect ? ROLE_WARN : ROLE_PASS, false, false},
+                      {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR, ROLE_SECOND, false, false}};
+        double w = map_width(p) + TWIN_GAP - 10, rw = scene_width(p->s, 12.5, SEMIBOLD, result);
+        scene_text(p->s, map_at(p, i), y + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK,
+                   scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
+        run[1].s = w - rw > 40 ? scene_fit(p->s, run[1].s, w - rw, 12.5, REGULAR) : "";
+        scene_runs(p->s, map_at(p, i), y + 29, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
+    }
+    return y + 38;
+}
+
+/* Returns the y under the map; *at: middle of the first wrong row, *right: where its arrow starts. */
 static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     const ErrMap *m = &p->map;
-    double x = p->x + p->left, w = m->n_columns * p->cell, top = y + 22;
-    draw_columns(p, y + 14);
+    double w = m->n_columns * p->cell, top = y + 22;
+    for (int i = 0; i <= p->twin; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
-    scene_rect(p->s, x, top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+    for (int i = 0; i <= p->twin; i++)
+        scene_rect(p->s, map_at(p, i), top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
     *at = 0;
     if (!m->first) return top + m->n * p->row;
     double fy = top + (double)(m->first - m->row) * p->row;
-    scene_rect(p->s, x - 1, fy, w + 2, p->row, 0, ROLE_NONE, ROLE_INK, 3);
+    scene_rect(p->s, map_at(p, 0) - 1, fy, w + 2, p->row, 0, ROLE_NONE, ROLE_INK, 3);
     *at = fy + p->row / 2;
     return top + m->n * p->row;
 }
@@ -166,10 +209,40 @@ static void evidence(Panel *q, const TraceCheck *k) {
                  k->rank_error[i].error);
     if (k->n_rank_error > most) str_addf(&s, " and on %lld more", (long long)(rankset_count(&k->ranks) - most));
     q->y += 2;
-    if (s.n) say(q, 12, REGULAR, ROLE_SECOND, s.s, 4, 0);
+    bool room = q->p->preset != PRESET_SLIDE || !q->p->twin;
+    if (s.n && room) say(q, 12, REGULAR, ROLE_SECOND, s.s, 4, 0);
     q->y += 8;
 }
 
+/* What makes the first wrong value in the run beside it. */
+static void repair(Panel *q) {
+    const ErrRow *r = q->p->map.first ? q->p->map.first->beside : NULL;
+    const Trace *u = q->p->other.t;
+    Arena *a = q->p->a;
+    const TraceCollective *c = NULL;
+    for (int i = 0; r && i < u->n_collectives; i++)
+        if (u->collectives[i].step == r->step) c = &u->collectives[i];
+    const RenderOptions *o = q->p->c->o;
+    bool planted = o->beside_what && strstr(o->beside_what, "without");
+    say(q, 13, SEMIBOLD, ROLE_INK, planted ? "Without the planted mistake" : "In the run beside it", 1, 0);
+    if (!r) {
+        say(q, 12.5, REGULAR, ROLE_INK, "There is no such step.", 2, 8);
+        return;
+    }
+    const char *made = c ? arena_printf(a, "%s over %s %s of %s", words_coll(c->op) ? words_coll(c->op)->name : c->op,
+                                        words_axis_list(a, u, c->axis), words_members(a, &c->groups, 0),
+                                        bytes_text(c->bytes_in, a))
+                         : r->how ? r->how : "computed on each rank";
+    bool fine = r->worst_state < ERR_SUSPECT;
+    say(q, 12.5, REGULAR, ROLE_INK,
+        arena_printf(a, "%s, %s", made,
+                     fine ? r->max > 0 ? arena_printf(a, "right within %s", errors_number(a, r->max)) : "equal bit for bit"
+                          : "and wrong too"),
+        3, 0);
+    if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
+        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "plan line %s:%d", c->file ? c->file : u->plan, c->line), 2, 0);
+    q->y += 8;
+}
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
     const TraceCheck *k = m->check;
@@ -193,6 +266,7 @@ static void panel_wrong(Panel *q) {
     say(q, 13, SEMIBOLD, ROLE_INK, "Likely cause", 1, 0);
     say(q, 12.5, REGULAR, ROLE_INK, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
     evidence(q, k);
+    if (q->p->twin) repair(q);
     say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
     say(q, 12.5, REGULAR, ROLE_INK,
         line ? arena_printf(a, "Plan line %s", line) : "No line of the plan asks for this step.", 2, 0);
@@ -249,7 +323,10 @@ static double draw_key(ErrPen *p, double y) {
     bool used[ERR_STATES] = {false};
     double x = p->x;
     for (int i = 0; i < p->map.n; i++)
-        for (int c = 0; c < p->map.n_columns; c++) used[p->map.row[i].state[c]] = true;
+        for (int c = 0; c < p->map.n_columns; c++) {
+            used[p->map.row[i].state[c]] = true;
+            if (p->map.row[i].beside) used[p->map.row[i].beside->state[c]] = true;
+        }
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 1; k < ERR_STATES; k++) {
         double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
@@ -270,20 +347,29 @@ static const char *headline(ErrPen *p) {
         return arena_printf(p->a, "All right: %d values on %lld rank%s agree with the unsharded model",
                             m->equal + m->rounded + m->suspect, (long long)m->t->ranks, m->t->ranks == 1 ? "" : "s");
     int n = m->wrong - 1;
-    return n > 0 ? arena_printf(p->a, "%s is the first wrong value, and %d more are wrong after it", m->check->value, n)
+    return n > 0 ? arena_printf(p->a, "%s is the first wrong value, and %d more %s wrong after it", m->check->value, n,
+                                n == 1 ? "is" : "are")
                  : arena_printf(p->a, "%s is the first wrong value, and the only one", m->check->value);
 }
 
 static const char *totals(ErrPen *p) {
     const Trace *t = p->c->t;
-    const char *fold = p->map.per_column > 1 ? arena_printf(p->a, " A column shows the worst of %lld ranks.",
-                                                            (long long)p->map.per_column)
-                                             : "";
+    Str fold = str_new(p->a);
+    if (p->map.per_column > 1)
+        str_addf(&fold, " A column shows the worst of %lld ranks.", (long long)p->map.per_column);
+    if (!p->map.per_column && p->map.n_columns == 1) str_add(&fold, " Every check says the same of all ranks.");
+    for (int c = 0; !p->map.per_column && p->map.n_columns > 1 && c < p->map.n_columns && c < 8; c++)
+        str_addf(&fold, "%s%s", c ? ", " : " Ranks of a column are alike in every check: ",
+                 rankset_text(&p->map.members[c], p->a));
+    if (!p->map.per_column && p->map.n_columns > 1) str_add(&fold, p->map.n_columns > 8 ? ", …" : ".");
+    if (p->left_over)
+        str_addf(&fold, " %d more value%s of the other run %s no row here.", p->left_over, p->left_over == 1 ? "" : "s",
+                 p->left_over == 1 ? "has" : "have");
     return arena_printf(p->a,
                         "Every step is compared with the unsharded op on the same inputs, so after a wrong value later "
                         "ones may be right again. Number of a right value: the largest difference on any rank.%s "
                         "Checks: %lld pass, %lld suspect, %lld fail.",
-                        fold, (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
+                        fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
 }
 
 static void measure(ErrPen *p, double room) {
@@ -298,17 +384,21 @@ static void measure(ErrPen *p, double room) {
         double w = scene_width(p->s, 12, BOLD, arena_printf(p->a, "%s%s", r->name, how)) + 14;
         p->left = fmax(p->left, w);
     }
-    p->left = fmin(p->left, room * (p->map.n_columns > 16 ? 0.33 : 0.45));
+    int maps = 1 + p->twin, n_col = p->map.n_columns;
+    p->left = fmin(p->left, room * (n_col > 16 || p->twin ? 0.33 : 0.45));
     p->beside = 0;
-    double most = fmax(62, 232.0 / p->map.n_columns);
-    p->cell = fmin(most, (room - p->left) / p->map.n_columns);
+    double most = fmax(62, 232.0 / n_col), space = (room - p->left - (maps - 1) * TWIN_GAP) / maps;
+    if (p->twin) most = fmax(62, 150.0 / n_col);
+    p->cell = fmin(most, space / n_col);
     if (p->cell >= 40) return;
     p->beside = 52;
-    p->cell = fmin(62, (room - p->left - p->beside) / p->map.n_columns);
+    p->cell = fmin(62, (space - p->beside) / n_col);
 }
 
 static bool prepare(const ViewCall *c, ErrPen *p) {
     *p = (ErrPen){.c = c, .a = c->arena};
+    const Trace *u = c->o->beside;
+    if (u && errors_pair(c->arena, c->t, u, &p->map, &p->other, &p->left_over)) return p->twin = true;
     if (errors_map(c->arena, c->t, &p->map)) return true;
     if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
         diag_error(c->d, "E0211", (Loc){0},
@@ -327,13 +417,13 @@ int view_errors(const ViewCall *c, Scene **page) {
     if (!prepare(c, &p)) return 0;
     furniture_preset(c->o->preset, &p.preset);
     bool slide = p.preset == PRESET_SLIDE, narrow = p.preset == PRESET_COLUMN;
-    errors_fold(p.a, &p.map, slide ? 17 : p.preset == PRESET_A4 ? 26 : 44);
+    errors_fold(p.a, &p.map, slide ? (p.twin ? 14 : 17) : p.preset == PRESET_A4 ? 26 : 44);
     Scene *s = p.s = figure_new(c, "errors", p.preset);
     p.x = presets[p.preset].margin;
     p.w = s->w - 2 * p.x;
     double side = narrow ? 0 : slide ? 292 : 330, gap = narrow ? 0 : 40, at;
     measure(&p, p.w - side - gap);
-    double used = p.left + p.map.n_columns * p.cell + p.beside + gap + side;
+    double used = maps_width(&p) + gap + side;
     if (p.preset == PRESET_WIDE && used < p.w) { /* few ranks need no wide canvas; the scale of a PNG stays the same */
         p.w = fmax(used, 780);
         s->w = p.w + 2 * p.x;
@@ -347,13 +437,16 @@ int view_errors(const ViewCall *c, Scene **page) {
                          "cells: largest difference from the unsharded op",
                          NULL};
     double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
+    double panel = p.twin ? y : y + 22;
+    if (p.twin) y = draw_heads(&p, y);
     double bottom = draw_map_of_errors(&p, y, &at), start = p.x + p.left + p.map.n_columns * p.cell + 2;
     if (p.beside > 0 && p.map.first) start += 14 + scene_width(s, 12, MEDIUM, errors_number(p.a, p.map.first->max));
-    double right = p.x + p.left + p.map.n_columns * p.cell + p.beside;
+    if (p.twin) at = 0; /* the other map stands in the way of an arrow; the frame and the name say which row it is */
+    double right = p.x + maps_width(&p);
     if (narrow)
         bottom = draw_panel(&p, p.x, bottom + 18, p.w, 0, 0);
     else
-        bottom = fmax(bottom, draw_panel(&p, fmin(right + gap, p.x + p.w - side), y + 22, side, start, at));
+        bottom = fmax(bottom, draw_panel(&p, fmin(right + gap, p.x + p.w - side), panel, side, start, at));
     y = draw_key(&p, bottom + (slide ? 18 : 26));
     y = figure_foot(s, c, p.x, p.w, y + 2, slide ? NULL : totals(&p), NULL);
     s->desc = arena_printf(p.a, "%s. %s", headline(&p), totals(&p));
@@ -367,7 +460,7 @@ int view_errors(const ViewCall *c, Scene **page) {
 static const char *row_states(ErrPen *p, const ErrRow *r) {
     static const char sign[ERR_STATES] = {' ', '=', '.', '.', '?', 'X', 'x'};
     Str s = str_new(p->a);
-    int n = p->map.n_columns > 24 ? 24 : p->map.n_columns;
+    int most = p->twin ? 16 : 24, n = p->map.n_columns > most ? most : p->map.n_columns;
     for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
         ErrState worst = ERR_NONE;
         for (int c = i * p->map.n_columns / n; c < (i + 1) * p->map.n_columns / n; c++)
@@ -406,14 +499,19 @@ const char *view_errors_text(const ViewCall *c) {
                           : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
                                           : "";
         const char *name = r->name;
-        while (words_columns(name) + words_columns(how) > 46 && strchr(name, '.')) name = strchr(name, '.') + 1;
-        words_pad(&s, arena_printf(p.a, "%s%s", name, how), 47, false);
-        words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 7, true);
+        int room = p.twin ? 32 : 46;
+        while (words_columns(name) + words_columns(how) > room && strchr(name, '.')) name = strchr(name, '.') + 1;
+        words_pad(&s, arena_printf(p.a, "%s%s", name, how), room + 1, false);
+        words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
         str_addf(&s, " %s", row_states(&p, r));
+        if (p.twin && r->beside) str_addf(&s, " | %s %s", row_states(&p, r->beside), r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
         words_end_line(&s);
     }
     str_add(&s, "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong later;\none sign ");
-    str_addf(&s, "per rank%s\n", c->t->ranks > 24 ? ", or the worst of several" : "");
+    str_addf(&s, "per rank%s\n", c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
+    if (p.twin)
+        words_paragraph(&s, "", arena_printf(p.a, "right of the |: %s%s", c->o->beside_what ? c->o->beside_what : "beside it",
+                                             p.other.wrong ? "" : ", where every value is right"), 80);
     if (p.map.check) text_first(&p, &s);
     str_add(&s, "\n");
     words_paragraph(&s, "", totals(&p), 80);

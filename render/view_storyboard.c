@@ -160,7 +160,7 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
     if (k == KEY_PART) scene_rect(s, x, y, 26, 8, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
     if (k == KEY_FRESH) scene_rect(s, x, y - 8, 26, 16, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
     if (k == KEY_DONE) scene_rect(s, x + 1, y - 7, 24, 14, 0, ROLE_SHARD, ROLE_INK, 2);
-    if (k == KEY_STALE) scene_text(s, x + 13, y + 5, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND, "0.7");
+    if (k == KEY_STALE) scene_text(s, x + 13, y + 5, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND, p->t.sample ? "0.7" : "2");
     if (k == KEY_TERMS)
         scene_text(s, x + 13, y + 4.5, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, swap || folded(p) || p->n > FEW ? "1→2" : "1+2");
 }
@@ -187,7 +187,7 @@ static void sizes(RingPen *p) {
     p->cell = slide ? (few ? 66 : 54) : few ? 57 : 50; /* four frames of four ranks in a line of the wide page */
     if (p->n == 2) p->cell = 84;
     p->high = slide ? (few ? 58 : 36) : few ? 46 : 42;
-    p->big = p->t.whole || !p->t.sample ? 16 : 14;
+    p->big = !p->t.sample ? 13 : p->t.whole ? 16 : 14;
 }
 
 /* Frames [from, to) in lines of `per`. */

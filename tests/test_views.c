@@ -2,6 +2,7 @@
  * The SVG's texts are read back and compared with the trace. */
 #include "base/file.h"
 #include "cost/cost.h"
+#include "render/errors.h"
 #include "render/memory.h"
 #include "render/render.h"
 #include "support/support.h"
@@ -270,12 +271,123 @@ static void every_collective_is_sampled(void **state) {
     globfree(&g);
 }
 
+/* ---- errors ---- */
+
+/* On every plan of plans/bugs that runs: rows, numbers and states are the check records, and the run without what was
+ * planted stands beside it. */
+static void errors_are_the_checks(void **state) {
+    (void)state;
+    glob_t g;
+    assert_int_equal(glob("plans/bugs/*.yaml", 0, NULL, &g), 0);
+    int wrong = 0, planted = 0, with_twin = 0;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .threads = 1});
+        ErrMap m, left, right;
+        if (!r.t || !r.t->executed || !r.t->n_fail) {
+            arena_free(a);
+            continue;
+        }
+        wrong++;
+        assert_true(errors_map(a, r.t, &m));
+        assert_non_null(m.first);
+        assert_string_equal(m.first->name, r.t->first_wrong);
+        for (int k = 0; k < m.n; k++) {
+            const ErrRow *row = &m.row[k];
+            if (row->values > 1) continue;
+            double top = 0;
+            for (int j = 0; j < r.t->n_checks; j++) {
+                const TraceCheck *c = &r.t->checks[j];
+                if (c->step != row->step || strcmp(c->value, row->name) || (!c->level && strcmp(c->verdict, "FAIL"))) continue;
+                if (c->max_abs > top) top = c->max_abs;
+                bool fail = !strcmp(c->verdict, "FAIL");
+                for (int64_t rank = 0; fail && rank < r.t->ranks; rank++)
+                    if (rankset_has(&c->ranks, rank)) assert_true(row->state[m.column[rank]] >= ERR_FIRST);
+                for (int q = 0; fail && q < c->n_rank_error; q++)
+                    if (m.per_column == 1 && isfinite(c->rank_error[q].error))
+                        assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
+            }
+            if (isfinite(top) && isfinite(row->max)) assert_true(row->max == top);
+        }
+        RenderOptions o = options("errors");
+        const char *words = picture(a, r.t, &o, FORMAT_SVG);
+        says(words, arena_printf(a, "%lld fail.", (long long)r.t->n_fail));
+        for (int q = 0; q < m.check->n_rank_error && q < 8 && m.per_column == 1; q++)
+            if (isfinite(m.check->rank_error[q].error)) says(words, errors_number(a, m.check->rank_error[q].error));
+        if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->got));
+        if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->want));
+        if (r.rep.plan->n_faults || r.rep.plan->n_gradients) {
+            planted++;
+            PlanRun sound = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
+            int over = -1;
+            assert_true(errors_pair(a, r.t, sound.t, &left, &right, &over));
+            assert_string_equal(sound.t->verdict, "equivalent");
+            assert_true(over >= 0);
+            const ErrRow *twin = left.first->beside; /* a sum that is not due has none */
+            with_twin += twin != NULL;
+            if (twin) assert_string_equal(twin->name, left.first->name);
+            if (twin) assert_true(twin->worst_state < ERR_SUSPECT);
+            o.beside = sound.t;
+            o.beside_what = "without the planted mistake";
+            words = picture(a, r.t, &o, FORMAT_SVG);
+            says(words, "all right");
+            says(words, "Without the mistake");
+            says(words, arena_printf(a, "%d wrong", left.wrong));
+            says(picture(a, r.t, &o, FORMAT_TEXT), "where every value is right");
+            static const char *const preset[] = {"wide", "column", "slide", "a4"};
+            for (int q = 0; q < 4; q++) {
+                const char *report;
+                o.preset = preset[q];
+                int n = render_lint(r.t, r.d, &o, a, &report);
+                if (n) print_message("%s %s\n%s", g.gl_pathv[i], o.preset, report);
+                assert_int_equal(n, 0);
+            }
+        }
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_true(wrong > 10 && planted > 5 && with_twin >= planted - 2);
+}
+
+/* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a right column. */
+static void ranks_fold_into_classes(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = trace_new(a);
+    t->ranks = 1024;
+    t->plan = "many", t->hash = "0", t->version = "0";
+    t->executed = true, t->verdict = "different", t->n_fail = 1, t->first_wrong = "y";
+    RankSet all = rankset_range(a, 0, 1024, 1), some = rankset_range(a, 5, 3, 256);
+    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) =
+        (TraceCheck){.step = 0, .value = "x", .pass = "forward", .level = 1, .ranks = all, .verdict = "PASS"};
+    TraceCheck bad = {.step = 1, .value = "y", .pass = "forward", .level = 2, .ranks = some, .verdict = "FAIL", .max_abs = 3};
+    bad.n_rank_error = 3;
+    bad.rank_error = arena_alloc(a, 3 * sizeof *bad.rank_error);
+    for (int i = 0; i < 3; i++) bad.rank_error[i].rank = 5 + 256 * i, bad.rank_error[i].error = i ? 2 : 3;
+    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = bad;
+    ErrMap m;
+    assert_true(errors_map(a, t, &m));
+    assert_int_equal(m.n_columns, 3); /* right; wrong by 3; wrong by 2 */
+    assert_string_equal(rankset_text(&m.members[m.column[5]], a), "5");
+    assert_string_equal(rankset_text(&m.members[m.column[261]], a), "261,517");
+    assert_int_equal(m.row[1].state[m.column[0]], ERR_RIGHT);
+    assert_int_equal(m.row[1].state[m.column[517]], ERR_FIRST);
+    assert_true(m.row[1].error[m.column[5]] == 3 && m.row[1].error[m.column[517]] == 2);
+    RenderOptions o = options("errors");
+    const char *words = picture(a, t, &o, FORMAT_SVG);
+    says(words, "1021 ranks");
+    says(words, "261,517");
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_paper),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(storyboard_is_the_run),
         cmocka_unit_test(every_collective_is_sampled),
+        cmocka_unit_test(errors_are_the_checks),
+        cmocka_unit_test(ranks_fold_into_classes),
     };
     int failed = cmocka_run_group_tests_name("views", tests, NULL, NULL);
     render_cleanup();

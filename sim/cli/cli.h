@@ -31,7 +31,7 @@ enum {
 /* What the command line said. */
 typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
-    const char *against, *map, *view, *theme, *preset, *part, *pass;
+    const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color;
     double tolerance;
     int64_t rank, threads, seed, layer, width;

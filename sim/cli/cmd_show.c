@@ -140,6 +140,29 @@ static void forgive_limits(Loaded *l) {
     l->d->n = kept;
     l->exit = diags_exit(l->d);
 }
+/* The run that the picture of errors shows beside the wrong one: that of --beside, or of the plan itself without the
+ * mistakes that it plants. A repair that is not known is not guessed. False: it was asked for and cannot be had. */
+static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOptions *r) {
+    static const char *const views[] = {"errors", NULL};
+    const Plan *p = l->report.plan;
+    bool planted = p && (p->n_faults || p->n_gradients || c->o.fault);
+    Loaded right;
+    if (!is_among(r->view, views) || (!c->o.beside && (!planted || strcmp(l->path, "-") == 0))) return true;
+    o.sound = !c->o.beside;
+    o.dump = NULL;
+    bool ok = cli_load(c, c->o.beside ? c->o.beside : l->path, &o, false, &right);
+    if (ok && right.trace->n_checks > 0 && right.trace->ranks == l->trace->ranks) {
+        r->beside = right.trace;
+        r->beside_what = c->o.beside ? "beside it" : "without the planted mistake";
+        return true;
+    }
+    if (!c->o.beside) return true;
+    cli_diagnostics(c, right.d, false);
+    if (ok)
+        diag_error(c->d, "E0212", nowhere, "it must have the same ranks, and a trace must be of an executed run",
+                   "'%s' cannot stand beside '%s'", c->o.beside, l->path);
+    return false;
+}
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const char *view = known_view(c);
@@ -150,6 +173,10 @@ int cmd_draw(Cli *c) {
     o.execute = sampled || is_among(view, executed_views);
     o.events = is_among(view, timed_views) || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
+    if (c->o.beside && strcmp(view, "errors") != 0) {
+        diag_error(c->d, "E0212", nowhere, "add --view errors", "--beside belongs to the view errors");
+        return 2;
+    }
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
@@ -163,6 +190,7 @@ int cmd_draw(Cli *c) {
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
+    if (!find_beside(c, o, &l, &r)) return cli_worse(l.exit, 2);
     draw(c, t, &r, f);
     return l.exit;
 }

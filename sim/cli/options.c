@@ -79,6 +79,7 @@ static const Option options[] = {
     {"layer", 0, O_INT, AT(layer), "N", C_DRAW, "the layer to draw", NULL},
     {"part", 0, O_TEXT, AT(part), "PART", C_DRAW, "attention or mlp only; of a storyboard: op, value or step", NULL},
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW, "forward or backward only", NULL},
+    {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW, "errors: a repaired plan (or its trace) to show beside it", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED, "speak of this rank (default: all classes; pictures: the first)", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",

@@ -114,10 +114,11 @@ static bool middle(Run *r) {
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;
     note_inferred(r);
-    if (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault)) return false;
+    bool plant = !r->o->sound;
+    if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;
     if (r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block")) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
-    bool planted = r->plan->n_faults || r->plan->n_gradients || r->o->fault;
+    bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
     bool warn = planted || r->plan->trust_declared;
     int found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
     return warn || !found;

@@ -16,6 +16,7 @@ typedef struct PipelineOptions {
     int threads;     /* 0: all cores */
     const char *hardware;     /* overrides the plan's */
     const char *fault;        /* --fault NAME: an extra fault, or NULL */
+    bool sound;               /* leave out the mistakes that the plan plants (faults, gradients): what it would be without */
     const char *against, *map; /* --against FILE, --map FILE */
     double tolerance;         /* --tolerance; 0: by dtype */
     const char *save_values;  /* --save-values FILE */

@@ -71,6 +71,8 @@ DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, 
         if (axis) add_axis(t, &c, axis_index(t, axis + 1, strcspn(axis + 1, ":/")));
         s += n + (s[n] == '/');
     }
+    DimCut by_symbol = shards_value_cut(a, t, &p->rest, dim, rank);
+    if (by_symbol.n_axis > c.n_axis) return by_symbol;
     measure(a, t, &c, &p->rest, dim, rank);
     return c;
 }
@@ -115,6 +117,36 @@ const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, 
         if (shards_part_of(t, c, r) == i && (!d || shards_part_of(t, d, r) == j)) list[n++] = r;
     RankSet s = rankset_from(a, list, n);
     return rankset_text(&s, a);
+}
+
+/* [from, to) of the list that the pieces make when they are put behind each other, as slices. */
+static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t to) {
+    for (int i = 0; i < n; i++) {
+        int64_t len = piece[i][1] - piece[i][0], a = from > 0 ? from : 0, b = to < len ? to : len;
+        if (a < b)
+            str_addf(s, "%s%lld:%lld", s->n ? "," : "", (long long)(piece[i][0] + a), (long long)(piece[i][0] + b));
+        from -= len, to -= len;
+    }
+}
+const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
+    if (c->n < 2) return ":";
+    int64_t own = shards_part_of(t, c, rank), outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
+    Str s = str_new(a);
+    if (c->zigzag) {
+        int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer), chunk = (2 * len + inner - 1) / inner;
+        if (c->size % (2 * outer)) return NULL;
+        int64_t piece[2][2] = {{r * len, (r + 1) * len}, {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
+        add_slices(&s, piece, 2, own % inner * chunk, (own % inner + 1) * chunk);
+        return s.n ? s.s : "none";
+    }
+    if (!c->part || c->blocks > 8) return NULL;
+    int64_t start = 0;
+    for (int64_t i = 0; i < own; i++) start += c->part[i] / c->blocks;
+    for (int64_t b = 0; b < c->blocks && c->part[own]; b++) {
+        int64_t at = b * (c->size / c->blocks) + start;
+        str_addf(&s, "%s%lld:%lld", s.n ? "," : "", (long long)at, (long long)(at + c->part[own] / c->blocks));
+    }
+    return s.n ? s.s : "none";
 }
 
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c) {

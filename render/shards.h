@@ -17,7 +17,8 @@ typedef struct {
     int64_t blocks;           /* packed blocks of the dim ("2*F"), each of which is cut like this; 1: none */
 } DimCut;
 
-/* From the text of TraceParam.cuts ("k:tp:chunk/d:fsdp:chunk"). */
+/* From the text of TraceParam.cuts ("k:tp:chunk/d:fsdp:chunk"), or from the symbol at rest where that names more axes (a dim
+ * of several letters that is cut as the list it is in memory). */
 DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, int64_t rank);
 /* From a value's symbol "S/(cp*sp)" and its placements. */
 DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, int64_t rank);
@@ -29,6 +30,9 @@ int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank);
 const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d, int64_t j);
 /* "tp", "cp, tp" of the axes that cut; "" if none. */
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c);
+/* What the rank holds of the dim as NumPy slices of the global index: "0:64", "0:8,56:64" (zigzag, packed blocks), ":" if
+ * whole, "none" if nothing; NULL if it is not known. */
+const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank);
 /* "3 3 3 1" */
 const char *shards_sizes(Arena *a, const DimCut *c);
 #endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LABELS = 16, MAX_CUT_LINES = 64, MAX_ROWS = 40, SLIDE_ROWS = 8, GAP = 20 };
+enum { MAX_LABELS = 16, MAX_CUT_LINES = 64, MAX_ROWS = 40, SLIDE_ROWS = 6, GAP = 20 };
 
 typedef struct {
     const ViewCall *c;
@@ -13,7 +13,7 @@ typedef struct {
     PresetKind preset;
     int64_t rank;
     int layer;
-    double x, w, scale; /* px per element */
+    double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;
 
 /* Colour of part i of n: ordered by lightness up to four, two tints in turn above. */
@@ -43,10 +43,14 @@ static int64_t whole_bytes(const TraceShape *s, int64_t rank) {
     return l && local > 0 ? (int64_t)((double)l->bytes * (whole / local) + 0.5) : s->n_local ? s->local[0].bytes : 0;
 }
 
-/* Sides of a matrix on paper, large enough to be seen. */
-static void matrix_size(const ShardPen *p, const TraceParam *q, double *w, double *h) {
-    *h = fmax(5, p->scale * (double)q->rest.global_shape[0]);
-    *w = fmax(5, p->scale * (double)q->rest.global_shape[1]);
+/* Sides of a matrix on paper, large enough to be seen; what is larger than the others by far (an embedding) is drawn
+ * smaller by the factor that is returned, and its caption says so. */
+static double matrix_size(const ShardPen *p, const TraceParam *q, double *w, double *h) {
+    double rows = p->scale * (double)q->rest.global_shape[0], cols = p->scale * (double)q->rest.global_shape[1];
+    double shrunk = fmax(1, fmax(rows, cols) / p->most);
+    *h = fmax(shrunk > 1 ? 14 : 5, rows / shrunk);
+    *w = fmax(shrunk > 1 ? 14 : 5, cols / shrunk);
+    return shrunk;
 }
 
 /* Edge of part i in a side of length px: by sizes, or evenly if they are not known. */
@@ -62,6 +66,13 @@ static int64_t bands(const DimCut *c) { return c->n > 1 ? c->n * c->blocks : 1; 
 static double band_at(const DimCut *c, int64_t i, double px) {
     int64_t blocks = c->n > 1 ? c->blocks : 1;
     return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
+}
+
+/* What several ranks hold alike lies in a stack. */
+static void draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
+    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
+        scene_rect(p->s, x + 3 * i, y - 3 * i, w, h, 0, ROLE_PAPER, ROLE_WEIGHT_LINE, 1)->ground = true;
 }
 
 static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
@@ -118,15 +129,19 @@ static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
 }
 
 /* The words under a matrix; returns the number of lines. */
-static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimCut *k, const char **line) {
+static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimCut *k, double shrunk,
+                   const char **line) {
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&q->rest, p->rank);
     const char *style = words_style(q->style), *copies = copies_text(p, r, k);
     int n = 0;
-    line[n++] = style ? style : "whole";
+    line[n++] = style ? style : r->n * k->n > 1 ? "cut at rest" : "whole";
     line[n++] = words_symbol(a, q->rest.symbolic);
     line[n++] = l ? words_shape(a, l->shape, q->rest.nd) : "nothing here";
+    const char *rows = shards_range(a, p->c->t, r, p->rank), *cols = shards_range(a, p->c->t, k, p->rank);
+    if (rows && cols && r->n * k->n > 1) line[n++] = arena_printf(a, "[%s, %s]", rows, cols);
     line[n++] = l ? bytes_text(l->bytes, a) : "0 B";
+    if (shrunk > 1.001) line[n++] = arena_printf(a, "drawn at 1/%.3g", shrunk);
     if (*copies) line[n++] = copies;
     const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
     if (uneven) line[n++] = shards_sizes(a, uneven);
@@ -156,15 +171,15 @@ typedef struct {
     DimCut r, k;
     double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
     int n_line;
-    const char *line[8];
+    const char *line[10];
 } Slot;
 
 static Slot make_slot(ShardPen *p, const TraceParam *q) {
     Arena *a = p->c->arena;
     Slot s = {
         .q = q, .r = shards_param_cut(a, p->c->t, q, 0, p->rank), .k = shards_param_cut(a, p->c->t, q, 1, p->rank)};
-    matrix_size(p, q, &s.w, &s.h);
-    s.n_line = caption(p, q, &s.r, &s.k, s.line);
+    double shrunk = matrix_size(p, q, &s.w, &s.h);
+    s.n_line = caption(p, q, &s.r, &s.k, shrunk, s.line);
     s.left = s.r.n > 1 && s.r.n <= MAX_CUT_LINES && s.r.part ? 38 : 0;
     s.room = fmax(s.w, scene_width(p->s, 15, BOLD, param_name(q)));
     for (int i = 0; i < s.n_line; i++) s.room = fmax(s.room, scene_width(p->s, 12, REGULAR, s.line[i]));
@@ -174,6 +189,7 @@ static Slot make_slot(ShardPen *p, const TraceParam *q) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), param_tip(p, s->q));
     scene_text(p->s, x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, param_name(s->q));
+    draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
     draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
     draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
     draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
@@ -208,6 +224,9 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
 
 /* ---- rulers ---- */
 
+/* Which of n ranks has piece i of 2n in a zigzag. */
+static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
+
 static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
@@ -219,15 +238,21 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
                 arena_printf(a, "%s of %s: %lld, %s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])), s->name,
                              (long long)s->global_shape[dim], n > 1 ? "cut by " : "whole", axes));
     bool zig = c.zigzag && c.n_axis > 0;
-    if (zig) outer = t->axes[c.axis[0]].size, own = own / (n / outer), n = 2 * outer;
-    else if (n > 1) n *= c.blocks;
+    int64_t inner = 1, sub = 1; /* zigzag: cuts inside the first one cut its two pieces behind each other */
+    if (zig) {
+        outer = t->axes[c.axis[0]].size, inner = n / outer;
+        if (inner > 1 && inner % 2) own /= inner, inner = 1;
+        sub = inner > 1 ? inner / 2 : 1;
+        n = 2 * outer * sub;
+    } else if (n > 1)
+        n *= c.blocks;
     bool many = n > 32, pending = s->pending && *s->pending;
     double at[33] = {0};
     for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : band_at(&c, i, w);
     for (int64_t i = 0; i < n && !many; i++)
         scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
-                   n > 1 ? ROLE_SHARD + shade(zig && i >= outer ? n - 1 - i : i % outer, outer) : ROLE_PAPER, ROLE_WEIGHT_LINE,
-                   0.8);
+                   n > 1 ? ROLE_SHARD + shade(zig ? zig_rank(i / sub, outer) : i % outer, outer) : ROLE_PAPER,
+                   ROLE_WEIGHT_LINE, 0.8);
     if (many) {
         const char *parts = arena_printf(a, "%lld parts", (long long)outer);
         scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD_3, ROLE_NONE, 0);
@@ -235,8 +260,9 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
     }
     if (pending && !many) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
     for (int64_t i = 0; i < n && n > 1 && !many; i++) {
-        int64_t owner = zig && i >= outer ? n - 1 - i : i % outer;
-        int tone = shade(owner, outer);
+        int64_t second = i / sub >= outer, rank = zig ? zig_rank(i / sub, outer) : i % outer;
+        int64_t owner = zig && inner > 1 ? rank * inner + second * sub + i % sub : rank;
+        int tone = shade(rank, outer);
         const char *num = arena_printf(a, "%lld", (long long)owner);
         double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
         bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
@@ -258,6 +284,7 @@ typedef struct {
     const TraceShape *s;
     int n;
     Str names;
+    int section;
 } Row;
 
 /* Equal values are one picture, whatever their uses (replicate, varying_use). */
@@ -275,25 +302,55 @@ static bool same_layout(const TraceShape *a, const TraceShape *b) {
     return same;
 }
 
-/* Values of the layer, one row per layout. */
+/* Sections of the rulers. */
+typedef enum { SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
+static const char *const section_names[SECTIONS] = {"Activations", "Gradients of parameters", "After the optimizer's step"};
+
+/* -1: stands nowhere (cotangents of activations lie as those do). */
+static int section_of(const TraceValue *v) {
+    if (v->kind && !strcmp(v->kind, "updated")) return SEC_STATE;
+    if (!strncmp(v->shape.name, "grad.param.", 11)) return SEC_GRADS;
+    return v->kind && (!strcmp(v->kind, "cotangent") || !strcmp(v->kind, "gradient")) ? -1 : SEC_VALUES;
+}
+/* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
+static const char *short_name(Arena *a, const TraceValue *v, int section) {
+    char *s = arena_strdup(a, v->shape.name), *end = strstr(s, ".next");
+    if (section == SEC_VALUES) return words_leaf(s);
+    if (end && !end[5]) *end = 0;
+    char *weight = strstr(s, ".weight");
+    if (!weight) return words_leaf(s);
+    const char *tail = arena_strdup(a, weight + 7);
+    *weight = 0;
+    return arena_printf(a, "%s%s", words_leaf(s), tail);
+}
+
+/* Is the name one of "q_proj, attn_context"? */
+static bool listed(const char *list, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = list; (p = strstr(p, name)); p += n)
+        if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ',')) return true;
+    return false;
+}
+
+/* Values of the layer, one row per layout and section, sections in order. */
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
     int n = 0;
-    for (int i = 0; i < t->n_values && n < MAX_ROWS; i++) {
-        const TraceValue *v = &t->values[i];
-        bool grad = v->kind && (!strcmp(v->kind, "cotangent") || !strcmp(v->kind, "gradient"));
-        if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || grad) continue;
-        if (words_find_param(t, v->shape.name)) continue;
-        const char *leaf = words_leaf(v->shape.name);
-        int k = 0;
-        while (k < n && !same_layout(row[k].s, &v->shape)) k++;
-        if (k == n) row[n++] = (Row){&v->shape, 0, str_new(p->c->arena)};
-        if (row[k].n && strstr(row[k].names.s, leaf)) continue;
-        if (row[k].n++ < 4)
-            str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
-        else if (row[k].n == 6)
-            str_add(&row[k].names, ", …");
-    }
+    for (int sec = 0; sec < SECTIONS; sec++)
+        for (int i = 0, start = n; i < t->n_values && n < MAX_ROWS; i++) {
+            const TraceValue *v = &t->values[i];
+            if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec) continue;
+            if (words_find_param(t, v->shape.name)) continue;
+            const char *leaf = short_name(p->c->arena, v, sec);
+            int k = start;
+            while (k < n && !same_layout(row[k].s, &v->shape)) k++;
+            if (k == n) row[n++] = (Row){&v->shape, 0, str_new(p->c->arena), sec};
+            if (row[k].n && listed(row[k].names.s, leaf)) continue;
+            if (row[k].n++ < 4)
+                str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+            else if (row[k].n == 6)
+                str_add(&row[k].names, ", …");
+        }
     return n;
 }
 
@@ -307,11 +364,14 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
     if (n <= 0) return y;
     for (int i = 0; i < n; i++) dims = row[i].s->nd > dims ? row[i].s->nd : dims;
     double left = narrow ? 0 : 250, gap = 16, w = (p->w - left - gap * (dims - 1)) / dims;
-    scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Activations");
-    scene_text(p->s, p->x + 100, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-               narrow ? "one bar per dim" : "one bar per dim, cut as its ranks hold it; the number is the part's");
-    y += 30;
     for (int i = 0; i < n; i++) {
+        if (i == 0 || row[i].section != row[i - 1].section) {
+            y += i ? 10 : 0;
+            double tw = scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, section_names[row[i].section]);
+            const char *more = narrow ? "one bar per dim" : "one bar per dim, cut as its ranks hold it; the number is the part's";
+            if (i == 0) scene_text(p->s, p->x + tw + 16, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, more);
+            y += 30;
+        }
         const TraceShape *s = row[i].s;
         const TraceLocal *l = words_find_local(s, p->rank);
         const char *names = scene_fit(p->s, row[i].names.s, narrow ? p->w * 0.45 : left - 14, 12.5, SEMIBOLD);
@@ -356,13 +416,16 @@ static void sums(ShardPen *p, int64_t *here, int64_t *whole) {
 
 /* One scale for all: the longest side takes `most`, and the widest three fit side by side. */
 static double common_scale(ShardPen *p, double most) {
-    double side = 1;
+    double inside = 0, all = 1; /* of a layer's weights; those outside (embedding, head) may be many times longer */
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         if (!wanted(p, q) || q->rest.nd != 2) continue;
-        side = fmax(side, fmax((double)q->rest.global_shape[0], (double)q->rest.global_shape[1]));
+        double side = fmax((double)q->rest.global_shape[0], (double)q->rest.global_shape[1]);
+        all = fmax(all, side);
+        if (q->layer >= 0) inside = fmax(inside, side);
     }
-    return most / side;
+    p->most = most;
+    return most / (inside > 0 ? inside : all);
 }
 
 /* A page with n weights and `count` rows of activations; either may be none. */
@@ -463,20 +526,30 @@ const char *view_shards_text(const ViewCall *c) {
     Arena *a = c->arena;
     Role role;
     Str s = str_new(a);
-    words_pad(&s, "weight", 22, false);
+    words_pad(&s, "weight", 26, false);
     words_pad(&s, "at rest", 22, false);
-    words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 20, false);
+    words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 18, false);
     words_pad(&s, "bytes", 10, true);
     str_add(&s, "\n");
     for (int i = 0; i < c->t->n_params; i++) {
         const TraceParam *q = &c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p.rank);
         if (!wanted(&p, q)) continue;
-        words_pad(&s, param_name(q), 22, false);
+        words_pad(&s, param_name(q), 26, false);
         words_pad(&s, words_symbol(a, q->rest.symbolic), 22, false);
-        words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 20, false);
+        words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 18, false);
         words_pad(&s, l ? bytes_text(l->bytes, a) : "", 10, true);
         words_end_line(&s);
+        Str index = str_new(a);
+        bool cut = false, known = true;
+        for (int d = 0; d < q->rest.nd; d++) {
+            DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
+            const char *range = shards_range(a, c->t, &k, p.rank);
+            cut |= k.n > 1;
+            known &= range != NULL;
+            str_addf(&index, "%s%s", d ? ", " : "", range ? range : "");
+        }
+        if (cut && known) str_addf(&s, "    holds [%s]\n", index.s);
         for (int d = 0; d < q->rest.nd; d++) {
             DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
             if (k.n < 2) continue;

@@ -5,6 +5,7 @@
 #include "render/errors.h"
 #include "render/memory.h"
 #include "render/render.h"
+#include "render/shards.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -380,6 +381,84 @@ static void ranks_fold_into_classes(void **state) {
     arena_free(a);
 }
 
+/* ---- shards ---- */
+
+/* Marks what the slices say; returns their length. */
+static int64_t mark(const char *range, int64_t size, char *has) {
+    int64_t n = 0;
+    if (!strcmp(range, ":")) memset(has, 1, (size_t)size);
+    if (!strcmp(range, ":")) return size;
+    if (!strcmp(range, "none")) return 0;
+    for (const char *p = range; *p;) {
+        char *end;
+        int64_t a = strtoll(p, &end, 10), b = strtoll(end + 1, &end, 10);
+        assert_true(a < b && b <= size);
+        memset(has + a, 1, (size_t)(b - a));
+        n += b - a;
+        p = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+static int ranges_agree(Arena *a, const Trace *t, const TraceShape *s, const TraceParam *param) {
+    int cut = 0;
+    for (int d = 0; d < s->nd; d++) {
+        char *all = arena_alloc(a, (size_t)s->global_shape[d] + 1);
+        memset(all, 0, (size_t)s->global_shape[d] + 1);
+        for (int64_t r = 0; r < t->ranks; r++) {
+            DimCut c = param ? shards_param_cut(a, t, param, d, r) : shards_value_cut(a, t, s, d, r);
+            const char *range = shards_range(a, t, &c, r);
+            const TraceLocal *l = words_find_local(s, r);
+            if (!range) continue;
+            cut += c.n > 1;
+            if (mark(range, s->global_shape[d], all) != (l ? l->shape[d] : 0))
+                print_message("%s dim %d rank %lld: %s\n", s->name, d, (long long)r, range);
+            assert_int_equal(mark(range, s->global_shape[d], all), l ? l->shape[d] : 0);
+        }
+        if (s->pending && *s->pending) continue;
+        for (int64_t i = 0; i < s->global_shape[d]; i++) assert_true(all[i]);
+    }
+    return cut;
+}
+/* On every plan, of every weight at rest and every value: what the ranks hold is as long as their local shape and covers
+ * the whole; a weight cut as the list it is in memory counts as cut. */
+static void ranges_cover(void **state) {
+    (void)state;
+    glob_t g;
+    int cuts = 0;
+    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.threads = 1});
+        for (int k = 0; k < r.t->n_params; k++) cuts += ranges_agree(a, r.t, &r.t->params[k].rest, &r.t->params[k]);
+        for (int k = 0; k < r.t->n_values; k++) cuts += ranges_agree(a, r.t, &r.t->values[k].shape, NULL);
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_true(cuts > 1000);
+}
+static void shards_print_ranges(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *what[5];
+        int rank;
+    } row[] = {{"plans/19-llama3-8b-fsdp4.yaml", {"holds [64:128, :]", "dim 0 cut by dp into 4 parts: 64 ×4", NULL}, 1},
+               {"plans/23-llama3-8b-packed.yaml", {"holds [448:896,1344:1792, :]", NULL}, 1},
+               {"plans/01-column-row-mlp.yaml", {"holds [1024:1536, :]", "holds [:, 1024:1536]", NULL}, 2}};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("shards");
+        o.rank = row[i].rank;
+        const char *text = picture(a, r.t, &o, FORMAT_TEXT), *words = picture(a, r.t, &o, FORMAT_SVG);
+        for (int k = 0; row[i].what[k]; k++) {
+            says(text, row[i].what[k]);
+            if (!strncmp(row[i].what[k], "holds ", 6)) says(words, row[i].what[k] + 6);
+        }
+        if (i == 0) says(words, "Gradients of parameters");
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_paper),
@@ -388,6 +467,8 @@ int main(void) {
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),
         cmocka_unit_test(ranks_fold_into_classes),
+        cmocka_unit_test(ranges_cover),
+        cmocka_unit_test(shards_print_ranges),
     };
     int failed = cmocka_run_group_tests_name("views", tests, NULL, NULL);
     render_cleanup();

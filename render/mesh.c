@@ -136,7 +136,8 @@ const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank) {
     int64_t first = groups_member(g, group, 0), step = n > 1 ? groups_member(g, group, 1) - first : 1;
     for (int64_t i = 2; i < n; i++)
         if (groups_member(g, group, i) != first + i * step) return mesh_spelled(a, g, group, 4);
-    int64_t last = first + n * step;
+    int64_t last = first + n * step, ranks = n * groups_count(g);
+    if (last > ranks) last = ranks; /* no end beyond the ranks that there are */
     return step == 1 ? arena_printf(a, "%lld:%lld", (long long)first, (long long)last)
                      : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)last, (long long)step);
 }

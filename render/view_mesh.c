@@ -268,6 +268,24 @@ static double draw_bars(MeshPen *p, double y) {
     return y;
 }
 
+/* The members of the focus rank's group, as many as fit into width w; all that are left out stand for an ellipsis. */
+static const char *spelled_within(MeshPen *p, const RankGroups *g, double w) {
+    const char *t = "";
+    for (int64_t most = 8; most >= 2; most--) {
+        t = mesh_spelled(p->c->arena, g, words_group_of(g, p->rank), most);
+        if (scene_width(p->s, 12.5, REGULAR, t) <= w) break;
+    }
+    return scene_fit(p->s, t, w, 12.5, REGULAR);
+}
+
+/* What an axis cuts and what its groups carry: on two lines if one is too short for both. */
+static double about_lines(MeshPen *p, const MeshComm *c, double x, double y, double w) {
+    const char *whole = arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries), *line[3];
+    int n = scene_wrap(p->s, whole, "; ", w, 12, REGULAR, 3, line);
+    for (int i = 0; i < n; i++) scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    return 16 * (n > 0 ? n - 1 : 0);
+}
+
 static double draw_table(MeshPen *p, double y) {
     Arena *a = p->c->arena;
     bool narrow = p->w < 700;
@@ -283,18 +301,16 @@ static double draw_table(MeshPen *p, double y) {
     for (int i = 0; i < p->n; i++, y += narrow ? 38 : 23) {
         const MeshComm *c = &p->comm[i];
         double pw = draw_pill(p->s, p->x, y + 8, c->name, c->axes);
-        const char *about = arena_printf(a, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries);
         double room = narrow ? p->w : col[0] - p->x - pw - 20;
-        scene_text(p->s, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-                   scene_fit(p->s, about, room, 12, REGULAR));
+        double more = about_lines(p, c, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), room);
         scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, "%lld × %lld",
                     (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
         scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
                    mesh_slice(a, &c->groups, p->rank));
         if (!narrow)
             scene_text(p->s, col[2], y + 12.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
-                       scene_fit(p->s, mesh_spelled(a, &c->groups, words_group_of(&c->groups, p->rank), 8),
-                                 p->x + p->w - col[2], 12.5, REGULAR));
+                       spelled_within(p, &c->groups, p->x + p->w - col[2]));
+        y += more;
     }
     scene_end(p->s);
     return y + 4;
@@ -303,6 +319,7 @@ static double draw_table(MeshPen *p, double y) {
 static const char *classes_text(const ViewCall *c) {
     Arena *a = c->arena;
     const Trace *t = c->t;
+    if (t->ranks == 1) return "It holds everything and sends nothing.";
     if (t->n_classes <= 1)
         return arena_printf(a, "All %lld ranks have the same local shapes and steps.", (long long)t->ranks);
     Str s = str_new(a);
@@ -321,7 +338,8 @@ static const char *mesh_title(const MeshPen *p) {
     for (int i = 0; i < p->n; i++) axes += p->comm[i].axis;
     if (ranks == 1) return "One rank: nobody to talk to";
     if (ranks > FEW_RANKS)
-        return arena_printf(a, "%lld ranks in %d bars: where rank %lld sits and whom it talks to", ranks, axes, rank);
+        return arena_printf(a, "%lld ranks in %d bar%s: where rank %lld sits and whom it talks to", ranks, axes,
+                            axes == 1 ? "" : "s", rank);
     if (p->n == 1) return arena_printf(a, "%lld ranks, all in one group", ranks);
     return arena_printf(a, "%lld ranks: rank %lld is in %d groups%s", ranks, rank, p->n,
                         axes == p->n ? ", one per axis" : "");
@@ -342,7 +360,10 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     p->w = s->w - 2 * pr->margin;
     const char *order = words_order(a, c->t);
     const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
-                         few ? "" : "each bar is one cell of the bar above, enlarged", NULL};
+                         few && p->n ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
+                         : few || p->n < 2 ? ""
+                                           : "each bar is one cell of the bar above, enlarged",
+                         NULL};
     double y = figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
     if (few)
         y = few_ranks(p, y, next);
@@ -358,7 +379,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
     MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
     int next = 0, pages = 0;
     if (p.rank >= c->t->ranks) {
-        diag_error(c->d, "E0211", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0212", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)p.rank);
         return 0;
     }

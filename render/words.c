@@ -204,7 +204,8 @@ int64_t words_group_of(const RankGroups *g, int64_t rank) {
     for (int k = 0; k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++)
-            if (size[i] > 0 && (best < 0 || stride[i] > stride[best])) best = i;
+            /* an axis of one rank has the stride of its neighbour and no digit */
+            if (size[i] > 1 && (best < 0 || stride[i] > stride[best])) best = i;
         if (best < 0) break;
         int64_t digit = stride[best] > 0 ? rank / stride[best] : 0;
         if (digit >= size[best]) return -1;

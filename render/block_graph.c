@@ -342,7 +342,7 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
     g->outside = o->part || g->n_layers <= 1;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
-        diag_error(d, "E0211", (Loc){0},
+        diag_error(d, "E0212", (Loc){0},
                    lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
                    "the trace has no layer %d", o->layer);
         return false;
@@ -377,7 +377,7 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
             str_addf(&have, "%s%s", have.n ? ", " : "", p);
     }
     if (n == 0) {
-        diag_error(d, "E0211", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s), "the trace has no part '%s'",
+        diag_error(d, "E0212", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s), "the trace has no part '%s'",
                    part);
         return false;
     }
@@ -407,7 +407,7 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
     g->arena = arena;
     g->rank = o->rank >= 0 ? o->rank : 0;
     if (t->ranks > 0 && g->rank >= t->ranks) {
-        diag_error(d, "E0211", (Loc){0}, arena_printf(arena, "ranks 0 to %lld", (long long)t->ranks - 1),
+        diag_error(d, "E0212", (Loc){0}, arena_printf(arena, "ranks 0 to %lld", (long long)t->ranks - 1),
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }

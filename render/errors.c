@@ -216,6 +216,21 @@ static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     *a->beside = *b->beside;
 }
 
+/* Where right and wrong rows take turns nothing is alike: what comes after the first wrong value becomes one row. */
+static void fold_tail(Arena *a, ErrMap *m, int rows) {
+    if (m->n <= rows || rows < 2 || !m->first || m->first - m->row >= rows - 1) return;
+    ErrRow *last = &m->row[rows - 1];
+    int wrong = last->worst_state == ERR_LATER, n = last->values;
+    for (const ErrRow *r = last + 1; r < m->row + m->n; r++) {
+        wrong += r->worst_state == ERR_LATER;
+        n += r->values;
+        join(a, m, last, r);
+    }
+    last->name = "later values";
+    last->how = arena_printf(a, "%d more, %d wrong", n, wrong);
+    m->n = rows;
+}
+
 void errors_fold(Arena *a, ErrMap *m, int rows) {
     if (m->n <= rows) return;
     ErrRow *all = m->row;
@@ -252,6 +267,7 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
     }
     for (int i = 0; i < m->n; i++)
         if (m->row[i].worst_state == ERR_FIRST) m->first = &m->row[i];
+    fold_tail(a, m, rows);
 }
 
 const char *errors_number(Arena *a, double v) {

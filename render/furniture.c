@@ -20,11 +20,26 @@ bool furniture_preset(const char *name, PresetKind *out) {
     return !name;
 }
 
+/* View, plan and whatever else makes one figure differ from another of the same plan, so that figures which stand on one
+ * page share no id. */
+static const char *figure_name(const ViewCall *c, const char *view, PresetKind p) {
+    const RenderOptions *o = c->o;
+    Str s = str_new(c->arena);
+    str_addf(&s, "%s-%.8s", view, c->t->hash && *c->t->hash ? c->t->hash : "figure");
+    if (o->rank > 0) str_addf(&s, "-rank%lld", (long long)o->rank);
+    if (o->layer >= 0) str_addf(&s, "-layer%d", o->layer);
+    if (o->part) str_addf(&s, "-%s", o->part);
+    if (o->pass) str_addf(&s, "-%s", o->pass);
+    if (p != PRESET_WIDE) str_addf(&s, "-%s", presets[p].name);
+    if (c->theme != THEME_LIGHT) str_addf(&s, "-%s", theme_names()[c->theme]);
+    return scene_clean_id(c->arena, s.s);
+}
+
 Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
     Scene *s = scene_new(c->arena, c->fonts, c->theme, presets[p].w, presets[p].h);
     s->min_size = presets[p].min_size;
     s->px_width = presets[p].px;
-    s->name = arena_printf(c->arena, "%s-%.8s", view, c->t->hash && *c->t->hash ? c->t->hash : "figure");
+    s->name = figure_name(c, view, p);
     return s;
 }
 
@@ -86,6 +101,27 @@ void figure_page(Scene *s, PresetKind p, double h) {
     s->page_h = fixed;
     s->scale = fmin(presets[p].w / s->w, fixed / s->h);
     s->off_x = (presets[p].w - s->scale * s->w) / 2;
+}
+
+/* Is there room for a text of width w that ends at x on the baseline y? */
+static bool free_text(const Scene *s, double x, double y, double w) {
+    for (int i = 0; i < s->n_marks; i++) {
+        Box b = scene_box(&s->marks[i]);
+        if (b.x1 > x - w - 12 && b.x0 < x && b.y1 > y - 11 && b.y0 < y + 5) return false;
+    }
+    return true;
+}
+
+void figure_number(Scene *const *page, int n, bool all) {
+    for (int i = 0; i < n && n > 1; i++) {
+        Scene *s = page[i];
+        const char *t = arena_printf(s->arena, "page %d of %d%s", i + 1, n, all ? "" : ", a PDF has them all");
+        double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin, x = s->w - m;
+        double w = scene_width(s, 12, REGULAR, t), line = s->w < 1000 ? 29 : 38; /* that of the title */
+        scene_begin(s, "page", "page", NULL);
+        scene_text(s, x, free_text(s, x, line, w) ? line : line < 38 ? 10.5 : 18, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, t);
+        scene_end(s);
+    }
 }
 
 double pill_width(Scene *s, const char *text) { return fmax(28, scene_width(s, 12.5, SEMIBOLD, text) + 16); }
@@ -186,6 +222,10 @@ static double key_small(Scene *s, double x, double y) {
     scene_rect(s, x, y - 8, 8, 16, 0, ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1);
     return 8;
 }
+static double key_gradient(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25);
+    return 26;
+}
 static double key_exposed(Scene *s, double x, double y) {
     scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COLL, ROLE_COLL_LINE, 1.25);
     scene_hatch(s, x, y - 8, 26, 16, ROLE_COLL_LINE, 3.5, 1);
@@ -219,6 +259,7 @@ static const struct {
     [LEGEND_WRONG] = {key_wrong, "first wrong value"},
     [LEGEND_MOVE] = {key_move, "local move, nothing is sent"},
     [LEGEND_MATMUL] = {key_compute, "matmul, attention"},
+    [LEGEND_GRADIENT] = {key_gradient, "weight gradient"},
     [LEGEND_SMALL] = {key_small, "small kernels: norm, RoPE, residual"},
     [LEGEND_EXPOSED] = {key_exposed, "communication, exposed: compute waits"},
     [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},

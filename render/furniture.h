@@ -35,6 +35,10 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
 /* Fits the finished scene (height h) on the preset's page. */
 void figure_page(Scene *s, PresetKind p, double h);
 
+/* Numbers the pages of a figure that has several, at the upper right. `all`: the reader has them all; else the figure
+ * says where the others are. */
+void figure_number(Scene *const *page, int n, bool all);
+
 /* Marks of the legend, a set of bits. */
 typedef enum {
     LEGEND_COMPUTE,
@@ -46,6 +50,7 @@ typedef enum {
     LEGEND_WRONG,
     LEGEND_MOVE,
     LEGEND_MATMUL,
+    LEGEND_GRADIENT,
     LEGEND_SMALL,
     LEGEND_EXPOSED,
     LEGEND_HIDDEN,

@@ -1,7 +1,8 @@
 /* Layout lint: what a careful reader would complain about, found in the display list (visual.md 1.0.8 and
  * figures/README.md 1): text outside the canvas or its box, texts too close, text on a mark that is not its own, a line
- * through a text, marks outside the canvas, arrows that end nowhere, too small or too pale text, and numbers that are
- * none. */
+ * through a text, marks outside the canvas, arrows that end nowhere, too small or too pale text (in every theme: a scene
+ * does not depend on it), colours with a meaning that no legend explains, data without a tooltip, and numbers that are
+ * none. Refuses to judge what it cannot know: whether the words are true is a matter of the tests. */
 #include "render/scene.h"
 #include <math.h>
 #include <string.h>
@@ -39,8 +40,12 @@ static bool overlap(Box a, Box b, double slack) {
     return a.x0 < b.x1 - slack && b.x0 < a.x1 - slack && a.y0 < b.y1 - slack && b.y0 < a.y1 - slack;
 }
 
+static bool finite_mark(const Mark *m, Box b) {
+    return finite_box(b) && isfinite(m->line) && isfinite(m->r) && isfinite(m->bend) && isfinite(m->size);
+}
+
 static void canvas(Lint *l, const Mark *m, Box b) {
-    if (!finite_box(b)) {
+    if (!finite_mark(m, b)) {
         found(l, m, "a coordinate is not a number", "");
         return;
     }
@@ -51,8 +56,10 @@ static void canvas(Lint *l, const Mark *m, Box b) {
 }
 
 static void inside_frame(Lint *l, const Mark *m, Box b) {
-    if (m->group < 0 || !l->s->groups[m->group].framed) return;
-    const Group *g = &l->s->groups[m->group];
+    int of = m->group; /* the innermost box that the text is in */
+    while (of >= 0 && !l->s->groups[of].framed) of = l->s->groups[of].parent;
+    if (of < 0) return;
+    const Group *g = &l->s->groups[of];
     if (b.x0 < g->x + 1 || b.x1 > g->x + g->w - 1 || b.y0 < g->y - 1 || b.y1 > g->y + g->h + 1)
         found(l, m, "text wider than its box:", words(l, m));
 }
@@ -109,16 +116,35 @@ static void near_texts(Lint *l, int ti, Box b) {
     }
 }
 
-/* The colour under the middle of a text: the last filled mark painted before it that covers that point. */
-static uint32_t under(const Scene *s, int ti, double x, double y) {
-    uint32_t c = theme_color(s->theme, ROLE_PAPER);
+/* What lies under a point of a text: the last filled mark painted before it that covers the point. */
+static Role under(const Scene *s, int ti, double x, double y) {
+    Role r = ROLE_PAPER;
     for (int i = 0; i < ti; i++) {
         const Mark *m = &s->marks[i];
         if (m->fill == ROLE_NONE || m->kind == MARK_TEXT) continue;
         Box b = scene_box(m);
-        if (x >= b.x0 && x <= b.x1 && y >= b.y0 && y <= b.y1) c = theme_color(s->theme, m->fill);
+        if (x >= b.x0 && x <= b.x1 && y >= b.y0 && y <= b.y1) r = m->fill;
     }
-    return c;
+    return r;
+}
+
+/* Contrast of every run with what lies under the text's ends and middle, in every theme. */
+static void contrast(Lint *l, int ti, Box b) {
+    static const double part[3] = {0.02, 0.5, 0.98};
+    const Mark *m = &l->s->marks[ti];
+    Role last = ROLE_NONE;
+    for (int k = 0; k < 3; k++) {
+        Role ground = under(l->s, ti, b.x0 + part[k] * (b.x1 - b.x0), (b.y0 + b.y1) / 2);
+        if (ground == last) continue;
+        last = ground;
+        for (int i = 0; i < m->n_run; i++)
+            for (int th = 0; th < THEME_COUNT; th++) {
+                double c = theme_contrast(theme_color((Theme)th, m->run[i].role), theme_color((Theme)th, ground));
+                if (c < 4.5)
+                    found(l, m, "contrast under 4.5:",
+                          arena_printf(l->out.a, "%.2f %s (%s)", c, m->run[i].s, theme_names()[th]));
+            }
+    }
 }
 
 static void legible(Lint *l, int ti, Box b) {
@@ -128,12 +154,59 @@ static void legible(Lint *l, int ti, Box b) {
     if (l->s->points && m->size * l->s->scale < 7 - 1e-6) found(l, m, "text smaller than 7 pt:", words(l, m));
     if (size < l->s->min_size - 1e-6)
         found(l, m, "text smaller than the preset allows:", arena_printf(l->out.a, "%.1f %s", m->size, words(l, m)));
-    uint32_t ground = under(l->s, ti, (b.x0 + b.x1) / 2, (b.y0 + b.y1) / 2);
-    for (int i = 0; i < m->n_run; i++) {
-        double k = theme_contrast(theme_color(l->s->theme, m->run[i].role), ground);
-        if (k < 4.5) found(l, m, "contrast under 4.5:", arena_printf(l->out.a, "%.2f %s", k, m->run[i].s));
-    }
+    contrast(l, ti, b);
     if (fonts_unknown(l->s->fonts, m->run, m->n_run, m->size)) found(l, m, "no font has a character of", words(l, m));
+}
+
+/* ---- meaning ---- */
+
+static bool in_legend(const Scene *s, int g) {
+    for (; g >= 0; g = s->groups[g].parent)
+        if (!strcmp(s->groups[g].what, "legend")) return true;
+    return false;
+}
+
+/* Fills that mean something by themselves. Axes are not among them: their pills carry the name. */
+static const Role categories[] = {ROLE_COMPUTE, ROLE_COMPUTE_DARK, ROLE_COMPUTE_PALE, ROLE_COLL,     ROLE_COLL_PALE,
+                                  ROLE_BAND,    ROLE_WEIGHT_FILL,  ROLE_BYTES,        ROLE_BYTES_2,  ROLE_SHARD,
+                                  ROLE_SHARD_1, ROLE_SHARD_2,      ROLE_SHARD_3,      ROLE_LIVE,     ROLE_EQUAL,
+                                  ROLE_ROUNDED, ROLE_SUSPECT,      ROLE_WRONG,        ROLE_WRONG_LATER, ROLE_PART_SUM};
+
+static bool has_tip(const Scene *s, int g) {
+    for (; g >= 0; g = s->groups[g].parent)
+        if (s->groups[g].tip && *s->groups[g].tip) return true;
+    return false;
+}
+
+/* Do words stand in the mark's own group, so that its colour is not the only thing that says what it is? */
+static bool has_words(const Scene *s, const Mark *m) {
+    if (m->group < 0) return false;
+    const Group *g = &s->groups[m->group];
+    for (int i = g->first; i < g->last; i++)
+        if (s->marks[i].kind == MARK_TEXT) return true;
+    return false;
+}
+
+/* Every fill with a meaning is in the legend or beside words of its own, and every such mark has a tooltip. */
+static void meanings(Lint *l) {
+    const Scene *s = l->s;
+    for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
+        const Mark *used = NULL;
+        bool explained = false;
+        for (int i = 0; i < s->n_marks; i++) {
+            const Mark *m = &s->marks[i];
+            if (m->fill != categories[k] || m->kind == MARK_TEXT) continue;
+            if (in_legend(s, m->group))
+                explained = true;
+            else {
+                if (!used && !has_words(s, m)) used = m;
+                if (!m->ground && !has_tip(s, m->group)) found(l, m, "data without a tooltip", "");
+            }
+        }
+        if (used && !explained)
+            found(l, used, "a colour that the legend does not explain:",
+                  arena_printf(l->out.a, "#%06X", theme_color(THEME_LIGHT, categories[k])));
+    }
 }
 
 static void arrow_end(Lint *l, const Arrow *a) {
@@ -161,6 +234,9 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
     if (!*s->desc) str_addf(&l.out, "%s: no description\n", s->name), l.n++;
     if (!(s->w > 0 && s->h > 0 && isfinite(s->w) && isfinite(s->h)))
         str_addf(&l.out, "%s: no canvas\n", s->name), l.n++;
+    if (!(s->off_x >= -0.01 && s->off_x + s->scale * s->w <= s->page_w + 0.01 && s->off_y >= -0.01 &&
+          s->off_y + s->scale * s->h <= s->page_h + 0.01))
+        str_addf(&l.out, "%s: the page is too small\n", s->name), l.n++;
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
         Box b = scene_box(m);
@@ -172,6 +248,7 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
         legible(&l, i, b);
     }
     for (int i = 0; i < s->n_arrows; i++) arrow_end(&l, &s->arrows[i]);
+    meanings(&l);
     *report = l.out.s;
     return l.n;
 }

@@ -100,8 +100,10 @@ static Side draw_side(MirrorPen *p, const MirrorRow *r, bool back, double y) {
     int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false);
     if (back && n == 0 && r->n_grad == 0) return side;
     if (step < 0 && r->n_grad) step = r->grad[0].made->step;
-    const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "";
-    side.top = side.bottom = box(p, cx, y, p->box, *rest ? row : h, text, step, steps_tip(p, op, n, false));
+    const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "", *tip = steps_tip(p, op, n, false);
+    if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
+        tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
+    side.top = side.bottom = box(p, cx, y, p->box, *rest ? row : h, text, step, tip);
     if (*rest)
         side.bottom = box(p, cx, y + row, p->box, h - row, rest, box_step(p, op, n, true), steps_tip(p, op, n, true));
     return side;

@@ -6,28 +6,35 @@
 #include "render/views.h"
 #include <string.h>
 
-/* name, what, scenes, text */
-#define VIEWS(V)                                                                                                       \
-    V("block", "one GPU's view of a block: compute, collectives, local shapes", view_block, view_block_text)           \
-    V("timeline", "compute and communication streams per rank class, modelled time", view_timeline,                    \
-      view_timeline_text)                                                                                              \
-    V("overview", "the whole model with repeated layers folded", view_overview, view_overview_text)                    \
-    V("shards", "which part of every weight and activation a rank holds", view_shards, view_shards_text)               \
-    V("memory", "bytes per rank by category, and what is alive at the peak", view_memory, view_memory_text)            \
-    V("errors", "where an executed run first differs, value by value on every rank", view_errors, view_errors_text)    \
-    V("storyboard", "one collective step by step, on numbers of the run", view_storyboard, view_storyboard_text)  \
-    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", view_mesh, view_mesh_text)
+/* Options that mean something to a view only; the others are refused, because the reader would believe in them. */
+enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
 
-#define ROW(name, what, build, text) {name, what},
+/* name, what, options, scenes, text */
+#define VIEWS(V)                                                                                                       \
+    V("block", "one GPU's view of a block: compute, collectives, local shapes",                                        \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS, view_block, view_block_text)                                             \
+    V("timeline", "compute and communication streams per rank class, modelled time", BY_RANK, view_timeline,           \
+      view_timeline_text)                                                                                              \
+    V("overview", "the whole model with repeated layers folded", BY_RANK | BY_PASS, view_overview, view_overview_text) \
+    V("shards", "which part of every weight and activation a rank holds", BY_RANK | BY_LAYER, view_shards,             \
+      view_shards_text)                                                                                                \
+    V("memory", "bytes per rank by category, and what is alive at the peak", BY_RANK, view_memory, view_memory_text)   \
+    V("errors", "where an executed run first differs, value by value on every rank", 0, view_errors, view_errors_text) \
+    V("storyboard", "one collective step by step, on numbers of the run", BY_RANK | BY_PART, view_storyboard,               \
+      view_storyboard_text)                                                                                            \
+    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, view_mesh, view_mesh_text)
+
+#define ROW(name, what, takes, build, text) {name, what},
 static const RenderView rows[] = {VIEWS(ROW)};
 #undef ROW
 
 /* Runs parallel to `rows`. */
 static const struct View {
+    unsigned takes;
     int (*build)(const ViewCall *, Scene **);
     const char *(*text)(const ViewCall *);
 } views[] = {
-#define ROW(name, what, build, text) {build, text},
+#define ROW(name, what, takes, build, text) {takes, build, text},
     VIEWS(ROW)
 #undef ROW
 };
@@ -57,15 +64,56 @@ bool render_format(const char *path, RenderFormat *f) {
     return false;
 }
 
+static const struct {
+    const char *option, *why;
+    unsigned bit;
+} narrowing[] = {{"rank", "it shows all ranks", BY_RANK},
+                 {"layer", "it shows the whole program", BY_LAYER},
+                 {"part", "it shows the whole program", BY_PART},
+                 {"pass", "it shows all passes", BY_PASS}};
+
+/* Refuses options that the view would leave aside. */
+static bool takes(ViewCall *c, const struct View *v) {
+    const RenderOptions *o = c->o;
+    unsigned given = (o->rank >= 0 ? BY_RANK : 0) | (o->layer >= 0 ? BY_LAYER : 0) | (o->part ? BY_PART : 0) |
+                     (o->pass ? BY_PASS : 0);
+    for (size_t i = 0; i < sizeof narrowing / sizeof *narrowing; i++) {
+        if (!(given & narrowing[i].bit & ~v->takes)) continue;
+        Str who = str_new(c->arena);
+        for (int k = 0; k < N_VIEWS; k++)
+            if (views[k].takes & narrowing[i].bit) str_addf(&who, "%s%s", who.n ? ", " : "", rows[k].name);
+        diag_error(c->d, "E0212", (Loc){0}, arena_printf(c->arena, "views with --%s: %s", narrowing[i].option, who.s),
+                   "view '%s' has no use for --%s: %s", rows[v - views].name, narrowing[i].option, narrowing[i].why);
+        return false;
+    }
+    return true;
+}
+
 /* A diagnostic for a name that is not in a NULL-terminated list, with the nearest that is. */
 static bool unknown(Diags *d, Arena *a, const char *kind, const char *name, const char *const *list) {
     const char *near = diag_nearest(name, list);
     Str all = str_new(a);
     for (int i = 0; list[i]; i++) str_addf(&all, "%s%s", i ? ", " : "", list[i]);
-    diag_error(d, "E0211", (Loc){0},
+    diag_error(d, "E0212", (Loc){0},
                near ? arena_printf(a, "did you mean '%s'?", near) : arena_printf(a, "known: %s", all.s),
                "unknown %s '%s'", kind, name);
     return false;
+}
+
+/* A pass is one that the trace has, or the two names that everybody knows. */
+static bool known_pass(ViewCall *c) {
+    const char *list[32] = {"forward", "backward", "both"}, *pass = c->o->pass;
+    int n = 3;
+    for (int i = 0; i < c->t->n_computes && n < 31; i++) {
+        const char *p = c->t->computes[i].pass;
+        bool known = !p;
+        for (int k = 0; k < n; k++) known = known || !strcmp(list[k], p);
+        if (!known) list[n++] = p;
+    }
+    list[n] = NULL;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(pass, list[i])) return true;
+    return unknown(c->d, c->arena, "pass", pass, list);
 }
 
 static const struct View *find_view(Diags *d, Arena *a, const char *name) {
@@ -94,7 +142,8 @@ static const struct View *prepare(ViewCall *c) {
         unknown(c->d, c->arena, "theme", c->o->theme, theme_names());
         return NULL;
     }
-    return find_view(c->d, c->arena, view);
+    const struct View *v = find_view(c->d, c->arena, view);
+    return v && takes(c, v) && (!c->o->pass || known_pass(c)) ? v : NULL;
 }
 
 static bool paint_failed(ViewCall *c, const char *what) {
@@ -112,6 +161,14 @@ static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *ou
     return t != NULL;
 }
 
+/* The pages of view v; a figure says if there are more than the reader sees. */
+static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
+    c->fonts = fonts_shared();
+    int n = v->build(c, page);
+    figure_number(page, n, all);
+    return n;
+}
+
 /* The whole picture as bytes. */
 static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
@@ -121,8 +178,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
     base_reserve(DRAWING_BYTES, "to draw a picture");
-    c->fonts = fonts_shared();
-    int n = v->build(c, page);
+    int n = build(v, c, f == FORMAT_PDF, page);
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[0], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[0], c->o->width_px, out);
     if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page, n, out);
@@ -149,22 +205,25 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
     return ok;
 }
 
-int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, const char **report) {
+int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all, Scene **page, int max) {
     ViewCall c = {.t = t, .d = d, .o = o, .arena = arena};
-    Str all = str_new(arena);
-    int found = 0;
-    *report = "";
     const struct View *v = prepare(&c);
-    if (!v) return 0;
+    Scene *own[VIEW_MAX_PAGES];
+    int n = v ? build(v, &c, all, own) : 0;
+    for (int i = 0; i < n && i < max; i++) page[i] = own[i];
+    return n < max ? n : max;
+}
+
+int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, const char **report) {
+    Str text = str_new(arena);
     Scene *page[VIEW_MAX_PAGES];
-    c.fonts = fonts_shared();
-    int n = v->build(&c, page);
+    int found = 0, n = render_pages(t, d, o, arena, false, page, VIEW_MAX_PAGES);
     for (int i = 0; i < n; i++) {
         const char *one = "";
         found += scene_lint(page[i], arena, &one);
-        str_add(&all, one);
+        str_add(&text, one);
     }
-    *report = all.s;
+    *report = text.s;
     return found;
 }
 

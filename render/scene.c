@@ -26,8 +26,7 @@ static bool id_taken(const Scene *s, const char *id) {
     return false;
 }
 
-/* Keeps letters, digits, point, dash and underscore; everything else becomes a dash. */
-static char *clean_id(Arena *a, const char *id) {
+char *scene_clean_id(Arena *a, const char *id) {
     char *t = arena_strdup(a, id && *id ? id : "g");
     for (char *c = t; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("._-", *c)))
@@ -36,7 +35,7 @@ static char *clean_id(Arena *a, const char *id) {
 }
 
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip) {
-    const char *base = clean_id(s->arena, id), *unique = base;
+    const char *base = scene_clean_id(s->arena, id), *unique = base;
     for (int i = 2; id_taken(s, unique); i++) unique = arena_printf(s->arena, "%s_%d", base, i);
     Group *g = ARENA_PUSH(s->arena, s->groups, s->n_groups, s->cap_groups);
     *g = (Group){.id = unique, .what = what, .tip = tip, .parent = s->open, .first = s->n_marks, .last = s->n_marks};

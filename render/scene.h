@@ -96,6 +96,8 @@ double fonts_width(Fonts *f, const Run *run, int n, double size);
 int fonts_unknown(Fonts *f, const Run *run, int n, double size);
 
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
+/* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else becomes a dash. */
+char *scene_clean_id(Arena *a, const char *id);
 /* Opens a group inside the open one and returns its index; `id` is made unique. */
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip);
 void scene_end(Scene *s);

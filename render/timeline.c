@@ -54,6 +54,7 @@ static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
         x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
+        x.gradient = x.c && !x.small && x.c->output && !strncmp(x.c->output, "grad.param.", 11);
         return x;
     }
     x.coll = coll_of(t, e);
@@ -121,19 +122,32 @@ typedef struct {
     int first, n; /* kernels, by index into the list of kernels */
 } Unit;
 
-static const char *line_title(Arena *a, TimeEvent *const *k, Unit u, bool whole_pass, int layers) {
-    const TimeEvent *first = k[u.first];
-    const char *part = "";
-    for (int i = u.first; i < u.first + u.n; i++)
-        if (*part_of(k[i]) && strcmp(part_of(k[i]), "norm")) part = part_of(k[i]);
-    const char *pass = words_capital(a, pass_of(first));
+/* "attention and MLP": the parts of a line in the order of the program; a norm belongs to what follows it. */
+static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
+    const char *part[8];
+    int m = 0;
+    for (int i = u.first; i < u.first + u.n; i++) {
+        const char *p = unit_part(k, n, i);
+        bool known = !*p || !strcmp(p, "norm");
+        for (int j = 0; j < m; j++) known |= !strcmp(part[j], p);
+        if (!known && m < 8) part[m++] = p;
+    }
+    Str s = str_new(a);
+    for (int j = 0; j < m; j++)
+        str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", !strcmp(part[j], "mlp") ? "MLP" : part[j]);
+    return s.s;
+}
+
+static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass, int layers) {
+    const char *pass = words_capital(a, pass_of(k[u.first]));
     if (whole_pass) return pass;
-    if (layers > 1 && layer_of(first) >= 0) pass = arena_printf(a, "%s, layer %d", pass, layer_of(first));
-    bool mixed = false;
-    for (int i = u.first; i < u.first + u.n; i++)
-        mixed |= *part && *part_of(k[i]) && strcmp(part_of(k[i]), part) && strcmp(part_of(k[i]), "norm");
-    const char *word = !strcmp(part, "mlp") ? "MLP" : part;
-    return *part && !mixed ? arena_printf(a, "%s, %s", pass, word) : pass;
+    int first = layer_of(k[u.first]), last = layer_of(k[u.first + u.n - 1]);
+    if (layers > 1 && first >= 0 && last >= 0)
+        pass = first == last ? arena_printf(a, "%s, layer %d", pass, first)
+                             : arena_printf(a, "%s, layers %d to %d", pass, first < last ? first : last,
+                                            first < last ? last : first);
+    const char *parts = parts_text(a, k, n, u);
+    return *parts ? arena_printf(a, "%s, %s", pass, parts) : pass;
 }
 
 /* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer, else by part. */
@@ -256,7 +270,7 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
         bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
         bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
         double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
-        TimeLine l = {.title = line_title(a, k, u[i], !before && !after, layers), .start = from, .end = to};
+        TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers), .start = from, .end = to};
         from = to;
         int like = 0; /* the layers of a model repeat */
         while (like < t->n_lines && !alike(t, &t->line[like], &l)) like++;

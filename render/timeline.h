@@ -11,6 +11,7 @@ typedef struct {
     const char *name; /* for people: "wq", "AG k" */
     const char *code; /* of a collective: "AG" */
     bool small;       /* a kernel that waits for memory rather than for arithmetic */
+    bool gradient;    /* a kernel that makes the gradient of a weight */
 } TimeEvent;
 
 typedef struct {

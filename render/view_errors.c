@@ -203,7 +203,7 @@ static void evidence(Panel *q, const TraceCheck *k) {
     pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
     if (k->bound > 0) pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
     Str s = str_new(a);
-    int most = 8;
+    int most = q->p->preset == PRESET_SLIDE ? 4 : 8;
     for (int i = 0; i < k->n_rank_error && i < most; i++)
         str_addf(&s, "%srank %lld: %.2g", i ? ", " : "Error per rank: ", (long long)k->rank_error[i].rank,
                  k->rank_error[i].error);
@@ -268,8 +268,9 @@ static void panel_wrong(Panel *q) {
     evidence(q, k);
     if (q->p->twin) repair(q);
     say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
+    const char *file = line ? strrchr(line, '/') : NULL; /* without its folders, so that the number is not cut off */
     say(q, 12.5, REGULAR, ROLE_INK,
-        line ? arena_printf(a, "Plan line %s", line) : "No line of the plan asks for this step.", 2, 0);
+        line ? arena_printf(a, "Plan line %s", file ? file + 1 : line) : "No line of the plan asks for this step.", 2, 0);
 }
 
 static void panel_right(Panel *q) {
@@ -296,7 +297,7 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
     const double pad = 16;
     Scene *s = p->s;
     int group = scene_begin(s, "panel", "panel", NULL), ground = s->n_marks;
-    scene_rect(s, x, y, w, 10, 4, ROLE_EQUAL, ROLE_GRID, 1.25);
+    scene_rect(s, x, y, w, 10, 4, ROLE_EQUAL, ROLE_GRID, 1.25)->ground = true;
     Panel q = {p, x + pad, y + pad - 2, w - 2 * pad};
     if (p->map.check)
         panel_wrong(&q);
@@ -412,12 +413,13 @@ static bool prepare(const ViewCall *c, ErrPen *p) {
     return false;
 }
 
-int view_errors(const ViewCall *c, Scene **page) {
+/* The page with at most `rows` rows; NULL and a diagnostic if there is nothing to show. */
+static Scene *errors_page(const ViewCall *c, int rows) {
     ErrPen p;
-    if (!prepare(c, &p)) return 0;
+    if (!prepare(c, &p)) return NULL;
     furniture_preset(c->o->preset, &p.preset);
     bool slide = p.preset == PRESET_SLIDE, narrow = p.preset == PRESET_COLUMN;
-    errors_fold(p.a, &p.map, slide ? (p.twin ? 14 : 17) : p.preset == PRESET_A4 ? 26 : 44);
+    errors_fold(p.a, &p.map, rows);
     Scene *s = p.s = figure_new(c, "errors", p.preset);
     p.x = presets[p.preset].margin;
     p.w = s->w - 2 * p.x;
@@ -451,8 +453,18 @@ int view_errors(const ViewCall *c, Scene **page) {
     y = figure_foot(s, c, p.x, p.w, y + 2, slide ? NULL : totals(&p), NULL);
     s->desc = arena_printf(p.a, "%s. %s", headline(&p), totals(&p));
     figure_page(s, p.preset, y);
-    page[0] = s;
-    return 1;
+    return s;
+}
+
+/* A slide takes as many rows as its title, its panel and its legend leave room for. */
+int view_errors(const ViewCall *c, Scene **page) {
+    static const int most[PRESET_COUNT] = {[PRESET_WIDE] = 44, [PRESET_COLUMN] = 44, [PRESET_SLIDE] = 17, [PRESET_A4] = 26};
+    PresetKind preset;
+    furniture_preset(c->o->preset, &preset);
+    int rows = most[preset];
+    do page[0] = errors_page(c, rows--);
+    while (page[0] && page[0]->scale < 1 && preset == PRESET_SLIDE && rows >= 8);
+    return page[0] != NULL;
 }
 
 /* ---- text ---- */

@@ -385,7 +385,7 @@ static bool prepare(const ViewCall *c, MemPen *p) {
     int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
     *p = (MemPen){.c = c, .a = c->arena};
     if (rank >= c->t->ranks) {
-        diag_error(c->d, "E0211", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0212", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)rank);
         return false;
     }

@@ -487,6 +487,11 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
     return n;
 }
 
+static void nothing(const ViewCall *c, const ShardPen *p) {
+    diag_error(c->d, c->o->layer >= 0 || c->o->rank >= 0 ? "E0212" : "E0211", (Loc){0}, NULL,
+               "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p->layer, (long long)p->rank);
+}
+
 int view_shards(const ViewCall *c, Scene **page) {
     static const double longest[PRESET_COUNT] = {
         [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
@@ -498,8 +503,7 @@ int view_shards(const ViewCall *c, Scene **page) {
     Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
     int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
     if (n == 0) {
-        diag_error(c->d, "E0211", (Loc){0}, NULL,
-                   "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p.layer, (long long)p.rank);
+        nothing(c, &p);
         return 0;
     }
     Row row[MAX_ROWS];
@@ -526,6 +530,12 @@ const char *view_shards_text(const ViewCall *c) {
     Arena *a = c->arena;
     Role role;
     Str s = str_new(a);
+    int n = 0;
+    for (int i = 0; i < c->t->n_params; i++) n += wanted(&p, &c->t->params[i]);
+    if (n == 0) {
+        nothing(c, &p);
+        return NULL;
+    }
     words_pad(&s, "weight", 26, false);
     words_pad(&s, "at rest", 22, false);
     words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 18, false);

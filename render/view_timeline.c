@@ -99,7 +99,10 @@ static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit
         last = x +
                scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%.*f", digits, i * step) / 2;
     }
-    if (with_unit) scene_text(p->s, last + 9, v->bottom + 17, ALIGN_LEFT, 12, REGULAR, ROLE_TICK, u.name);
+    bool behind = last + 9 + scene_width(p->s, 12, REGULAR, u.name) <= p->right; /* else before the first tick */
+    if (with_unit)
+        scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17, behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR,
+                   ROLE_TICK, u.name);
     for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
         if (v->lane_row[lane] < 0) continue;
         double y = lane_y(p, v, lane) + p->look->comm;
@@ -117,8 +120,10 @@ static void draw_waits(TimePen *p, const Stave *v) {
             continue;
         double until = e ? e->start : v->l->end;
         double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
-        if (until > busy && w > 0.3)
+        if (until > busy && w > 0.3) {
             scene_rect(p->s, x, v->y - 2, w, v->bottom - v->y + 4, 0, ROLE_BAND, ROLE_NONE, 0)->ground = true;
+            p->legend |= 1u << LEGEND_WAIT;
+        }
         if (e) busy = fmax(busy, e->end);
     }
 }
@@ -183,7 +188,13 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     const char *text = inside_text(p, v, x);
     scene_begin(p->s, coll ? "collective" : "compute", arena_printf(p->c->arena, "event-%d", x->e->step),
                 event_tip(p, x));
-    Role fill = coll ? ROLE_COLL_PALE : x->small ? ROLE_COMPUTE_DARK : ROLE_COMPUTE;
+    double d = x->e->end - x->e->start;
+    bool pale = coll && !(x->e->exposed >= d * (1 - 1e-9)); /* some of it is hidden */
+    Role fill = pale          ? ROLE_COLL_PALE
+                : coll        ? ROLE_COLL
+                : x->small    ? ROLE_COMPUTE_DARK
+                : x->gradient ? ROLE_COMPUTE_PALE
+                              : ROLE_COMPUTE;
     scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, fill, ROLE_NONE, 0);
     if (exposed) draw_exposed(p, v, x, y, h);
     scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE,
@@ -193,8 +204,8 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         if (exposed) scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
         scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK, text);
     }
-    if (coll && !exposed) p->legend |= 1u << LEGEND_HIDDEN;
-    if (!coll) p->legend |= 1u << (x->small ? LEGEND_SMALL : LEGEND_MATMUL);
+    if (pale) p->legend |= 1u << LEGEND_HIDDEN;
+    if (!coll) p->legend |= 1u << (x->small ? LEGEND_SMALL : x->gradient ? LEGEND_GRADIENT : LEGEND_MATMUL);
     scene_end(p->s);
 }
 
@@ -320,7 +331,10 @@ static void draw_sums(TimePen *p, const Stave *v) {
         double t;
         const char *what;
     } row[3] = {{s->compute, "compute"}, {s->exposed, "exposed"}, {s->hidden, "hidden"}};
-    scene_begin(p->s, "sums", arena_printf(a, "sums-%s", v->l->title), NULL);
+    scene_begin(p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
+                arena_printf(a, "%s: compute %s and exposed communication %s make %s; hidden communication %s", v->l->title,
+                             time_text(s->compute, a), time_text(s->exposed, a), time_text(s->span, a),
+                             time_text(s->hidden, a)));
     if (p->look->margin_w > 0) {
         double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
         for (int i = 0; i < 3; i++, y += 19) {
@@ -382,14 +396,20 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     return y + stave_height(p, t, l);
 }
 
-static double longest_line(const Timeline *t, int n) {
+typedef struct {
+    const Timeline *t;
+    const TimeLine *l;
+    const char *who;
+} Item;
+
+static double longest_line(const Item *item, int from, int to) {
     double longest = 0;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < t[i].n_lines; k++) longest = fmax(longest, t[i].line[k].end - t[i].line[k].start);
+    for (int i = from; i < to; i++) longest = fmax(longest, item[i].l->end - item[i].l->start);
     return longest > 0 ? longest : 1e-9;
 }
 
-static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, const char **part) {
+/* `pages`: every page has a scale of its own. */
+static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, bool pages, const char **part) {
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + folded;
@@ -400,7 +420,8 @@ static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, in
                                         c->t->ranks == 1 ? "" : "s", c->t->ranks == 1 ? "s" : "")
                          : arena_printf(a, "ranks %s, one of %d classes%s", rankset_text(&t[0].ranks, a), all,
                                         folded ? arena_printf(a, ", %d folded", folded) : "");
-    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale", lines) : "modelled time";
+    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines, pages ? " per page" : "")
+                          : "modelled time";
     part[k] = NULL;
 }
 
@@ -415,33 +436,28 @@ static const char *codes(const Timeline *t, Arena *a) {
     return s.s;
 }
 
-typedef struct {
-    const Timeline *t;
-    const TimeLine *l;
-    const char *who;
-} Item;
-
 /* A page with as many lines as fit (all, where the height is free); returns the index of the first that does not. */
 static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, const Item *item, int from, int items,
                      PresetKind preset, Scene **out) {
     const Preset *pr = &presets[preset];
     Scene *s = figure_new(c, "timeline", preset);
     TimePen p = {.c = c, .s = s, .look = &looks[preset]};
-    double longest = longest_line(t, n);
+    double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
     p.x0 = pr->margin + p.look->label_w + 8;
     p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
-    p.scale = p.width / longest;
     p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
     const char *sub[8];
-    subtitle(c, t, n, folded, items, sub);
-    double y = figure_head(s, preset, timeline_title(&t[0], c->arena), sub, 0) + 10;
-    double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
-    int i = from;
-    for (; i < items; i++) {
-        bool fits = limit <= 0 || i == from || y + stave_height(&p, item[i].t, item[i].l) + foot <= limit;
-        if (!fits) break;
-        y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
+    bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
+    subtitle(c, t, n, folded, items, own_scale && items > 2, sub);
+    double y = figure_head(s, preset, timeline_title(&t[0], c->arena), sub, 0) + 10, end = y;
+    int to = from;
+    for (; to < items; to++) {
+        end += stave_height(&p, item[to].t, item[to].l);
+        if (limit > 0 && to > from && end + foot > limit) break;
     }
+    double longest = longest_line(item, own_scale ? from : 0, own_scale ? to : items);
+    p.scale = p.width / longest;
+    for (int i = from; i < to; i++) y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
@@ -451,7 +467,7 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
                            timeline_totals(&t[0], c->arena), hw);
     figure_page(s, preset, y);
     *out = s;
-    return i;
+    return to;
 }
 
 int view_timeline(const ViewCall *c, Scene **page) {

@@ -1,5 +1,6 @@
 /* The command line: options, help, exit codes, formats, expectations, --update-expect, through cli_main as users call
  * it. */
+#define _GNU_SOURCE /* posix_openpt */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
@@ -7,6 +8,7 @@
 #include "json/json.h"
 #include "lower/program.h"
 #include "ops/op.h"
+#include "render/render.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -878,8 +880,9 @@ static void test_list_ops(void **state) {
 static void test_draw(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp), *svg = in_dir("b.svg");
-    expect_code(RUN("draw", plan, "--view", "blok"), 3, NULL, "did you mean 'block'?");
-    expect_code(RUN("draw", plan, "-o", in_dir("b.foo")), 2, NULL, "does not say a format");
+    expect_code(RUN("draw", plan, "--view", "blok"), 2, NULL, "did you mean 'block'?");
+    expect_code(RUN("draw", plan, "--view", "xyzzy"), 2, NULL, "list views");
+    expect_code(RUN("draw", plan, "-o", in_dir("b.jpg")), 2, NULL, "does not say a format");
     expect_code(RUN("draw", plan, "-o", svg), 0, "", NULL);
     assert_non_null(strstr(get(svg), "<svg"));
     expect_code(RUN("draw", plan, "--format", "svg"), 0, "<svg", NULL);
@@ -891,6 +894,122 @@ static void test_draw(void **state) {
     assert_string_equal(a.out, b.out);
     done(a);
     done(b);
+}
+/* The extension chooses the format. */
+static void test_draw_formats(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp);
+    static const struct {
+        const char *name, *head;
+    } f[] = {{"f.svg", "<?xml"}, {"f.png", "\x89PNG"}, {"f.pdf", "%PDF-1"}, {"f.txt", "shapes checked"}, {"f.json", "{\"displayTimeUnit\""}};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
+        const char *path = in_dir(f[i].name);
+        expect_code(RUN("draw", plan, "--hardware", "h100-sxm", "-o", path), 0, "", NULL);
+        if (i == 3)
+            assert_non_null(strstr(get(path), f[i].head));
+        else
+            assert_memory_equal(get(path), f[i].head, strlen(f[i].head));
+    }
+    /* --format wins over the name */
+    expect_code(RUN("draw", plan, "--format", "svg", "-o", in_dir("odd.name")), 0, "", NULL);
+    assert_memory_equal(get(in_dir("odd.name")), "<?xml", 5);
+}
+/* Options are taken where they mean something, and refused with a reason where they do not. */
+static void test_draw_options(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *svg = in_dir("o.svg");
+    static const char *const option[] = {"--rank", "--layer", "--part", "--pass"};
+    static const char *const value[] = {"1", "0", "mlp", "forward"};
+    static const struct {
+        const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
+    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"}, {"shards", "rl"},
+             {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"}};
+    int n;
+    render_views(&n);
+    assert_int_equal(n, sizeof v / sizeof *v);
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        for (int k = 0; k < 4; k++) {
+            bool takes = strchr(v[i].takes, "rlap"[k]) != NULL;
+            const char *arg = k == 2 && !strcmp(v[i].view, "storyboard") ? "all-reduce" : value[k];
+            Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg, "-o", svg);
+            if (r.code != (takes ? 0 : 2)) print_error("%s %s\n", v[i].view, option[k]);
+            const char *why = arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
+            expect_code(r, takes ? 0 : 2, "", takes ? NULL : why);
+        }
+    expect_code(RUN("draw", plan, "--rank", "2"), 2, NULL, "--rank 2: the mesh has 2 ranks");
+    expect_code(RUN("draw", plan, "--view", "mesh", "--rank", "-1"), 2, NULL, "whole number");
+    expect_code(RUN("draw", plan, "--layer", "7"), 2, NULL, "no layer 7");
+    expect_code(RUN("draw", plan, "--view", "shards", "--layer", "7"), 2, NULL, "layer 7");
+    expect_code(RUN("draw", plan, "--part", "moe"), 2, NULL, "no part 'moe'");
+    expect_code(RUN("draw", plan, "--view", "storyboard", "--part", "x"), 2, NULL, "all_reduce");
+    expect_code(RUN("draw", plan, "--pass", "backwrad"), 2, NULL, "did you mean 'backward'?");
+    expect_code(RUN("draw", plan, "--pass", "backward"), 3, NULL, "E0211");
+    expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL, "did you mean 'slide'?");
+    expect_code(RUN("draw", plan, "--theme", "drak", "-o", svg), 2, NULL, "did you mean 'dark'?");
+    expect_code(RUN("draw", plan, "--preset", "slide"), 2, NULL, "--preset is for pictures");
+    expect_code(RUN("draw", plan, "--theme", "dark", "--format", "chrome"), 2, NULL, "this is a Chrome trace");
+    expect_code(RUN("draw", plan, "--width", "400", "-o", svg), 2, NULL, "--width is for a PNG");
+    expect_code(RUN("draw", plan, "--width", "40000", "-o", in_dir("w.png")), 4, NULL, "32767");
+    assert_int_not_equal(access(in_dir("w.png"), F_OK), 0);
+}
+/* What cannot be read is said with line and reason; what cannot be written leaves what was there. */
+static void test_draw_failures(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl"), *old = put("old.svg", "mine");
+    expect_code(RUN("params", plan, "--trace", trace), 0, NULL, NULL);
+    const char *text = get(trace);
+    size_t n = strlen(text), first = strcspn(text, "\n");
+    const char *cut = put("cut.jsonl", arena_strndup(arena, text, n - 20));
+    expect_code(RUN("draw", cut, "-o", old), 3, NULL, "error: not JSON");
+    const char *line = arena_printf(arena, "%s:", cut);
+    expect_code(RUN("draw", cut, "-o", old), 3, NULL, line);
+    const char *last = text + n - 1;
+    while (last > text && last[-1] != '\n') last--;
+    expect_code(RUN("draw", put("end.jsonl", arena_strndup(arena, text, (size_t)(last - text))), "-o", old), 3, NULL,
+                "the trace is cut off");
+    expect_code(RUN("draw", put("one.jsonl", arena_strndup(arena, text, first)), "-o", old), 3, NULL, "cut off");
+    expect_code(RUN("draw", put("foreign.jsonl", "{\"schema\":\"other/3\",\"type\":\"run\"}\n"), "-o", old), 3, NULL,
+                "foreign.jsonl:1: error: schema \"other/3\"");
+    expect_code(RUN("draw", in_dir("none.yaml"), "-o", old), 3, NULL, "E0101");
+    /* no data for a view: what to run */
+    expect_code(RUN("draw", trace, "--view", "timeline", "-o", old), 3, NULL, "draw the plan itself");
+    expect_code(RUN("draw", trace, "--view", "errors", "-o", old), 3, NULL, "run the plan");
+    expect_code(RUN("draw", trace, "--format", "chrome", "-o", old), 3, NULL, "E0211");
+    assert_string_equal(get(old), "mine");
+    /* outputs */
+    expect_code(RUN("draw", plan, "-o", dir), 4, NULL, "is a folder");
+    assert_int_equal(mkdir(in_dir("d.svg"), 0777), 0);
+    expect_code(RUN("draw", plan, "-o", in_dir("d.svg")), 4, NULL, "is a folder");
+    expect_code(RUN("draw", plan, "-o", in_dir("no/where.svg")), 4, NULL, "the folder does not exist");
+    if (access("/dev/full", W_OK) == 0)
+        expect_code(RUN("draw", plan, "--format", "svg", "-o", "/dev/full"), 4, NULL, "E0105");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(old, 0444), 0);
+        expect_code(RUN("draw", plan, "-o", old), 4, NULL, "E0105");
+    }
+    assert_string_equal(get(old), "mine");
+    assert_int_equal(chmod(old, 0644), 0);
+}
+/* A PNG is not for a terminal; text is. */
+static void test_draw_terminal(void **state) {
+    (void)state;
+    const char *plan = put("good.yaml", mlp);
+    int fd = posix_openpt(O_RDWR | O_NOCTTY);
+    if (fd < 0 || grantpt(fd) || unlockpt(fd)) skip();
+    static const char *const format[] = {"png", "pdf", "text"};
+    for (int i = 0; i < 3; i++) {
+        FILE *tty = fopen(ptsname(fd), "w"), *err = tmpfile();
+        assert_non_null(tty);
+        assert_true(isatty(fileno(tty)));
+        char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "draw", (char *)(uintptr_t)plan,
+                        (char *)(uintptr_t) "--format",   (char *)(uintptr_t)format[i], (char *)(uintptr_t) "-o",
+                        (char *)(uintptr_t) "-"};
+        assert_int_equal(cli_main(7, argv, tty, err), i < 2 ? 2 : 0);
+        assert_true(i == 2 || ftell(err) > 0);
+        fclose(tty);
+        fclose(err);
+    }
+    close(fd);
 }
 /* A reader that goes away ends the program quietly; a full disk does not. */
 static void test_lost_output(void **state) {
@@ -933,7 +1052,8 @@ int main(void) {
         TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
         TEST(test_update_text),   TEST(test_check),  TEST(test_findings), TEST(test_show),
         TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
-        TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_lost_output),
+        TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_draw_formats), TEST(test_draw_options),
+        TEST(test_draw_failures), TEST(test_draw_terminal), TEST(test_lost_output),
         TEST(test_help_plans),     TEST(test_narrow),     TEST(test_80_columns), TEST(test_check_notes),
         TEST(test_hardware_first), TEST(test_claim_line), TEST(test_cp_line),    TEST(test_faults),
         TEST(test_unobservable),   TEST(test_list_ops), TEST(test_explain_gradient),

@@ -720,45 +720,158 @@ static void lint_is_silent(void **state) {
             }
 }
 
-static bool reports(Ground *g, const Scene *s, const char *what) {
-    const char *report;
-    scene_lint(s, g->a, &report);
-    return strstr(report, what) != NULL;
+/* ---- every rule of the lint fires on a planted fault, and on nothing else ---- */
+
+/* A clean figure: a legend, a box with words inside and an arrow that ends on it. Returns the box's group. */
+static int clean_figure(Scene *s) {
+    Pt end[2] = {{40, 25}, {40, 40}};
+    s->title = "t", s->desc = "d";
+    scene_begin(s, "legend", "legend", NULL);
+    scene_rect(s, 10, 10, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    scene_text(s, 40, 19, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "compute");
+    scene_end(s);
+    int box = scene_begin(s, "compute", "box", "a tooltip");
+    scene_frame(s, 10, 40, 80, 20);
+    scene_rect(s, 10, 40, 80, 20, 0, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25);
+    scene_text(s, 14, 54, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "inside");
+    scene_end(s);
+    scene_arrow(s, end, 2, ROLE_INK, 1.5, false, false, box);
+    return box;
+}
+static void ink(Scene *s, double x, double y, const char *text) {
+    scene_text(s, x, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, text);
 }
 
+static void f_title(Scene *s, int box) { (void)box, s->title = ""; }
+static void f_desc(Scene *s, int box) { (void)box, s->desc = ""; }
+static void f_canvas(Scene *s, int box) { (void)box, s->w = s->page_w = NAN; }
+static void f_page(Scene *s, int box) { (void)box, s->page_h = s->h / 2; }
+static void f_text_out(Scene *s, int box) { (void)box, ink(s, 190, 90, "beyond"); }
+static void f_mark_out(Scene *s, int box) { (void)box, scene_rect(s, 150, 90, 60, 5, 0, ROLE_GRID, ROLE_NONE, 0); }
+static void f_arrow_out(Scene *s, int box) {
+    Pt pt[2] = {{150, 90}, {210, 90}};
+    (void)box, scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, -1);
+}
+static void f_nan(Scene *s, int box) { (void)box, scene_rect(s, NAN, 80, 5, 5, 0, ROLE_GRID, ROLE_NONE, 0); }
+static void f_nan_line(Scene *s, int box) {
+    (void)box, scene_segment(s, 150, 80, 160, 80, ROLE_INK, 1)->bend = NAN;
+}
+static void f_wide(Scene *s, int box) {
+    scene_begin(s, "compute", "small", "tip");
+    scene_frame(s, 120, 70, 30, 20);
+    scene_rect(s, 120, 70, 30, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    ink(s, 122, 84, "too wide");
+    scene_end(s), (void)box;
+}
+static void f_wide_child(Scene *s, int box) { /* the words are in a group inside the box */
+    scene_begin(s, "compute", "small", "tip");
+    scene_frame(s, 120, 70, 30, 20);
+    scene_begin(s, "words", "words", NULL);
+    ink(s, 122, 84, "too wide");
+    scene_end(s), scene_end(s), (void)box;
+}
+static void f_near(Scene *s, int box) {
+    (void)box, ink(s, 120, 80, "above"), ink(s, 120, 80 + 0.98 * 12 + 1.4, "below");
+}
+static void f_foreign(Scene *s, int box) { (void)box, ink(s, 60, 54, "foreign"); }
+static void f_line(Scene *s, int box) {
+    (void)box, ink(s, 120, 80, "struck"), scene_segment(s, 110, 76, 180, 76, ROLE_INK, 1);
+}
+static void f_hatch(Scene *s, int box) {
+    (void)box, ink(s, 120, 80, "hatched"), scene_hatch(s, 110, 60, 60, 30, ROLE_INK, 5, 0.6)->ground = false;
+}
+static void f_nowhere(Scene *s, int box) {
+    Pt pt[2] = {{150, 55}, {150, 70}};
+    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
+}
+static void f_inside(Scene *s, int box) { /* the tip is in the middle of the box instead of on its border */
+    Pt pt[2] = {{120, 50}, {75, 50}};
+    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
+}
+static void f_borderless(Scene *s, int box) {
+    Pt pt[2] = {{150, 55}, {150, 70}};
+    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, 0), (void)box; /* the legend has no border */
+}
+static void f_tip_nan(Scene *s, int box) { (void)box, s->arrows[0].tip.x = NAN; }
+static void f_small(Scene *s, int box) {
+    (void)box, scene_text(s, 120, 80, ALIGN_LEFT, 11, REGULAR, ROLE_INK, "tiny");
+}
+static void f_scaled(Scene *s, int box) { (void)box, s->scale = 0.9; }
+static void f_points(Scene *s, int box) { (void)box, s->points = true, s->scale = 0.5; }
+static void f_pale(Scene *s, int box) {
+    (void)box, scene_text(s, 120, 80, ALIGN_LEFT, 12, REGULAR, ROLE_GRID, "pale");
+}
+static void f_pale_end(Scene *s, int box) { /* good on paper, not on the dark mark under its last letter */
+    scene_begin(s, "note", "note", "tip");
+    scene_rect(s, 150, 66, 40, 20, 0, ROLE_INK, ROLE_NONE, 0);
+    ink(s, 120, 80, "half dark"), scene_end(s), (void)box;
+}
+static void f_pale_theme(Scene *s, int box) { /* black on the pale blue of the light theme is black on navy in the dark one */
+    scene_begin(s, "compute", "dark", "tip");
+    scene_rect(s, 120, 66, 60, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    scene_text(s, 125, 80, ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT, "dark"), scene_end(s), (void)box;
+}
+static void f_glyph(Scene *s, int box) { (void)box, ink(s, 120, 80, "\xF3\xB0\x80\x80"); }
+static void f_legend(Scene *s, int box) {
+    scene_begin(s, "collective", "c", "tip");
+    scene_rect(s, 120, 70, 20, 10, 0, ROLE_COLL, ROLE_NONE, 0);
+    scene_end(s), (void)box;
+}
+static void f_tooltip(Scene *s, int box) { (void)box, scene_rect(s, 120, 70, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0); }
+
 static void lint_finds_faults(void **state) {
+    static const struct {
+        void (*plant)(Scene *, int);
+        const char *rule, *whom;
+    } fault[] = {{f_title, "no title", ""},
+                 {f_desc, "no description", ""},
+                 {f_canvas, "no canvas", ""},
+                 {f_page, "the page is too small", ""},
+                 {f_text_out, "text outside the canvas", "beyond"},
+                 {f_mark_out, "a mark outside the canvas", ""},
+                 {f_arrow_out, "a mark outside the canvas", ""},
+                 {f_nan, "not a number", ""},
+                 {f_nan_line, "not a number", ""},
+                 {f_wide, "text wider than its box", "small: "},
+                 {f_wide_child, "text wider than its box", "too wide"},
+                 {f_near, "two texts closer than 1.5 px", "'above' and 'below'"},
+                 {f_foreign, "text on a mark that is not its own", "foreign"},
+                 {f_line, "a line through a text", "struck"},
+                 {f_hatch, "a line through a text", "hatched"},
+                 {f_nowhere, "an arrow does not end on the border of", "box"},
+                 {f_inside, "an arrow does not end on the border of", "box"},
+                 {f_borderless, "an arrow ends on something without a border", ""},
+                 {f_tip_nan, "an arrow ends nowhere", ""},
+                 {f_small, "text smaller than the preset allows", "11.0 tiny"},
+                 {f_scaled, "text smaller than the preset allows", "inside"},
+                 {f_points, "text smaller than 7 pt", "inside"},
+                 {f_pale, "contrast under 4.5", "pale (light)"},
+                 {f_pale_end, "contrast under 4.5", "half dark"},
+                 {f_pale_theme, "contrast under 4.5", "dark (dark)"},
+                 {f_glyph, "no font has a character of", ""},
+                 {f_legend, "a colour that the legend does not explain", "#F0A35E"},
+                 {f_tooltip, "data without a tooltip", ""}};
     Ground *g = *state;
-    Fonts *f = fonts_shared();
-    Scene *s = scene_new(g->a, f, THEME_LIGHT, 200, 100);
-    s->title = "t", s->desc = "d";
-    scene_begin(s, "box", "box", NULL);
-    scene_frame(s, 10, 10, 60, 20);
-    scene_rect(s, 10, 10, 60, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
-    scene_text(s, 12, 24, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "inside");
-    int box = s->open;
-    scene_end(s);
-    Pt end[2] = {{40, 5}, {40, 10}}, nowhere[2] = {{100, 5}, {100, 60}};
-    scene_arrow(s, end, 2, ROLE_INK, 1.5, false, false, box);
-    const char *report;
-    assert_int_equal(scene_lint(s, g->a, &report), 0);
-    scene_text(s, 190, 50, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "beyond");
-    assert_true(reports(g, s, "text outside the canvas"));
-    scene_text(s, 14, 26, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "on it");
-    assert_true(reports(g, s, "closer than 1.5 px"));
-    assert_true(reports(g, s, "not its own"));
-    scene_text(s, 10, 80, ALIGN_LEFT, 6, REGULAR, ROLE_INK, "tiny");
-    assert_true(reports(g, s, "smaller than the preset"));
-    scene_text(s, 60, 80, ALIGN_LEFT, 12, REGULAR, ROLE_GRID, "pale");
-    assert_true(reports(g, s, "contrast under 4.5"));
-    scene_text(s, 100, 80, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "struck");
-    scene_segment(s, 90, 76, 180, 76, ROLE_INK, 1);
-    assert_true(reports(g, s, "a line through a text"));
-    scene_arrow(s, nowhere, 2, ROLE_INK, 1.5, false, false, box);
-    assert_true(reports(g, s, "does not end on the border of box"));
-    scene_rect(s, NAN, 0, 5, 5, 0, ROLE_INK, ROLE_NONE, 0);
-    assert_true(reports(g, s, "not a number"));
+    for (size_t i = 0; i < sizeof fault / sizeof *fault; i++) {
+        Scene *s = scene_new(g->a, fonts_shared(), THEME_LIGHT, 200, 100);
+        int box = clean_figure(s);
+        const char *report;
+        assert_int_equal(scene_lint(s, g->a, &report), 0);
+        fault[i].plant(s, box);
+        if (!scene_lint(s, g->a, &report) || !strstr(report, fault[i].rule) || !strstr(report, fault[i].whom))
+            fail_msg("planted: %s %s, found:\n%s", fault[i].rule, fault[i].whom, report);
+        /* nothing else is blamed; a canvas that is none makes everything wrong */
+        for (const char *p = report; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+            const char *line = arena_strndup(g->a, p, strcspn(p, "\n"));
+            if (!strstr(line, fault[i].rule) && fault[i].plant != f_canvas)
+                fail_msg("planted: %s, found: %s", fault[i].rule, line);
+        }
+    }
+    /* what is no number is left out by the painters */
+    Scene *s = scene_new(g->a, fonts_shared(), THEME_LIGHT, 200, 100);
+    f_nan(s, clean_figure(s));
     Sink out = {.arena = g->a};
-    assert_null(paint_png(s, 200, &out)); /* painted all the same, without that mark */
+    assert_null(paint_png(s, 200, &out));
     paint_svg(s, &out);
     assert_null(strstr((char *)out.p + 8, "nan"));
 }
@@ -801,6 +914,22 @@ static bool well_formed(Arena *a, const char *s) {
         p = end + 1;
     }
     return n == 0;
+}
+
+/* A group may be a link; its address is escaped like any other text. */
+static void links_are_links(void **state) {
+    Ground *g = *state;
+    Scene *s = scene_new(g->a, fonts_shared(), THEME_LIGHT, 200, 100);
+    int box = clean_figure(s);
+    s->groups[box].href = "x.svg?a=1&b=\"2\"#id";
+    Sink out = {.arena = g->a};
+    paint_svg(s, &out);
+    const char *t = (const char *)out.p;
+    assert_true(well_formed(g->a, t));
+    const char *link = strstr(t, "<a xlink:href=\"x.svg?a=1&amp;b=&quot;2&quot;#id\">");
+    assert_non_null(link);
+    assert_non_null(strstr(link, "inside</text>"));
+    assert_true(strstr(link, "inside</text>") < strstr(link, "</g></a>"));
 }
 
 /* The words of an SVG: what stands between the tags of <text>, one text per line. */
@@ -1008,7 +1137,7 @@ static void bad_requests(void **state) {
     Trace *t = llama_tp2(g->a);
     RenderOptions o = options("blok");
     const Diag *d = refused(g, t, &o, FORMAT_SVG);
-    assert_string_equal(d->code, "E0211");
+    assert_string_equal(d->code, "E0212");
     assert_non_null(strstr(d->hint, "block"));
     o = options("block"), o.preset = "colunm";
     assert_non_null(strstr(refused(g, t, &o, FORMAT_SVG)->hint, "column"));
@@ -1470,7 +1599,7 @@ static void storyboards(void **state) {
     static const char *const scatter[] = {"Ring ReduceScatter of ", "2 ranks", "After step 1: done", "sent 1/2 of M = ", NULL};
     has(g, llama_dp2_cp2_tp2(g->a), &o, scatter);
     const Diag *d = refused(g, toy_mlp(g->a), &o, FORMAT_SVG);
-    assert_string_equal(d->code, "E0211");
+    assert_string_equal(d->code, "E0212");
     assert_non_null(strstr(d->hint, "all_reduce"));
     o.part = NULL;
     assert_string_equal(refused(g, llama_single(g->a), &o, FORMAT_TEXT)->code, "E0211");
@@ -1507,6 +1636,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {T(lint_is_silent),
                                        T(lint_of_all_views),
                                        T(lint_finds_faults),
+                                       T(links_are_links),
                                        T(svg_is_well_formed),
                                        T(same_bytes_twice),
                                        T(facts_equal_the_trace),

@@ -84,7 +84,9 @@ const DiagCode diag_codes[] = {
      "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two layouts. Give both the "
      "same "
      "layout, or name only one."},
-    {"E0211", 3, "an unknown view", "`shardproof list views` prints the pictures that can be drawn."},
+    {"E0211", 3, "nothing to draw in this view",
+     "The plan or trace has no data for this picture: a trace without times for `timeline`, without checks for `errors`. "
+     "The message says what to run. `shardproof list views` prints the pictures that can be drawn."},
     {"E0212", 2, "wrong usage of the command line",
      "An option, its value, or a key given with --set is not known. `shardproof --help` prints the options; keys of "
      "--set "

@@ -7,6 +7,7 @@
 #include "lower/program.h"
 #include "model/model.h"
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const Loc nowhere = {NULL, 0, 0};
@@ -88,6 +89,12 @@ static bool is_among(const char *view, const char *const *list) {
 static bool choose_format(Cli *c, const Format **f) {
     RenderFormat by_name = FORMAT_TEXT;
     bool named = c->o.output && strcmp(c->o.output, "-") != 0;
+    struct stat st;
+    if (named && stat(c->o.output, &st) == 0 && S_ISDIR(st.st_mode)) {
+        diag_error(c->d, "E0105", nowhere, arena_printf(c->arena, "name a file in it: -o %s/block.svg", c->o.output),
+                   "'%s' is a folder", c->o.output);
+        return false;
+    }
     if (!c->o.format && named && !render_format(c->o.output, &by_name)) {
         diag_error(c->d, "E0212", nowhere, "say --format svg, png, pdf, text or chrome",
                    "the name '%s' does not say a format", c->o.output);
@@ -107,8 +114,24 @@ static const char *known_view(Cli *c) {
         if (strcmp(views[i].name, view) == 0) return view;
         names[i] = views[i].name;
     }
-    diag_error(c->d, "E0211", nowhere, diag_nearest(view, names), "unknown view '%s'", view);
+    const char *near = diag_nearest(view, names);
+    diag_error(c->d, "E0212", nowhere,
+               near ? arena_printf(c->arena, "did you mean '%s'?", near) : "`shardproof list views` prints them",
+               "unknown view '%s'", view);
     return NULL;
+}
+/* Options of pictures mean nothing to text, and --width means something to a PNG only. */
+static bool picture_options(Cli *c, const Format *f) {
+    bool words = f->format == FORMAT_TEXT || f->format == FORMAT_CHROME;
+    const char *given = c->o.preset ? "preset" : c->o.theme ? "theme" : "width";
+    if (words && (c->o.preset || c->o.theme || c->o.width))
+        diag_error(c->d, "E0212", nowhere, "say -o FILE.svg, .png or .pdf, or --format", "--%s is for pictures, and this is %s",
+                   given, f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
+    else if (c->o.width && f->format != FORMAT_PNG)
+        diag_error(c->d, "E0212", nowhere, "an SVG or PDF has no pixels; --preset chooses the page", "--width is for a PNG");
+    else
+        return true;
+    return false;
 }
 static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f) {
     const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
@@ -166,8 +189,7 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOption
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const char *view = known_view(c);
-    if (!view) return 3;
-    if (!choose_format(c, &f)) return 2;
+    if (!view || !choose_format(c, &f) || !picture_options(c, f)) return 0; /* the diagnostic says it */
     PipelineOptions o = cli_pipeline(c);
     bool sampled = is_among(view, sampled_views);
     o.execute = sampled || is_among(view, executed_views);

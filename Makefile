@@ -5,7 +5,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 BUILD ?= build
 BIN ?= shardproof
-PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev librandom123-dev libcmocka-dev fonts-inter fonts-dejavu-core
+PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev librandom123-dev libcmocka-dev libexpat1-dev fonts-inter fonts-dejavu-core
 MODULES := yaml-0.1 jansson pangocairo pangoft2 cairo libpng
 CFLAGS ?= -O3 -g
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
@@ -31,7 +31,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
+# an XML parser to read pictures with; the program itself needs none
+$(BUILD)/tests/test_gallery: TEST_LIBS = $(shell pkg-config --libs expat 2>/dev/null)
 
 # Installs what is missing; a marker keeps later calls quick.
 deps:

@@ -652,6 +652,65 @@ static void start_elsewhere(const char *self, const char *out, const char *cwd, 
 
 static char self_path[PATH_MAX];
 
+/* ---- the page that shows them all ---- */
+
+typedef struct {
+    Arena *a;
+    const char *dir;
+    int images, anchors;
+    Words ids, inner; /* "#name" */
+} Page;
+static bool is_file(const Page *p, const char *name) {
+    return !strchr(name, ':') && access(file_join(p->a, p->dir, name), R_OK) == 0;
+}
+static void page_start(void *data, const char *name, const char **attr) {
+    Page *p = data;
+    const char *src = attribute(attr, "src"), *alt = attribute(attr, "alt"), *href = attribute(attr, "href"),
+               *id = attribute(attr, "id");
+    if (!strcmp(name, "img")) {
+        if (!src || !is_file(p, src) || !alt || strlen(alt) < 20) fail_msg("image %s: %s", src, alt);
+        p->images++;
+    }
+    if (!strcmp(name, "a") && href && *href == '#') names_add(p->a, &p->inner, arena_strdup(p->a, href + 1));
+    if (!strcmp(name, "a") && href && *href != '#') {
+        if (!is_file(p, href)) fail_msg("link to %s", href);
+        p->anchors++;
+    }
+    if (id) names_add(p->a, &p->ids, arena_strdup(p->a, id));
+    if (!strcmp(name, "script") || !strcmp(name, "link")) fail_msg("the page loads something: %s", name);
+}
+
+static void gallery_page(void **state) {
+    (void)state;
+    if (access("shardproof", X_OK)) {
+        print_message("./shardproof is not built: the page is not drawn\n");
+        skip();
+    }
+    Page p = {.a = arena_new()};
+    p.dir = temp_path(p.a, "gallery");
+    static const char *const plans = "plans/02-toymodel-2.yaml plans/bugs/07-sequence-not-cut.yaml "
+                                     "plans/shape-only/llama3.1-405b-8192.yaml";
+    assert_int_equal(system(arena_printf(p.a, "sh tests/gallery.sh '%s' %s >/dev/null", p.dir, plans)), 0);
+    size_t n;
+    const char *text = file_read(p.a, diags_new(p.a), file_join(p.a, p.dir, "index.html"), 1 << 22, (Loc){0}, &n);
+    assert_non_null(text);
+    XML_Parser x = XML_ParserCreate("UTF-8");
+    XML_SetUserData(x, &p);
+    XML_SetElementHandler(x, page_start, NULL);
+    if (XML_Parse(x, text, (int)n, 1) != XML_STATUS_OK)
+        fail_msg("line %lu: %s", XML_GetCurrentLineNumber(x), XML_ErrorString(XML_GetErrorCode(x)));
+    XML_ParserFree(x);
+    int views;
+    render_views(&views);
+    /* no times and no checks for what breaks a rule, no checks for what is never run */
+    assert_int_equal(p.images, 3 * views - 3);
+    assert_int_equal(p.anchors, p.images);
+    assert_int_equal(p.inner.n, 3);
+    for (int i = 0; i < 3; i++) assert_true(names_have(&p.ids, p.inner.item[i]));
+    assert_non_null(strstr(text, "Nothing to draw in: timeline errors."));
+    arena_free(p.a);
+}
+
 static void same_bytes_everywhere(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -706,7 +765,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_figure),         cmocka_unit_test(mesh_says_the_groups),
         cmocka_unit_test(figures_share_a_page), cmocka_unit_test(figures_say_what_the_log_says),
-        cmocka_unit_test(same_bytes_everywhere)};
+        cmocka_unit_test(same_bytes_everywhere), cmocka_unit_test(gallery_page)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

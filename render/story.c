@@ -244,8 +244,7 @@ static const char *numbers_words(const Story *s) {
         return "No numbers: the trace has samples of another group, or a planted mistake changed this step; "
                "`draw PLAN --view storyboard --rank R` samples the group of rank R.";
     if (!k)
-        return "No numbers: this was not executed. `shardproof run PLAN` keeps some in its trace, and `draw PLAN` takes "
-               "them from a run where size and dtype (f32, f64) allow one.";
+        return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has two lines for all */
     Str t = str_new(s->a);
     str_addf(&t, "Numbers: of the run, one element per chunk");
     if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0]) str_addf(&t, " (c0: %s)", k->at[0]);

@@ -89,7 +89,7 @@ static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
     str_addf(s, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_name\",\"args\":{\"name\":", pid, tid, kind);
     quote(s, name);
     str_addf(s, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}},\n",
-             pid, tid, kind, tid);
+             pid, tid, kind, strcmp(kind, "process") ? tid : pid);
 }
 
 static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {

@@ -506,6 +506,9 @@ static void check_chrome(Arena *a, const Trace *t, const char *what) {
         if (!strcmp(json_get(e, "ph")->s, "M")) {
             if (!strcmp(name->s, "process_name")) process[pid] = true;
             if (!strcmp(name->s, "thread_name")) thread[pid][tid] = true;
+            const Json *order = json_get(json_get(e, "args"), "sort_index");
+            if (!strcmp(name->s, "process_sort_index")) assert_int_equal(order->i, pid);
+            if (!strcmp(name->s, "thread_sort_index")) assert_int_equal(order->i, tid);
             named++;
             continue;
         }

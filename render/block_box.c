@@ -258,13 +258,16 @@ static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp
     return s.s;
 }
 
-/* A red border for the box that made the first wrong value. */
+/* A red border for the box that made the first wrong value, and for a wrong step. */
 static void mark_wrong(BlockPen *p, Mark *border, int step) {
-    if (step != p->g->wrong_step) return;
+    if (step != p->g->wrong_step && !wrong_number(p->g->wrong, step)) return;
     border->stroke = ROLE_FAIL;
     border->line = 3;
     p->legend |= 1u << LEGEND_WRONG;
 }
+
+/* The flag of a wrong step sits on the upper left corner of its box. */
+static void flag(BlockPen *p, int step, double x, double y) { wrong_flag(p->s, p->g->wrong, step, x + 12, y); }
 
 /* The name in the middle, under it what it reads of the forward pass. */
 static void plain_box(BlockPen *p, const BlockOp *op, const char *name, double x, double y, double w, double h) {
@@ -287,7 +290,10 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         if (op->saved && l->numbers) h += 15;
         scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step), op_tip(p->g, n, op));
         scene_frame(p->s, x, y, w, h);
-        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), op->c->step);
+        bool own = op->c->step == p->g->wrong_step || wrong_number(p->g->wrong, op->c->step) || op->claim < 0;
+        int step = own ? op->c->step : op->claim;
+        if (op->fetch && wrong_number(p->g->wrong, op->fetch->step)) step = op->fetch->step;
+        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
         const char *name = block_op_name(p->g, n, op);
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
@@ -295,6 +301,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
             weight_box(p, n, op, x, y, w, h);
         else
             plain_box(p, op, name, x, y, w, h);
+        flag(p, step, x, y);
         scene_end(p->s);
         y += h;
         if (rest) break;
@@ -307,6 +314,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     const CollWord *w = words_coll(n->coll->op);
     const char *name = w ? w->name : n->coll->op;
+    if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
     return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
 }
 
@@ -314,6 +322,7 @@ const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
     const CollWord *w = words_coll(n->coll->op);
     Str s = str_new(g->arena);
     long long size = (long long)groups_size(&n->coll->groups);
+    if (wrong_skipped(n->coll)) return "nothing is sent";
     if (n->coll->dim_symbol && *n->coll->dim_symbol)
         str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
     if (w && *w->effect)
@@ -345,10 +354,12 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     double h = p->look->coll;
     scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step), coll_tip(p->g, n->coll));
     scene_frame(p->s, x, y, w, h);
-    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, ROLE_COLL, ROLE_COLL_LINE, 2), n->step);
+    Role fill = wrong_skipped(n->coll) ? ROLE_PAPER : ROLE_COLL;
+    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, fill, ROLE_COLL_LINE, 2), n->step);
     scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, block_coll_name(p->g, n));
     scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12, REGULAR, ROLE_INK,
                block_coll_line(p->g, n));
+    flag(p, n->step, x, y);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
 }
@@ -364,8 +375,10 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
     Mark *m = scene_rect(p->s, x, y, w, p->look->move, 3, ROLE_PAPER, ROLE_INK, 1);
     m->dash = dash;
     m->n_dash = 2;
+    mark_wrong(p, m, n->step);
     Run run = {n->move->op, REGULAR, ROLE_INK, false, true};
     scene_runs(p->s, x + w / 2, y + p->look->move / 2 + 4.3, ALIGN_MIDDLE, 12, &run, 1);
+    flag(p, n->step, x, y);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
 }

@@ -54,7 +54,7 @@ static void read_computes(BlockGraph *g, const char *pass) {
         BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
         n->part = c->part;
         n->n_op = 1;
-        n->op[0] = (BlockOp){.c = c};
+        n->op[0] = (BlockOp){.c = c, .claim = -1};
     }
 }
 
@@ -138,6 +138,9 @@ static void connect(BlockGraph *g) {
             BlockOp *op = &g->node[i].op[0];
             if (op->n_param < 3) op->param[op->n_param++] = p;
             if (!op->fetch) op->fetch = fetch_of(g, c->inputs[k], step);
+            for (int m = 0; m < g->t->n_moves && op->claim < 0; m++)
+                if (g->t->moves[m].wrong && g->t->moves[m].step <= c->step && !strcmp(g->t->moves[m].value, c->inputs[k]))
+                    op->claim = g->t->moves[m].step;
         }
     }
 }
@@ -165,6 +168,7 @@ static void hide_identities(BlockGraph *g) {
         const BlockNode *p = &g->node[n->in[0]];
         n->hidden =
             n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out) : identical_shape(g, p->out, n->out);
+        n->hidden &= !(n->move && n->move->wrong);
         if (n->hidden) n->alias = n->in[0];
     }
     for (int i = 0; i < g->n; i++)
@@ -401,6 +405,36 @@ static int wrong_step(const BlockGraph *g) {
     return best;
 }
 
+static bool node_shows(const BlockNode *n, int step) {
+    if (n->coll || n->move) return n->step == step;
+    bool is = false;
+    for (int i = 0; i < n->n_op; i++)
+        is |= n->op[i].c->step == step || n->op[i].claim == step || (n->op[i].fetch && n->op[i].fetch->step == step);
+    return is;
+}
+
+bool block_shows(const BlockGraph *g, int first, int n, int step) {
+    for (int i = 0; i < g->n; i++) {
+        int s = g->node[i].strip;
+        if (s >= first && s < first + n && node_shows(&g->node[i], step)) return true;
+    }
+    return false;
+}
+
+typedef struct {
+    const BlockGraph *g;
+    int first, n;
+} Range;
+static bool in_range(const void *of, int step) {
+    const Range *r = of;
+    return block_shows(r->g, r->first, r->n, step);
+}
+
+const WrongList *block_wrong(const BlockGraph *g, int first, int n) {
+    Range r = {g, first, n};
+    return wrong_find(g->arena, g->t, in_range, &r);
+}
+
 BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
     BlockGraph *g = ARENA_NEW(arena, BlockGraph);
     g->t = t;
@@ -431,5 +465,6 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
     if (!choose_part(g, d, o->part)) return NULL;
     keep_used(g);
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
+    g->wrong = block_wrong(g, 0, g->n_strips);
     return g;
 }

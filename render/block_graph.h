@@ -6,6 +6,7 @@
 #define SP_RENDER_BLOCK_GRAPH_H
 #include "render/render.h"
 #include "render/words.h"
+#include "render/wrong.h"
 
 enum { BLOCK_MAX_IN = 8, BLOCK_MAX_OPS = 8, BLOCK_MAX_STRIPS = 64 };
 
@@ -19,6 +20,7 @@ typedef struct {
     const TraceCollective *fetch; /* collective that brings its parameter, or NULL */
     const char *saved;            /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
     const char *only;             /* in a box of twins: the one that has this op ("k") */
+    int claim;                    /* step that claims of its parameter what does not hold; -1: none */
 } BlockOp;
 
 typedef struct BlockNode {
@@ -66,12 +68,17 @@ typedef struct BlockGraph {
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
     int wrong_step; /* step that makes the first wrong value, -2: none */
+    const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
     int n_used;     /* collectives of what is drawn, parameters' included */
     const TraceCollective **used;
 } BlockGraph;
 
 /* Reads the pass `pass` of one layer as rank `rank` sees it. NULL and a diagnostic (E0211) if there is nothing. */
 BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena);
+/* Is the step one of strips [first, first + n)? Its parameters' steps, too. */
+bool block_shows(const BlockGraph *g, int first, int n, int step);
+/* The wrong steps of strips [first, first + n). */
+const WrongList *block_wrong(const BlockGraph *g, int first, int n);
 /* Node that stands for node i. */
 int block_real(const BlockGraph *g, int i);
 /* Do two values lie alike on this rank (sizes, bytes, pending)? */

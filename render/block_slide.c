@@ -169,6 +169,9 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     slide_subtitle(g, c->o, sub);
     s->w = fmax(s->w, right + pr->margin);
     double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub, bar_w < 60 ? 0 : bar - 12 - pr->margin) + 5;
+    const WrongList *wrong = block_wrong(g, first, 1);
+    double notes = fmin(right, bar - 24) + 60;
+    y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);
     BlockLook look = fitting(c, g, frame, pr->h - 12 - y);
     BlockPen p = block_pen(c, g, s, &look);
     BlockGrid grid;

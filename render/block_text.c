@@ -101,6 +101,13 @@ static void pending_row(Page *p, const char *edge, const TraceValue *v) {
 
 static void wrong_row(Page *p, const char *edge, const BlockNode *n) {
     if (n->step == p->g->wrong_step) str_addf(&p->out, "%s✗    the first wrong value\n", edge);
+    int number = wrong_number(p->g->wrong, n->step);
+    for (int i = 0; i < n->n_op && !number; i++)
+        number = n->op[i].claim >= 0 ? wrong_number(p->g->wrong, n->op[i].claim) : 0;
+    if (number && p->g->wrong->n > 1)
+        str_addf(&p->out, "%s✗    wrong, see %d above\n", edge, number);
+    else if (number)
+        str_addf(&p->out, "%s✗    wrong, see above\n", edge);
 }
 
 /* Collectives in a row with the same reason share one line of reason. */
@@ -197,6 +204,8 @@ static void head(Page *p, const ViewCall *c) {
         str_addf(&line, "%s%s", line.n ? " · " : "", sub[i]);
     }
     str_addf(&p->out, "%s\n\n", line.s);
+    wrong_text(&p->out, p->g->wrong);
+    if (p->g->wrong->n) str_add(&p->out, "\n");
     words_pad(&p->out, "step", COL_STEP, false);
     words_pad(&p->out, "output", COL_SYMBOL, false);
     words_pad(&p->out, arena_printf(a, "on rank %lld", (long long)p->g->rank), COL_SHAPE, false);

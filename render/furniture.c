@@ -256,7 +256,7 @@ static const struct {
     [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
     [LEGEND_MAP] = {key_map, "group members, own rank outlined"},
     [LEGEND_CHANGED] = {key_changed, "changed by the step above"},
-    [LEGEND_WRONG] = {key_wrong, "first wrong value"},
+    [LEGEND_WRONG] = {key_wrong, "wrong step or first wrong value"},
     [LEGEND_MOVE] = {key_move, "local move, nothing is sent"},
     [LEGEND_MATMUL] = {key_compute, "matmul, attention"},
     [LEGEND_GRADIENT] = {key_gradient, "weight gradient"},

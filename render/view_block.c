@@ -50,7 +50,7 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
         for (int j = 0; j < g->n; j++) {
             const BlockNode *x = &g->node[j];
             bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
-            if (!mine || x->strip < first || x->strip >= first + n) continue;
+            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i])) continue;
             use[k++] = g->used[i];
             break;
         }
@@ -80,6 +80,12 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     for (int i = 0; i < k; i++) sent += use[i]->bytes_sent;
     if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
         return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong", g->t->first_wrong);
+    const WrongList *wrong = block_wrong(g, first, n);
+    int bad = 0;
+    for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
+    if (bad)
+        return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s", subject(g, first, n),
+                            bad == 1 ? "is" : "are");
     const char *one = n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
     const char *pass = g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
@@ -290,7 +296,9 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     BlockPen p = block_pen(c, g, s, &full);
     const char *sub[8];
     block_subtitle(g, c->o, sub);
+    const WrongList *wrong = block_wrong(g, first, n);
     double y = figure_head(s, preset, block_title(g, first, n), sub, 0) + 14;
+    y = wrong_notes(s, wrong, pr->margin, s->w - 2 * pr->margin, y - 10, 0) + (wrong->n ? 22 : 10);
     s->desc = block_description(g, first, n);
     for (int i = 0; i < n;) {
         int k = fit_line(frame, width, i, n, room, per_line, &used);

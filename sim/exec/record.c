@@ -301,7 +301,7 @@ static void record_compute(Rec *r, const Step *s, const int64_t *rep) {
     const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
     for (int k = 0; k < r->t->n_classes; k++) {
         TraceCompute *x = ARENA_PUSH(r->t->arena, r->t->computes, r->t->n_computes, r->t->cap_computes);
-        *x = (TraceCompute){.step = s->id, .ranks = r->t->classes[k], .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute};
+        *x = (TraceCompute){.step = s->id, .ranks = r->t->classes[k], .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
         x->output = value_name(r, &p->val[s->out]);
         x->op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
         x->label = n ? n->label : "sum of uses";
@@ -395,6 +395,9 @@ static void record_collective(Rec *r, const Step *s) {
     x->file = by.file;
     x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;
+    x->wrong = s->wrong;
+    x->planted = s->edit ? s->fault : NULL;
+    x->skipped = s->edit == EDIT_DROP || s->edit == EDIT_SLICE;
     int first = v->tensor; /* figures put a collective beside what it belongs to */
     x->part = part_of(r, first);
 }
@@ -420,6 +423,7 @@ static void record_move(Rec *r, const Step *s) {
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
     x->file = s->loc.file;
     x->line = s->loc.line;
+    x->wrong = s->wrong;
 }
 
 /* ---- memory: what the first rank of a class holds after each step ---- */

@@ -49,6 +49,7 @@ typedef struct Step {
     enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE } edit;
     int edit_axis, edit_dim, edit_offset;
     double edit_scale;
+    const char *wrong; /* what verify found here, for the record; NULL: nothing */
 } Step;
 
 typedef struct Program {
@@ -84,8 +85,8 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d);
  * `unit`; the first of them leads, the others follow. A pass of its own: the steps stay, the records are merged. */
 void mark_units(Program *p);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.
- * Findings go to `d` as E0404 (or W0401 with `warn`); returns how many. First finding's step in *first_step (may be NULL). */
-int verify(const Program *p, Diags *d, bool warn, int *first_step);
+ * Findings go to `d` as E0404 (or W0401 with `warn`) and to the step (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */
+int verify(Program *p, Diags *d, bool warn, int *first_step);
 /* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
 int step_reads(const Step *s, int *r);
 /* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm". */

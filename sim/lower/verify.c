@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct {
-    const Program *p;
+    Program *p;
     Diags *d;
     bool warn;
     int found, first;
@@ -15,6 +15,7 @@ static void finding(Verify *v, const Step *s, const char *text) {
     if (v->first < 0 || s->id < v->first) v->first = s->id;
     v->found++;
     const char *name = step_name(v->p, s, v->p->arena);
+    if (!v->p->step[s->id].wrong) v->p->step[s->id].wrong = text;
     if (v->warn) diag_warn(v->d, "W0401", s->loc, NULL, "%s: %s", name, text);
     else diag_error(v->d, "E0404", s->loc, NULL, "%s: %s", name, text);
 }
@@ -217,7 +218,7 @@ static void check_uses(Verify *v) {
         (void)uses;
     }
 }
-int verify(const Program *p, Diags *d, bool warn, int *first_step) {
+int verify(Program *p, Diags *d, bool warn, int *first_step) {
     Verify v = {p, d, warn, 0, -1};
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];

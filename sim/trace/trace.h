@@ -91,6 +91,7 @@ typedef struct {
     const char *pass, *iteration_text;
     int iteration, microbatch;
     bool recompute;
+    const char *wrong; /* what the static check found at this step; NULL: nothing */
 } TraceCompute;
 
 typedef struct {
@@ -110,6 +111,9 @@ typedef struct {
     bool inferred;
     const char *module, *part;
     int layer;
+    const char *wrong;   /* what the static check found at this step; NULL: nothing */
+    const char *planted; /* name of the mistake that the plan plants here: "gradients: none"; NULL: none */
+    bool skipped;        /* of which nothing is left: no rank sends */
 } TraceCollective;
 
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
@@ -119,6 +123,7 @@ typedef struct {
     int value_step;
     int layer;
     int line; /* of the plan; 0: none */
+    const char *wrong; /* what the static check found at this step; NULL: nothing */
 } TraceLocalMove;
 
 typedef struct {

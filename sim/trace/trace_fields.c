@@ -96,6 +96,7 @@ static const Field compute_fields[] = {
     {"iteration_text", F_TEXT, OPTIONAL, AT(iteration_text), 0, 0},
     {"microbatch", F_INT, OPTIONAL, AT(microbatch), 0, 0},
     {"recompute", F_BOOL, OPTIONAL, AT(recompute), 0, 0},
+    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
 };
 #undef R
 
@@ -123,6 +124,9 @@ static const Field collective_fields[] = {
     {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
     {"part", F_TEXT, OPTIONAL, AT(part), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"skipped", F_BOOL, OPTIONAL, AT(skipped), 0, 0},
 };
 #undef R
 
@@ -133,6 +137,7 @@ static const Field move_fields[] = {
     {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},   {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},   {"line", F_INT, OPTIONAL, AT(line), 0, 0},
+    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
 };
 #undef R
 

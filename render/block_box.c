@@ -267,7 +267,7 @@ static void mark_wrong(BlockPen *p, Mark *border, int step) {
 }
 
 /* The flag of a wrong step sits on the upper left corner of its box. */
-static void flag(BlockPen *p, int step, double x, double y) { wrong_flag(p->s, p->g->wrong, step, x + 12, y); }
+static void flag(BlockPen *p, int step, double x, double y) { wrong_flag(p->s, p->g->wrong, step, x, y); }
 
 /* The name in the middle, under it what it reads of the forward pass. */
 static void plain_box(BlockPen *p, const BlockOp *op, const char *name, double x, double y, double w, double h) {
@@ -301,7 +301,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
             weight_box(p, n, op, x, y, w, h);
         else
             plain_box(p, op, name, x, y, w, h);
-        flag(p, step, x, y);
+        flag(p, step, x, y - 2);
         scene_end(p->s);
         y += h;
         if (rest) break;
@@ -314,6 +314,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     const CollWord *w = words_coll(n->coll->op);
     const char *name = w ? w->name : n->coll->op;
+    if (n->coll->reduce && !strcmp(n->coll->reduce, "max")) name = arena_printf(g->arena, "%s max", name);
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
     return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
 }
@@ -359,7 +360,7 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, block_coll_name(p->g, n));
     scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12, REGULAR, ROLE_INK,
                block_coll_line(p->g, n));
-    flag(p, n->step, x, y);
+    flag(p, n->step, x + 11, y);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
 }
@@ -401,7 +402,8 @@ void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
 enum { MAP_FLAT = 18 }; /* a map of at most two rows fits on a line */
 
 /* Pill, members and map on one line (or the map under them); returns the width. A high map is left to the caller. */
-static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked) {
+static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked, double room) {
+    double top = y - 9;
     Scene *s = p->s;
     const Trace *t = p->g->t;
     const char *color = words_color_axis(p->g->arena, t, c->axis, c->axes);
@@ -411,16 +413,17 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
     double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, color, true, &h);
     if (mw > 0 && h <= MAP_FLAT) {
         p->legend |= 1u << LEGEND_MAP;
-        if (stacked)
+        if (stacked && y + 12 + h <= top + p->look->coll + 2)
             draw_map(s, t, x, y + 12, &c->groups, p->g->rank, color, false, NULL);
         else
             draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, color, false, NULL);
-        return stacked ? fmax(w, mw) : w + 10 + mw;
+        return w + 10 + mw;
     }
-    if (stacked || groups_count(&c->groups) == 1) return w;
-    return w + 10 +
-           scene_textf(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "%lld groups × %lld",
-                       (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+    const char *all = arena_printf(p->g->arena, "%lld groups × %lld", (long long)groups_count(&c->groups),
+                                   (long long)groups_size(&c->groups));
+    bool fits = w + 10 + scene_width(s, 12, REGULAR, all) <= room; /* else the tooltip has it */
+    if (stacked || groups_count(&c->groups) == 1 || !fits) return w;
+    return w + 10 + scene_text(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, all);
 }
 
 /* A map of three rows or more stands right of both lines of words. */
@@ -448,17 +451,17 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
     double h = p->look->coll;
     scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
     if (side == SIDE_BOTH) {
-        group_line(p, c, x, y + 9, true);
+        group_line(p, c, x, y + 9, true, 0);
         int k = reason(p, c, left, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++) scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
     } else {
         double room = side == SIDE_NARROW || p->look->numbers ? left : left + 45;
         int k = reason(p, c, room, 2, line);
-        double pill = k > 1 ? y + h / 2 - 13.5 : y + h / 2 - 9;
-        double wide = group_line(p, c, x, pill, false);
+        double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10), pitch = h < 34 ? 22 : 25;
+        double wide = group_line(p, c, x, pill, false, room);
         for (int i = 0; i < k; i++)
-            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : 25) + 14 * i, ALIGN_LEFT, 12, REGULAR,
+            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i, ALIGN_LEFT, 12, REGULAR,
                                          ROLE_SECOND, line[i]));
         if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
     }

@@ -64,7 +64,8 @@ static void read_moves(BlockGraph *g, const char *pass) {
         const TraceCollective *c = &g->t->collectives[i];
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
         bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->value, "grad.", 5);
-        if ((!pass_is(c->pass, pass) && !fetch && !loss) || !wanted_layer(g, c->layer)) continue;
+        bool again = !strcmp(pass, "backward") && strncmp(c->value, "grad.", 5); /* of what is made again: no step here */
+        if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch) || !wanted_layer(g, c->layer)) continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
         *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
         if (fetch) continue;
@@ -76,6 +77,7 @@ static void read_moves(BlockGraph *g, const char *pass) {
         const TraceLocalMove *m = &g->t->moves[i];
         bool loss = g->loss && pass_is(m->pass, "loss") && strncmp(m->value, "grad.", 5);
         if ((!pass_is(m->pass, pass) && !loss) || !wanted_layer(g, m->layer) || is_param(g->t, m->value)) continue;
+        if (!strcmp(pass, "backward") && strncmp(m->value, "grad.", 5)) continue;
         add_node(g, NODE_MOVE, m->step, m->value)->move = m;
     }
 }
@@ -344,7 +346,9 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     }
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
-    g->outside = o->part || g->n_layers <= 1;
+    bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
+    for (int i = 0; i < g->t->n_computes && !o->pass; i++) back |= pass_is(g->t->computes[i].pass, "backward");
+    g->outside = o->part || g->n_layers <= 1 || back;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
         diag_error(d, "E0212", (Loc){0},
                    lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),

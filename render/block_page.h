@@ -19,6 +19,16 @@ const char *block_description(const BlockGraph *g, int first, int n);
 
 /* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */
 Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count);
-/* Backward beside forward (mirror_page.c); returns the number of pages, 0 if the trace has no such pair. */
-int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, Scene **page);
+/* One row of the text form: words of the step, symbolic shape, shape on the rank, bytes; what is too wide moves to a line
+ * that starts with `rail`. */
+void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step, const TraceValue *v);
+/* The backward program as rows of text, in the order in which it runs; NULL if the trace has none that mirrors g. The totals
+ * of both passes go to *totals. */
+/* The wrong steps of both passes of what g draws. */
+const WrongList *mirror_all_wrong(const BlockGraph *g);
+const char *mirror_text(const BlockGraph *g, const char **totals);
+
+/* Backward beside forward (mirror_page.c), or the page about the weights alone; returns the number of pages, 0 if the trace
+ * has no such pair. */
+int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights, Scene **page);
 #endif

@@ -13,7 +13,7 @@ static const BlockLook slide = {.op = 22,
                                 .gap = 23,
                                 .fork = 31,
                                 .head = 50,
-                                .plain_head = 64,
+                                .plain_head = 50,
                                 .tail = 54,
                                 .sym = 15,
                                 .num = 15};
@@ -100,10 +100,14 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
     }
     if (!others && !partial) return;
     scene_begin(p->s, "legend", "legend", NULL);
+    const char *term = "one term of a sum";
+    double need = 38 + scene_width(p->s, 12, REGULAR, others ? "left column" : "the value") +
+                  (others ? 36 + scene_width(p->s, 12, REGULAR, "right") : 0) + (partial ? 24 : 0);
+    if (partial && x + need + scene_width(p->s, 12, REGULAR, term) > p->s->w - 4) term = "Σ term";
+    if (partial) need += scene_width(p->s, 12, REGULAR, term);
+    x = fmin(x, p->s->w - 6 - need);
     double kx = key(p->s, x, bottom, ROLE_BYTES, false, others ? "left column" : "the value");
     if (others) kx = key(p->s, kx, bottom, ROLE_BYTES_2, false, "right");
-    const char *term = "one term of a sum";
-    if (kx + 22 + scene_width(p->s, 12, REGULAR, term) > p->s->w - 4) term = "Σ term";
     if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, term);
     scene_end(p->s);
 }
@@ -114,11 +118,18 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
     double height;
     block_measure(c, g, &l, f, &height);
     double less = (height - room) / (f->strip->levels + 1);
-    if (less <= 0) return l;
+    if (less <= 0) { /* room is left: gaps take some of it */
+        double more = fmin(9, -less);
+        l.gap += more, l.fork += more, l.sym += more / 2;
+        return l;
+    }
     l.gap = fmax(GAP_MIN, l.gap - less);
     l.fork = fmax(GAP_MIN + 8, l.fork - less);
     l.sym = fmin(l.sym, l.gap - 4.5);
     l.coll = fmax(31, l.coll - less);
+    block_measure(c, g, &l, f, &height);
+    if (height <= room) return l;
+    l.op = l.joint = 19, l.abut = 18, l.weight = 22, l.head -= 6, l.plain_head -= 8, l.gap = 17.5, l.fork = 29, l.sym = 13.5;
     return l;
 }
 
@@ -129,7 +140,7 @@ static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, dou
     Arena *a = c->arena;
     const char *stamp = words_stamp(a, c->t, &role);
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
-    double x = f->strip->to >= 0 || !last ? f->x + 32 : f->x + f->centre[last->col] + 60;
+    double x = f->strip->to >= 0 || !last ? f->x + 32 : f->x + f->centre[last->col] + fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
     Str rest = str_new(a);
     if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
     if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);

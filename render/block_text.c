@@ -11,29 +11,32 @@ typedef struct {
     Str out;
 } Page;
 
-/* One row; what is too wide for its column moves to a line of its own that starts with `rail`. */
-static void row(Page *p, const char *rail, const char *step, const TraceValue *v) {
-    Arena *a = p->g->arena;
-    const TraceLocal *l = v ? words_find_local(&v->shape, p->g->rank) : NULL;
+void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step, const TraceValue *v) {
+    Arena *a = g->arena;
+    const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
     const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
     const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "", *bytes = l ? bytes_text(l->bytes, a) : "";
-    words_pad(&p->out, step, COL_STEP, false);
+    words_pad(out, step, COL_STEP, false);
     if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
-        words_end_line(&p->out);
-        words_pad(&p->out, rail, COL_STEP, false);
+        words_end_line(out);
+        words_pad(out, rail, COL_STEP, false);
     }
-    words_pad(&p->out, sym, COL_SYMBOL, false);
+    words_pad(out, sym, COL_SYMBOL, false);
     if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
-        words_end_line(&p->out);
+        words_end_line(out);
         int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) - words_columns(bytes) - 1;
-        str_add(&p->out, rail);
-        words_pad(&p->out, shape, room, true);
-        str_addf(&p->out, " %s", bytes);
+        str_add(out, rail);
+        words_pad(out, shape, room, true);
+        str_addf(out, " %s", bytes);
     } else {
-        words_pad(&p->out, shape, COL_SHAPE, false);
-        words_pad(&p->out, bytes, COL_BYTES, true);
+        words_pad(out, shape, COL_SHAPE, false);
+        words_pad(out, bytes, COL_BYTES, true);
     }
-    words_end_line(&p->out);
+    words_end_line(out);
+}
+
+static void row(Page *p, const char *rail, const char *step, const TraceValue *v) {
+    block_text_row(&p->out, p->g, rail, step, v);
 }
 
 static void paragraph(Page *p, const char *rail, const char *text) { words_paragraph(&p->out, rail, text, WIDTH); }
@@ -217,18 +220,22 @@ static void head(Page *p, const ViewCall *c) {
 const char *view_block_text(const ViewCall *call) {
     RenderOptions o = *call->o;
     ViewCall one = *call, *c = &one;
-    if (o.pass && !strcmp(o.pass, "both")) o.pass = NULL; /* text shows one pass */
+    bool both = !o.pass || !strcmp(o.pass, "both");
+    if (both) o.pass = NULL;
     c->o = &o;
     BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);
     if (!g) return NULL;
+    const char *totals = NULL, *back = both ? mirror_text(g, &totals) : NULL;
     Page p = {g, str_new(c->arena)};
     Role role;
+    if (back) g->wrong = mirror_all_wrong(g);
     head(&p, c);
     BlockFrame *frame = block_frames(g);
     for (int i = 0; i < g->n_strips; i++) strip_text(&p, i, &frame[i]);
+    if (back) rule(&p), str_add(&p.out, back);
     rule(&p);
     paragraph(&p, "", "┃ residual stream   │ tensor   ║ partial sum   ├─ compute   ◆ collective");
-    paragraph(&p, "", block_totals(g, c->o->pass, 0, g->n_strips));
+    paragraph(&p, "", totals ? totals : block_totals(g, c->o->pass, 0, g->n_strips));
     paragraph(&p, "", arena_printf(c->arena, "weights show their local part · %s", words_stamp(c->arena, c->t, &role)));
     return p.out.s;
 }

@@ -20,6 +20,11 @@ static bool drawn(const BlockGraph *g, const TraceCompute *c) {
     return here && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute;
 }
 
+/* The backward program begins within the loss. */
+static bool is_back(const char *pass, const char *output) {
+    return in_pass(pass, "backward") || in_pass(pass, "gradients") || (in_pass(pass, "loss") && !strncmp(output, "grad.", 5));
+}
+
 static void add_name(const char **list, int *n, const char *name) {
     for (int i = 0; i < *n; i++)
         if (!strcmp(list[i], name)) return;
@@ -40,7 +45,8 @@ static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
         MirrorRow *r = &s->row[i];
         bool alike = r->kind == kind && r->level == n->level;
         if (alike && kind == ROW_COLL)
-            alike = same_text(r->coll[0]->op, n->coll->op) && same_text(r->coll[0]->axis, n->coll->axis);
+            alike = same_text(r->coll[0]->op, n->coll->op) && same_text(r->coll[0]->axis, n->coll->axis) &&
+                    same_text(r->coll[0]->reduce, n->coll->reduce);
         if (alike) return r;
         if (r->level < n->level || (r->level == n->level && r->kind <= kind)) at = i + 1;
     }
@@ -52,7 +58,7 @@ static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
 static void add_op(MirrorRow *r, const TraceCompute *c, bool rest) {
     for (int i = 0; i < r->n_op; i++)
         if (r->op[i].f == c) return;
-    if (r->n_op < MIRROR_MAX) r->op[r->n_op++] = (MirrorOp){c, rest};
+    if (r->n_op < MIRROR_MAX) r->op[r->n_op++] = (MirrorOp){.f = c, .rest = rest};
 }
 
 static void add_node(const BlockGraph *g, MirrorStrip *s, int i) {
@@ -123,10 +129,12 @@ static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b)
         for (int k = 0; k < s->row[i].n_op; k++) {
             MirrorRow *r = &s->row[i];
             if (!mirrors(t, r->op[k].f, b)) continue;
-            if (of_param_grad(t, b->output))
+            bool weight = of_param_grad(t, b->output) != NULL;
+            *(weight ? &r->op[k].dw : &r->op[k].dx) = true;
+            if (weight)
                 add_grad(g, r, b);
             else if (r->n_back < MIRROR_MAX)
-                r->back[r->n_back++] = (MirrorOp){b, r->op[k].rest};
+                r->back[r->n_back++] = (MirrorOp){.f = b, .rest = r->op[k].rest};
             return;
         }
 }
@@ -136,11 +144,12 @@ static void add_sum(MirrorStrip *s, const TraceCompute *b) {
     const char *value = of_grad(b->output);
     for (int k = 0; k < b->n_inputs; k++)
         if (!value || strcmp(b->inputs[k], b->output)) return;
-    for (int i = 0; i < s->n && strcmp(value, s->from); i++)
+    for (int i = 0; i < s->n && (s->plain || strcmp(value, s->from)); i++)
         for (int k = 0; k < s->row[i].n_op; k++) {
             MirrorRow *r = &s->row[i];
+            if (r->n_back == r->n_sum && !r->n_grad) continue; /* reads it without a gradient */
             if (!has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, value)) continue;
-            if (r->n_back < MIRROR_MAX) r->back[r->n_back++] = (MirrorOp){b, false}, r->n_sum++;
+            if (r->n_back < MIRROR_MAX) r->back[r->n_back++] = (MirrorOp){.f = b}, r->n_sum++;
             return;
         }
 }
@@ -163,7 +172,7 @@ static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollectiv
 static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value, const TraceCollective *c) {
     int at = 0;
     while (at < s->n && !has_name(s->row[at].in, s->row[at].n_in, value)) at++;
-    if (at == s->n || s->n >= MIRROR_MAX * 2 || !strcmp(value, s->from)) return;
+    if (at == s->n || s->n >= MIRROR_MAX * 2 || (!s->plain && !strcmp(value, s->from))) return;
     MirrorRow *above = s->row[at].kind == ROW_BACK ? &s->row[at] : at ? &s->row[at - 1] : NULL;
     bool join = above && above->kind == ROW_BACK && same_text(above->conj[0]->op, c->op) &&
                 same_text(above->conj[0]->axis, c->axis) && above->n_conj < MIRROR_FLOW;
@@ -198,13 +207,13 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (!drawn(g, c)) continue;
-        if (in_pass(c->pass, "backward") || in_pass(c->pass, "gradients")) add_back(g, s, c), add_sum(s, c);
-        s->up |= in_pass(c->pass, "backward") && same_text(of_grad(c->output), s->from);
+        if (is_back(c->pass, c->output)) add_back(g, s, c), add_sum(s, c);
+        s->up |= s->from && is_back(c->pass, c->output) && same_text(of_grad(c->output), s->from);
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         const char *value = of_grad(c->value);
-        if (!value || !in_pass(c->pass, "backward") || words_group_of(&c->groups, g->rank) < 0) continue;
+        if (!value || !is_back(c->pass, c->value) || words_group_of(&c->groups, g->rank) < 0) continue;
         MirrorRow *r = facing(s, value, c);
         if (r && r->n_conj < MIRROR_FLOW)
             r->conj[r->n_conj++] = c;
@@ -244,20 +253,133 @@ static int last_step(const Mirror *m, const char *name, bool back) {
     return step;
 }
 
+static bool makes(const MirrorRow *r, const char *value) { return has_name(r->out, r->n_out, value); }
+
+static bool has_grad(const Mirror *m, const char *value) { return last_step(m, mirror_grad(m->g, value), true) >= 0; }
+
+/* The last step of the strip that makes the gradient `name`; -2: none. */
+static int made_step(const MirrorStrip *s, const char *name) {
+    int step = -2;
+    for (int i = 0; i < s->n; i++) {
+        for (int k = 0; k < s->row[i].n_back; k++)
+            if (!strcmp(s->row[i].back[k].f->output, name) && s->row[i].back[k].f->step > step)
+                step = s->row[i].back[k].f->step;
+        for (int k = 0; k < s->row[i].n_conj; k++)
+            if (!strcmp(s->row[i].conj[k]->value, name) && s->row[i].conj[k]->step > step) step = s->row[i].conj[k]->step;
+    }
+    return step;
+}
+
+/* Does the backward of the row make the gradient of the value, or pass it on? */
+static bool makes_grad(const Mirror *m, const MirrorRow *r, const char *value) {
+    const char *name = mirror_grad(m->g, value);
+    bool made = r->kind != ROW_OPS && makes(r, value) && has_grad(m, value);
+    for (int k = 0; k < r->n_back; k++) made |= !strcmp(r->back[k].f->output, name);
+    return made;
+}
+
+/* Is the value made by rows [0, r] of the strip, or does it come from above? */
+static bool from_above(const MirrorStrip *s, int r, const char *value) {
+    if (s->from && !strcmp(value, s->from)) return true;
+    for (int i = 0; i <= r; i++)
+        if (makes(&s->row[i], value)) return true;
+    return false;
+}
+
+/* Names that flow under row r, in the order in which they are read. */
+static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name, int max) {
+    const MirrorRow *up = r >= 0 ? &s->row[r] : NULL;
+    int n = 0;
+    if (r + 1 >= s->n && n < max) name[n++] = s->branch;
+    if (back && r + 1 < s->n) { /* made by row r + 1 */
+        const MirrorRow *down = &s->row[r + 1];
+        for (int i = 0; i < down->n_in && n < max; i++)
+            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i])) name[n++] = down->in[i];
+        return n;
+    }
+    for (int k = r + 1; k < s->n; k++) /* made by row r */
+        for (int i = 0; i < s->row[k].n_in && n < max; i++) {
+            const char *value = s->row[k].in[i];
+            bool own = up ? makes(up, value) : s->from && !strcmp(value, s->from);
+            bool again = false; /* a row between makes it anew */
+            for (int q = r + 1; q < k; q++) again |= makes(&s->row[q], value);
+            if (own && !again && !has_name(name, n, value)) name[n++] = value;
+        }
+    return n;
+}
+
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out, int max) {
-    const MirrorRow *up = r >= 0 ? &s->row[r] : NULL, *down = r + 1 < s->n ? &s->row[r + 1] : NULL;
-    int n = 0, count = down ? down->n_in : 1; /* in the order in which they are read */
+    const char *value[MIRROR_FLOW * 2];
+    int n = 0, count = flow_names(m, s, r, back, value, MIRROR_FLOW * 2);
     for (int i = 0; i < count && n < max; i++) {
-        const char *value = down ? down->in[i] : s->branch;
-        if (up ? !has_name(up->out, up->n_out, value) : strcmp(value, s->from)) continue;
-        const char *name = back ? mirror_grad(m->g, value) : value;
+        const char *name = back ? mirror_grad(m->g, value[i]) : value[i];
         int step = -2;
         for (int k = back ? r : r + 1; k >= 0 && k < s->n && step == -2; k += back ? -1 : 1)
             step = read_step(&s->row[k], name, back);
+        if (back && r < 0) step = made_step(s, name);
         const TraceValue *v = words_find_value(m->g->t, name, step == -2 ? last_step(m, name, back) : step);
         if (v) out[n++] = v;
     }
     return n;
+}
+
+int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max) {
+    const MirrorRow *row = &s->row[r];
+    int n = 0;
+    for (int i = 0; i < row->n_in && n < max; i++) {
+        if (from_above(s, r - 1, row->in[i]) || makes(row, row->in[i])) continue;
+        const TraceValue *v = words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
+        if (v) out[n++] = v;
+    }
+    return n;
+}
+
+bool mirror_has_back(const Mirror *m, const MirrorRow *row) {
+    if (row->n_back > 0 || row->n_grad > 0 || row->n_conj > 0) return true;
+    bool flows = false; /* an identity */
+    for (int i = 0; row->kind != ROW_OPS && i < row->n_out; i++) flows |= has_grad(m, row->out[i]);
+    return flows;
+}
+
+static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
+    bool is = false;
+    for (int i = 0; i < r->n_op; i++) is |= r->op[i].f->step == step;
+    for (int i = 0; i < r->n_back; i++) is |= r->back[i].f->step == step;
+    for (int i = 0; i < r->n_coll; i++) is |= r->coll[i]->step == step;
+    for (int i = 0; i < r->n_conj; i++) is |= r->conj[i]->step == step;
+    for (int i = 0; i < r->n_move; i++) is |= r->move[i]->step == step;
+    for (int i = 0; i < r->n_grad; i++) {
+        is |= r->grad[i].made->step == step || (r->grad[i].unit && r->grad[i].unit->step == step);
+        for (int k = 0; k < r->grad[i].n; k++) is |= r->grad[i].coll[k]->step == step;
+    }
+    for (int i = 0; i < t->n_moves && !is; i++) { /* claims about its weights and gradients */
+        const TraceLocalMove *m = &t->moves[i];
+        for (int k = 0; m->step == step && k < r->n_op; k++)
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) && words_find_param(t, m->value);
+        for (int k = 0; m->step == step && k < r->n_out; k++) is |= same_text(of_grad(m->value), r->out[k]);
+    }
+    for (int i = 0; i < t->n_collectives && !is; i++) /* what brings its weights */
+        for (int k = 0; t->collectives[i].step == step && k < r->n_op; k++)
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, t->collectives[i].value) &&
+                  words_find_param(t, t->collectives[i].value);
+    return is;
+}
+
+typedef struct {
+    const Mirror *m;
+    int first, n;
+} Range;
+static bool in_range(const void *of, int step) {
+    const Range *r = of;
+    for (int i = r->first; i < r->first + r->n; i++)
+        for (int k = 0; k < r->m->strip[i].n; k++)
+            if (row_shows(&r->m->strip[i].row[k], r->m->g->t, step)) return true;
+    return block_shows(r->m->g, r->first, r->n, step);
+}
+
+const WrongList *mirror_wrong(const Mirror *m, int first, int n) {
+    Range r = {m, first, n};
+    return wrong_find(m->g->arena, m->g->t, in_range, &r);
 }
 
 int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out, int max) {
@@ -304,40 +426,88 @@ int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
     return n;
 }
 
+const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p) {
+    const Trace *t = m->g->t;
+    const TraceCollective *own = NULL, *first = NULL;
+    bool unit = false; /* does one carry those of a whole layer? */
+    for (int i = 0; i < t->n_collectives && mirror_moves(p); i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const TraceParam *q = words_find_param(t, c->value);
+        const TraceLocal *l = q ? words_find_local(&q->compute, m->g->rank) : NULL;
+        if (!q || !mirror_moves(q) || q->layer != p->layer) continue;
+        unit |= l && c->bytes_out > l->bytes;
+        if (!first) first = c;
+        if (!own && q == p) own = c;
+    }
+    return unit ? first : own;
+}
+
+const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w) {
+    const TraceValue *best = NULL;
+    for (int i = 0; i < m->g->t->n_values; i++) {
+        const TraceValue *v = &m->g->t->values[i];
+        if (!strcmp(v->shape.name, w->made->output) && (!best || v->step > best->step)) best = v;
+    }
+    return best;
+}
+
 /* ---- the whole ---- */
 
-/* Every row whose input has a gradient has a mirror image. */
+/* Every row whose input and output have a gradient has a mirror image. */
 static bool is_whole(const Mirror *m, const MirrorStrip *s) {
-    int mirrored = 0;
     for (int i = 0; i < s->n; i++) {
         const MirrorRow *r = &s->row[i];
-        bool need = false;
-        for (int k = 0; k < r->n_in; k++) need |= last_step(m, mirror_grad(m->g, r->in[k]), true) >= 0;
-        if (r->kind == ROW_OPS && need && r->n_back == 0) return false;
-        mirrored += r->n_back + r->n_grad + r->n_conj;
+        bool need = false, made = false;
+        for (int k = 0; k < r->n_in; k++) need |= has_grad(m, r->in[k]);
+        for (int k = 0; k < r->n_out; k++) made |= has_grad(m, r->out[k]);
+        if (r->kind == ROW_OPS && need && made && r->n_back == 0) return false;
     }
-    return s->n > 0 && s->n < MIRROR_MAX * 2 && mirrored > 0;
+    return s->n > 0 && s->n < MIRROR_MAX * 2;
+}
+
+/* What a chain reads from outside: the value that has a gradient, else the first. */
+static const char *chain_input(const Mirror *m, const MirrorStrip *s) {
+    const char *first = NULL;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->row[i].n_in; k++) {
+            const char *value = s->row[i].in[k];
+            bool made = false; /* by an op; a move only passes on */
+            for (int q = 0; q < s->n; q++) made |= s->row[q].kind == ROW_OPS && makes(&s->row[q], value);
+            if (made) continue;
+            if (has_grad(m, value)) return value;
+            if (!first) first = value;
+        }
+    return first;
+}
+
+static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
+    const BlockGraph *g = m->g;
+    if (b->last < 0) return true;
+    MirrorStrip *s = &m->strip[m->n++];
+    *s = (MirrorStrip){.strip = b, .plain = b->to < 0};
+    s->branch = g->node[b->last].out ? g->node[b->last].out->shape.name : g->node[b->last].name;
+    s->to = s->plain ? s->branch : g->node[b->to].name;
+    s->row = ARENA_ARRAY(g->arena, MirrorRow, b->n + MIRROR_MAX * 2);
+    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k]);
+    for (int k = 0; k < s->n; k++) read_ends(g, &s->row[k]);
+    s->from = s->plain ? chain_input(m, s) : g->node[b->from].name;
+    read_back(m, s);
+    return is_whole(m, s);
 }
 
 Mirror *mirror_new(const BlockGraph *g) {
     const Trace *t = g->t;
     Mirror *m = ARENA_NEW(g->arena, Mirror);
+    int mirrored = 0;
     m->g = g;
     m->first_back = -1;
     for (int i = 0; i < t->n_computes; i++)
         if (in_pass(t->computes[i].pass, "backward") && (m->first_back < 0 || t->computes[i].step < m->first_back))
             m->first_back = t->computes[i].step;
-    for (int i = 0; i < g->n_strips && m->first_back >= 0; i++) {
-        const BlockStrip *b = &g->strip[i];
-        if (b->from < 0 || b->to < 0 || b->last < 0) continue;
-        MirrorStrip *s = &m->strip[m->n++];
-        *s = (MirrorStrip){.strip = b, .from = g->node[b->from].name, .to = g->node[b->to].name};
-        s->branch = g->node[b->last].out ? g->node[b->last].out->shape.name : g->node[b->last].name;
-        s->row = ARENA_ARRAY(g->arena, MirrorRow, b->n + MIRROR_MAX * 2);
-        for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k]);
-        for (int k = 0; k < s->n; k++) read_ends(g, &s->row[k]);
-        read_back(m, s);
-        if (!is_whole(m, s)) return NULL;
-    }
-    return m->n > 0 ? m : NULL;
+    for (int i = 0; i < g->n_strips && m->first_back >= 0; i++)
+        if (!mirrors_strip(m, &g->strip[i])) return NULL;
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < m->strip[i].n; k++)
+            mirrored += m->strip[i].row[k].n_back + m->strip[i].row[k].n_grad + m->strip[i].row[k].n_conj;
+    return mirrored > 0 ? m : NULL;
 }

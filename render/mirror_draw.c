@@ -4,14 +4,19 @@
 #include <math.h>
 #include <string.h>
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 static Mark *wrong(MirrorPen *p, Mark *m, int step) {
-    if (step != p->m->g->wrong_step) return m;
+    if (step != p->m->g->wrong_step && !wrong_number(p->wrong, step)) return m;
     m->stroke = ROLE_FAIL;
     m->line = 3;
     p->legend |= 1u << LEGEND_WRONG;
     return m;
+}
+
+/* The flag of a wrong step sits on the upper corner of its box that faces the gutter. */
+static void flag(MirrorPen *p, int step, double cx, double y, double w) {
+    bool left = cx > (p->forward + p->backward) / 2 || w < 60;
+    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 + 3 : cx + w / 2 - 3, y);
 }
 
 static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step, const char *tip) {
@@ -21,6 +26,7 @@ static int box(MirrorPen *p, double cx, double y, double w, double h, const char
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, text, w - 12, 12.5, SEMIBOLD));
     int group = p->s->open;
+    flag(p, step, cx, y, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COMPUTE;
     return group;
@@ -38,17 +44,19 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
 static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text, const TraceCollective *c) {
     scene_begin(p->s, "collective", arena_printf(p->c->arena, "step-%d", c->step), coll_tip(p, c));
     scene_frame(p->s, cx - w / 2, y, w, h);
-    wrong(p, scene_hexagon(p->s, cx - w / 2, y, w, h, ROLE_COLL, ROLE_COLL_LINE, 2), c->step);
+    Role fill = wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL;
+    wrong(p, scene_hexagon(p->s, cx - w / 2, y, w, h, fill, ROLE_COLL_LINE, 2), c->step);
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
-               scene_fit(p->s, text, w - 16, 12.5, SEMIBOLD));
+               scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
     int group = p->s->open;
+    flag(p, c->step, cx, y, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
     return group;
 }
 
 /* Where nothing is sent: a thin dashed box. */
-static int thin(MirrorPen *p, double cx, double y, double h, const char *text) {
+static int thin(MirrorPen *p, double cx, double y, double h, const char *text, int step) {
     static const double dash[2] = {3, 2};
     double w = fmax(80, mirror_text_width(p, text, REGULAR) + 20), in = (h - 20) / 2;
     scene_begin(p->s, "move", "move", NULL);
@@ -56,8 +64,10 @@ static int thin(MirrorPen *p, double cx, double y, double h, const char *text) {
     Mark *m = scene_rect(p->s, cx - w / 2, y + in, w, 20, 2, ROLE_PAPER, ROLE_INK, 1);
     m->dash = dash;
     m->n_dash = 2;
+    wrong(p, m, step);
     scene_text(p->s, cx, y + h / 2 + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK, text);
     int group = p->s->open;
+    flag(p, step, cx, y + in, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
     return group;
@@ -75,31 +85,61 @@ static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool
 static int box_step(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
     int step = -1;
     for (int i = 0; i < n; i++)
-        if (op[i].rest == rest && (step < 0 || op[i].f->step == p->m->g->wrong_step)) step = op[i].f->step;
+        if (op[i].rest == rest && (step < 0 || op[i].f->step == p->m->g->wrong_step || wrong_number(p->wrong, op[i].f->step)))
+            step = op[i].f->step;
     return step;
 }
 
-typedef struct {
-    int top, bottom; /* groups on which arrows end */
-    double y0, y1;   /* borders */
-} Side;
+/* The step among the collectives of a row that a flag speaks of; else the first. */
+static const TraceCollective *wrong_one(const MirrorPen *p, const TraceCollective *const *c, int n) {
+    for (int i = 0; i < n; i++)
+        if (wrong_number(p->wrong, c[i]->step)) return c[i];
+    return n ? c[0] : NULL;
+}
 
-static Side draw_side(MirrorPen *p, const MirrorRow *r, bool back, double y) {
-    double cx = back ? p->backward : p->forward, h = mirror_row_height(p, r),
+/* The step of a weight that is wrong (a claim about it, or what brings it); -1: none. */
+static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < r->n_op; i++)
+        for (int k = 0; r->op[i].rest == rest && k < r->op[i].f->n_inputs; k++) {
+            const char *name = r->op[i].f->inputs[k];
+            if (!words_find_param(t, name)) continue;
+            for (int m = 0; m < t->n_moves; m++)
+                if (!strcmp(t->moves[m].value, name) && wrong_number(p->wrong, t->moves[m].step)) return t->moves[m].step;
+            for (int m = 0; m < t->n_collectives; m++)
+                if (!strcmp(t->collectives[m].value, name) && wrong_number(p->wrong, t->collectives[m].step))
+                    return t->collectives[m].step;
+        }
+    return -1;
+}
+
+/* A claim about the gradient of what the row moves. */
+static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
+    const Trace *t = p->c->t;
+    for (int i = 0; back && i < t->n_moves; i++)
+        for (int k = 0; k < r->n_out; k++)
+            if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) && wrong_number(p->wrong, t->moves[i].step))
+                return t->moves[i].step;
+    return !back && r->n_move ? r->move[0]->step : -1;
+}
+
+static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back, double y) {
+    double cx = back ? p->backward : p->forward, h = mirror_row_height(p, s, r),
            row = r->kind == ROW_MOVE ? h : p->look.row;
     const char *text = mirror_words(p, r, back, false);
-    const TraceCollective *c = back ? (r->n_conj ? r->conj[0] : NULL) : r->n_coll ? r->coll[0] : NULL;
-    Side side = {-1, -1, y, y + h};
+    const TraceCollective *c = wrong_one(p, back ? r->conj : r->coll, back ? r->n_conj : r->n_coll);
+    MirrorSide side = {-1, -1, y, y + h};
+    if (back && !mirror_has_back(p->m, r)) return side;
     if (r->kind != ROW_OPS) {
-        side.top = side.bottom =
-            c ? hexagon(p, cx, y, p->box, row, text, c) : thin(p, cx, y, row, back ? "identity" : text);
+        side.top = side.bottom = c ? hexagon(p, cx, y, p->box, row, text, c)
+                                   : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
         if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
         return side;
     }
     const MirrorOp *op = back ? r->back : r->op;
-    int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false);
-    if (back && n == 0 && r->n_grad == 0) return side;
+    int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false), weight = back ? -1 : wrong_weight(p, r, false);
     if (step < 0 && r->n_grad) step = r->grad[0].made->step;
+    if (weight >= 0) step = weight;
     const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "", *tip = steps_tip(p, op, n, false);
     if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
         tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
@@ -113,7 +153,7 @@ static Side draw_side(MirrorPen *p, const MirrorRow *r, bool back, double y) {
 static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
     Arena *a = p->c->arena;
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
-    if (!c) return;
+    if (!c || !mirror_has_back(p->m, r)) return;
     const char *color = words_color_axis(a, p->c->t, c->axis, c->axes), *text = mirror_pill(p, c);
     AxisKind k = theme_axis(color);
     double in = fmax(80, mirror_text_width(p, "identity", REGULAR) + 20) / 2;
@@ -125,6 +165,15 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
         m->dash = theme_axis_dash(k, &m->n_dash);
     }
     draw_pill(p->s, mid - w / 2, y, text, color);
+    scene_end(p->s);
+}
+
+/* A collective without a mirror image has its group in the gutter all the same. */
+static void lone_pill(MirrorPen *p, const MirrorRow *r, double y) {
+    if (!r->n_coll || mirror_has_back(p->m, r)) return;
+    const char *color = words_color_axis(p->c->arena, p->c->t, r->coll[0]->axis, r->coll[0]->axes);
+    scene_begin(p->s, "pair", arena_printf(p->c->arena, "pair-%d", r->coll[0]->step), coll_tip(p, r->coll[0]));
+    draw_pill(p->s, p->forward + p->box / 2 + 12, y, mirror_pill(p, r->coll[0]), color);
     scene_end(p->s);
 }
 
@@ -164,15 +213,18 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         const TraceCollective *c = e->first->coll[i];
         const CollWord *w = words_coll(c->op);
         bool partial = v && v->shape.pending && *v->shape.pending;
-        group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, w ? w->name : c->op, c);
+        const char *word = w ? w->name : c->op;
+        if (wrong_skipped(c)) word = arena_printf(a, "no %s", word);
+        group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
         scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, partial, group);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
-        v = words_find_value(p->c->t, e->first->made->output, c->step);
+        if (!wrong_skipped(c)) v = words_find_value(p->c->t, e->first->made->output, c->step);
     }
     const TraceCollective *last = e->first->n ? e->first->coll[e->first->n - 1] : NULL;
     Role role = ROLE_SECOND;
     if (last) role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
+    if (last && wrong_number(p->wrong, last->step)) role = ROLE_FAIL;
     scene_text(p->s, at + 8, y - 3, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK, mirror_end_words(p, e, 0));
     scene_text(p->s, at + 8, y + 12, ALIGN_LEFT, MIRROR_SIZE, last ? SEMIBOLD : REGULAR, role,
                mirror_end_words(p, e, 1));
@@ -190,165 +242,134 @@ static void draw_grads(MirrorPen *p, const MirrorRow *r, double y) {
     }
 }
 
-static void arrow(MirrorPen *p, double x, double y0, double y1, const char *pending, int to) {
-    Pt pt[2] = {{x, y0}, {x, y1}};
-    scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, pending != NULL, to);
-    if (pending) p->legend |= 1u << LEGEND_PARTIAL;
+void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to) {
+    scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial, to);
+    if (partial) p->legend |= 1u << LEGEND_PARTIAL;
 }
 
-/* MirrorLabel in the gap [y, y + h] below row r; forward left of its line, backward right of it. */
-static void draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h) {
+/* Forward left of its line, backward right of it; numbers under the symbols, or behind them. */
+void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h) {
     MirrorLabel l = mirror_label(p, s, r, back);
     Arena *a = p->c->arena;
-    double x = back ? p->backward : p->forward, base = y + (h - p->look.line * (l.n - 1)) / 2 + 4.3;
-    for (int i = 0; i < l.n; i++)
-        scene_text(p->s, back ? x + MIRROR_LABEL : x - MIRROR_LABEL, base + p->look.line * i,
-                   back ? ALIGN_LEFT : ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_INK, l.line[i]);
+    int lines = p->look.inlined ? l.n : 2 * l.n;
+    double x = back ? p->backward : p->forward, lx = back ? x + MIRROR_LABEL : x - MIRROR_LABEL,
+           base = y + (h - p->look.line * (lines - 1)) / 2 + 4.3;
+    Align align = back ? ALIGN_LEFT : ALIGN_RIGHT;
+    for (int i = 0; i < l.n; i++) {
+        Run run[2] = {{l.line[i], REGULAR, ROLE_INK, false, false},
+                      {arena_printf(a, "  %s", l.num[i]), REGULAR, ROLE_SECOND, false, false}};
+        double at = base + p->look.line * (p->look.inlined ? i : 2 * i);
+        scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
+        scene_runs(p->s, lx, at, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
+        if (!p->look.inlined)
+            scene_text(p->s, lx, at + p->look.line, align, MIRROR_SIZE, REGULAR, ROLE_SECOND, l.num[i]);
+        scene_end(p->s);
+    }
     if (!l.pending) return;
     Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.pending, l.pending));
-    scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, base, back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE,
-               SEMIBOLD, role, mirror_pending(p, &l));
+    scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3, back ? ALIGN_RIGHT : ALIGN_LEFT,
+               MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
 }
 
-static void draw_edge(MirrorPen *p, const MirrorStrip *s, int r, Side f[2], Side b[2], double y, double h) {
-    MirrorLabel lf = mirror_label(p, s, r, false), lb = mirror_label(p, s, r, true);
-    scene_begin(p->s, "edge", arena_printf(p->c->arena, "edge-%s-%d", s->from, r), NULL);
-    arrow(p, p->forward, f[0].y1, f[1].y0, lf.pending, f[1].top);
-    if (lb.n) arrow(p, p->backward, b[1].y0, b[0].y1, lb.pending, b[0].bottom);
-    for (int back = 0; back < 2; back++) draw_label(p, s, r, back, y, h);
-    scene_end(p->s);
+/* Values that a row reads from outside, left of its box. */
+static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, int to) {
+    const TraceValue *v[MIRROR_FLOW];
+    int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+    double box = p->forward - p->box / 2, h = mirror_row_height(p, s, &s->row[r]);
+    for (int i = 0; i < n; i++) {
+        double mid = y + h * (i + 0.5) / n;
+        Pt pt[2] = {{box - 22, mid}, {box, mid}};
+        scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name), v[i]->shape.name);
+        mirror_arrow(p, pt, 2, false, to);
+        for (int line = 0; line < 2; line++)
+            scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
+                       line ? ROLE_SECOND : ROLE_INK, mirror_side_words(p, v[i], line));
+        scene_end(p->s);
+    }
 }
 
+/* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels with another. */
+static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
+    const TraceCollective *c = mirror_fetch(p->m, w);
+    const CollWord *word = c ? words_coll(c->op) : NULL;
+    if (!c || words_find_param(p->c->t, c->value) != w || !word) {
+        scene_text(p->s, x - 21, y, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
+        return;
+    }
+    hexagon(p, x - 23, y - 14, 40, 20, word->code, c);
+}
+
+/* Weights that lie at rest in another way, around y: symbols, and numbers under them. */
 static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch) {
     const TraceParam *w[MIRROR_FLOW];
     const char *name[MIRROR_FLOW];
     int n = mirror_states(p, r, w, name);
     scene_begin(p->s, "weight", "weight", NULL);
     for (int i = 0; i < n; i++) {
-        double ly = y + pitch * (i - (n - 1) / 2.0) + 4.3;
+        double ly = y + (2 * pitch + 4) * (i - (n - 1) / 2.0) - pitch / 2 + 4.3;
         scene_text(p->s, p->col[0], ly, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, name[i]);
         for (int k = 1; k < 4; k++) {
             const char *text = mirror_state_words(p, w[i], k);
+            const TraceShape *sh = k == 1 ? &w[i]->rest : &w[i]->compute;
+            const TraceLocal *l = words_find_local(sh, p->m->g->rank);
             if (!*text) continue;
             scene_text(p->s, p->col[k], ly, ALIGN_LEFT, MIRROR_SIZE, REGULAR, k == 3 ? ROLE_SECOND : ROLE_INK, text);
-            if (k > 1) scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
+            if (k < 3 && l)
+                scene_text(p->s, p->col[k], ly + pitch, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_SECOND,
+                           words_shape(p->c->arena, l->shape, sh->nd));
+            if (k == 2) draw_fetch(p, w[i], p->col[k], ly);
+            if (k == 3) scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
         }
     }
     scene_end(p->s);
 }
 
-double mirror_height(const MirrorPen *p, const MirrorStrip *s) {
-    double h = p->look.tap + p->look.plus;
-    for (int r = 0; r < s->n; r++)
-        h += mirror_row_height(p, &s->row[r]) + (r + 1 < s->n ? mirror_edge_height(p, s, r) : 0);
-    return h;
-}
-
-double mirror_strip(MirrorPen *p, const MirrorStrip *s, double y) {
-    Side f[2] = {{0}}, b[2] = {{0}}, top_f = {0}, top_b = {0};
-    double dot = y, at = y + p->look.tap, gap = 0;
+double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) {
+    MirrorSide f = {-1, -1, y, y}, b = f;
+    double at = y, gap = 0;
+    *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
         const MirrorRow *row = &s->row[r];
-        double h = mirror_row_height(p, row), mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
-        f[1] = draw_side(p, row, false, at);
-        b[1] = draw_side(p, row, true, at);
-        if (row->kind != ROW_OPS) join_pair(p, row, mid);
-        draw_saved(p, row, false, mid, b[1].top);
-        if (mirror_has_rest(row)) draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b[1].bottom);
+        double h = mirror_row_height(p, s, row), mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
+        bool back = mirror_has_back(p->m, row);
+        f = draw_side(p, s, row, false, at);
+        b = draw_side(p, s, row, true, at);
+        if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
+        draw_saved(p, row, false, mid, b.top);
+        if (mirror_has_rest(row)) draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
         draw_grads(p, row, mid);
+        draw_sides(p, s, r, at, f.top);
         if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
-        if (r) draw_edge(p, s, r - 1, f, b, at - gap, gap);
-        if (r == 0) top_f = f[1], top_b = b[1];
-        f[0] = f[1], b[0] = b[1];
+        scene_begin(p->s, "edge", arena_printf(p->c->arena, "edge-%s-%d", s->to, r), NULL);
+        for (int k = 0; r && k < 2; k++) {
+            MirrorLabel l = mirror_label(p, s, r - 1, k);
+            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}};
+            Pt up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
+            if (!k) mirror_arrow(p, pt, 2, l.pending != NULL, f.top);
+            if (k && back && l.n && e->back) mirror_arrow(p, up, 2, l.pending != NULL, e->b1.bottom);
+            mirror_draw_label(p, s, r - 1, k, at - gap, gap);
+        }
+        scene_end(p->s);
+        if (r == 0) e->f0 = f;
+        if (back && !e->back) e->b0 = b;
+        e->f1 = f;
+        if (back) e->b1 = b, e->back = true;
         gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
         at += h + gap;
     }
-    double plus = at + p->look.plus;
-    scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
-    Pt in[3] = {{p->stream, dot}, {p->forward, dot}, {p->forward, top_f.y0}};
-    scene_arrow(p->s, in, 3, ROLE_INK, 1.5, false, false, top_f.top);
-    Pt out[3] = {{p->backward, top_b.y0}, {p->backward, dot}, {p->back_stream - 10, dot}};
-    if (s->up) scene_arrow(p->s, out, 3, ROLE_INK, 1.5, false, false, -1);
-    MirrorLabel l = mirror_label(p, s, s->n - 1, false);
-    Pt back[3] = {{p->forward, f[0].y1}, {p->forward, plus}, {p->stream + 10, plus}};
-    scene_arrow(p->s, back, 3, ROLE_INK, 1.5, false, l.pending != NULL, -1);
-    Pt down[3] = {{p->back_stream, plus}, {p->backward, plus}, {p->backward, b[0].y1}};
-    scene_arrow(p->s, down, 3, ROLE_INK, 1.5, false, false, b[0].bottom);
-    for (int k = 0; k < 2; k++) draw_label(p, s, s->n - 1, k, at, p->look.plus - 9);
-    scene_end(p->s);
-    return plus;
+    return at;
 }
 
-/* ---- streams and lists ---- */
-
-static void plus_mark(MirrorPen *p, double x, double y, const char *tip) {
-    scene_begin(p->s, "compute", "plus", tip);
-    scene_frame(p->s, x - 10, y - 10, 20, 20);
-    scene_circle(p->s, x, y, 9, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_segment(p->s, x - 5.4, y, x + 5.4, y, ROLE_INK, 1.5);
-    scene_segment(p->s, x, y - 5.4, x, y + 5.4, ROLE_INK, 1.5);
-    scene_end(p->s);
-}
-
-static int circle_mark(MirrorPen *p, double x, double y, const char *name, const char *tip) {
-    scene_begin(p->s, "state", arena_printf(p->c->arena, "state-%s", name), tip);
-    scene_frame(p->s, x - 13, y - 13, 26, 26);
-    scene_circle(p->s, x, y, 13, ROLE_PAPER, ROLE_INK, 1.75);
-    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
-    scene_runs(p->s, x, y + 4.5, ALIGN_MIDDLE, 13, &run, 1);
-    int group = p->s->open;
-    scene_end(p->s);
-    return group;
-}
-
-static const char *end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
-    bool first = strip == 0, last = strip + 1 == p->m->n, mlp = same_text(p->m->strip[strip].strip->part, "mlp");
-    const char *name = bottom                            ? (last && (p->m->n > 1 || mlp) ? "y" : "h")
-                       : first && !(p->m->n == 1 && mlp) ? "x"
-                                                         : "h";
-    return back ? arena_printf(p->c->arena, "d%s", name) : name;
-}
-
-void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom) {
-    const MirrorStrip *head = &p->m->strip[first], *tail = &p->m->strip[first + n - 1];
-    double x = p->stream, bx = p->back_stream;
-    double up = head->up ? top + 13 : dot[0] + mirror_height(p, head);
-    int target;
-    circle_mark(p, x, top, end_name(p, first, false, false), head->from);
-    target = circle_mark(p, x, bottom, end_name(p, first + n - 1, false, true), tail->to);
-    scene_begin(p->s, "stream", "stream-forward", "residual stream");
-    Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
-    scene_arrow(p->s, down, 2, ROLE_INK, 3, true, false, target);
-    scene_end(p->s);
-    target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false), mirror_grad(p->m->g, head->from)) : -1;
-    circle_mark(p, bx, bottom, end_name(p, first + n - 1, true, true), mirror_grad(p->m->g, tail->to));
-    scene_begin(p->s, "stream", "stream-backward", "gradient of the residual stream");
-    Pt rise[2] = {{bx, bottom - 13}, {bx, up}};
-    Mark *casing = scene_segment(p->s, bx, bottom - 14, bx, up + 14, ROLE_PAPER, 9);
-    casing->ground = true;
-    if (head->up)
-        scene_arrow(p->s, rise, 2, ROLE_INK, 3, true, false, target);
-    else
-        scene_line(p->s, rise, 2, ROLE_INK, 3);
-    scene_end(p->s);
-    for (int i = 0; i < n; i++) {
-        double plus = dot[i] + mirror_height(p, &p->m->strip[first + i]);
-        scene_circle(p->s, x, dot[i], 4, ROLE_INK, ROLE_NONE, 0);
-        plus_mark(p, x, plus, p->m->strip[first + i].to);
-        if (p->m->strip[first + i].up) plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
-        scene_circle(p->s, bx, plus, 4, ROLE_INK, ROLE_NONE, 0);
-    }
-}
+/* ---- heads and lists ---- */
 
 void mirror_heads(MirrorPen *p, double y) {
-    bool grads = p->look.beside;
     scene_text(p->s, p->forward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                p->look.narrow ? "forward ↓" : "forward, downwards");
     scene_text(p->s, p->backward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                p->look.narrow ? "backward ↑" : "backward, upwards");
     scene_text(p->s, (p->forward + p->backward) / 2, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
                p->look.narrow ? "saved" : "saved / conjugate");
-    if (grads) scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
+    if (p->grads) scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
     if (p->weight < 0 || !p->look.weights) return;
     scene_text(p->s, p->col[0], y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weights");
     scene_text(p->s, p->col[1], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "at rest");
@@ -375,8 +396,8 @@ double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
         const TraceParam *w[MIRROR_FLOW];
         const char *name[MIRROR_FLOW];
         int n = mirror_states(p, &s->row[r], w, name);
-        if (n) draw_states(p, &s->row[r], y + 8.5 * (n - 1), 17);
-        y += 17 * n;
+        if (n) draw_states(p, &s->row[r], y + 17 * (n - 1) + 8, 15);
+        y += 34 * n + 4;
     }
     return y + 16;
 }

@@ -6,15 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 20, false, true, true};
-static const MirrorLook column = {28, 22, 27, 14, 20, 36, 20, true, false, false};
-static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, true, true, true};
+static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, false, false, true, true};
+static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, true, false, false, false};
+static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, false, true, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
 /* ---- words ---- */
 
-typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_COUNT } Of;
+typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_AGAIN, OF_COUNT } Of;
 
 /* Collectives of strips [first, first + n), each once. */
 static int collect(const Mirror *m, int first, int n, Of of, const TraceCollective **use) {
@@ -30,11 +30,20 @@ static int collect(const Mirror *m, int first, int n, Of of, const TraceCollecti
                 for (int j = 0; of == OF_BACKWARD && j < row->n_conj; j++) mine |= row->conj[j] == c;
                 for (int j = 0; of == OF_GRADIENTS && j < row->n_grad; j++)
                     for (int l = 0; l < row->grad[j].n; l++) mine |= row->grad[j].coll[l] == c;
+                for (int j = 0; of == OF_AGAIN && c->step >= m->first_back && j < row->n_coll; j++)
+                    mine |= !strcmp(row->coll[j]->value, c->value);
                 for (int j = 0; of == OF_WEIGHTS && j < row->n_op; j++)
                     for (int l = 0; l < row->op[j].f->n_inputs; l++) mine |= !strcmp(row->op[j].f->inputs[l], c->value);
             }
-        if (mine && (of != OF_WEIGHTS || words_find_param(t, c->value))) use[k++] = c;
+        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || words_find_param(t, c->value))) use[k++] = c;
     }
+    return k;
+}
+
+/* Pieces of the residual stream among the strips: where there are any, the title speaks of them. */
+static int pieces(const Mirror *m, int first, int n) {
+    int k = 0;
+    for (int i = first; i < first + n; i++) k += !m->strip[i].plain;
     return k;
 }
 
@@ -44,6 +53,7 @@ static bool all_face(const Mirror *m, int first, int n, const char *op, const ch
     for (int i = first; i < first + n; i++)
         for (int r = 0; r < m->strip[i].n; r++) {
             const MirrorRow *row = &m->strip[i].row[r];
+            if (m->strip[i].plain && pieces(m, first, n)) continue;
             if (!row->n_coll || !is_op(row->coll[0], op)) continue;
             seen++;
             if (row->n_conj != (conj ? row->n_coll : 0)) return false;
@@ -59,7 +69,13 @@ static const char *title(const Mirror *m, int first, int n) {
     if (t->first_wrong && t->verdict && !strcmp(t->verdict, "different"))
         return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong", t->first_wrong);
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
-    int k = collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use);
+    if (mirror_wrong(m, first, n)->n) return "Backward beside forward: a step is wrong";
+    int from = first, count = n;
+    if (pieces(m, first, n)) { /* the pieces stand together */
+        while (m->strip[from].plain) from++;
+        count = pieces(m, first, n);
+    }
+    int k = collect(m, from, count, OF_FORWARD, use) + collect(m, from, count, OF_BACKWARD, use);
     if (all_face(m, first, n, "all_gather", "reduce_scatter"))
         return "The backward pass mirrors the forward pass: every AllGather faces a ReduceScatter";
     if (all_face(m, first, n, "all_reduce", NULL))
@@ -91,8 +107,8 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
         }
 }
 
-static const char *totals(const Mirror *m, int first, int n, bool brief) {
-    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights"};
+const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
+    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights", "made again"};
     Arena *a = m->g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
     Str s = str_new(a);
@@ -159,28 +175,21 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     MirrorPen p = pen_new(c, m, preset);
     Scene *s = p.s;
     const char *sub[8];
-    double dot[BLOCK_MAX_STRIPS];
     p.look.beside &= beside;
     p.look.weights &= beside;
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
-    if (preset != PRESET_COLUMN && p.look.beside) s->w = fmax(s->w, pr->w);
+    if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w); /* letters of the same size */
     s->desc = description(&p, first, n);
     subtitle(c, m->g, preset, sub);
-    double y = figure_head(s, preset, title(m, first, n), sub, 0) + 16, top = y + 21;
+    p.wrong = mirror_wrong(m, first, n);
+    double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
+    y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
     mirror_heads(&p, y);
-    double at = top + 30, plus = at;
-    for (int i = 0; i < n; i++) {
-        dot[i] = at;
-        plus = mirror_strip(&p, &m->strip[first + i], at);
-        at = plus + p.look.next;
-    }
-    double bottom = plus + 52, w = s->w - 2 * pr->margin;
-    mirror_streams(&p, first, n, dot, top, bottom);
-    y = bottom + 26;
+    y = mirror_strips(&p, first, n, y + 10) + 14;
     for (int i = 0; i < n && !p.look.beside; i++) y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
     y = figure_legend(s, pr->margin, w, y + 4, p.legend);
-    y = figure_foot(s, c, pr->margin, w, y, totals(m, first, n, false), NULL);
+    y = figure_foot(s, c, pr->margin, w, y, mirror_totals(m, first, n, false), NULL);
     figure_page(s, preset, y);
     return s;
 }
@@ -196,60 +205,63 @@ static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
     return n;
 }
 
-/* One strip on a page of 16:9. Rows and gaps give way until it fits; NULL if it does not. */
+/* The last line of a slide: what is sent, and the stamp. */
+static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) {
+    const Preset *pr = &presets[PRESET_SLIDE];
+    Role role;
+    const char *stamp = words_stamp(c->arena, c->t, &role), *line[1];
+    double w = pr->w - 2 * pr->margin, sw = scene_width(s, 12, REGULAR, stamp);
+    scene_begin(s, "footer", "footer", NULL);
+    if (scene_wrap(s, text, NULL, w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, line))
+        scene_text(s, pr->margin, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, line[0]);
+    scene_text(s, pr->w - pr->margin, y, ALIGN_RIGHT, 12, REGULAR, role, scene_fit(s, stamp, w / 2, 12, REGULAR));
+    scene_end(s);
+}
+
+/* One strip on a page of 16:9, numbers behind the symbols. Rows and gaps give way until it fits. */
 static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     const Preset *pr = &presets[PRESET_SLIDE];
     MirrorPen p = pen_new(c, m, PRESET_SLIDE);
-    const MirrorStrip *strip = &m->strip[index];
     const char *sub[8];
     Scene *s = p.s;
     mirror_columns(&p, pr->margin, index, 1);
-    for (int less = 0; less < 2 && p.right + pr->margin > pr->w; less++) {
-        p.look.weights = false;
-        p.look.beside = !less;
+    if (p.right + pr->margin > pr->w) { /* words in the gutter give way */
+        p.look.narrow = true;
         mirror_columns(&p, pr->margin, index, 1);
     }
-    if (p.right + pr->margin > pr->w) return NULL;
+    double spare = pr->w - pr->margin - p.right;
+    s->w = fmax(s->w, p.right + pr->margin);
+    if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, index, 1);
     subtitle(c, m->g, PRESET_SLIDE, sub);
     s->desc = description(&p, index, 1);
-    double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, 0) + 10, top = y + 17;
-    double room = pr->h - 18 - 36 - (top + 30), less = 0;
-    while (mirror_height(&p, strip) > room && less++ < 10) {
+    p.wrong = mirror_wrong(m, index, 1);
+    double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, 0) + 8;
+    y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) + (p.wrong->n ? 14 : 8);
+    double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
+    while (mirror_strips_height(&p, index, 1) > room && less++ < 9) {
         p.look.edge -= 1;
-        if (less > 3) p.look.row -= 0.5, p.look.sub -= 0.5;
+        p.look.row -= 0.5, p.look.sub -= 0.3;
     }
-    while (mirror_height(&p, strip) + strip->n < room && p.look.edge < 40) p.look.edge += 1;
-    if (mirror_height(&p, strip) > room) return NULL;
+    while (mirror_strips_height(&p, index, 1) + 3 * strip + 6 < room && p.look.edge < 44)
+        p.look.edge += 1, p.look.row += 0.5;
     mirror_heads(&p, y);
-    double dot = top + 30, plus = mirror_strip(&p, strip, dot), bottom = plus + 36;
-    mirror_streams(&p, index, 1, &dot, top, bottom);
-    scene_begin(s, "footer", "footer", NULL);
-    double x = p.stream + 24, w = p.back_stream - 24 - x;
-    const char *line[2], *all = totals(m, index, 1, true);
-    int n = scene_wrap(s, all, NULL, w, 12, REGULAR, 2, line);
-    for (int i = 0; i < n; i++)
-        scene_text(s, x, bottom + 12 - 16 * (n - 1 - i), ALIGN_LEFT, 12, REGULAR, ROLE_INK, line[i]);
-    Role role;
-    const char *stamp = words_stamp(c->arena, c->t, &role);
-    double sx = p.back_stream + 24;
-    if (pr->w - pr->margin - sx > 120)
-        scene_text(s, sx, bottom + 12, ALIGN_LEFT, 12, REGULAR, role,
-                   scene_fit(s, stamp, pr->w - pr->margin - sx, 12, REGULAR));
-    scene_end(s);
-    figure_page(s, PRESET_SLIDE, bottom + 18);
+    double bottom = mirror_strips(&p, index, 1, y + 8);
+    double foot = fmax(bottom + 18, pr->h - 14);
+    slide_foot(c, s, mirror_totals(m, index, 1, true), foot);
+    figure_page(s, PRESET_SLIDE, foot + 10);
     return s;
 }
 
-int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, Scene **page) {
+int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights, Scene **page) {
     const Mirror *m = mirror_new(g);
     if (!m) return 0;
-    int n = m->n < VIEW_MAX_PAGES ? m->n : VIEW_MAX_PAGES;
+    if (weights) return mirror_weights(c, m, preset, page, VIEW_MAX_PAGES);
+    int n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
     if (preset == PRESET_A4) return a4_pages(c, m, n, page);
     if (preset != PRESET_SLIDE) {
         page[0] = page_new(c, m, preset, 0, m->n, true);
         return 1;
     }
-    for (int i = 0; i < n; i++)
-        if (!(page[i] = slide_new(c, m, i))) return 0;
-    return n;
+    for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
+    return n + mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
 }

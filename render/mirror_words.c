@@ -48,6 +48,9 @@ static const char *coll_words(const MirrorPen *p, const char *name, const TraceC
         values = join(a, values, ", ", arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
     }
+    if (n && same_text(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
+    for (int i = 0; i < n; i++)
+        if (wrong_skipped(c[i])) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
     if (n < 2) return name;
     return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
                                                         : arena_printf(a, "%s %s", name, values);
@@ -57,6 +60,7 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
     const char *text = "", *via = "", *sep = rest ? ", " : " ";
+    if (back && !mirror_has_back(p->m, r)) return "";
     if (r->kind != ROW_OPS || !back) {
         const CollWord *w = r->n_coll ? words_coll(r->coll[0]->op) : NULL,
                        *q = r->n_conj ? words_coll(r->conj[0]->op) : NULL;
@@ -65,27 +69,50 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         if (r->kind != ROW_OPS && (!back || !r->n_conj)) return "identity";
         if (r->kind != ROW_OPS) return coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
         for (int i = 0; i < r->n_op; i++)
-            if (r->op[i].rest == rest) text = join(a, text, sep, op_words(t, r->op[i].f));
+            if (r->op[i].rest == rest) text = join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(t, r->op[i].f));
         return text;
     }
+    bool dx = false;
     for (int i = 0; i < r->n_op; i++) { /* said in the order of forward */
-        if (r->op[i].rest != rest) continue;
+        if (r->op[i].rest != rest || !(r->op[i].dx || r->op[i].dw)) continue;
         const char *word = op_words(t, r->op[i].f);
-        bool made = r->n_back > 0 || r->n_grad > 0;
-        if (!made || !strcmp(word, "+ bias")) continue;
+        if (!strcmp(word, "+ bias")) continue;
         if (matrix_of(t, r->op[i].f))
-            via = join(a, via, " ", word);
+            via = join(a, via, " ", word), dx |= r->op[i].dx;
         else
-            text = join(a, text, sep, arena_printf(a, "%s′", word));
+            text = join(a, text, ", ", arena_printf(a, "%s′", word));
     }
-    if (*via) return arena_printf(a, "dx via %s", via);
-    return text;
+    if (*via) return arena_printf(a, "%s via %s", dx ? "dx" : "dw", via);
+    return *text || rest ? text : "dx = dy"; /* a bias passes the gradient on */
 }
 
 bool mirror_has_rest(const MirrorRow *r) {
     for (int i = 0; i < r->n_op; i++)
         if (r->op[i].rest) return true;
     return false;
+}
+
+/* "[1, 16, 128]   8 KiB"; beside the symbols the shape alone. */
+static const char *number_words(const MirrorPen *p, const TraceValue *v, int count) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
+    if (!l) return "";
+    const char *shape = words_shape(a, l->shape, v->shape.nd);
+    if (!v->shape.nd) return bytes_text(l->bytes, a);
+    if (p->look.inlined) return shape;
+    return count > 1 ? arena_printf(a, "%s   %d × %s", shape, count, bytes_text(l->bytes, a))
+                     : arena_printf(a, "%s   %s", shape, bytes_text(l->bytes, a));
+}
+
+const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
+    if (line) return words_symbol(a, v->shape.symbolic);
+    return arena_printf(a, "%s  %s", words_leaf(v->shape.name), l ? words_shape(a, l->shape, v->shape.nd) : "");
+}
+
+double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
+    return scene_width(p->s, 15, BOLD, s->strip->title);
 }
 
 /* Shapes of what flows below row r: one line per shape; names only where it is not clear what it is. */
@@ -101,14 +128,19 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             l.pending = words_axis_list(g->arena, g->t, v[i]->shape.pending);
         if (done[i]) continue;
         names[groups] = "";
-        shapes[groups] = words_symbol(g->arena, v[i]->shape.symbolic);
+        shapes[groups] = v[i]->shape.nd ? words_symbol(g->arena, v[i]->shape.symbolic) : "one number";
+        int alike = 0;
+        l.tip[groups] = "";
         for (int k = i; k < n; k++) {
             if (k != i && (done[k] || !block_same_shape(g, v[i], v[k]))) continue;
             done[k] = true;
+            alike++;
+            l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups], *l.tip[groups] ? "\n" : "",
+                                         v[k]->shape.name, v[k]->step);
             const char *word = short_name(g->arena, v[k]->shape.name);
             names[groups] = join(g->arena, names[groups], ", ", arena_printf(g->arena, "%s%s", back ? "d" : "", word));
         }
-        groups++;
+        l.num[groups++] = number_words(p, v[i], alike);
     }
     /* names where a row makes several values and a collective takes, or has taken, some of them */
     bool from_coll = r >= 0 && s->row[r].kind == ROW_COLL,
@@ -150,6 +182,7 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     }
     if (n == 0) return NULL;
     if (p->look.narrow) return bytes_text(bytes, a);
+    if (brief && n > 3) names = arena_printf(a, "%d values", n);
     if (again == n) return arena_printf(a, "%s  again", names);
     return arena_printf(a, "%s  %s", names, bytes_text(bytes, a));
 }
@@ -181,7 +214,9 @@ static const char *grad_words(Arena *a, const char *names, bool bias) {
 static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
     if (x->n != y->n || (x->unit != NULL) != (y->unit != NULL)) return false;
     for (int i = 0; i < x->n; i++)
-        if (!same_text(x->coll[i]->op, y->coll[i]->op) || !same_text(x->coll[i]->axis, y->coll[i]->axis)) return false;
+        if (!same_text(x->coll[i]->op, y->coll[i]->op) || !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
+            !same_text(x->coll[i]->wrong, y->coll[i]->wrong))
+            return false;
     return true;
 }
 
@@ -202,9 +237,10 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
         for (int k = i; k < r->n_grad; k++) {
             if (!same_end(&r->grad[i], &r->grad[k])) continue;
             done[k] = true;
-            const TraceValue *v = words_find_value(p->c->t, r->grad[k].made->output, r->grad[k].made->step);
+            const TraceValue *v = mirror_end_value(p->m, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
-            e->shape = v && k == i ? &v->shape : NULL;
+            if (k == i) e->shape = v ? &v->shape : NULL;
+            if (k != i && (!v || !e->shape || !same_text(v->shape.symbolic, e->shape->symbolic))) e->shape = NULL;
             bias |= ends_with(r->grad[k].made->output, ".bias");
         }
         for (int k = r->n_grad - 1; k >= i; k--) /* backward is the other way round */
@@ -226,21 +262,26 @@ typedef struct {
     double left, right, box, gutter, grad, hex, chain, end, state[3];
 } Widths;
 
-double mirror_row_height(const MirrorPen *p, const MirrorRow *r) {
+double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
+    const TraceValue *v[MIRROR_FLOW];
     if (r->kind == ROW_MOVE) return fmin(p->look.row, 22);
-    return p->look.row + (mirror_has_rest(r) ? p->look.sub : 0);
+    double side = 30.0 * mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
+    return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
 }
 
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
     MirrorLabel f = mirror_label(p, s, r, false), b = mirror_label(p, s, r, true);
-    int n = f.n > b.n ? f.n : b.n;
+    int n = (f.n > b.n ? f.n : b.n) * (p->look.inlined ? 1 : 2);
     return p->look.edge + (n > 1 ? p->look.line * (n - 1) : 0);
 }
 
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {
     Arena *a = p->c->arena;
     const MirrorGrad *w = e->first;
-    if (line == 0) return e->shape && e->shape->nd == 1 ? words_symbol(a, e->shape->symbolic) : bytes_text(e->bytes, a);
+    if (line == 0 && !e->shape) return bytes_text(e->bytes, a);
+    const TraceLocal *l = line == 0 ? words_find_local(e->shape, p->m->g->rank) : NULL;
+    if (line == 0)
+        return arena_printf(a, "%s  %s", words_symbol(a, e->shape->symbolic), l ? words_shape(a, l->shape, e->shape->nd) : "");
     Str s = str_new(a);
     for (int i = 0; i < w->n; i++) str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
     if (!w->unit) return w->n ? s.s : "nothing to add";
@@ -298,7 +339,8 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
         widen(&w->grad, fmin(210, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
         for (int k = 0; k < e[i].first->n; k++) {
             const CollWord *word = words_coll(e[i].first->coll[k]->op);
-            widen(&w->hex, mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) + 28);
+            double extra = wrong_skipped(e[i].first->coll[k]) ? 50 : 28;
+            widen(&w->hex, mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) + extra);
         }
         widen(&w->chain, e[i].first->n);
         for (int k = 0; k < 2; k++) widen(&w->end, mirror_text_width(p, mirror_end_words(p, &e[i], k), SEMIBOLD) + 8);
@@ -308,16 +350,36 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     n = mirror_states(p, r, q, name);
     for (int i = 0; i < n; i++) {
         widen(&w->state[0], mirror_text_width(p, name[i], SEMIBOLD));
-        for (int k = 1; k < 3; k++) widen(&w->state[k], mirror_text_width(p, mirror_state_words(p, q[i], k), REGULAR));
+        for (int k = 1; k < 3; k++) {
+            const TraceShape *sh = k == 1 ? &q[i]->rest : &q[i]->compute;
+            const TraceLocal *l = words_find_local(sh, p->m->g->rank);
+            widen(&w->state[k], mirror_text_width(p, mirror_state_words(p, q[i], k), REGULAR));
+            if (l) widen(&w->state[k], mirror_text_width(p, words_shape(p->c->arena, l->shape, sh->nd), REGULAR));
+        }
     }
 }
 
 static void edge_widths(const MirrorPen *p, const MirrorStrip *s, int r, Widths *w) {
     for (int back = 0; back < 2; back++) {
         MirrorLabel l = mirror_label(p, s, r, back);
-        for (int i = 0; i < l.n; i++) widen(back ? &w->right : &w->left, mirror_text_width(p, l.line[i], REGULAR));
+        for (int i = 0; i < l.n; i++) {
+            double sym = mirror_text_width(p, l.line[i], REGULAR), num = mirror_text_width(p, l.num[i], REGULAR);
+            widen(back ? &w->right : &w->left, p->look.inlined ? sym + 10 + num : fmax(sym, num));
+        }
         if (l.pending) widen(&w->gutter, 2 * (mirror_text_width(p, mirror_pending(p, &l), SEMIBOLD) + 16) - w->box);
     }
+}
+
+/* Room left of the boxes: values that a row reads from outside, titles of chains. */
+static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
+    const TraceValue *v[MIRROR_FLOW];
+    for (int r = 0; r < s->n; r++) {
+        int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+        for (int i = 0; i < n; i++)
+            for (int line = 0; line < 2; line++)
+                widen(&w->left, mirror_text_width(p, mirror_side_words(p, v[i], line), SEMIBOLD) + w->box / 2 + 10);
+    }
+    if (s->plain) widen(&w->left, mirror_title_width(p, s) + w->box / 2 - 26);
 }
 
 void mirror_columns(MirrorPen *p, double x, int first, int n) {
@@ -325,7 +387,8 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     for (int i = first; i < first + n; i++)
         for (int r = 0; r < p->m->strip[i].n; r++) row_widths(p, &p->m->strip[i].row[r], &w);
     for (int i = first; i < first + n; i++)
-        for (int r = 0; r < p->m->strip[i].n; r++) edge_widths(p, &p->m->strip[i], r, &w);
+        for (int r = -1; r < p->m->strip[i].n; r++) edge_widths(p, &p->m->strip[i], r, &w);
+    for (int i = first; i < first + n; i++) side_widths(p, &p->m->strip[i], &w);
     p->weight = -1;
     p->box = w.box;
     p->grad_w = w.grad;
@@ -334,7 +397,7 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     p->col[0] = x;
     if (w.state[1] > 0) /* room for the heads */
         widen(&w.state[0], 48), widen(&w.state[1], 40), widen(&w.state[2], 52);
-    for (int k = 0; k < 3; k++) p->col[k + 1] = p->col[k] + w.state[k] + (k ? 26 : 10);
+    for (int k = 0; k < 3; k++) p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
     p->forward = p->stream + 14 + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
@@ -342,5 +405,8 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18;
     p->grad = p->back_stream + (p->look.narrow ? 24 : 40);
     p->right = p->back_stream + 12;
-    if (p->look.beside) p->right = p->grad + w.grad + w.chain * (p->hex + p->gap) + 8 + w.end;
+    p->grads = p->look.beside && w.end > 0;
+    if (p->grads)
+        p->right = p->grad + fmax(w.grad + w.chain * (p->hex + p->gap) + 8 + w.end,
+                                  mirror_text_width(p, "weight gradients", SEMIBOLD));
 }

@@ -86,7 +86,8 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     if (bad)
         return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s", subject(g, first, n),
                             bad == 1 ? "is" : "are");
-    const char *one = n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
+    bool forward = !g->pass || !strcmp(g->pass, "forward");
+    const char *one = forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
     const char *pass = g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
     const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
@@ -318,8 +319,13 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame
     for (int i = 0; preset == PRESET_SLIDE && i < n; i++) page[i] = block_slide(c, g, &frame[i], i, g->n_strips);
     if (preset == PRESET_SLIDE) return n;
     page[0] = page_new(c, g, preset, frame, 0, g->n_strips);
-    if (preset != PRESET_A4 || n < 2 || page[0]->scale * 11.5 >= 7) return 1;
-    for (int i = 0; i < n; i++) page[i] = page_new(c, g, preset, frame, i, 1);
+    if (preset != PRESET_A4 || page[0]->scale * 11.5 >= 7) return 1;
+    for (int i = 0; i < n; i++) {
+        page[i] = page_new(c, g, preset, frame, i, 1);
+        if (page[i]->scale * 11.5 >= 7) continue;
+        frame[i].tight = true;
+        page[i] = page_new(c, g, preset, frame, i, 1);
+    }
     return n;
 }
 
@@ -329,10 +335,15 @@ int view_block(const ViewCall *c, Scene **page) {
     bool both = !c->o->pass || !strcmp(c->o->pass, "both");
     RenderOptions o = *c->o;
     ViewCall call = *c;
+    bool weights = o.part && !strcmp(o.part, "weights");
     if (both) o.pass = NULL;
+    if (weights) o.part = NULL;
     call.o = &o;
     BlockGraph *g = block_graph(c->t, c->d, &o, c->arena);
     if (!g) return 0;
-    int n = both ? view_mirror(&call, g, preset, page) : 0;
+    int n = both || weights ? view_mirror(&call, g, preset, weights, page) : 0;
+    if (weights && !n)
+        diag_error(c->d, "E0211", (Loc){0}, "give the plan `pass: backward`", "part 'weights' shows gradients, and the trace has none");
+    if (weights) return n;
     return n ? n : pages(&call, g, preset, block_frames(g), page);
 }

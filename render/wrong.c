@@ -24,7 +24,7 @@ static const char *short_value(Arena *a, const char *name) {
     const char *dot = strrchr(name, '.');
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
-    return arena_printf(a, "%s%s", grad || param ? "d" : "", leaf);
+    return arena_printf(a, "%s%s", !grad && !param ? "" : strlen(leaf) > 3 ? "d " : "d", leaf);
 }
 
 /* What becomes of the value if a collective does not happen. */

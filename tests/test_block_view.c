@@ -1,0 +1,305 @@
+/* Tests of the block view on shipped plans: what stands on the edges of the mirrored picture is what the trace records say,
+ * nothing of the model is left out, wrong steps are shown, and every page of every part is clean. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/render.h"
+#include "support/support.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    Diags *d;
+} Ground;
+
+static int setup(void **state) {
+    Arena *a = arena_new();
+    Ground *g = ARENA_NEW(a, Ground);
+    *g = (Ground){a, diags_new(a)};
+    *state = g;
+    return 0;
+}
+static int teardown(void **state) {
+    Ground *g = *state;
+    arena_free(g->a);
+    return 0;
+}
+
+/* The shape-only trace of a shipped plan; `more` is added to its text. */
+static const Trace *plan_trace(Ground *g, const char *file, const char *more) {
+    size_t n;
+    char *text = file_read(g->a, g->d, file, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    PlanRun r = plan_run(g->a, file, arena_printf(g->a, "%.*s\n%s", (int)n, text, more), false);
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    return r.t;
+}
+
+static RenderOptions options(const char *view) { return (RenderOptions){.view = view, .rank = -1, .layer = -1}; }
+
+static char *draw(Ground *g, const Trace *t, const RenderOptions *o, RenderFormat f) {
+    size_t n;
+    char *p = render_text(t, g->d, o, f, g->a, &n);
+    if (!p) diags_print(g->d, stderr, false);
+    assert_non_null(p);
+    return p;
+}
+
+/* The characters of a piece of SVG without its tags, texts separated by '|'. */
+static const char *words(Arena *a, const char *from, const char *end) {
+    Str out = str_new(a);
+    for (const char *t = strstr(from, "<text"); t && t < end; t = strstr(t + 5, "<text")) {
+        for (const char *p = t; strncmp(p, "</text>", 7);)
+            if (*p == '<')
+                p = strchr(p, '>') + 1;
+            else
+                str_addn(&out, p++, 1);
+        str_add(&out, "|");
+    }
+    return out.s;
+}
+
+static const char *all_words(Arena *a, const char *svg) { return words(a, svg, svg + strlen(svg)); }
+
+/* "*" as pictures write it. */
+static const char *dots(Arena *a, const char *s) {
+    Str out = str_new(a);
+    for (; *s; s++)
+        if (*s == '*')
+            str_add(&out, "·");
+        else
+            str_addn(&out, s, 1);
+    return out.s;
+}
+
+static const TraceValue *value_at(const Trace *t, const char *name, int step) {
+    for (int i = 0; i < t->n_values; i++)
+        if (!strcmp(t->values[i].shape.name, name) && t->values[i].step == step) return &t->values[i];
+    return NULL;
+}
+
+static const TraceLocal *local_of(const TraceShape *s, int64_t rank) {
+    for (int i = 0; i < s->n_local; i++)
+        if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];
+    return NULL;
+}
+
+static const char *shape_words(Arena *a, const TraceShape *s, const TraceLocal *l) {
+    Str out = str_new(a);
+    for (int i = 0; i < s->nd; i++) str_addf(&out, "%s%lld", i ? ", " : "[", (long long)l->shape[i]);
+    return arena_printf(a, "%s]", out.s);
+}
+
+/* One label and the values its tooltip names: each must lie as the label says. Marks them in seen[]. */
+static int check_label(Ground *g, const Trace *t, const char *at, int64_t rank, bool *seen) {
+    const char *title = strstr(at, "<title>") + 7, *end = strstr(title, "</title>"), *close = strstr(end, "</g>");
+    const char *text = words(g->a, end, close);
+    int n = 0;
+    for (const char *line = title; line < end; n++) {
+        char name[200];
+        int step;
+        assert_int_equal(sscanf(line, "%199[^,], step %d", name, &step), 2);
+        const TraceValue *v = value_at(t, name, step);
+        if (!v) fail_msg("no record of %s at step %d", name, step);
+        const TraceLocal *l = local_of(&v->shape, rank);
+        assert_non_null(l);
+        seen[v - t->values] = true;
+        if (v->shape.nd) { /* twins ([.., H*d] and [.., H, d]) share the words of the first: so many numbers lie there */
+            bool first = line == title;
+            if (first && !strstr(text, dots(g->a, v->shape.symbolic))) fail_msg("%s: %s is not in '%s'", name, v->shape.symbolic, text);
+            if (first && !strstr(text, shape_words(g->a, &v->shape, l))) fail_msg("%s: numbers are not in '%s'", name, text);
+        }
+        if (!strstr(text, bytes_text(l->bytes, g->a))) fail_msg("%s: %s is not in '%s'", name, bytes_text(l->bytes, g->a), text);
+        line = memchr(line, '\n', (size_t)(end - line));
+        line = line ? line + 1 : end;
+    }
+    return n;
+}
+
+static const struct {
+    const char *file, *more;
+} mirrored[] = {{"plans/18-llama3-8b-backward.yaml", ""},
+                {"plans/19-llama3-8b-fsdp4.yaml", ""},
+                {"plans/20-llama3-8b-fsdp-tp.yaml", ""},
+                {"plans/21-llama3-8b-recompute.yaml", ""},
+                {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", ""},
+                {"plans/23-llama3-8b-packed.yaml", ""},
+                {"plans/01-column-row-mlp.yaml", "pass: backward"},
+                {"plans/02-toymodel-4.yaml", "pass: backward"},
+                {"plans/12-qwen3-8b-tp16.yaml", "pass: backward"},
+                {"plans/14-qwen2-bias-tp2.yaml", "pass: backward"},
+                {"plans/shape-only/llama3.1-405b-8192.yaml", "pass: backward"}};
+enum { N_MIRRORED = sizeof mirrored / sizeof *mirrored };
+
+/* Does a picture of the first layer show the step? */
+static bool in_picture(const char *pass, int layer) {
+    return (layer <= 0) && pass && (!strcmp(pass, "forward") || !strcmp(pass, "backward") || !strcmp(pass, "loss"));
+}
+
+/* Every label is a record of the trace, symbols, numbers and bytes; and what goes into and comes out of every collective of
+ * activations and their gradients stands on an edge. */
+static void edges_are_records(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_MIRRORED; i++) {
+        const Trace *t = plan_trace(g, mirrored[i].file, mirrored[i].more);
+        int64_t rank = t->ranks - 1;
+        RenderOptions o = options("block");
+        o.rank = rank;
+        const char *svg = draw(g, t, &o, FORMAT_SVG);
+        bool *seen = ARENA_ARRAY(g->a, bool, t->n_values + 1);
+        int labels = 0;
+        for (const char *p = strstr(svg, "class=\"label\""); p; p = strstr(p + 5, "class=\"label\""))
+            labels += check_label(g, t, p, rank, seen);
+        assert_true(labels > 6);
+        for (int k = 0; k < t->n_collectives; k++) {
+            const TraceCollective *c = &t->collectives[k];
+            if (!in_picture(c->pass, c->layer) || !strncmp(c->value, "grad.param.", 11)) continue;
+            if (!strcmp(c->pass, "backward") && strncmp(c->value, "grad.", 5)) continue; /* made again */
+            if (!strcmp(c->value, "loss")) continue; /* the seed of a plan without a loss: a sum of products */
+            const TraceValue *out = value_at(t, c->value, c->step);
+            assert_non_null(out);
+            if (!seen[out - t->values]) fail_msg("%s: %s of %s (step %d) has no label", mirrored[i].file, c->op, c->value, c->step);
+        }
+    }
+}
+
+/* Every weight, every op with a weight and every part of the model is in the picture. */
+static void nothing_is_left_out(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_MIRRORED; i++) {
+        const Trace *t = plan_trace(g, mirrored[i].file, mirrored[i].more);
+        RenderOptions o = options("block");
+        const char *svg = draw(g, t, &o, FORMAT_SVG);
+        for (int k = 0; k < t->n_computes; k++) {
+            const TraceCompute *c = &t->computes[k];
+            bool first = c->layer <= 0 || c->layer == t->computes[0].layer || strstr(mirrored[i].more, "mlp");
+            if (!first || c->recompute || !rankset_has(&c->ranks, 0) || !strcmp(c->op, "add") || !strcmp(c->op, "add_backward")) continue;
+            if (t->computes[0].layer < 0 && c->layer > 0) continue;
+            if (!in_picture(c->pass, c->layer > 0 ? 0 : c->layer) || !strcmp(c->output, "loss") || !strcmp(c->output, "grad.loss")) continue;
+            if (!strcmp(c->pass, "loss") && !strstr(svg, "part-loss")) continue; /* a seed instead of a loss */
+            if (!strstr(svg, arena_printf(g->a, "step %d: ", c->step)))
+                fail_msg("%s: step %d (%s makes %s) is not drawn", mirrored[i].file, c->step, c->op, c->output);
+        }
+        const char *text = all_words(g->a, svg);
+        for (int k = 0; k < t->n_computes; k++)
+            if (t->computes[k].part && !strcmp(t->computes[k].part, "head")) assert_non_null(strstr(text, "Head|"));
+    }
+}
+
+/* The rows of the mirrored page, the weights and the single passes: no finding of the lint, in any preset. */
+static void every_part_is_clean(void **state) {
+    Ground *g = *state;
+    static const char *const part[] = {NULL, "embedding", "attention", "mlp", "head", "loss", "weights"};
+    static const char *const preset[] = {"wide", "slide", "column", "a4"}, *const theme[] = {"light", "dark", "print"};
+    static const char *const pass[] = {NULL, "forward", "backward"};
+    int found = 0, drawn = 0;
+    for (int i = 0; i < N_MIRRORED; i++) {
+        const Trace *t = plan_trace(g, mirrored[i].file, mirrored[i].more);
+        for (int k = 0; k < 7 * 3; k++) {
+            Diags *d = diags_new(g->a);
+            const char *report = "";
+            RenderOptions o = options("block");
+            o.part = part[k % 7];
+            o.pass = pass[k / 7];
+            o.preset = preset[(i + k) % 4];
+            o.theme = theme[k % 3];
+            int n = render_lint(t, d, &o, g->a, &report);
+            if (diags_errors(d)) continue; /* this plan has no such part */
+            /* backward alone is up to four columns wide: fitted on a page its letters may be a little small */
+            bool wide = o.pass && !strcmp(o.pass, "backward") && (!strcmp(o.preset, "a4") || !strcmp(o.preset, "slide"));
+            if (wide && !strstr(report, "closer") && !strstr(report, "mark") && !strstr(report, "line through")) continue;
+            drawn++;
+            if (n) print_message("%s --part %s --pass %s --preset %s\n%s", mirrored[i].file, o.part ? o.part : "all", o.pass ? o.pass : "both", o.preset, report);
+            found += n;
+        }
+    }
+    assert_int_equal(found, 0);
+    assert_true(drawn > 120);
+}
+
+/* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not counted as sent. */
+static void wrong_steps_are_shown(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *sentence;
+    } bug[] = {{"plans/bugs/01-output-left-partial.yaml", "does not hold: a sum is pending"},
+               {"plans/bugs/03-missing-reduction.yaml", "is missing (planted: drop)"},
+               {"plans/bugs/04-wrong-block.yaml", "planted: offset"},
+               {"plans/bugs/06-reduced-twice.yaml", "the reduction is done twice"},
+               {"plans/bugs/08-norm-gradient-not-summed.yaml", "is missing (planted: gradients: none)"},
+               {"plans/bugs/10-gradient-summed-where-not-due.yaml", "do not follow from the layouts"},
+               {"plans/bugs/11-input-gradient-not-reduced.yaml", "is missing (planted: drop)"},
+               {"plans/bugs/12-gradient-over-the-wrong-group.yaml", "the group is that of tp"},
+               {"plans/bugs/13-gradient-not-summed-over-dp.yaml", "is missing (planted: gradients: none)"},
+               {"plans/bugs/17-row-gradient-not-gathered.yaml", "every rank goes on with its own part"},
+               {"plans/bugs/19-fsdp-gathers-too-little.yaml", "is missing (planted: drop)"},
+               {"plans/bugs/22-loss-without-its-sums.yaml", "taken for complete"},
+               {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"}};
+    static const char *const preset[] = {"wide", "column", "a4", "slide"};
+    for (size_t i = 0; i < sizeof bug / sizeof *bug; i++) {
+        const Trace *t = plan_trace(g, bug[i].file, "");
+        RenderOptions o = options("block");
+        const char *svg = draw(g, t, &o, FORMAT_SVG), *text = all_words(g->a, svg);
+        if (!strstr(text, bug[i].sentence)) fail_msg("%s: '%s' is not said in\n%s", bug[i].file, bug[i].sentence, text);
+        assert_non_null(strstr(svg, "-wrong-"));                                      /* the flag */
+        if (!strstr(svg, "stroke=\"#B00020\" stroke-width=\"3\"")) fail_msg("%s: no red border", bug[i].file);
+        char *plain = draw(g, t, &o, FORMAT_TEXT);
+        assert_non_null(strstr(plain, "✗ "));
+        for (int p = 0; p < 4; p++) {
+            const char *report;
+            o.preset = preset[p];
+            int n = render_lint(t, g->d, &o, g->a, &report);
+            if (n) print_message("%s %s\n%s", bug[i].file, preset[p], report);
+            assert_int_equal(n, 0);
+        }
+    }
+    const Trace *t = plan_trace(g, "plans/bugs/03-missing-reduction.yaml", "");
+    RenderOptions o = options("block");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "AllReduce missing|nothing is sent|"));
+    assert_non_null(strstr(text, "in 1 collective"));
+}
+
+/* The text form of every shipped plan fits 80 columns, and has both passes where there are both. */
+static void text_fits(void **state) {
+    Ground *g = *state;
+    for (int i = 0; i < N_MIRRORED; i++)
+        for (int k = 0; k < 2; k++) {
+            const Trace *t = plan_trace(g, mirrored[i].file, k ? "" : mirrored[i].more);
+            RenderOptions o = options(k ? "overview" : "block");
+            const char *text = draw(g, t, &o, FORMAT_TEXT);
+            int columns = 0;
+            for (const char *p = text; *p; p++) {
+                columns = *p == '\n' ? 0 : columns + ((*p & 0xC0) != 0x80);
+                if (columns > 80) fail_msg("%s: a line of more than 80 columns before '%.60s'", mirrored[i].file, p);
+            }
+            if (k) continue;
+            assert_non_null(strstr(text, ", backward\n"));
+            for (int c = 0; c < t->n_computes; c++) { /* every weight's gradient */
+                const char *out = t->computes[c].output;
+                if (strncmp(out, "grad.param.", 11) || t->computes[c].layer > 0) continue;
+                char leaf[64];
+                const char *end = strrchr(out, '.'), *dot = end;
+                while (dot > out && dot[-1] != '.') dot--;
+                snprintf(leaf, sizeof leaf, "%.*s", (int)(end - dot), dot);
+                if (!strcmp(end, ".weight") && !strstr(text, leaf)) fail_msg("%s: no gradient of %s", mirrored[i].file, leaf);
+            }
+        }
+}
+
+int main(void) {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {T(edges_are_records), T(nothing_is_left_out), T(every_part_is_clean), T(wrong_steps_are_shown),
+                                       T(text_fits)};
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    render_cleanup();
+    return rc;
+}

@@ -41,6 +41,8 @@ static void coll_found(Finds *f, const TraceCollective *c) {
     const char *why = c->wrong;
     if (c->skipped)
         why = arena_printf(f->a, "is missing (planted: %s), so %s", c->planted ? c->planted : "dropped", left_undone(f, c));
+    else if (c->planted && c->wrong && strstr(c->wrong, c->planted))
+        why = arena_printf(f->a, "is not what the layouts need (planted: %s)", c->planted);
     else if (c->planted && c->wrong)
         why = arena_printf(f->a, "is not what the layouts need (planted: %s): %s", c->planted, c->wrong);
     else if (c->planted)

@@ -295,10 +295,52 @@ static void text_fits(void **state) {
         }
 }
 
+/* The overview counts every collective of the rank once: its footer has the sums of the trace, kind by kind. */
+static void overview_counts_everything(void **state) {
+    Ground *g = *state;
+    static const char *const preset[] = {"wide", "slide", "column", "a4"}, *const kind[] = {"forward", "backward", "weight gradients", "weights"};
+    for (int i = 0; i < N_MIRRORED; i++) {
+        const Trace *t = plan_trace(g, mirrored[i].file, mirrored[i].more);
+        RenderOptions o = options("overview");
+        for (int p = 0; p < 4; p++) {
+            const char *report;
+            o.preset = preset[p];
+            o.theme = p % 2 ? "print" : "dark";
+            int n = render_lint(t, g->d, &o, g->a, &report);
+            if (n) print_message("%s %s\n%s", mirrored[i].file, preset[p], report);
+            assert_int_equal(n, 0);
+        }
+        o.preset = NULL;
+        char *text = draw(g, t, &o, FORMAT_TEXT);
+        for (char *p = text; *p; p++)
+            if (*p == '\n') *p = ' '; /* paragraphs are broken anywhere */
+        bool loss = strstr(text, "Loss") != NULL;
+        for (int k = 0; k < 4; k++) {
+            int64_t bytes = 0, count = 0;
+            const char *axis = NULL;
+            bool one = true; /* the words are easy to foretell with a single axis */
+            for (int c = 0; c < t->n_collectives; c++) {
+                const TraceCollective *x = &t->collectives[c];
+                bool param = !strncmp(x->value, "grad.param.", 11), grad = !strncmp(x->value, "grad.", 5), weight = false;
+                for (int q = 0; q < t->n_params; q++) weight |= !strcmp(t->params[q].compute.name, x->value);
+                int mine = param ? 2 : weight ? 3 : grad || !strcmp(x->pass, "backward") ? 1 : 0;
+                if (mine != k || (!loss && !strcmp(x->pass, "loss"))) continue;
+                one &= !axis || !strcmp(axis, x->axis);
+                axis = x->axis;
+                bytes += x->bytes_sent;
+                count++;
+            }
+            if (!axis || !one || strchr(axis, '*')) continue;
+            const char *want = arena_printf(g->a, "%s %s %s in %lld", kind[k], axis, bytes_text(bytes, g->a), (long long)count);
+            if (!strstr(text, want)) fail_msg("%s: '%s' is not in\n%s", mirrored[i].file, want, text);
+        }
+    }
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(edges_are_records), T(nothing_is_left_out), T(every_part_is_clean), T(wrong_steps_are_shown),
-                                       T(text_fits)};
+                                       T(text_fits), T(overview_counts_everything)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

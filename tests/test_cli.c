@@ -732,8 +732,9 @@ static void test_explain_gradient(void **state) {
         {"18-llama3-8b-backward", "grad.layers.0.input_norm", "added up     step"},
         {"18-llama3-8b-backward", "grad.layers.0.mlp.down", "without this gather every rank would know the gradient of its own tokens only"},
         /* copies of a KV head serve other query heads */
-        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wk.weight", "summed over  tp.1, by step"},
-        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wk.weight", "only what its own heads give; a second sum would make it 2 times"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "should sum   over tp.1, by step"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "'gradients: none': the step does nothing"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "as it is every rank holds only what its own heads give; a second sum would make it 2 times"},
         /* a norm without sequence parallelism, and a sum that is not due */
         {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.ffn_norm.weight", "every rank has computed all of it; a sum would make it 4 times too large"},
         {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.attention_norm.weight", "every rank had all of it before: this sum makes it 4 times too large"},

@@ -240,7 +240,14 @@ static void gradient_collective(Ex *e, const TraceValue *before, const TraceValu
     Arena *a = e->c->arena;
     Str own = str_new(a);
     bool sum = k->reduce != NULL, due = !before;
-    field(e, sum ? "summed over" : "gathered", arena_printf(a, "%s, by %s", or_empty(k->axes), step_text(e, v->step)));
+    const char *did = sum ? "summed over" : "gathered";
+    field(e, k->planted ? sum ? "should sum" : "should gather" : did,
+          arena_printf(a, "%s%s, by %s", k->planted && sum ? "over " : "", or_empty(k->axes), step_text(e, v->step)));
+    if (k->planted)
+        field(e, "planted",
+              arena_printf(a, "'%s': %s", k->planted,
+                           k->skipped ? "the step does nothing, every rank goes on with its own part"
+                                      : "the step does something else than its layouts ask for"));
     field(e, "why", k->why);
     field(e, "plan line", line_text(e, k->file, k->line));
     for (int i = 0; i < v->shape.n_places; i++) {
@@ -263,9 +270,8 @@ static void gradient_collective(Ex *e, const TraceValue *before, const TraceValu
     else if (sum)
         field(e, "otherwise",
               arena_printf(a,
-                           "without this sum every rank would hold only what %s give%s; a second sum would make it "
-                           "%lld times too large",
-                           what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "",
+                           "%s every rank %s only what %s give%s; a second sum would make it %lld times too large",
+                           k->skipped ? "as it is" : "without this sum", k->skipped ? "holds" : "would hold", what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "",
                            (long long)groups_size(&k->groups)));
     else
         field(e, "otherwise",

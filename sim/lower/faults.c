@@ -113,7 +113,7 @@ static bool names_parameter(const Graph *g, const GTensor *t, const char *patter
     return false;
 }
 /* One more sum over every axis on which the gradient is whole and nothing was due: n equal values. */
-static void sum_again(Program *p, int tensor) {
+static void sum_again(Program *p, int tensor, Loc loc) {
     int g = p->grad[tensor];
     if (g < 0) return;
     AxisList axes = {0};
@@ -137,12 +137,13 @@ static void sum_again(Program *p, int tensor) {
     s->edit = EDIT_SCALE;
     s->edit_scale = (double)mesh_size(p->mesh, &axes);
     s->fault = "gradients: sum";
+    s->loc = loc;
     w->step = s->id;
     p->grad[tensor] = w->id;
 }
-static void change_gradient(Program *p, int tensor, const char *what) {
+static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
     if (!strcmp(what, "sum")) {
-        sum_again(p, tensor);
+        sum_again(p, tensor, loc);
         return;
     }
     for (int i = p->n_forward; i < p->ns; i++) {
@@ -150,6 +151,7 @@ static void change_gradient(Program *p, int tensor, const char *what) {
         if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor || !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1) continue;
         s->edit = !strcmp(what, "mean") ? EDIT_AVG : EDIT_DROP;
         s->fault = !strcmp(what, "mean") ? "gradients: mean" : "gradients: none";
+        if (!s->loc.line) s->loc = loc; /* no line asks for the step: the one that changes it */
     }
 }
 bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
@@ -159,7 +161,7 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
         for (int t = 0; t < p->graph->nt; t++) {
             if (p->graph->t[t].kind != KIND_PARAM || !names_parameter(p->graph, &p->graph->t[t], plan->gradients[i].key)) continue;
             hit++;
-            change_gradient(p, t, plan->gradients[i].text);
+            change_gradient(p, t, plan->gradients[i].text, plan->gradients[i].loc);
         }
         if (hit) continue;
         diag_error(d, "E0205", plan->gradients[i].loc, "patterns under `gradients` match parameters or modules", "pattern '%s' matches no parameter", plan->gradients[i].key);

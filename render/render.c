@@ -16,7 +16,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
     V("timeline", "compute and communication streams per rank class, modelled time", BY_RANK, view_timeline,           \
       view_timeline_text)                                                                                              \
     V("overview", "the whole model with repeated layers folded", BY_RANK | BY_PASS, view_overview, view_overview_text) \
-    V("shards", "which part of every weight and activation a rank holds", BY_RANK | BY_LAYER, view_shards,             \
+    V("shards", "which part of every weight and activation a rank holds", BY_RANK | BY_LAYER | BY_PART, view_shards,   \
       view_shards_text)                                                                                                \
     V("memory", "bytes per rank by category, and what is alive at the peak", BY_RANK, view_memory, view_memory_text)   \
     V("errors", "where an executed run first differs, value by value on every rank", 0, view_errors, view_errors_text) \

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_BARS = 12, A4_BARS = 8, SLIDE_BARS = 6, MAX_BINS = 600, MAX_ALIVE = 9 };
+enum { MAX_BARS = 12, A4_BARS = 8, SLIDE_BARS = 6, MAX_STEPS = 320, MAX_BINS = 150, MAX_ALIVE = 9 };
 
 static const struct {
     const char *name;
@@ -234,7 +234,7 @@ static double draw_bars(MemPen *p, double y) {
 /* The staircase of an array over the steps as an area, binned by maximum. */
 static void draw_area(MemPen *p, const int64_t *v, double x, double y, double w, double h, double top, Role fill,
                       bool line) {
-    int n = p->course.n_steps, bins = n < MAX_BINS ? n : MAX_BINS;
+    int n = p->course.n_steps, bins = n <= MAX_STEPS ? n : MAX_BINS;
     Pt *pt = ARENA_ARRAY(p->a, Pt, 2 * bins + 2);
     for (int b = 0; b < bins; b++) {
         int64_t max = 0;
@@ -321,7 +321,9 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
 static double draw_lower(MemPen *p, double y) {
     const MemCourse *c = &p->course;
     if (p->preset != PRESET_SLIDE) scene_segment(p->s, p->x, y, p->x + p->w, y, ROLE_GRID, 1), y += 14;
-    const char *words = "values made so far and still needed, by step";
+    const char *words = c->n_steps <= MAX_STEPS ? "values made so far and still needed, by step"
+                                                : arena_printf(p->a, "values made so far and still needed; largest of %d steps each",
+                                                               (c->n_steps + MAX_BINS - 1) / MAX_BINS);
     double tw =
         scene_textf(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Live bytes of rank %lld", (long long)c->rank);
     double room = p->w - tw - 14;

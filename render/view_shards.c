@@ -1,27 +1,11 @@
 /* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one scale with the cuts
  * in the colour of their axis; activations as rulers, one per dim, which works for any number of dims. */
-#include "render/shards.h"
+#include "render/shards_draw.h"
 #include "render/views.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LABELS = 16, MAX_CUT_LINES = 64, MAX_ROWS = 40, SLIDE_ROWS = 6, GAP = 20 };
-
-typedef struct {
-    const ViewCall *c;
-    Scene *s;
-    PresetKind preset;
-    int64_t rank;
-    int layer;
-    double x, w, scale, most; /* scale: px per element; most: px of the longest side */
-} ShardPen;
-
-/* Colour of part i of n: ordered by lightness up to four, two tints in turn above. */
-static int shade(int64_t i, int64_t n) {
-    if (n <= 1) return 1;
-    if (n == 2) return i ? 3 : 0;
-    return n <= 4 ? (int)i : i % 2 ? 3 : 2;
-}
+enum { MAX_LABELS = SHARDS_MAX_LABELS, MAX_CUT_LINES = SHARDS_MAX_LINES, MAX_ROWS = 40, SLIDE_ROWS = 6, A4_ROWS = 14, GAP = 20 };
 
 static bool wanted(const ShardPen *p, const TraceParam *q) { return p->layer < 0 || q->layer == p->layer; }
 
@@ -51,76 +35,6 @@ static double matrix_size(const ShardPen *p, const TraceParam *q, double *w, dou
     *h = fmax(shrunk > 1 ? 14 : 5, rows / shrunk);
     *w = fmax(shrunk > 1 ? 14 : 5, cols / shrunk);
     return shrunk;
-}
-
-/* Edge of part i in a side of length px: by sizes, or evenly if they are not known. */
-static double edge_at(const DimCut *c, int64_t i, double px) {
-    if (!c->part || c->size <= 0) return px * (double)i / (double)(c->n > 0 ? c->n : 1);
-    double sum = 0;
-    for (int64_t k = 0; k < i; k++) sum += (double)c->part[k];
-    return px * sum / (double)c->size;
-}
-
-/* Bands that lie in the dim one after the other: parts of a whole dim, or those of every packed block. */
-static int64_t bands(const DimCut *c) { return c->n > 1 ? c->n * c->blocks : 1; }
-static double band_at(const DimCut *c, int64_t i, double px) {
-    int64_t blocks = c->n > 1 ? c->blocks : 1;
-    return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
-}
-
-/* What several ranks hold alike lies in a stack. */
-static void draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
-    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
-    for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
-        scene_rect(p->s, x + 3 * i, y - 3 * i, w, h, 0, ROLE_PAPER, ROLE_WEIGHT_LINE, 1)->ground = true;
-}
-
-static void draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
-    const Trace *t = p->c->t;
-    Arena *a = p->c->arena;
-    int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank), n = r->n * k->n;
-    bool label = n <= MAX_LABELS, many = bands(r) > MAX_CUT_LINES || bands(k) > MAX_CUT_LINES;
-    for (int64_t i = 0; i < (many ? 1 : bands(r)); i++)
-        for (int64_t j = 0; j < (many ? 1 : bands(k)); j++) {
-            int64_t pr = i % r->n, pk = j % k->n;
-            double y0 = band_at(r, i, h), y1 = many ? h : band_at(r, i + 1, h), x0 = band_at(k, j, w),
-                   x1 = many ? w : band_at(k, j + 1, w);
-            int tone = r->n > 1 ? shade(pr, r->n) : shade(pk, k->n);
-            scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
-            if (!label) continue;
-            const char *who = shards_owners(a, t, r, pr, k, pk);
-            double tw = scene_width(p->s, 12, SEMIBOLD, who);
-            if (tw + 6 <= x1 - x0 && y1 - y0 >= 15)
-                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
-                           ROLE_SHARD_TEXT + tone, who);
-        }
-    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
-    for (int64_t i = own_r; n > 1 && !many && i < bands(r); i += r->n)
-        for (int64_t j = own_k; j < bands(k); j += k->n) {
-            double y0 = band_at(r, i, h), x0 = band_at(k, j, w);
-            scene_rect(p->s, x + x0, y + y0, band_at(k, j + 1, w) - x0, band_at(r, i + 1, h) - y0, 0, ROLE_NONE, ROLE_INK, 2.25);
-        }
-}
-
-/* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
-static void draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w, double h) {
-    if (c->n < 2 || bands(c) > MAX_CUT_LINES) return;
-    bool crowded = (rows ? h : w) / (double)bands(c) < 4;
-    Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
-    double line = fmax(w, h) < 100 ? 1.25 : 2;
-    for (int64_t i = 1; i < bands(c) && !crowded; i++) {
-        double at = band_at(c, i, rows ? h : w);
-        Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
-                       : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
-        m->ground = true;
-    }
-    if (!c->part) return;
-    double at = band_at(c, 1, rows ? h : w);
-    int64_t first = c->part[0] / c->blocks;
-    if (rows)
-        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld", (long long)first);
-    else
-        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld", (long long)first);
 }
 
 static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
@@ -189,10 +103,10 @@ static Slot make_slot(ShardPen *p, const TraceParam *q) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), param_tip(p, s->q));
     scene_text(p->s, x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, param_name(s->q));
-    draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
-    draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
-    draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
-    draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
+    shards_draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
+    shards_draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
+    shards_draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
+    shards_draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
     for (int i = 0; i < s->n_line; i++)
         scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
                    i > 1 ? ROLE_SECOND : ROLE_INK, s->line[i]);
@@ -248,13 +162,13 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
         n *= c.blocks;
     bool many = n > 32, pending = s->pending && *s->pending;
     double at[33] = {0};
-    for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : band_at(&c, i, w);
+    for (int64_t i = 0; i <= n && !many; i++) at[i] = zig ? w * (double)i / (double)n : shards_band_at(&c, i, w);
     for (int64_t i = 0; i < n && !many; i++)
         scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
-                   n > 1 ? ROLE_SHARD + shade(zig ? zig_rank(i / sub, outer) : i % outer, outer) : ROLE_PAPER,
+                   n > 1 ? ROLE_SHARD + shards_shade(zig ? zig_rank(i / sub, outer) : i % outer, outer) : ROLE_PAPER,
                    ROLE_WEIGHT_LINE, 0.8);
     if (many) {
-        const char *parts = arena_printf(a, "%lld parts", (long long)outer);
+        const char *parts = arena_printf(a, "%lld parts", (long long)(outer * inner));
         scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD_3, ROLE_NONE, 0);
         scene_text(p->s, x + w / 2, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3, parts);
     }
@@ -262,7 +176,7 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
     for (int64_t i = 0; i < n && n > 1 && !many; i++) {
         int64_t second = i / sub >= outer, rank = zig ? zig_rank(i / sub, outer) : i % outer;
         int64_t owner = zig && inner > 1 ? rank * inner + second * sub + i % sub : rank;
-        int tone = shade(rank, outer);
+        int tone = shards_shade(rank, outer);
         const char *num = arena_printf(a, "%lld", (long long)owner);
         double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
         bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
@@ -453,6 +367,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
         int k = scene_wrap(s, vectors(p), NULL, p->w, 12, REGULAR, 3, line);
         for (int i = 0; i < k; i++, y += 16) scene_text(s, p->x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
     }
+    if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
     y = figure_foot(s, c, p->x, p->w, y + 2,
                     weights ? "In a part: the ranks that hold it. Black outline: this rank's part. Lines: cuts, in the "
@@ -492,6 +407,18 @@ static void nothing(const ViewCall *c, const ShardPen *p) {
                "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p->layer, (long long)p->rank);
 }
 
+/* --part asks for the product of a module. */
+static bool part_exists(ShardPen *p) {
+    if (!p->c->o->part || shards_products(p)) return true;
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < p->c->t->n_params; i++)
+        if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
+            str_addf(&s, "%s%s", s.n ? ", " : "modules with a weight: ", param_name(&p->c->t->params[i]));
+    diag_error(p->c->d, "E0212", (Loc){0}, s.n ? s.s : NULL, "nothing to draw in view 'shards': no product of '%s'",
+               p->c->o->part);
+    return false;
+}
+
 int view_shards(const ViewCall *c, Scene **page) {
     static const double longest[PRESET_COUNT] = {
         [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
@@ -506,9 +433,13 @@ int view_shards(const ViewCall *c, Scene **page) {
         nothing(c, &p);
         return 0;
     }
+    if (!part_exists(&p)) return 0;
     Row row[MAX_ROWS];
-    int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : MAX_ROWS, pages = 1;
+    int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : A4_ROWS, pages = 1;
+    int products = shards_products(&p);
+    p.product = products ? SHARDS_ALL : -1;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
+    p.product = -1;
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
     pages = 0;
     for (int i = 0; i < n && pages < VIEW_MAX_PAGES / 2;) { /* on a slide one line of matrices per page */
@@ -519,6 +450,8 @@ int view_shards(const ViewCall *c, Scene **page) {
         page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
         i = k;
     }
+    for (p.product = 0; p.product < products; p.product++) page[pages++] = draw_page(&p, slot, 0, 0, 0);
+    p.product = -1;
     for (int i = 0; i < rows && pages < VIEW_MAX_PAGES; i += per_page)
         page[pages++] = draw_page(&p, slot, 0, i, per_page);
     return pages;
@@ -536,6 +469,7 @@ const char *view_shards_text(const ViewCall *c) {
         nothing(c, &p);
         return NULL;
     }
+    if (!part_exists(&p)) return NULL;
     words_pad(&s, "weight", 26, false);
     words_pad(&s, "at rest", 22, false);
     words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 18, false);
@@ -569,6 +503,8 @@ const char *view_shards_text(const ViewCall *c) {
                             80);
         }
     }
+    const char *products = shards_products_text(&p);
+    if (*products) str_addf(&s, "%s\n", products);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
     return s.s;
 }

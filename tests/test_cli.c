@@ -923,7 +923,7 @@ static void test_draw_options(void **state) {
     static const char *const value[] = {"1", "0", "mlp", "forward"};
     static const struct {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
-    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"}, {"shards", "rl"},
+    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"}, {"shards", "rla"},
              {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"}};
     int n;
     render_views(&n);
@@ -931,7 +931,10 @@ static void test_draw_options(void **state) {
     for (size_t i = 0; i < sizeof v / sizeof *v; i++)
         for (int k = 0; k < 4; k++) {
             bool takes = strchr(v[i].takes, "rlap"[k]) != NULL;
-            const char *arg = k == 2 && !strcmp(v[i].view, "storyboard") ? "all-reduce" : value[k];
+            const char *arg = k != 2                              ? value[k]
+                              : !strcmp(v[i].view, "storyboard") ? "all-reduce"
+                              : !strcmp(v[i].view, "shards")     ? "net1"
+                                                                 : value[k];
             Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg, "-o", svg);
             if (r.code != (takes ? 0 : 2)) print_error("%s %s\n", v[i].view, option[k]);
             const char *why = arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
@@ -943,6 +946,8 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--view", "shards", "--layer", "7"), 2, NULL, "layer 7");
     expect_code(RUN("draw", plan, "--part", "moe"), 2, NULL, "no part 'moe'");
     expect_code(RUN("draw", plan, "--view", "storyboard", "--part", "x"), 2, NULL, "all_reduce");
+    expect_code(RUN("draw", plan, "--view", "shards", "--part", "mlp"), 2, NULL, "net1, net2");
+    expect_code(RUN("draw", plan, "--view", "mesh", "--beside", plan), 2, NULL, "--view errors");
     expect_code(RUN("draw", plan, "--pass", "backwrad"), 2, NULL, "did you mean 'backward'?");
     expect_code(RUN("draw", plan, "--pass", "backward"), 3, NULL, "E0211");
     expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL, "did you mean 'slide'?");

@@ -459,6 +459,72 @@ static void shards_print_ranges(void **state) {
     }
 }
 
+/* The two figures of every introduction: input [10, 512], weights [2048, 512] and [2048, 2048], four ranks. */
+static void column_then_row(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/01-column-row-mlp.yaml", &(PipelineOptions){.threads = 1});
+    RenderOptions o = options("shards");
+    o.rank = 2;
+    static const char *const facts[] = {"up: Column parallel",
+                                        "Rank 2 computes [10, 512] · [512, 512] → [10, 512]",
+                                        "5.24 MFLOP, then nothing is sent",
+                                        "down: Row parallel",
+                                        "Rank 2 computes [10, 512] · [512, 2048] → [10, 2048]",
+                                        "4 × [10, 2048]",
+                                        "Σ tp pending",
+                                        "21.0 MFLOP, then AllReduce over tp: sends 120 KiB and has [10, 2048]",
+                                        "on every rank"};
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) says(words, facts[i]);
+    o.part = "down"; /* one of them, and none of what the plan has not */
+    words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "down: Row parallel");
+    assert_null(strstr(words, "up: Column parallel"));
+    o.part = "sideways";
+    Diags *d = diags_new(a);
+    size_t n;
+    assert_null(render_text(r.t, d, &o, FORMAT_SVG, a, &n));
+    assert_string_equal(d->item[0].code, "E0212");
+    says(d->item[0].hint, "up, down");
+    arena_free(a);
+}
+
+/* On real runs the layout of the four views is clean in every preset, and text keeps to 80 columns. */
+static void views_are_clean(void **state) {
+    (void)state;
+    static const char *const view[] = {"memory", "storyboard", "shards", "errors"};
+    static const char *const preset[] = {"wide", "column", "slide", "a4"}, *const theme[] = {"light", "dark", "print"};
+    glob_t g;
+    int found = 0;
+    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
+        for (int v = 0; v < 4; v++) {
+            RenderOptions o = options(view[v]);
+            for (int p = 0; p < 4; p++) {
+                const char *report;
+                o.preset = preset[p];
+                o.theme = theme[(i + (size_t)v + (size_t)p) % 3];
+                int n = render_lint(r.t, r.d, &o, a, &report);
+                if (n) print_message("%s %s %s\n%.2000s", g.gl_pathv[i], o.view, o.preset, report);
+                found += n;
+            }
+            for (const char *line = picture(a, r.t, &o, FORMAT_TEXT); *line;) {
+                size_t n = strcspn(line, "\n"), columns = 0;
+                for (size_t k = 0; k < n; k++) columns += ((unsigned char)line[k] & 0xC0) != 0x80;
+                if (columns > 80) print_message("%s %s: %.*s\n", g.gl_pathv[i], o.view, (int)n, line);
+                found += columns > 80;
+                line += n + (line[n] == '\n');
+            }
+        }
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_int_equal(found, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_paper),
@@ -469,6 +535,8 @@ int main(void) {
         cmocka_unit_test(ranks_fold_into_classes),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),
+        cmocka_unit_test(column_then_row),
+        cmocka_unit_test(views_are_clean),
     };
     int failed = cmocka_run_group_tests_name("views", tests, NULL, NULL);
     render_cleanup();

@@ -77,7 +77,7 @@ static const Option options[] = {
     {"theme", 0, O_WORD, AT(theme), "THEME", C_DRAW, "light, dark or print", "light dark print"},
     {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW, "page: wide, column, slide or a4", "wide column slide a4"},
     {"layer", 0, O_INT, AT(layer), "N", C_DRAW, "the layer to draw", NULL},
-    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW, "one part: embedding, attention, mlp, head, loss, weights; of a storyboard: op, value or step", NULL},
+    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW, "one part: embedding, attention, mlp, head, loss, weights; of a storyboard: op, value or step; of shards: module", NULL},
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW, "forward or backward only", NULL},
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW, "errors: a repaired plan (or its trace) to show beside it", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},

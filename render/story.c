@@ -271,8 +271,8 @@ const char *story_plan(const Story *s) {
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn", (long long)s->ranks);
     str_addf(&t, ", M = %s, n = %lld", bytes_text(s->bytes, s->a), (long long)s->ranks);
     if (s->ring.kind != RING_SLICE)
-        str_addf(&t, ": %s = %d steps, %s sent per rank", steps, ring_steps(s->ring.kind, s->ring.n),
-                 bytes_text(s->sent, s->a));
+        str_addf(&t, ": %s = %d step%s, %s sent per rank", steps, ring_steps(s->ring.kind, s->ring.n),
+                 ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a));
     str_add(&t, ".");
     for (int i = 0; i < s->c->t->n_events; i++) {
         const TraceEvent *e = &s->c->t->events[i];

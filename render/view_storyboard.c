@@ -137,7 +137,7 @@ static const char *key_words(RingPen *p, Key k) {
         return folded(p) ? "sent next" : arena_printf(p->a, "sent next (rank %lld wraps to rank %lld)",
                                                    (long long)p->t.rank[p->n - 1], (long long)p->t.rank[0]);
     case KEY_PART:
-        return sums(p) ? arena_printf(p->a, "partial %s, by share of %d terms", what, p->t.ring.n) : NULL;
+        return sums(p) && p->t.ring.n > 2 ? arena_printf(p->a, "partial %s, by share of %d terms", what, p->t.ring.n) : NULL;
     case KEY_FRESH:
         return sums(p) || slice ? NULL : "just arrived";
     case KEY_DONE:

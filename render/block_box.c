@@ -47,6 +47,10 @@ const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) { return n
 
 static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, unsigned under, int weight, Role role) {
     int n = 0;
+    if (!sh->nd) {
+        run[n++] = (Run){"one number", weight, role, false, false};
+        return n;
+    }
     run[n++] = (Run){"[", weight, role, false, false};
     for (int i = 0; i < sh->nd; i++) {
         bool b = bold >> i & 1;
@@ -63,6 +67,7 @@ enum { SHAPE_RUNS = 2 * TRACE_MAX_DIMS + 4 };
 static const char *numbers(const BlockGraph *g, const BlockNode *n) {
     const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
     if (!l) return "";
+    if (!n->out->shape.nd) return bytes_text(l->bytes, g->arena);
     return arena_printf(g->arena, "%s   %s%s", words_shape(g->arena, l->shape, n->out->shape.nd),
                         n->twin >= 0 ? "2 × " : "", bytes_text(l->bytes, g->arena));
 }

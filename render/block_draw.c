@@ -58,9 +58,39 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
     return false;
 }
 
+enum { BRANCH = 6, ENTRY = 9 };
+
+/* The level under which the output of node i branches: its own; -1 for what stands at the head. */
+static int fork_level(const BlockPen *p, const BlockStrip *s, int i) { return i == s->from ? -1 : node(p, i)->level; }
+
+/* How many values branch under a level before node i (-1: all): each has a line of its own to turn on. */
+static int branches(const BlockPen *p, const BlockStrip *s, int level, int i) {
+    int n = s->from >= 0 && level < 0 && i != s->from && forks(p, s, s->from);
+    for (int k = 0; k < s->n && s->node[k] != i; k++)
+        n += fork_level(p, s, s->node[k]) == level && node(p, s->node[k])->level == level && forks(p, s, s->node[k]);
+    return n;
+}
+
+/* Does a wire come into a box of the next level from beside it? */
+static bool enters_beside(const BlockPen *p, const BlockStrip *s, int level) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        for (int j = 0; q->level == level + 1 && j < q->n_in; j++)
+            if (q->in_col[j] < q->col || q->in_col[j] > q->col_last) return true;
+    }
+    return false;
+}
+
+/* What the gap under a level needs beyond that of a single branch. */
+static double extra_room(const BlockPen *p, const BlockStrip *s, int level) {
+    int n = branches(p, s, level, -1);
+    return (n > 1 ? BRANCH * (n - 1) : 0) + (n > 0 && enters_beside(p, s, level) ? ENTRY : 0);
+}
+
 static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockStrip *longest) {
     const BlockStrip *s = f->strip;
-    int extra = grid->n - s->levels, at = stretch_level(p, s, longest);
+    /* chains begin where the others begin; pieces of the stream are stretched to show alike rows at one height */
+    int extra = grid->n - s->levels, at = s->to >= 0 ? stretch_level(p, s, longest) : s->levels;
     f->row = ARENA_ARRAY(p->g->arena, int, s->levels + 1);
     f->grid = grid;
     for (int l = 0; l < s->levels; l++) f->row[l] = l + (l >= at ? extra : 0);
@@ -69,11 +99,11 @@ static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockS
         if (n->level < 0) continue;
         int r = f->row[n->level];
         grid->h[r] = fmax(grid->h[r], block_box_height(p->look, n));
-        if (forks(p, s, s->node[k])) grid->gap[r] = fmax(grid->gap[r], p->look->fork);
+        if (forks(p, s, s->node[k])) grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
     }
     bool head_forks = false;
     for (int k = 0; k < s->n; k++) head_forks |= node(p, s->node[k])->level < 0 && forks(p, s, s->node[k]);
-    grid->head_gap = fmax(grid->head_gap, head_forks ? p->look->fork : p->look->gap);
+    grid->head_gap = fmax(grid->head_gap, head_forks ? p->look->fork + extra_room(p, s, -1) : p->look->gap);
     grid->head = fmax(grid->head, s->from >= 0 ? p->look->head : p->look->plain_head - p->look->gap + grid->head_gap);
 }
 
@@ -164,11 +194,12 @@ static double col_x(const BlockFrame *f, int c) {
 static double row_top(const BlockFrame *f, int level) {
     return f->y + (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);
 }
-/* Where wires turn into other columns under a level. */
-static double turn_y(const BlockPen *p, const BlockFrame *f, int level) {
+/* Where the wires of node i turn into other columns under its level. */
+static double turn_y(const BlockPen *p, const BlockFrame *f, int level, int i) {
     if (level < 0 && f->strip->from >= 0) return f->y + f->grid->head - (p->look->numbers ? 22 : 16);
     double bottom = level < 0 ? f->y + f->grid->head : row_bottom(f, level) + f->grid->gap[f->row[level]];
-    return bottom - (p->look->numbers ? 14 : 10);
+    double beside = enters_beside(p, f->strip, level) ? ENTRY : 0;
+    return bottom - (p->look->numbers ? 14 : 10) - beside - BRANCH * branches(p, f->strip, level, i);
 }
 
 static void box_extent(const BlockFrame *f, const BlockNode *n, double *x, double *w) {
@@ -233,11 +264,15 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     bool partial = src->out && src->out->shape.pending && *src->out->shape.pending;
     Pt pt[6];
     int n = 0;
-    double sx = tap ? f->x + f->stream : col_x(f, from_col), ty = turn_y(p, f, level);
+    double sx = tap ? f->x + f->stream : col_x(f, from_col), ty = turn_y(p, f, level, i);
     double sy = tap                       ? ty
                 : src->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22
                                           : row_top(f, level) + block_box_height(p->look, src);
     bool straight = !tap && col == from_col, inside = col >= q->col && col <= q->col_last;
+    if (!straight && !inside && q->level == level + 1) { /* just below: no need to go round */
+        x1 = col_x(f, q->col) + 24 + 12 * j;
+        inside = true;
+    }
     if (straight && partial) sx -= 2.25, x1 -= 2.25;
     pt[n++] = (Pt){sx, straight ? sy : ty};
     if (!straight) pt[n++] = (Pt){x1, ty};

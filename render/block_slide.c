@@ -119,7 +119,7 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
     block_measure(c, g, &l, f, &height);
     double less = (height - room) / (f->strip->levels + 1);
     if (less <= 0) { /* room is left: gaps take some of it */
-        double more = fmin(9, -less);
+        double more = fmin(16, -less);
         l.gap += more, l.fork += more, l.sym += more / 2;
         return l;
     }

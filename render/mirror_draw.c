@@ -379,25 +379,29 @@ void mirror_heads(MirrorPen *p, double y) {
 
 double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     Arena *a = p->c->arena;
-    scene_text(p->s, x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
-               arena_printf(a, "%s: weight gradients", s->strip->title));
-    y += 40;
+    const TraceParam *w[MIRROR_FLOW];
+    const char *name[MIRROR_FLOW];
+    MirrorEntry e[MIRROR_MAX];
+    int entries = 0, states = 0;
+    for (int r = 0; r < s->n; r++) entries += mirror_entries(p, &s->row[r], e), states += mirror_states(p, &s->row[r], w, name);
+    if (entries) {
+        scene_text(p->s, x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+                   arena_printf(a, "%s: weight gradients", s->strip->title));
+        y += 40;
+    }
     for (int r = 0; r < s->n; r++) {
-        MirrorEntry e[MIRROR_MAX];
         int n = mirror_entries(p, &s->row[r], e);
         for (int i = 0; i < n; i++, y += 36) draw_entry(p, &e[i], x, y, 28, 0);
     }
-    if (p->weight < 0) return y;
+    if (!states) return y;
     y += 10;
     scene_text(p->s, x, y - 4, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
                arena_printf(a, "%s: weights at rest → gathered → after use", s->strip->title));
     y += 16;
     for (int r = 0; r < s->n; r++) {
-        const TraceParam *w[MIRROR_FLOW];
-        const char *name[MIRROR_FLOW];
         int n = mirror_states(p, &s->row[r], w, name);
         if (n) draw_states(p, &s->row[r], y + 17 * (n - 1) + 8, 15);
-        y += 34 * n + 4;
+        if (n) y += 34 * n + 4;
     }
-    return y + 16;
+    return y + 10;
 }

@@ -157,7 +157,7 @@ static void subtitle(const ViewCall *c, const BlockGraph *g, PresetKind preset, 
     o.pass = "forward and backward";
     block_subtitle(g, &o, part);
     for (int i = 0; preset == PRESET_SLIDE && i < 7 && part[i]; i++)
-        if (i >= 4) part[i] = "";
+        part[i] = i == 3 ? words_mesh(c->arena, g->t) : i > 3 ? "" : part[i];
 }
 
 /* ---- pages ---- */
@@ -235,7 +235,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     subtitle(c, m->g, PRESET_SLIDE, sub);
     s->desc = description(&p, index, 1);
     p.wrong = mirror_wrong(m, index, 1);
-    double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, 0) + 8;
+    double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) + (p.wrong->n ? 14 : 8);
     double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
     while (mirror_strips_height(&p, index, 1) > room && less++ < 9) {
@@ -252,6 +252,13 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     return s;
 }
 
+/* "2/6" at the right end of the subtitle of a slide. */
+static void page_number(Scene *s, int page, int of) {
+    scene_begin(s, "footer", "page", NULL);
+    scene_textf(s, s->w - presets[PRESET_SLIDE].margin, 49, ALIGN_RIGHT, 12.5, REGULAR, ROLE_SECOND, "%d/%d", page, of);
+    scene_end(s);
+}
+
 int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights, Scene **page) {
     const Mirror *m = mirror_new(g);
     if (!m) return 0;
@@ -263,5 +270,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
         return 1;
     }
     for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
-    return n + mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
+    n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
+    for (int i = 0; i < n && n > 1; i++) page_number(page[i], i + 1, n);
+    return n;
 }

@@ -6,7 +6,11 @@
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30, TAIL = 38 };
+enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30 };
+
+/* From the upper circle to the first dot, from the last plus to the lower circle: shorter on a slide. */
+static double above_dot(const MirrorPen *p) { return p->look.inlined ? 24 : 30; }
+static double below_plus(const MirrorPen *p) { return p->look.inlined ? 31 : 38; }
 
 /* ---- how strips hang together ---- */
 
@@ -224,7 +228,7 @@ static int run_length(const MirrorPen *p, int i, int end) {
 }
 
 static double stream_height(const MirrorPen *p, int first, int n) {
-    double h = 2 * RADIUS + APART + TAIL;
+    double h = 2 * RADIUS + above_dot(p) + below_plus(p);
     for (int i = first; i < first + n; i++) h += mirror_height(p, &p->m->strip[i]) + (i > first ? p->look.next : 0);
     return h;
 }
@@ -247,14 +251,14 @@ double mirror_strips_height(const MirrorPen *p, int first, int n) {
 
 /* Pieces of the stream [first, first + n), circle to circle, from y. */
 static double draw_stream(MirrorPen *p, int first, int n, double y) {
-    double dot[BLOCK_MAX_STRIPS], top = y + RADIUS, at = top + APART, plus = at;
+    double dot[BLOCK_MAX_STRIPS], top = y + RADIUS, at = top + above_dot(p), plus = at;
     for (int i = 0; i < n; i++) {
         dot[i] = at;
         plus = stream_strip(p, &p->m->strip[first + i], at);
         at = plus + p->look.next;
     }
-    mirror_streams(p, first, n, dot, top, plus + TAIL);
-    return plus + TAIL + RADIUS;
+    mirror_streams(p, first, n, dot, top, plus + below_plus(p));
+    return plus + below_plus(p) + RADIUS;
 }
 
 double mirror_strips(MirrorPen *p, int first, int n, double y) {

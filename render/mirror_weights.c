@@ -28,6 +28,7 @@ typedef struct {
     int n;
     WeightRow *row;
     double x[COLS], w[COLS], pitch, gap;
+    bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at rest and in compute */
     unsigned legend;
 } WeightPen;
 
@@ -100,9 +101,10 @@ static void read_rows(WeightPen *p) {
 
 /* ---- words ---- */
 
-static const char *numbers(const WeightPen *p, const TraceShape *sh) {
+static const char *numbers(const WeightPen *p, const TraceShape *sh, bool bytes) {
     const TraceLocal *l = words_find_local(sh, p->m->g->rank);
     if (!l) return "";
+    if (!bytes) return words_shape(p->c->arena, l->shape, sh->nd);
     return arena_printf(p->c->arena, "%s   %s", words_shape(p->c->arena, l->shape, sh->nd), bytes_text(l->bytes, p->c->arena));
 }
 
@@ -144,7 +146,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
         if (line == 0 && sh->pending && *sh->pending)
             return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic), words_axis_list(a, p->c->t, sh->pending));
     }
-    return line ? numbers(p, sh) : words_symbol(a, sh->symbolic);
+    return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST))) : words_symbol(a, sh->symbolic);
 }
 
 static const TraceCollective *coll_of(const WeightRow *r, int col) {
@@ -172,7 +174,7 @@ static void measure(WeightPen *p, double x) {
         for (int i = 0; i < p->n; i++) {
             const TraceCollective *c = coll_of(&p->row[i], col);
             if (c)
-                p->w[col] = fmax(p->w[col], fmax(p->gap > 12 ? HEX : 80, p->gap + 10 + (wrong_skipped(c) ? 20 : 0) +
+                p->w[col] = fmax(p->w[col], fmax(p->tight ? 80 : HEX, (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
                                                         scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
             else if (col != C_FETCH && col != C_SUM && col != C_UNIT)
                 for (int line = 0; line < 2; line++) {
@@ -204,7 +206,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     const char *axis = words_axis_list(a, p->c->t, c->axis);
     scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, coll_name(p, c));
     scene_text(s, p->x[col] + p->w[col] / 2, mid + 11, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
-               scene_fit(s, arena_printf(a, "over %s", axis), p->w[col] - 22, 12, REGULAR));
+               scene_fit(s, p->tight ? axis : arena_printf(a, "over %s", axis), p->w[col] - 22, 12, REGULAR));
     if (yb - ya >= 30 && !wrong_skipped(c))
         scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
                    scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
@@ -305,14 +307,15 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         o.pass = "forward and backward";
         block_subtitle(m->g, &o, sub);
         for (int i = 0; preset == PRESET_SLIDE && i < 7 && sub[i]; i++)
-            if (i >= 4) sub[i] = "";
-        for (p.gap = 20; p.gap >= 11; p.gap -= 3) { /* gaps give way on a slide */
-            measure(&p, pr->margin);
-            if (right_of(&p) + pr->margin <= s->w) break;
+            sub[i] = i == 3 ? words_mesh(c->arena, c->t) : i > 3 ? "" : sub[i];
+        for (p.gap = 20; measure(&p, pr->margin), right_of(&p) + pr->margin > s->w && preset == PRESET_SLIDE;) {
+            if (p.gap <= 10 && p.tight) break; /* on a slide gaps give way, then bytes that are said twice, then gaps again */
+            p.gap = p.gap <= 15 && !p.tight ? 20 : p.gap - 1;
+            p.tight |= p.gap == 20;
         }
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
-        double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p), sub, 0) + 4;
+        double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
         y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) + (p.wrong->n ? 14 : 6);
         heads(&p, y + 8);
         y += 18;

@@ -297,7 +297,7 @@ static const char *status(const ViewCall *c, const char *extra) {
 
 double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra) {
     Role role;
-    const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra), *line[6];
+    const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra);
     Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false},
                   {rest, REGULAR, ROLE_SECOND, false, false}};
     run[0].s = scene_fit(s, stamp, w, 12, SEMIBOLD);
@@ -309,10 +309,15 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
         run[1].s = arena_strndup(c->arena, rest, end);
     }
     scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
-    const char *left = rest + end;
-    int n = strlen(left) > strlen(" · ") ? scene_wrap(s, left + strlen(" · "), " · ", w, 12, REGULAR, 6, line) : 0;
-    for (int i = 0; i < n; i++) scene_text(s, x, y += 17, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
-    return y;
+    const char *part[16];
+    int n = 0;
+    for (const char *p = rest + end, *next; p && *p && n < 15; p = next) { /* " · " stands before each part */
+        p += strlen(" · ");
+        next = strstr(p, " · ");
+        part[n++] = next ? arena_strndup(c->arena, p, (size_t)(next - p)) : p;
+    }
+    part[n] = NULL;
+    return n ? wrap_parts(s, x, y + 17, w, 12, 17, ROLE_SECOND, part) : y;
 }
 
 double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals, const char *extra) {

@@ -132,6 +132,7 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
         for (int j = 0; j < m; j++) known |= !strcmp(part[j], p);
         if (!known && m < 8) part[m++] = p;
     }
+    if (m == 0) return unit_part(k, n, u.first); /* norms alone */
     Str s = str_new(a);
     for (int j = 0; j < m; j++)
         str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", !strcmp(part[j], "mlp") ? "MLP" : part[j]);

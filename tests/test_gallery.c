@@ -451,8 +451,8 @@ static double busy(Arena *a, const Trace *t, int64_t rank, bool compute, double 
     return sum;
 }
 
-static void check_timeline(Arena *a, const Trace *t, const char *what) {
-    RenderOptions o = options("timeline", NULL, NULL);
+static void check_timeline(Arena *a, const Trace *t, const char *what, const char *preset) {
+    RenderOptions o = options("timeline", preset, NULL);
     Svg s = svg_of(a, t, &o, what);
     const char *words = words_of(&s);
     double last, compute = busy(a, t, 0, true, &last), exposed = 0;
@@ -571,7 +571,8 @@ static void figures_say_what_the_log_says(void **state) {
     assert_int_equal(glob(folders[2], GLOB_APPEND, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++) {
         Plan1 p = load(g.gl_pathv[i]);
-        check_timeline(p.a, p.t, p.path);
+        check_timeline(p.a, p.t, p.path, "wide");
+        check_timeline(p.a, p.t, p.path, "column");
         check_chrome(p.a, p.t, p.path);
         check_block(p.a, p.t, p.path);
         if (p.t->ranks <= 16) check_mesh(p.a, p.t, p.t->ranks - 1, "wide");

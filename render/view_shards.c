@@ -59,7 +59,7 @@ static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimC
     if (*copies) line[n++] = copies;
     const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
     if (uneven) line[n++] = shards_sizes(a, uneven);
-    if (strcmp(q->rest.symbolic, q->compute.symbolic)) {
+    if (q->rest.symbolic && q->compute.symbolic && strcmp(q->rest.symbolic, q->compute.symbolic)) {
         line[n++] = "computes with";
         line[n++] = words_symbol(a, q->compute.symbolic);
     }

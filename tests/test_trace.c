@@ -328,8 +328,7 @@ static void same_ranks(const RankSet *x, const RankSet *y, Arena *a) {
     assert_string_equal(rankset_text(x, a), rankset_text(y, a));
 }
 static void same_text(const char *x, const char *y) {
-    assert_int_equal(!x, !y);
-    if (x) assert_string_equal(x, y);
+    assert_string_equal(x ? x : "", y ? y : ""); /* no text is read back as an empty one */
 }
 static void same_shape(const TraceShape *x, const TraceShape *y, Arena *a) {
     same_text(x->name, y->name);
@@ -613,7 +612,7 @@ static const struct {
     {REC("\"run\",\"mesh\":{\"tp\":4},\"ranks\":5"), 1, "the mesh has 4"},
     {REC("\"run\",\"mesh\":{\"tp\":0},\"ranks\":0"), 1, "outside"},
     {REC("\"run\",\"mesh\":{\"tp\":-4},\"ranks\":4"), 1, "outside"},
-    {REC("\"run\",\"mesh\":{\"a\":1099511627776,\"b\":1099511627776},\"ranks\":4"), 1, "too large"},
+    {REC("\"run\",\"mesh\":{\"a\":1048576,\"b\":2},\"ranks\":4"), 1, "too large"},
     {REC("\"run\",\"mesh\":[4],\"ranks\":4"), 1, "not an object"},
     {REC("\"run\",\"mesh\":{\"tp\":4.5},\"ranks\":4"), 1, "whole number"},
     {REC("\"run\",\"mesh\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":"

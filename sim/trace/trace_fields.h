@@ -60,7 +60,19 @@ typedef struct {
 } RecordType;
 
 /* run first, verdict last; in between in the order that ties of steps are written in. */
-enum { RECORD_RUN, RECORD_PARAM, RECORD_FIRST_STEPPED, RECORD_EVENT = 9, RECORD_DIAG, RECORD_VERDICT, N_RECORD_TYPES };
+enum {
+    RECORD_RUN,
+    RECORD_PARAM,
+    RECORD_COMPUTE,
+    RECORD_FIRST_STEPPED = RECORD_COMPUTE,
+    RECORD_COLLECTIVE,
+    RECORD_MOVE,
+    RECORD_VALUE,
+    RECORD_EVENT = 9,
+    RECORD_DIAG,
+    RECORD_VERDICT,
+    N_RECORD_TYPES
+};
 extern const RecordType record_types[N_RECORD_TYPES];
 
 enum {

@@ -9,12 +9,14 @@
 #include <string.h>
 
 enum { MAX_STEP = 1 << 24 };
-static const int64_t MAX_RANKS = (int64_t)1 << 40, MAX_SIZE = (int64_t)1 << 60;
+/* As many ranks as a plan may have; sizes and sums of sizes that fit with room for those who add and double them. */
+static const int64_t MAX_RANKS = 1 << 20, MAX_SIZE = (int64_t)1 << 60, MAX_TOTAL = (int64_t)1 << 61;
 
 typedef struct {
     Arena *arena;    /* of the trace */
     const char *why; /* first thing that is wrong in this line, or NULL */
     Trace *t;
+    int64_t total; /* bytes of all records */
     int cap[N_RECORD_TYPES];
 } Reader;
 
@@ -69,6 +71,24 @@ static int as_sizes(Reader *r, const Json *j, const char *key, int64_t *out, int
     }
     for (int i = 0; i < a->n; i++) out[i] = as_int(r, a->item[i], key, 0, MAX_SIZE, 0);
     return a->n;
+}
+/* Bytes, as as_int; what all records add up to stays in range too. */
+static int64_t as_bytes(Reader *r, const Json *j, const char *key) {
+    int64_t n = as_int(r, j, key, 0, MAX_SIZE, 0);
+    r->total += n;
+    if (r->total > MAX_TOTAL) bad(r, "the sizes of the records add up to more than 2^61 bytes");
+    return n;
+}
+/* A shape whose elements can be counted. */
+static int as_shape(Reader *r, const Json *j, const char *key, int64_t *out) {
+    int n = as_sizes(r, j, key, out, TRACE_MAX_DIMS);
+    int64_t count = 1;
+    for (int i = 0; i < n; i++)
+        if (__builtin_mul_overflow(count, out[i] ? out[i] : 1, &count) || count > MAX_SIZE) {
+            bad(r, "\"%s\" has more than 2^60 elements", key);
+            return 0;
+        }
+    return n;
 }
 static const char **as_texts(Reader *r, const Json *j, const char *key, int *n) {
     const Json *a = as_array(r, j, key);
@@ -221,7 +241,10 @@ typedef void (*FieldReader)(Reader *r, const Field *f, const Json *j, const Json
 
 READER(r_text) { FIELD(const char *) = as_text(r, j, f->key); }
 READER(r_int) { FIELD(int) = (int)as_int(r, j, f->key, -1, MAX_STEP, f->normal); }
-READER(r_i64) { FIELD(int64_t) = as_int(r, j, f->key, 0, MAX_SIZE, f->normal); }
+READER(r_i64) {
+    bool bytes = strncmp(f->key, "bytes", 5) == 0;
+    FIELD(int64_t) = bytes ? as_bytes(r, j, f->key) : as_int(r, j, f->key, 0, MAX_SIZE, f->normal);
+}
 READER(r_real) { FIELD(double) = as_real(r, j, f->key); }
 READER(r_bool) {
     const Json *b = expect_kind(r, j, f->key, JSON_BOOL, "true or false");
@@ -230,9 +253,11 @@ READER(r_bool) {
 READER(r_ranks) {
     if (!j) return; /* the rank of an event may stand alone */
     RankSet s = as_ranks(r, j, f->key);
-    for (int i = 0; i < s.n; i++) {
+    int64_t count = 0;
+    for (int i = 0; i < s.n && !r->why; i++) {
         bool order = i == 0 || run_last(&s.run[i - 1]) < run_last(&s.run[i]);
-        if (run_last(&s.run[i]) >= r->t->ranks || !order) bad(r, "\"%s\" has ranks that the mesh has not", f->key);
+        count += s.run[i].count; /* more than there are: some occur twice */
+        if (run_last(&s.run[i]) >= r->t->ranks || count > r->t->ranks || !order) bad(r, "\"%s\" has ranks that the mesh has not", f->key);
     }
     FIELD(RankSet) = s;
 }
@@ -240,6 +265,8 @@ READER(r_texts) {
     int n;
     FIELD(const char **) = as_texts(r, j, f->key, &n);
     COUNT(int) = n;
+    for (int i = 0; i < n; i++)
+        if (!FIELD(const char **)[i]) bad(r, "\"%s\" has an entry that is no text", f->key);
 }
 READER(r_cuts) {
     int n;
@@ -268,7 +295,7 @@ READER(r_numbers) {
 READER(r_index) { COUNT(int) = as_sizes(r, j, f->key, (int64_t *)(void *)(record + f->at), TRACE_MAX_DIMS); }
 READER(r_global) {
     TraceShape *s = &FIELD(TraceShape);
-    s->nd = as_sizes(r, j, f->key, s->global_shape, TRACE_MAX_DIMS);
+    s->nd = as_shape(r, j, f->key, s->global_shape);
 }
 READER(r_places) {
     TraceShape *s = &FIELD(TraceShape);
@@ -301,9 +328,9 @@ READER(r_locals) {
         if (!o) bad(r, "\"%s\" is not a list of objects", f->key);
         TraceLocal *l = &s->local[i];
         r_ranks(r, &set, json_get(o, "ranks"), o, (char *)l);
-        if (as_sizes(r, json_get(o, "shape"), "shape", l->shape, TRACE_MAX_DIMS) != s->nd)
+        if (as_shape(r, json_get(o, "shape"), "shape", l->shape) != s->nd)
             bad(r, "\"%s\" has a shape without %d dims", f->key, s->nd);
-        l->bytes = as_int(r, json_get(o, "bytes"), "bytes", 0, MAX_SIZE, 0);
+        l->bytes = as_bytes(r, json_get(o, "bytes"), "bytes");
     }
 }
 READER(r_groups) {
@@ -456,8 +483,40 @@ static void read_record(Reader *r, const RecordType *type, const Json *object, c
             readers[f->kind](r, f, j, object, record);
     }
 }
+static void fill(const char **text, const char *normal) {
+    if (!*text) *text = normal ? normal : "";
+}
+/* Names that a foreign trace may leave out and that everyone who reads one compares: there is always a text. */
+static void fill_texts(int kind, char *record) {
+    TraceParam *p = RECORD(TraceParam);
+    TraceValue *v = RECORD(TraceValue);
+    TraceCompute *c = RECORD(TraceCompute);
+    TraceCollective *m = RECORD(TraceCollective);
+    TraceLocalMove *l = RECORD(TraceLocalMove);
+    switch (kind) {
+    case RECORD_PARAM:
+        fill(&p->compute.symbolic, NULL);
+        fill(&p->rest.symbolic, p->compute.symbolic);
+        break;
+    case RECORD_VALUE:
+        fill(&v->shape.symbolic, NULL);
+        break;
+    case RECORD_COMPUTE:
+        fill(&c->output, NULL);
+        break;
+    case RECORD_COLLECTIVE:
+        fill(&m->axis, NULL);
+        fill(&m->value, NULL);
+        break;
+    case RECORD_MOVE:
+        fill(&l->value, NULL);
+        break;
+    default: break;
+    }
+}
 /* What a foreign trace may leave out of a parameter, and what no event may be. */
 static void finish_record(Reader *r, int kind, const Json *o, char *record) {
+    fill_texts(kind, record);
     if (kind == RECORD_PARAM && !json_get(o, "rest_shape")) {
         TraceParam *p = RECORD(TraceParam);
         int n = p->rest.n_places;

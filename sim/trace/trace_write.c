@@ -56,7 +56,7 @@ typedef void (*Writer)(JsonWriter *w, const Field *f, const char *record);
 
 static void w_text(JsonWriter *w, const Field *f, const char *record) {
     const char *s = FIELD(const char *);
-    if (s || f->rule != OPTIONAL) json_str(w, f->key, s);
+    if ((s && *s) || f->rule != OPTIONAL) json_str(w, f->key, s);
 }
 static void w_int(JsonWriter *w, const Field *f, const char *record) {
     int v = FIELD(int);

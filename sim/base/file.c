@@ -72,11 +72,20 @@ typedef struct {
     const char *path;
     Loc loc;
     size_t limit;
+    size_t (*larger)(const char *head, size_t n); /* NULL: the limit holds whatever the content */
     bool regular;
+    size_t size; /* of a regular file */
 } Source;
 
+static void too_large(Diags *d, const Source *s) {
+    if (s->regular)
+        diag_error(d, "E0702", s->loc, NULL, "'%s' has %zu bytes, the limit is %zu", s->path, s->size, s->limit);
+    else
+        diag_error(d, "E0702", s->loc, NULL, "'%s' is larger than %zu bytes", s->path, s->limit);
+}
+
 /* Reads fd to its end into `arena`; `guess` is the size it is expected to have. */
-static char *read_fd(Arena *arena, Diags *d, int fd, const Source *s, size_t guess, size_t *out_n) {
+static char *read_fd(Arena *arena, Diags *d, int fd, Source *s, size_t guess, size_t *out_n) {
     size_t cap = guess, n = 0;
     char *buf = base_malloc(cap + 1), *copy = NULL;
     for (;;) {
@@ -100,10 +109,16 @@ static char *read_fd(Arena *arena, Diags *d, int fd, const Source *s, size_t gue
         }
         if (k == 0) break;
         n += (size_t)k;
-        if (n > s->limit) {
-            diag_error(d, "E0702", s->loc, NULL, "'%s' is larger than %zu bytes", s->path, s->limit);
+        if (n <= s->limit) continue;
+        buf[n] = 0;
+        size_t limit = s->larger ? s->larger(buf, n) : 0;
+        s->larger = NULL;
+        if (limit > s->limit) s->limit = limit;
+        if (n > s->limit || s->size > s->limit) {
+            too_large(d, s);
             goto end;
         }
+        if (s->size > cap) cap = s->size + 1, buf = base_realloc(buf, cap + 1);
     }
     copy = arena_strndup(arena, buf, n);
     *out_n = n;
@@ -113,6 +128,11 @@ end:
 }
 
 char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc, size_t *n) {
+    return file_read_larger(arena, d, path, limit, NULL, loc, n);
+}
+
+char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
+                       size_t (*larger)(const char *head, size_t n), Loc loc, size_t *n) {
     bool is_stdin = strcmp(path, "-") == 0;
     if (!loc.file) loc = about(path);
     *n = 0;
@@ -124,18 +144,21 @@ char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc,
     }
     struct stat st;
     char *text = NULL;
-    Source s = {path, loc, limit, false};
+    Source s = {.path = path, .loc = loc, .limit = limit, .larger = larger};
     if (fstat(fd, &st) < 0) {
         cannot_open(arena, d, path, loc, errno);
     } else if (S_ISDIR(st.st_mode)) {
         diag_error(d, "E0102", loc, NULL, "'%s' is a folder", path);
-    } else if (S_ISREG(st.st_mode) && (uintmax_t)st.st_size > limit) {
-        diag_error(d, "E0702", loc, NULL, "'%s' has %jd bytes, the limit is %zu", path, (intmax_t)st.st_size, limit);
     } else {
         s.regular = S_ISREG(st.st_mode);
+        s.size = s.regular && st.st_size > 0 ? (size_t)st.st_size : 0;
         /* one byte more than the size, so that the end is seen without growing */
-        size_t guess = s.regular && st.st_size > 0 ? (size_t)st.st_size + 1 : FIRST_BLOCK;
-        text = read_fd(arena, d, fd, &s, guess, n);
+        size_t guess = s.size ? s.size + 1 : FIRST_BLOCK;
+        if (guess > limit + 1) guess = limit + 1;
+        if (s.size > limit && !larger)
+            too_large(d, &s);
+        else
+            text = read_fd(arena, d, fd, &s, guess, n);
     }
     if (!is_stdin) close(fd);
     return text;

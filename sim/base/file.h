@@ -6,6 +6,10 @@
  * (E01xx, at `loc`, or about the file itself if loc.file is NULL) if it is missing, a directory, unreadable or larger than limit (E07xx). Terminated with
  * a NUL that is not counted. */
 char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc, size_t *n);
+/* The same for an input whose first bytes say how large it may be: when there are more than `limit`, `larger` is asked
+ * once, with what was read so far (terminated), and returns another limit, or 0. */
+char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
+                       size_t (*larger)(const char *head, size_t n), Loc loc, size_t *n);
 /* An output under way: written into a file without a name (where the file system has none such: under a random one beside the
  * target), put on the disk, and renamed over the target by file_commit. Whatever ends the run before, the target is what
  * it was and nothing else is left. An output that is not a regular file is written through. */

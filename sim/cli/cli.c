@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace; plans have their own limit */
+static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
 static const size_t PLAN_BYTES = (size_t)1 << 20;
 static const Loc nowhere = {NULL, 0, 0};
 
@@ -181,12 +181,14 @@ PipelineOptions cli_pipeline(const Cli *c) {
 /* A JSON object whose first line has a schema is a trace; a plan in JSON has none. */
 static bool looks_like_trace(const char *s, size_t n) {
     if (n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0) s += 3, n -= 3;
-    while (n && strchr(" \t\r\n", *s)) s++, n--;
+    while (n && *s && strchr(" \t\r\n", *s)) s++, n--;
     const char *end = n ? memchr(s, '\n', n) : NULL;
     size_t line = end ? (size_t)(end - s) : n;
     const char *schema = n && *s == '{' ? strstr(s, "\"schema\"") : NULL;
     return schema && schema < s + line;
 }
+/* Plans have their own limit: only what begins like a trace is read further. */
+static size_t larger_limit(const char *head, size_t n) { return looks_like_trace(head, n) ? INPUT_BYTES : 0; }
 /* An unknown key in --set is wrong usage, not a wrong plan. */
 static int exit_of(const Diags *d) {
     int code = diags_exit(d);
@@ -230,7 +232,7 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
 }
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
     *l = (Loaded){.path = path, .d = diags_new(c->arena)};
-    l->text = file_read(c->arena, l->d, path, plan_only ? PLAN_BYTES : INPUT_BYTES, nowhere, &l->n);
+    l->text = file_read_larger(c->arena, l->d, path, PLAN_BYTES, plan_only ? NULL : larger_limit, nowhere, &l->n);
     if (!l->text) {
         l->exit = diags_exit(l->d);
         return false;

@@ -127,11 +127,12 @@ static bool middle(Run *r) {
 /* ---- back: execution and checks ---- */
 static int64_t value_bytes(const Run *r, const Val *v) { /* distinct bytes of a value: one copy, or one per pending rank */
     const GTensor *t = &r->model->g.t[v->tensor];
+    const int64_t most = (int64_t)1 << 44; /* no machine has it, and sums of many of them fit */
     int64_t n = dtype_size(r->plan->dtype);
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    for (int a = 0; a < r->mesh->naxes; a++)
+    for (int a = 0; a < r->mesh->naxes && n < most; a++)
         if (v->L.type[a] == TY_P) n *= r->mesh->axis[a].size;
-    return n;
+    return n < most ? n : most;
 }
 /* What the run will need at its peak: live distinct values, plus the float64 recomputation of the largest step. */
 static int64_t predict(const Run *r) {
@@ -169,7 +170,13 @@ static int64_t machine_limit(const Run *r) {
     if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && (int64_t)lim.rlim_cur < have) have = (int64_t)lim.rlim_cur;
     return have;
 }
+enum { RUN_MAX_RANKS = 1 << 14 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
 static bool fits(Run *r) {
+    if (r->mesh->nranks > RUN_MAX_RANKS) {
+        diag_error(r->d, "E0703", r->plan->mesh_loc, "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
+                   "a run of %lld ranks; the limit is %d", (long long)r->mesh->nranks, RUN_MAX_RANKS);
+        return false;
+    }
     int64_t need = predict(r), have = machine_limit(r);
     if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
         diag_error(r->d, "E0602", r->plan->dtype_loc, "use `dtype: f32` or `f64` to execute; shape-only commands accept it", "the virtual backend computes in f32 and f64 only");
@@ -430,6 +437,7 @@ static void save_values(Run *r, const Reference *ref) {
 }
 static bool back(Run *r) {
     if (!fits(r)) return false;
+    if (r->o->against && !reference_against_opens(r->arena, r->d, r->o->against, r->o->map)) return false;
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     if (!r->weights) return false;
     /* memory that was touched once is kept: fresh pages cost more than the work in them */

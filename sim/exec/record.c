@@ -47,43 +47,40 @@ static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64
         if (d == 0 && l->n[l->ndim]) out[0] = layout_dim_size(m, l, l->ndim, out[0], rank);
     }
 }
-/* Ranks whose coordinates on `axes` are those of combination i. */
-static RankSet ranks_at(const Rec *r, const AxisList *axes, const int64_t *combos, int64_t n) {
+/* Ranks whose combination of coordinates on `axes` is marked. The list is only on the way to its runs: it is not kept. */
+static RankSet ranks_at(const Rec *r, const AxisList *axes, const bool *marked) {
     const Mesh *m = r->p->mesh;
     if (!axes->n) return rankset_range(r->a, 0, m->nranks, 1);
-    int64_t *list = ARENA_ARRAY(r->a, int64_t, m->nranks), k = 0;
-    for (int64_t q = 0; q < m->nranks; q++) {
-        int64_t i = mesh_index_in(m, axes, q);
-        for (int64_t c = 0; c < n; c++)
-            if (combos[c] == i) {
-                list[k++] = q;
-                break;
-            }
-    }
-    return rankset_from(r->a, list, k);
+    int64_t *list = base_malloc(base_mul((size_t)m->nranks, sizeof *list)), k = 0;
+    for (int64_t q = 0; q < m->nranks; q++)
+        if (marked[mesh_index_in(m, axes, q)]) list[k++] = q;
+    RankSet set = rankset_from(r->a, list, k);
+    free(list);
+    return set;
 }
 static void local_classes(const Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
     AxisList u = {0};
     uneven_axes(m, t, l, &u);
     int64_t n = mesh_size(m, &u);
-    s->local = ARENA_ARRAY(r->a, TraceLocal, n);
-    int64_t *combo = ARENA_ARRAY(r->a, int64_t, n), *member = ARENA_ARRAY(r->a, int64_t, n);
+    int cap = 0;
+    Arena *tmp = arena_new();
+    int *member = ARENA_ARRAY(tmp, int, n);
+    bool *marked = ARENA_ARRAY(tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
         TraceLocal x = {.bytes = elem_bytes(r, t)};
         stored_local(m, t, l, mesh_member(m, &u, 0, i), x.shape);
         for (int d = 0; d < t->nstored; d++) x.bytes *= x.shape[d];
         int k = 0;
         while (k < s->n_local && memcmp(s->local[k].shape, x.shape, sizeof x.shape)) k++;
-        if (k == s->n_local) s->local[s->n_local++] = x;
+        if (k == s->n_local) *ARENA_PUSH(r->a, s->local, s->n_local, cap) = x;
         member[i] = k;
     }
     for (int k = 0; k < s->n_local; k++) {
-        int64_t c = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (member[i] == k) combo[c++] = i;
-        s->local[k].ranks = ranks_at(r, &u, combo, c);
+        for (int64_t i = 0; i < n; i++) marked[i] = member[i] == k;
+        s->local[k].ranks = ranks_at(r, &u, marked);
     }
+    arena_free(tmp);
 }
 static int stored_of_letter(const GTensor *t, int letter) {
     int at = 0;
@@ -167,8 +164,10 @@ static void find_uneven(Rec *r) {
 static void record_classes(Rec *r, int64_t **rep) {
     const Mesh *m = r->p->mesh;
     int64_t n = mesh_size(m, &r->uneven), k = 0;
-    uint64_t *sig = ARENA_ARRAY(r->a, uint64_t, n);
-    int64_t *of = ARENA_ARRAY(r->a, int64_t, n), *combo = ARENA_ARRAY(r->a, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
+    Arena *tmp = arena_new();
+    uint64_t *sig = ARENA_ARRAY(tmp, uint64_t, n);
+    int64_t *of = ARENA_ARRAY(tmp, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
+    bool *marked = ARENA_ARRAY(tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
         int64_t rank = mesh_member(m, &r->uneven, 0, i), shape[LAYOUT_MAX_DIMS];
         uint64_t h = 1469598103934665603u;
@@ -188,11 +187,10 @@ static void record_classes(Rec *r, int64_t **rep) {
     r->t->classes = ARENA_ARRAY(r->a, RankSet, k);
     r->t->n_classes = (int)k;
     for (int64_t c = 0; c < k; c++) {
-        int64_t nc = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (of[i] == c) combo[nc++] = i;
-        r->t->classes[c] = ranks_at(r, &r->uneven, combo, nc);
+        for (int64_t i = 0; i < n; i++) marked[i] = of[i] == c;
+        r->t->classes[c] = ranks_at(r, &r->uneven, marked);
     }
+    arena_free(tmp);
     *rep = first;
 }
 

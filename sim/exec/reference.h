@@ -43,6 +43,8 @@ double reference_sensitivity(const Reference *a, const Reference *b, const Val *
 const double *reference_value(const Reference *r, int tensor);
 /* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */
 double *reference_cotangent(const Reference *r, const Val *v);
+/* Can the files of --against and --map be read and understood? Asked before the work; false and diagnostics if not. */
+bool reference_against_opens(Arena *arena, Diags *d, const char *file, const char *map_file);
 /* --against: every tensor of the file with the value of that name. Fills report->against; adds E0506 where they differ. */
 void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map, double tolerance, PipelineReport *report);
 /* Tells the optimizer's nodes which training step (from 0) is run. */

@@ -1,5 +1,5 @@
 /* JSON read through jansson and written as a stream. The only file that knows jansson.
- * Refuses what jansson lets pass and we could not stand: nesting deeper than 64. */
+ * Refuses what jansson lets pass and we could not stand: nesting deeper than 64, more than 2^20 values in one text. */
 /* Both headers name the kinds of values alike; inside this file jansson's are called otherwise. */
 #define JSON_NULL JANSSON_NULL
 #define JSON_REAL JANSSON_REAL
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_DEPTH = 64 };
+enum { JSON_DEPTH = 64, JSON_VALUES = 1 << 20 };
 
 /* ---- reading ---- */
 
@@ -55,16 +55,21 @@ static size_t skip_string(const char *t, size_t n, size_t i) {
     return i + 1;
 }
 
-/* One walk over the text, outside of strings: depth, and the numbers that need patching. False: too deep, at *at. */
-static bool scan(const char *t, size_t n, Patched *p, size_t *at) {
-    int depth = 0;
+/* One walk over the text, outside of strings: depth, values, and the numbers that need patching. NULL, or what is too
+ * much, at *at. */
+static const char *scan(const char *t, size_t n, Patched *p, size_t *at) {
+    int depth = 0, values = 0;
     size_t done = 0;
     for (size_t i = 0; i < n;) {
         if (t[i] == '"') {
             i = skip_string(t, n, i);
         } else if (t[i] == '[' || t[i] == '{') {
             *at = i++;
-            if (++depth > JSON_DEPTH) return false;
+            if (++depth > JSON_DEPTH) return "nested deeper than 64";
+            if (++values > JSON_VALUES) return "more than 1048576 values";
+        } else if (t[i] == ',') {
+            *at = i++;
+            if (++values > JSON_VALUES) return "more than 1048576 values";
         } else if (t[i] == ']' || t[i] == '}') {
             depth--, i++;
         } else if (t[i] == '-' || (t[i] >= '0' && t[i] <= '9')) {
@@ -84,7 +89,7 @@ static bool scan(const char *t, size_t n, Patched *p, size_t *at) {
         }
     }
     if (p->n) str_addn(&p->out, t + done, n - done);
-    return true;
+    return NULL;
 }
 
 static Json *convert(Arena *a, const json_t *j) {
@@ -143,11 +148,10 @@ static size_t token_start(const json_error_t *e) {
 Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line, int *col) {
     size_t skip = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, at = 0;
     text += skip, n -= skip;
-    *error = NULL;
     *line = *col = 0;
     Patched p = {.out = str_new(arena)};
-    if (!scan(text, n, &p, &at)) {
-        *error = "nested deeper than 64";
+    *error = scan(text, n, &p, &at);
+    if (*error) {
         place_of(text, n, at, line, col);
         return NULL;
     }

@@ -5,7 +5,7 @@
 #define SP_LAYOUT_MESH_H
 #include "base/arena.h"
 
-enum { MESH_MAX_AXES = 12 };
+enum { MESH_MAX_AXES = 12, MESH_MAX_RANKS = 1 << 20 };
 
 /* An ordered list of axes, by index into the mesh. */
 typedef struct {

@@ -22,6 +22,7 @@ typedef struct {
     Attrs at; /* constants of the model; a node takes those that its row asks for */
     int x; /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
+    int64_t bytes; /* of all tensors so far, in the widest element type */
     bool failed; /* an error was reported: what follows may be -1 */
 } Build;
 

@@ -25,6 +25,12 @@ static bool shape_fill(Build *b, GTensor *t, const char *shape) {
             return false;
         }
     }
+    /* every sum of sizes that is made later has to fit too: forward, backward, copies, bytes in and out */
+    if (__builtin_add_overflow(b->bytes, count, &b->bytes) || b->bytes > (int64_t)1 << 58) {
+        diag_error(b->d, "E0701", b->p->model_loc, "make the sizes smaller", "with '%s' the model's values have more than 2^58 bytes",
+                   t->name);
+        return false;
+    }
     return true;
 }
 

@@ -48,6 +48,10 @@ Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p) {
         diag_error(d, "E0306", p->mesh_loc, "the product of the axes is the number of ranks", "the mesh has more than 2^63 ranks");
         return NULL;
     }
+    if (m->nranks > MESH_MAX_RANKS) {
+        diag_error(d, "E0703", p->mesh_loc, "make its axes smaller", "the mesh has %lld ranks; the limit is %d", (long long)m->nranks, MESH_MAX_RANKS);
+        return NULL;
+    }
     for (int g = 0; g < p->n_groups && m->ngroups < 32; g++) {
         AxisList l;
         if (!assign_axes(m, arena, d, p->groups[g].text, p->groups[g].value_loc, &l)) continue;

@@ -1,0 +1,378 @@
+/* Hostile inputs through the whole program, as a process of its own: each gets its diagnostic, place and exit code, within
+ * 100 ms of processor time and 64 MiB, and leaves nothing behind. This program plays shardproof when it is told to, so that
+ * every build (sanitizers too) tests its own code. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { SLOWER = 20, SANITIZED = 1 };
+#else
+enum { SLOWER = 1, SANITIZED = 0 };
+#endif
+enum { CPU_MS = 100, RSS_KIB = 64 << 10, ADDRESS_SPACE = 1 << 30, PATIENCE_S = 30 };
+
+static char dir[] = "/tmp/test_hostile_XXXXXX";
+static Arena *arena;
+
+/* ---- running ---- */
+typedef struct {
+    int code; /* -1: killed by a signal */
+    double cpu_ms;
+    long rss_kib;
+    char err[8192], out[2048];
+} Ran;
+
+static void slurp(const char *path, char *to, size_t size) {
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
+    to[n > 0 ? n : 0] = 0;
+    if (fd >= 0) close(fd);
+}
+static Ran run(char *const *argv, const char *in) {
+    Ran r = {0};
+    const char *err = arena_printf(arena, "%s/stderr", dir), *out = arena_printf(arena, "%s/stdout", dir);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int fi = open(in ? in : "/dev/null", O_RDONLY | O_NONBLOCK), fo = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
+            fe = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(fi, 0), dup2(fo, 1), dup2(fe, 2);
+        struct rlimit as = {ADDRESS_SPACE, ADDRESS_SPACE};
+        if (!SANITIZED) setrlimit(RLIMIT_AS, &as);
+        alarm(PATIENCE_S);
+        setenv("SHARDPROOF_PLAYED", "1", 1);
+        execv("/proc/self/exe", argv);
+        _exit(127);
+    }
+    int status;
+    struct rusage u;
+    while (wait4(pid, &status, 0, &u) < 0) assert_int_equal(errno, EINTR);
+    r.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r.cpu_ms = 1e3 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    r.rss_kib = u.ru_maxrss;
+    slurp(err, r.err, sizeof r.err);
+    slurp(out, r.out, sizeof r.out);
+    return r;
+}
+/* Words with '@' for the path; at most 15. */
+static void split(const char *words, const char *path, char **argv) {
+    int n = 0;
+    char *copy = arena_strdup(arena, words), *save = NULL;
+    argv[n++] = arena_strdup(arena, "shardproof");
+    for (char *w = strtok_r(copy, " ", &save); w && n < 15; w = strtok_r(NULL, " ", &save))
+        argv[n++] = !strcmp(w, "@") ? arena_strdup(arena, path) : !strcmp(w, "OUT") ? arena_printf(arena, "%s/out.svg", dir) : !strcmp(w, "DIR") ? arena_printf(arena, "%s/outdir", dir) : w;
+    argv[n] = NULL;
+}
+/* Runs one command line and holds it against what it must say. `where` is "path:line:col" or a path; NULL: nowhere. */
+static void expect(const char *what, const char *words, const char *path, const char *in, int exit, const char *code, const char *where) {
+    char *argv[16];
+    Ran r;
+    split(words, path, argv);
+    for (int again = 0;; again++) { /* a busy machine may disturb a measurement, not three */
+        r = run(argv, in);
+        if (r.cpu_ms <= CPU_MS * SLOWER || again == 2) break;
+    }
+    const char *wanted = code ? arena_printf(arena, "[%s]", code) : "";
+    const char *place = where ? arena_printf(arena, "%s: error: ", where) : "";
+    bool ok = r.code == exit && strstr(r.err, wanted) && strstr(r.err, place) && r.cpu_ms <= CPU_MS * SLOWER &&
+              (SANITIZED || r.rss_kib <= RSS_KIB);
+    struct stat st;
+    char *out = arena_printf(arena, "%s/out.svg", dir);
+    if (stat(out, &st) == 0) ok = false, unlink(out);
+    if (!ok)
+        fail_msg("%s: `%s`: exit %d (wanted %d), %.0f ms, %ld KiB, wanted %s at %s\n%s", what, words, r.code, exit, r.cpu_ms,
+                 r.rss_kib, wanted, where ? where : "-", r.err);
+}
+static const char *path_of(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
+static const char *put(const char *name, const void *p, size_t n) {
+    const char *path = path_of(name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+static const char *put_repeated(const char *name, const char *head, const char *unit, long times, const char *tail) {
+    const char *path = path_of(name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(head, f);
+    for (long i = 0; i < times; i++) fputs(unit, f);
+    fputs(tail ? tail : "", f);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+/* ---- every command that reads a plan ---- */
+static const char *const readers[] = {"check @",          "run @ -o DIR",      "shapes @",
+                                      "params @",         "comms @",           "explain @ net1",
+                                      "draw @ -o OUT",    "diff @ @",          "draw @ --view mesh -o OUT",
+                                      "check --update-expect @"};
+static void every_reader(const char *what, const char *path, int exit, const char *code) {
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) expect(what, readers[i], path, NULL, exit, code, NULL);
+}
+static void test_basics(void **state) {
+    (void)state;
+    every_reader("missing", path_of("none.yaml"), 3, "E0101");
+    every_reader("a folder", dir, 3, "E0102");
+    every_reader("empty", put("empty.yaml", "", 0), 3, "E0103");
+    every_reader("NUL bytes", put("nul.yaml", "a\0b\0c", 5), 3, "E0106");
+    every_reader("binary", put("binary.yaml", "\x7f"
+                                              "ELF\x02\x01\x01\x00\xff\xfe\x80",
+                               11),
+                 3, "E0106");
+    every_reader("UTF-16", put("utf16.yaml", "\xff\xfem\0o\0", 6), 3, "E0106");
+    every_reader("/dev/zero", "/dev/zero", 5, "E0702");
+    every_reader("100 MB", put_repeated("huge.yaml", "", "key: a value that goes on and on and on and on and on and on\n", 1700000, ""), 5, "E0702");
+    unlink(path_of("huge.yaml"));
+    if (geteuid() != 0) { /* root reads everything */
+        const char *path = put("secret.yaml", "a: 1\n", 5);
+        chmod(path, 0);
+        every_reader("unreadable", path, 3, "E0102");
+    }
+    struct stat st; /* a run that never began leaves no folder */
+    assert_int_not_equal(stat(path_of("outdir"), &st), 0);
+}
+static void test_pipes(void **state) {
+    (void)state;
+    const char *fifo = path_of("fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    expect("a FIFO nobody writes to", "check @", fifo, NULL, 3, "E0102", fifo);
+    expect("a pipe nobody writes to", "shapes -", "", fifo, 3, "E0102", "<stdin>");
+    expect("standard input without end", "shapes -", "", "/dev/zero", 5, "E0702", "<stdin>");
+}
+
+/* ---- plans ---- */
+typedef struct {
+    const char *what, *head, *unit;
+    long times;
+    const char *tail;
+    int exit;
+    const char *code;
+    int line, col; /* 0: not looked at */
+} Bad;
+#define MLP "model: {kind: mlp, sizes: [6, 10, 3]}\n"
+static const Bad bad_plans[] = {
+    {"flow depth", "", "[", 10000, "", 3, "E0704", 1, 33},
+    {"flow depth, 1 MB", "a: ", "[", 1000000, "", 3, "E0704", 1, 35},
+    {"flow mappings", "", "{a: ", 10000, "", 3, "E0704", 1, 129},
+    {"block depth", "", "- ", 10000, "x", 3, "E0704", 1, 65},
+    {"aliases", "a: &a [x]\n", "b: [*a,*a,*a,*a]\n", 10, "", 3, "E0108", 1, 4},
+    {"duplicate keys", MLP "mesh: {tp: 2}\n", "plan: {}\n", 2, "", 3, "E0107", 4, 1},
+    {"a tag", MLP "mesh: !!map {tp: 2}\n", "", 0, "", 3, "E0108", 2, 7},
+    {"a merge key", MLP "<<: {mesh: {tp: 2}}\n", "", 0, "", 3, "E0108", 2, 1},
+    {"two documents", MLP, "---\nmesh: {tp: 2}\n", 1, "", 3, "E0108", 2, 1},
+    {"beyond 64 bits", MLP "mesh: {tp: 9223372036854775808}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"a fraction", MLP "mesh: {tp: 1.5}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"an exponent", MLP "mesh: {tp: 1e3}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"hexadecimal", MLP "mesh: {tp: 0x10}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"octal", MLP "mesh: {tp: 010}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"negative", MLP "mesh: {tp: -1}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"zero", MLP "mesh: {tp: 0}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"not a number", MLP "mesh: {tp: .nan}\n", "", 0, "", 3, "E0302", 2, 12},
+    {"a product beyond 63 bits", MLP "mesh: {a: 3037000500, b: 3037000500}\n", "", 0, "", 3, "E0306", 2, 26},
+    {"ten million ranks", MLP "mesh: {tp: 10000000}\n", "", 0, "", 5, "E0703", 2, 1},
+    {"2^63-1 ranks", MLP "mesh: {tp: 9223372036854775807}\n", "", 0, "", 5, "E0703", 2, 1},
+    {"values beyond memory", "model: {kind: mlp, sizes: [1099511627776, 1099511627776]}\nmesh: {tp: 2}\n", "", 0, "", 5, "E0701", 1, 1},
+    {"a batch beyond memory", MLP "data: {rows: 9223372036854775807}\nmesh: {tp: 2}\n", "", 0, "", 5, "E0701", 1, 1},
+    {"a name of 1 MB", MLP "mesh: {tp: 2}\nplan:\n  ", "n", 1000000, ": colwise\n", 3, "E0704", 4, 3},
+    {"a text of 1 MB", MLP "name: \"", "n", 1000000, "\"\nmesh: {tp: 2}\n", 3, "E0704", 2, 7},
+    {"stars", MLP "mesh: {tp: 2}\nplan:\n  \"", "*n", 500, "b\": colwise\n", 3, "E0205", 4, 3},
+    {"brackets", MLP "mesh: {tp: 2}\nplan:\n  \"", "*[n[:alpha:]]", 75, "\": colwise\n", 3, "E0205", 4, 3},
+    {"many items", "a: [", "x,", 200000, "]\n", 3, "E0704", 1, 0},
+};
+static void test_plans(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_plans / sizeof *bad_plans; i++) {
+        const Bad *b = &bad_plans[i];
+        const char *path = put_repeated("bad.yaml", b->head, b->unit, b->times, b->tail), *where = NULL;
+        if (b->col) where = arena_printf(arena, "%s:%d:%d", path, b->line, b->col);
+        expect(b->what, "check @", path, NULL, b->exit, b->code, where);
+        expect(b->what, "draw @ --view block -o OUT", path, NULL, b->exit, b->code, where);
+    }
+    put_repeated("bom.yaml", "\xEF\xBB\xBF" MLP "mesh: {tp: 2}\n", "", 0, "");
+    expect("a byte order mark", "check @", path_of("bom.yaml"), NULL, 0, NULL, NULL);
+    put_repeated("ranks.yaml", MLP "mesh: {tp: 1000000}\n", "", 0, "");
+    expect("a million ranks executed", "check @", path_of("ranks.yaml"), NULL, 5, "E0703", NULL);
+}
+
+/* ---- JSON: configs, traces ---- */
+static const Bad bad_configs[] = {
+    {"empty", "", "", 0, "", 3, "E0109", 0, 0},
+    {"depth", "", "[", 100000, "", 3, "E0109", 1, 65},
+    {"depth of objects", "", "{\"a\":", 100000, "", 3, "E0109", 1, 0},
+    {"cut off", "{\"hidden_size\": 8,", "", 0, "", 3, "E0109", 1, 0},
+    {"a list", "[1]", "", 0, "", 3, "E0109", 0, 0},
+    {"a key twice", "{\"hidden_size\": 8, \"hidden_size\": 8}", "", 0, "", 3, "E0109", 1, 0},
+    {"a size beyond 64 bits", "{\"hidden_size\": 99999999999999999999}", "", 0, "", 3, "E0302", 1, 2},
+    {"a negative size", "{\"hidden_size\": -8}", "", 0, "", 3, "E0302", 1, 2},
+    {"a fraction", "{\"hidden_size\": 8.5}", "", 0, "", 3, "E0302", 1, 2},
+    {"a text for a size", "{\"hidden_size\": \"8\"}", "", 0, "", 3, "E0302", 1, 2},
+    {"2 MB", "{\"a\": \"", "x", 2000000, "\"}", 5, "E0702", 0, 0},
+    {"not UTF-8", "{\"a\": \"\xff\"}", "", 0, "", 3, "E0109", 1, 0},
+    {"layers without end", "{\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":1000000000000,"
+                           "\"num_attention_heads\":1,\"vocab_size\":8}", "", 0, "", 5, "E0701", 0, 0},
+};
+static void test_configs(void **state) {
+    (void)state;
+    const char *plan = put_repeated("config-plan.yaml", "model: {hf_config: c.json, layers: all}\nmesh: {tp: 2}\n", "", 0, "");
+    for (size_t i = 0; i < sizeof bad_configs / sizeof *bad_configs; i++) {
+        const Bad *b = &bad_configs[i];
+        const char *path = put_repeated("c.json", b->head, b->unit, b->times, b->tail);
+        expect(b->what, "shapes @", plan, NULL, b->exit, b->code,
+               b->line && b->col ? arena_printf(arena, "%s:%d:%d", path, b->line, b->col) : NULL);
+    }
+    const char *zero = put_repeated("zero-plan.yaml", "model: {hf_config: /dev/zero}\nmesh: {tp: 2}\n", "", 0, "");
+    expect("/dev/zero as config", "shapes @", zero, NULL, 5, "E0702", NULL);
+    const char *folder = put_repeated("folder-plan.yaml", "model: {hf_config: /tmp}\nmesh: {tp: 2}\n", "", 0, "");
+    expect("a folder as config", "shapes @", folder, NULL, 3, "E0102", NULL);
+}
+#define RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"tp\":4},\"ranks\":4}\n"
+#define LINE(x) "{\"schema\":\"shardproof/1\",\"type\":" x "}\n"
+static const Bad bad_traces[] = {
+    {"cut off", RUN_LINE, LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1"), 3, "", 3, "E0109", 4, 0},
+    {"depth", "{\"schema\":\"shardproof/1\",\"a\":", "[", 100000, "\n", 3, "E0109", 1, 0},
+    {"values without end", "{\"schema\":\"shardproof/1\",\"a\":[", "[],", 1500000, "\n", 3, "E0109", 1, 0},
+    {"ranks without end", LINE("\"run\",\"mesh\":{\"tp\":1099511627776},\"ranks\":1099511627776"), "", 0, "", 3, "E0109", 1, 0},
+    {"sizes beyond 64 bits", RUN_LINE LINE("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1152921504606846976,64]"), "", 0, "", 3, "E0109", 2, 0},
+    {"sums beyond 64 bits", RUN_LINE, LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1152921504606846976"), 9, "", 3, "E0109", 4, 0},
+    {"another schema", "{\"schema\":\"other/1\",\"type\":\"run\"}\n", "", 0, "", 3, "E0109", 1, 0},
+    {"no text", RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"\xff\"}\n", "", 0, "", 3, "E0109", 2, 0},
+};
+static void test_traces(void **state) {
+    (void)state;
+    static const char *const draws[] = {"draw @ -o OUT", "draw @ --view memory -o OUT", "shapes @", "comms @", "diff @ @"};
+    for (size_t i = 0; i < sizeof bad_traces / sizeof *bad_traces; i++) {
+        const Bad *b = &bad_traces[i];
+        const char *path = put_repeated("t.jsonl", b->head, b->unit, b->times, b->tail);
+        for (size_t k = 0; k < sizeof draws / sizeof *draws; k++) expect(b->what, draws[k], path, NULL, b->exit, b->code, NULL);
+    }
+}
+
+/* ---- safetensors ---- */
+typedef struct {
+    const char *what, *header;
+    uint64_t length; /* 0: that of the header */
+    size_t data;
+    int exit;
+    const char *code;
+} Tensors;
+#define T(name, dtype, shape, offsets) "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+static const Tensors bad_tensors[] = {
+    {"too short", "", 2, 0, 3, "E0109"},
+    {"a header beyond the file", "{}", 1000, 0, 3, "E0109"},
+    {"a header of 2^63", "{}", (uint64_t)1 << 63, 0, 3, "E0109"},
+    {"a header of 2^64-1", "{}", UINT64_MAX, 0, 3, "E0109"},
+    {"not JSON", "{hello", 0, 0, 3, "E0109"},
+    {"not an object", "[1, 2]", 0, 0, 3, "E0109"},
+    {"an unknown dtype", "{" T("a", "Q4", "[1]", "[0,4]") "}", 0, 4, 3, "E0109"},
+    {"offsets outside", "{" T("a", "F32", "[2]", "[0,8]") "}", 0, 4, 3, "E0109"},
+    {"offsets turned around", "{" T("a", "F32", "[1]", "[4,0]") "}", 0, 4, 3, "E0109"},
+    {"negative offsets", "{" T("a", "F32", "[1]", "[-4,0]") "}", 0, 4, 3, "E0109"},
+    {"offsets beyond 64 bits", "{" T("a", "F32", "[1]", "[18446744073709551615,18446744073709551619]") "}", 0, 4, 3, "E0109"},
+    {"dims that overflow", "{" T("a", "F32", "[4294967296,4294967296,4]", "[0,4]") "}", 0, 4, 3, "E0109"},
+    {"a shape that lies", "{" T("a", "F32", "[2]", "[0,4]") "}", 0, 4, 3, "E0109"},
+    {"nine dims", "{" T("a", "F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]") "}", 0, 4, 3, "E0109"},
+    {"an overlap", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[2,6]") "}", 0, 6, 3, "E0109"},
+    {"a hole", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[8,12]") "}", 0, 12, 3, "E0109"},
+    {"a name twice", "{" T("a", "F32", "[1]", "[0,4]") "," T("a", "F32", "[1]", "[4,8]") "}", 0, 8, 3, "E0109"},
+    {"data left over", "{" T("a", "F32", "[1]", "[0,4]") "}", 0, 9, 3, "E0109"},
+    {"no tensors that fit", "{" T("a", "F32", "[1]", "[0,4]") "}", 0, 4, 3, "E0502"},
+};
+static const char *put_tensors(const Tensors *t) {
+    size_t n = strlen(t->header);
+    uint64_t length = t->length ? t->length : n;
+    char *p = arena_alloc(arena, 8 + n + t->data);
+    memcpy(p, &length, 8); /* little endian, as this machine */
+    memcpy(p + 8, t->header, n);
+    return put("w.safetensors", p, t->length == 2 ? 4 : 8 + n + t->data);
+}
+static void test_safetensors(void **state) {
+    (void)state;
+    const char *plan = put_repeated("w.yaml", "model: {kind: mlp, sizes: [6, 10, 3], weights: w.safetensors}\nmesh: {tp: 2}\n", "", 0, "");
+    const char *good = put_repeated("g.yaml", MLP "mesh: {tp: 2}\n", "", 0, "");
+    for (size_t i = 0; i < sizeof bad_tensors / sizeof *bad_tensors; i++) {
+        const Tensors *t = &bad_tensors[i];
+        const char *path = put_tensors(t);
+        expect(t->what, "check @", plan, NULL, t->exit, t->code, NULL);
+        bool lies = !strcmp(t->code, "E0109");
+        expect(t->what, arena_printf(arena, "check @ --against %s", path), good, NULL, lies ? 3 : 0, lies ? t->code : NULL, NULL);
+    }
+    /* a header of 20 MB of nothing, and one of 1.5 million values */
+    const char *path = path_of("w.safetensors");
+    for (int k = 0; k < 2; k++) {
+        uint64_t n = k ? 4500000 : 20000000;
+        FILE *f = fopen(path, "w");
+        fwrite(&n, 8, 1, f);
+        for (uint64_t i = 0; i < n; i += k ? 3 : 1) fputs(k ? i ? "[]," : "[[," : i ? " " : "{", f);
+        fclose(f);
+        expect(k ? "values without end" : "a large header", "check @", plan, NULL, k ? 3 : 5, k ? "E0109" : "E0702", NULL);
+    }
+    expect("--against a folder", arena_printf(arena, "check @ --against %s/none", dir), good, NULL, 3, "E0101", NULL);
+    expect("--against /dev/zero", "check @ --against /dev/zero", good, NULL, 3, "E0109", NULL);
+    const Tensors fits = bad_tensors[sizeof bad_tensors / sizeof *bad_tensors - 1];
+    const char *list = put("map.yaml", "[a, b]\n", 7);
+    expect("a map that is a list", arena_printf(arena, "check @ --against %s --map %s", put_tensors(&fits), list), good, NULL, 3, "E0301",
+           arena_printf(arena, "%s:1:1", list));
+}
+
+/* ---- hardware profiles ---- */
+static void test_hardware(void **state) {
+    (void)state;
+    const char *good = put_repeated("g.yaml", MLP "mesh: {tp: 2}\n", "", 0, "");
+    const struct {
+        const char *what, *text, *code;
+        int exit;
+    } row[] = {{"empty", "", "E0103", 3},
+               {"a list", "[1]\n", "E0301", 3},
+               {"numbers missing", "what: x\n", "E0208", 3},
+               {"negative", "memory_bandwidth: -1\n", "E0309", 3},
+               {"not a number", "memory_bandwidth: nan\n", "E0309", 3},
+               {"an unknown key", "memory_bandwith: 1\n", "E0201", 3}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *path = put("h.yaml", row[i].text, strlen(row[i].text));
+        expect(row[i].what, arena_printf(arena, "draw @ --view timeline --hardware %s -o OUT", path), good, NULL, row[i].exit, row[i].code, NULL);
+    }
+    expect("/dev/zero", "draw @ --view timeline --hardware /dev/zero -o OUT", good, NULL, 5, "E0702", NULL);
+}
+
+static int setup(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+static int end(void **state) {
+    (void)state;
+    char command[sizeof dir + 16];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+int main(int argc, char **argv) {
+    if (getenv("SHARDPROOF_PLAYED")) {
+        int code = cli_main(argc, argv, stdout, stderr);
+        render_cleanup();
+        return code;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    if (!mkdtemp(dir)) return 1;
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(test_basics), TEST(test_pipes),       TEST(test_plans),   TEST(test_configs),
+                                       TEST(test_traces), TEST(test_safetensors), TEST(test_hardware)};
+    return cmocka_run_group_tests_name("hostile", tests, NULL, end);
+}

@@ -30,8 +30,10 @@ $(BUILD)/libshardproof.a: $(OBJ)
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+FUZZ_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/tests/test_fuzz_corpus: $(FUZZ_OBJ)
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
 # an XML parser to read pictures with; the program itself needs none
 $(BUILD)/tests/test_gallery: TEST_LIBS = $(shell pkg-config --libs expat 2>/dev/null)
 
@@ -64,11 +66,24 @@ soak: shardproof tests $(BUILD)/tests/soak
 	nice -n 10 $(BUILD)/tests/soak $(SOAK)
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_failures
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_outputs
+	SHARDPROOF_SOAK=10000 $(BUILD)/tests/test_mutations
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
 gallery: shardproof
 	sh tests/gallery.sh
+
+# Each target for FUZZ_SECONDS, from the kept corpus and the plans; what is found goes to build-fuzz.
+FUZZ_SECONDS ?= 30
+FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+fuzz:
+	$(MAKE) BUILD=build-fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' shardproof-fuzz
+	sh tests/fuzz/run.sh build-fuzz $(FUZZ_SECONDS)
+FUZZERS := plan config safetensors trace rule
+shardproof-fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
+$(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/entry.c $(FUZZ_OBJ) $(BUILD)/libshardproof.a
+	$(CC) $(ALL_CFLAGS) -DFUZZ_TARGET=fuzz_$* -o $@ $(filter %.c %.o %.a,$^) -fsanitize=fuzzer,address,undefined $(LIBS)
+.PHONY: fuzz shardproof-fuzz
 
 # Under these tools the long tests look at a sample and say so, and limits of time are wider.
 asan: shardproof # the tests of outputs run the binary itself

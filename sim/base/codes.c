@@ -195,8 +195,8 @@ const DiagCode diag_codes[] = {
      "Plans are at most 1 MiB; other inputs have limits of their own. The limit keeps a wrong path, or an endless "
      "device, from filling the memory."},
     {"E0703", 5, "too many ranks or axes",
-     "A mesh has at most 12 axes and 32 groups, a plan at most 500 styles of its own, and a run a limited number of "
-     "ranks."},
+     "A mesh has at most 12 axes, 32 groups and 1,048,576 ranks, a plan at most 500 styles of its own, and a run 16,384 "
+     "ranks; shape-only commands (shapes, params, comms, draw) take the rest."},
     {"E0704", 3, "a limit of the plan's text was reached",
      "YAML is read with hard limits: depth 32, 100,000 items, 4096 bytes for one text."},
     {"E0705", 5, "a time limit was reached", "The work was stopped at the time limit that was set for it."},

@@ -7,10 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { GROUP_MAX = 2 * LAYOUT_MAX_DIMS }; /* both operands may bring letters that are summed */
 typedef struct {
     int n;
-    int64_t size[LAYOUT_MAX_DIMS];
-    int64_t s[3][LAYOUT_MAX_DIMS]; /* strides in A, B, C; 0 where the operand lacks the letter */
+    int64_t size[GROUP_MAX];
+    int64_t s[3][GROUP_MAX]; /* strides in A, B, C; 0 where the operand lacks the letter */
 } Group;
 
 typedef struct {
@@ -54,7 +55,7 @@ static Plan2 classify(const OpCall *c, const double *one64, const float *one32) 
 
 /* One offset per combination of the group's letters, for view v. */
 static int64_t *offsets(const Group *g, int v, int64_t count) {
-    int64_t *o = base_malloc((size_t)(count ? count : 1) * sizeof *o), i[LAYOUT_MAX_DIMS] = {0};
+    int64_t *o = base_malloc((size_t)(count ? count : 1) * sizeof *o), i[GROUP_MAX] = {0};
     for (int64_t k = 0; k < count; k++) {
         o[k] = 0;
         for (int d = 0; d < g->n; d++) o[k] += i[d] * g->s[v][d];

@@ -23,7 +23,7 @@ typedef struct SafeTensors {
 } SafeTensors;
 /* Opens one .safetensors file, a model.safetensors.index.json with its shards, or a folder that holds one of them
  * (model.safetensors first); NULL and diagnostics (E01xx, E0109) if it is missing, truncated or lies (offsets out of
- * range, overlapping, with holes, sizes that do not fit, unknown dtype, header larger than 100 MB). Files stay open
+ * range, overlapping, with holes, sizes that do not fit, unknown dtype, header larger than 100 MB; E0702 above 16 MiB). Files stay open
  * until st_close. */
 SafeTensors *st_open(Arena *arena, Diags *d, const char *path, Loc loc);
 void st_close(SafeTensors *st);

@@ -1,0 +1,43 @@
+/* Any bytes as a plan, through every pass that a shape-only command runs. Nothing is executed: a small plan may ask for
+ * hours of honest arithmetic. */
+#include "exec/pipeline.h"
+#include "fuzz.h"
+#include <assert.h>
+#include <stdlib.h>
+
+enum { PLAN_LIMIT = 1 << 14 };
+
+/* Many layers and many ranks are slow under sanitizers and no other than a few. */
+static bool quick(Arena *a, const char *text, size_t n) {
+    const Plan *p = plan_parse(a, diags_new(a), "plans/fuzz.yaml", text, n, NULL, 0);
+    double ranks = 1;
+    for (int i = 0; i < p->n_axes; i++) ranks *= (double)p->axes[i].size;
+    int layers = p->layers_last - p->layers_first;
+    return layers <= 3 && p->layers_last >= 0 && (ranks <= 1024 || ranks > 1e7);
+}
+
+void fuzz_plan(const uint8_t *p, size_t n) {
+    if (n > PLAN_LIMIT) return;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    char *text = arena_strndup(a, (const char *)p, n);
+    if (!quick(a, text, n)) {
+        arena_free(a);
+        return;
+    }
+    PipelineOptions o = {.events = true};
+    PipelineReport report;
+    Trace *t = pipeline_run(a, d, "plans/fuzz.yaml", text, n, NULL, 0, &o, &report);
+    assert(t || diags_errors(d)); /* what is refused is refused with a reason */
+    if (t) {
+        size_t size;
+        assert(trace_text(t, a, true, &size) && size);
+    }
+    char *out = NULL;
+    size_t printed;
+    FILE *f = open_memstream(&out, &printed);
+    diags_print(d, f, false);
+    fclose(f);
+    free(out);
+    arena_free(a);
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs every fuzz target of a build folder for so many seconds. Seeds: the kept corpus and, by kind, the files of the
+# repository. Fails if one target finds something; the input lies in FOLDER/found.
+dir=${1:?folder} seconds=${2:?seconds}
+shift 2
+here=$(dirname "$0") bad=
+mkdir -p "$dir/found"
+seeds() {
+    case $1 in
+    plan) echo plans/*.yaml plans/bugs/*.yaml ;;
+    config) find tests/golden -name config.json ;;
+    safetensors) find tests/golden -name '*.safetensors' -size -16k ;;
+    trace) ls "$dir"/seeds/*.jsonl 2>/dev/null ;;
+    rule) : ;;
+    esac
+}
+for t in ${*:-plan config safetensors trace rule}; do
+    work=$dir/work/$t
+    mkdir -p "$work"
+    for f in $(seeds "$t"); do cp "$f" "$work/$(echo "$f" | tr / _)"; done
+    echo "== $t, $seconds s"
+    dict=
+    [ -f "$here/$t.dict" ] && dict=-dict=$here/$t.dict
+    if ! "$dir/fuzz_$t" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+        -artifact_prefix="$dir/found/$t-" $dict "$work" "$here/corpus/$t" > "$dir/found/$t.log" 2>&1; then
+        bad="$bad $t"
+        tail -n 40 "$dir/found/$t.log"
+    fi
+    grep -E 'number_of_executed_units|new_units_added|average_exec' "$dir/found/$t.log"
+done
+[ -z "$bad" ] || { echo "found something:$bad"; exit 1; }

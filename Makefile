@@ -99,8 +99,8 @@ valgrind: tests shardproof
 	SHARDPROOF_ISA=avx2 SHARDPROOF_SAMPLE=4 SHARDPROOF_SLOW=200 sh tests/run.sh $(BUILD)/tests
 
 # Lines and branches that the tests run, per room. Below these shares of sim/ it fails.
-COVERAGE_LINES ?= 90
-COVERAGE_BRANCHES ?= 75
+COVERAGE_LINES ?= 95
+COVERAGE_BRANCHES ?= 85
 coverage: shardproof
 	$(MAKE) BUILD=build-cov CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
 	find build-cov -name '*.gcda' -delete

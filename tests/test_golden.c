@@ -247,12 +247,12 @@ static Tally run_cell(const Case *c, const Family *f, bool sp) {
 }
 static void test_families(void **state) {
     (void)state;
-    int runs = 0, refused = 0;
+    int runs = 0, refused = 0, n = sample_of(N_CASES, "models");
     printf("%-13s %-6s", "case", "plan");
     for (int f = 0; f < N_FAMILIES; f++) printf(" %15s", families[f].name);
     printf("   (equivalent/plans, the others refused as expected; worst share of the bound)\n");
-    for (int c = 0; c < N_CASES; c++)
-        for (int sp = 0; sp < 2; sp++) {
+    for (int c = 0; c < n; c++)
+        for (int sp = c % 2; sp < (n < N_CASES ? c % 2 + 1 : 2); sp++) {
             printf("%-13s %-6s", cases[c].name, sp ? "TP+SP" : "TP");
             for (int f = 0; f < N_FAMILIES; f++) {
                 Tally t = run_cell(&cases[c], &families[f], sp);
@@ -264,6 +264,7 @@ static void test_families(void **state) {
             printf("\n");
         }
     printf("%d runs: %d equivalent, %d refused with the expected code\n", runs, runs - refused, refused);
+    if (n < N_CASES) return;
     assert_int_equal(runs, 336);
     assert_int_equal(refused, 24);
 }
@@ -332,10 +333,11 @@ static int hold_gradients(const PlanRun *r, const Case *c, const char *family, d
 }
 static void test_gradients(void **state) {
     (void)state;
-    for (int c = 0; c < N_CASES; c++) {
+    int n = sample_of(N_CASES, "models"), families_held = sample_of(N_GRAD_FAMILIES, "families");
+    for (int c = 0; c < n; c++) {
         double worst = 0;
         int held = 0;
-        for (int f = 0; f < N_GRAD_FAMILIES; f++) {
+        for (int f = 0; f < families_held; f++) {
             Arena *a = arena_new();
             const char *text = grad_text(a, &cases[c], &grad_families[f]);
             PlanRun r = against(a, text, golden_path(a, "hf/%s/values.safetensors", cases[c].name));
@@ -346,7 +348,7 @@ static void test_gradients(void **state) {
             arena_free(a);
         }
         printf("%-13s %d gradients of the framework, %d plans equivalent, worst %.2g of the largest\n", cases[c].name,
-               held, N_GRAD_FAMILIES, worst);
+               held, families_held, worst);
     }
 }
 /* It can fail: a gradient that is not summed is found on the ranks, although the reference agrees with the file. */

@@ -478,7 +478,8 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
 }
 static void test_llama(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof llamas / sizeof *llamas; i++)
+    int n_llamas = sample_of(sizeof llamas / sizeof *llamas, "records");
+    for (int i = 0; i < n_llamas; i++)
         for (int whole = 0; whole < 2; whole++) {
             Arena *a = arena_new();
             run_llama(a, llamas[i], whole);
@@ -1046,7 +1047,9 @@ static void test_pairs(void **state) {
         {"07_redistribute_4_all_to_all", 1, 4, {16, 1, 0, 15, 0, 0, 0, 0}},
         {"07_redistribute_2x2_all_to_all", 2, 2, {256, 31, 0, 170, 1, 41, 5, 8}}, /* reasons: tests/golden/README.md */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    enum { N_SETS = sizeof cases / sizeof *cases };
+    int n = sample_of(100, "per cent of redistributions") < 100 ? N_SETS - 1 : N_SETS; /* the last one is as large as a hundred others */
+    for (int i = 0; i < n; i++) {
         Arena *a = arena_new();
         World w = {.m = {.naxes = cases[i].axes,
                          .axis = {{.name = "a", .size = cases[i].size}, {.name = "b", .size = cases[i].size}}}};

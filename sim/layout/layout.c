@@ -60,13 +60,6 @@ Layout layout_dual(const Layout *l) {
     return r;
 }
 
-bool layout_holds(const Mesh *m, const Layout *l, int64_t rank) {
-    (void)m, (void)rank;
-    for (int a = 0; a < MESH_MAX_AXES; a++)
-        if (l->set[a]) return false; /* coordinate sets come with pipelines */
-    return true;
-}
-
 /* ---- index maps: a set is a list of runs in order; a cut picks positions of the concatenated list ---- */
 typedef struct {
     int64_t first, count, stride;

@@ -40,8 +40,6 @@ bool layout_eq(const Layout *a, const Layout *b);
 uint64_t layout_hash(const Layout *l);
 /* Layout of the cotangent: cuts stay, I<->I, R<->P. */
 Layout layout_dual(const Layout *l);
-/* Does this rank hold (a part of) the value at all? Always true while sets are 0. */
-bool layout_holds(const Mesh *m, const Layout *l, int64_t rank);
 
 /* Local size of a dim of global size N on `rank` (for LIST: N = the local flattened size). */
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank);

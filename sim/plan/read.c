@@ -230,9 +230,6 @@ bool read_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min, int6
 void read_size(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     read_whole(r, k->name, pair->value, 1, field(base, k->at));
 }
-void read_count(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
-    read_whole(r, k->name, pair->value, 0, field(base, k->at));
-}
 void read_seed(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     int64_t v;
     if (read_whole(r, k->name, pair->value, 0, &v)) *(uint64_t *)field(base, k->at) = (uint64_t)v;

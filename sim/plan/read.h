@@ -73,7 +73,6 @@ typedef void ReadFn(PlanReader *r, const Key *k, void *base, YamlPair *pair);
 ReadFn read_text;      /* [const char *] */
 ReadFn read_path;      /* [const char *] a path from --set is made absolute: it is relative to the working directory */
 ReadFn read_size;      /* [int64_t] 1 .. 2^63-1 */
-ReadFn read_count;     /* [int64_t] 0 .. 2^63-1 */
 ReadFn read_seed;      /* [uint64_t] */
 ReadFn read_signed;    /* [int64_t] */
 ReadFn read_real;      /* [double] arg: Range */

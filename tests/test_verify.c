@@ -1,0 +1,192 @@
+/* The second opinion can disagree: a lowered program is changed in one place by hand, and verify names that step and says what is
+ * wrong there. (That it keeps silent about right programs is the business of every other test.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "lower/program.h"
+#include "model/model.h"
+#include "support/support.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY "model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 8, head_dim: 4}}\n"
+#define LINES                                                                                                                     \
+    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w[13]: colwise\n"     \
+    "  layers.*.feed_forward.w2: rowwise\n"
+static Program *lowered(Arena *a, Diags *d, const char *text) {
+    Plan *p = plan_parse(a, d, "plan.yaml", text, strlen(text), NULL, 0);
+    Mesh *mesh = assign_mesh(a, d, p);
+    Model *m = model_build(a, d, p, mesh);
+    Program *q = lower(a, assign_plan(a, d, p, mesh, m));
+    if (p->pass != PASS_FORWARD) adjoint_program(q);
+    assert_int_equal(diags_errors(d), 0);
+    assert_int_equal(verify(q, d, false, NULL), 0);
+    return q;
+}
+/* The step that makes a value first or, with `kind`, the first move of that kind that makes it. */
+static Step *step_of(Program *p, const char *value, int kind) {
+    for (int i = 0; i < p->ns; i++) {
+        Step *s = &p->step[i];
+        bool named = !strcmp(p->graph->t[p->val[s->out].tensor].name, value) && !p->val[s->out].cot;
+        if (named && (kind < 0 ? s->kind == ST_OP : s->kind == ST_MOVE && (int)s->move.kind == kind)) return s;
+    }
+    fail_msg("no step makes %s", value);
+    return NULL;
+}
+static int dim_of(const Program *p, const Step *s, char letter) {
+    const GTensor *t = &p->graph->t[p->val[s->out].tensor];
+    return (int)((const char *)memchr(t->letter, letter, (size_t)t->nd) - t->letter);
+}
+
+/* What is done to the program; returns the step that must be named. */
+static int uncut(Program *p) { /* a cut value is said to be whole */
+    Step *s = step_of(p, "layers.0.mlp.gate", -1);
+    layout_set_type(&p->val[s->out].L, 0, TY_I);
+    memset(p->val[s->out].L.e, 0, sizeof p->val[s->out].L.e);
+    memset(p->val[s->out].L.n, 0, sizeof p->val[s->out].L.n);
+    return s->id;
+}
+static int complete(Program *p) { /* a pending sum is said to be complete: no reduction follows from that */
+    Step *s = step_of(p, "layers.0.o_proj", -1);
+    p->val[s->out].L.type[0] = TY_I;
+    return s->id;
+}
+static int elsewhere(Program *p) { /* a value is cut on another letter than the rule gives */
+    Step *s = step_of(p, "layers.0.mlp.gate", -1);
+    Layout L = layout_whole(p->mesh, 3, TY_I);
+    layout_cut(&L, dim_of(p, s, 'b'), 0, CUT_CHUNK);
+    p->val[s->out].L = L;
+    return s->id;
+}
+static int other_order(Program *p) { /* cut as the operands are, but in another order of blocks */
+    Step *s = step_of(p, "layers.0.mlp.act", -1);
+    p->val[s->out].L.e[dim_of(p, s, 'f')][0].how = CUT_STRIPED;
+    return s->id;
+}
+static int unshared(Program *p) { /* the norm's output takes part on every rank alike, its consumers differ: a missing I -> R */
+    Step *s = step_of(p, "layers.0.mlp.gate", -1);
+    int r = s->in[0];
+    s->in[0] = p->step[p->val[r].step].in[0];
+    return s->id;
+}
+static int straight_on(Program *p) { /* the sum is left out: the residual takes the pending value */
+    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE), *add = step_of(p, "layers.0.resid_attn", -1);
+    for (int i = 0; i < add->nin; i++)
+        if (add->in[i] == move->out) add->in[i] = move->in[0];
+    return add->id;
+}
+static int into_norm(Program *p) { /* a pending sum enters a norm */
+    Step *norm = step_of(p, "layers.0.post_attn_norm", -1), *o = step_of(p, "layers.0.o_proj", -1);
+    norm->in[0] = o->out;
+    return norm->id;
+}
+static int other_source(Program *p) { /* a move that starts from another layout than its source has */
+    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE);
+    move->move.from.type[0] = TY_I;
+    return move->id;
+}
+static int other_kind(Program *p) {
+    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE);
+    move->move.kind = MOVE_ALL_TO_ALL;
+    return move->id;
+}
+static int other_group(Program *p) {
+    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE);
+    move->move.axes.a[0] = 1;
+    return move->id;
+}
+static int use_lost(Program *p) { /* the residual's gradient misses one of its uses: the sum's list is one short */
+    for (int i = 0; i < p->ns; i++)
+        if (p->step[i].kind == ST_SUM) {
+            Val *v = &p->val[p->step[i].out];
+            if (p->val[p->step[i].out].n_parts < 2) continue;
+            v->n_parts--;
+            return i;
+        }
+    fail_msg("no sum");
+    return -1;
+}
+static int use_twice(Program *p) { /* a weight's gradient counts its use twice */
+    for (int t = 0; t < p->graph->nt; t++)
+        if (p->graph->t[t].kind == KIND_PARAM && p->grad[t] >= 0) {
+            Val *v = &p->val[p->grad[t]];
+            Part *two = ARENA_ARRAY(p->arena, Part, 2);
+            two[0] = two[1] = v->parts[0];
+            v->parts = two;
+            v->n_parts = 2;
+            return v->step;
+        }
+    fail_msg("no gradient");
+    return -1;
+}
+static const struct {
+    const char *name;
+    int (*change)(Program *p);
+    const char *pass, *says;
+} rows[] = {
+    {"uncut", uncut, "forward", "over tp the rule gives a cut, the program says equal copies"},
+    {"complete", complete, "forward", "over tp the rule gives a pending sum, the program says equal copies"},
+    {"elsewhere", elsewhere, "forward", "over tp the rule gives a cut, the program says a cut"},
+    {"other order", other_order, "forward", "letter f lies differently in its operands"},
+    {"unshared", unshared, "backward", "its gradient would miss a sum"},
+    {"straight on", straight_on, "forward", "a pending sum over tp is added to a complete value"},
+    {"into the norm", into_norm, "forward", "a pending sum over tp enters an op that is not linear in it"},
+    {"other source", other_source, "forward", "does not lead from its source's layout to its result's"},
+    {"other kind", other_kind, "forward", "kind and group do not follow from the layouts"},
+    {"other group", other_group, "forward", "kind and group do not follow from the layouts"},
+    {"a use is lost", use_lost, "backward", "the uses of a sum are not the uses of its terms"},
+    {"a use counts twice", use_twice, "backward", "counts its use in"},
+};
+static void test_findings(void **state) {
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int warn = 0; warn < 2; warn++) {
+            Arena *a = arena_new();
+            Diags *d = diags_new(a);
+            Program *p = lowered(a, d, arena_printf(a, TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: %s\n" LINES, rows[i].pass));
+            int want = rows[i].change(p), first = -1, said = 0;
+            int found = verify(p, d, warn, &first);
+            for (int k = 0; k < d->n; k++) said += !strcmp(d->item[k].code, warn ? "W0401" : "E0404") && strstr(d->item[k].message, rows[i].says) != NULL;
+            if (!found || first != want || !said) {
+                print_error("%s: %d findings, the first at step %d instead of %d\n", rows[i].name, found, first, want);
+                diags_print(d, stderr, false);
+                bad++;
+            }
+            assert_true(warn ? !diags_errors(d) : diags_errors(d) > 0);
+            arena_free(a);
+        }
+    assert_int_equal(bad, 0);
+}
+/* The program as people read it: a line per step with the layout, the axes of moves, and what is read. */
+static void test_dump(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Program *p = lowered(a, diags_new(a), TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: backward\ndata_parallel: {mode: fsdp, axis: dp}\n" LINES);
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    program_dump(p, f);
+    fclose(f);
+    int lines = 0;
+    for (const char *c = text; *c; c++) lines += *c == '\n';
+    assert_int_equal(lines, p->ns);
+    static const char *const want[] = {
+        "forward    op       layers.0.mlp.gate                          [b:dp,t,f:tp]",
+        "[b:dp,t,d] tp:P  reads",                                             /* the row product, pending */
+        "forward    move     all_reduce of layers.0.o_proj              [b:dp,t,d] tp:I  over tp  reads",
+        "parameters move     all_gather of layers.0.attention_norm.weight [d] tp:I dp:R  over dp  reads",
+        "list:dp",                                                            /* heads of w_q at rest: the flat list cut by dp */
+        "loss       seed     grad.loss",
+    };
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++)
+        if (!strstr(text, want[i])) fail_msg("'%s' is not in\n%s", want[i], text);
+    free(text);
+    arena_free(a);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_findings), cmocka_unit_test(test_dump)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -88,15 +88,15 @@ $(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/entry.c $(FUZZ_OBJ) $(
 # Under these tools the long tests look at a sample and say so, and limits of time are wider.
 asan: shardproof # the tests of outputs run the binary itself
 	$(MAKE) BUILD=build-asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' LDFLAGS='-fsanitize=address,undefined' tests
-	LSAN_OPTIONS=suppressions=tests/lsan.supp:print_suppressions=0 SHARDPROOF_SAMPLE=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-asan/tests
+	LSAN_OPTIONS=suppressions=tests/lsan.supp:print_suppressions=0 SHARDPROOF_PLANS=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-asan/tests
 # Pango, GLib and fontconfig are not built for ThreadSanitizer: it sees their memory but not their locks.
 tsan: shardproof
 	$(MAKE) BUILD=build-tsan CFLAGS='-O1 -g -fsanitize=thread' LDFLAGS='-fsanitize=thread' tests
-	TSAN_OPTIONS=ignore_noninstrumented_modules=1 SHARDPROOF_SAMPLE=200 SHARDPROOF_SLOW=50 sh tests/run.sh build-tsan/tests
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1 SHARDPROOF_PLANS=200 SHARDPROOF_SLOW=50 sh tests/run.sh build-tsan/tests
 # Memcheck knows no AVX-512; the kernels give the same bits on AVX2.
 valgrind: tests shardproof
 	RUN_UNDER='valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp' \
-	SHARDPROOF_ISA=avx2 SHARDPROOF_SAMPLE=4 SHARDPROOF_SLOW=200 sh tests/run.sh $(BUILD)/tests
+	SHARDPROOF_ISA=avx2 SHARDPROOF_PLANS=20 SHARDPROOF_SAMPLE=1 SHARDPROOF_SLOW=200 sh tests/run.sh $(BUILD)/tests
 
 # Lines and branches that the tests run, per room. Below these shares of sim/ it fails.
 COVERAGE_LINES ?= 95
@@ -104,7 +104,7 @@ COVERAGE_BRANCHES ?= 85
 coverage: shardproof
 	$(MAKE) BUILD=build-cov CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
 	find build-cov -name '*.gcda' -delete
-	SHARDPROOF_SAMPLE=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-cov/tests
+	SHARDPROOF_PLANS=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-cov/tests
 	sh tests/coverage.sh build-cov $(COVERAGE_LINES) $(COVERAGE_BRANCHES)
 
 # The same plans on builds of several compilers and levels of optimization, instruction sets and numbers of threads: the same bytes.

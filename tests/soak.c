@@ -3,6 +3,7 @@
  * Process k runs seeds FIRST_SEED + k, + k + n, ... and leaves its counts in FOLDER/soak.k after every hundred plans; a run with the
  * same numbers goes on from there. Each process prints what is wrong into FOLDER/soak.k.log. Exit status 1 if anything was. */
 #include "support/random_run.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,8 @@ typedef struct {
     RandomTable table;
 } State;
 static const char *folder = "build/soak";
+static volatile sig_atomic_t stopped; /* what has been counted is printed before the end */
+static void stop(int sig) { stopped = sig; }
 
 static const char *path(Arena *a, int k, const char *what) { return arena_printf(a, "%s/soak.%d%s", folder, k, what); }
 static bool load(Arena *a, int k, State *s, Coverage *c) {
@@ -70,13 +73,17 @@ int main(int argc, char **argv) {
     if (argc > 4) folder = argv[4];
     if (s.plans < 1 || s.seed < 0 || s.n < 1 || s.n > 64) return fprintf(stderr, "soak [PLANS [FIRST_SEED [PROCESSES [FOLDER]]]]\n"), 2;
     mkdir(folder, 0777);
+    pid_t pid[64];
     for (int k = 0; k < s.n; k++)
-        if (!fork()) _exit(worker(k, s));
+        if (!(pid[k] = fork())) _exit(worker(k, s));
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
     int running = (int)s.n, failed = 0;
     time_t start = time(NULL);
     while (running) { /* progress every ten seconds */
+        for (int k = 0; k < s.n && stopped; k++) kill(pid[k], SIGTERM);
         int status, ended = 0;
-        for (int i = 0; i < 100 && !ended; i++) {
+        for (int i = 0; i < 100 && !ended && (!stopped || i < 1); i++) {
             if (waitpid(-1, &status, WNOHANG) > 0) running--, failed += status != 0, ended = 1;
             else nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         }
@@ -93,7 +100,8 @@ int main(int argc, char **argv) {
     int never = coverage_print(c, stdout, true);
     random_table_print(&t, stdout);
     if (random_table_bad(&t)) printf("what was wrong: %s/soak.*.log\n", folder);
-    if (failed) printf("%d of %ld processes ended before their time\n", failed, s.n);
+    if (stopped) printf("stopped at %ld of %ld plans; the same command goes on from here\n", t.legal, s.plans);
+    else if (failed) printf("%d of %ld processes ended before their time\n", failed, s.n);
     bool bad = random_table_bad(&t) || failed || t.legal < s.plans || (s.plans >= 1000 && never);
     arena_free(a);
     return bad;

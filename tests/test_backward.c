@@ -374,8 +374,8 @@ static void test_gradient_table(void **state) {
     (void)state;
     Arena *a = NULL;
     PlanRun r = {0};
-    int plans = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    int plans = 0, n_rows = sample_of(sizeof rows / sizeof *rows, "rows");
+    for (int i = 0; i < n_rows; i++) {
         if (!i || strcmp(rows[i].text, rows[i - 1].text)) {
             if (a) arena_free(a);
             a = arena_new();
@@ -389,7 +389,7 @@ static void test_gradient_table(void **state) {
                      rows[i].want);
     }
     arena_free(a);
-    printf("%zu rows of semantics.md 5.2 on %d plans, each equivalent\n", sizeof rows / sizeof *rows, plans);
+    printf("%d rows of semantics.md 5.2 on %d plans, each equivalent\n", n_rows, plans);
 }
 /* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of the sequence with
  * it. */
@@ -491,11 +491,11 @@ static void test_quotients(void **state) {
     (void)state;
     static const char *const models[] = {"", BIASES QK_NORM, TIED BIASES};
     static const char *const losses[] = {"", "", "loss: {kind: cross_entropy, label_smoothing: 0.1}\n"};
-    int held = 0;
+    int held = 0, n = sample_of(3, "models");
     double worst = 0;
-    for (int i = 0; i < 3; i++) hold_quotients(models[i], losses[i], &held, &worst);
+    for (int i = 0; i < n; i++) hold_quotients(models[i], losses[i], &held, &worst);
     printf("%d difference quotients, worst difference %.2g\n", held, worst);
-    assert_true(held > 60);
+    assert_true(held > 20 * n);
 }
 
 int main(void) {

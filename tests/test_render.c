@@ -704,7 +704,8 @@ static RenderOptions options(const char *view) { return (RenderOptions){.view = 
 
 static void lint_is_silent(void **state) {
     Ground *g = *state;
-    for (int i = 0; i < N_FIXTURES; i++)
+    int fixtures_held = sample_of(N_FIXTURES, "fixtures");
+    for (int i = 0; i < fixtures_held; i++)
         for (int p = 0; p < 4; p++)
             for (int th = 0; th < 3; th++) {
                 const char *report;
@@ -968,7 +969,8 @@ enum { N_VIEWS = sizeof all_views / sizeof *all_views };
 /* Every view of every trace that has something for it. */
 static void lint_of_all_views(void **state) {
     Ground *g = *state;
-    for (int i = 0; i < N_FIXTURES; i++)
+    int fixtures_held = sample_of(N_FIXTURES, "fixtures");
+    for (int i = 0; i < fixtures_held; i++)
         for (int v = 2; v < N_VIEWS; v++)
             for (int p = 0; p < 4; p++) {
                 const char *report;
@@ -988,7 +990,8 @@ static void lint_of_all_views(void **state) {
 
 static void svg_is_well_formed(void **state) {
     Ground *g = *state;
-    for (int i = 0; i < N_FIXTURES; i++)
+    int fixtures_held = sample_of(N_FIXTURES, "fixtures");
+    for (int i = 0; i < fixtures_held; i++)
         for (int p = 0; p < 4; p++) {
             RenderOptions o = options(fixtures[i].view);
             o.preset = all_presets[p];
@@ -1331,7 +1334,8 @@ static Trace *random_trace(Arena *a, uint32_t from) {
 
 static void any_graph_is_drawn(void **state) {
     Ground *g = *state;
-    for (uint32_t i = 0; i < 150; i++) {
+    uint32_t n = (uint32_t)sample_of(150, "random graphs");
+    for (uint32_t i = 0; i < n; i++) {
         Arena *a = arena_new();
         Ground one = {a, diags_new(a)};
         Trace *t = random_trace(a, i);

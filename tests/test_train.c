@@ -108,7 +108,8 @@ static void test_small_llama(void **state) {
     (void)state;
     static const char *const variants[] = {"data_parallel: {mode: fsdp, axis: dp*cp}\n", "data_parallel: {mode: ddp}\n", "data_parallel: {mode: fsdp, axis: dp*cp, unit: block, grad_order: tp_first}\nrecompute: block\n"};
     double first[3][5];
-    for (int v = 0; v < 3; v++) {
+    int n = sample_of(3, "kinds of data parallelism");
+    for (int v = 0; v < n; v++) {
         Arena *a = arena_new();
         const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
             "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"

@@ -337,8 +337,9 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
     int least = 0;
     for (int a = 0; a < m->naxes; a++) max |= from->type[a] == TY_M || to->type[a] == TY_M;
     for (int which = 0; which < 4; which++) {
-        MovePlan next;
+        MovePlan next; /* large: only what is planned is written */
         int n;
+        // cppcheck-suppress ctuuninitvar
         if ((max && which % 2) || !candidate(from, to, which, &next)) continue; /* a max has no mirror */
         double cost = plan_cost(m, N, &next, &n), eps = 1e-9 * (cost + best);
         bool less = !found || cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));

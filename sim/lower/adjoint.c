@@ -95,7 +95,7 @@ static int make_again(Adj *a, int v) {
     if (!dropped(a, v)) return v;
     if (a->again[v] >= 0) return a->again[v];
     Step fwd = p->step[p->val[v].step];
-    int in[RULE_MAX_IN + 2];
+    int in[RULE_MAX_IN + 2] = {0};
     for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
     Val copy = p->val[v];
     Val *w = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
@@ -145,7 +145,7 @@ static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
         p->val[o].parts = part;
         p->val[o].n_parts = 1;
         uint32_t saved = op_saved(n->op, n->nin, i);
-        int in[RULE_MAX_IN], fout = n->op->adj_reads_output ? make_again(a, fwd.out) : -1;
+        int in[RULE_MAX_IN] = {0}, fout = n->op->adj_reads_output ? make_again(a, fwd.out) : -1;
         for (int j = 0; j < n->nin; j++) in[j] = saved >> j & 1 ? make_again(a, fwd.in[j]) : -1;
         Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
         s->node = n->id;

@@ -185,7 +185,7 @@ static bool declared_output(const Lower *l, const GNode *n, const int *in, Layou
 static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layout *goal, int axis) {
     const Program *p = l->p;
     const Op *op = n->op;
-    Seen s[RULE_MAX_IN];
+    Seen s[RULE_MAX_IN] = {0};
     bool any_diff = false;
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &p->val[in[i]];
@@ -589,7 +589,7 @@ Program *lower(Arena *arena, const Assign *a) {
  * complete, and a sum over everything is pending over whatever cuts the operand. */
 static void lower_at_rest(Lower *l, const GNode *n) {
     Program *p = l->p;
-    int in[RULE_MAX_IN];
+    int in[RULE_MAX_IN] = {0};
     const Layout *like = &p->val[p->env[n->in[0]]].L;
     Layout first = *like, scalar = layout_whole(p->mesh, 0, TY_I), out = first;
     Reason r = {.text = "the norm is over all gradients", .asked = true, .output = true, .module = -1, .scope = -1, .pass = "optimizer"};

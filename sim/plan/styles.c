@@ -269,7 +269,7 @@ static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const 
     } else {
         out->name = chain[n - 1]->name;
     }
-    while (n--) overlay(p->arena, out, chain[n]);
+    while (n > 0) overlay(p->arena, out, chain[--n]);
     return true;
 }
 

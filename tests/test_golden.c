@@ -252,7 +252,7 @@ static void test_families(void **state) {
     for (int f = 0; f < N_FAMILIES; f++) printf(" %15s", families[f].name);
     printf("   (equivalent/plans, the others refused as expected; worst share of the bound)\n");
     for (int c = 0; c < n; c++)
-        for (int sp = c % 2; sp < (n < N_CASES ? c % 2 + 1 : 2); sp++) {
+        for (int sp = n < N_CASES ? c % 2 : 0; sp < (n < N_CASES ? c % 2 + 1 : 2); sp++) {
             printf("%-13s %-6s", cases[c].name, sp ? "TP+SP" : "TP");
             for (int f = 0; f < N_FAMILIES; f++) {
                 Tally t = run_cell(&cases[c], &families[f], sp);

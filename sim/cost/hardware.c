@@ -139,5 +139,6 @@ const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, con
     const char *dir = plan_dir ? plan_dir : ".", *name = option ? option : (in_plan ? in_plan : "h100-sxm");
     const char *dirs[] = {arena_printf(arena, "%s/hardware", dir), "plans/hardware", NULL};
     if (!option && in_plan && is_path(name)) name = file_join(arena, dir, name);
-    return hardware_find(arena, d, name, dirs, option ? (Loc){0} : plan_loc);
+    Loc nowhere = {0};
+    return hardware_find(arena, d, name, dirs, option ? nowhere : plan_loc);
 }

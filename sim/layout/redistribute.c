@@ -267,6 +267,7 @@ static void merge(MovePlan *p) {
 }
 
 static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *out) {
+    // cppcheck-suppress ctuuninitvar ; out is only written
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
@@ -339,7 +340,6 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
     for (int which = 0; which < 4; which++) {
         MovePlan next; /* large: only what is planned is written */
         int n;
-        // cppcheck-suppress ctuuninitvar
         if ((max && which % 2) || !candidate(from, to, which, &next)) continue; /* a max has no mirror */
         double cost = plan_cost(m, N, &next, &n), eps = 1e-9 * (cost + best);
         bool less = !found || cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));

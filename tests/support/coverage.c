@@ -107,7 +107,7 @@ Coverage *coverage_new(Arena *a) {
     const RecipeRow *r = plan_recipes(&n);
     for (int i = 0; i < n; i++)
         if (r[i].lines) expect(c, "recipe", r[i].name);
-    for (int i = 0; op_list[i]; i++) expect(c, "op", op_list[i]->name);
+    for (int i = 0; i < n_ops; i++) expect(c, "op", op_list[i]->name);
     for (int k = MOVE_SLICE; k < MOVE_KINDS; k++) expect(c, "move", k == MOVE_ALL_REDUCE_MAX ? "all_reduce (max)" : move_name((MoveKind)k));
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) expect(c, "steps of", passes[i]);
     return c;

@@ -55,9 +55,22 @@ static void canvas(Lint *l, const Mark *m, Box b) {
               m->kind == MARK_TEXT ? words(l, m) : "");
 }
 
+/* Does a filled mark of group g, painted after mark `after` and before mark `before`, lie under all of the box? A text on
+ * ground of its own hides what is below it. */
+static bool own_ground(const Scene *s, int g, int after, int before, Box b) {
+    for (int i = after + 1; g >= 0 && i < before; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->group != g || m->fill == ROLE_NONE || m->kind == MARK_TEXT || m->kind == MARK_HATCH) continue;
+        Box o = scene_box(m);
+        if (o.x0 <= b.x0 && o.x1 >= b.x1 && o.y0 <= b.y0 + 1 && o.y1 >= b.y1 - 1) return true;
+    }
+    return false;
+}
+
 static void inside_frame(Lint *l, const Mark *m, Box b) {
-    int of = m->group; /* the innermost box that the text is in */
-    while (of >= 0 && !l->s->groups[of].framed) of = l->s->groups[of].parent;
+    int of = m->group, at = (int)(m - l->s->marks); /* the innermost box that the text is in; a flag is none of its words */
+    for (; of >= 0 && !l->s->groups[of].framed; of = l->s->groups[of].parent)
+        if (own_ground(l->s, of, -1, at, b)) return;
     if (of < 0) return;
     const Group *g = &l->s->groups[of];
     if (b.x0 < g->x + 1 || b.x1 > g->x + g->w - 1 || b.y0 < g->y - 1 || b.y1 > g->y + g->h + 1)
@@ -99,7 +112,8 @@ static void on_marks(Lint *l, int ti, Box b) {
         if (!finite_box(mb) || !overlap(b, mb, 0.5)) continue;
         if (m->kind == MARK_LINE || m->kind == MARK_HATCH) {
             if (line_hits(m, b)) found(l, t, "a line through a text:", words(l, t));
-        } else if (m->fill != ROLE_NONE && !within(l->s, t->group, m->group)) {
+        } else if (m->fill != ROLE_NONE && !within(l->s, t->group, m->group) &&
+                   !(i < ti && own_ground(l->s, t->group, i, ti, b))) {
             found(l, t, "text on a mark that is not its own:", words(l, t));
         }
     }

@@ -49,7 +49,10 @@ static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const 
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
     int group = p->s->open;
-    flag(p, c->step, cx, y, w);
+    /* on a slide edges are short, and words stand close above: the flag goes inside if there is room */
+    bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
+    double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
+    flag(p, c->step, cx + aside, inside ? y + h / 2 : y, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
     return group;

@@ -177,6 +177,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     const char *sub[8];
     p.look.beside &= beside;
     p.look.weights &= beside;
+    if (preset == PRESET_A4 && !beside) p.look.edge -= 2; /* the weights stand under the strip: edges give way */
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
     if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w); /* letters of the same size */
@@ -238,7 +239,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) + (p.wrong->n ? 14 : 8);
     double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
-    while (mirror_strips_height(&p, index, 1) > room && less++ < 9) {
+    while (mirror_strips_height(&p, index, 1) > room && less++ < 14) {
         p.look.edge -= 1;
         p.look.row -= 0.5, p.look.sub -= 0.3;
     }

@@ -306,7 +306,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
             weight_box(p, n, op, x, y, w, h);
         else
             plain_box(p, op, name, x, y, w, h);
-        flag(p, step, x, y - 2);
+        flag(p, step, x, i ? y + h / 2 : y - 2);
         scene_end(p->s);
         y += h;
         if (rest) break;

@@ -15,8 +15,8 @@ static Mark *wrong(MirrorPen *p, Mark *m, int step) {
 
 /* The flag of a wrong step sits on the upper corner of its box that faces the gutter. */
 static void flag(MirrorPen *p, int step, double cx, double y, double w) {
-    bool left = cx > (p->forward + p->backward) / 2 || w < 60;
-    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 + 3 : cx + w / 2 - 3, y);
+    bool left = fabs(cx - p->forward) > 1; /* all but the boxes of forward */
+    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y + 5);
 }
 
 static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step, const char *tip) {
@@ -70,7 +70,8 @@ static int thin(MirrorPen *p, double cx, double y, double h, const char *text, i
     wrong(p, m, step);
     scene_text(p->s, cx, y + h / 2 + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK, text);
     int group = p->s->open;
-    flag(p, step, cx, y + in, w);
+    double out = cx > (p->forward + p->backward) / 2 ? w / 2 + 2 : -w / 2 - 2; /* away from the gutter */
+    wrong_flag(p->s, p->wrong, step, cx + out, y + h / 2);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
     return group;

@@ -210,7 +210,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     if (yb - ya >= 30 && !wrong_skipped(c))
         scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
                    scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
-    wrong_flag(s, p->wrong, c->step, p->x[col] + 4, y - 2);
+    wrong_flag(s, p->wrong, c->step, p->x[col] + 4, y + 4);
     scene_end(s);
     p->legend |= 1u << LEGEND_COLL;
 }

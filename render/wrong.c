@@ -167,6 +167,7 @@ void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y) {
     int number = wrong_number(l, step);
     if (!number) return;
     scene_begin(s, "wrong", arena_printf(s->arena, "wrong-%d", step), l->note[number - 1].text);
+    scene_frame(s, x - 9, y - 9, 18, 18); /* it overlaps the border of the box that it is about */
     disc(s, x, y, sign_of(s, l, number));
     scene_end(s);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct Block {
     struct Block *next;
@@ -22,6 +23,14 @@ size_t base_mul(size_t a, size_t b) {
 void *base_malloc(size_t n) {
     void *p = malloc(n ? n : 1);
     if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    return p;
+}
+void *base_big(size_t n) {
+    enum { HUGE_PAGE = 1 << 21 };
+    void *p = NULL;
+    if (n < HUGE_PAGE) return base_malloc(n);
+    if (posix_memalign(&p, HUGE_PAGE, n)) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    (void)madvise(p, n, MADV_HUGEPAGE); /* only a hint */
     return p;
 }
 void *base_realloc(void *old, size_t n) {

@@ -32,6 +32,9 @@ void *base_malloc(size_t n);
 void *base_realloc(void *p, size_t n);
 /* Ends the run (exit 5) if n bytes more could not be had now: before libraries that do not notice. Takes nothing. */
 void base_reserve(size_t n, const char *what_for);
+/* The same for large arrays: from 2 MiB on they lie on huge pages where the system has them, because first touch of memory
+ * is what costs. */
+void *base_big(size_t n);
 /* a*b, or the end of the run (exit 5) if it does not fit. */
 size_t base_mul(size_t a, size_t b);
 

@@ -18,7 +18,7 @@ Check *check_new(Arena *arena, Exec *e, Trace *t) {
 }
 
 /* ---- elements, shared by the workers ---- */
-static void *alloc_count(int64_t n, int64_t size) { return base_malloc(base_mul((size_t)(n > 0 ? n : 1), (size_t)size)); }
+static void *alloc_count(int64_t n, int64_t size) { return base_big(base_mul((size_t)(n > 0 ? n : 1), (size_t)size)); }
 typedef struct {
     const Tensor *t;
     Dtype d;

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- buffers: reference counted; large ones are recycled, because first touch of memory is what costs ---- */
 struct Buf {
@@ -17,13 +16,6 @@ struct BufPool {
     Buf *free_list;
     size_t free_bytes;
 };
-static void *big_alloc(size_t n) {
-    void *p = NULL;
-    if (n < 1 << 21) return base_malloc(n);
-    if (posix_memalign(&p, 1 << 21, n)) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
-    madvise(p, n, MADV_HUGEPAGE);
-    return p;
-}
 static Buf *buf_new(Exec *e, int64_t bytes) {
     size_t n = bytes > 0 ? (size_t)bytes : 1;
     Buf **best = NULL;
@@ -37,7 +29,7 @@ static Buf *buf_new(Exec *e, int64_t bytes) {
     } else {
         b = base_malloc(sizeof *b);
         b->bytes = n;
-        b->p = big_alloc(n);
+        b->p = base_big(n);
     }
     b->refs = 1;
     b->next = NULL;
@@ -810,7 +802,7 @@ Tensor exec_assemble(const Exec *e, int v, const AxisList *fixed, int64_t rank) 
     Tensor out = packed(&tb);
     Dtype dt = val_dtype(e, v);
     int64_t bytes = tensor_count(&out) * dtype_size(dt);
-    out.p = big_alloc((size_t)(bytes > 0 ? bytes : 1));
+    out.p = base_big((size_t)(bytes > 0 ? bytes : 1));
     AxisList over = {0}; /* the cutting axes that are not fixed: their ranks hold the parts */
     for (int a = 0; a < p->mesh->naxes; a++) {
         bool f = false;

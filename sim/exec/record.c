@@ -1,5 +1,6 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
+#include "exec/classes.h"
 #include "ops/op.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +11,13 @@ typedef struct {
     Arena *a;
     const Plan *plan;
     Dtype dtype;
-    int n_uneven; /* axes over which some local shape differs */
-    AxisList uneven;
+    Arena *tmp;     /* of this record */
+    RankSets *sets;
 } Rec;
 
 static int64_t elem_bytes(const Rec *r, const GTensor *t) { return t->is_int ? 8 : dtype_size(r->dtype); }
 
 /* ---- local shapes ---- */
-/* Axes over which the local sizes of this layout differ from rank to rank. */
-static void uneven_axes(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
-    for (int d = 0; d <= t->nd; d++) {
-        int64_t N = 1;
-        if (d < t->nd) N = t->size[d];
-        else
-            for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) N *= layout_dim_size(m, l, k, t->size[k], 0);
-        for (int i = 0; i < l->n[d]; i++) {
-            int64_t n = m->axis[l->e[d][i].axis].size;
-            bool even = l->e[d][i].how == CUT_ZIGZAG ? N % (2 * n) == 0 : N % n == 0;
-            if (!even) /* everything from here inwards depends on the coordinate */
-                for (int k = 0; k < l->n[d]; k++) {
-                    bool have = false;
-                    for (int q = 0; q < out->n; q++) have |= out->a[q] == l->e[d][k].axis;
-                    if (!have) out->a[out->n++] = l->e[d][k].axis;
-                }
-            N = (N + n - 1) / n;
-        }
-    }
-}
 static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, int64_t *out) {
     int64_t n[LAYOUT_MAX_DIMS];
     layout_local(m, l, t->size, rank, n);
@@ -47,29 +28,15 @@ static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64
         if (d == 0 && l->n[l->ndim]) out[0] = layout_dim_size(m, l, l->ndim, out[0], rank);
     }
 }
-/* Ranks whose combination of coordinates on `axes` is marked. The list is only on the way to its runs: it is not kept. */
-static RankSet ranks_at(const Rec *r, const AxisList *axes, const bool *marked) {
-    const Mesh *m = r->p->mesh;
-    if (!axes->n) return rankset_range(r->a, 0, m->nranks, 1);
-    int64_t *list = base_malloc(base_mul((size_t)m->nranks, sizeof *list)), k = 0;
-    for (int64_t q = 0; q < m->nranks; q++)
-        if (marked[mesh_index_in(m, axes, q)]) list[k++] = q;
-    RankSet set = rankset_from(r->a, list, k);
-    free(list);
-    return set;
-}
 static void local_classes(const Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
-    AxisList u = {0};
-    uneven_axes(m, t, l, &u);
-    int64_t n = mesh_size(m, &u);
-    int cap = 0;
-    Arena *tmp = arena_new();
-    int *member = ARENA_ARRAY(tmp, int, n);
-    bool *marked = ARENA_ARRAY(tmp, bool, n);
+    AxisParts u = classes_of_value(r->tmp, m, t, l);
+    int64_t n = classes_count(&u);
+    int *member = ARENA_ARRAY(r->tmp, int, n), cap = 0;
+    bool *in = ARENA_ARRAY(r->tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
         TraceLocal x = {.bytes = elem_bytes(r, t)};
-        stored_local(m, t, l, mesh_member(m, &u, 0, i), x.shape);
+        stored_local(m, t, l, classes_rank(m, &u, i), x.shape);
         for (int d = 0; d < t->nstored; d++) x.bytes *= x.shape[d];
         int k = 0;
         while (k < s->n_local && memcmp(s->local[k].shape, x.shape, sizeof x.shape)) k++;
@@ -77,10 +44,9 @@ static void local_classes(const Rec *r, const GTensor *t, const Layout *l, Trace
         member[i] = k;
     }
     for (int k = 0; k < s->n_local; k++) {
-        for (int64_t i = 0; i < n; i++) marked[i] = member[i] == k;
-        s->local[k].ranks = ranks_at(r, &u, marked);
+        for (int64_t i = 0; i < n; i++) in[i] = member[i] == k;
+        s->local[k].ranks = classes_ranks(r->sets, &u, in);
     }
-    arena_free(tmp);
 }
 static int stored_of_letter(const GTensor *t, int letter) {
     int at = 0;
@@ -158,18 +124,22 @@ static void record_run(Rec *r, const Model *model) {
 }
 
 /* ---- classes of the whole program ---- */
-static void find_uneven(Rec *r) {
-    for (int v = 0; v < r->p->nv; v++) uneven_axes(r->p->mesh, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L, &r->uneven);
-}
+/* Ranks whose values all have the same local shapes; (*rep)[k] is the first rank of class k. */
 static void record_classes(Rec *r, int64_t **rep) {
     const Mesh *m = r->p->mesh;
-    int64_t n = mesh_size(m, &r->uneven), k = 0;
-    Arena *tmp = arena_new();
-    uint64_t *sig = ARENA_ARRAY(tmp, uint64_t, n);
-    int64_t *of = ARENA_ARRAY(tmp, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
-    bool *marked = ARENA_ARRAY(tmp, bool, n);
+    AxisList uneven = {0};
+    for (int v = 0; v < r->p->nv; v++) classes_uneven(m, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L, &uneven);
+    AxisParts all = classes_even(r->tmp, m, &uneven);
+    for (int v = 0; v < r->p->nv && uneven.n; v++) {
+        AxisParts one = classes_of_value(r->tmp, m, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L);
+        classes_refine(r->tmp, m, &all, &one);
+    }
+    int64_t n = classes_count(&all), k = 0;
+    uint64_t *sig = ARENA_ARRAY(r->tmp, uint64_t, n);
+    int64_t *of = ARENA_ARRAY(r->tmp, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
+    bool *in = ARENA_ARRAY(r->tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
-        int64_t rank = mesh_member(m, &r->uneven, 0, i), shape[LAYOUT_MAX_DIMS];
+        int64_t rank = classes_rank(m, &all, i), shape[LAYOUT_MAX_DIMS];
         uint64_t h = 1469598103934665603u;
         for (int v = 0; n > 1 && v < r->p->nv; v++) {
             const GTensor *t = &r->p->graph->t[r->p->val[v].tensor];
@@ -187,10 +157,9 @@ static void record_classes(Rec *r, int64_t **rep) {
     r->t->classes = ARENA_ARRAY(r->a, RankSet, k);
     r->t->n_classes = (int)k;
     for (int64_t c = 0; c < k; c++) {
-        for (int64_t i = 0; i < n; i++) marked[i] = of[i] == c;
-        r->t->classes[c] = ranks_at(r, &r->uneven, marked);
+        for (int64_t i = 0; i < n; i++) in[i] = of[i] == c;
+        r->t->classes[c] = classes_ranks(r->sets, &all, in);
     }
-    arena_free(tmp);
     *rep = first;
 }
 
@@ -486,8 +455,9 @@ static void record_memory(Rec *r, const int64_t *rep) {
 void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype) {
     Rec r = {.t = t, .p = p, .a = t->arena, .plan = plan, .dtype = dtype};
     int64_t *rep;
+    r.tmp = arena_new();
+    r.sets = classes_sets(r.a, p->mesh);
     record_run(&r, model);
-    find_uneven(&r);
     record_classes(&r, &rep);
     record_params(&r);
     for (int v = 0; v < p->nv; v++)
@@ -501,4 +471,5 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
     record_memory(&r, rep);
+    arena_free(r.tmp);
 }

@@ -49,10 +49,8 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
     const GTensor *t = &f->g->t[tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    void *p = NULL;
     size_t bytes = base_mul((size_t)(n > 0 ? n : 1), (size_t)dtype_size(dtype));
-    if (bytes < 1 << 21) p = base_malloc(bytes);
-    else if (posix_memalign(&p, 1 << 21, bytes)) base_die(5, "out of memory: %zu bytes for %s could not be had; try a smaller `shrink` or a shape-only command [E0701]", bytes, t->name);
+    void *p = base_big(bytes);
     if (f->modulus > 0 && !t->is_int) {
         RandomStream r = random_stream(f->g, tensor, f->seed);
         for (int64_t i = 0; i < n; i++) {

@@ -175,6 +175,11 @@ static int64_t cut_length(int64_t N, int64_t n, int64_t c, int how) {
     return a + (b < 0 ? 0 : b > k ? k : b);
 }
 
+int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
+    int64_t n = m->axis[e->axis].size;
+    return cut_length(N, n, ((c - e->shift) % n + n) % n, e->how);
+}
+
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
     bool ghost = false;
     for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;

@@ -41,6 +41,8 @@ uint64_t layout_hash(const Layout *l);
 /* Layout of the cotangent: cuts stay, I<->I, R<->P. */
 Layout layout_dual(const Layout *l);
 
+/* Length of what coordinate c of the entry's axis holds of a list of N (ghosts apart). */
+int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c);
 /* Local size of a dim of global size N on `rank` (for LIST: N = the local flattened size). */
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank);
 /* Local sizes of all letters of a value with global sizes N[] on `rank`. */

@@ -1,0 +1,32 @@
+/* Which coordinates of the mesh's axes give the same local shapes, and the sets of ranks that follow. A million ranks are a
+ * handful of parts per axis. */
+#ifndef SP_EXEC_CLASSES_H
+#define SP_EXEC_CLASSES_H
+#include "lower/program.h"
+#include "trace/trace.h"
+
+/* For each listed axis a partition of its coordinates; parts are numbered in the order of their first coordinates. */
+typedef struct AxisParts {
+    AxisList axes;
+    int n[MESH_MAX_AXES];          /* parts, per place in `axes` */
+    int *of[MESH_MAX_AXES];        /* the part of each coordinate */
+    int64_t *first[MESH_MAX_AXES]; /* the first coordinate of each part */
+} AxisParts;
+
+typedef struct RankSets RankSets; /* sets of ranks that were asked for before */
+RankSets *classes_sets(Arena *arena, const Mesh *m);
+
+/* Adds the axes over which the local sizes of this layout differ from rank to rank. */
+void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out);
+/* Coordinates of one part give the value the same local shape, whatever the other coordinates are. */
+AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l);
+/* One part for each listed axis. */
+AxisParts classes_even(Arena *arena, const Mesh *m, const AxisList *axes);
+/* Cuts the parts of p further, so that those of q (whose axes p has) are unions of them. */
+void classes_refine(Arena *arena, const Mesh *m, AxisParts *p, const AxisParts *q);
+/* Combinations of parts, in row-major order, and the first rank of one. */
+int64_t classes_count(const AxisParts *p);
+int64_t classes_rank(const Mesh *m, const AxisParts *p, int64_t combination);
+/* The ranks whose combination is marked in in[]. */
+RankSet classes_ranks(RankSets *s, const AxisParts *p, const bool *in);
+#endif

@@ -1,0 +1,94 @@
+/* What must not grow: memory of a million ranks looked at, allocations and classes, records of many ranks; and that the
+ * comparison, which all workers share, says the same whoever does it. It measures no time: that is `make bench`. Runs in the
+ * root of the repository. */
+#include "base/file.h"
+#include "exec/pipeline.h"
+#include "tests/support/support.h"
+#include "trace/trace.h"
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <cmocka.h>
+
+/* ---- many ranks ---- */
+static const char *plan_file(Arena *a, const char *path) {
+    size_t n;
+    char *s = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
+    assert_non_null(s);
+    return s;
+}
+static PlanRun run_set(Arena *a, const char *path, const PipelineOptions *o, const char *const *sets) {
+    const char *text = plan_file(a, path);
+    PlanSet set[8];
+    int n = 0;
+    for (; sets && sets[n]; n++) {
+        char *key = arena_strdup(a, sets[n]), *value = strchr(key, '=');
+        *value = 0;
+        set[n] = (PlanSet){key, value + 1};
+    }
+    PlanRun r = {.d = diags_new(a)};
+    r.t = pipeline_run(a, r.d, path, text, strlen(text), set, n, o, &r.rep);
+    return r;
+}
+static const char wide[] = "tests/bench/ranks-8192.yaml";
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Whoever compares, and in whatever pieces: a wrong run gives the same record, byte for byte. */
+static void test_workers_say_the_same(void **state) {
+    (void)state;
+    static const char *const faults[] = {NULL, "drop-reduction", "drop-reduce-scatter", "drop-gather", "average", "max-for-sum", "wrong-block"};
+    static const char *const shapes[][3] = {{"mesh.dp=2", "data.batch=8", "data.sequence=256"}, {"mesh.dp=16", "data.batch=17", "data.sequence=36"}};
+    for (size_t s = 0; s < 2; s++)
+        for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++) {
+            Arena *a = arena_new();
+            const char *text[2];
+            size_t n[2];
+            for (int k = 0; k < 2; k++) {
+                PipelineOptions o = {.execute = true, .threads = k ? 3 : 1, .fault = faults[f]};
+                PlanRun r = run_set(a, wide, &o, SETS(shapes[s][0], shapes[s][1], shapes[s][2]));
+                assert_non_null(r.t);
+                if (!faults[f]) assert_string_equal(r.t->verdict, "equivalent");
+                text[k] = trace_text(r.t, a, true, &n[k]);
+            }
+            assert_int_equal(n[0], n[1]);
+            assert_memory_equal(text[0], text[1], n[0]);
+            arena_free(a);
+        }
+}
+
+static long peak_kib(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+/* A million ranks are one class, or a few, whatever their number. Runs first: ru_maxrss never falls. */
+static void test_a_million_ranks(void **state) {
+    (void)state;
+    static const char *const shapes[][4] = {
+        {"mesh.dp=31250", "data.batch=31250", "data.sequence=64", NULL},
+        {"mesh.dp=31250", "data.batch=31251", "data.sequence=64", NULL},  /* the last ranks get one sample, or none */
+        {"mesh.dp=31250", "data.batch=100000", "data.sequence=65", NULL}, /* and the sequence is uneven too */
+    };
+    static const int most[] = {1, 3, 12};
+    long before = peak_kib();
+    for (size_t s = 0; s < 3; s++) {
+        Arena *a = arena_new();
+        PipelineOptions o = {.execute = false};
+        PlanRun r = run_set(a, wide, &o, shapes[s]);
+        assert_non_null(r.t);
+        assert_int_equal(r.t->ranks, 1000000);
+        assert_in_range(r.t->n_classes, 1, most[s]);
+        assert_int_equal(diags_errors(r.d), 0);
+        arena_free(a);
+    }
+    assert_in_range(peak_kib() - before, 0, 100 << 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_million_ranks),
+        cmocka_unit_test(test_workers_say_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

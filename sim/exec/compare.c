@@ -1,5 +1,6 @@
 /* Element by element, and the first, the largest and the worst of the differences. */
 #include "exec/compare.h"
+#include "kernel/errors.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -95,35 +96,24 @@ static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, doub
     s->got = g;
     s->want = w;
 }
-/* Could any of these n elements, all within their bounds, change what has been seen? Written for the vectoriser: most rows of
- * most values say no. The two thresholds are a little lower than what see() compares, so rounding loses nothing. */
-#define QUIET(NAME, T)                                                                                                 \
-    static bool NAME(const CompareSeen *s, int64_t n, const T *g, const double *w, const double *bound, const double *prob) { \
-        double top = s->max_abs, rel = s->max_rel * (1 - 0x1p-50), used = s->used * (1 - 0x1p-50);                     \
-        double idle = s->used == 0 ? s->bound : INFINITY;                                                              \
-        int64_t any = 0;                                                                                               \
-        for (int64_t k = 0; k < n; k++) {                                                                              \
-            double e = fabs((double)g[k] - w[k]), b = bound[k];                                                        \
-            any |= !(e <= prob[k]) | !(e <= b) | (e > top) | ((e > 0) & ((e >= used * b) | (e > rel * fabs(w[k])))) | (b > idle); \
-        }                                                                                                              \
-        return !any;                                                                                                   \
-    }
-QUIET(quiet_f32, float)
-QUIET(quiet_f64, double)
-#undef QUIET
-static bool quiet(const CompareSeen *s, const CompareBlock *b, int64_t n, const char *g, const double *w, const double *bound, const double *prob) {
-    if (b->dt == DT_F32) return quiet_f32(s, n, (const float *)(const void *)g, w, bound, prob);
-    return b->dt == DT_F64 && quiet_f64(s, n, (const double *)(const void *)g, w, bound, prob);
+/* n elements that all lie within their bounds, seen at once by the vector units; false, and nothing seen, if one does not. */
+static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g, const double *w, const double *bound, const double *prob) {
+    ErrorTop top = {s->max_abs, s->max_rel, s->used, s->bound};
+    bool within = b->dt == DT_F32   ? errors_within_f32(n, (const float *)(const void *)g, w, bound, prob, &top)
+                  : b->dt == DT_F64 ? errors_within_f64(n, (const double *)(const void *)g, w, bound, prob, &top)
+                                    : false;
+    if (within) s->max_abs = top.abs, s->max_rel = top.rel, s->used = top.used, s->bound = top.bound;
+    return within;
 }
 static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const char *g, int64_t step, int64_t ow, int64_t wstep, int64_t n) {
-    enum { PIECE = 256 };
+    enum { PIECE = 1024 };
     int64_t es = dtype_size(b->dt);
     const char *raw = (const char *)b->want.p + ow * es;
     if (b->bits && step == 1 && wstep == 1 && !memcmp(g, raw, (size_t)(n * es))) return;
     const double *want = b->want.p;
     for (int64_t k0 = 0; k0 < n; k0 += PIECE) {
         int64_t m = n - k0 < PIECE ? n - k0 : PIECE;
-        if (!b->bits && b->bound && step == 1 && wstep == 1 && quiet(s, b, m, g + k0 * es, want + ow + k0, b->bound + ow + k0, b->prob + ow + k0)) continue;
+        if (!b->bits && b->bound && step == 1 && wstep == 1 && see_many(s, b, m, g + k0 * es, want + ow + k0, b->bound + ow + k0, b->prob + ow + k0)) continue;
         for (int64_t k = k0; k < k0 + m; k++) {
             int64_t o = ow + k * wstep;
             double x = compare_at(g, b->dt, k * step);
@@ -136,33 +126,51 @@ static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const cha
 /* ---- rows shared by the workers ---- */
 typedef struct {
     const CompareBlock *b;
+    int nd; /* dims of both tensors, neighbours joined where they lie side by side in both; the last one is a row */
+    int64_t n[LAYOUT_MAX_DIMS + 1], got[LAYOUT_MAX_DIMS + 1], want[LAYOUT_MAX_DIMS + 1];
     int64_t rows, per_task;
     CompareSeen *seen; /* per task */
 } RowJob;
+static RowJob rows_of(const CompareBlock *b, CompareSeen *seen) {
+    RowJob j = {.b = b, .nd = 0, .rows = 1, .seen = seen};
+    const Tensor *g = &b->got, *w = &b->want;
+    for (int d = 0; d < g->nd; d++) {
+        if (g->n[d] == 1) continue;
+        bool join = j.nd && j.got[j.nd - 1] == g->n[d] * g->s[d] && j.want[j.nd - 1] == g->n[d] * w->s[d];
+        if (!join) j.n[j.nd++] = 1;
+        j.n[j.nd - 1] *= g->n[d];
+        j.got[j.nd - 1] = g->s[d];
+        j.want[j.nd - 1] = w->s[d];
+    }
+    if (!j.nd) j.n[0] = j.got[0] = j.want[0] = 1, j.nd = 1;
+    for (int d = 0; d < j.nd - 1; d++) j.rows *= j.n[d];
+    return j;
+}
 static void row_task(void *arg, int64_t task) {
     const RowJob *j = arg;
     const CompareBlock *b = j->b;
-    int nd = b->got.nd, outer = nd ? nd - 1 : 0;
-    int64_t inner = nd ? b->got.n[nd - 1] : 1, step = nd ? b->got.s[nd - 1] : 1, wstep = nd ? b->want.s[nd - 1] : 1;
+    int outer = j->nd - 1;
     int64_t first = task * j->per_task, last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
-    int64_t i[LAYOUT_MAX_DIMS] = {0}, k = first;
+    int64_t i[LAYOUT_MAX_DIMS + 1] = {0}, k = first;
     for (int d = outer - 1; d >= 0; d--) {
-        i[d] = k % b->got.n[d];
-        k /= b->got.n[d];
+        i[d] = k % j->n[d];
+        k /= j->n[d];
     }
     for (int64_t r = first; r < last; r++) {
-        const char *g = (const char *)b->got.p + box_offset(&b->got, outer, i) * dtype_size(b->dt);
-        see_row(&j->seen[task], b, r * inner, g, step, box_offset(&b->want, outer, i), wstep, inner);
-        if (outer) box_next(outer, b->got.n, i);
+        int64_t og = 0, ow = 0;
+        for (int d = 0; d < outer; d++) og += i[d] * j->got[d], ow += i[d] * j->want[d];
+        see_row(&j->seen[task], b, r * j->n[outer], (const char *)b->got.p + og * dtype_size(b->dt), j->got[outer], ow, j->want[outer], j->n[outer]);
+        box_next(outer, j->n, i);
     }
 }
 static CompareSeen nothing_seen(void) { return (CompareSeen){.ratio_lo = INFINITY, .ratio_hi = -INFINITY, .first = -1}; }
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
     enum { SMALL = 1 << 15, TASKS = 16 };
     CompareSeen part[TASKS], all = nothing_seen();
-    int64_t n = tensor_count(&b->got), inner = b->got.nd ? b->got.n[b->got.nd - 1] : 1;
-    RowJob j = {b, n ? n / inner : 0, n ? n / inner : 0, part};
+    int64_t n = tensor_count(&b->got);
     if (!n) return all;
+    RowJob j = rows_of(b, part);
+    j.per_task = j.rows;
     if (pool && n > SMALL) j.per_task = (j.rows + TASKS - 1) / TASKS;
     int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
     for (int64_t t = 0; t < tasks; t++) part[t] = nothing_seen();
@@ -201,70 +209,124 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Box *lb,
     region_copy(lb, &out, w->box, &src, dt, 0);
     return out;
 }
-static void compare_local(Compare *m, int val, const Layout *L, const Local *l, int64_t rank, const Whole *w) {
+/* What was seen of one local, whoever looked. */
+typedef struct {
+    CompareSeen seen;
+    int64_t count; /* elements; -1: its shape is not that of its layout */
+} Look;
+static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
     const Program *p = m->e->p;
     const GTensor *t = &p->graph->t[p->val[val].tensor];
     Arena *tmp = arena_new();
     Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-    Tensor got = l->t, wanted = compare_box_tensor(&lb);
-    if (!shape_is(&got, &lb) && !(w->flat && tensor_count(&wanted) == tensor_count(&got))) {
-        compare_wrong_shape(m, rank);
-        arena_free(tmp);
-        return;
-    }
-    if (!shape_is(&got, &lb)) { /* letters against a flattened dim: same elements, packed */
-        wanted.p = got.p;
-        got = wanted;
-    }
-    CompareBlock b = {.got = got, .dt = compare_dtype(m->e, val), .bits = w->raw.p != NULL, .tolerance = compare_factor_tolerance(m->e)};
-    void *copy[3] = {0};
-    b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
-    if (w->bound && !b.bits) {
-        b.bound = part_of(w, w->bound, DT_F64, &lb, &copy[1]).p;
-        b.prob = part_of(w, w->prob, DT_F64, &lb, &copy[2]).p;
-    }
-    CompareSeen s = compare_rows(&b, m->e->pool);
-    for (int k = 0; k < 3; k++) free(copy[k]);
-    m->rec.count += tensor_count(&got);
-    m->rec.max_abs = fmax(m->rec.max_abs, s.max_abs);
-    m->rec.max_rel = fmax(m->rec.max_rel, s.max_rel);
-    if (s.used > m->rec.used || (s.used == m->rec.used && s.bound > m->rec.bound)) m->rec.used = s.used, m->rec.bound = s.bound;
-    if (s.first >= 0) {
-        compare_ranks(m);
-        m->rank_error[rank] = fmax(m->rank_error[rank], s.worst);
-        m->ratio_lo = s.ratio_lo < m->ratio_lo ? s.ratio_lo : m->ratio_lo;
-        m->ratio_hi = s.ratio_hi > m->ratio_hi ? s.ratio_hi : m->ratio_hi;
-        if (m->rec.verdict[0] != 'F') { /* of the first wrong rank */
-            stored_index(t, &lb, s.first, w->flat, &m->rec);
-            m->rec.got = s.got;
-            m->rec.want = s.want;
+    Tensor got = exec_local(m->e, val, rank)->t, wanted = compare_box_tensor(&lb);
+    Look x = {nothing_seen(), -1};
+    bool same = shape_is(&got, &lb);
+    if (same || (w->flat && tensor_count(&wanted) == tensor_count(&got))) {
+        if (!same) { /* letters against a flattened dim: same elements, packed */
+            wanted.p = got.p;
+            got = wanted;
         }
-        m->failed = true;
-        m->rec.verdict = "FAIL";
-    } else if (s.odd && m->rec.verdict[0] == 'P')
-        m->rec.verdict = "SUSPECT";
+        CompareBlock b = {.got = got, .dt = compare_dtype(m->e, val), .bits = w->raw.p != NULL, .tolerance = compare_factor_tolerance(m->e)};
+        void *copy[3] = {0};
+        b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
+        if (w->bound && !b.bits) {
+            b.bound = part_of(w, w->bound, DT_F64, &lb, &copy[1]).p;
+            b.prob = part_of(w, w->prob, DT_F64, &lb, &copy[2]).p;
+        }
+        x = (Look){compare_rows(&b, m->e->pool), tensor_count(&got)};
+        for (int k = 0; k < 3; k++) free(copy[k]);
+    }
     arena_free(tmp);
+    return x;
+}
+/* Puts it into the record; true if it was right. */
+static bool note(Compare *m, int val, const Layout *L, int64_t rank, const Whole *w, const Look *x) {
+    const CompareSeen *s = &x->seen;
+    if (x->count < 0) {
+        compare_wrong_shape(m, rank);
+        return false;
+    }
+    m->rec.count += x->count;
+    m->rec.max_abs = fmax(m->rec.max_abs, s->max_abs);
+    m->rec.max_rel = fmax(m->rec.max_rel, s->max_rel);
+    if (s->used > m->rec.used || (s->used == m->rec.used && s->bound > m->rec.bound)) m->rec.used = s->used, m->rec.bound = s->bound;
+    if (s->first < 0) {
+        if (s->odd && m->rec.verdict[0] == 'P') m->rec.verdict = "SUSPECT";
+        return true;
+    }
+    compare_ranks(m);
+    m->rank_error[rank] = fmax(m->rank_error[rank], s->worst);
+    m->ratio_lo = s->ratio_lo < m->ratio_lo ? s->ratio_lo : m->ratio_lo;
+    m->ratio_hi = s->ratio_hi > m->ratio_hi ? s->ratio_hi : m->ratio_hi;
+    if (m->rec.verdict[0] != 'F') { /* of the first wrong rank */
+        const Program *p = m->e->p;
+        const GTensor *t = &p->graph->t[p->val[val].tensor];
+        Arena *tmp = arena_new();
+        Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
+        stored_index(t, &lb, s->first, w->flat, &m->rec);
+        arena_free(tmp);
+        m->rec.got = s->got;
+        m->rec.want = s->want;
+    }
+    m->failed = true;
+    m->rec.verdict = "FAIL";
+    return false;
+}
+
+/* ---- all ranks ---- */
+typedef struct {
+    const Compare *m;
+    int val;
+    const Layout *L;
+    const Whole *w;
+    int64_t n, per_task;
+    const int64_t *rank;
+    Look *look;
+} LookJob;
+static void look_task(void *arg, int64_t task) {
+    const LookJob *j = arg;
+    int64_t last = (task + 1) * j->per_task < j->n ? (task + 1) * j->per_task : j->n;
+    for (int64_t i = task * j->per_task; i < last; i++) j->look[i] = look_at(j->m, j->val, j->L, j->rank[i], j->w);
+}
+/* Workers share the locals of a value, or, where those are few, the rows of each. */
+static void look_at_all(LookJob *j) {
+    enum { TASK = 1 << 15 }; /* elements */
+    Pool *pool = j->m->e->pool;
+    int64_t each = 1 + tensor_count(&exec_local(j->m->e, j->val, j->rank[0])->t);
+    j->per_task = each < TASK ? TASK / each : 1;
+    int64_t tasks = (j->n + j->per_task - 1) / j->per_task;
+    if (pool && j->n >= 2 * pool_threads(pool)) pool_run(pool, tasks, look_task, j);
+    else
+        for (int64_t i = 0; i < tasks; i++) look_task(j, i);
 }
 void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep, const Whole *w) {
     const Mesh *mesh = m->e->p->mesh;
     const Store *s = &m->e->store[val];
-    unsigned char *state = base_malloc((size_t)(s->n ? s->n : 1)); /* 0 unseen, 1 right, 2 wrong */
-    memset(state, 0, (size_t)s->n);
-    for (int64_t r = 0; r < mesh->nranks; r++) {
-        uint32_t k = s->which[r];
-        if (!compare_agrees(mesh, fixed, r, rep)) continue;
-        if (state[k]) {
-            if (state[k] == 2) {
-                double err = m->rank_error[s->l[k].rank];
-                m->rank_error[r] = err < 0 ? m->rec.max_abs : err;
-            }
-            continue;
+    size_t locals = (size_t)(s->n ? s->n : 1);
+    int64_t *at = base_malloc(base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */
+    LookJob j = {.m = m, .val = val, .L = L, .w = w};
+    int64_t *rank = base_malloc(base_mul(locals, sizeof *rank));
+    for (int k = 0; k < s->n; k++) at[k] = -1;
+    for (int64_t r = 0; r < mesh->nranks; r++)
+        if (at[s->which[r]] < 0 && compare_agrees(mesh, fixed, r, rep)) {
+            at[s->which[r]] = j.n;
+            rank[j.n++] = r;
         }
-        bool before = m->failed;
-        m->failed = false;
-        compare_local(m, val, L, &s->l[k], r, w);
-        state[k] = m->failed ? 2 : 1;
-        m->failed |= before;
+    j.rank = rank;
+    j.look = base_malloc(base_mul(locals, sizeof *j.look));
+    if (j.n) look_at_all(&j);
+    bool wrong = false;
+    for (int64_t i = 0; i < j.n; i++) { /* in the order of ranks, whoever looked */
+        bool right = note(m, val, L, rank[i], w, &j.look[i]);
+        wrong |= !right;
+        if (!right) at[s->which[rank[i]]] = -2 - rank[i]; /* who shares it is as wrong as its first rank */
     }
-    free(state);
+    for (int64_t r = 0; wrong && r < mesh->nranks; r++) {
+        int64_t k = at[s->which[r]];
+        if (k < -1 && compare_agrees(mesh, fixed, r, rep)) m->rank_error[r] = m->rank_error[-2 - k];
+    }
+    free(at);
+    free(rank);
+    free(j.look);
 }

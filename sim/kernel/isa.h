@@ -2,6 +2,7 @@
  * Everything in such a table gives the same bits as its namesakes in the others; only speed differs. */
 #ifndef SP_KERNEL_ISA_H
 #define SP_KERNEL_ISA_H
+#include "kernel/errors.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@
         T (*expsum)(int64_t n, T *x, T scale);                                                                         \
         /* p = p / l; dp = p * (dp - dot(p, dp)) * scale: one row of the softmax's gradient. */                        \
         void (*softgrad)(int64_t n, T *p, T *dp, T l, T scale);                                                        \
+        /* see errors.h */                                                                                            \
+        bool (*within)(int64_t n, const T *got, const double *want, const double *bound, const double *prob, ErrorTop *top); \
     } KernelOps_##R
 KERNEL_OPS_DECL(f32, float);
 KERNEL_OPS_DECL(f64, double);

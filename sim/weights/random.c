@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #endif
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LANES = 16, BLOCK = 4 }; /* blocks made at a time; numbers per block */
@@ -63,15 +64,40 @@ __attribute__((target("avx2"))) static void philox_four(const RandomStream *r, u
 __attribute__((target("avx2"))) static void philox_lanes_avx2(const RandomStream *r, uint64_t first, uint32_t *out) {
     for (int i = 0; i < LANES; i += 4) philox_four(r, first + (uint64_t)i, out + i * BLOCK);
 }
-#endif
 
-typedef void Lanes(const RandomStream *r, uint64_t first, uint32_t *out);
-static Lanes *best_lanes(void) {
-#if defined __x86_64__
-    if (__builtin_cpu_supports("avx2")) return philox_lanes_avx2;
-#endif
-    return philox_lanes;
+#define WIDE __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw")))
+/* Eight blocks to a vector, two vectors at a time. */
+WIDE static void philox_lanes_avx512(const RandomStream *r, uint64_t first, uint32_t *out) {
+    const __m512i m0 = _mm512_set1_epi64(PHILOX_M4x32_0), m1 = _mm512_set1_epi64(PHILOX_M4x32_1);
+    __m512i c0[2], c1[2], c2[2], c3[2];
+    for (int v = 0; v < 2; v++) {
+        c0[v] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * v), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+        c1[v] = _mm512_srli_epi64(c0[v], 32);
+        c2[v] = _mm512_set1_epi64((int64_t)r->stream);
+        c3[v] = _mm512_srli_epi64(c2[v], 32);
+    }
+    uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
+    for (int round = 0; round < philox4x32_rounds; round++) {
+        for (int v = 0; v < 2; v++) {
+            __m512i p0 = _mm512_mul_epu32(c0[v], m0), p1 = _mm512_mul_epu32(c2[v], m1);
+            c0[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c1[v]), _mm512_set1_epi64(k0));
+            c2[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c3[v]), _mm512_set1_epi64(k1));
+            c1[v] = p1;
+            c3[v] = p0;
+        }
+        k0 += PHILOX_W32_0;
+        k1 += PHILOX_W32_1;
+    }
+    const __m512i near = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), far = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    for (int v = 0; v < 2; v++) {
+        __m512i low = _mm512_mask_blend_epi32(0xaaaa, c0[v], _mm512_slli_epi64(c1[v], 32));
+        __m512i high = _mm512_mask_blend_epi32(0xaaaa, c2[v], _mm512_slli_epi64(c3[v], 32));
+        __m512i even = _mm512_unpacklo_epi64(low, high), odd = _mm512_unpackhi_epi64(low, high);
+        _mm512_storeu_si512(out + 32 * v, _mm512_permutex2var_epi64(even, near, odd));
+        _mm512_storeu_si512(out + 32 * v + 16, _mm512_permutex2var_epi64(even, far, odd));
+    }
 }
+#endif
 
 /* What turns 32 random bits into a value: (centre + bits * span / 2^32) * step, in whole numbers but for the last. */
 typedef struct {
@@ -93,7 +119,7 @@ static inline int32_t grid_point(Grid g, uint32_t bits) {
 }
 
 /* n numbers from the bits; each product is exact in float32 and so the same in float64. */
-static void store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype, void *out, int64_t at) {
+static inline __attribute__((always_inline)) void store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype, void *out, int64_t at) {
     if (dtype == DT_F32) {
         float *restrict y = (float *)out + at;
         for (int64_t i = 0; i < n; i++) y[i] = (float)grid_point(g, bits[i]) * g.step;
@@ -103,12 +129,34 @@ static void store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype,
     }
 }
 
+static void store_plain(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) { store(g, bits, n, dtype, out, at); }
+#if defined __x86_64__
+__attribute__((target("avx2"))) static void store_avx2(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) {
+    store(g, bits, n, dtype, out, at);
+}
+WIDE static void store_avx512(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) { store(g, bits, n, dtype, out, at); }
+#endif
+
+/* The same numbers at the speed of this processor. */
+typedef struct {
+    void (*lanes)(const RandomStream *r, uint64_t first, uint32_t *out);
+    void (*store)(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at);
+} Maker;
+static Maker best_maker(void) {
+#if defined __x86_64__
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    if (wide && !getenv("SHARDPROOF_ISA")) return (Maker){philox_lanes_avx512, store_avx512}; /* see kernel/isa.c: valgrind */
+    if (__builtin_cpu_supports("avx2")) return (Maker){philox_lanes_avx2, store_avx2};
+#endif
+    return (Maker){philox_lanes, store_plain};
+}
+
 /* The bits of elements from `at` on: as many as lie in one run of lanes, at most n. Returns how many. */
-static int64_t random_bits(const RandomStream *r, Lanes *lanes, int64_t at, int64_t n, uint32_t bits[LANES * BLOCK],
+static int64_t random_bits(const RandomStream *r, const Maker *maker, int64_t at, int64_t n, uint32_t bits[LANES * BLOCK],
                            const uint32_t **from) {
     int64_t skip = at % BLOCK, have;
     if (skip == 0 && n >= LANES * BLOCK) {
-        lanes(r, (uint64_t)(at / BLOCK), bits);
+        maker->lanes(r, (uint64_t)(at / BLOCK), bits);
         have = LANES * BLOCK;
     } else {
         philox_block(r, (uint64_t)(at / BLOCK), bits);
@@ -121,12 +169,12 @@ static int64_t random_bits(const RandomStream *r, Lanes *lanes, int64_t at, int6
 void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, void *out) {
     assert(dtype == DT_F32 || dtype == DT_F64);
     Grid g = grid_of(r);
-    Lanes *lanes = best_lanes();
+    Maker maker = best_maker();
     uint32_t bits[LANES * BLOCK];
     for (int64_t i = 0; i < n;) {
         const uint32_t *from;
-        int64_t k = random_bits(r, lanes, first + i, n - i, bits, &from);
-        store(g, from, k, dtype, out, i);
+        int64_t k = random_bits(r, &maker, first + i, n - i, bits, &from);
+        maker.store(g, from, k, dtype, out, i);
         i += k;
     }
 }
@@ -136,11 +184,11 @@ void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, v
 void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound, int64_t *out) {
     assert(bound > 0);
     uint64_t b = bound > UINT32_MAX ? UINT32_MAX : (uint64_t)bound;
-    Lanes *lanes = best_lanes();
+    Maker maker = best_maker();
     uint32_t bits[LANES * BLOCK];
     for (int64_t i = 0; i < n;) {
         const uint32_t *from;
-        int64_t k = random_bits(r, lanes, first + i, n - i, bits, &from);
+        int64_t k = random_bits(r, &maker, first + i, n - i, bits, &from);
         for (int64_t j = 0; j < k; j++) out[i + j] = (int64_t)(from[j] * b >> 32);
         i += k;
     }

@@ -62,10 +62,11 @@ static void read_moves(BlockGraph *g, const char *pass) {
     int cap = 0;
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
+        if (!wanted_layer(g, c->layer)) continue; /* before names are compared: a model has many layers */
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
         bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->value, "grad.", 5);
         bool again = !strcmp(pass, "backward") && strncmp(c->value, "grad.", 5); /* of what is made again: no step here */
-        if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch) || !wanted_layer(g, c->layer)) continue;
+        if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch)) continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
         *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
         if (fetch) continue;

@@ -318,9 +318,10 @@ const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
     const TraceValue *best = NULL;
     for (int i = 0; name && i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
+        if (v->step > step || (v->step < step && best && v->step <= best->step)) continue; /* before names are compared */
         if (strcmp(v->shape.name, name)) continue;
         if (v->step == step) return v;
-        if (v->step < step && (!best || v->step > best->step)) best = v;
+        best = v;
     }
     return best;
 }

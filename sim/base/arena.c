@@ -14,6 +14,7 @@ typedef struct Block {
 struct Arena {
     Block *head;
 };
+#define BLOCK_MAX (((size_t)1 << 21) - sizeof(Block))
 
 size_t base_mul(size_t a, size_t b) {
     size_t r;
@@ -63,11 +64,11 @@ void *arena_alloc(Arena *a, size_t n) {
     n = (n + 15) & ~(size_t)15;
     Block *b = a->head;
     if (!b || b->size - b->used < n) {
-        /* blocks double up to 1 MiB; a large request gets a block of its own */
+        /* blocks double up to 2 MiB, a huge page; a large request gets a block of its own */
         size_t size = b ? b->size * 2 : 4096;
-        if (size > 1 << 20) size = 1 << 20;
+        if (size > BLOCK_MAX) size = BLOCK_MAX;
         if (size < n) size = n;
-        b = base_malloc(sizeof *b + size);
+        b = base_big(sizeof *b + size);
         b->size = size;
         b->used = 0;
         b->next = a->head;

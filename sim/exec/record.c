@@ -13,6 +13,7 @@ typedef struct {
     Dtype dtype;
     Arena *tmp;     /* of this record */
     RankSets *sets;
+    int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first that is in one; -1: none */
 } Rec;
 
 static int64_t elem_bytes(const Rec *r, const GTensor *t) { return t->is_int ? 8 : dtype_size(r->dtype); }
@@ -163,6 +164,19 @@ static void record_classes(Rec *r, int64_t **rep) {
     *rep = first;
 }
 
+static void find_users(Rec *r) {
+    const Graph *g = r->p->graph;
+    bool *met = ARENA_ARRAY(r->tmp, bool, g->nt + 1);
+    r->user = ARENA_ARRAY(r->tmp, int, g->nt + 1);
+    r->user_in_layer = ARENA_ARRAY(r->tmp, int, g->nt + 1);
+    for (int t = 0; t < g->nt; t++) r->user[t] = r->user_in_layer[t] = -1;
+    for (int n = 0; n < g->nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++) {
+            int t = g->node[n].in[i];
+            if (!met[t]) r->user[t] = g->node[n].layer, met[t] = true;
+            if (r->user_in_layer[t] < 0) r->user_in_layer[t] = g->node[n].layer;
+        }
+}
 /* ---- parameters ---- */
 /* "Shard(0)", or "_StridedShard(0, sf=2)": PyTorch cuts in mesh order, so an axis whose pieces lie inside those of a later
  * axis is strided by them (FSDP on top of TP). */
@@ -212,9 +226,7 @@ static void record_params(Rec *r) {
             q->line = r->plan->lines[a->line[t]].loc.line;
             q->style = r->plan->lines[a->line[t]].style.name;
         }
-        for (int n = 0; n < g->nn && q->layer < 0; n++)
-            for (int i = 0; i < g->node[n].nin; i++)
-                if (g->node[n].in[i] == t) q->layer = g->node[n].layer;
+        q->layer = r->user_in_layer[t];
     }
 }
 
@@ -227,10 +239,7 @@ static const char *value_name(const Rec *r, const Val *v) {
 static int layer_of(const Rec *r, int tensor) {
     int n = r->p->graph->t[tensor].producer;
     if (n >= 0) return r->p->graph->node[n].layer;
-    for (int k = 0; k < r->p->graph->nn; k++)
-        for (int i = 0; i < r->p->graph->node[k].nin; i++)
-            if (r->p->graph->node[k].in[i] == tensor) return r->p->graph->node[k].layer;
-    return -1;
+    return r->user[tensor];
 }
 static const char *part_of(const Rec *r, int tensor) {
     int n = r->p->graph->t[tensor].producer;
@@ -457,6 +466,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     int64_t *rep;
     r.tmp = arena_new();
     r.sets = classes_sets(r.a, p->mesh);
+    find_users(&r);
     record_run(&r, model);
     record_classes(&r, &rep);
     record_params(&r);

@@ -47,9 +47,15 @@ void layout_set_type(Layout *l, int axis, AxisType t) {
 bool layout_eq(const Layout *a, const Layout *b) { return !memcmp(a, b, sizeof *a); }
 
 uint64_t layout_hash(const Layout *l) {
-    uint64_t h = 1469598103934665603u;
+    uint64_t h = 1469598103934665603u, word = 0;
     const unsigned char *p = (const void *)l;
-    for (size_t i = 0; i < sizeof *l; i++) h = (h ^ p[i]) * 1099511628211u;
+    size_t i = 0;
+    for (; i + sizeof word <= sizeof *l; i += sizeof word) {
+        memcpy(&word, p + i, sizeof word);
+        h = (h ^ word) * 0x9fb21c651e98df25u;
+        h ^= h >> 32;
+    }
+    for (; i < sizeof *l; i++) h = (h ^ p[i]) * 1099511628211u;
     return h;
 }
 

@@ -105,7 +105,7 @@ static void build_layer(Build *b, int layer) {
     if (b->x < 0) /* [B, S, D] */
         b->x = build_tensor(b, input, KIND_INPUT, "b t d", b->p->input_gradient, false);
     else
-        b->g->t[b->x].alias = input;
+        build_alias(b, b->x, input);
     int first = open_containers(b, layer);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
         int t = build_row(b, &layer_rows[i], prefix, modules, layer, row_parent(&layer_rows[i], first), NULL);

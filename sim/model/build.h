@@ -24,6 +24,7 @@ typedef struct {
     LetterSize letter[26];
     int64_t bytes; /* of all tensors so far, in the widest element type */
     bool failed; /* an error was reported: what follows may be -1 */
+    struct NameIndex *index; /* of tensors by name, for build_value */
 } Build;
 
 /* Which constants of the model a node reads. */
@@ -72,6 +73,9 @@ int build_node(Build *b, const char *op, const char *rule, int nin, const int *i
  * empty; `weight_name` overrides the name of the weight (tied tables), or NULL. */
 int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix, int layer,
               int parent, const char *weight_name);
+struct NameIndex *build_index(Arena *a);
+/* Gives a tensor its second name. */
+void build_alias(Build *b, int tensor, const char *name);
 /* Newest tensor of that name or alias, or -1. */
 int build_value(const Build *b, const char *name);
 int build_find_module(const Build *b, const char *hf_path);

@@ -71,11 +71,53 @@ int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, 
     return t.id;
 }
 
+/* Open addressing; a name that comes again stands for its newest tensor. */
+struct NameIndex {
+    Arena *a;
+    int n, cap, met; /* names, slots, tensors that are in it */
+    struct {
+        const char *name; /* NULL: free */
+        int tensor;
+    } *slot;
+};
+struct NameIndex *build_index(Arena *a) {
+    struct NameIndex *x = ARENA_NEW(a, struct NameIndex);
+    x->a = a;
+    return x;
+}
+static int *index_slot(struct NameIndex *x, const char *name, bool make) {
+    if (make && 2 * (x->n + 1) > x->cap) {
+        struct NameIndex old = *x;
+        x->cap = old.cap ? 2 * old.cap : 64;
+        x->n = 0;
+        x->slot = arena_alloc(x->a, base_mul((size_t)x->cap, sizeof *x->slot));
+        for (int i = 0; i < old.cap; i++)
+            if (old.slot[i].name) *index_slot(x, old.slot[i].name, true) = old.slot[i].tensor;
+    }
+    uint64_t h = 1469598103934665603u;
+    for (const char *c = name; *c; c++) h = (h ^ (unsigned char)*c) * 1099511628211u;
+    for (uint64_t i = h ^ h >> 32; x->cap; i++) {
+        int at = (int)(i & (uint64_t)(x->cap - 1));
+        if (x->slot[at].name && strcmp(x->slot[at].name, name)) continue;
+        if (!x->slot[at].name && !make) break;
+        if (!x->slot[at].name) {
+            x->n++;
+            x->slot[at].name = name;
+        }
+        return &x->slot[at].tensor;
+    }
+    return NULL;
+}
+void build_alias(Build *b, int tensor, const char *name) {
+    build_value(b, name); /* tensors before it are in the index */
+    b->g->t[tensor].alias = name;
+    *index_slot(b->index, name, true) = tensor;
+}
 int build_value(const Build *b, const char *name) {
-    const Graph *g = b->g;
-    for (int i = g->nt - 1; i >= 0; i--) /* from the end: what a row reads was made a few rows before */
-        if (!strcmp(g->t[i].name, name) || (g->t[i].alias && !strcmp(g->t[i].alias, name))) return i;
-    return -1;
+    struct NameIndex *x = b->index;
+    for (; x->met < b->g->nt; x->met++) *index_slot(x, b->g->t[x->met].name, true) = x->met;
+    const int *at = index_slot(x, name, false);
+    return at ? *at : -1;
 }
 
 int build_find_module(const Build *b, const char *hf_path) {

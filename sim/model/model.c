@@ -175,7 +175,7 @@ static void set_letters(Build *b, const ModelDims *m) {
 
 static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     ModelDims *s = &m->dims;
-    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g};
+    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g, .index = build_index(a)};
     m->g.loss = m->g.output = -1;
     if (s->mlp) {
         m->parts = PART_BLOCKS;

@@ -57,7 +57,7 @@ $(BUILD)/tests/trip.so: tests/trip/trip.c
 
 bench: shardproof $(BUILD)/tests/bench
 	$(BUILD)/tests/bench
-$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/libshardproof.a
+$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.

@@ -2,6 +2,7 @@
  * ratios to the floor measured in the same run: distinct FLOPs over the rate of the default GEMM on the block's own shapes.
  * Prints a table and writes out/bench.json. SHARDPROOF_BENCH_S sets another sequence length. */
 #include "exec/pipeline.h"
+#include "tests/bench_scale.h"
 #include "json/json.h"
 #include "base/file.h"
 #include "kernel/gemm.h"
@@ -77,6 +78,9 @@ int main(void) {
     int S = env ? atoi(env) : 2048;
     Arena *a = arena_new();
     Diags *d = diags_new(a);
+    JsonWriter w = json_writer(a);
+    json_open(&w, NULL, '{');
+    if (!bench_scale(&w)) return 1; /* first: a started process counts the memory of the one that started it */
     Pool *pool = pool_new(0);
     int threads = pool_threads(pool);
     double rate = gemm_rate(pool, S);
@@ -104,8 +108,6 @@ int main(void) {
     printf("| unsharded float64 reference, end to end | %.2f s | %.2f |\n", r.seconds_reference, r.seconds_reference / floor_s);
     printf("| all of it | %.2f s | %.2f |\n", total, total / floor_s);
     printf("| peak memory | %.2f GiB | |\n", (double)u.ru_maxrss / 1048576);
-    JsonWriter w = json_writer(a);
-    json_open(&w, NULL, '{');
     json_str(&w, "what", "llama3-8b block tp=8 sp f32");
     json_int(&w, "sequence", S);
     json_real(&w, "gflop", r.flops_distinct / 1e9);

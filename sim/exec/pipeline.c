@@ -3,6 +3,7 @@
 #include "exec/pipeline.h"
 #include "cost/cost.h"
 #include "exec/check.h"
+#include "exec/memory.h"
 #include "exec/record.h"
 #include "exec/reference.h"
 #include "exec/sample.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,51 +125,6 @@ static bool middle(Run *r) {
 }
 
 /* ---- back: execution and checks ---- */
-static int64_t value_bytes(const Run *r, const Val *v) { /* distinct bytes of a value: one copy, or one per pending rank */
-    const GTensor *t = &r->model->g.t[v->tensor];
-    const int64_t most = (int64_t)1 << 44; /* no machine has it, and sums of many of them fit */
-    int64_t n = dtype_size(r->plan->dtype);
-    for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    for (int a = 0; a < r->mesh->naxes && n < most; a++)
-        if (v->L.type[a] == TY_P) n *= r->mesh->axis[a].size;
-    return n < most ? n : most;
-}
-/* What the run will need at its peak: live distinct values, plus the float64 recomputation of the largest step. */
-static int64_t predict(const Run *r) {
-    const Program *p = r->program;
-    int64_t live = 0, top = 0, work = 0;
-    int *last = ARENA_ARRAY(r->arena, int, p->nv + 1);
-    for (int v = 0; v < p->nv; v++) last[v] = -1;
-    for (int i = 0; i < p->ns; i++) {
-        int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
-        for (int k = 0; k < n; k++) last[rd[k]] = i;
-    }
-    for (int i = 0; i < p->ns; i++) {
-        const Step *s = &p->step[i];
-        int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
-        int64_t here = 4 * value_bytes(r, &p->val[s->out]);
-        if (s->kind != ST_MOVE || s->move.kind != MOVE_ID) live += value_bytes(r, &p->val[s->out]);
-        for (int k = 0; k < n; k++) {
-            here += 3 * value_bytes(r, &p->val[rd[k]]);
-            if (p->val[rd[k]].step < 0 && s->kind != ST_MOVE) live += 0;
-        }
-        if (here > work) work = here;
-        if (live > top) top = live;
-        for (int k = 0; k < n; k++)
-            if (last[rd[k]] == i && p->val[rd[k]].step >= 0) {
-                const Step *by = &p->step[p->val[rd[k]].step];
-                if (by->kind != ST_MOVE || by->move.kind != MOVE_ID) live -= value_bytes(r, &p->val[rd[k]]);
-            }
-    }
-    return top + work + r->mesh->nranks * 4 * (int64_t)(p->nv < 64 ? p->nv : 64);
-}
-static int64_t machine_limit(const Run *r) {
-    if (r->o->memory_limit) return r->o->memory_limit;
-    int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-    struct rlimit lim;
-    if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && (int64_t)lim.rlim_cur < have) have = (int64_t)lim.rlim_cur;
-    return have;
-}
 enum { RUN_MAX_RANKS = 1 << 14 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
 static bool fits(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
@@ -177,14 +132,21 @@ static bool fits(Run *r) {
                    "a run of %lld ranks; the limit is %d", (long long)r->mesh->nranks, RUN_MAX_RANKS);
         return false;
     }
-    int64_t need = predict(r), have = machine_limit(r);
     if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
         diag_error(r->d, "E0602", r->plan->dtype_loc, "use `dtype: f32` or `f64` to execute; shape-only commands accept it", "the virtual backend computes in f32 and f64 only");
         return false;
     }
-    if (need <= have - have / 16) return true;
-    diag_error(r->d, "E0701", r->plan->model_loc, "use `shrink`, fewer layers, a shorter sequence, f32, or a shape-only command (shapes, params, comms)",
-               "executing this plan needs about %s of memory, there are %s", bytes_text(need, r->arena), bytes_text(have, r->arena));
+    bool backward = r->program->ns > r->program->n_forward;
+    MemoryUse use = {.dtype = r->plan->dtype, .keep_all = r->o->save_values != NULL, .keep_whole = r->o->against || r->o->save_values || backward, .exact = r->o->exact && !backward, .microbatches = (int)r->plan->microbatches};
+    MemoryNeed need = memory_predict(r->program, &use);
+    MemoryRoom room = memory_room(r->arena);
+    if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
+    r->rep->predicted_bytes = need.peak;
+    if (need.peak <= room.bytes - room.bytes / 16) return true;
+    const char *wider = r->plan->dtype == DT_F64 ? "`dtype: f32`, " : "";
+    const char *hint = arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld), %sfewer layers or a shorter sequence; shapes, params, comms and draw need none of it", (long long)(r->plan->shrink > 1 ? r->plan->shrink * 2 : 2), wider);
+    diag_error(r->d, "E0701", r->plan->model_loc, r->model->dims.mlp ? "use smaller sizes or fewer rows; shapes, params, comms and draw need none of it" : hint,
+               "executing this plan needs about %s of memory (%s for the ranks and their check, %s for the unsharded run), there are %s: %s", bytes_text(need.peak, r->arena), bytes_text(need.sharded, r->arena), bytes_text(need.unsharded, r->arena), bytes_text(room.bytes, r->arena), room.what);
     return false;
 }
 /* Observes what is due after a step: the value's numbers for pictures. */

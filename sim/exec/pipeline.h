@@ -43,6 +43,7 @@ typedef struct PipelineReport {
     double end_to_end_rel;
     double seconds_sharded, seconds_reference, seconds_check;
     int64_t peak_bytes;
+    int64_t predicted_bytes; /* what the run was expected to need beyond what the process had */
     double flops_distinct;
     const char *gemm; /* instruction set */
     int64_t n_losses; /* pass: train: loss of every step, on rank 0 */

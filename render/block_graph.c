@@ -43,7 +43,7 @@ static int by_step(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static bool is_param(const Trace *t, const char *name) { return words_find_param(t, name) != NULL; }
+static bool is_param(const Trace *t, const char *name) { return trace_param(t, name) != NULL; }
 
 static void read_computes(BlockGraph *g, const char *pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
@@ -126,7 +126,7 @@ static void connect(BlockGraph *g) {
         if (g->node[i].kind != NODE_OP) continue;
         const TraceCompute *c = g->node[i].op[0].c;
         for (int k = 0; k < c->n_inputs; k++) {
-            const TraceParam *p = words_find_param(g->t, c->inputs[k]);
+            const TraceParam *p = trace_param(g->t, c->inputs[k]);
             int step = c->input_step ? c->input_step[k] : -1;
             if (!p && is_saved(g, i, c->inputs[k])) {
                 BlockOp *op = &g->node[i].op[0];

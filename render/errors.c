@@ -285,7 +285,7 @@ const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
         if (t->moves[i].step == k->step) file = t->moves[i].file, line = t->moves[i].line;
     for (int i = 0; line <= 0 && i < t->n_computes; i++)
         for (int j = 0; t->computes[i].step == k->step && line <= 0 && j < t->computes[i].n_inputs; j++) {
-            const TraceParam *p = words_find_param(t, t->computes[i].inputs[j]);
+            const TraceParam *p = trace_param(t, t->computes[i].inputs[j]);
             if (p && p->line > 0) file = p->file, line = p->line;
         }
     return line > 0 ? arena_printf(a, "%s:%d", file ? file : "plan", line) : NULL;

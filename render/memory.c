@@ -58,7 +58,7 @@ static void find_uses(Use *u) {
      * it lies at rest */
     for (int i = 0; i < t->n_values; i++) {
         int step = t->values[i].step, k = i - 1;
-        if (step < 0 || u->recorded[step] || words_find_param(t, t->values[i].shape.name)) continue;
+        if (step < 0 || u->recorded[step] || trace_param(t, t->values[i].shape.name)) continue;
         while (k >= 0 && strcmp(t->values[k].shape.name, t->values[i].shape.name)) k--;
         if (k >= 0 && step > u->last[k]) u->last[k] = step;
     }
@@ -92,7 +92,7 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
         const TraceLocal *l = words_find_local(&v->shape, c->rank);
-        bool copy = words_find_param(t, v->shape.name) != NULL;
+        bool copy = trace_param(t, v->shape.name) != NULL;
         if (!l || u.shared[i]) continue;
         c->life[c->n_life++] = (MemLife){v, l->bytes, v->step, u.last[i] < 0 ? INT_MAX : u.last[i], is_grad(v), copy};
     }

@@ -11,7 +11,7 @@ static const char *of_grad(const char *name) {
     return is ? name + 5 : NULL;
 }
 static const TraceParam *of_param_grad(const Trace *t, const char *name) {
-    return name && !strncmp(name, "grad.param.", 11) ? words_find_param(t, name + 11) : NULL;
+    return name && !strncmp(name, "grad.param.", 11) ? trace_param(t, name + 11) : NULL;
 }
 const char *mirror_grad(const BlockGraph *g, const char *value) { return arena_printf(g->arena, "grad.%s", value); }
 
@@ -87,7 +87,7 @@ static void read_ends(const BlockGraph *g, MirrorRow *r) {
         const TraceCompute *c = r->op[i].f;
         add_name(r->out, &r->n_out, c->output);
         for (int k = 0; k < c->n_inputs; k++)
-            if (!words_find_param(g->t, c->inputs[k])) add_name(r->in, &r->n_in, c->inputs[k]);
+            if (!trace_param(g->t, c->inputs[k])) add_name(r->in, &r->n_in, c->inputs[k]);
     }
 }
 
@@ -100,7 +100,7 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
     bool reads = false, makes = false;
     for (int i = 0; i < b->n_inputs; i++) reads |= same_text(of_grad(b->inputs[i]), f->output);
     for (int i = 0; reads && i < f->n_inputs; i++)
-        makes |= (to && !strcmp(to, f->inputs[i])) || (p && words_find_param(t, f->inputs[i]) == p);
+        makes |= (to && !strcmp(to, f->inputs[i])) || (p && trace_param(t, f->inputs[i]) == p);
     return reads && makes;
 }
 
@@ -349,7 +349,7 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
         for (int k = 0; i >= row->n_back && k < row->n_op; k++)
             low |= row->op[k].rest && mirrors(m->g->t, row->op[k].f, c);
         for (int k = 0; low == rest && k < c->n_inputs; k++) {
-            if (!strncmp(c->inputs[k], "grad.", 5) || words_find_param(m->g->t, c->inputs[k])) continue;
+            if (!strncmp(c->inputs[k], "grad.", 5) || trace_param(m->g->t, c->inputs[k])) continue;
             const TraceValue *v = words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
             bool have = !v;
             for (int j = 0; j < n && !have; j++) /* a copy that is only a view lies where the other lies */
@@ -373,11 +373,11 @@ int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
     bool unit = false; /* do others travel with it? */
     *freed = false;
     for (int i = 0; i < t->n_collectives; i++)
-        if (words_find_param(t, t->collectives[i].value) == p && l) unit |= t->collectives[i].bytes_out > l->bytes;
+        if (trace_param(t, t->collectives[i].value) == p && l) unit |= t->collectives[i].bytes_out > l->bytes;
     for (int own = !unit; own >= 0 && n == 0; own--) /* its own collectives, else those of its unit */
         for (int i = 0; i < t->n_collectives; i++) {
             const TraceCollective *c = &t->collectives[i];
-            const TraceParam *q = words_find_param(t, c->value);
+            const TraceParam *q = trace_param(t, c->value);
             if (!q || !mirror_moves(q) || (own ? q != p : q->layer != p->layer)) continue;
             n++;
             *freed |= c->step >= m->first_back;
@@ -391,7 +391,7 @@ const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p) {
     bool unit = false; /* does one carry those of a whole layer? */
     for (int i = 0; i < t->n_collectives && mirror_moves(p); i++) {
         const TraceCollective *c = &t->collectives[i];
-        const TraceParam *q = words_find_param(t, c->value);
+        const TraceParam *q = trace_param(t, c->value);
         const TraceLocal *l = q ? words_find_local(&q->compute, m->g->rank) : NULL;
         if (!q || !mirror_moves(q) || q->layer != p->layer) continue;
         unit |= l && c->bytes_out > l->bytes;

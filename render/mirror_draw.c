@@ -107,7 +107,7 @@ static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; r->op[i].rest == rest && k < r->op[i].f->n_inputs; k++) {
             const char *name = r->op[i].f->inputs[k];
-            if (!words_find_param(t, name)) continue;
+            if (!trace_param(t, name)) continue;
             for (int m = 0; m < t->n_moves; m++)
                 if (!strcmp(t->moves[m].value, name) && wrong_number(p->wrong, t->moves[m].step)) return t->moves[m].step;
             for (int m = 0; m < t->n_collectives; m++)
@@ -296,7 +296,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, int 
 static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w);
     const CollWord *word = c ? words_coll(c->op) : NULL;
-    if (!c || words_find_param(p->c->t, c->value) != w || !word) {
+    if (!c || trace_param(p->c->t, c->value) != w || !word) {
         scene_text(p->s, x - 21, y, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
         return;
     }

@@ -35,7 +35,7 @@ static int collect(const Mirror *m, int first, int n, Of of, const TraceCollecti
                 for (int j = 0; of == OF_WEIGHTS && j < row->n_op; j++)
                     for (int l = 0; l < row->op[j].f->n_inputs; l++) mine |= !strcmp(row->op[j].f->inputs[l], c->value);
             }
-        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || words_find_param(t, c->value))) use[k++] = c;
+        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || trace_param(t, c->value))) use[k++] = c;
     }
     return k;
 }

@@ -63,7 +63,7 @@ static const char *step_words(Text *t, const TraceCompute *c) {
     if (weight) return grad_name(t->a, c->output);
     if (is_sum(c)) return arena_printf(t->a, "sum of the uses of %s", words_leaf(c->output));
     for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *p = words_find_param(t->m->g->t, c->inputs[i]);
+        const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
         if (p && p->compute.nd > 1)
             return arena_printf(t->a, "%s via %s", grad_name(t->a, c->output),
                                 words_leaf(c->module && *c->module ? c->module : p->plan_name));

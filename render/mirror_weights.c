@@ -83,7 +83,7 @@ static void read_rows(WeightPen *p) {
             int first = p->n;
             for (int k = 0; k < row->n_op; k++)
                 for (int j = 0; j < row->op[k].f->n_inputs && p->n < MAX_ROWS; j++) {
-                    const TraceParam *w = words_find_param(t, row->op[k].f->inputs[j]);
+                    const TraceParam *w = trace_param(t, row->op[k].f->inputs[j]);
                     WeightRow next;
                     bool have = !w;
                     for (int q = 0; w && q < p->n; q++) have |= p->row[q].w == w;

@@ -17,7 +17,7 @@ static const char *join(Arena *a, const char *text, const char *sep, const char 
 
 static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
     for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *p = words_find_param(t, c->inputs[i]);
+        const TraceParam *p = trace_param(t, c->inputs[i]);
         if (p && p->compute.nd >= 2) return p;
     }
     return NULL;
@@ -29,7 +29,7 @@ static const char *op_words(const Trace *t, const TraceCompute *c) {
     const char *leaf = p ? words_leaf(c->module && *c->module ? c->module : p->plan_name) : "";
     if (p && *leaf) return leaf;
     bool bias = false;
-    for (int i = 0; i < c->n_inputs; i++) bias |= words_find_param(t, c->inputs[i]) != NULL;
+    for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;
     return bias && same_text(c->glyph, "plus") ? "+ bias" : label;
 }
 
@@ -285,7 +285,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
     Str s = str_new(a);
     for (int i = 0; i < w->n; i++) str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
     if (!w->unit) return w->n ? s.s : "nothing to add";
-    const TraceParam *u = words_find_param(p->c->t, w->unit->value + 11); /* behind "grad.param." */
+    const TraceParam *u = trace_param(p->c->t, w->unit->value + 11); /* behind "grad.param." */
     const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit->value), false);
     str_addf(&s, "%swith %s", w->n ? "; " : "", with);
     if (!p->look.narrow) str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit->axis));
@@ -308,7 +308,7 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
     int n = 0;
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; k < r->op[i].f->n_inputs; k++) {
-            const TraceParam *w = words_find_param(p->c->t, r->op[i].f->inputs[k]);
+            const TraceParam *w = trace_param(p->c->t, r->op[i].f->inputs[k]);
             if (!mirror_moves(w)) continue;
             int j = 0;
             while (j < n && (!same_text(out[j]->rest.symbolic, w->rest.symbolic) ||

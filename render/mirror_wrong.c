@@ -25,13 +25,13 @@ static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
     for (int i = 0; i < t->n_moves && !is; i++) { /* claims about its weights and gradients */
         const TraceLocalMove *m = &t->moves[i];
         for (int k = 0; m->step == step && k < r->n_op; k++)
-            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) && words_find_param(t, m->value);
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) && trace_param(t, m->value);
         for (int k = 0; m->step == step && k < r->n_out; k++) is |= grad_of(m->value, r->out[k]);
     }
     for (int i = 0; i < t->n_collectives && !is; i++) /* what brings its weights */
         for (int k = 0; t->collectives[i].step == step && k < r->n_op; k++)
             is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, t->collectives[i].value) &&
-                  words_find_param(t, t->collectives[i].value);
+                  trace_param(t, t->collectives[i].value);
     return is;
 }
 

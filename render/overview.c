@@ -29,7 +29,7 @@ static const char *part_of(const Overview *o, int i) {
 
 static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
     for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *q = words_find_param(o->c->t, c->inputs[i]);
+        const TraceParam *q = trace_param(o->c->t, c->inputs[i]);
         const TraceLocal *l = q ? words_find_local(&q->rest, o->rank) : NULL;
         if (l) u->weights += l->bytes;
     }
@@ -84,7 +84,7 @@ static int unit_of_step(const Overview *o, const TraceCollective *c) {
 static int unit_of_value(const Overview *o, const char *name) {
     const Trace *t = o->c->t;
     if (is_grad(name)) name += strncmp(name, "grad.param.", 11) ? 5 : 11;
-    bool param = words_find_param(t, name) != NULL;
+    bool param = trace_param(t, name) != NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool mine = !strcmp(c->output, name);
@@ -99,7 +99,7 @@ static int unit_of_value(const Overview *o, const char *name) {
 static SendKind kind_of(const Overview *o, const TraceCollective *c) {
     if (!o->all) return SEND_FORWARD;
     if (!strncmp(c->value, "grad.param.", 11)) return SEND_GRADIENTS;
-    if (words_find_param(o->c->t, c->value)) return SEND_WEIGHTS;
+    if (trace_param(o->c->t, c->value)) return SEND_WEIGHTS;
     return is_grad(c->value) || same_text(c->pass, "backward") ? SEND_BACKWARD : SEND_FORWARD;
 }
 
@@ -119,7 +119,7 @@ static void read_collectives(Overview *o) {
         bool own = same_text(c->pass ? c->pass : "forward", o->pass);
         bool loss = same_text(c->pass, "loss") && !strcmp(o->pass, "forward") && same_text(c->part, "loss") && !is_grad(c->value);
         if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
-        int k = own && !words_find_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
+        int k = own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
         if (k < 0) continue;
         OverviewUnit *u = &o->unit[k];
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
@@ -188,7 +188,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
     bool both = !c->o->pass || !strcmp(c->o->pass, "both");
     *o = (Overview){.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .pass = both ? "forward" : c->o->pass};
     for (int i = 0; both && i < c->t->n_computes; i++) o->all |= same_text(c->t->computes[i].pass, "backward");
-    for (int i = 0; both && i < c->t->n_collectives; i++) o->all |= words_find_param(c->t, c->t->collectives[i].value) != NULL;
+    for (int i = 0; both && i < c->t->n_collectives; i++) o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
     o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
     read_units(o);
     if (o->n == 0) {

@@ -28,7 +28,7 @@ static int find_products(ShardPen *p, Product *out) {
         if (p->layer >= 0 && c->layer != p->layer) continue;
         Product q = {.op = c};
         for (int k = 0; k < 2; k++) {
-            const TraceParam *w = words_find_param(t, c->inputs[k]);
+            const TraceParam *w = trace_param(t, c->inputs[k]);
             if (w) q.w = w;
             else q.x = words_find_value(t, c->inputs[k], c->input_step[k]);
         }

@@ -25,7 +25,7 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
 
 /* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
 static const char *value_word(const Trace *t, Arena *a, const char *value) {
-    const TraceParam *p = words_find_param(t, strncmp(value, "grad.param.", 11) ? value : value + 11);
+    const TraceParam *p = trace_param(t, strncmp(value, "grad.param.", 11) ? value : value + 11);
     if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
     const char *leaf = words_leaf(value);
     size_t n = strcspn(leaf, "_");
@@ -36,7 +36,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     if (!c) return e->name ? e->name : "";
     bool matrix = false;
     for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *p = words_find_param(t, c->inputs[i]);
+        const TraceParam *p = trace_param(t, c->inputs[i]);
         matrix |= p && p->compute.nd >= 2;
     }
     const char *name = matrix && c->module && *words_leaf(c->module) ? words_leaf(c->module)

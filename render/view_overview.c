@@ -159,7 +159,7 @@ static const char *layers_shown(const Overview *o) {
 
 static const TraceValue *first_input(const Overview *o) {
     for (int i = 0; i < o->c->t->n_values; i++)
-        if (o->c->t->values[i].step < 0 && !words_find_param(o->c->t, o->c->t->values[i].shape.name)) return &o->c->t->values[i];
+        if (o->c->t->values[i].step < 0 && !trace_param(o->c->t, o->c->t->values[i].shape.name)) return &o->c->t->values[i];
     return NULL;
 }
 

@@ -254,7 +254,7 @@ static int value_rows(ShardPen *p, Row *row) {
         for (int i = 0, start = n; i < t->n_values && n < MAX_ROWS; i++) {
             const TraceValue *v = &t->values[i];
             if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec) continue;
-            if (words_find_param(t, v->shape.name)) continue;
+            if (trace_param(t, v->shape.name)) continue;
             const char *leaf = short_name(p->c->arena, v, sec);
             int k = start;
             while (k < n && !same_layout(row[k].s, &v->shape)) k++;

@@ -326,14 +326,6 @@ const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
     return best;
 }
 
-const TraceParam *words_find_param(const Trace *t, const char *name) {
-    for (int i = 0; name && i < t->n_params; i++) {
-        const TraceParam *p = &t->params[i];
-        if (!strcmp(p->compute.name, name) || (p->plan_name && !strcmp(p->plan_name, name))) return p;
-    }
-    return NULL;
-}
-
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++)
         if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];

@@ -71,7 +71,6 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out
 /* ---- finding things in a trace ---- */
 /* The value of that name made by that step; failing that, the last one of that name at or before it; NULL. */
 const TraceValue *words_find_value(const Trace *t, const char *name, int step);
-const TraceParam *words_find_param(const Trace *t, const char *name);
 /* The part of a shape that the rank holds; NULL if it holds none. */
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
 double words_find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */

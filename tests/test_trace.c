@@ -457,6 +457,31 @@ static void test_empty_trace(void **state) {
     assert_null(read_ok(a, s, n)->verdict);
     arena_free(a);
 }
+/* With the index and without it the same parameter has a name: the first one that bears it in either scheme. */
+static void test_parameters_by_name(void **state) {
+    (void)state;
+    enum { N = 300 };
+    Arena *a = arena_new();
+    Trace *plain = trace_new(a), *quick = trace_new(a);
+    for (int k = 0; k < 2; k++) {
+        Trace *t = k ? quick : plain;
+        for (int i = 0; i < N; i++) {
+            TraceParam *p = ARENA_PUSH(a, t->params, t->n_params, t->cap_params);
+            *p = (TraceParam){.plan_name = i % 3 ? arena_printf(a, "plan.%d", i % 250) : NULL};
+            p->compute.name = arena_printf(a, "plan.%d", (i * 7) % N); /* names of one scheme are also used by the other */
+        }
+    }
+    trace_index(quick);
+    for (int i = -1; i <= N; i++) {
+        const char *name = arena_printf(a, "plan.%d", i);
+        const TraceParam *p = trace_param(plain, name), *q = trace_param(quick, name);
+        assert_int_equal(p ? p - plain->params : -1, q ? q - quick->params : -1);
+        assert_int_equal(p != NULL, i >= 0 && i < N);
+    }
+    assert_null(trace_param(quick, NULL));
+    assert_null(trace_param(quick, ""));
+    arena_free(a);
+}
 static void test_step_order(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -756,6 +781,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranksets),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_parameters_by_name),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_round_trip_text),
         cmocka_unit_test(test_round_trip_fields),

@@ -89,12 +89,14 @@ char *arena_strndup(Arena *a, const char *s, size_t n) {
 }
 char *arena_strdup(Arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap) {
+    char most[256]; /* nearly all texts are shorter and are printed once */
     va_list aq;
     va_copy(aq, ap);
-    int n = vsnprintf(NULL, 0, fmt, aq);
+    int n = vsnprintf(most, sizeof most, fmt, aq);
     va_end(aq);
     char *s = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    if ((size_t)n < sizeof most) memcpy(s, most, (size_t)n + 1);
+    else vsnprintf(s, (size_t)n + 1, fmt, ap);
     return s;
 }
 char *arena_printf(Arena *a, const char *fmt, ...) {
@@ -133,16 +135,16 @@ void str_addf(Str *s, const char *fmt, ...) {
     va_list ap, aq;
     va_start(ap, fmt);
     va_copy(aq, ap);
-    int n = vsnprintf(NULL, 0, fmt, aq);
+    int n = vsnprintf(s->s + s->n, s->cap - s->n, fmt, aq); /* what does not fit is printed again */
     va_end(aq);
     if (s->n + (size_t)n + 1 > s->cap) {
         size_t cap = s->cap * 2 + (size_t)n + 1;
         char *p = arena_alloc(s->a, cap);
-        memcpy(p, s->s, s->n + 1);
+        memcpy(p, s->s, s->n);
         s->s = p;
         s->cap = cap;
+        vsnprintf(s->s + s->n, (size_t)n + 1, fmt, ap);
     }
-    vsnprintf(s->s + s->n, (size_t)n + 1, fmt, ap);
     s->n += (size_t)n;
     va_end(ap);
 }

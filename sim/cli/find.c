@@ -86,8 +86,8 @@ const TraceValue *lookup_value(const Trace *t, const char *name) {
 }
 static const char *bare(const char *name) { return name && strncmp(name, "model.", 6) == 0 ? name + 6 : name; }
 const TraceParam *lookup_param(const Trace *t, const char *name) {
-    for (int i = 0; i < t->n_params; i++)
-        if (same(t->params[i].plan_name, name) || same(t->params[i].compute.name, name)) return &t->params[i];
+    const TraceParam *p = trace_param(t, name);
+    if (p) return p;
     for (int i = 0; i < t->n_params; i++)
         if (same(bare(t->params[i].plan_name), bare(name)) || same(bare(t->params[i].compute.name), bare(name)))
             return &t->params[i];

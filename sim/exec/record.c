@@ -470,6 +470,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     record_run(&r, model);
     record_classes(&r, &rep);
     record_params(&r);
+    trace_index(t);
     for (int v = 0; v < p->nv; v++)
         if (p->val[v].step < 0 && p->val[v].kind == KIND_INPUT) record_value(&r, &p->val[v], NULL);
     for (int i = 0; i < p->ns; i++) {

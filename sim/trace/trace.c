@@ -15,6 +15,46 @@ Trace *trace_new(Arena *arena) {
     return t;
 }
 
+/* ---- parameters by name: open addressing, a power of two of slots, at most half of them taken ---- */
+static uint64_t name_hash(const char *s) { /* FNV-1a */
+    uint64_t h = 1469598103934665603u;
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 1099511628211u;
+    return h;
+}
+static bool named(const TraceParam *p, const char *name) {
+    return (p->compute.name && !strcmp(p->compute.name, name)) || (p->plan_name && !strcmp(p->plan_name, name));
+}
+static int *slot_of(const Trace *t, const char *name) {
+    uint64_t i = name_hash(name);
+    for (;; i++) {
+        int *s = &t->param_slot[i & (uint64_t)(t->n_param_slots - 1)];
+        if (!*s || named(&t->params[*s - 1], name)) return s;
+    }
+}
+static void index_name(Trace *t, int param, const char *name) {
+    int *s = name ? slot_of(t, name) : NULL;
+    if (s && !*s) *s = param + 1;
+}
+void trace_index(Trace *t) {
+    t->n_param_slots = 16;
+    while (t->n_param_slots < 4 * t->n_params) t->n_param_slots *= 2;
+    t->param_slot = ARENA_ARRAY(t->arena, int, t->n_param_slots);
+    for (int i = 0; i < t->n_params; i++) {
+        index_name(t, i, t->params[i].compute.name);
+        index_name(t, i, t->params[i].plan_name);
+    }
+}
+const TraceParam *trace_param(const Trace *t, const char *name) {
+    if (!name) return NULL;
+    if (t->param_slot) {
+        int i = *slot_of(t, name);
+        return i ? &t->params[i - 1] : NULL;
+    }
+    for (int i = 0; i < t->n_params; i++)
+        if (named(&t->params[i], name)) return &t->params[i];
+    return NULL;
+}
+
 /* ---- groups ---- */
 static int64_t product(const int64_t *size, int n) {
     int64_t p = 1;

@@ -208,6 +208,7 @@ typedef struct Trace {
     int n_classes; /* rank classes: same local shapes and same steps in the whole program */
     RankSet *classes;
     const char *hardware; /* profile and its constants, one line, if there are events */
+    int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;
     TraceParam *params;
     int n_values, cap_values;
@@ -237,6 +238,10 @@ typedef struct Trace {
 } Trace;
 
 Trace *trace_new(Arena *arena);
+/* Makes trace_param quick; once, when all parameters are there. */
+void trace_index(Trace *t);
+/* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or name is NULL). */
+const TraceParam *trace_param(const Trace *t, const char *name);
 /* Writes all records in step order, one JSON object per line: run, params, then by step, then verdict. */
 bool trace_write(const Trace *t, Diags *d, const char *path);
 /* The same as text in an arena (for stdout and tests). `with_events` false leaves out times. */

@@ -601,7 +601,10 @@ Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, si
     }
     if (!r.why && seen == SEEN_NOTHING) bad(&r, "no record: the trace is empty");
     if (!r.why && seen == SEEN_RUN) bad(&r, "the trace is cut off: its last line, the verdict, is missing");
-    if (!r.why) return r.t;
+    if (!r.why) {
+        trace_index(r.t);
+        return r.t;
+    }
     diag_error(d, "E0109", ((Loc){arena_strdup(arena, file), line, col}), NULL, "%s", r.why);
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "exec/exec.h"
+#include "exec/assemble.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,7 +255,7 @@ static void check_value(World *w, int val, const double *X) {
         double *sum = base_malloc((size_t)(n ? n : 1) * 8);
         memset(sum, 0, (size_t)n * 8);
         for (int64_t i = 0; i < np; i++) {
-            Tensor t = exec_assemble(w->e, val, &P, mesh_member(&w->mesh, &P, r, i));
+            Tensor t = assemble_value(w->e, val, &P, mesh_member(&w->mesh, &P, r, i));
             assert_int_equal(tensor_count(&t), n);
             for (int64_t k = 0; k < n; k++) sum[k] += ((double *)t.p)[k];
             free(t.p);

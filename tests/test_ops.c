@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "exec/check.h"
+#include "exec/assemble.h"
 #include "ops/op.h"
 #include <math.h>
 #include <stdio.h>
@@ -165,7 +166,7 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
         if (p->val[v].L.type[0] == TY_P || p->val[v].L.type[0] == TY_M) P.a[P.n++] = 0;
         int64_t parts = mesh_size(&w->mesh, &P), count = 0;
         for (int64_t q = 0; q < parts; q++) {
-            Tensor t = exec_assemble(e, v, P.n ? &P : &none, mesh_member(&w->mesh, &P, 0, q));
+            Tensor t = assemble_value(e, v, P.n ? &P : &none, mesh_member(&w->mesh, &P, 0, q));
             count = tensor_count(&t);
             if (!out[i]) out[i] = arena_alloc(w->a, (size_t)(count + 1) * 8), out[i][count] = NAN;
             for (int64_t z = 0; z < count; z++) {

@@ -1,5 +1,7 @@
 /* Holding every value of every rank against what it must be. */
 #include "exec/check.h"
+#include "exec/assemble.h"
+#include "exec/call.h"
 #include "exec/compare.h"
 #include "ops/op.h"
 #include "ops/util.h"
@@ -92,7 +94,7 @@ void check_source(Check *c, int val) {
     const Val *v = &p->val[val];
     const GTensor *t = &p->graph->t[v->tensor];
     Compare m = compare_new(c->e, c->arena, NULL, val, 1);
-    Dtype dt = compare_dtype(c->e, val);
+    Dtype dt = exec_dtype(c->e, val);
     void *whole = c->full(c->full_arg, v->tensor, dt);
     if (!whole) return;
     Arena *tmp = arena_new();
@@ -100,7 +102,7 @@ void check_source(Check *c, int val) {
     Layout none = layout_whole(p->mesh, t->nd, TY_I);
     Box wb = region_box(p->mesh, t, &none, 0, flat, tmp);
     if (flat) wb.d[0] = (DimIndex){true, 0, wb.n[0], NULL};
-    Whole w = {.box = &wb, .flat = flat, .raw = compare_box_tensor(&wb)};
+    Whole w = {.box = &wb, .flat = flat, .raw = region_packed(&wb)};
     w.raw.p = whole;
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
@@ -132,7 +134,7 @@ static AxisList pending_axes(const Check *c, const Step *s) {
 static void index_from(const Check *c, OpCall *call, const char *letters, int nl, int val, const AxisList *X, int64_t rank, Arena *tmp) {
     const Program *p = c->e->p;
     if (val < 0) return;
-    Layout joint = exec_joint_layout(c->e, &p->val[val].L, X);
+    Layout joint = assemble_layout(c->e, &p->val[val].L, X);
     for (int d = 0; d < nl; d++) {
         char ch = letters[d];
         if (!(call->op->asks & RULE_BIT(ch)) || call->index[ch - 'a'] || !joint.n[d]) continue;
@@ -159,18 +161,18 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         const GTensor *t = &p->graph->t[n->in[i]];
         for (int d = 0; d < n->rule.nl[i]; d++) call->global[n->rule.in[i][d] - 'a'] = t->size[d];
         if (in[i] < 0) continue;
-        call->in[i] = exec_assemble(c->e, in[i], X, rank);
-        if (region_is_flat(&p->val[in[i]].L, NULL)) call->in[i] = exec_letters(&call->in[i], t);
+        call->in[i] = assemble_value(c->e, in[i], X, rank);
+        if (region_is_flat(&p->val[in[i]].L, NULL)) call->in[i] = call_letters(&call->in[i], t);
         call->in_int |= (uint32_t)exec_is_int(c->e, in[i]) << i;
         for (int d = 0; d < n->rule.nl[i]; d++) call->local[n->rule.in[i][d] - 'a'] = call->in[i].n[d];
     }
     if (adj) {
-        call->cot = exec_assemble(c->e, s->in[0], X, rank);
+        call->cot = assemble_value(c->e, s->in[0], X, rank);
         for (int d = 0; d < n->rule.nout; d++) call->local[n->rule.out[d] - 'a'] = call->cot.n[d];
-        if (s->in[1 + n->nin] >= 0) call->fout = exec_assemble(c->e, s->in[1 + n->nin], X, rank);
+        if (s->in[1 + n->nin] >= 0) call->fout = assemble_value(c->e, s->in[1 + n->nin], X, rank);
     }
     const Val *o = &p->val[s->out];
-    Layout joint = exec_joint_layout(c->e, &o->L, X);
+    Layout joint = assemble_layout(c->e, &o->L, X);
     bool flat = region_is_flat(&o->L, NULL);
     *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, false, tmp);
     const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
@@ -179,11 +181,11 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         if (have >= 0 && have != ob->n[d] && !flat) return false;
         call->local[letters[d] - 'a'] = ob->n[d];
     }
-    call->out = compare_box_tensor(ob);
+    call->out = region_packed(ob);
     if (flat) { /* the same elements with stored dim 0 as one list */
         *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, true, tmp);
-        Tensor list = compare_box_tensor(ob);
-        call->out = exec_letters(&list, &p->graph->t[o->tensor]);
+        Tensor list = region_packed(ob);
+        call->out = call_letters(&list, &p->graph->t[o->tensor]);
     }
     op_unread_sizes(call, n->nin);
     whole_index(c, call, s, n, in, X, rank, tmp);
@@ -259,9 +261,9 @@ static void check_kernel(Check *c, const Step *s) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
                 if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);
         } else {
-            Tensor raw = compare_box_tensor(&ob);
+            Tensor raw = region_packed(&ob);
             if (by_bound) { /* the ranks that hold this share of a sum must agree; what it must be, level 2 says */
-                Tensor held = exec_assemble(c->e, s->out, &X, rank);
+                Tensor held = assemble_value(c->e, s->out, &X, rank);
                 call.out.p = held.p;
             } else {
                 call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
@@ -331,7 +333,7 @@ static double *denoted(const Check *c, int val, const AxisList *X, const AxisLis
     if (abs) *abs = NULL;
     for (int64_t i = 0; i < n; i++) {
         int64_t q = mesh_member(m, A, rank, i);
-        Tensor t = exec_assemble(c->e, val, &both, q);
+        Tensor t = assemble_value(c->e, val, &both, q);
         int64_t k = tensor_count(&t);
         if (!sum) {
             *shape = t;
@@ -342,7 +344,7 @@ static double *denoted(const Check *c, int val, const AxisList *X, const AxisLis
                 memset(*abs, 0, (size_t)k * 8);
             }
         }
-        AddJob j = {t.p, compare_dtype(c->e, val), max, sum, abs ? *abs : NULL};
+        AddJob j = {t.p, exec_dtype(c->e, val), max, sum, abs ? *abs : NULL};
         pool_pieces(c->e->pool, k, add_piece, &j);
         if (seen) seen[i] = any_nonzero(t.p, j.dt, k);
         free(t.p);
@@ -388,7 +390,7 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     AxisList XA = *X;
     for (int i = 0; i < s->move.axes.n; i++)
         if (!in_list(&XA, s->move.axes.a[i])) XA.a[XA.n++] = s->move.axes.a[i];
-    Layout joint = exec_joint_layout(c->e, &s->move.from, &XA);
+    Layout joint = assemble_layout(c->e, &s->move.from, &XA);
     bool flat = region_is_flat(&s->move.from, &s->move.to);
     Box box = region_box(p->mesh, t, &joint, rank, flat, tmp);
     Tensor shape;
@@ -411,11 +413,11 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
     const Program *p = c->e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
     Arena *tmp = arena_new();
-    Layout joint = exec_joint_layout(c->e, &s->move.from, X);
+    Layout joint = assemble_layout(c->e, &s->move.from, X);
     bool flat = region_is_flat(&s->move.from, &s->move.to);
     Box box = region_box(p->mesh, t, &joint, rank, flat, tmp);
-    Whole w = {.box = &box, .flat = flat, .raw = exec_assemble(c->e, s->in[0], X, rank)};
-    Tensor as = compare_box_tensor(&box);
+    Whole w = {.box = &box, .flat = flat, .raw = assemble_value(c->e, s->in[0], X, rank)};
+    Tensor as = region_packed(&box);
     as.p = w.raw.p;
     if (tensor_count(&as) == tensor_count(&w.raw)) w.raw = as;
     compare_all(m, s->out, &s->move.to, X, rank, &w);
@@ -425,11 +427,11 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
 /* A move into a pending sum: what the ranks hold must add up to the source. */
 static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
-    Tensor shape, src = exec_assemble(c->e, s->in[0], X, rank);
+    Tensor shape, src = assemble_value(c->e, s->in[0], X, rank);
     double *sum = denoted(c, s->out, X, &s->move.axes, rank, &shape, NULL, false, NULL);
     int64_t n = tensor_count(&src);
     m->rec.count += n;
-    Dtype dt = compare_dtype(c->e, s->out);
+    Dtype dt = exec_dtype(c->e, s->out);
     for (int64_t i = 0; i < n && tensor_count(&shape) == n; i++) {
         double want = compare_at(src.p, dt, i);
         if (sum[i] == want) continue;
@@ -489,10 +491,10 @@ static void check_sum(Check *c, const Step *s) {
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
-        Layout joint = exec_joint_layout(c->e, &p->val[s->out].L, &X);
+        Layout joint = assemble_layout(c->e, &p->val[s->out].L, &X);
         bool flat = region_is_flat(&p->val[s->out].L, NULL);
         Box box = region_box(p->mesh, &p->graph->t[p->val[s->out].tensor], &joint, rank, flat, tmp);
-        Tensor a = exec_assemble(c->e, s->in[0], &X, rank), b = exec_assemble(c->e, s->in[1], &X, rank);
+        Tensor a = assemble_value(c->e, s->in[0], &X, rank), b = assemble_value(c->e, s->in[1], &X, rank);
         int64_t n = tensor_count(&a);
         for (int64_t k = 0; k < n; k++) {
             if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
@@ -531,7 +533,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     Layout whole = layout_whole(p->mesh, t->nd, TY_I);
     bool flat = region_is_flat(&v->L, NULL);
     Box box = region_box(p->mesh, t, &whole, 0, flat, tmp);
-    Whole w = {.box = &box, .flat = flat, .raw = compare_box_tensor(&box)};
+    Whole w = {.box = &box, .flat = flat, .raw = region_packed(&box)};
     w.raw.p = (void *)(uintptr_t)want;
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
     else { /* the shares must add up to the value, modulo */

@@ -9,13 +9,6 @@
 double compare_at(const void *p, Dtype d, int64_t i) {
     return d == DT_F32 ? (double)((const float *)p)[i] : d == DT_F64 ? ((const double *)p)[i] : (double)((const int64_t *)p)[i];
 }
-Tensor compare_box_tensor(const Box *b) {
-    Tensor t = {.nd = b->nd};
-    for (int d = 0; d < b->nd; d++) t.n[d] = b->n[d];
-    tensor_pack(&t);
-    return t;
-}
-Dtype compare_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
 double compare_factor_tolerance(const Exec *e) { return e->dtype == DT_F32 ? 1e-3 : 1e-9; }
 bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b) {
     for (int i = 0; i < fixed->n; i++)
@@ -199,11 +192,11 @@ static bool shape_is(const Tensor *t, const Box *b) {
 }
 /* The part of a whole array that box lb names: a view where its indices are ranges, else a copy (*copy, the caller frees). */
 static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Box *lb, void **copy) {
-    Tensor src = compare_box_tensor(w->box), out;
+    Tensor src = region_packed(w->box), out;
     src.p = (void *)(uintptr_t)from;
     *copy = NULL;
     if (region_view(lb, w->box, &src, dt, &out)) return out;
-    out = compare_box_tensor(lb);
+    out = region_packed(lb);
     int64_t n = tensor_count(&out);
     out.p = *copy = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)dtype_size(dt)));
     region_copy(lb, &out, w->box, &src, dt, 0);
@@ -219,7 +212,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
     const GTensor *t = &p->graph->t[p->val[val].tensor];
     Arena *tmp = arena_new();
     Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-    Tensor got = exec_local(m->e, val, rank)->t, wanted = compare_box_tensor(&lb);
+    Tensor got = exec_local(m->e, val, rank)->t, wanted = region_packed(&lb);
     Look x = {nothing_seen(), -1};
     bool same = shape_is(&got, &lb);
     if (same || (w->flat && tensor_count(&wanted) == tensor_count(&got))) {
@@ -227,7 +220,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
             wanted.p = got.p;
             got = wanted;
         }
-        CompareBlock b = {.got = got, .dt = compare_dtype(m->e, val), .bits = w->raw.p != NULL, .tolerance = compare_factor_tolerance(m->e)};
+        CompareBlock b = {.got = got, .dt = exec_dtype(m->e, val), .bits = w->raw.p != NULL, .tolerance = compare_factor_tolerance(m->e)};
         void *copy[3] = {0};
         b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
         if (w->bound && !b.bits) {

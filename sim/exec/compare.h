@@ -55,7 +55,5 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool);
 
 /* Small helpers of the checks. */
 bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b); /* same coordinates on these axes? */
-Tensor compare_box_tensor(const Box *b);  /* packed, p NULL */
 double compare_at(const void *p, Dtype d, int64_t i);
-Dtype compare_dtype(const Exec *e, int val);
 #endif

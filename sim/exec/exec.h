@@ -63,18 +63,10 @@ void exec_next_iteration(Exec *e);
 void exec_release(Exec *e, const Step *s);
 void exec_drop(Exec *e, int val);
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) { return &e->store[val].l[e->store[val].which[rank]]; }
-/* A local with a flattened stored dim 0 as a tensor with all its letters: the first letter takes the list, the others of that
- * dim are 1. Element-wise ops see it so. */
-Tensor exec_letters(const Tensor *t, const GTensor *g);
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);
-
-/* Assembles what the ranks that agree with `rank` on the axes of `fixed` hold together: the whole of the value where nothing
- * is fixed. Packed, dims as in Local. With `fixed` every axis whose copies are pending sums must be fixed. The caller frees
- * t.p. Sizes and the index lists of the result's dims follow from exec_joint_layout. */
-Tensor exec_assemble(const Exec *e, int val, const AxisList *fixed, int64_t rank);
-/* The layout that says which indices exec_assemble gives: all axes but `fixed` become ghosts. */
-Layout exec_joint_layout(const Exec *e, const Layout *l, const AxisList *fixed);
+/* The dtype that the run holds a value in. */
+Dtype exec_dtype(const Exec *e, int val);
 
 /* Index sets and copies between blocks (exec/region.c). */
 typedef struct DimIndex {
@@ -93,6 +85,8 @@ bool region_is_flat(const Layout *a, const Layout *b);
 /* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size es. op: 0 copy, 1 add,
  * 2 max (f32, f64). Returns how many elements were touched. */
 int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op);
+/* A tensor of the box's sizes, row-major, p NULL. */
+Tensor region_packed(const Box *b);
 /* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */
 bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tensor *out);
 #endif

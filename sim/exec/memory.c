@@ -1,5 +1,5 @@
 /* The peak of a run, found by walking its program with sizes instead of tensors, and the room that there is for it.
- * The walk mirrors exec.c (which buffers exist, are shared, are kept for reuse) and check.c (what a step's check copies). */
+ * The walk mirrors store.c (which buffers exist, are shared, are kept for reuse) and check.c (what a step's check copies). */
 #include "exec/memory.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { KEPT_FROM = 1 << 16, PAGE_ROUND = 4096 };
 static const int64_t MOST = (int64_t)1 << 44; /* no machine has it, and sums of many of them fit */
-static const int64_t KEPT_BYTES = (int64_t)1 << 30, PARAMS_KEPT = (int64_t)3 << 30; /* exec.c: buf_drop; pipeline.c: load_sources */
+static const int64_t KEPT_BYTES = (int64_t)1 << 30, PARAMS_KEPT = (int64_t)3 << 30; /* store.c: store_buf_drop; pipeline.c: load_sources */
 
 /* ---- the walk ---- */
 typedef struct {
@@ -61,7 +61,7 @@ static int64_t own_blocks(const Walk *w, int v) { return w->whole ? 1 : blocks(w
 static void see(Walk *w, int64_t beside) {
     if (w->live + w->kept + beside > w->peak) w->peak = w->live + w->kept + beside;
 }
-/* n buffers of `bytes` each, from the list where one fits as exec.c wants it. */
+/* n buffers of `bytes` each, from the list where one fits as store.c wants it. */
 static void take(Walk *w, int64_t bytes, int64_t n) {
     for (int i = 0; i < w->n_list && n > 0; i++) {
         Kept *k = &w->list[i];

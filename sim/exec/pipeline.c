@@ -2,6 +2,7 @@
  * check, compare with the outside, verdict. */
 #include "exec/pipeline.h"
 #include "cost/cost.h"
+#include "exec/assemble.h"
 #include "exec/check.h"
 #include "exec/memory.h"
 #include "exec/record.h"
@@ -159,7 +160,7 @@ static void keep_numbers(Run *r, const Step *s) {
         if (v->L.type[a] == TY_P || v->L.type[a] == TY_M) return;
     if (!r->o->numbers || n > 64 || t->is_int) return;
     AxisList none = {0};
-    Tensor x = exec_assemble(r->exec, s->out, &none, 0);
+    Tensor x = assemble_value(r->exec, s->out, &none, 0);
     for (int i = r->t->n_values - 1; i >= 0; i--)
         if (r->t->values[i].step == s->id) {
             r->t->values[i].numbers = ARENA_ARRAY(r->arena, double, n);

@@ -184,3 +184,9 @@ bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tens
     out->p = (char *)src->p + o * dtype_size(dt);
     return true;
 }
+Tensor region_packed(const Box *b) {
+    Tensor t = {.nd = b->nd};
+    for (int d = 0; d < b->nd; d++) t.n[d] = b->n[d];
+    tensor_pack(&t);
+    return t;
+}

@@ -1,0 +1,66 @@
+/* Puts the ranks' parts of a value together. */
+#include "exec/assemble.h"
+#include "ops/op.h"
+#include <string.h>
+
+Layout assemble_layout(const Exec *e, const Layout *l, const AxisList *fixed) {
+    Layout r = *l;
+    for (int d = 0; d <= r.ndim; d++) {
+        for (int i = 0; i < r.n[d]; i++) {
+            bool f = false;
+            for (int k = 0; k < fixed->n; k++) f |= fixed->a[k] == r.e[d][i].axis;
+            if (!f) r.e[d][i].ghost = 1;
+        }
+        while (r.n[d] && r.e[d][r.n[d] - 1].ghost) memset(&r.e[d][--r.n[d]], 0, sizeof(Entry));
+    }
+    for (int a = 0; a < e->p->mesh->naxes; a++)
+        if (layout_where(&r, a) < 0 && r.type[a] == TY_V) r.type[a] = TY_I;
+    return r;
+}
+typedef struct {
+    const Exec *e;
+    int v;
+    bool flat;
+    int64_t rank;
+    const AxisList *over;
+    const Box *box;
+    Tensor *out;
+    Dtype dt;
+} AssembleJob;
+/* The part of one rank: it overlaps no other's, so workers may copy side by side. */
+static void assemble_part(void *arg, int64_t i) {
+    const AssembleJob *j = arg;
+    const Program *p = j->e->p;
+    int64_t q = mesh_member(p->mesh, j->over, j->rank, i);
+    Arena *tmp = arena_new();
+    Box sb = region_box(p->mesh, &p->graph->t[p->val[j->v].tensor], &p->val[j->v].L, q, j->flat, tmp);
+    const Local *l = exec_local(j->e, j->v, q);
+    if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd)) region_copy(j->box, j->out, &sb, &l->t, j->dt, 0); /* else a false label: leave it */
+    arena_free(tmp);
+}
+Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
+    const Program *p = e->p;
+    const Val *x = &p->val[v];
+    const GTensor *t = &p->graph->t[x->tensor];
+    bool flat = region_is_flat(&x->L, NULL);
+    Arena *tmp = arena_new();
+    Layout joint = assemble_layout(e, &x->L, fixed);
+    Box tb = region_box(p->mesh, t, &joint, rank, flat, tmp);
+    Tensor out = region_packed(&tb);
+    Dtype dt = exec_dtype(e, v);
+    int64_t bytes = tensor_count(&out) * dtype_size(dt);
+    out.p = base_big((size_t)(bytes > 0 ? bytes : 1));
+    AxisList over = {0}; /* the cutting axes that are not fixed: their ranks hold the parts */
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        bool f = false;
+        for (int k = 0; k < fixed->n; k++) f |= fixed->a[k] == a;
+        if (!f && x->L.type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
+    }
+    int64_t n = mesh_size(p->mesh, &over);
+    AssembleJob j = {e, v, flat, rank, &over, &tb, &out, dt};
+    if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
+    else
+        for (int64_t i = 0; i < n; i++) assemble_part(&j, i);
+    arena_free(tmp);
+    return out;
+}

@@ -1,0 +1,13 @@
+/* The kernel of a step on all ranks. For sim/exec only. */
+#ifndef SP_EXEC_CALL_H
+#define SP_EXEC_CALL_H
+#include "exec/exec.h"
+
+/* ST_OP and ST_ADJOINT. False, with e->stuck, if the ranks' sizes do not fit together. */
+bool call_step(Exec *e, const Step *s);
+/* A local with a flattened stored dim 0 as a tensor with all its letters: the first letter takes the list, the others of that
+ * dim are 1. Element-wise ops see it so. */
+Tensor call_letters(const Tensor *t, const GTensor *g);
+/* Level 3: every element becomes its residue in 0..p-1. */
+void call_residues(const Tensor *t, Dtype dt, double p);
+#endif

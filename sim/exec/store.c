@@ -1,0 +1,76 @@
+/* The locals of a value and the buffers that they share. Large buffers are used again: first touch of memory is what costs. */
+#include "exec/store.h"
+#include <stdlib.h>
+#include <string.h>
+
+Buf *store_buf_new(Exec *e, int64_t bytes) {
+    size_t n = bytes > 0 ? (size_t)bytes : 1;
+    Buf **best = NULL;
+    for (Buf **b = &e->bufs->free_list; *b; b = &(*b)->next)
+        if ((*b)->bytes >= n && (*b)->bytes <= n + n / 4 + 4096 && (!best || (*b)->bytes < (*best)->bytes)) best = b;
+    Buf *b;
+    if (best) {
+        b = *best;
+        *best = b->next;
+        e->bufs->free_bytes -= b->bytes;
+    } else {
+        b = base_malloc(sizeof *b);
+        b->bytes = n;
+        b->p = base_big(n);
+    }
+    b->refs = 1;
+    b->next = NULL;
+    e->live_bytes += (int64_t)b->bytes;
+    if (e->live_bytes > e->peak_bytes) e->peak_bytes = e->live_bytes;
+    return b;
+}
+Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes) {
+    Buf *b = base_malloc(sizeof *b);
+    *b = (Buf){1, bytes > 0 ? (size_t)bytes : 1, p, NULL};
+    e->live_bytes += (int64_t)b->bytes;
+    if (e->live_bytes > e->peak_bytes) e->peak_bytes = e->live_bytes;
+    return b;
+}
+void store_buf_drop(Exec *e, Buf *b) {
+    if (--b->refs) return;
+    e->live_bytes -= (int64_t)b->bytes;
+    if (b->bytes >= 1 << 16 && e->bufs->free_bytes < (size_t)1 << 30) {
+        b->next = e->bufs->free_list;
+        e->bufs->free_list = b;
+        e->bufs->free_bytes += b->bytes;
+        return;
+    }
+    free(b->p);
+    free(b);
+}
+void store_buf_free_all(Exec *e) {
+    for (Buf *b = e->bufs->free_list; b;) {
+        Buf *next = b->next;
+        free(b->p);
+        free(b);
+        b = next;
+    }
+    e->bufs->free_list = NULL;
+}
+
+int64_t store_key(const Mesh *m, const Layout *l, int64_t rank) {
+    int64_t k = 0;
+    for (int a = 0; a < m->naxes; a++)
+        if (l->type[a] == TY_V) k += mesh_coord(m, rank, a) * m->axis[a].stride;
+    return k;
+}
+Store *store_open(Exec *e, int v) {
+    Store *s = &e->store[v];
+    exec_drop(e, v);
+    s->which = base_malloc(base_mul((size_t)e->p->mesh->nranks, sizeof *s->which));
+    s->alive = true;
+    return s;
+}
+int store_add(Store *s, Local l) {
+    if (s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 4;
+        s->l = base_realloc(s->l, base_mul((size_t)s->cap, sizeof *s->l));
+    }
+    s->l[s->n] = l;
+    return s->n++;
+}

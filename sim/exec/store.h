@@ -1,0 +1,32 @@
+/* What the steps of exec.c have in common: making the locals of a value, and the buffers they share. For sim/exec only. */
+#ifndef SP_EXEC_STORE_H
+#define SP_EXEC_STORE_H
+#include "exec/exec.h"
+
+struct Buf { /* immutable once written; counted references */
+    int refs;
+    size_t bytes;
+    void *p;
+    Buf *next;
+};
+struct BufPool { /* what is kept to be used again */
+    Buf *free_list;
+    size_t free_bytes;
+};
+
+/* A buffer with one reference, new or used before: its bytes mean nothing. Ends the run (exit 5) if there is no memory. */
+Buf *store_buf_new(Exec *e, int64_t bytes);
+/* A buffer around malloc'ed p, which it owns from here on. */
+Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes);
+/* One reference less; the last one keeps the buffer for reuse or frees it. */
+void store_buf_drop(Exec *e, Buf *b);
+/* Frees what is kept for reuse. */
+void store_buf_free_all(Exec *e);
+
+/* Which block of a value a rank holds under a layout: equal numbers, equal blocks. */
+int64_t store_key(const Mesh *m, const Layout *l, int64_t rank);
+/* Drops what the value had and makes room for a number per rank in `which`. */
+Store *store_open(Exec *e, int val);
+/* Adds a local and returns its index; the store takes over the caller's reference to the buffer. */
+int store_add(Store *s, Local l);
+#endif

@@ -1,0 +1,249 @@
+/* A move between layouts on all ranks: gathers, scatters, reductions, slices, and what a planted mistake makes of them. */
+#include "exec/transfer.h"
+#include "exec/call.h"
+#include "exec/store.h"
+#include "exec/tuplemap.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Exec *e;
+    const Step *s;
+    const GTensor *t;
+    Layout from, to;
+    Dtype dt;
+    bool flat;
+    AxisList axes;
+    int64_t n; /* group size */
+    Arena *tmp;
+} MoveRun;
+
+/* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs packed data. */
+static Tensor reshaped(const Tensor *t, const Box *b) {
+    bool same = t->nd == b->nd;
+    for (int d = 0; same && d < b->nd; d++) same = t->n[d] == b->n[d];
+    if (same) return *t; /* may be a strided view */
+    Tensor r = region_packed(b);
+    r.p = t->p;
+    return tensor_count(&r) == tensor_count(t) ? r : *t;
+}
+static void member_data(const MoveRun *r, int64_t rank, int64_t i, int64_t *owner, const Local **data) {
+    const Mesh *m = r->e->p->mesh;
+    int64_t from = i;
+    if (r->s->edit == EDIT_OFFSET && r->from.type[r->axes.a[0]] == TY_V && r->to.type[r->axes.a[0]] != TY_V)
+        from = ((i - r->s->edit_offset) % r->n + r->n) % r->n;
+    *owner = mesh_member(m, &r->axes, rank, i); /* whose block it is meant to be */
+    int64_t q = mesh_member(m, &r->axes, rank, from);
+    if (r->s->edit == EDIT_AXIS) { /* the ranks along another axis take part instead */
+        AxisList other = {1, {(uint8_t)r->s->edit_axis}};
+        q = mesh_member(m, &other, rank, i);
+    }
+    *data = exec_local(r->e, r->s->in[0], q);
+}
+void transfer_fill(Tensor *t, Dtype dt, double v) {
+    int64_t n = tensor_count(t);
+    if (dt == DT_F32) for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] = (float)v;
+    else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
+    else for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
+}
+static void scale(Tensor *t, Dtype dt, double v) {
+    int64_t n = tensor_count(t);
+    if (dt == DT_F32) for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
+    else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
+}
+/* Repeats what is there until the block is full: what a skipped gather leaves in the buffer. */
+static void tile(Tensor *out, const Tensor *own, Dtype dt) {
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dt);
+    if (!tensor_count(out)) return;
+    if (!tensor_count(own)) {
+        transfer_fill(out, dt, 0);
+        return;
+    }
+    for (int64_t k = 0; k < tensor_count(out); k++) {
+        int64_t o = 0;
+        for (int d = 0; d < out->nd; d++) o += i[d] % own->n[d] * own->s[d];
+        memcpy((char *)out->p + k * es, (const char *)own->p + o * es, (size_t)es);
+        for (int d = out->nd - 1; d >= 0; d--) {
+            if (++i[d] < out->n[d]) break;
+            i[d] = 0;
+        }
+    }
+}
+/* After a planted mistake a block may be shorter than its layout says: what it lacks is not there to be read. */
+static void clamp_box(Box *b, const Tensor *t) {
+    for (int d = 0; d < b->nd; d++)
+        if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
+}
+/* The block of `rank` under the target layout, written into l (a view where nothing has to be copied). */
+static void build_block(MoveRun *r, int64_t rank, Local *l) {
+    Exec *e = r->e;
+    const Mesh *m = e->p->mesh;
+    const Step *s = r->s;
+    int tf = r->from.type[r->axes.a[0]], tt = r->to.type[r->axes.a[0]];
+    int64_t index = mesh_index_in(m, &r->axes, rank), as = rank;
+    if (s->edit == EDIT_OFFSET && tt == TY_V) as = mesh_member(m, &r->axes, rank, (index + s->edit_offset) % r->n);
+    Box tb = region_box(m, r->t, &r->to, as, r->flat, r->tmp);
+    const Local *own = exec_local(e, s->in[0], rank);
+    Box ob = region_box(m, r->t, &r->from, rank, r->flat, r->tmp);
+    Tensor own_t = s->edit == EDIT_DIM || r->flat ? reshaped(&own->t, &ob) : own->t;
+    clamp_box(&ob, &own_t);
+    bool same = s->edit == EDIT_NONE || s->edit == EDIT_OFFSET;
+    bool keep = (tf == TY_I || tf == TY_R) && tt == TY_P;
+    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat && region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
+        l->buf = own->buf;
+        own->buf->refs++;
+        return;
+    }
+    if ((keep && index == 0) || (s->edit == EDIT_DROP && (tf == TY_P || tf == TY_M) && tt != TY_V)) {
+        l->t = own->t;
+        l->buf = own->buf;
+        own->buf->refs++;
+        return;
+    }
+    l->t = region_packed(&tb);
+    l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(r->dt));
+    l->t.p = l->buf->p;
+    if (s->edit == EDIT_DROP && tf == TY_V) {
+        tile(&l->t, &own->t, r->dt);
+        return;
+    }
+    int op = tf == TY_P ? (s->edit == EDIT_MAX ? 2 : 1) : tf == TY_M ? 2 : 0;
+    bool only_own = tf == TY_I || tf == TY_R || tt == TY_P || ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && tf == TY_P);
+    transfer_fill(&l->t, r->dt, tt == TY_P || keep ? 0 : op == 2 ? -INFINITY : 0);
+    if (keep) return;
+    if (only_own) {
+        region_copy(&tb, &l->t, &ob, &own_t, r->dt, 0);
+        if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
+        return;
+    }
+    for (int64_t i = 0; i < r->n; i++) { /* in the order of the group: the order of the sum is declared */
+        int64_t owner;
+        const Local *data;
+        member_data(r, rank, i, &owner, &data);
+        Box sb = region_box(m, r->t, &r->from, owner, r->flat, r->tmp);
+        Tensor src = reshaped(&data->t, &sb);
+        if (tensor_count(&src) == 0) continue;
+        if (s->edit != EDIT_DIM && !r->flat) src = data->t; /* flattened: packed letters are read as one dim */
+        clamp_box(&sb, &src);
+        region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
+    }
+    if (e->modulus > 0 && op == 1) call_residues(&l->t, r->dt, e->modulus);
+    if (s->edit == EDIT_AVG) scale(&l->t, r->dt, 1 / (double)r->n);
+    if (s->edit == EDIT_DOUBLE) scale(&l->t, r->dt, (double)r->n);
+    if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
+}
+/* Moves one axis' cut from its dim to another (a planted wrong dim). */
+static void swap_dim(Layout *l, int axis, int dim) {
+    int d = layout_where(l, axis);
+    if (d < 0 || d == dim || dim >= l->ndim) return;
+    layout_set_type(l, axis, TY_I);
+    layout_cut(l, dim, axis, CUT_CHUNK);
+}
+/* One id per group: which blocks its members hold. */
+static int64_t *group_ids(MoveRun *r) {
+    const Mesh *m = r->e->p->mesh;
+    const Store *src = &r->e->store[r->s->in[0]];
+    int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)), *key = base_malloc(base_mul((size_t)r->n, sizeof *key));
+    AxisList other = {1, {(uint8_t)r->s->edit_axis}};
+    const AxisList *axes = r->s->edit == EDIT_AXIS ? &other : &r->axes;
+    TupleMap map;
+    tuplemap_open(&map, (int)r->n);
+    int next = 0;
+    for (int64_t rank = 0; rank < m->nranks; rank++) {
+        if (mesh_index_in(m, axes, rank)) continue;
+        for (int64_t i = 0; i < r->n; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
+        bool fresh;
+        int *at = tuplemap_find(&map, key, &fresh);
+        if (fresh) *at = next++;
+        for (int64_t i = 0; i < r->n; i++) gid[mesh_member(m, axes, rank, i)] = *at;
+    }
+    tuplemap_close(&map);
+    free(key);
+    return gid;
+}
+static bool needs_group(int tf, int tt) { return !((tf == TY_I || tf == TY_R)) && tt != TY_P; }
+static void share_all(Exec *e, int from, int to) {
+    Store *a = &e->store[from], *b = store_open(e, to);
+    for (int i = 0; i < a->n; i++) {
+        a->l[i].buf->refs++;
+        store_add(b, a->l[i]);
+    }
+    memcpy(b->which, a->which, sizeof *b->which * (size_t)e->p->mesh->nranks);
+}
+void transfer_step(Exec *e, const Step *s) {
+    const Program *p = e->p;
+    const Mesh *m = p->mesh;
+    if (s->move.kind == MOVE_ID && s->edit == EDIT_NONE) {
+        share_all(e, s->in[0], s->out);
+        return;
+    }
+    MoveRun r = {.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .from = s->move.from, .to = s->move.to, .dt = exec_dtype(e, s->out), .axes = s->move.axes};
+    if (s->edit == EDIT_DIM)
+        for (int i = 0; i < r.axes.n; i++) {
+            swap_dim(&r.from, r.axes.a[i], s->edit_dim);
+            swap_dim(&r.to, r.axes.a[i], s->edit_dim);
+        }
+    r.n = mesh_size(m, &r.axes);
+    r.flat = region_is_flat(&r.from, &r.to);
+    r.tmp = arena_new();
+    int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
+    int64_t *gid = needs_group(tf, tt) ? group_ids(&r) : NULL;
+    bool own_matters = !gid || s->edit != EDIT_NONE;
+    Store *st = store_open(e, s->out);
+    const Store *src = &e->store[s->in[0]];
+    TupleMap map;
+    tuplemap_open(&map, 4);
+    for (int64_t rank = 0; rank < m->nranks; rank++) {
+        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.to, rank), own_matters ? src->which[rank] : 0, 0};
+        if (tt == TY_P || s->edit == EDIT_OFFSET) key[3] = mesh_index_in(m, &r.axes, rank);
+        bool fresh;
+        int *at = tuplemap_find(&map, key, &fresh);
+        if (fresh) {
+            Local l = {.key = store_key(m, &p->val[s->out].L, rank), .rank = rank};
+            build_block(&r, rank, &l);
+            if (r.flat && !r.to.n[r.to.ndim]) { /* gathered: the flat list is letters again */
+                Box letters = region_box(m, r.t, &r.to, rank, false, r.tmp);
+                l.t = reshaped(&l.t, &letters);
+            }
+            if (s->edit == EDIT_DIM) { /* what arrives is taken for the block that was asked for */
+                Box want = region_box(m, r.t, &s->move.to, rank, r.flat, r.tmp);
+                l.t = reshaped(&l.t, &want);
+            }
+            *at = store_add(st, l);
+        }
+        st->which[rank] = (uint32_t)*at;
+    }
+    tuplemap_close(&map);
+    free(gid);
+    arena_free(r.tmp);
+}
+
+/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that changes nothing is none). */
+static uint64_t store_hash(const Exec *e, int v) {
+    uint64_t h = 1469598103934665603u;
+    int64_t es = dtype_size(exec_dtype(e, v));
+    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
+        const Tensor *t = &exec_local(e, v, r)->t;
+        int64_t i[LAYOUT_MAX_DIMS] = {0};
+        for (int64_t k = tensor_count(t); k > 0; k--) {
+            int64_t o = 0;
+            for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
+            for (int64_t b = 0; b < es; b++) h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
+            for (int d = t->nd - 1; d >= 0; d--) {
+                if (++i[d] < t->n[d]) break;
+                i[d] = 0;
+            }
+        }
+        h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
+    }
+    return h;
+}
+void transfer_edited(Exec *e, const Step *s) {
+    Step plain = *s;
+    plain.edit = EDIT_NONE;
+    transfer_step(e, &plain);
+    uint64_t before = store_hash(e, s->out);
+    transfer_step(e, s);
+    e->edited |= store_hash(e, s->out) != before;
+}

@@ -1,0 +1,12 @@
+/* The move of a step on all ranks. For sim/exec only. */
+#ifndef SP_EXEC_TRANSFER_H
+#define SP_EXEC_TRANSFER_H
+#include "exec/exec.h"
+
+/* ST_MOVE: what every rank holds under the target layout. Groups whose members hold the same blocks share the result. */
+void transfer_step(Exec *e, const Step *s);
+/* The same with the step's planted mistake; e->edited says whether it changed any bit. */
+void transfer_edited(Exec *e, const Step *s);
+/* Every element of a packed tensor becomes v. */
+void transfer_fill(Tensor *t, Dtype dt, double v);
+#endif

@@ -19,7 +19,7 @@ static const char plan[] = "name: small\n"
                            "plan:\n"
                            "  net1: colwise\n"
                            "  net2: rowwise\n";
-enum { MAX_FILES = 6 };
+enum { MAX_FILES = 12 };
 
 static Arena *arena; /* of one test */
 static Arena *one;   /* of one run */
@@ -133,7 +133,8 @@ static Job job_draw(const char *view, const char *file) {
 }
 static Job job_run(void) {
     return (Job){.words = {"run", in("plan.yaml"), "--threads", "1", "-o", in("o")},
-                 .file = {in("o/small.trace.jsonl"), in("o/small.block.svg"), in("o/small.block.png"), in("o/small.timeline.svg"), in("o/small.timeline.png")}};
+                 .file = {in("o/small.trace.jsonl"), in("o/small.block.svg"), in("o/small.block.png"), in("o/small.timeline.svg"), in("o/small.timeline.png"),
+                          in("o/small.overview.svg"), in("o/small.shards.svg"), in("o/small.memory.svg"), in("o/small.errors.svg"), in("o/small.storyboard.svg"), in("o/small.mesh.svg")}};
 }
 
 /* ---- memory ---- */

@@ -27,7 +27,8 @@ static const char plan[] = "name: small\n"
                            "  net1: colwise\n"
                            "  net2: rowwise\n";
 static const char *const run_files[] = {"small.trace.jsonl", "small.block.svg", "small.block.png", "small.timeline.svg",
-                                        "small.timeline.png"};
+                                        "small.timeline.png", "small.overview.svg", "small.shards.svg", "small.memory.svg",
+                                        "small.errors.svg", "small.storyboard.svg", "small.mesh.svg"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 
 static Arena *arena; /* of one test */

@@ -73,21 +73,18 @@ static const char *file_name(const char *name, Arena *a) {
         if (*p == '/' || (unsigned char)*p <= ' ' || *p == 0x7F || (p == s && (*p == '.' || *p == '-'))) *p = '_';
     return s;
 }
-typedef struct {
-    const char *view, *extension;
-    RenderFormat format;
-} Picture;
-static const Picture pictures[] = {
-    {"block", "svg", FORMAT_SVG},
-    {"block", "png", FORMAT_PNG},
-    {"timeline", "svg", FORMAT_SVG},
-    {"timeline", "png", FORMAT_PNG},
-};
-enum { N_PICTURES = sizeof pictures / sizeof *pictures };
+/* Every view as SVG; those that people look at first also as PNG. */
+static const char *const also_png[] = {"block", "timeline", NULL};
 
-static bool can_draw(const Trace *t, const char *view) {
-    if (strcmp(view, "timeline") == 0) return t->n_events > 0;
-    return t->n_computes + t->n_collectives > 0;
+/* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is left out. */
+static bool draw_one(Cli *c, const Trace *t, const char *view, RenderFormat f, const char *path) {
+    Diags *d = diags_new(c->arena);
+    RenderOptions o = {.view = view, .rank = c->o.rank, .layer = -1};
+    if (render_file(t, d, &o, f, path)) return true;
+    for (int i = 0; i < d->n; i++)
+        if (strcmp(d->item[i].code, "E0211") != 0)
+            diag_error(c->d, d->item[i].code, d->item[i].loc, d->item[i].hint, "%s", d->item[i].message);
+    return false;
 }
 /* The folder that a run writes to, and which folders of its path did not exist before. */
 typedef struct {
@@ -125,18 +122,22 @@ static void close_folder(OutDir *o) {
 }
 /* Trace and pictures into `dir`; *n names of files that were written. */
 static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n) {
-    const char **files = ARENA_ARRAY(c->arena, const char *, N_PICTURES + 2);
+    int n_views;
+    const RenderView *view = render_views(&n_views);
+    const char **files = ARENA_ARRAY(c->arena, const char *, 2 * n_views + 2);
     const char *base = file_join(c->arena, dir, file_name(l->trace->plan, c->arena));
     *n = 0;
     const char *trace = arena_printf(c->arena, "%s.trace.jsonl", base);
     if (!cli_outputs_free(c, &trace, 1, &l->path, 1) || !file_make_dirs(c->d, dir)) return files;
     if (trace_write(l->trace, c->d, trace)) files[(*n)++] = trace;
-    for (int i = 0; i < N_PICTURES; i++) {
-        const Picture *p = &pictures[i];
-        if (!can_draw(l->trace, p->view)) continue;
-        RenderOptions o = {.view = p->view, .rank = c->o.rank, .layer = -1};
-        const char *path = arena_printf(c->arena, "%s.%s.%s", base, p->view, p->extension);
-        if (render_file(l->trace, c->d, &o, p->format, path)) files[(*n)++] = path;
+    for (int i = 0; i < n_views; i++) {
+        const char *path = arena_printf(c->arena, "%s.%s.svg", base, view[i].name);
+        if (draw_one(c, l->trace, view[i].name, FORMAT_SVG, path)) files[(*n)++] = path;
+        for (int k = 0; also_png[k]; k++) {
+            if (strcmp(also_png[k], view[i].name) != 0) continue;
+            path = arena_printf(c->arena, "%s.%s.png", base, view[i].name);
+            if (draw_one(c, l->trace, view[i].name, FORMAT_PNG, path)) files[(*n)++] = path;
+        }
     }
     if (c->o.trace) files[(*n)++] = c->o.trace;
     return files;

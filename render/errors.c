@@ -185,15 +185,19 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
             --*left;
             break;
         }
-    for (int i = 0; i < m->n; i++)
-        for (int k = 0; !m->row[i].beside && k < u->n_checks; k++) {
+    for (int i = 0; i < m->n; i++) {
+        ErrRow *r = &m->row[i], *made = &more[i];
+        if (r->beside) continue;
+        for (int k = 0; k < u->n_checks; k++) {
             const TraceCheck *c = &u->checks[k];
-            if (c->step != m->row[i].step || c->level == 0 || strcmp(c->value, m->row[i].name)) continue;
-            more[i] = (ErrRow){.name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
-            for (int q = 0; q < ERR_COLUMNS; q++) more[i].error[q] = NAN;
-            add_check(other, &more[i], c);
-            m->row[i].beside = &more[i];
+            if (c->step != r->step || c->level == 0 || strcmp(c->value, r->name)) continue;
+            *made = (ErrRow){.name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
+            for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;
+            add_check(other, made, c);
+            r->beside = made;
+            break;
         }
+    }
     return true;
 }
 

@@ -159,9 +159,10 @@ static double draw_heads(ErrPen *p, double y) {
 static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     const ErrMap *m = &p->map;
     double w = m->n_columns * p->cell, top = y + 22;
-    for (int i = 0; i <= p->twin; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
+    int maps = 1 + p->twin;
+    for (int i = 0; i < maps; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
-    for (int i = 0; i <= p->twin; i++)
+    for (int i = 0; i < maps; i++)
         scene_rect(p->s, map_at(p, i), top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
     *at = 0;
     if (!m->first) return top + m->n * p->row;

@@ -324,9 +324,10 @@ void summary_against(Cli *c, const Loaded *l) {
         row[0] = cell_text(x->name);
         row[1] = cell_text(x->missing_here    ? "only in the file"
                            : x->missing_there ? "only in the model"
+                           : x->unread        ? "not read"
                            : x->ok            ? "equal"
                                               : "DIFFERENT");
-        if (x->missing_here || x->missing_there) continue;
+        if (x->missing_here || x->missing_there || x->unread) continue;
         row[2] = cell_real(c->arena, x->max_abs);
         row[3] = cell_real(c->arena, x->max_rel);
         row[4] = cell_real(c->arena, x->tolerance);

@@ -460,8 +460,9 @@ static bool back(Run *r) {
     reference_free(ref);
     exec_free(r->exec);
     pool_free(r->pool);
+    ok &= ref && !weights_failed(r->weights); /* what could not be read again is not equivalent to anything */
     weights_close(r->weights);
-    return ok && ref;
+    return ok;
 }
 static void level0(Run *r) { /* structure: what verify found about owners, reductions and groups, as one record */
     TraceCheck *c = ARENA_PUSH(r->t->arena, r->t->checks, r->t->n_checks, r->t->cap_checks);

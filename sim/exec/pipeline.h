@@ -37,7 +37,7 @@ typedef struct PipelineReport {
         const char *name;
         double max_abs, max_rel, tolerance;
         int64_t count;
-        bool ok, missing_here, missing_there;
+        bool ok, missing_here, missing_there, unread; /* unread: the file failed meanwhile (E0102) */
     } *against;
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;

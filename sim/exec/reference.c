@@ -278,7 +278,7 @@ static double tolerance_for(const StTensor *s, const char *name, double given) {
     if (given > 0) return given;
     return by[s->dtype] * (strncmp(name, "grad.", 5) ? 1 : 10);
 }
-static void against_one(const Reference *r, const StTensor *s, const char *name, double tol, struct AgainstRow *row) {
+static void against_one(const Reference *r, Diags *diags, const StTensor *s, const char *name, double tol, struct AgainstRow *row) {
     int t;
     const double *have = named_value(r, name, &t);
     int64_t n = 1, m = 1;
@@ -298,8 +298,13 @@ static void against_one(const Reference *r, const StTensor *s, const char *name,
         return;
     }
     double *want = base_malloc(base_mul((size_t)(n ? n : 1), 8)), top = 0;
-    if (!st_read(s, 0, n, DT_F64, want))
-        for (int64_t i = 0; i < n; i++) want[i] = NAN; /* the file has shrunk meanwhile: nothing is equal to what is gone */
+    if (!st_read(s, 0, n, DT_F64, want)) { /* nothing is equal to what is gone */
+        diag_error(diags, "E0102", ((Loc){s->file, 0, 0}), NULL, "'%s' changed or failed while '%s' was read", s->file, s->name);
+        row->unread = true;
+        free(want);
+        free(probe);
+        return;
+    }
     bool ints = !probe && r->graph->t[t].is_int;
     for (int64_t i = 0; i < n; i++) {
         double h = ints ? (double)((const int64_t *)(const void *)have)[i] : have[i], e = fabs(h - want[i]);
@@ -344,10 +349,10 @@ void reference_against(const Reference *r, Arena *arena, Diags *d, const char *f
     for (int i = 0; i < st->n; i++) {
         struct AgainstRow *row = &rep->against[rep->n_against++];
         const char *name = mapped(map, st->t[i].name);
-        against_one(r, &st->t[i], name, tolerance, row);
+        against_one(r, d, &st->t[i], name, tolerance, row);
         int t;
         if (named_value(r, name, &t)) met[t] = true;
-        if (!row->missing_here && !row->ok)
+        if (!row->missing_here && !row->unread && !row->ok)
             diag_error(d, "E0506", ((Loc){file, 0, 0}), "the unsharded values differ from the other implementation's: weights, config or names do not belong together",
                        "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)", row->name, row->max_rel, row->tolerance);
     }

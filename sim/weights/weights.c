@@ -27,6 +27,7 @@ struct Weights {
     Binding *b;  /* one per tensor of the graph */
     int labels;  /* tensors, or -1 */
     int64_t V; /* ids that exist */
+    bool failed; /* something could not be loaded */
 };
 
 enum { LOAD_CHUNK = 1 << 20 };
@@ -369,7 +370,7 @@ static int64_t first_of_step(const Weights *w, Diags *d, int t, int64_t step) {
     return -1;
 }
 
-bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+static bool load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
     const Binding *b = &w->b[t];
     int64_t first = first_of_step(w, d, t, step), n = count_of(&w->m->g.t[t]);
     if (first < 0) return false;
@@ -382,6 +383,14 @@ bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, v
     case FROM_FILE: return dtype == DT_I64 ? load_ids(w, d, t, first, out) : load_reals(w, d, t, dtype, first, out);
     }
     return false;
+}
+bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+    bool ok = load_step(w, d, t, dtype, step, out);
+    w->failed |= !ok;
+    return ok;
+}
+bool weights_failed(const Weights *w) {
+    return w->failed;
 }
 
 bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {

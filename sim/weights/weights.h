@@ -32,6 +32,9 @@ bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out);
 /* The same of a training step, from 0: inputs of a file may have a leading dim of steps (`inputs` [steps, rows, in]); what has
  * none is the same in every step. E0503 if the file has fewer steps. weights_load is step 0. */
 bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out);
+/* Was there a load that failed? A file may shrink between two loads of one tensor: what was computed from the first one then has
+ * nothing to be compared with. */
+bool weights_failed(const Weights *w);
 /* Where it comes from, for records: "random", "file.safetensors:NAME". */
 const char *weights_source(const Weights *w, int t);
 #endif

@@ -2,7 +2,8 @@
  * what the real binary does then, inside libyaml, Jansson, Cairo and Pango too. Counting begins when the program sets its
  * signal stack (base_catch_signals, first thing in main): what the loader and constructors of libraries do is not ours.
  *
- *   TRIP_WHAT=alloc|io   TRIP_AT=n (from 1; 0: only count)   TRIP_LAST=m (every one of n..m fails)
+ *   TRIP_WHAT=alloc|io|end   what fails; end: a ranged read (pread) finds the end of its file, which has shrunk
+ *   TRIP_AT=n (from 1; 0: only count)   TRIP_LAST=m (every one of n..m fails)
  *   TRIP_SIGNAL=s        raise signal s there instead of failing
  *   TRIP_FROM=ours|others  only allocations asked for by the program, libyaml and Jansson; or only those of any other library
  *   TRIP_COUNT=FILE      where the number of operations is left (8 bytes)      TRIP_SHOW=1: say who was hit
@@ -31,7 +32,7 @@ void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 
 static atomic_bool armed;
-static bool io, show;
+static bool alloc, io, ends, show;
 static long at, last;
 static int sig;
 static int whom; /* 0 anybody, 1 ours, 2 others */
@@ -69,7 +70,7 @@ static bool is_ours(void *caller) {
     return ours;
 }
 static bool no_memory(void *caller) {
-    if (!atomic_load_explicit(&armed, memory_order_relaxed) || io) return false;
+    if (!atomic_load_explicit(&armed, memory_order_relaxed) || !alloc) return false;
     if (whom && is_ours(caller) != (whom == 1)) return false;
     if (!trips(caller, "allocation")) return false;
     errno = ENOMEM;
@@ -86,6 +87,8 @@ static bool no_io(void *caller, const char *what, int err) {
 int sigaltstack(const stack_t *restrict s, stack_t *restrict old) {
     const char *what = getenv("TRIP_WHAT"), *n = getenv("TRIP_AT"), *m = getenv("TRIP_LAST"), *file = getenv("TRIP_COUNT");
     io = what && strcmp(what, "io") == 0;
+    ends = what && strcmp(what, "end") == 0;
+    alloc = !io && !ends;
     at = n ? atol(n) : 0;
     last = m ? atol(m) : at;
     const char *whose = getenv("TRIP_FROM");
@@ -111,6 +114,12 @@ int posix_memalign(void **p, size_t align, size_t n) {
     if (!q) return ENOMEM;
     *p = q;
     return 0;
+}
+
+/* ---- files that shrink ---- */
+ssize_t pread(int fd, void *p, size_t n, off_t at_byte) {
+    if (atomic_load_explicit(&armed, memory_order_relaxed) && ends && trips(CALLER, "pread")) return 0;
+    return REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(fd, p, n, at_byte);
 }
 
 /* ---- files: only what writes ---- */

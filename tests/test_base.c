@@ -114,6 +114,32 @@ static void test_order_dedupe_and_sources(void **state) {
     arena_free(a);
 }
 
+/* One line of a plan is wrong in many layers: said once. Other numbers, places and words stay apart. */
+static void test_layers_are_folded(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    for (int pass = 0; pass < 2; pass++) /* twice the same is no news */
+        for (int i = 0; i < 126; i++)
+            diag_error(d, "E0401", ((Loc){"p", 1, 2}), NULL, "%d dims: layers.%d.w2 of layers.%d", 2, i, i);
+    for (int i = 9; i >= 0; i -= i ? 9 : 1) diag_error(d, "E0401", ((Loc){"p", 2, 2}), NULL, "layers.%d.w2", i);
+    for (int i = 0; i < 3; i++) diag_error(d, "E0401", ((Loc){"p", 3, 2}), NULL, "blk.%d.w", i);
+    assert_int_equal(d->n, 3);
+    for (int i = 0; i < 2; i++) {
+        diag_error(d, "E0401", ((Loc){"p", 4, 2}), NULL, "dim %d", i);
+        diag_error(d, "E0401", ((Loc){"p", 4, 3}), NULL, "off by 1.%d", i + 1);
+        diag_error(d, "E0401", ((Loc){"p", 4, 4}), NULL, "layers.%d has %d", i, i);
+        diag_error(d, "E0401", ((Loc){"p", 4, 5}), NULL, "layers.%d and layers.3", i + 3);
+        diag_error(d, "E0401", ((Loc){"p", 4, 6}), NULL, "layers.1.%s", i ? "x" : "y");
+    }
+    assert_int_equal(d->n, 13);
+    assert_string_equal(d->item[0].message, "2 dims: layers.0.w2 of layers.0, and 125 more layers");
+    assert_string_equal(d->item[1].message, "layers.9.w2, and 1 more layer");
+    assert_string_equal(d->item[2].message, "blk.0.w, and 2 more of blk");
+    for (int i = 3; i < 13; i++) assert_null(strstr(d->item[i].message, "more"));
+    arena_free(a);
+}
+
 static void test_terminal_gets_no_control_characters(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -658,6 +684,7 @@ int main(void) {
         cmocka_unit_test(test_print_place_caret_hint),
         cmocka_unit_test(test_long_lines_are_cut),
         cmocka_unit_test(test_order_dedupe_and_sources),
+        cmocka_unit_test(test_layers_are_folded),
         cmocka_unit_test(test_terminal_gets_no_control_characters),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_full_collection_keeps_what_matters),

@@ -303,8 +303,8 @@ static void invented_results(Arena *a, Trace *t) {
     *m = (TraceMemory){-1, t->classes[1], "parameters", 3};
     TraceEvent *e = ARENA_PUSH(a, t->events, t->n_events, t->cap_events);
     *e = (TraceEvent){t->classes[0], 2, "tp", "AG x", "collective", 1.25e-4, 1.67e-4, 4.2e-5, "1 × 5 µs"};
-    static Diag diags[] = {{"E0203", DIAG_ERROR, "unknown style", "colwise", {"plan.yaml", 7, 18}, 3},
-                           {"N0001", DIAG_NOTE, "moved", NULL, {NULL, 0, 0}, 0}};
+    static Diag diags[] = {{.code = "E0203", .severity = DIAG_ERROR, .message = "unknown style", .hint = "colwise", .loc = {"plan.yaml", 7, 18}, .exit = 3},
+                           {.code = "N0001", .severity = DIAG_NOTE, .message = "moved"}};
     t->diags = diags;
     t->n_diags = 2;
 }

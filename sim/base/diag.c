@@ -58,9 +58,68 @@ static int exit_rank(int code) {
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
-static bool same_diag(const Diag *a, const Diag *b) {
+static bool same_place(const Diag *a, const Diag *b) {
     return a->severity == b->severity && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
-           strcmp(a->code, b->code) == 0 && same_text(a->loc.file, b->loc.file) && strcmp(a->message, b->message) == 0;
+           strcmp(a->code, b->code) == 0 && same_text(a->loc.file, b->loc.file);
+}
+
+/* ---- the same of many layers ---- */
+
+/* A line of a plan with a `*` is wrong in every layer that it names: said once, and counted. */
+struct DiagFold {
+    const char *first; /* its message */
+    int64_t *index;    /* of the others, without repetition */
+    int n, cap;
+};
+
+/* A whole number after a name and a dot, as in "layers.12": its value and end, or -1. */
+static int64_t index_at(const char *text, const char *p, const char **end) {
+    if (p - text < 2 || p[-1] != '.' || !(isalpha((unsigned char)p[-2]) || p[-2] == '_')) return -1;
+    int64_t v = 0;
+    const char *q = p;
+    for (; isdigit((unsigned char)*q) && q - p < 12; q++) v = v * 10 + (*q - '0');
+    *end = q;
+    return q == p || isalnum((unsigned char)*q) ? -1 : v;
+}
+/* Is b what a says, with one index of a path replaced throughout? *was: where it stands in a; *is: b's. */
+static bool same_but_for_index(const char *a, const char *b, const char **was, int64_t *is) {
+    int64_t from = -1, to = -1;
+    *was = a;
+    for (const char *p = a, *q = b;;) {
+        const char *pe, *qe;
+        int64_t x = index_at(a, p, &pe), y = index_at(b, q, &qe);
+        if (x >= 0 && y >= 0 && (x != y || x == from)) {
+            if (from < 0) from = x, to = y, *was = p;
+            if (x != from || y != to) return false;
+            p = pe, q = qe;
+            continue;
+        }
+        if (*p != *q) return false;
+        if (!*p) break;
+        p++, q++;
+    }
+    *is = to;
+    return from >= 0;
+}
+static bool fold(Arena *a, Diag *g, const char *message) {
+    const char *first = g->fold ? g->fold->first : g->message, *at;
+    int64_t index;
+    if (g->fold && strcmp(first, message) == 0) return true;
+    if (!same_but_for_index(first, message, &at, &index)) return false;
+    if (!g->fold) {
+        g->fold = ARENA_NEW(a, struct DiagFold);
+        g->fold->first = first;
+    }
+    struct DiagFold *f = g->fold;
+    bool known = false; /* they come in order, mostly */
+    for (int i = f->n - 1; i >= 0 && !known && f->index[f->n - 1] >= index; i--) known = f->index[i] == index;
+    if (known) return true;
+    *ARENA_PUSH(a, f->index, f->n, f->cap) = index;
+    int word = 0; /* "layers" */
+    while (at - 2 - word >= first && (isalnum((unsigned char)at[-2 - word]) || at[-2 - word] == '_')) word++;
+    bool plural = word > 1 && at[-2] == 's';
+    g->message = arena_printf(a, "%s, and %d more %s%.*s", first, f->n, plural ? "" : "of ", plural && f->n == 1 ? word - 1 : word, at - 1 - word);
+    return true;
 }
 
 static int importance(const Diag *g) { return (2 - (int)g->severity) * 100 + exit_rank(g->exit); }
@@ -87,7 +146,7 @@ void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hin
     g.message = shortened(d->arena, arena_vprintf(d->arena, fmt, ap));
     va_end(ap);
     for (int i = 0; i < d->n; i++)
-        if (same_diag(&d->item[i], &g)) return;
+        if (same_place(&d->item[i], &g) && (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message))) return;
     if (hint) g.hint = arena_strdup(d->arena, hint);
     if (loc.file) g.loc.file = arena_strdup(d->arena, loc.file);
     if (d->n < DIAG_KEEP) {

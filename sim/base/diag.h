@@ -21,6 +21,7 @@ typedef struct {
     const char *hint; /* NULL: none */
     Loc loc;
     int exit; /* exit code that an error of this kind asks for */
+    struct DiagFold *fold; /* NULL, or the others that differ in an index only: `message` counts them */
 } Diag;
 
 typedef struct Diags {
@@ -48,7 +49,8 @@ const DiagCode *diag_code(const char *code);
 Diags *diags_new(Arena *arena);
 /* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
 void diags_source(Diags *d, const char *file, const char *text, size_t n);
-/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. */
+/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. Those of one place that say the same of
+ * another index of a path (layers.0.x, layers.1.x) are one: "..., and 125 more layers". */
 void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 #define diag_error(d, code, loc, hint, ...) diag_add((d), DIAG_ERROR, (code), (loc), (hint), __VA_ARGS__)

@@ -102,9 +102,11 @@ static void memory_is_the_records(void **state) {
     (void)state;
     glob_t g;
     assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
+    for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
-        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.events = true});
+        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+        PlanRun r = run_file(a, path, &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         MemClass *cls;
         MemCourse c;
@@ -125,7 +127,7 @@ static void memory_is_the_records(void **state) {
             assert_int_equal(sum, cls[k].total);
             if (r.t->n_classes == 1) assert_int_equal(cls[k].total, rest + top);
             assert_true(memory_course(a, r.t, cls[k].rank, &c));
-            if (!c.exact) print_message("%s\n", g.gl_pathv[i]);
+            if (!c.exact) print_message("%s\n", path);
             assert_true(c.exact);
             const MemLife **l;
             int64_t alive = 0;
@@ -239,9 +241,11 @@ static void every_collective_is_sampled(void **state) {
     (void)state;
     glob_t g;
     assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
+    for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
-        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
+        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+        PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
         assert_true(r.t && r.t->executed);
         for (int j = 0; j < r.t->n_collectives; j++) {
             const TraceCollective *c = &r.t->collectives[j];
@@ -281,9 +285,11 @@ static void errors_are_the_checks(void **state) {
     glob_t g;
     assert_int_equal(glob("plans/bugs/*.yaml", 0, NULL, &g), 0);
     int wrong = 0, planted = 0, with_twin = 0;
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
+    for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
-        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .threads = 1});
+        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+        PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1});
         ErrMap m, left, right;
         if (!r.t || !r.t->executed || !r.t->n_fail) {
             arena_free(a);
@@ -319,7 +325,7 @@ static void errors_are_the_checks(void **state) {
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->want));
         if (r.rep.plan->n_faults || r.rep.plan->n_gradients) {
             planted++;
-            PlanRun sound = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
+            PlanRun sound = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
             int over = -1;
             assert_true(errors_pair(a, r.t, sound.t, &left, &right, &over));
             assert_string_equal(sound.t->verdict, "equivalent");
@@ -340,14 +346,15 @@ static void errors_are_the_checks(void **state) {
                 const char *report;
                 o.preset = preset[q];
                 int n = render_lint(r.t, r.d, &o, a, &report);
-                if (n) print_message("%s %s\n%s", g.gl_pathv[i], o.preset, report);
+                if (n) print_message("%s %s\n%s", path, o.preset, report);
                 assert_int_equal(n, 0);
             }
         }
         arena_free(a);
     }
     globfree(&g);
-    assert_true(wrong > 10 && planted > 5 && with_twin >= planted - 2);
+    assert_true(plans < all || (wrong > 10 && planted > 5));
+    assert_true(with_twin >= planted - 2);
 }
 
 /* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a right column. */
@@ -426,15 +433,17 @@ static void ranges_cover(void **state) {
     glob_t g;
     int cuts = 0;
     assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
+    for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
-        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.threads = 1});
+        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+        PlanRun r = run_file(a, path, &(PipelineOptions){.threads = 1});
         for (int k = 0; k < r.t->n_params; k++) cuts += ranges_agree(a, r.t, &r.t->params[k].rest, &r.t->params[k]);
         for (int k = 0; k < r.t->n_values; k++) cuts += ranges_agree(a, r.t, &r.t->values[k].shape, NULL);
         arena_free(a);
     }
     globfree(&g);
-    assert_true(cuts > 1000);
+    assert_true(plans < all ? cuts > 0 : cuts > 1000);
 }
 static void shards_print_ranges(void **state) {
     (void)state;
@@ -498,9 +507,11 @@ static void views_are_clean(void **state) {
     glob_t g;
     int found = 0;
     assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
+    for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
-        PlanRun r = run_file(a, g.gl_pathv[i], &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
+        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+        PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
         for (int v = 0; v < 4; v++) {
             RenderOptions o = options(view[v]);
             for (int p = 0; p < 4; p++) {
@@ -508,13 +519,13 @@ static void views_are_clean(void **state) {
                 o.preset = preset[p];
                 o.theme = theme[(i + (size_t)v + (size_t)p) % 3];
                 int n = render_lint(r.t, r.d, &o, a, &report);
-                if (n) print_message("%s %s %s\n%.2000s", g.gl_pathv[i], o.view, o.preset, report);
+                if (n) print_message("%s %s %s\n%.2000s", path, o.view, o.preset, report);
                 found += n;
             }
             for (const char *line = picture(a, r.t, &o, FORMAT_TEXT); *line;) {
                 size_t n = strcspn(line, "\n"), columns = 0;
                 for (size_t k = 0; k < n; k++) columns += ((unsigned char)line[k] & 0xC0) != 0x80;
-                if (columns > 80) print_message("%s %s: %.*s\n", g.gl_pathv[i], o.view, (int)n, line);
+                if (columns > 80) print_message("%s %s: %.*s\n", path, o.view, (int)n, line);
                 found += columns > 80;
                 line += n + (line[n] == '\n');
             }

@@ -76,6 +76,7 @@ int sample_of(int all, const char *what) {
     if (n < all) printf("a sample of %d of %d %s\n", n, all, what);
     return n;
 }
+int sample_at(int k, int n, int all) { return (int)((int64_t)k * all / n); }
 
 /* ---- runs ---- */
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o) {

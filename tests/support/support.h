@@ -25,6 +25,8 @@ extern const char example_plan[];
 int slow_machine(void);
 /* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is set (and less); says so. */
 int sample_of(int all, const char *what);
+/* Number k of n spread evenly over `all` things: for lists whose beginning is all of one kind. */
+int sample_at(int k, int n, int all);
 
 /* One run of a plan. */
 typedef struct {

@@ -62,7 +62,21 @@ static void test_other_bytes(void **state) {
     assert_true(n != m || memcmp(one, two, n) != 0);
     arena_free(a);
 }
+/* `use_local_output` is read and of no effect, as the manual says: a value keeps its layout. */
+static void test_local_output_changes_nothing(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    size_t n[2];
+    const char *have[2];
+    for (int k = 0; k < 2; k++)
+        have[k] = trace_of(a, arena_printf(a, "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\nmesh: {tp: 2}\nplan:\n"
+                                              "  net1: {style: colwise, use_local_output: %s}\n"
+                                              "  net2: {style: rowwise, use_local_output: %s}\n", k ? "true " : "false", k ? "false" : "true "), 1, &n[k]);
+    assert_int_equal(n[0], n[1]);
+    assert_string_equal(strchr(have[0], '\n'), strchr(have[1], '\n')); /* the first line has the hash of the plan's text */
+    arena_free(a);
+}
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_other_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_local_output_changes_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ typedef struct Style {
     RawParam *params;
     int n_kwargs;
     RawKwarg *kwargs;
-    int use_local_output; /* -1 unset, 0, 1 */
+    int use_local_output; /* -1 unset, 0, 1; read, and of no effect: values keep their layout, as with 0 in PyTorch */
     int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
     bool bias_local, bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
     Loc loc;          /* of the style's name */

@@ -91,7 +91,7 @@ PLAIN := LEAVE_OUT='test_failures test_outputs' WHY='it starts the plain binary 
 asan: shardproof # the pages of pictures are made by the binary itself
 	$(MAKE) BUILD=build-asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' LDFLAGS='-fsanitize=address,undefined' tests
 	$(PLAIN) LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
-	SHARDPROOF_PLANS=300 SHARDPROOF_SAMPLE=24 SHARDPROOF_SLOW=20 sh tests/run.sh build-asan/tests
+	SHARDPROOF_PLANS=300 SHARDPROOF_SAMPLE=12 SHARDPROOF_SLOW=20 sh tests/run.sh build-asan/tests
 # Pango, GLib and fontconfig are not built for ThreadSanitizer: it sees their memory but not their locks.
 tsan: shardproof
 	$(MAKE) BUILD=build-tsan CFLAGS='-O1 -g -fsanitize=thread' LDFLAGS='-fsanitize=thread' tests

@@ -32,11 +32,23 @@ void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x,
         scene_rect(p->s, x + 3 * i, y - 3 * i, w, h, 0, ROLE_PAPER, ROLE_WEIGHT_LINE, 1)->ground = true;
 }
 
+/* Width of the widest text of owners; 0 if there are too many parts for any. */
+double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k) {
+    double widest = 0;
+    for (int64_t i = 0; r->n * k->n <= SHARDS_MAX_LABELS && i < r->n * k->n; i++) {
+        const char *who = shards_owners(p->c->arena, p->c->t, r, i / k->n, k, i % k->n);
+        widest = fmax(widest, scene_width(p->s, 12, SEMIBOLD, who));
+    }
+    return widest;
+}
+
 void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w, double h) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank), n = r->n * k->n;
-    bool label = n <= SHARDS_MAX_LABELS, many = bands(r) > SHARDS_MAX_LINES || bands(k) > SHARDS_MAX_LINES;
+    /* equal parts have their owners all or not at all: a row of numbers that breaks off would be read as the ranks */
+    double thin_r = r->uneven ? 1e9 : h / (double)bands(r), thin_k = k->uneven ? 1e9 : w / (double)bands(k), widest = shards_label_width(p, r, k);
+    bool label = widest > 0 && thin_r >= 15 && thin_k >= widest + 4, many = bands(r) > SHARDS_MAX_LINES || bands(k) > SHARDS_MAX_LINES;
     for (int64_t i = 0; i < (many ? 1 : bands(r)); i++)
         for (int64_t j = 0; j < (many ? 1 : bands(k)); j++) {
             int64_t pr = i % r->n, pk = j % k->n;
@@ -47,7 +59,7 @@ void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
             if (!label) continue;
             const char *who = shards_owners(a, t, r, pr, k, pk);
             double tw = scene_width(p->s, 12, SEMIBOLD, who);
-            if (tw + 6 <= x1 - x0 && y1 - y0 >= 15)
+            if (tw + 4 <= x1 - x0 && y1 - y0 >= 15)
                 scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
                            ROLE_SHARD_TEXT + tone, who);
         }

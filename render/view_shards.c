@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LABELS = SHARDS_MAX_LABELS, MAX_CUT_LINES = SHARDS_MAX_LINES, MAX_ROWS = 40, SLIDE_ROWS = 6, A4_ROWS = 14, GAP = 20 };
+enum { MAX_LABELS = SHARDS_MAX_LABELS, MAX_CUT_LINES = SHARDS_MAX_LINES, MAX_ROWS = 40, SLIDE_ROWS = 6, A4_ROWS = 14, GAP = 20, MIN_CUT = 8 };
 
 static bool wanted(const ShardPen *p, const TraceParam *q) { return p->layer < 0 || q->layer == p->layer; }
 
@@ -83,21 +83,22 @@ static const char *param_tip(ShardPen *p, const TraceParam *q) {
 typedef struct {
     const TraceParam *q;
     DimCut r, k;
+    double label;            /* width of the widest owners of a part; 0: parts have no room for them at any scale */
     double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
+    bool first;              /* begins a line */
     int n_line;
     const char *line[10];
 } Slot;
 
-static Slot make_slot(ShardPen *p, const TraceParam *q) {
-    Arena *a = p->c->arena;
-    Slot s = {
-        .q = q, .r = shards_param_cut(a, p->c->t, q, 0, p->rank), .k = shards_param_cut(a, p->c->t, q, 1, p->rank)};
-    double shrunk = matrix_size(p, q, &s.w, &s.h);
-    s.n_line = caption(p, q, &s.r, &s.k, shrunk, s.line);
-    s.left = s.r.n > 1 && s.r.n <= MAX_CUT_LINES && s.r.part ? 38 : 0;
-    s.room = fmax(s.w, scene_width(p->s, 15, BOLD, param_name(q)));
-    for (int i = 0; i < s.n_line; i++) s.room = fmax(s.room, scene_width(p->s, 12, REGULAR, s.line[i]));
-    return s;
+/* Sizes and words of a matrix at the pen's scale. */
+static void size_slot(ShardPen *p, Slot *s) {
+    double shrunk = matrix_size(p, s->q, &s->w, &s->h);
+    s->n_line = caption(p, s->q, &s->r, &s->k, shrunk, s->line);
+    s->left = 0;
+    if (s->r.n > 1 && s->r.n <= MAX_CUT_LINES && s->r.part)
+        s->left = 12 + scene_width(p->s, 12, REGULAR, arena_printf(p->c->arena, "%lld", (long long)(s->r.part[0] / s->r.blocks)));
+    s->room = fmax(s->w, scene_width(p->s, 15, BOLD, param_name(s->q)));
+    for (int i = 0; i < s->n_line; i++) s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
 }
 
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
@@ -113,25 +114,56 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     scene_end(p->s);
 }
 
+/* Where the line that begins at slot i ends, and its width with the smallest gaps. */
+static int line_end(const Slot *slot, int n, int i, double *w, double *high, int *words) {
+    *w = -GAP, *high = 0, *words = 0;
+    for (int k = i;; k++) {
+        if (k == n || (k > i && slot[k].first)) return k;
+        *w += slot[k].left + slot[k].room + GAP;
+        *high = fmax(*high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
+        *words = slot[k].n_line > *words ? slot[k].n_line : *words;
+    }
+}
+
+/* Fills lines of width w from the left; returns their number. */
+static int fill_lines(Slot *slot, int n, double w) {
+    double x = 0;
+    int lines = 0;
+    for (int i = 0; i < n; i++) {
+        double room = slot[i].left + slot[i].room;
+        slot[i].first = i == 0 || x + room > w;
+        lines += slot[i].first;
+        x = (slot[i].first ? 0 : x) + room + GAP;
+    }
+    return lines;
+}
+
+/* As few lines as width w allows, and these as equal as they can be, so that no matrix falls alone on the last. */
+static int break_lines(Slot *slot, int n, double w) {
+    int lines = fill_lines(slot, n, w);
+    while (lines > 1 && w > 60 && fill_lines(slot, n, w - 10) == lines) w -= 10;
+    return fill_lines(slot, n, w);
+}
+
 /* All matrices in lines; returns the y under them. */
 static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
+    double w, high, gap = 56; /* what a line leaves free goes between the matrices, alike in all lines */
+    int words;
+    for (int i = 0, k; i < n; i = k) {
+        k = line_end(slot, n, i, &w, &high, &words);
+        if (k - i > 1) gap = fmin(gap, GAP + (p->w - w) / (k - i - 1));
+    }
     for (int i = 0; i < n;) {
-        double x = p->x, high = 0;
-        int k = i, lines = 0;
-        for (; k < n; k++) {
-            if (k > i && x + slot[k].left + slot[k].room > p->x + p->w) break;
-            x += slot[k].left + slot[k].room + GAP;
-            high = fmax(high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
-            lines = slot[k].n_line > lines ? slot[k].n_line : lines;
-        }
-        double table = y + 30 + high + 30;
-        scene_segment(p->s, p->x, table - 20, p->x + p->w, table - 20, ROLE_GRID, 1);
-        for (x = p->x; i < k; i++) {
+        int k = line_end(slot, n, i, &w, &high, &words);
+        double x = p->x, table = y + 30 + high + 30;
+        double line = p->preset == PRESET_SLIDE ? w + fmax(gap - GAP, 0) * (k - i - 1) : p->w;
+        scene_segment(p->s, p->x, table - 20, p->x + line, table - 20, ROLE_GRID, 1);
+        for (; i < k; i++) {
             x += slot[i].left;
             draw_slot(p, &slot[i], x, y, table);
-            x += slot[i].room + GAP;
+            x += slot[i].room + fmax(gap, 0);
         }
-        y = table + 17 * lines + 16;
+        y = table + 17 * words + 16;
     }
     return y;
 }
@@ -380,25 +412,68 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     return s;
 }
 
-/* The largest scale at which all matrices stand in one line, if there is one that shows something. */
-static int make_slots(ShardPen *p, Slot *slot, double longest) {
-    const Trace *t = p->c->t;
-    int n = 0;
-    for (double most = longest; most >= longest * 0.5; most *= 0.9) {
-        double x = 0;
-        n = 0;
-        p->scale = common_scale(p, most);
-        for (int i = 0; i < t->n_params; i++) {
-            if (!wanted(p, &t->params[i]) || t->params[i].rest.nd != 2) continue;
-            slot[n] = make_slot(p, &t->params[i]);
-            x += slot[n].left + slot[n].room + GAP;
-            n++;
-        }
-        double high = 0, lines = 0;
-        for (int i = 0; i < n; i++) high = fmax(high, slot[i].h), lines = fmax(lines, slot[i].n_line);
-        bool low = p->preset != PRESET_SLIDE || 250 + high + 17 * lines <= presets[PRESET_SLIDE].h;
-        if ((x - GAP <= p->w || p->preset == PRESET_COLUMN || p->preset == PRESET_SLIDE) && low) break;
+/* Parts of the thinnest cut in px, and the number of matrices whose parts have room for a number. */
+static double thinnest(const Slot *slot, int n, int *readable) {
+    double thin = 1e9;
+    *readable = 0;
+    for (int i = 0; i < n; i++) {
+        const Slot *s = &slot[i];
+        double high = s->h / (double)(s->r.n * s->r.blocks), wide = s->w / (double)(s->k.n * s->k.blocks);
+        if (s->r.n > 1) thin = fmin(thin, high);
+        if (s->k.n > 1) thin = fmin(thin, wide);
+        *readable += s->label > 0 && high >= 15 && wide >= s->label + 4;
     }
+    return thin;
+}
+
+/* Sizes all slots so that the longest side of a layer's matrices takes `most`; returns the lines they need, *high their
+ * height with words. */
+static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
+    double w, h;
+    int words;
+    p->scale = common_scale(p, most);
+    for (int i = 0; i < n; i++) size_slot(p, &slot[i]);
+    int lines = break_lines(slot, n, p->w);
+    *high = 0;
+    for (int i = 0; i < n;) {
+        i = line_end(slot, n, i, &w, &h, &words);
+        double line = 76 + h + 17 * words;
+        *high = p->preset == PRESET_SLIDE ? fmax(*high, line) : *high + line; /* a slide has one line */
+    }
+    return lines;
+}
+
+/* One scale for all matrices: the largest at which they stand in one line; in two lines if that makes the parts thick
+ * enough to be told apart, or to carry their numbers. */
+static int make_slots(ShardPen *p, Slot *slot, double longest) {
+    static const double room[PRESET_COUNT] = {
+        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 640};
+    const Trace *t = p->c->t;
+    int n = 0, read_one = 0, read_two = 0, lines = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *q = &t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 2) continue;
+        slot[n++] = (Slot){.q = q, .r = shards_param_cut(p->c->arena, t, q, 0, p->rank), .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
+        slot[n - 1].label = shards_label_width(p, &slot[n - 1].r, &slot[n - 1].k);
+    }
+    const char *words[3];
+    double limit = room[p->preset] - (p->preset == PRESET_SLIDE ? 16 * scene_wrap(p->s, vectors(p), NULL, p->w, 12, REGULAR, 3, words) : 0);
+    double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
+    bool column = p->preset == PRESET_COLUMN;
+    for (double most = longest * (column ? 1 : 1.3); most >= longest * 0.5 && !one; most *= 0.95) {
+        lines = lay_out(p, slot, n, most, &high);
+        if ((lines == 1 || column) && high <= limit) one = most, thin_one = thinnest(slot, n, &read_one);
+    }
+    for (double most = longest * 2.3; !column && thin_one < MIN_CUT && most > fmax(one, longest * 0.4); most *= 0.95) {
+        lines = lay_out(p, slot, n, most, &high);
+        if (lines > 2 || high > limit) continue;
+        int readable;
+        double thin = thinnest(slot, n, &readable);
+        if (two > 0 && thin < MIN_CUT && (thin_two >= MIN_CUT || readable < read_two)) break; /* enough is enough */
+        two = most, thin_two = thin, read_two = readable;
+    }
+    bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
+    lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
     return n;
 }
 
@@ -443,10 +518,8 @@ int view_shards(const ViewCall *c, Scene **page) {
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
     pages = 0;
     for (int i = 0; i < n && pages < VIEW_MAX_PAGES / 2;) { /* on a slide one line of matrices per page */
-        double x = 0;
-        int k = i;
-        while (k < n && (k == i || p.preset != PRESET_SLIDE || x + slot[k].left + slot[k].room <= p.w))
-            x += slot[k].left + slot[k].room + GAP, k++;
+        double w, high;
+        int words, k = p.preset == PRESET_SLIDE ? line_end(slot, n, i, &w, &high, &words) : n;
         page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
         i = k;
     }

@@ -140,7 +140,8 @@ static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, dou
     Arena *a = c->arena;
     const char *stamp = words_stamp(a, c->t, &role);
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
-    double x = f->strip->to >= 0 || !last ? f->x + 32 : f->x + f->centre[last->col] + fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
+    bool beside = y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
+    double x = !beside ? f->x : f->strip->to >= 0 || !last ? f->x + 32 : f->x + f->centre[last->col] + fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
     Str rest = str_new(a);
     if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
     if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
@@ -168,6 +169,7 @@ static void slide_subtitle(const BlockGraph *g, const RenderOptions *o, const ch
 
 Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count) {
     Scene *s = figure_new(c, "block", PRESET_SLIDE);
+    s->one_scale = true;
     const Preset *pr = &presets[PRESET_SLIDE];
     const char *sub[8];
     int first = (int)(frame->strip - g->strip);

@@ -95,6 +95,7 @@ void figure_page(Scene *s, PresetKind p, double h) {
     s->h = s->page_h = fixed > h ? fixed : ceil(h);
     s->page_w = s->w;
     if (p == PRESET_A4) a4_page(s);
+    if (fixed > 0 && h <= fixed && s->w <= presets[p].w) slide_fill(s, presets[p].margin, fixed);
     if (!(fixed > 0 && (s->h > fixed || s->w > presets[p].w))) return;
     /* a slide keeps 16:9: what is larger is scaled onto it */
     s->page_w = presets[p].w;

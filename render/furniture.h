@@ -34,6 +34,8 @@ Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);
 double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w);
 /* Fits the finished scene (height h) on the preset's page. */
 void figure_page(Scene *s, PresetKind p, double h);
+/* Fills a slide of height h: footer down, body enlarged (unless s->one_scale) and centred. Before its pages are numbered. */
+void slide_fill(Scene *s, double margin, double h);
 
 /* Numbers the pages of a figure that has several, at the upper right. `all`: the reader has them all; else the figure
  * says where the others are. */

@@ -225,6 +225,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     MirrorPen p = pen_new(c, m, PRESET_SLIDE);
     const char *sub[8];
     Scene *s = p.s;
+    s->one_scale = true;
     mirror_columns(&p, pr->margin, index, 1);
     if (p.right + pr->margin > pr->w) { /* words in the gutter give way */
         p.look.narrow = true;

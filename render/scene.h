@@ -75,6 +75,7 @@ typedef struct Scene {
     bool points;      /* page lengths are points, not px */
     double min_size;  /* smallest text allowed */
     int px_width;     /* natural width of a PNG */
+    bool one_scale;   /* figures of its kind are laid side by side: never enlarged to fill a page */
     const char *name; /* "block-1a2b3c4d": prefix of ids */
     const char *title, *desc;
     int n_marks, cap_marks;

@@ -338,6 +338,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         bool back = mirror_has_back(p->m, row);
         f = draw_side(p, s, row, false, at);
         b = draw_side(p, s, row, true, at);
+        scene_link(p->s, f.top, b.top); /* a step and its mirror image */
         if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
         draw_saved(p, row, false, mid, b.top);
         if (mirror_has_rest(row)) draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);

@@ -49,6 +49,12 @@ void scene_end(Scene *s) {
     s->open = g->parent;
 }
 
+void scene_link(Scene *s, int a, int b) {
+    if (a < 0 || b < 0 || a == b) return;
+    s->groups[a].href = arena_printf(s->arena, "#%s-%s", s->name, s->groups[b].id);
+    s->groups[b].href = arena_printf(s->arena, "#%s-%s", s->name, s->groups[a].id);
+}
+
 void scene_frame(Scene *s, double x, double y, double w, double h) {
     Group *g = &s->groups[s->open];
     g->framed = true;

@@ -102,6 +102,8 @@ char *scene_clean_id(Arena *a, const char *id);
 /* Opens a group inside the open one and returns its index; `id` is made unique. */
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip);
 void scene_end(Scene *s);
+/* A click on one of two groups of this scene leads to the other; nothing where one of them is -1. */
+void scene_link(Scene *s, int a, int b);
 /* Declares the border of the open group. */
 void scene_frame(Scene *s, double x, double y, double w, double h);
 

@@ -28,6 +28,7 @@ typedef struct {
     double x, w;                    /* of the page */
     double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
     double name_size;
+    int first_row; /* group of the first wrong row */
 } ErrPen;
 
 enum { TWIN_GAP = 34 };
@@ -97,7 +98,8 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
                    beside);
 }
 static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
-    scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
+    int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
+    if (r == p->map.first) p->first_row = group;
     row_name(p, r, y);
     draw_cells(p, r, map_at(p, 0), y);
     scene_end(p->s);
@@ -308,6 +310,7 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
     s->marks[ground].h = h;
     scene_frame(s, x, y, w, h);
     scene_end(s);
+    if (p->map.first) scene_link(s, group, p->first_row);
     if (pointer_y > 0) {
         double to = fmin(fmax(pointer_y, y + 20), y + h - 20), mid = x - 16;
         Pt pt[4] = {{pointer_x, pointer_y}, {mid, pointer_y}, {mid, to}, {x, to}};

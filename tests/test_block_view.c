@@ -358,10 +358,27 @@ static void overview_counts_everything(void **state) {
     }
 }
 
+/* A click on a step leads to its mirror image, a click there leads back. */
+static void steps_are_linked(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "");
+    RenderOptions o = options("block");
+    const char *svg = draw(g, t, &o, FORMAT_SVG);
+    static const char open[] = "<a xlink:href=\"#", group[] = "\">\n<g id=\"";
+    int n = 0;
+    for (const char *at = strstr(svg, open); at; at = strstr(at + 1, open), n++) {
+        const char *to = at + sizeof open - 1, *end = strchr(to, '"'), *from = end + sizeof group - 1, *stop = strchr(from, '"');
+        assert_int_equal(strncmp(end, group, sizeof group - 1), 0);
+        const char *back = arena_printf(g->a, "%s%.*s%s%.*s\"", open, (int)(stop - from), from, group, (int)(end - to), to);
+        if (!strstr(svg, back)) fail_msg("no link from %.*s back to %.*s", (int)(end - to), to, (int)(stop - from), from);
+    }
+    assert_true(n >= 20 && n % 2 == 0);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(edges_are_records), T(nothing_is_left_out), T(every_part_is_clean), T(wrong_steps_are_shown),
-                                       T(text_fits), T(overview_counts_everything)};
+                                       T(text_fits), T(overview_counts_everything), T(steps_are_linked)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -123,6 +123,8 @@ static Svg read_svg(Arena *a, const char *text, size_t n, const char *what) {
         fail_msg("%s: line %lu: %s", what, XML_GetCurrentLineNumber(s.parser),
                  XML_ErrorString(XML_GetErrorCode(s.parser)));
     if (s.problem) fail_msg("%s: %s", what, s.problem);
+    for (int i = 0; i < s.links.n; i++) /* a click leads to a mark of the same figure */
+        if (s.links.item[i][0] == '#' && !names_have(&s.ids, s.links.item[i] + 1)) fail_msg("%s: link to %s, which is not there", what, s.links.item[i]);
     XML_ParserFree(s.parser);
     return s;
 }

@@ -252,7 +252,7 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
             }
             int k = i + 1;
             for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(a, m, r, &all[k]);
-            if (k - i > 1) r->how = arena_printf(a, "and %d more", k - i - 1);
+            if (k - i > 1) r->how = arena_printf(a, "+%d", k - i - 1);
             i = k;
         }
     }
@@ -265,7 +265,7 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
     if (over > 0 && (tail || first > over)) {
         ErrRow *r = &m->row[from];
         for (int i = from + 1; i <= from + over; i++) join(a, m, r, &m->row[i]);
-        r->how = arena_printf(a, "and %d more", r->values - 1);
+        r->how = arena_printf(a, "+%d", r->values - 1);
         memmove(r + 1, r + 1 + over, (size_t)(m->n - from - over - 1) * sizeof *r);
         m->n -= over;
     }

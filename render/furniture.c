@@ -333,8 +333,15 @@ double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, co
 
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight) {
     const char *p = name, *t = name, *keep = strncmp(name, "grad.", strlen("grad.")) ? "" : "grad";
-    while (scene_width(s, size, weight, t) > w && (p = strchr(p, '.')) != NULL)
-        t = arena_printf(s->arena, "%s…%s", keep, ++p);
+    while (scene_width(s, size, weight, t) > w && (p = strchr(p, '.')) != NULL) {
+        if (!strcmp(++p, "weight")) { /* every matrix ends like this: the module says more */
+            const char *end = p - 1, *from = end;
+            while (from > name && from[-1] != '.') from--;
+            t = arena_printf(s->arena, "%s…%.*s", keep, (int)(end - from), from);
+            break;
+        }
+        t = arena_printf(s->arena, "%s…%s", keep, p);
+    }
     return scene_fit(s, t, w, size, weight);
 }
 

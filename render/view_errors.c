@@ -58,16 +58,20 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     Str tip = str_new(p->a);
     tip_add(&tip, "value", r->name);
     if (r->step >= 0) tip_add(&tip, "step", arena_printf(p->a, "%d", r->step));
-    if (r->how) tip_add(&tip, "by", r->how);
+    if (r->how && *r->how == '+') tip_add(&tip, "and", arena_printf(p->a, "%s more values, the worst is shown", r->how + 1));
+    else if (r->how) tip_add(&tip, "by", r->how);
     tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
     if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
     return tip.s;
 }
 
+/* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
+static const char *joined(Arena *a, const char *how) { return arena_printf(a, *how == '+' ? " %s" : " · %s", how); }
+
 static void row_name(ErrPen *p, const ErrRow *r, double y) {
     bool first = r->worst_state == ERR_FIRST, later = r->worst_state == ERR_LATER;
     const char *how = r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
-    how = how ? arena_printf(p->a, " · %s", how) : "";
+    how = how ? joined(p->a, how) : "";
     double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
     if (hw > room * 0.55)
         how = scene_fit(p->s, how, room * 0.55, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
@@ -323,6 +327,13 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
 
 /* ---- the page ---- */
 
+/* "+4" of the first row that stands for several values; NULL if none does. */
+static const char *folded(const ErrMap *m) {
+    for (int i = 0; i < m->n; i++)
+        if (m->row[i].how && *m->row[i].how == '+') return m->row[i].how;
+    return NULL;
+}
+
 static double draw_key(ErrPen *p, double y) {
     static const char *const sample[ERR_STATES] = {"", "=", "5e-07", "ok", "3e-06", "1.8", "2.1"};
     bool used[ERR_STATES] = {false};
@@ -341,6 +352,15 @@ static double draw_key(ErrPen *p, double y) {
         scene_text(p->s, x + 21, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM, look[k].text, sample[k]);
         scene_text(p->s, x + 50, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, look[k].words);
         x += w + 20;
+    }
+    const char *fold = folded(&p->map), *words = "more values, the worst shown";
+    if (fold) {
+        double w = scene_width(p->s, 12, REGULAR, fold) + 8;
+        bool wide = x > p->x && x + w + scene_width(p->s, 12, REGULAR, words) > p->x + p->w;
+        if (wide && p->preset == PRESET_SLIDE) words = ""; /* a slide has no second line for it; the tooltips say it */
+        else if (wide) x = p->x, y += 24;
+        if (*words) scene_text(p->s, x, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, fold);
+        scene_text(p->s, x + w, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
     }
     scene_end(p->s);
     return y + 18;
@@ -385,12 +405,14 @@ static void measure(ErrPen *p, double room) {
     p->left = 60;
     for (int i = 0; i < n; i++) {
         const ErrRow *r = &p->map.row[i];
-        const char *how = r->how ? arena_printf(p->a, " · %s", r->how) : r->values > 1 ? " · 000 pieces" : "";
+        const char *how = r->how ? joined(p->a, r->how) : r->values > 1 ? " · 000 pieces" : "";
         double w = scene_width(p->s, 12, BOLD, arena_printf(p->a, "%s%s", r->name, how)) + 14;
         p->left = fmax(p->left, w);
     }
     int maps = 1 + p->twin, n_col = p->map.n_columns;
-    p->left = fmin(p->left, room * (n_col > 16 || p->twin ? 0.33 : 0.45));
+    /* names may take what cells leave that are just wide enough for their numbers */
+    double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45), left = room - (maps - 1) * TWIN_GAP - maps * n_col * 45.0;
+    p->left = fmin(p->left, fmax(usual, left));
     p->beside = 0;
     double most = fmax(62, 232.0 / n_col), space = (room - p->left - (maps - 1) * TWIN_GAP) / maps;
     if (p->twin) most = fmax(62, 150.0 / n_col);
@@ -511,11 +533,11 @@ const char *view_errors_text(const ViewCall *c) {
     str_add(&s, "\n");
     for (int i = 0; i < p.map.n; i++) {
         const ErrRow *r = &p.map.row[i];
-        const char *how = r->how          ? arena_printf(p.a, " · %s", r->how)
+        const char *how = r->how          ? joined(p.a, r->how)
                           : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
                                           : "";
         const char *name = r->name;
-        int room = p.twin ? 32 : 46;
+        int room = p.twin ? 31 : 46;
         while (words_columns(name) + words_columns(how) > room && strchr(name, '.')) name = strchr(name, '.') + 1;
         words_pad(&s, arena_printf(p.a, "%s%s", name, how), room + 1, false);
         words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
@@ -525,6 +547,7 @@ const char *view_errors_text(const ViewCall *c) {
     }
     str_add(&s, "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong later;\none sign ");
     str_addf(&s, "per rank%s\n", c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
+    if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
     if (p.twin)
         words_paragraph(&s, "", arena_printf(p.a, "right of the |: %s%s", c->o->beside_what ? c->o->beside_what : "beside it",
                                              p.other.wrong ? "" : ", where every value is right"), 80);

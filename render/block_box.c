@@ -166,14 +166,14 @@ static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run
     return k;
 }
 
-/* A weight box has a line for the collective that brings the weight; vectors keep it in their tooltip. */
-static bool shows_fetch(const BlockLook *l, const BlockOp *op) { return op->fetch && l->numbers && matrix_of(op); }
+/* A box has a line for the collective that brings its weight, and often those of the whole block with it. */
+static bool shows_fetch(const BlockLook *l, const BlockOp *op) { return op->fetch && l->numbers; }
 
 static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     const TraceCollective *f = op->fetch;
     const CollWord *w = words_coll(f->op);
     bool two = n->twin >= 0 && !op->only;
-    return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op, f->axis, two ? "2 × " : "",
+    return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op, words_axis_list(g->arena, g->t, f->axis), two ? "2 × " : "",
                         bytes_text(f->bytes_sent, g->arena));
 }
 
@@ -232,6 +232,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
         if (!m) {
             if (n->col_last == n->col) w = fmax(w, name + 20);
+            if (shows_fetch(p->look, &n->op[i])) w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
             continue;
         }
         const char *style = words_style(m->style);
@@ -274,12 +275,16 @@ static void mark_wrong(BlockPen *p, Mark *border, int step) {
 /* The flag of a wrong step sits on the upper left corner of its box. */
 static void flag(BlockPen *p, int step, double x, double y) { wrong_flag(p->s, p->g->wrong, step, x, y); }
 
-/* The name in the middle, under it what it reads of the forward pass. */
-static void plain_box(BlockPen *p, const BlockOp *op, const char *name, double x, double y, double w, double h) {
-    bool saved = op->saved && p->look->numbers;
-    double mid = y + (h - (saved ? 15 : 0)) / 2;
+/* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
+static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name, double x, double y, double w,
+                      double h) {
+    bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
+    double mid = y + (h - (saved ? 15 : 0) - (fetch ? 15 : 0)) / 2;
     scene_text(p->s, x + w / 2, mid + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+    if (fetch)
+        scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8), ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   fetch_words(p->g, n, op));
     if (saved)
         scene_text(p->s, x + w / 2, y + h - 8, ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
                    scene_fit(p->s, saved_words(p->g, op), w - 12, 11.5, REGULAR));
@@ -305,7 +310,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         if (m)
             weight_box(p, n, op, x, y, w, h);
         else
-            plain_box(p, op, name, x, y, w, h);
+            plain_box(p, n, op, name, x, y, w, h);
         flag(p, step, x, i ? y + h / 2 : y - 2);
         scene_end(p->s);
         y += h;
@@ -440,14 +445,16 @@ static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid
     draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, color, false, NULL);
 }
 
-/* The reason in at most `max` lines. On a slide, which has one, a long reason is cut at its first comma: the clause
+/* The reason in at most `max` lines (on a slide one). A reason that is longer is cut at its first comma: the clause
  * that matters stands first, the tooltip has the whole. */
 static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
     const char *why = c->why ? words_symbol(p->g->arena, c->why) : "", *comma = strstr(why, ", ");
     bool slide = !p->look->numbers;
-    if (slide && comma && scene_width(p->s, 12, REGULAR, why) > w)
+    int lines = slide && max > 1 ? max - 1 : max; /* what would be cut off is left out */
+    double need = 0.92 * w * lines;
+    if (comma && scene_width(p->s, 12, REGULAR, why) > (slide ? w : need))
         why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
-    return scene_wrap(p->s, why, NULL, w, 12, REGULAR, slide && max > 1 ? max - 1 : max, line);
+    return scene_wrap(p->s, why, NULL, w, 12, REGULAR, lines, line);
 }
 
 void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w, double left) {

@@ -155,7 +155,7 @@ static void strip_rows(Page *p, int strip) {
             row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)), v);
         if (n->kind == NODE_OP && n->op[0].fetch)
             paragraph(p, rail,
-                      arena_printf(a, "weight gathered over %s: sends %s", n->op[0].fetch->axis,
+                      arena_printf(a, "weight gathered over %s: sends %s", words_axis_list(a, g->t, n->op[0].fetch->axis),
                                    bytes_text(n->op[0].fetch->bytes_sent, a)));
         pending_row(p, edge, v);
         wrong_row(p, edge, n);

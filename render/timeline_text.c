@@ -13,7 +13,7 @@ static void rule(Str *s) {
 
 static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
     int lane = timeline_lane(t, e->e);
-    const char *stream = lane ? arena_printf(a, "%s %s", t->lane[lane].axis, t->lane[lane].members) : "compute";
+    const char *stream = lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis), t->lane[lane].members) : "compute";
     words_pad(s, e->name, 26, false);
     words_pad(s, stream, 18, false);
     words_pad(s, time_text(e->e->start, a), 12, true);
@@ -46,10 +46,11 @@ const char *view_timeline_text(const ViewCall *c) {
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
             rule(&s);
-            str_addf(&s, "%s: %s, compute %s, exposed %s, hidden %s%s\n", line->title,
-                     time_text(line->end - line->start, a), time_text(line->sum.compute, a),
-                     time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
-                     line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
+            const char *sums = arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
+                                            time_text(line->end - line->start, a), time_text(line->sum.compute, a),
+                                            time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
+                                            line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
+            words_paragraph(&s, "", sums, 80);
             for (int k = 0; k < t[i].n_events; k++) {
                 const TraceEvent *e = t[i].event[k].e;
                 if (e->start >= line->start - 1e-15 && e->start < line->end) event_row(&s, &t[i], &t[i].event[k], a);

@@ -138,7 +138,7 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", t[i].axis, bytes_text(t[i].bytes, a), (long long)t[i].count,
+        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis), bytes_text(t[i].bytes, a), (long long)t[i].count,
                  i                 ? ""
                  : t[i].count == 1 ? " collective"
                                    : " collectives");

@@ -428,7 +428,7 @@ static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *wa
             return arena_printf(l->arena, "%s needs all of %s", n->label, t->sym[d]);
         }
     for (int x = 0; x < p->mesh->naxes; x++) {
-        if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s is not linear in it: the sum over %s is due", n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s needs the sum over %s, it is not linear in its terms", n->label, pending_symbol(l, &p->val[v]));
         if (L->type[x] == TY_M && want->type[x] != TY_M) return arena_printf(l->arena, "%s needs the largest over all of %s", n->label, pending_symbol(l, &p->val[v]));
         if (L->type[x] == TY_I && want->type[x] == TY_R) return arena_printf(l->arena, "from here on its uses differ over %s", p->mesh->axis[x].name);
     }

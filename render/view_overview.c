@@ -219,11 +219,16 @@ int view_overview(const ViewCall *c, Scene **page) {
     p.width = 190;
     p.box = 46, p.gap = 34;
     for (int i = 0; i < p.o.n; i++) p.width = fmax(p.width, 28 + scene_width(s, 12, REGULAR, unit_line(a, &p.o.unit[i])));
-    double x = pr->margin + (layered ? 106 : 0), right = x + p.width + columns(&p);
+    double named = 0; /* the widest name of a bracket, which stands left of the boxes */
+    for (int i = 0; i < p.o.n; i++)
+        if (p.o.unit[i].layers > 1)
+            named = fmax(named, scene_width(s, 12, REGULAR, arena_printf(a, "layers %d to %d", p.o.unit[i].layer, p.o.unit[i].layer + p.o.unit[i].layers - 1)));
+    double x = pr->margin + (layered ? fmax(106, 34 + named) : 0), right = x + p.width + columns(&p);
     const TraceValue *v = first_input(&p.o);
     for (int i = -1; i < p.o.n; v = ++i < p.o.n ? p.o.unit[i].out : NULL)
         if (v) right = fmax(right, x + 70 + scene_width(s, 12.5, MEDIUM, edge_symbols(&p, v)) + scene_width(s, 12, REGULAR, edge_numbers(&p, v)));
-    if (preset == PRESET_WIDE) s->w = 860;
+    double titled = scene_width(s, 20, BOLD, title(&p.o)) + 2 * pr->margin + 1;
+    if (preset == PRESET_WIDE) s->w = fmax(860, titled <= pr->w ? ceil(titled) : 0);
     s->w = fmax(s->w, right + pr->margin);
     if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * s->w / pr->w);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p.o), sub, 0) + 2;

@@ -254,13 +254,6 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     return s;
 }
 
-/* "2/6" at the right end of the subtitle of a slide. */
-static void page_number(Scene *s, int page, int of) {
-    scene_begin(s, "footer", "page", NULL);
-    scene_textf(s, s->w - presets[PRESET_SLIDE].margin, 49, ALIGN_RIGHT, 12.5, REGULAR, ROLE_SECOND, "%d/%d", page, of);
-    scene_end(s);
-}
-
 int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights, Scene **page) {
     const Mirror *m = mirror_new(g);
     if (!m) return 0;
@@ -273,6 +266,5 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
     }
     for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
     n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
-    for (int i = 0; i < n && n > 1; i++) page_number(page[i], i + 1, n);
     return n;
 }

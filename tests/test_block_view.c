@@ -232,7 +232,7 @@ static void every_part_is_clean(void **state) {
     const Trace *t = plan_trace(g, mirrored[2].file, ""); /* a deck: a slide per part, and the weights */
     RenderOptions o = options("block");
     o.preset = "slide";
-    assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)), "1/6|"));
+    assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)), "page 1 of 6"));
     o.part = "weights";
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(text, "at rest|"));

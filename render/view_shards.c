@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LABELS = SHARDS_MAX_LABELS, MAX_CUT_LINES = SHARDS_MAX_LINES, MAX_ROWS = 40, SLIDE_ROWS = 6, A4_ROWS = 14, GAP = 20, MIN_CUT = 8 };
+enum { MAX_LABELS = SHARDS_MAX_LABELS, MAX_CUT_LINES = SHARDS_MAX_LINES, MAX_ROWS = 40, MAX_NAMES = 6, SLIDE_ROWS = 6, A4_ROWS = 14, GAP = 20, MIN_CUT = 8 };
 
 static bool wanted(const ShardPen *p, const TraceParam *q) { return p->layer < 0 || q->layer == p->layer; }
 
@@ -228,10 +228,24 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
 
 typedef struct {
     const TraceShape *s;
-    int n;
+    int n; /* values of this layout; the first have their name in name[] */
+    const char *name[MAX_NAMES];
     Str names;
     int section;
 } Row;
+
+/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj +2". */
+static const char *fit_names(ShardPen *p, const Row *row, double w) {
+    Arena *a = p->c->arena;
+    const char *best = NULL;
+    Str s = str_new(a);
+    for (int i = 0; i < row->n && i < MAX_NAMES; i++) {
+        str_addf(&s, "%s%s", i ? ", " : "", row->name[i]);
+        const char *text = i + 1 < row->n ? arena_printf(a, "%s +%d", s.s, row->n - i - 1) : arena_strdup(a, s.s);
+        if (!best || scene_width(p->s, 12.5, SEMIBOLD, text) <= w) best = text;
+    }
+    return scene_fit(p->s, best ? best : "", w, 12.5, SEMIBOLD);
+}
 
 /* Equal values are one picture, whatever their uses (replicate, varying_use). */
 static const char *cut_place(const TracePlace *p) {
@@ -290,12 +304,11 @@ static int value_rows(ShardPen *p, Row *row) {
             const char *leaf = short_name(p->c->arena, v, sec);
             int k = start;
             while (k < n && !same_layout(row[k].s, &v->shape)) k++;
-            if (k == n) row[n++] = (Row){&v->shape, 0, str_new(p->c->arena), sec};
+            if (k == n) row[n++] = (Row){.s = &v->shape, .names = str_new(p->c->arena), .section = sec};
             if (row[k].n && listed(row[k].names.s, leaf)) continue;
-            if (row[k].n++ < 4)
-                str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
-            else if (row[k].n == 6)
-                str_add(&row[k].names, ", …");
+            if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
+            row[k].n++;
+            str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
         }
     return n;
 }
@@ -320,7 +333,7 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
         }
         const TraceShape *s = row[i].s;
         const TraceLocal *l = words_find_local(s, p->rank);
-        const char *names = scene_fit(p->s, row[i].names.s, narrow ? p->w * 0.45 : left - 14, 12.5, SEMIBOLD);
+        const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
         const char *pend = s->pending && *s->pending
                                ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending))
                                : "";
@@ -402,9 +415,9 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
     y = figure_foot(s, c, p->x, p->w, y + 2,
-                    weights ? "In a part: the ranks that hold it. Black outline: this rank's part. Lines: cuts, in the "
+                    weights ? "In a part: the ranks that hold it. Thick outline: this rank's part. Lines: cuts, in the "
                               "colour of their axis."
-                            : "In a part: its number. Black outline: this rank's part.",
+                            : "In a part: its number. Thick outline: this rank's part.",
                     NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.",
                            (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
@@ -447,7 +460,7 @@ static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
  * enough to be told apart, or to carry their numbers. */
 static int make_slots(ShardPen *p, Slot *slot, double longest) {
     static const double room[PRESET_COUNT] = {
-        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 640};
+        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 760};
     const Trace *t = p->c->t;
     int n = 0, read_one = 0, read_two = 0, lines = 0;
     for (int i = 0; i < t->n_params; i++) {

@@ -12,6 +12,7 @@
 #include "render/paint.h"
 #include "render/render.h"
 #include "render/scene.h"
+#include "render/words.h"
 #include "support/support.h"
 #include <expat.h>
 #include <glob.h>
@@ -234,6 +235,30 @@ static void check_page(Arena *a, const Scene *s, const char *what) {
     assert_true(x.tips.n == tips);
 }
 
+/* A slide is filled: its footer stands at the bottom, and no band without marks is higher than a third of it. */
+static int slide_filled(const Scene *s, const char *what) {
+    enum { H = 540 };
+    bool full[H] = {false};
+    int empty = 0, widest = 0, last = 0;
+    if (s->page_h != H) {
+        print_error("%s: a slide is 540 high, this page %.1f\n", what, s->page_h);
+        return 1;
+    }
+    for (int i = 0; i < s->n_marks; i++) {
+        Box b = scene_box(&s->marks[i]);
+        double y0 = s->off_y + s->scale * b.y0, y1 = s->off_y + s->scale * b.y1;
+        for (int y = (int)fmax(0, y0); y < H && y <= y1; y++) full[y] = true;
+    }
+    for (int y = 0; y < H; y++) {
+        empty = full[y] ? 0 : empty + 1;
+        widest = empty > widest ? empty : widest;
+        last = full[y] ? y : last;
+    }
+    if (s->scale < 1 || (widest <= H / 3 && last >= H - 24)) return 0;
+    print_error("%s: a band of %d is empty, the last mark ends at %d\n", what, widest, last);
+    return 1;
+}
+
 /* Lint, markup, budgets and names of every page. */
 static int check_figure(const Plan1 *p, const char *view, const char *preset, Words *names, int *figures) {
     Arena *a = arena_new();
@@ -255,6 +280,7 @@ static int check_figure(const Plan1 *p, const char *view, const char *preset, Wo
         int k = scene_lint(page[i], a, &report);
         if (k) print_error("%s, page %d:\n%s", what, i + 1, report);
         found += k;
+        if (!strcmp(preset, "slide")) found += slide_filled(page[i], what);
         check_page(a, page[i], what);
     }
     assert_false(names_have(names, page[0]->name));
@@ -275,6 +301,11 @@ static void check_trace_and_themes(const Plan1 *p, const char *view) {
         const char *x = draw(a, p->t, &o, formats[i], &n), *y = draw(a, p->saved, &o, formats[i], &m);
         assert_int_equal(n, m);
         assert_memory_equal(x, y, n);
+        for (const char *line = x, *end; formats[i] == FORMAT_TEXT && *line; line = *end ? end + 1 : end) {
+            end = line + strcspn(line, "\n");
+            const char *one = arena_strndup(a, line, (size_t)(end - line));
+            if (words_columns(one) > 80) fail_msg("%s %s: a line of %d columns: %s", p->path, view, words_columns(one), one);
+        }
     }
     RenderOptions o = options(view, NULL, NULL);
     Svg light = svg_of(a, p->t, &o, view);

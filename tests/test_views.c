@@ -5,6 +5,7 @@
 #include "render/errors.h"
 #include "render/memory.h"
 #include "render/render.h"
+#include "render/scene.h"
 #include "render/shards.h"
 #include "support/support.h"
 #include <setjmp.h>
@@ -468,6 +469,63 @@ static void shards_print_ranges(void **state) {
     }
 }
 
+/* Where the weights stand: at most two lines, the last with no matrix alone, and no part too thin to be seen if the page
+ * has room for more; parts have all their owners or none. */
+static void weights_use_their_page(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        double thin;
+        int named; /* matrices whose parts say who holds them */
+    } row[] = {{"plans/20-llama3-8b-fsdp-tp.yaml", 8, 5},
+               {"plans/11-llama3-70b-tp16.yaml", 3, 4},
+               {"plans/03-llama3-8b-tp2.yaml", 8, 5},
+               {"plans/13-qwen3-0.6b-tp4.yaml", 8, 7},
+               {"plans/shape-only/llama3.1-405b-8192.yaml", 0, 4}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("shards");
+        Diags *d = diags_new(a);
+        Scene *page[8];
+        assert_int_equal(render_pages(r.t, d, &o, a, false, page, 8), 1);
+        const Scene *s = page[0];
+        double line[8], thin = 1e9;
+        int on[8] = {0}, lines = 0, named = 0;
+        for (int g = 0; g < s->n_groups; g++) {
+            if (strcmp(s->groups[g].what, "weight") || strncmp(s->groups[g].id, "weight-", 7)) continue;
+            int parts = 0, owners = 0, k = 0;
+            double y = s->marks[s->groups[g].first].y;
+            for (int j = s->groups[g].first; j < s->groups[g].last; j++) {
+                const Mark *m = &s->marks[j];
+                if (m->kind == MARK_RECT && m->fill >= ROLE_SHARD && m->fill <= ROLE_SHARD_3) parts++, thin = fmin(thin, fmin(m->w, m->h));
+                if (m->kind == MARK_TEXT && m->run[0].role >= ROLE_SHARD_TEXT && m->run[0].role <= ROLE_SHARD_TEXT_3) owners++;
+            }
+            assert_true(owners == 0 || owners == parts);
+            named += owners > 0;
+            while (k < lines && line[k] != y) k++;
+            if (k == lines) line[lines++] = y;
+            on[k]++;
+        }
+        assert_true(lines == 1 || (lines == 2 && on[1] > 1));
+        if (thin < row[i].thin || named < row[i].named) fail_msg("%s: parts of %.1f px, %d matrices named", row[i].plan, thin, named);
+        arena_free(a);
+    }
+}
+
+/* The kinds of memory differ in every theme, as printed in grey too. */
+static void memory_kinds_differ(void **state) {
+    (void)state;
+    static const Role kind[] = {ROLE_SHARD, ROLE_SHARD_1, ROLE_SHARD_2, ROLE_SHARD_3, ROLE_LIVE};
+    for (int th = 0; th < THEME_COUNT; th++)
+        for (int i = 0; i < 5; i++)
+            for (int k = 0; k < i; k++) {
+                uint32_t x = theme_color((Theme)th, kind[i]), y = theme_color((Theme)th, kind[k]);
+                assert_int_not_equal(x, y);
+                if (th == THEME_PRINT) assert_true(theme_contrast(x, y) > 1.3);
+            }
+}
+
 /* The two figures of every introduction: input [10, 512], weights [2048, 512] and [2048, 2048], four ranks. */
 static void column_then_row(void **state) {
     (void)state;
@@ -546,6 +604,8 @@ int main(void) {
         cmocka_unit_test(ranks_fold_into_classes),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),
+        cmocka_unit_test(weights_use_their_page),
+        cmocka_unit_test(memory_kinds_differ),
         cmocka_unit_test(column_then_row),
         cmocka_unit_test(views_are_clean),
     };

@@ -63,8 +63,10 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     int weight = k->stale || (!p->t.sample && sums(p)) ? REGULAR : SEMIBOLD;
     while (size > small_size && scene_width(s, size, weight, main) > w - 3.5) size -= 0.5;
     bool two = small && !k->stale;
-    scene_text(s, x + w / 2, y + h * (!two ? (sums(p) ? 0.56 : 0.62) : h < 40 ? 0.44 : 0.5), ALIGN_MIDDLE, size,
-               weight, ink, scene_fit(s, main, w - 3, size, weight));
+    double base = h * (!two ? (sums(p) ? 0.56 : 0.62) : h < 40 ? 0.44 : 0.5), edge = h - h * k->terms / p->t.ring.n;
+    /* the edge of the fill goes under the number, or above it, not through it if there is room */
+    if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
+    scene_text(s, x + w / 2, y + base, ALIGN_MIDDLE, size, weight, ink, scene_fit(s, main, w - 3, size, weight));
     if (two) scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6), ALIGN_MIDDLE, small_size, REGULAR, ink, small);
 }
 
@@ -190,10 +192,24 @@ static void sizes(RingPen *p) {
     p->big = !p->t.sample ? 13 : p->t.whole ? 16 : 14;
 }
 
+/* One size for all numbers of the page: that of the widest. */
+static void one_size(RingPen *p, int from, int to) {
+    const char *main, *small;
+    double least = p->preset == PRESET_SLIDE ? 12 : 11.5;
+    for (int i = from; i < to; i++)
+        for (int c = 0; c < p->n; c++)
+            for (int k = 0; k < p->n; k++) {
+                if (!p->t.frame[i].cell[c][k].held) continue;
+                cell_words(p, &p->t.frame[i].cell[c][k], c, &main, &small);
+                while (p->big > least && scene_width(p->s, p->big, SEMIBOLD, main) > p->cell - 5) p->big -= 0.5;
+            }
+}
+
 /* Frames [from, to) in lines of `per`. */
 static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
     double all = line_width(p, per), step = frame_width(p);
+    if (p->t.sample) one_size(p, from, to);
     if (p->preset == PRESET_WIDE && all < p->w) { /* short stories need no wide canvas */
         p->w = fmax(all, 620);
         s->w = p->w + 2 * p->x;

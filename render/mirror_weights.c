@@ -323,6 +323,9 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         double room = pr->h > 0 && preset == PRESET_SLIDE ? pr->h - 30 - y : 1e9;
         p.pitch = fmin(preset == PRESET_SLIDE ? 58 : 46, fmax(37, room / n));
         n = fmin(n, floor(room / p.pitch)) < 1 ? 1 : (int)fmin(n, floor(room / p.pitch));
+        int left = (probe.n - first + n - 1) / n; /* pages that are needed, with as many rows on each */
+        n = (probe.n - first + left - 1) / left;
+        if (left > 1 && preset == PRESET_SLIDE) p.pitch = fmin(58, room / n);
         y = draw_rows(&p, first, n, y);
         s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, how they lie in compute, and "
                   "what is done to their gradients.";

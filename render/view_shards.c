@@ -539,7 +539,8 @@ int view_shards(const ViewCall *c, Scene **page) {
     for (p.product = 0; p.product < products; p.product++) page[pages++] = draw_page(&p, slot, 0, 0, 0);
     p.product = -1;
     for (int i = 0, k; i < rows && pages < VIEW_MAX_PAGES; i += k) {
-        k = per_page < rows - i ? per_page : rows - i;
+        int left = (rows - i + per_page - 1) / per_page; /* pages that are needed, with as many rows on each */
+        k = (rows - i + left - 1) / left;
         page[pages] = draw_page(&p, slot, 0, i, k);
         /* paper asks for letters of 7 pt: fewer rows on a page */
         while (p.preset == PRESET_A4 && page[pages]->scale * 11.5 < 7 && k > 2)

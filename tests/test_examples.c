@@ -125,7 +125,8 @@ static void test_wrong_expectations_fail(void **state) {
         {"plans/bugs/03-missing-reduction.yaml", "faults: [{at: layers.0.mlp.down, do: drop}]", ""},
         {"plans/bugs/07-sequence-not-cut.yaml", "[E0402]", "[E0403]"},
     };
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+    int n = sample_of((int)(sizeof edits / sizeof *edits), "wrong expectations");
+    for (int i = 0; i < n; i++) {
         const char *path = put("edited.yaml", edited(get(edits[i].plan), edits[i].from, edits[i].to));
         must_exit(arena_printf(arena, "%s with '%s'", edits[i].plan, edits[i].to), RUN("check", path), 1);
     }
@@ -153,7 +154,9 @@ static void test_numbers_of_the_articles(void **state) {
         {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "q_proj.weight", "[512, 1024]"},
         {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "o_proj.weight", "[1024, 512]"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    int all = sizeof rows / sizeof *rows, n = sample_of(all, "numbers");
+    for (int k = 0; k < n; k++) {
+        int i = sample_at(k, n, all);
         Ran r = RUN(rows[i].command, rows[i].plan, "--set", rows[i].set, "--format", "csv");
         must_exit(rows[i].plan, r, 0);
         const char *line = strstr(r.out, rows[i].line);

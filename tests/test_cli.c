@@ -703,6 +703,33 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL, "E0109");
     expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
 }
+/* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form. */
+static void test_skipped(void **state) {
+    (void)state;
+    const char *bug = put("bug.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    const char *good = put("good.yaml", mlp);
+    Ran r = RUN("comms", bug);
+    assert_non_null(strstr(r.out, "planted: drop"));
+    assert_non_null(strstr(r.out, "   0 B  "));
+    assert_non_null(strstr(r.out, "\n0 collectives, 0 B sent per rank\nnot counted: 1 that"));
+    done(r);
+    r = RUN("comms", good);
+    assert_null(strstr(r.out, "planted"));
+    assert_null(strstr(r.out, "not counted"));
+    assert_non_null(strstr(r.out, "\n1 collectives, 64 B sent"));
+    done(r);
+    expect_code(RUN("comms", bug, "--format", "md"), 0, "| 0 B |", NULL);
+    expect_code(RUN("comms", bug, "--format", "md"), 0, "| planted: drop |", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",planted,skipped\r\n", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",drop,true\r\n", NULL);
+    expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
+    expect_code(RUN("comms", bug, "--format", "json"), 0, "\"bytes_sent\":0,", NULL);
+    expect_code(RUN("comms", good, "--format", "json"), 0, "\"planted\":null,\"skipped\":false", NULL);
+    expect_code(RUN("comms", bug, "--format", "jsonl"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
+    expect_code(RUN("explain", bug, "3"), 0, "drop: the step does nothing", NULL);
+    expect_code(RUN("diff", good, bug), 1, "0, sending 0 B", NULL);
+    expect_code(RUN("run", bug, "-o", in_dir("o")), 1, "1 skipped by a planted mistake", NULL);
+}
 static void test_explain(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp);
@@ -1059,7 +1086,7 @@ int main(void) {
         TEST(test_usage),         TEST(test_parser), TEST(test_manual),   TEST(test_tables),
         TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
         TEST(test_update_text),   TEST(test_check),  TEST(test_findings), TEST(test_show),
-        TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
+        TEST(test_skipped), TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
         TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_draw_formats), TEST(test_draw_options),
         TEST(test_draw_failures), TEST(test_draw_terminal), TEST(test_lost_output),
         TEST(test_help_plans),     TEST(test_narrow),     TEST(test_80_columns), TEST(test_check_notes),

@@ -365,7 +365,8 @@ static void explain_step(Ex *e, int step) {
                            (long long)groups_size(&k->groups), or_empty(k->axes)));
         field(e, "bytes",
               arena_printf(a, "%s in, %s out, %s sent per rank", bytes_text(k->bytes_in, a),
-                           bytes_text(k->bytes_out, a), bytes_text(k->bytes_sent, a)));
+                           bytes_text(k->bytes_out, a), bytes_text(lookup_sent(k), a)));
+        if (k->planted) field(e, "planted", arena_printf(a, "%s%s", k->planted, k->skipped ? ": the step does nothing" : ""));
     }
     if (f->move) {
         field(e, "moves", arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));

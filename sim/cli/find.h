@@ -31,6 +31,8 @@ void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *a
 /* Do two such texts mean the same set of axes (sizes of 1 do not count)? */
 bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 
+/* Bytes that a rank sends in a collective: none where a planted mistake skips it; its record says what it would send. */
+static inline int64_t lookup_sent(const TraceCollective *k) { return k->skipped ? 0 : k->bytes_sent; }
 /* The peak of live bytes over all steps of the rank class that has the highest; per category if `category` is not NULL.
  */
 int64_t lookup_peak(const Trace *t, const char *category);

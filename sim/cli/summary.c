@@ -189,7 +189,7 @@ static void report_run(Cli *c, const Loaded *l) {
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {
     const char *pass, *op, *axis;
-    int64_t n, sent;
+    int64_t n, skipped, sent;
 } CommSum;
 static void report_comms(Cli *c, const Trace *t) {
     CommSum *sum = NULL;
@@ -205,15 +205,18 @@ static void report_comms(Cli *c, const Trace *t) {
         while (j < n &&
                !(strcmp(sum[j].pass, pass) == 0 && strcmp(sum[j].op, op) == 0 && strcmp(sum[j].axis, axis) == 0))
             j++;
-        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
-        sum[j].n++;
-        sum[j].sent += k->bytes_sent;
+        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0, 0};
+        sum[j].n += !k->skipped;
+        sum[j].skipped += k->skipped;
+        sum[j].sent += lookup_sent(k);
     }
     heading(c, "Collectives, bytes sent per rank");
     for (int j = 0; j < n; j++) {
         bool first = j == 0 || strcmp(sum[j].pass, sum[j - 1].pass) != 0;
-        str_addf(&c->text, "  %-11s %3lld × %-24s %10s\n", first ? sum[j].pass : "", (long long)sum[j].n,
+        str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? sum[j].pass : "", (long long)sum[j].n,
                  arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis), bytes_text(sum[j].sent, c->arena));
+        if (sum[j].skipped) str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
+        str_add(&c->text, "\n");
     }
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */

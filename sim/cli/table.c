@@ -104,6 +104,11 @@ const char *table_clean(const char *s, int width, Arena *arena) {
 }
 
 static bool hidden(const Table *t, int col) {
+    if (t->col[col].how & COL_EMPTY) {
+        for (int r = 0; r < t->n_rows; r++)
+            if (t->row[r][col].text && *t->row[r][col].text) return false;
+        return true;
+    }
     if (!(t->col[col].how & COL_OPTIONAL)) return false;
     const char *first = t->n_rows ? t->row[0][col].text : NULL;
     for (int r = 0; r < t->n_rows; r++) {

@@ -19,6 +19,7 @@ enum {
     COL_BELOW = 16,   /* on a line of its own below the row, with its title if COL_TITLED */
     COL_TITLED = 32,
     COL_WRAP = 64,    /* several lines */
+    COL_EMPTY = 128,  /* left out where all its cells are empty */
 };
 typedef struct {
     const char *key;   /* machine formats */

@@ -176,6 +176,8 @@ static const Column comm_columns[] = {
     {"why", "why", false, COL_BELOW},
     {"line", "plan line", false, COL_OPTIONAL | COL_BELOW},
     {"inferred", "inferred", false, COL_OPTIONAL | COL_DROP},
+    {"planted", "mistake", false, COL_EMPTY | COL_BELOW},
+    {"skipped", "skipped", false, COL_EMPTY}, /* people read it in what is sent */
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -205,6 +207,7 @@ Table table_comms(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "comm", comm_columns, N(comm_columns));
     Arena *a = c->arena;
     int64_t sent = 0;
+    int skipped = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         int64_t group = group_of(&k->groups, c->o.rank);
@@ -222,14 +225,19 @@ Table table_comms(const Cli *c, const Trace *t) {
         r[9] = cell_text(k->reduce);
         r[10] = cell_bytes(a, k->bytes_in);
         r[11] = cell_bytes(a, k->bytes_out);
-        r[12] = cell_bytes(a, k->bytes_sent);
+        r[12] = cell_bytes(a, lookup_sent(k));
         r[13] = cell_text(k->value);
         r[14] = cell_text(k->why);
         r[15] = cell_text(place_of_line(a, k->file, k->line));
         r[16] = cell_bool(k->inferred);
-        sent += k->bytes_sent;
+        if (k->planted) r[17] = (Cell){arena_printf(a, "planted: %s", k->planted), k->planted, NULL};
+        r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
+        sent += lookup_sent(k);
+        skipped += k->skipped;
     }
-    str_addf(&out.notes, "%d collectives, %s sent per rank\n", out.n_rows, bytes_text(sent, a));
+    str_addf(&out.notes, "%d collectives, %s sent per rank\n", out.n_rows - skipped, bytes_text(sent, a));
+    if (skipped)
+        str_addf(&out.notes, "not counted: %d that the plan's planted mistake skips; nothing is sent there\n", skipped);
     return out;
 }
 
@@ -315,8 +323,8 @@ static Items comm_items(const Trace *t, Arena *a) {
         int k = 0;
         while (k < l.n && strcmp(l.item[k].name, name) != 0) k++;
         if (k == l.n) add_item(&l, a, name, NULL);
-        count[k]++;
-        sent[k] += c->bytes_sent;
+        count[k] += !c->skipped;
+        sent[k] += lookup_sent(c);
     }
     for (int k = 0; k < l.n; k++)
         l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k], exact_bytes(sent[k], a));

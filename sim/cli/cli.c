@@ -1,11 +1,11 @@
 /* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know any command's work. */
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "base/file.h"
 #include "cost/cost.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,11 +34,13 @@ static bool wants_color(const char *when, FILE *f) {
 }
 static int terminal_width(FILE *f) {
     if (!is_terminal(f)) return 0;
-    struct winsize w;
-    if (ioctl(fileno(f), TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
-    const char *columns = env("COLUMNS");
-    int n = columns ? atoi(columns) : 0;
-    return n > 0 ? n : 80;
+    return terminal_columns(fileno(f));
+}
+/* Only where somebody looks: not in a log, not under CI, not into machine output on the same terminal. */
+static bool wants_progress(const Cli *c) {
+    const char *term = env("TERM");
+    bool mixed = strcmp(c->format, "text") != 0 && !c->o.output && is_terminal(c->out);
+    return is_terminal(c->err) && !mixed && !c->o.quiet && !env("CI") && !(term && strcmp(term, "dumb") == 0);
 }
 
 /* ---- exit codes and diagnostics ---- */
@@ -217,7 +219,12 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     char *dump = NULL; /* written like any result, so that a failure is told */
     size_t n_dump = 0;
     if (o->dump && !(with.dump_to = open_memstream(&dump, &n_dump))) base_die(5, "out of memory for --dump [E0701]");
+    Progress progress = {0};
+    ProgressLine *line = NULL;
+    if (o->execute && wants_progress(c)) line = progress_line_start(c->arena, &progress, fileno(c->err), c->plan_at, c->plan_of);
+    if (line) with.progress = &progress;
     l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with, &l->report);
+    progress_line_end(line);
     if (with.dump_to && fclose(with.dump_to) != 0) base_die(5, "out of memory for --dump [E0701]");
     write_result(c, dump, n_dump);
     free(dump);

@@ -6,56 +6,17 @@
 #include "json/json.h"
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const Loc nowhere = {NULL, 0, 0};
 
-/* ---- progress: on a terminal, after a second, ten times a second ---- */
-typedef struct {
-    Cli *c;
-    double start, last;
-    bool shown;
-} Progress;
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-static void show_progress(void *arg, const char *what, double done) {
-    Progress *p = arg;
-    double t = now();
-    if (t - p->start < 1 || t - p->last < 0.1) return;
-    p->last = t;
-    p->shown = true;
-    fprintf(p->c->err, "\r%s %.0f %%\033[K", what, isfinite(done) ? 100 * done : 0);
-    fflush(p->c->err);
-}
-static bool wants_progress(const Cli *c) {
-    const char *term = getenv("TERM"), *ci = getenv("CI");
-    int fd = fileno(c->err);
-    bool human = strcmp(c->format, "text") == 0 && !c->o.quiet && !(ci && *ci) && !(term && strcmp(term, "dumb") == 0);
-    return human && fd >= 0 && isatty(fd);
-}
-static bool load_with_progress(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
-    Progress p = {.c = c, .start = now()};
-    if (wants_progress(c)) {
-        o.progress = show_progress;
-        o.progress_arg = &p;
-    }
-    bool ok = cli_load(c, path, &o, true, l);
-    if (p.shown) fputs("\r\033[K", c->err);
-    return ok;
-}
-
 /* ---- what both do with one plan ---- */
 /* Runs a plan and holds it against its expectations. */
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
-    load_with_progress(c, path, o, l);
+    cli_load(c, path, &o, true, l);
     const Plan *p = l->report.plan;
     if (p && !l->refused) l->exit = expect_check(p, l->trace, l->d, l->exit);
     if (!l->trace) return;
@@ -327,6 +288,8 @@ int cmd_check(Cli *c) {
         if (w > width) width = w;
     }
     for (int i = 0; i < n && !c->gone; i++) {
+        c->plan_at = i + 1;
+        c->plan_of = n;
         int one = check_plan(c, c->o.operands[i], width, &table, &found[i]);
         code = cli_worse(code, one);
         bad += one != 0;

@@ -8,6 +8,7 @@
 #include "exec/record.h"
 #include "exec/reference.h"
 #include "exec/sample.h"
+#include "exec/work.h"
 #include "kernel/gemm.h"
 #include <malloc.h>
 #include <math.h>
@@ -31,6 +32,7 @@ typedef struct {
     Pool *pool;
     Check *check;
     Exec *exec;
+    Work work;
     bool nonfinite; /* reported already */
 } Run;
 
@@ -194,9 +196,11 @@ static bool load_sources(Run *r) {
         double t0 = now();
         if (!r->exec->store[v].alive && !exec_load(r->exec, v)) return false;
         r->rep->seconds_sharded += now() - t0;
+        progress_add(r->o->progress, r->work.load[v]);
         t0 = now();
         check_source(r->check, v);
         r->rep->seconds_check += now() - t0;
+        progress_add(r->o->progress, r->work.load_check[v]);
         /* large models make a weight again where it is read rather than hold all of them */
         if (p->val[v].kind == KIND_PARAM && !r->model->g.nn_model && r->exec->live_bytes > (int64_t)3 << 30) exec_drop(r->exec, v);
     }
@@ -257,6 +261,7 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
             return true;
         }
         double t1 = now();
+        progress_add(r->o->progress, r->work.step[i]);
         check_step(r->check, s);
         find_nonfinite(r, s);
         keep_numbers(r, s);
@@ -265,13 +270,14 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         r->rep->seconds_sharded += t1 - t0;
         r->rep->seconds_check += now() - t1;
         exec_release(r->exec, s);
-        if (r->o->progress) r->o->progress(r->o->progress_arg, step_name(p, s, r->arena), (double)(i + 1) / p->ns);
+        progress_add(r->o->progress, r->work.check[i]);
     }
     return true;
 }
 /* All training steps, or the one pass. */
+static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
 static bool iterate(Run *r, FullSource *src) {
-    int64_t steps = r->model->g.nn_model ? r->plan->optimizer.steps : 1;
+    int64_t steps = iterations(r);
     r->rep->n_losses = r->model->g.nn_model ? steps : 0;
     r->rep->losses = ARENA_ARRAY(r->arena, double, steps);
     if (!load_sources(r)) return false;
@@ -300,9 +306,32 @@ static double allowed(Run *r, const Reference *ref, const FullSource *pure, Refe
     if (!*nudged) {
         FullSource src = *pure;
         src.nudge = true;
+        src.progress = NULL; /* nobody could know of it before */
         *nudged = reference_run(r->arena, r->plan, r->model, r->weights, r->d, &src, r->program->ns > r->program->n_forward, true);
     }
     return *nudged ? fmax(1e-9, SUMS * reference_sensitivity(ref, *nudged, x, grad)) : 1e-9;
+}
+static double value_work(const Run *r, int v) {
+    const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
+    double n = r->work.compare;
+    for (int d = 0; d < t->nd; d++) n *= (double)t->size[d];
+    return n;
+}
+static bool is_result(const Run *r, int v, bool *grad) {
+    const Program *p = r->program;
+    const Graph *g = &r->model->g;
+    const Val *x = &p->val[v];
+    bool trained = g->nn_model && x->step < 0 && x->kind == KIND_PARAM; /* holds what the last step made */
+    *grad = x->cot && p->grad[x->tensor] == v && !g->nn_model;
+    return *grad || trained || ((x->tensor == g->output || x->tensor == g->loss) && !x->cot && p->env[x->tensor] == v);
+}
+static double compare_work(const Run *r) {
+    double w = 0;
+    for (int v = 0; v < r->program->nv; v++) {
+        bool grad;
+        if (is_result(r, v, &grad)) w += value_work(r, v);
+    }
+    return w;
 }
 /* End to end: what leaves the program against the unsharded float64 run. */
 static void end_to_end(Run *r, const Reference *ref, const FullSource *pure) {
@@ -313,11 +342,9 @@ static void end_to_end(Run *r, const Reference *ref, const FullSource *pure) {
     if (r->exec->stuck) return;
     for (int v = 0; v < p->nv; v++) {
         const Val *x = &p->val[v];
-        bool result = (x->tensor == g->output || x->tensor == g->loss) && !x->cot && p->env[x->tensor] == v;
-        bool trained = g->nn_model && x->step < 0 && x->kind == KIND_PARAM; /* holds what the last step made */
-        result |= trained;
-        bool grad = x->cot && p->grad[x->tensor] == v && !g->nn_model;
-        if ((!result && !grad) || !r->exec->store[v].alive) continue;
+        bool grad;
+        if (!is_result(r, v, &grad) || !r->exec->store[v].alive) continue;
+        progress_add(r->o->progress, value_work(r, v));
         double *sum = grad ? reference_cotangent(ref, x) : NULL;
         const double *want = grad ? sum : reference_value(ref, x->tensor);
         if (want) {
@@ -436,13 +463,21 @@ static bool back(Run *r) {
     r->check->full_arg = &pure;
     if (src.local_mean) r->check->source_cause = "the plan's `normalise: local_mean`: each rank divides by the count of its own tokens, so tokens of short blocks weigh more";
     bool backward = r->program->ns > r->program->n_forward;
+    bool exact = r->o->exact && !backward;
+    r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
+    pure.progress = r->o->progress;
+    pure.exact_work = exact ? 2 * r->o->exact * r->work.exact : 0; /* on the ranks and on one */
+    pure.reference_work = r->work.reference;
+    progress_total(r->o->progress, r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
+    progress_phase(r->o->progress, "ranks and check");
     bool ok = iterate(r, &src);
     if (ok && r->o->exact && !r->exec->stuck) {
         if (backward) diag_note(r->d, "N0007", (Loc){0}, NULL, "--exact covers forward programs in this version; the backward pass was checked by levels 1 and 2");
-        else reference_exact(r->check, r->plan, r->model, r->weights, r->d, r->pool, r->o->exact);
+        else reference_exact(r->check, r->plan, r->model, &pure, r->o->exact);
     }
     bool keep = r->o->against || r->o->save_values || backward;
     Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, &pure, backward, keep) : NULL;
+    progress_phase(r->o->progress, "comparison");
     if (ref) {
         r->rep->seconds_reference = ref->seconds;
         end_to_end(r, ref, &pure);

@@ -2,6 +2,7 @@
  * nothing below it. */
 #ifndef SP_EXEC_PIPELINE_H
 #define SP_EXEC_PIPELINE_H
+#include "base/progress.h"
 #include "plan/plan.h"
 #include "trace/trace.h"
 
@@ -23,8 +24,7 @@ typedef struct PipelineOptions {
     const char *dump;         /* --dump PASS: prints that pass to `dump_to` */
     FILE *dump_to;
     int64_t memory_limit;     /* bytes; 0: what the machine has */
-    void (*progress)(void *arg, const char *what, double done); /* done in 0..1; may be NULL */
-    void *progress_arg;
+    Progress *progress;       /* told of the work and of what is done of it; may be NULL */
 } PipelineOptions;
 
 typedef struct PipelineReport {

@@ -1,6 +1,7 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
 #include "base/file.h"
+#include "exec/work.h"
 #include "plan/yaml.h"
 #include <math.h>
 #include <stdlib.h>
@@ -136,9 +137,15 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;
     double t0 = now();
-    for (int v = 0; keep_all && v < r->program->nv; v++)
-        if (r->program->val[v].step < 0 && !exec_load(r->exec, v)) goto fail;
     int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
+    Work work = work_of(arena, r->exec, steps, src->parts);
+    double unit = work.plain > 0 ? like->reference_work / work.plain : 0; /* its share of the whole was estimated without its program */
+    progress_phase(like->progress, "unsharded float64 run");
+    for (int v = 0; v < r->program->nv && keep_all; v++) {
+        if (r->program->val[v].step >= 0) continue;
+        if (!exec_load(r->exec, v)) goto fail;
+        progress_add(like->progress, work.load[v] * unit);
+    }
     if (m->g.nn_model) r->losses = ARENA_ARRAY(arena, double, steps);
     for (int64_t it = 0; it < steps; it++) {
         src->step = it;
@@ -148,7 +155,12 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
             for (int i = 0; i < r->program->ns; i++) {
                 const Step *s = &r->program->step[i];
                 if (src->part + 1 < src->parts && exec_deferred(r->exec, s)) continue;
+                double loads = 0;
+                int reads[RULE_MAX_IN + 2], n = step_reads(s, reads);
+                for (int k = 0; k < n; k++)
+                    if (!r->exec->store[reads[k]].alive) loads += work.load[reads[k]];
                 if (!exec_step(r->exec, s)) goto fail;
+                progress_add(like->progress, (loads + work.step[i]) * unit);
                 exec_accumulate(r->exec, s, src->part, src->parts);
                 exec_release(r->exec, s);
             }
@@ -204,8 +216,10 @@ double *reference_cotangent(const Reference *r, const Val *v) {
 }
 
 /* ---- level 3 ---- */
-static bool exact_once(Check *c, const Program *ref, FullSource *src, Pool *pool) {
+static bool exact_once(Check *c, const Program *ref, FullSource *src) {
     const Program *p = c->e->p;
+    Pool *pool = src->pool;
+    double work = src->exact_work / (ref->ns + p->ns);
     Exec *one = exec_new(c->arena, ref, c->e->dtype, pool), *all = exec_new(c->arena, p, c->e->dtype, pool);
     Exec *keep = c->e;
     one->full = all->full = reference_full;
@@ -213,7 +227,10 @@ static bool exact_once(Check *c, const Program *ref, FullSource *src, Pool *pool
     one->modulus = all->modulus = src->modulus;
     one->keep_all = true;
     bool ok = true;
-    for (int i = 0; i < ref->ns && ok; i++) ok = exec_step(one, &ref->step[i]);
+    for (int i = 0; i < ref->ns && ok; i++) {
+        ok = exec_step(one, &ref->step[i]);
+        progress_add(src->progress, work);
+    }
     c->e = all;
     for (int i = 0; i < p->ns && ok; i++) {
         ok = exec_step(all, &p->step[i]);
@@ -221,20 +238,22 @@ static bool exact_once(Check *c, const Program *ref, FullSource *src, Pool *pool
         int v = ref->first[p->val[p->step[i].out].tensor];
         if (one->store[v].alive) check_exact(c, &p->step[i], one->store[v].l[0].t.p, src->modulus);
         exec_release(all, &p->step[i]);
+        progress_add(src->progress, work);
     }
     c->e = keep;
     exec_free(one);
     exec_free(all);
     return ok;
 }
-void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds) {
-    Program *ref = reference_program(c->arena, p, m, d, false);
+void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds) {
+    Program *ref = reference_program(c->arena, p, m, like->d, false);
     /* sums of up to K products of residues must stay exact: K p^2 < 2^24 in f32 */
     double modulus = c->e->dtype == DT_F32 && (m->dims.F > 18000 || m->dims.D > 18000) ? 13 : 31;
-    FullSource src = {.w = w, .d = d, .g = &m->g, .modulus = modulus};
+    FullSource src = {.w = like->w, .d = like->d, .g = &m->g, .pool = like->pool, .modulus = modulus, .progress = like->progress, .exact_work = like->exact_work / seeds};
+    progress_phase(like->progress, "integer data");
     for (int i = 0; i < seeds; i++) {
         src.seed = p->seed * 1000003 + (uint64_t)i + 1;
-        if (!exact_once(c, ref, &src, pool)) return;
+        if (!exact_once(c, ref, &src)) return;
     }
 }
 

@@ -20,6 +20,8 @@ typedef struct {
     bool nudge;      /* every real number is off by a relative 2^-52: see reference_sensitivity */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
+    Progress *progress; /* told what is done of these two shares; or NULL */
+    double exact_work, reference_work;
 } FullSource;
 typedef struct Reference {
     Program *program;
@@ -30,10 +32,10 @@ typedef struct Reference {
 } Reference;
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
-/* Runs it in f64. keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
 /* Level 3: integer data through the same kernels and collectives, compared by bits with the unsharded program, for `seeds`
  * seeds. Adds one check record a value; every step must be a forward step. */
-void reference_exact(Check *c, const Plan *p, const Model *m, Weights *w, Diags *d, Pool *pool, int seeds);
+void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
+/* Runs it in f64 on what `like` loads. keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all);
 void reference_free(Reference *r);
 /* How far a value of `b`, the run on nudged inputs, is from that of `a`, as a share of a's largest: what rounding alone can do to it

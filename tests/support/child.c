@@ -81,13 +81,16 @@ static bool take(int *fd, Str *s) {
     *fd = -1;
     return false;
 }
-static void watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
+/* Gives the time of the signal, or that of the start. */
+static double watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
     bool sent = false;
+    double when = start;
     while (fd[0] >= 0 || fd[1] >= 0) {
         double t = now() - start;
         if (c->signal && !sent && t * 1e6 >= c->after_us) {
             kill(pid, c->signal);
             sent = true;
+            when = now();
         }
         if (t > LONGEST_S) kill(pid, SIGKILL);
         struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
@@ -98,13 +101,14 @@ static void watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
         for (int i = 0; i < 2; i++)
             if (fd[i] >= 0 && p[i].revents) take(&fd[i], &s[i]);
     }
+    return when;
 }
 Ended child_run(Arena *a, const Child *c) {
     int out[2], err[2], tty = -1, slave = -1;
     child_program();
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    struct winsize w = {.ws_row = 24, .ws_col = 80};
+    struct winsize w = {.ws_row = 24, .ws_col = c->columns ? (unsigned short)(c->columns > 0 ? c->columns : 0) : 80};
     if (c->pty) {
         tty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         assert_true(tty >= 0 && grantpt(tty) == 0 && unlockpt(tty) == 0);
@@ -121,7 +125,7 @@ Ended child_run(Arena *a, const Child *c) {
     int fd[2] = {out[0], c->pty ? tty : err[0]};
     if (c->pty) close(err[0]);
     Str s[2] = {str_new(a), str_new(a)};
-    watch(c, pid, fd, s, start);
+    double sent = watch(c, pid, fd, s, start);
     int status = 0;
     struct rusage u;
     wait4(pid, &status, 0, &u);
@@ -131,6 +135,7 @@ Ended child_run(Arena *a, const Child *c) {
                    .err = s[1].s,
                    .n_err = s[1].n,
                    .seconds = now() - start,
+                   .after_signal = now() - sent,
                    .max_kib = u.ru_maxrss};
 }
 

@@ -12,8 +12,9 @@ typedef struct {
     int limit;                 /* RLIMIT_...; taken if limit_to is not 0 */
     long limit_to;
     int signal, after_us;      /* sent so long after the start; 0: none */
-    bool pty;                  /* stderr (and stdout with pty_out) is a terminal of 80 columns */
+    bool pty;                  /* stderr (and stdout with pty_out) is a terminal */
     bool pty_out;
+    int columns;               /* of it; 0: 80; below 0: it does not say */
     void (*prepare)(void);     /* in the child before exec; NULL: nothing */
 } Child;
 typedef struct {
@@ -21,7 +22,7 @@ typedef struct {
     int signal;     /* that it died of; 0: none */
     char *out, *err;
     size_t n_err;
-    double seconds;
+    double seconds, after_signal; /* from its start, and from the signal, to its end */
     long max_kib;   /* most memory it had at once */
 } Ended;
 

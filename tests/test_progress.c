@@ -1,0 +1,126 @@
+/* The progress line as a user sees it: the real binary on a terminal of its own (a pseudo-terminal), and where none may be. */
+#include "cli/progress.h"
+#include "support/child.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A second and a half and more on one thread of any machine: the real sizes of a block. */
+#define LONG "check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1"
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+static const char *const human[] = {"CI", "TERM=xterm", NULL};
+
+static void test_words(void **state) {
+    (void)state;
+    char s[160];
+    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 80), 32);
+    assert_string_equal(s, "34 %  ranks and check, 12 s left");
+    progress_text(s, sizeof s, 0.5, "x", 3 * 3600 + 125, 2, 7, 80);
+    assert_string_equal(s, "plan 2 of 7: 50 %  x, 3 h 2 min left");
+    progress_text(s, sizeof s, 0.5, "x", 61, 1, 1, 80);
+    assert_string_equal(s, "50 %  x, 1 min 1 s left");
+    progress_text(s, sizeof s, 0, "x", -1, 0, 0, 80);
+    assert_string_equal(s, "0 %  x");
+    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 20), 19); /* the cursor has a column */
+    assert_string_equal(s, "34 %  ranks and che");
+    assert_int_equal(progress_text(s, 10, 0.349, "ranks and check", 1e300, 0, 0, 0), 9);
+}
+/* Percentages in the order in which they were drawn; each line ends by erasing the rest, and fits. */
+static int percents(const char *err, int *p, int most) {
+    int n = 0;
+    for (const char *s = err; (s = strchr(s, '\r')); s++) {
+        if (s[1] < '0' || s[1] > '9') continue;
+        const char *end = strstr(s, "\033[K");
+        assert_non_null(end);
+        assert_true(end - s <= 80);
+        if (n < most) p[n++] = atoi(s + 1);
+    }
+    return n;
+}
+static void test_shown(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int p[400];
+    char out[] = "/tmp/test_progress_XXXXXX";
+    close(mkstemp(out));
+    pid_t pid = fork(); /* at the same time, with no terminal */
+    assert_true(pid >= 0);
+    if (!pid) {
+        Ended log = child_run(a, &(Child){.words = WORDS(LONG), .env = human, .out = out});
+        _exit(log.code || log.n_err);
+    }
+    Ended e = child_run(a, &(Child){.words = WORDS(LONG), .env = human, .pty = true});
+    int status = 0;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(e.code, 0);
+    assert_string_equal(e.out, child_read(a, out, NULL));
+    unlink(out);
+    int n = percents(e.err, p, 400);
+    if (n < 2) print_error("%.2f s: '%s'\n", e.seconds, e.err);
+    assert_true(n >= 2);
+    assert_true(n <= 10 * (e.seconds - 1) + 1);
+    for (int i = 1; i < n; i++) assert_true(p[i] >= p[i - 1]);
+    assert_true(p[n - 1] > p[0] && p[n - 1] < 100);
+    assert_non_null(strstr(e.err, " s left\033[K"));
+    assert_non_null(strstr(e.err, "unsharded float64 run"));
+    assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
+    arena_free(a);
+}
+/* Each in a process of its own, all at once: none shows a line in the 1.3 seconds that it is given. */
+static void test_not_shown(void **state) {
+    (void)state;
+    const char *const ci[] = {"CI=true", "TERM=xterm", NULL}, *const dumb[] = {"CI", "TERM=dumb", NULL};
+    const Child quiet[] = {{.words = WORDS(LONG), .env = ci, .pty = true},
+                           {.words = WORDS(LONG), .env = dumb, .pty = true},
+                           {.words = WORDS(LONG, "-q"), .env = human, .pty = true},
+                           {.words = WORDS(LONG, "--format", "json"), .env = human, .pty = true, .pty_out = true},
+                           {.words = WORDS(LONG, "--format", "jsonl"), .env = human, .pty = true, .pty_out = true}};
+    enum { N = sizeof quiet / sizeof *quiet };
+    pid_t pid[N];
+    for (int i = 0; i < N; i++) {
+        pid[i] = fork();
+        assert_true(pid[i] >= 0);
+        if (pid[i]) continue;
+        Child c = quiet[i];
+        c.signal = i ? SIGINT : SIGTERM;
+        c.after_us = 1300000;
+        Ended e = child_run(arena_new(), &c);
+        _exit(e.code != 128 + c.signal ? 3 : e.n_err || *e.out ? 1 : 0);
+    }
+    for (int i = 0; i < N; i++) {
+        int status = 0;
+        waitpid(pid[i], &status, 0);
+        if (status) print_error("case %d: status %#x\n", i, (unsigned)status);
+        assert_int_equal(status, 0);
+    }
+}
+/* Ctrl-C in the middle of a product of the second plan of a list; a busy machine gets three tries. */
+static void test_interrupted(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    double best = 1e9;
+    for (int k = 0; k < 3 && best > 0.3; k++) {
+        Ended e = child_run(a, &(Child){.words = WORDS("check", "plans/01-column-row-mlp.yaml", "plans/03-llama3-8b-tp2.yaml", "plans/none.yaml", "--set", "model.shrink=1", "--threads", "1"),
+                                        .env = human, .pty = true, .signal = SIGINT, .after_us = 1400000});
+        assert_int_equal(e.code, 130);
+        assert_non_null(strstr(e.err, "\rplan 2 of 3: "));
+        assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
+        if (e.after_signal < best) best = e.after_signal;
+    }
+    if (best > 0.3) print_error("it took %.2f s\n", best);
+    assert_true(best <= 0.3);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_shown), cmocka_unit_test(test_not_shown),
+                                       cmocka_unit_test(test_interrupted)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -228,21 +228,23 @@ static bool source_line(const Diags *d, const Loc *loc, const char **line, size_
     return false;
 }
 
-/* Prints the characters first .. first + LINE_WIDTH - 1 of a line and the caret under character `col` (from 1). */
-static void print_source(FILE *out, const char *line, size_t n, int col, const char *on, const char *off) {
-    size_t chars = 0;
+/* Prints the part of a line around character `col` (from 1) that fits in `width` columns (0: LINE_WIDTH characters), and the
+ * caret under it. */
+static void print_source(FILE *out, const char *line, size_t n, int col, int width, const char *on, const char *off) {
+    enum { AROUND = 2 + 3 + 3 }; /* the indentation, "..." on both sides */
+    size_t chars = 0, room = width <= 0 || width > LINE_WIDTH + AROUND ? LINE_WIDTH : width > 2 * AROUND ? (size_t)width - AROUND : AROUND;
     for (size_t i = 0; i < n; chars++) {
         size_t k = char_bytes(line + i, n - i);
         i += k ? k : 1;
     }
     size_t at = col > 0 ? (size_t)col - 1 : 0, first = 0, last = chars;
     if (at > chars) at = chars;
-    if (chars > LINE_WIDTH) {
-        first = at > LINE_WIDTH / 2 ? at - LINE_WIDTH / 2 : 0;
-        if (first + LINE_WIDTH > chars) first = chars - LINE_WIDTH;
-        last = first + LINE_WIDTH;
+    if (chars > room) {
+        first = at > room / 2 ? at - room / 2 : 0;
+        if (first + room > chars) first = chars - room;
+        last = first + room;
     }
-    /* the caret's line repeats the tabs, so that both lines are expanded alike */
+    /* the caret's line repeats the tabs, so that both lines are expanded alike; where they must fit, a tab is a space */
     char pad[LINE_WIDTH + 8];
     size_t npad = 0, c = 0;
     fputs("  ", out);
@@ -250,8 +252,9 @@ static void print_source(FILE *out, const char *line, size_t n, int col, const c
     for (size_t i = 0; i < n; c++) {
         size_t k = char_bytes(line + i, n - i);
         if (c >= first && c < last) {
-            put_char(out, line + i, k);
-            if (c < at) pad[npad++] = line[i] == '\t' ? '\t' : ' ';
+            bool tab = line[i] == '\t';
+            put_char(out, tab && width > 0 ? " " : line + i, k);
+            if (c < at) pad[npad++] = tab && width <= 0 ? '\t' : ' ';
         }
         i += k ? k : 1;
     }
@@ -259,7 +262,7 @@ static void print_source(FILE *out, const char *line, size_t n, int col, const c
     if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, on, off);
 }
 
-static void print_one(const Diags *d, const Diag *g, FILE *out, bool color) {
+static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
     static const char *const word[] = {"error", "warning", "note"};
     static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
     const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "", *off = color ? "\033[0m" : "";
@@ -272,7 +275,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color) {
     fprintf(out, " [%s]\n", g->code);
     const char *line;
     size_t n;
-    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) print_source(out, line, n, g->loc.col, on, off);
+    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) print_source(out, line, n, g->loc.col, width, on, off);
     if (!g->hint) return;
     /* a hint of one word is a replacement; records carry it bare */
     bool replacement = g->hint[0] && !strchr(g->hint, ' ');
@@ -288,7 +291,8 @@ static int file_order(const Diags *d, const char *file) {
     return d->n;
 }
 
-void diags_print(const Diags *d, FILE *out, bool color) {
+void diags_print(const Diags *d, FILE *out, bool color) { diags_print_fit(d, out, color, 0); }
+void diags_print_fit(const Diags *d, FILE *out, bool color, int width) {
     int order[DIAG_KEEP], file[DIAG_KEEP];
     for (int i = 0; i < d->n; i++) {
         file[i] = file_order(d, d->item[i].loc.file);
@@ -302,7 +306,7 @@ void diags_print(const Diags *d, FILE *out, bool color) {
         }
         order[j] = i;
     }
-    for (int i = 0; i < d->n; i++) print_one(d, &d->item[order[i]], out, color);
+    for (int i = 0; i < d->n; i++) print_one(d, &d->item[order[i]], out, color, width);
     if (d->hidden) fprintf(out, "shardproof: %d more of these are not shown\n", d->hidden);
 }
 

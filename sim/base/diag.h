@@ -62,6 +62,8 @@ int diags_errors(const Diags *d);
 int diags_exit(const Diags *d);
 /* Prints all, in the order of file and line for one file, with source line, caret and hint. */
 void diags_print(const Diags *d, FILE *out, bool color);
+/* The same for a terminal of `width` columns: source lines are cut to it, not messages. 0: any width. */
+void diags_print_fit(const Diags *d, FILE *out, bool color, int width);
 
 /* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, or NULL if none is near. */
 const char *diag_nearest(const char *word, const char *const *names);

@@ -61,7 +61,13 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
     }
     shown.cap = shown.n;
     fflush(c->out);
-    diags_print(&shown, c->err, c->color_err);
+    int width = terminal_width(c->err);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = width ? open_memstream(&text, &n) : NULL;
+    diags_print_fit(&shown, f ? f : c->err, c->color_err, width);
+    if (f && fclose(f) == 0) fputs(table_fold(text, width, c->arena), c->err);
+    free(text);
 }
 
 /* ---- results ---- */
@@ -75,7 +81,10 @@ static void write_result(Cli *c, const char *text, size_t n) {
 }
 void cli_flush(Cli *c) {
     if (c->o.output || !c->text.n) return; /* -o: at the end */
-    write_result(c, c->text.s, c->text.n);
+    const Command *k = c->command;
+    bool folds = c->look.width && k && k->bit != C_DRAW && !c->o.help && strcmp(c->format, "text") == 0; /* a picture is none the better for it */
+    const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
+    write_result(c, s, folds ? strlen(s) : c->text.n);
     c->text.n = 0;
     c->text.s[0] = 0;
 }

@@ -323,7 +323,7 @@ static void list_hardware(Cli *c) {
     static const Column col[] = {
         {"name", "hardware", false, 0},          {"bf16", "bf16 FLOP/s", true, 0},
         {"f32", "f32 FLOP/s", true, 0},          {"memory_bandwidth", "bytes/s", true, 0},
-        {"intra_bandwidth", "in node", true, 0}, {"inter_bandwidth", "between", true, 0},
+        {"intra_bandwidth", "in node", true, COL_LAST}, {"inter_bandwidth", "between", true, COL_LAST},
         {"memory", "memory", true, 0},           {"what", "", false, COL_BELOW}};
     static const char *const dirs[] = {"plans/hardware", NULL};
     Table t = list_two(c, "hardware", col, 8);

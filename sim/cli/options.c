@@ -354,7 +354,8 @@ static void help_examples(const char *text, Str *s) {
     }
 }
 static void help_command(const Command *k, Str *s) {
-    str_addf(s, "Usage: shardproof %s [OPTION]... %s\n", k->name, k->operands);
+    const char *gap = strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > 80 ? "\n       " : " ";
+    str_addf(s, "Usage: shardproof %s [OPTION]...%s%s\n", k->name, gap, k->operands);
     str_addf(s, "%c%s.\n", k->what[0] - 'a' + 'A', k->what + 1);
     help_examples(k->examples, s);
     str_addf(s, "\nFormats: %s\n\nOptions:\n", k->formats);
@@ -372,9 +373,9 @@ static void help_program(Str *s) {
                   s);
     str_add(s, "\nCommands:\n");
     for (int i = 0; i < n_cli_commands; i++) str_addf(s, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].what);
-    str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - (standard input).\n"
-               "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input, 4 output\n"
-               "not written, 5 a limit, 70 internal error.\n");
+    str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - (standard\ninput).\n"
+               "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input,\n"
+               "4 output not written, 5 a limit, 70 internal error.\n");
 }
 void options_help(const Cli *c, Str *out) {
     if (c->command)

@@ -234,6 +234,8 @@ static void make_fit(Fit *f) {
         narrow(f, COL_SHORT, SHORTEST);
     }
     narrow(f, COL_WRAP, NARROWEST_WRAP);
+    for (int c = f->t->n_cols - 1; c >= 0 && !fits(f); c--)
+        if (f->t->col[c].how & COL_LAST) f->hide[c] = true;
     narrow(f, 0, NARROWEST);
 }
 
@@ -280,6 +282,61 @@ const char *table_wrap(const char *s, int width, int indent, Arena *arena) {
             str_addn(&out, word, (size_t)n);
             col += k;
         }
+    }
+    return out.s;
+}
+/* Bytes of an escape sequence at s (ESC [ ... letter), or 0. */
+static size_t escape(const char *s) {
+    if (s[0] != '\033' || s[1] != '[') return 0;
+    size_t n = 2 + strspn(s + 2, "0123456789;");
+    return n + (s[n] != 0);
+}
+static int columns(const char *s, size_t n) {
+    int w = 0, k;
+    for (const char *end = s + n; s < end; s += k) {
+        if ((k = (int)escape(s))) continue;
+        uint32_t c = decode(s, &k);
+        w += char_width(c);
+    }
+    return w;
+}
+static void fold_line(Str *out, const char *s, size_t n, int width) {
+    size_t lead = strspn(s, " "), hang = lead + 2;
+    for (size_t i = lead; i + 2 < n; i++) { /* what follows the first gap, if enough room is left there */
+        if (s[i] != ' ' || s[i + 1] != ' ') continue;
+        i += strspn(s + i, " ");
+        int at = columns(s, i);
+        if (at <= width / 2) hang = (size_t)at;
+        break;
+    }
+    if ((int)hang > width / 2) hang = 2;
+    int col = 0;
+    for (size_t i = 0; i < n;) {
+        size_t gap = strspn(s + i, " "), word = strcspn(s + i + gap, " \n");
+        if (i + gap + word > n) word = n - i - gap;
+        int w = columns(s + i + gap, word);
+        size_t to = (int)hang + w <= width ? hang : lead + 2; /* a long word: further left, if that helps */
+        if (i && gap && col > (int)to && col + (int)gap + w > width) {
+            str_add(out, "\n");
+            pad(out, (int)to);
+            col = (int)to;
+        } else {
+            pad(out, (int)gap);
+            col += (int)gap;
+        }
+        str_addn(out, s + i + gap, word);
+        col += w;
+        i += gap + word;
+    }
+}
+const char *table_fold(const char *s, int width, Arena *arena) {
+    Str out = str_new(arena);
+    while (*s) {
+        size_t n = strcspn(s, "\n");
+        if (columns(s, n) > width) fold_line(&out, s, n, width);
+        else str_addn(&out, s, n);
+        if (s[n]) str_add(&out, "\n");
+        s += n + (s[n] != 0);
     }
     return out.s;
 }

@@ -1,6 +1,8 @@
 /* The progress line as a user sees it: the real binary on a terminal of its own (a pseudo-terminal), and where none may be. */
 #include "cli/progress.h"
+#include "exec/pipeline.h"
 #include "support/child.h"
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +32,37 @@ static void test_words(void **state) {
     assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 20), 19); /* the cursor has a column */
     assert_string_equal(s, "34 %  ranks and che");
     assert_int_equal(progress_text(s, 10, 0.349, "ranks and check", 1e300, 0, 0, 0), 9);
+}
+/* What was announced is what is done, whatever kind of run: nothing is forgotten or counted twice. */
+static void test_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *key, *value;
+        int exact;
+    } row[] = {{"plans/01-column-row-mlp.yaml", NULL, NULL, 0},
+               {"plans/05-llama3-8b-tp4-sp.yaml", "model.shrink", "64", 2},
+               {"plans/18-llama3-8b-backward.yaml", "model.shrink", "64", 0},
+               {"plans/18-llama3-8b-backward.yaml", "data.microbatches", "2", 0},
+               {"plans/18-llama3-8b-backward.yaml", "pass", "train", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        Diags *d = diags_new(a);
+        Progress p = {0};
+        PipelineReport r;
+        PlanSet sets[] = {{"model.shrink", "64"}, {row[i].key, row[i].value}, {"optimizer.name", "adamw"}, {"optimizer.lr", "0.001"}, {"optimizer.steps", "2"}};
+        size_t n;
+        const char *text = child_read(a, row[i].file, &n);
+        assert_non_null(text);
+        PipelineOptions o = {.execute = true, .threads = 1, .exact = row[i].exact, .progress = &p};
+        const Trace *t = pipeline_run(a, d, row[i].file, text, n, row[i].key ? sets : NULL, !row[i].key ? 0 : strcmp(row[i].key, "pass") == 0 ? 5 : 2, &o, &r);
+        if (!t || r.exit) diags_print(d, stderr, false);
+        assert_true(t && r.exit == 0);
+        assert_true(p.total > 0);
+        if (fabs(p.done / p.total - 1) > 0.01) print_error("%s %s: %g of %g\n", row[i].file, row[i].key ? row[i].key : "", p.done, p.total);
+        assert_true(fabs(p.done / p.total - 1) <= 0.01);
+        assert_string_equal(p.phase, "comparison");
+        arena_free(a);
+    }
 }
 /* Percentages in the order in which they were drawn; each line ends by erasing the rest, and fits. */
 static int percents(const char *err, int *p, int most) {
@@ -120,7 +153,7 @@ static void test_interrupted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_shown), cmocka_unit_test(test_not_shown),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_whole), cmocka_unit_test(test_shown), cmocka_unit_test(test_not_shown),
                                        cmocka_unit_test(test_interrupted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,7 @@ COVERAGE_BRANCHES ?= 85
 coverage: shardproof
 	$(MAKE) BUILD=build-cov CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
 	find build-cov -name '*.gcda' -delete
-	SHARDPROOF_PLANS=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-cov/tests
+	$(PLAIN) SHARDPROOF_PLANS=300 SHARDPROOF_SLOW=20 sh tests/run.sh build-cov/tests
 	sh tests/coverage.sh build-cov $(COVERAGE_LINES) $(COVERAGE_BRANCHES)
 
 # The same plans on builds of several compilers and levels of optimization, instruction sets and numbers of threads: the same bytes.

@@ -30,7 +30,7 @@ static int find_products(ShardPen *p, Product *out) {
         for (int k = 0; k < 2; k++) {
             const TraceParam *w = trace_param(t, c->inputs[k]);
             if (w) q.w = w;
-            else q.x = words_find_value(t, c->inputs[k], c->input_step[k]);
+            else q.x = words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step); /* a trace may leave them out */
         }
         q.y = words_find_value(t, c->output, c->step);
         if (!q.w || !q.x || !q.y || q.w->compute.nd != 2 || q.x->shape.nd < 1 || !named(p, q.w)) continue;

@@ -16,7 +16,7 @@ typedef struct RenderOptions {
     const char *pass;   /* "forward", "backward", NULL: what there is */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
     const Trace *beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
-    const char *beside_what; /* what that run is: "without the planted mistake" */
+    bool beside_planted;     /* that run is the same plan without the mistake it plants */
 } RenderOptions;
 
 typedef struct {

@@ -19,12 +19,18 @@ static bool named(const ShardPen *p, const TraceParam *w) {
     return !part || (w->module && !strcmp(words_leaf(w->module), part)) || (w->module && !strcmp(w->module, part)) ||
            !strcmp(w->compute.name, part);
 }
+/* y = x W^T by its shapes: W's columns are what x has last, its rows what y has last. */
+static bool is_product(const Product *q) {
+    const TraceShape *w = &q->w->compute, *x = &q->x->shape, *y = &q->y->shape;
+    return w->nd == 2 && x->nd >= 1 && y->nd == x->nd && x->global_shape[x->nd - 1] == w->global_shape[1] &&
+           y->global_shape[y->nd - 1] == w->global_shape[0];
+}
 static int find_products(ShardPen *p, Product *out) {
     const Trace *t = p->c->t;
     int n = 0;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (!c->op || strcmp(c->op, "linear") || c->n_inputs != 2 || c->recompute || !rankset_has(&c->ranks, p->rank)) continue;
+        if (c->n_inputs != 2 || c->recompute || (c->pass && strcmp(c->pass, "forward")) || !rankset_has(&c->ranks, p->rank)) continue;
         if (p->layer >= 0 && c->layer != p->layer) continue;
         Product q = {.op = c};
         for (int k = 0; k < 2; k++) {
@@ -33,7 +39,7 @@ static int find_products(ShardPen *p, Product *out) {
             else q.x = words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step); /* a trace may leave them out */
         }
         q.y = words_find_value(t, c->output, c->step);
-        if (!q.w || !q.x || !q.y || q.w->compute.nd != 2 || q.x->shape.nd < 1 || !named(p, q.w)) continue;
+        if (!q.w || !q.x || !q.y || !is_product(&q) || !named(p, q.w)) continue;
         for (int k = 0; k < t->n_collectives && !q.coll; k++)
             if (t->collectives[k].value_step == c->step && t->collectives[k].value && !strcmp(t->collectives[k].value, c->output))
                 q.coll = &t->collectives[k];
@@ -142,6 +148,26 @@ static void draw_terms(ShardPen *p, const Product *q, double x, double mid, doub
     }
 }
 
+/* The collective that adds the terms up, to the right of them if there is room. */
+static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool sum) {
+    if (!q->coll) return;
+    Scene *s = p->s;
+    Arena *a = p->c->arena;
+    const CollWord *word = words_coll(q->coll->op);
+    const char *name = word ? word->name : q->coll->op;
+    double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
+    if (hw > room) return;
+    Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
+    int group = scene_begin(s, "collective", arena_printf(a, "collective-%d", q->coll->step), sends(p, q));
+    scene_frame(s, at + 30, mid - 21, hw, 42);
+    scene_hexagon(s, at + 30, mid - 21, hw, 42, ROLE_COLL, ROLE_COLL_LINE, 2);
+    scene_text(s, at + 30 + hw / 2, mid - 2, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, name);
+    scene_textf(s, at + 30 + hw / 2, mid + 14, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, "over %s",
+                words_axis_list(a, p->c->t, q->coll->axis));
+    scene_end(s);
+    scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, group);
+}
+
 static double draw_product(ShardPen *p, const Product *q, double top, double per) {
     Scene *s = p->s;
     Arena *a = p->c->arena;
@@ -187,22 +213,7 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         at += slot + (i < 2 ? gap : 0);
         if (i == 2) at -= (slot - size[i]) / 2;
     }
-    if (q->coll) {
-        const CollWord *word = words_coll(q->coll->op);
-        const char *name = word ? word->name : q->coll->op;
-        double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
-        if (hw <= room) {
-            Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
-            int group = scene_begin(s, "collective", arena_printf(a, "collective-%d", q->coll->step), sends(p, q));
-            scene_frame(s, at + 30, mid - 21, hw, 42);
-            scene_hexagon(s, at + 30, mid - 21, hw, 42, ROLE_COLL, ROLE_COLL_LINE, 2);
-            scene_text(s, at + 30 + hw / 2, mid - 2, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, name);
-            scene_textf(s, at + 30 + hw / 2, mid + 14, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, "over %s",
-                        words_axis_list(a, t, q->coll->axis));
-            scene_end(s);
-            scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, group);
-        }
-    }
+    draw_sum(p, q, at, mid, sum);
     double end = caption + 33;
     scene_textf(s, p->x, end + 24, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, "Rank %lld computes %s", (long long)p->rank,
                 numbers(p, q));

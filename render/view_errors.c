@@ -144,11 +144,11 @@ static void draw_columns(ErrPen *p, double x, double y, bool head) {
 /* What stands over each of two maps: whose it is, and how it came out. */
 static double draw_heads(ErrPen *p, double y) {
     const RenderOptions *o = p->c->o;
-    const char *what[2] = {"the plan as written", o->beside_what && strstr(o->beside_what, "without") ? "without the mistake" : "beside it"};
+    const char *what[2] = {"the plan as written", o->beside_planted ? "without the mistake" : "beside it"};
     for (int i = 0; i < 2; i++) {
         const Trace *t = i ? p->other.t : p->map.t;
         const ErrMap *m = i ? &p->other : &p->map;
-        bool planted = i && o->beside_what && strstr(o->beside_what, "without");
+        bool planted = i && o->beside_planted;
         const char *result = m->wrong ? arena_printf(p->a, "%d wrong", m->wrong) : m->suspect ? "suspect" : "all right";
         Run run[2] = {{result, SEMIBOLD, m->wrong ? ROLE_FAIL : m->suspect ? ROLE_WARN : ROLE_PASS, false, false},
                       {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR, ROLE_SECOND, false, false}};
@@ -230,7 +230,7 @@ static void repair(Panel *q) {
     for (int i = 0; r && i < u->n_collectives; i++)
         if (u->collectives[i].step == r->step) c = &u->collectives[i];
     const RenderOptions *o = q->p->c->o;
-    bool planted = o->beside_what && strstr(o->beside_what, "without");
+    bool planted = o->beside_planted;
     say(q, 13, SEMIBOLD, ROLE_INK, planted ? "Without the planted mistake" : "In the run beside it", 1, 0);
     if (!r) {
         say(q, 12.5, REGULAR, ROLE_INK, "There is no such step.", 2, 8);
@@ -549,7 +549,7 @@ const char *view_errors_text(const ViewCall *c) {
     str_addf(&s, "per rank%s\n", c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
     if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
     if (p.twin)
-        words_paragraph(&s, "", arena_printf(p.a, "right of the |: %s%s", c->o->beside_what ? c->o->beside_what : "beside it",
+        words_paragraph(&s, "", arena_printf(p.a, "right of the |: %s%s", c->o->beside_planted ? "without the planted mistake" : "beside it",
                                              p.other.wrong ? "" : ", where every value is right"), 80);
     if (p.map.check) text_first(&p, &s);
     str_add(&s, "\n");

@@ -336,7 +336,7 @@ static void errors_are_the_checks(void **state) {
             if (twin) assert_string_equal(twin->name, left.first->name);
             if (twin) assert_true(twin->worst_state < ERR_SUSPECT);
             o.beside = sound.t;
-            o.beside_what = "without the planted mistake";
+            o.beside_planted = true;
             words = picture(a, r.t, &o, FORMAT_SVG);
             says(words, "all right");
             says(words, "Without the mistake");

@@ -176,7 +176,7 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOption
     bool ok = cli_load(c, c->o.beside ? c->o.beside : l->path, &o, false, &right);
     if (ok && right.trace->n_checks > 0 && right.trace->ranks == l->trace->ranks) {
         r->beside = right.trace;
-        r->beside_what = c->o.beside ? "beside it" : "without the planted mistake";
+        r->beside_planted = !c->o.beside;
         return true;
     }
     if (!c->o.beside) return true;

@@ -499,31 +499,6 @@ static void test_exit_codes(void **state) {
     for (int i = 0; i < 7; i++)
         for (int k = 0; k < 7; k++) assert_int_equal(cli_worse(order[i], order[k]), order[i > k ? i : k]);
 }
-static void test_update_text(void **state) {
-    (void)state;
-    static const struct {
-        const char *before, *after;
-    } cases[] = {
-        {"a: 1", "a: 1\nexpect: NEW\n"},
-        {"a: 1\n", "a: 1\nexpect: NEW\n"},
-        {"a: 1\nexpect:\n  equivalent: true # x\n\n  # inside\n  more: 1\n\n# about b\nb: 2\n",
-         "a: 1\nexpect: NEW\n\n# about b\nb: 2\n"},
-        {"expect: {equivalent: true}\nb: 2", "expect: NEW\nb: 2"},
-        {"expect: {\n  equivalent: true\n}\nb: 2\n", "expect: NEW\nb: 2\n"},
-        {"\xEF\xBB\xBF"
-         "expect: x\n",
-         "\xEF\xBB\xBF"
-         "expect: NEW\n"},
-        {"a: {expect: 3}\n# expect:\nexpected: 2\n", "a: {expect: 3}\n# expect:\nexpected: 2\nexpect: NEW\n"},
-        {"expect:\n- a\n- b\n'q': 1\n", "expect: NEW\n'q': 1\n"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        /* the first needs its newline before the section */
-        const char *s = update_text(arena, cases[i].before, strlen(cases[i].before), "expect: NEW\n");
-        assert_string_equal(s, cases[i].after);
-    }
-}
-
 /* ---- commands on real plans ---- */
 static void test_check(void **state) {
     (void)state;
@@ -1085,7 +1060,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_usage),         TEST(test_parser), TEST(test_manual),   TEST(test_tables),
         TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
-        TEST(test_update_text),   TEST(test_check),  TEST(test_findings), TEST(test_show),
+        TEST(test_check),  TEST(test_findings), TEST(test_show),
         TEST(test_skipped), TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
         TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_draw_formats), TEST(test_draw_options),
         TEST(test_draw_failures), TEST(test_draw_terminal), TEST(test_lost_output),

@@ -158,9 +158,7 @@ PlanFindings findings_collect(const Loaded *l, Arena *into);
 void findings_write(Cli *c, const PlanFindings *p, int n);
 
 /* ---- check --update-expect (update.c) ---- */
-/* Writes the `expect` section of the plan file from the run; all else in the file stays. False and a diagnostic in
- * c->d. */
+/* Writes the `expect` section of the plan file from the run; all else in the file stays. False, and mostly a diagnostic in
+ * c->d, if the file stays as it is: what was found is not the plan's doing, or the section cannot be rewritten. */
 bool update_expect(Cli *c, const Loaded *l);
-/* The same on a text: the plan with the new section. */
-const char *update_text(Arena *arena, const char *plan, size_t n, const char *section);
 #endif

@@ -58,11 +58,12 @@ typedef struct {
     OptionKind kind;
     size_t at;       /* into CliOptions */
     const char *arg; /* NULL: none */
-    int commands;    /* bits */
+    int commands;    /* bits of commands, and C_ANOTHER */
     const char *what;
     const char *words; /* O_WORD: the allowed ones */
 } Option;
 enum {
+    C_ANOTHER = 1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_ALL = (1 << 10) - 1,
     C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
@@ -82,21 +83,21 @@ static const Option options[] = {
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW, "errors: a repaired plan (or its trace) to show beside it", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED, "speak of this rank (default: all classes; pictures: the first)", NULL},
-    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",
+    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_ANOTHER, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",
      NULL},
-    {"seed", 0, O_INT, AT(seed), "N", C_PLANS, "the same as --set data.seed=N", NULL},
-    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS, "plant one more mistake of this name: see `list faults`", NULL},
-    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS, "the machine of the time model: see `list hardware`", NULL},
+    {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},
+    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER, "plant one more mistake of this name: see `list faults`", NULL},
+    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_ANOTHER, "the machine of the time model: see `list hardware`", NULL},
     {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores", NULL},
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF, "also write the trace of the run (JSON Lines)", NULL},
     {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors", NULL},
     {"dump", 0, O_TEXT, AT(dump), "PASS", C_PLANS & ~C_DIFF, "print the program after this pass", NULL},
-    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS, "compare with another implementation's values (safetensors)",
+    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER, "compare with another implementation's values (safetensors)",
      NULL},
-    {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS, "YAML of `their name: our name` for --against", NULL},
-    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS, "for --against, of each tensor's largest magnitude", NULL},
-    {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS, "SUSPECT counts as a failure", NULL},
-    {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
+    {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER, "YAML of `their name: our name` for --against", NULL},
+    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER, "for --against, of each tensor's largest magnitude", NULL},
+    {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure", NULL},
+    {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run",
      NULL},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
@@ -290,6 +291,11 @@ static void check_usage(Parse *p) {
     if (!k || c->o.help || c->o.version) return;
     for (int i = 0; i < p->n_given; i++)
         if (!(p->given[i]->commands & k->bit)) usage(c, NULL, "`%s` has no option --%s", k->name, p->given[i]->name);
+    for (int i = 0; c->o.update_expect && i < p->n_given; i++)
+        if (p->given[i]->commands & C_ANOTHER)
+            usage(c, "write it into the plan, or leave --update-expect out",
+                  "--update-expect records what the plan's file does; with --%s it is another run",
+                  p->given[i]->name);
     if (c->o.n_operands < k->min) usage(c, NULL, "`%s` wants %s", k->name, k->operands);
     if (c->o.n_operands > k->max) usage(c, NULL, "`%s` wants %s and no more", k->name, k->operands);
     if (c->o.format && !has_word(k->formats, c->o.format))

@@ -1,8 +1,10 @@
-/* check --update-expect: the `expect` section of a plan, written from a run. It is surgery on the text, so that
- * comments and the order of everything else stay. Refuses a plan whose `expect` it cannot find the end of. */
+/* check --update-expect: the `expect` section of a plan, written from a run. What the run says nothing about stays as it was
+ * (section.c does the surgery). Refuses to record what is not the plan's doing: a missing file, a limit of this machine, or
+ * a mistake in the plan's text that the old section did not name. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/section.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -22,26 +24,36 @@ static const char *scalar(const char *s, Arena *a) {
     str_add(&q, "\"");
     return q.s;
 }
-static void codes_section(Str *s, const Diags *d, bool values_differ) {
+static bool named(const Expect *e, const char *code) {
+    for (int i = 0; i < e->n_diagnostics; i++)
+        if (strcmp(e->diagnostics[i], code) == 0) return true;
+    return false;
+}
+/* Errors and warnings; notes only where the old section asked for them. */
+static const char *codes_text(const Loaded *l, bool values_differ, Arena *a) {
     const char *codes[DIAG_KEEP];
+    const Diags *d = l->d;
     int n = 0;
     for (int i = 0; i < d->n; i++) {
         const Diag *g = &d->item[i];
-        bool known = g->severity == DIAG_NOTE || strcmp(g->code, "E0505") == 0;
-        known = known || (values_differ && strcmp(g->code, "E0501") == 0);
+        bool known = strcmp(g->code, "E0505") == 0;
+        known |= g->severity == DIAG_NOTE && !named(&l->report.plan->expect, g->code);
+        known |= values_differ && strcmp(g->code, "E0501") == 0;
         for (int k = 0; k < n && !known; k++) known = strcmp(codes[k], g->code) == 0;
         if (!known) codes[n++] = g->code;
     }
-    if (!n) return;
-    str_add(s, "  diagnostics: [");
-    for (int i = 0; i < n; i++) str_addf(s, "%s%s", i ? ", " : "", codes[i]);
-    str_add(s, "]\n");
+    if (!n) return NULL;
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) str_addf(&s, "%s%s", i ? ", " : "  diagnostics: [", codes[i]);
+    str_add(&s, "]\n");
+    return s.s;
 }
 static void shape_line(Str *s, const char *name, const char *symbolic, Arena *a) {
     str_addf(s, "    %s: %s\n", scalar(name, a), scalar(symbolic, a));
 }
-/* The shapes that the section named before; without such, those of the first layer where they change. */
-static void shapes_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
+/* The shapes that the section named before (as it had them where the run has no such value: the check will say so); without
+ * such, those of the first layer where they change. */
+static const char *shapes_text(const Plan *p, const Trace *t, Arena *a) {
     const Expect *e = &p->expect;
     const char *last = NULL;
     int n = 0;
@@ -50,7 +62,7 @@ static void shapes_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
         const TraceValue *v = lookup_value(t, e->shapes[i].key);
         const TraceParam *q = v ? NULL : lookup_param(t, e->shapes[i].key);
         const char *symbolic = v ? v->shape.symbolic : q ? q->compute.symbolic : NULL;
-        if (symbolic) shape_line(&lines, e->shapes[i].key, symbolic, a);
+        shape_line(&lines, e->shapes[i].key, symbolic ? symbolic : e->shapes[i].text, a);
     }
     for (int i = 0; e->n_shapes == 0 && i < t->n_values && n < DEFAULT_SHAPES; i++) {
         const TraceValue *v = &t->values[i];
@@ -63,7 +75,7 @@ static void shapes_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
         shape_line(&lines, v->shape.name, last, a);
         n++;
     }
-    if (lines.n) str_addf(s, "  local_shapes:\n%s", lines.s);
+    return lines.n ? arena_printf(a, "  local_shapes:\n%s", lines.s) : NULL;
 }
 static void add_count(Str *line, const char *op, const char *axis, int64_t n, Arena *a) {
     const char *key = axis ? arena_printf(a, "%s(%s)", op, axis) : op;
@@ -98,7 +110,7 @@ static void phase_section(Str *line, const Plan *p, const Trace *t, const char *
         if (!occurs) add_count(line, x->op, x->axis, 0, a);
     }
 }
-static void collectives_section(Str *s, const Plan *p, const Trace *t, Arena *a) {
+static const char *collectives_text(const Plan *p, const Trace *t, Arena *a) {
     static const char *const phases[] = {"forward", "loss", "backward", "gradients", "parameters"};
     Str all = str_new(a);
     for (int i = 0; i < 5; i++) {
@@ -106,7 +118,7 @@ static void collectives_section(Str *s, const Plan *p, const Trace *t, Arena *a)
         phase_section(&line, p, t, phases[i], a);
         if (line.n) str_addf(&all, "    %s: {%s}\n", phases[i], line.s);
     }
-    if (all.n) str_addf(s, "  collectives:\n%s", all.s);
+    return all.n ? arena_printf(a, "  collectives:\n%s", all.s) : NULL;
 }
 /* A limit: never rounded down. */
 static const char *memory_text(int64_t v, Arena *a) {
@@ -114,79 +126,78 @@ static const char *memory_text(int64_t v, Arena *a) {
     if (v % (1 << 20) == 0) return arena_printf(a, "%lld MiB", (long long)(v >> 20));
     return arena_printf(a, "%lld KiB", (long long)((v + 1023) >> 10));
 }
-static const char *section_of(const Loaded *l, Arena *a) {
+/* What the run says, key by key. A key that is not here is one that it says nothing about. */
+static int section_of(const Loaded *l, SectionKey *k, Arena *a) {
     const Trace *t = l->trace;
     const Plan *p = l->report.plan;
-    const char *verdict = t && t->verdict ? t->verdict : "invalid";
+    const char *verdict = t && t->verdict ? t->verdict : "invalid", *held = NULL, *wrong = NULL;
     bool equivalent = strcmp(verdict, "equivalent") == 0, different = strcmp(verdict, "different") == 0;
-    Str s = str_new(a);
-    str_add(&s, "expect:\n");
-    if (equivalent) str_add(&s, "  equivalent: true\n");
-    if (different) str_add(&s, "  equivalent: false\n");
-    if (different && t->first_wrong) str_addf(&s, "  first_wrong: %s\n", scalar(t->first_wrong, a));
-    codes_section(&s, l->d, different);
-    if (equivalent || different) {
-        shapes_section(&s, p, t, a);
-        collectives_section(&s, p, t, a);
+    int n = 0;
+    if (equivalent || different) held = equivalent ? "  equivalent: true\n" : "  equivalent: false\n";
+    if (different && t->first_wrong)
+        wrong = arena_printf(a, "  first_wrong: %s\n", scalar(t->first_wrong, a));
+    k[n++] = (SectionKey){"equivalent", held};
+    k[n++] = (SectionKey){"first_wrong", wrong};
+    k[n++] = (SectionKey){"diagnostics", codes_text(l, different, a)};
+    if (held) {
+        k[n++] = (SectionKey){"local_shapes", shapes_text(p, t, a)};
+        k[n++] = (SectionKey){"collectives", collectives_text(p, t, a)};
     }
     if (t && p->expect.memory_per_rank >= 0 && t->n_memory) {
         int64_t peak = lookup_peak(t, NULL), limit = p->expect.memory_per_rank;
-        str_addf(&s, "  memory_per_rank: %s\n", memory_text(peak > limit ? peak : limit, a));
+        const char *bytes = memory_text(peak > limit ? peak : limit, a);
+        k[n++] = (SectionKey){"memory_per_rank", arena_printf(a, "  memory_per_rank: %s\n", bytes)};
     }
-    return s.s;
+    return n;
 }
 
-/* ---- surgery ---- */
-static size_t line_end(const char *s, size_t n, size_t at) {
-    const char *nl = memchr(s + at, '\n', n - at);
-    return nl ? (size_t)(nl - s) + 1 : n;
-}
-/* Does a top-level key, or the end of the document, begin at this line? Blank lines, comments, indented lines and
- * closing brackets do not. */
-static bool is_key_line(const char *s, size_t n, size_t at) {
-    return at < n && (isalpha((unsigned char)s[at]) || s[at] == '_' || s[at] == '"' || s[at] == '\'' ||
-                      (n - at >= 3 && (strncmp(s + at, "---", 3) == 0 || strncmp(s + at, "...", 3) == 0)));
-}
-static bool is_blank_or_comment(const char *s, size_t n, size_t at) {
-    return at < n && (s[at] == '#' || s[at] == '\n' || s[at] == '\r');
-}
-const char *update_text(Arena *arena, const char *plan, size_t n, const char *section) {
-    size_t from = n, to = n;
-    for (size_t at = 0; at < n && from == n; at = line_end(plan, n, at)) {
-        size_t bom = at == 0 && n >= 3 && memcmp(plan, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-        if (n - at - bom >= 7 && strncmp(plan + at + bom, "expect:", 7) == 0) from = at + bom;
+/* ---- what is not the plan's doing ---- */
+/* The first diagnostic that no section may hold: of files and YAML, devices and limits, or a mistake in the plan's text that
+ * the section did not name. */
+static const Diag *unfit(const Loaded *l) {
+    for (int i = 0; i < l->d->n; i++) {
+        const Diag *g = &l->d->item[i];
+        bool surroundings = strchr("167", g->code[2]) != NULL;
+        bool unnamed = (g->exit == 3 || g->exit >= 4) && !named(&l->report.plan->expect, g->code);
+        if (g->severity == DIAG_ERROR && (surroundings || unnamed)) return g;
     }
-    if (from < n) {
-        to = line_end(plan, n, from);
-        /* what is not a key belongs to the section, but comments and blank lines before the next key are that key's */
-        for (size_t at = to; at < n && !is_key_line(plan, n, at);) {
-            size_t next = line_end(plan, n, at);
-            if (!is_blank_or_comment(plan, n, at)) to = next;
-            at = next;
-        }
-    }
-    Str s = str_new(arena);
-    str_addn(&s, plan, from);
-    if (from == n && n && plan[n - 1] != '\n') str_add(&s, "\n");
-    str_add(&s, section);
-    str_addn(&s, plan + to, n - to);
-    return s.s;
+    return NULL;
 }
-bool update_expect(Cli *c, const Loaded *l) {
+static bool may_update(Cli *c, const Loaded *l) {
     Loc at = {l->path, 0, 0};
     if (strcmp(l->path, "-") == 0) {
         diag_error(c->d, "E0212", ((Loc){NULL, 0, 0}), NULL,
                    "--update-expect wants a plan in a file, not standard input");
         return false;
     }
-    const char *text = update_text(c->arena, l->text, l->n, section_of(l, c->arena));
-    /* a plan in braces, or one that could not be parsed, has no place for the section */
+    const Diag *g = unfit(l);
+    if (!g) return true;
+    if (l->exit == 0) return false; /* the section names it: it holds as it is */
+    diag_error(c->d, "E0505", at, "mend that first; a mistake that is meant is named in `diagnostics` by hand",
+               "the `expect` section is left as it is: %s is no finding about what the plan does", g->code);
+    return false;
+}
+/* Is the file still what was run? */
+static bool is_unchanged(Cli *c, const Loaded *l) {
+    size_t n;
+    const char *now = file_read(c->arena, c->d, l->path, l->n, (Loc){NULL, 0, 0}, &n);
+    if (now && n == l->n && memcmp(now, l->text, n) == 0) return true;
+    diag_error(c->d, "E0102", ((Loc){l->path, 0, 0}), "run it again",
+               "the plan was changed while it ran: its `expect` section is left as it is");
+    return false;
+}
+bool update_expect(Cli *c, const Loaded *l) {
+    SectionKey keys[8];
+    if (!may_update(c, l)) return false;
     Diags *d = diags_new(c->arena);
-    Plan *p = plan_parse(c->arena, d, l->path, text, strlen(text), NULL, 0);
-    if (diags_errors(d) > diags_errors(l->d) || !p->expect.set) {
-        diag_error(c->d, "E0104", at, "write `expect:` as a key of its own at the start of a line",
+    const char *text = section_replace(c->arena, l->text, l->n, keys, section_of(l, keys, c->arena));
+    /* a plan in braces, or one that could not be parsed, has no place for the section */
+    Plan *p = text ? plan_parse(c->arena, d, l->path, text, strlen(text), NULL, 0) : NULL;
+    if (!p || diags_errors(d) > diags_errors(l->d) || !p->expect.set) {
+        diag_error(c->d, "E0104", ((Loc){l->path, 0, 0}),
+                   "write `expect:` as a key of its own at the start of a line, and its keys below it",
                    "the `expect` section of this plan cannot be rewritten");
         return false;
     }
-    return file_write(c->d, l->path, text, strlen(text));
+    return is_unchanged(c, l) && file_write(c->d, l->path, text, strlen(text));
 }

@@ -223,12 +223,21 @@ static void test_every_op_every_dim(void **state) {
     print_message("%d ops, %d cuts, %d values checked\n", ops_seen, runs, values);
     assert_true(runs > 200);
 }
-/* The adjoint of every op against central differences of its forward kernel, unsharded. */
+static int number_of(const Op *op) {
+    int i = 0;
+    while (op_list[i] != op) i++;
+    return i;
+}
+/* The adjoint of every op towards every operand against central differences of its forward kernel,
+ * unsharded. Nothing else can tell that an adjoint is wrong: `run` holds it against an unsharded
+ * program that uses the same kernel. */
 static void test_adjoint_is_the_gradient(void **state) {
     (void)state;
+    uint32_t held[64] = {0}; /* per op: operands that were differentiated */
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const Op *op = op_find(cases[c].op);
-        if (!op || !op->adjoint || !strcmp(op->name, "relu")) continue;
+        assert_non_null(op);
+        if (!op->adjoint) continue;
         World w;
         build(&w, op, cases[c].rule);
         const GNode *n = &w.node[0];
@@ -252,6 +261,7 @@ static void test_adjoint_is_the_gradient(void **state) {
         memcpy(fout, f.out.p, (size_t)no * 8);
         for (int i = 0; i < n->nin; i++) {
             if ((f.in_int >> i & 1) || (op->nodiff >> i & 1)) continue;
+            held[number_of(op)] |= 1u << i;
             OpCall a = f;
             a.operand = i;
             a.cot = f.out;
@@ -265,6 +275,7 @@ static void test_adjoint_is_the_gradient(void **state) {
             double *x = f.in[i].p, *g = a.out.p;
             for (int64_t k = 0; k < ni; k += 1 + ni / 40) {
                 double keep = x[k], h = 1e-5, hi = 0, lo = 0;
+                if (fabs(keep) < 2 * h) continue; /* where relu has no derivative */
                 x[k] = keep + h;
                 op->forward(&f);
                 for (int64_t z = 0; z < no; z++) hi += ((double *)f.out.p)[z] * cot[z];
@@ -283,6 +294,10 @@ static void test_adjoint_is_the_gradient(void **state) {
         free(fout);
         free(cot);
         arena_free(w.a);
+    }
+    for (int o = 0; o < n_ops; o++) {
+        if (!op_list[o]->adjoint == !held[o]) continue;
+        fail_msg("the adjoint of %s is held against no differences: it needs a case", op_list[o]->name);
     }
 }
 /* gelu(x) = x Phi(x): values from tables of the normal distribution. */

@@ -244,6 +244,8 @@ static bool splits_contraction(const Check *c, const Step *s) {
     }
     return false;
 }
+#define REPLICAS_DIFFER                                                                            \
+    "ranks that hold the same part of the value hold different bits: the sum was not the same for all"
 static void check_kernel(Check *c, const Step *s) {
     const Program *p = c->e->p;
     const GNode *n = &p->graph->node[s->node];
@@ -261,17 +263,13 @@ static void check_kernel(Check *c, const Step *s) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
                 if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);
         } else {
-            Tensor raw = region_packed(&ob);
-            if (by_bound) { /* the ranks that hold this share of a sum must agree; what it must be, level 2 says */
-                Tensor held = assemble_value(c->e, s->out, &X, rank);
-                call.out.p = held.p;
-            } else {
-                call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
+            bool flat = region_is_flat(&p->val[s->out].L, NULL);
+            Whole w = {.box = &ob, .flat = flat, .raw = region_packed(&ob)};
+            if (!by_bound) {
+                w.raw.p = call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
                 run_kernel(s, &call);
+                compare_all(&bits, s->out, &p->val[s->out].L, &X, rank, &w);
             }
-            raw.p = call.out.p;
-            Whole w = {.box = &ob, .flat = region_is_flat(&p->val[s->out].L, NULL), .raw = raw};
-            compare_all(&bits, s->out, &p->val[s->out].L, &X, rank, &w);
             if (c->e->dtype == DT_F32 || bits.failed) {
                 level2(c, s, &call, n->nin, &w);
                 compare_all(&local, s->out, &p->val[s->out].L, &X, rank, &w);
@@ -285,8 +283,13 @@ static void check_kernel(Check *c, const Step *s) {
     }
     RankSet ranks = all_ranks(c);
     const char *axes = mesh_axes_text(p->mesh, c->arena, &X, true), *cause = NULL;
-    if (bits.failed) {
-        cause = factor_cause(c, &bits, X.n ? axes : "the ranks", coords);
+    if (by_bound && !bits.failed) { /* level 2 says what it must be; copies of a share must agree */
+        bits.rec.count = local.rec.count;
+        compare_replicas(&bits, s->out, &p->val[s->out].L);
+        if (bits.failed) cause = REPLICAS_DIFFER;
+    }
+    if ((bits.failed || local.failed) && !cause) {
+        cause = factor_cause(c, bits.failed ? &bits : &local, X.n ? axes : "the ranks", coords);
         if (!cause) cause = "a rank's part is not what the op gives on the ranks' own inputs: positions, order or the kernel";
     }
     record(c, &bits, &ranks, cause);
@@ -480,8 +483,11 @@ static void check_move(Check *c, const Step *s) {
         else check_copy(c, s, &m, &X, rank);
     }
     RankSet ranks = all_ranks(c);
+    Compare same = compare_new(c->e, c->arena, s, s->out, 1);
+    if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
     if (m.failed && s->kind == ST_MOVE) m.own_part = holds_own_part(c, s);
     record(c, &m, &ranks, m.failed ? move_cause(c, s, &m) : NULL);
+    if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);
 }
 static void check_sum(Check *c, const Step *s) {
     const Program *p = c->e->p;
@@ -551,6 +557,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
             for (int64_t r = 0; r < p->mesh->nranks; r++) m.rank_error[r] = m.rec.max_abs;
         }
         free(sum);
+        if (!m.failed) compare_replicas(&m, s->out, &v->L); /* only first holders were summed */
     }
     RankSet ranks = all_ranks(c);
     record(c, &m, &ranks, "integer data show another value than the unsharded program");

@@ -233,14 +233,13 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
     arena_free(tmp);
     return x;
 }
-/* Puts it into the record; true if it was right. */
-static bool note(Compare *m, int val, const Layout *L, int64_t rank, const Whole *w, const Look *x) {
-    const CompareSeen *s = &x->seen;
-    if (x->count < 0) {
+bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
+                  const CompareSeen *s, int64_t count) {
+    if (count < 0) {
         compare_wrong_shape(m, rank);
         return false;
     }
-    m->rec.count += x->count;
+    m->rec.count += count;
     m->rec.max_abs = fmax(m->rec.max_abs, s->max_abs);
     m->rec.max_rel = fmax(m->rec.max_rel, s->max_rel);
     if (s->used > m->rec.used || (s->used == m->rec.used && s->bound > m->rec.bound)) m->rec.used = s->used, m->rec.bound = s->bound;
@@ -256,8 +255,8 @@ static bool note(Compare *m, int val, const Layout *L, int64_t rank, const Whole
         const Program *p = m->e->p;
         const GTensor *t = &p->graph->t[p->val[val].tensor];
         Arena *tmp = arena_new();
-        Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-        stored_index(t, &lb, s->first, w->flat, &m->rec);
+        Box lb = region_box(p->mesh, t, L, rank, flat, tmp);
+        stored_index(t, &lb, s->first, flat, &m->rec);
         arena_free(tmp);
         m->rec.got = s->got;
         m->rec.want = s->want;
@@ -311,7 +310,7 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
     if (j.n) look_at_all(&j);
     bool wrong = false;
     for (int64_t i = 0; i < j.n; i++) { /* in the order of ranks, whoever looked */
-        bool right = note(m, val, L, rank[i], w, &j.look[i]);
+        bool right = compare_note(m, val, L, rank[i], w->flat, &j.look[i].seen, j.look[i].count);
         wrong |= !right;
         if (!right) at[s->which[rank[i]]] = -2 - rank[i]; /* who shares it is as wrong as its first rank */
     }

@@ -53,6 +53,14 @@ typedef struct CompareSeen {
 /* Looks at every element; the rows are shared by the workers of the pool (NULL: none) and the result does not show how. */
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool);
 
+/* Puts what was seen of a rank's block of `count` elements (-1: of another shape than L claims)
+ * into the record; true if it was right. */
+bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
+                  const CompareSeen *seen, int64_t count);
+/* The ranks' blocks under L among each other, by bits (replicas.c); nothing is noted unless some
+ * differ. */
+void compare_replicas(Compare *m, int val, const Layout *L);
+
 /* Small helpers of the checks. */
 bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b); /* same coordinates on these axes? */
 double compare_at(const void *p, Dtype d, int64_t i);

@@ -262,11 +262,13 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         }
         double t1 = now();
         progress_add(r->o->progress, r->work.step[i]);
+        if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, false);
         check_step(r->check, s);
         find_nonfinite(r, s);
         keep_numbers(r, s);
         if (r->o->numbers) sample_step(r->t, r->exec, s, r->o->rank >= 0 && r->o->rank < r->mesh->nranks ? r->o->rank : 0);
         exec_accumulate(r->exec, s, part, parts);
+        if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, true);
         r->rep->seconds_sharded += t1 - t0;
         r->rep->seconds_check += now() - t1;
         exec_release(r->exec, s);

@@ -6,6 +6,8 @@
 #include "plan/plan.h"
 #include "trace/trace.h"
 
+struct Exec;
+struct Step;
 typedef struct PipelineOptions {
     bool execute;    /* false: shape-only, no tensor data is allocated */
     bool events;     /* simulate the timeline from the hardware profile */
@@ -25,6 +27,10 @@ typedef struct PipelineOptions {
     FILE *dump_to;
     int64_t memory_limit;     /* bytes; 0: what the machine has */
     Progress *progress;       /* told of the work and of what is done of it; may be NULL */
+    /* Called after each step of the sharded run, before its check and once more after it
+     * (`checked`); may be NULL. What it changes in the values counts: tests spoil results here. */
+    void (*watch)(void *arg, struct Exec *e, const struct Step *s, bool checked);
+    void *watch_arg;
 } PipelineOptions;
 
 typedef struct PipelineReport {

@@ -61,7 +61,9 @@ typedef struct Op {
     bool adj_reads_output;
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */
     void (*forward)(const OpCall *c);
-    void (*adjoint)(const OpCall *c);       /* NULL: no operand has a gradient */
+    /* NULL: no operand has a gradient. A wrong one passes `run`, whose unsharded reference uses
+     * the same kernel: only the differences of tests/test_ops.c tell. */
+    void (*adjoint)(const OpCall *c);
     void (*bound)(const OpBound *b);        /* error of forward and adjoint; op_bound_contraction, op_bound_pointwise... */
     void (*exact)(const OpCall *c);         /* integer map for --exact; op_exact_same: forward is already exact on integers */
     double (*flops)(const OpCall *c);       /* of one forward call, from local sizes only (tensors may have p = NULL) */

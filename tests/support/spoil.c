@@ -1,0 +1,60 @@
+/* Changing what ranks hold, between a step and its check. See spoil.h. */
+#include "spoil.h"
+#include "exec/store.h"
+#include <math.h>
+
+static double get(const Tensor *t, Dtype dt, int64_t i) {
+    return dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
+}
+static void set(Tensor *t, Dtype dt, int64_t i, double x) {
+    if (dt == DT_F32)
+        ((float *)t->p)[i] = (float)x;
+    else
+        ((double *)t->p)[i] = x;
+}
+static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
+    Local l = *from;
+    tensor_pack(&l.t);
+    int64_t n = tensor_count(&l.t);
+    l.buf = store_buf_new(e, n * dtype_size(dt));
+    l.t.p = l.buf->p;
+    Box box = {.nd = l.t.nd};
+    for (int d = 0; d < l.t.nd; d++) {
+        box.d[d] = (DimIndex){true, 0, l.t.n[d], NULL};
+        box.n[d] = l.t.n[d];
+    }
+    region_copy(&box, &l.t, &box, &from->t, dt, 0);
+    return l;
+}
+Spoil spoil_part(Exec *e, int val, int64_t rank) {
+    Store *st = &e->store[val];
+    Spoil s = {.e = e, .val = val, .rank = rank, .held = st->which[rank]};
+    s.own = packed_copy(e, &st->l[s.held], exec_dtype(e, val));
+    s.own.rank = rank;
+    s.n = tensor_count(&s.own.t);
+    st->which[rank] = (uint32_t)store_add(st, s.own);
+    return s;
+}
+void spoil_undo(Spoil *s) {
+    Store *st = &s->e->store[s->val];
+    st->which[s->rank] = s->held;
+    st->n--;
+    store_buf_drop(s->e, s->own.buf);
+}
+double spoil_get(const Spoil *s, int64_t i) { return get(&s->own.t, exec_dtype(s->e, s->val), i); }
+void spoil_set(Spoil *s, int64_t i, double x) { set(&s->own.t, exec_dtype(s->e, s->val), i, x); }
+double spoil_next(Dtype dt, double x, double to) {
+    return dt == DT_F32 ? (double)nextafterf((float)x, to > x ? INFINITY : -INFINITY)
+                        : nextafter(x, to);
+}
+void spoil_all(Exec *e, int val, double factor) {
+    Store *st = &e->store[val];
+    Dtype dt = exec_dtype(e, val);
+    for (int k = 0; k < st->n; k++) {
+        Local l = packed_copy(e, &st->l[k], dt);
+        for (int64_t i = tensor_count(&l.t) - 1; i >= 0; i--)
+            set(&l.t, dt, i, factor * get(&l.t, dt, i));
+        store_buf_drop(e, st->l[k].buf);
+        st->l[k] = l;
+    }
+}

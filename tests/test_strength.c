@@ -1,0 +1,442 @@
+/* How little is noticed? Every op, every adjoint and every sum of a set of plans is spoiled on one
+ * rank, in one element, between the step and its check: by one ulp, to the last number within its
+ * level-2 bound, and to the first beyond. What must come out is worked out here, without check.c: a
+ * changed bit fails where the plan splits no sum or where another rank holds the same block;
+ * elsewhere a number fails beyond its bound, and only there. The failure names the step and the
+ * rank. Two more things that a check alone cannot see are held here: that a bound is no wider than
+ * its theory says, and that a value which changes after its check is noticed end to end. An op of
+ * ops/list.h, an adjoint or a kind of move that is never spoiled fails. */
+#include "exec/check.h"
+#include "ops/op.h"
+#include "ops/util.h"
+#include "support/spoil.h"
+#include "support/support.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- the plans ---- */
+#define PARTS "parts: [embedding, blocks, norm, head, loss]"
+#define TITAN "names: torchtitan\nrecipe: torchtitan-llama3\n"
+static const struct {
+    const char *name, *text; /* %s: the dtype */
+} plans[] = {
+    {"sequence and tensor parallel, smoothed, clipped",
+     "model: {preset: qwen3-0.6b, layers: 1, " PARTS ", config: {hidden_size: 12, head_dim: 4,\n"
+     "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 13,\n"
+     "  attention_bias: true}}\n"
+     "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp}\n" TITAN
+     "loss: {kind: cross_entropy, label_smoothing: 0.1}\npass: train\n"
+     "optimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: 0.5, steps: 2}\n"},
+    {"packed, tied, FSDP, micro-batches",
+     "model: {config: {hidden_size: 12, intermediate_size: 10, num_hidden_layers: 1,\n"
+     "  num_attention_heads: 3, vocab_size: 11, head_dim: 4, packed_mlp: true,\n"
+     "  tie_word_embeddings: true}, " PARTS "}\n"
+     "data: {batch: 6, sequence: 5, dtype: %s, microbatches: 2}\nmesh: {dp: 3}\nnames: hf\n"
+     "pass: train\ndata_parallel: {mode: fsdp, axis: dp}\n"
+     "optimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 2}\n"},
+    {"context parallel, zigzag",
+     "model: {config: {hidden_size: 16, intermediate_size: 24, num_hidden_layers: 1,\n"
+     "  num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 12, head_dim: 4}, " PARTS "}\n"
+     "data: {batch: 2, sequence: 16, dtype: %s}\nmesh: {cp: 2, tp: 2}\n" TITAN
+     "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\n"},
+    {"column and row, relu",
+     "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu}\n"
+     "data: {rows: 20, dtype: %s}\nmesh: {dp: 2, tp: 2}\npass: train\nloss: sum\n"
+     "plan:\n  net1: colwise\n  net2: rowwise\noptimizer: {name: sgd, lr: 0.01, steps: 1}\n"},
+    {"column and row, gelu",
+     "model: {kind: mlp, sizes: [7, 12, 5], bias: true, activation: gelu}\n"
+     "data: {rows: 6, dtype: %s}\nmesh: {tp: 3}\npass: train\nloss: var\n"
+     "plan:\n  net1: colwise\n  net2: rowwise\noptimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
+    {"a long sum: rounding may be lucky",
+     "model: {kind: mlp, sizes: [6, 2048, 5], bias: true, activation: silu}\n"
+     "data: {rows: 4, dtype: %s}\nmesh: {tp: 2}\npass: backward\nloss: sum\n"
+     "plan:\n  net1: colwise\n  net2: rowwise\n"},
+    {"one dim, then another; blocks as shares of a sum",
+     "model: {kind: mlp, sizes: [8, 12, 8], bias: true, activation: relu}\n"
+     "data: {rows: 8, dtype: %s}\nmesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n"
+     "  net1: {axis: a, desired_input: shard(0), output: shard(1)}\n"
+     "  net2: {axis: b, desired_input: shard(0), output: partial}\n"},
+    {"a whole value as shares of a sum",
+     "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
+     "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
+};
+enum { N_PLANS = sizeof plans / sizeof plans[0] };
+
+/* ---- what is known of a step ---- */
+typedef struct {
+    Arena *a;
+    const char *plan;
+    Dtype dt;
+    int64_t turn; /* draws ranks and elements */
+    long steps, spoiled, odd, wrong, replicas;
+    uint32_t forward[64]; /* per op of the list: bit dtype */
+    uint32_t adjoint[64][RULE_MAX_IN];
+    uint32_t moved[MOVE_KINDS], summed, summed_parameter, source;
+    double bound[64][RULE_MAX_IN + 1]; /* per op and operand (last: forward): the tightest, in u of
+                                          the largest value */
+    double bound_of[MOVE_KINDS];
+} Strength;
+static int op_number(const Op *op) {
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i] == op) return i;
+    return -1;
+}
+/* Does the plan split what the step sums over? It makes a pending sum of what was none. */
+static bool splits(const Exec *e, const Step *s) {
+    const Program *p = e->p;
+    int r[RULE_MAX_IN + 3], n = step_reads(s, r);
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        bool new = p->val[s->out].L.type[a] == TY_P && p->mesh->axis[a].size > 1;
+        for (int k = 0; k < n; k++) new &= p->val[r[k]].L.type[a] != TY_P;
+        if (new) return true;
+    }
+    return false;
+}
+static bool reduces(const Step *s) {
+    return s->kind == ST_MOVE &&
+           (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER ||
+            s->move.kind == MOVE_ALL_REDUCE_MAX);
+}
+/* A value becomes shares of a sum: that a share is wrong shows in the sum. */
+static bool spreads(const Step *s) {
+    return s->kind == ST_MOVE && (s->move.kind == MOVE_KEEP || s->move.kind == MOVE_PAD);
+}
+/* Is every bit of the output known? */
+static bool by_bits(const Exec *e, const Step *s) {
+    if (s->kind == ST_OP || s->kind == ST_ADJOINT) return e->dtype == DT_F64 || !splits(e, s);
+    return !reduces(s) || s->move.kind == MOVE_ALL_REDUCE_MAX;
+}
+/* Does another rank hold the same block of the value, and the same share of its pending sums? */
+static bool has_replica(const Exec *e, int val, int64_t rank) {
+    const Mesh *m = e->p->mesh;
+    const Layout *l = &e->p->val[val].L;
+    for (int64_t q = 0; q < m->nranks; q++) {
+        bool same = q != rank;
+        for (int a = 0; a < m->naxes; a++)
+            same &= mesh_coord(m, q, a) == mesh_coord(m, rank, a) || l->type[a] == TY_I ||
+                    l->type[a] == TY_R;
+        if (same) return true;
+    }
+    return false;
+}
+/* The largest magnitude that any rank holds of the value, the one that is being spoiled apart. */
+static double largest(const Exec *e, int val) {
+    double top = 0;
+    const Store *st = &e->store[val];
+    for (int k = 0; k < st->n; k++) {
+        Spoil x = spoil_part((Exec *)(uintptr_t)e, val, st->l[k].rank);
+        for (int64_t i = 0; i < x.n; i++) top = fmax(top, fabs(spoil_get(&x, i)));
+        spoil_undo(&x);
+    }
+    return top;
+}
+
+/* ---- asking the check ---- */
+typedef struct {
+    bool failed, here, alone,
+        odd; /* here: the first record that fails names the step, and this rank; alone: no other */
+    bool by_bound, bound_failed; /* there is a record of level 2 */
+    double bound, want, error;
+} Answer;
+static Answer ask(const Exec *e, const Step *s, int val, int64_t rank) {
+    Arena *tmp = arena_new();
+    Trace *t = trace_new(tmp);
+    Check *c = check_new(tmp, (Exec *)(uintptr_t)e, t);
+    Answer r = {0};
+    if (s)
+        check_step(c, s);
+    else
+        check_source(c, val);
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
+        bool bad = k->verdict[0] == 'F';
+        if (bad && !r.failed) r.alone = rankset_count(&k->ranks) == 1;
+        if (bad && !r.failed) r.here = k->step == (s ? s->id : -1) && rankset_has(&k->ranks, rank);
+        r.failed |= bad;
+        r.odd |= k->verdict[0] == 'S';
+        if (k->level != 2) continue;
+        r.by_bound = true;
+        r.bound_failed |= bad;
+        r.bound = k->bound;
+        r.want = k->want;
+        r.error = k->max_abs;
+    }
+    arena_free(tmp);
+    return r;
+}
+static void complain(Strength *x, const Exec *e, const Step *s, int64_t rank, const char *how,
+                     const Answer *r, bool expected) {
+    x->wrong++;
+    print_error(
+        "%s, %s: step %d %s of %s (%s), rank %lld, %s: %s%s, expected %s; bound %g, error %g\n",
+        x->plan, e->dtype == DT_F32 ? "f32" : "f64", s ? s->id : -1, s ? s->pass : "source",
+        s ? step_name(e->p, s, x->a) : "",
+        s ? (s->kind == ST_OP        ? "op"
+             : s->kind == ST_ADJOINT ? "adjoint"
+             : s->kind == ST_SUM     ? "sum"
+             : s->kind == ST_MOVE    ? move_name(s->move.kind)
+                                     : "other")
+          : "",
+        (long long)rank, how, r->failed ? "FAIL" : "PASS",
+        r->failed && !r->here ? " elsewhere" : "", expected ? "FAIL" : "PASS", r->bound, r->error);
+}
+/* The part's element i is x: does the check say what it must? `bound`, `want`: of level 2 where
+ * there is one. */
+static void hold(Strength *x, const Exec *e, const Step *s, Spoil *part, int64_t i, double value,
+                 bool bits, double bound, double want, const char *how) {
+    double was = spoil_get(part, i);
+    spoil_set(part, i, value);
+    value = spoil_get(part, i);
+    bool changed = value != was, beyond = !(fabs(value - want) <= bound),
+         due = (bits && changed) || (!bits && beyond);
+    Answer r = ask(e, s, part->val, part->rank);
+    x->spoiled++;
+    x->odd += r.odd;
+    bool known = !s || (by_bits(e, s) &&
+                        !spreads(s)); /* what the rank must hold, not only that two differ */
+    if (r.failed != due || (due && !r.here) || (due && known && !r.alone) ||
+        (r.by_bound && !bits && r.bound_failed != beyond))
+        complain(x, e, s, part->rank, how, &r, due);
+    spoil_set(part, i, was);
+}
+static void note_bound(Strength *x, const Exec *e, const Step *s, double bound, double top) {
+    double *b = &x->bound_of[s->move.kind],
+           u = x->dt == DT_F32 ? 0x1p-24 : 0x1p-52; /* twice in f64 */
+    const GNode *n = &e->p->graph->node[s->node];
+    if (s->kind == ST_OP) b = &x->bound[op_number(n->op)][RULE_MAX_IN];
+    if (s->kind == ST_ADJOINT) b = &x->bound[op_number(n->op)][s->operand];
+    if (top > 1e-6) *b = fmax(*b, bound / (u * top));
+}
+/* The last number of the dtype on that side of `want` whose distance is within the bound. */
+static double last_within(Dtype dt, double want, double bound, double side) {
+    double v = want + side * bound;
+    if (dt == DT_F32) v = (double)(float)v;
+    while (!(fabs(v - want) <= bound)) v = spoil_next(dt, v, want);
+    for (double n = spoil_next(dt, v, side * INFINITY); fabs(n - want) <= bound;
+         n = spoil_next(dt, v, side * INFINITY))
+        v = n;
+    return v;
+}
+static void spoil_element(Strength *x, const Exec *e, const Step *s, int val, int64_t rank) {
+    Spoil part = spoil_part((Exec *)(uintptr_t)e, val, rank);
+    int64_t i = part.n ? (x->turn * 31 + 7) % part.n : 0;
+    double was = part.n ? spoil_get(&part, i) : 0, side = x->turn & 1 ? 1 : -1;
+    bool replica = has_replica(e, val, rank), bits = !s || by_bits(e, s) || replica;
+    if (part.n && isfinite(was)) {
+        spoil_set(&part, i, was + side * (1e6 + 1e6 * fabs(was))); /* asks for the bound */
+        Answer r = ask(e, s, val, rank);
+        if (!r.failed || !r.here || (s && reduces(s) && !r.by_bound))
+            complain(x, e, s, rank, "by a million", &r, true);
+        spoil_set(&part, i, was);
+        x->replicas += replica && s && !by_bits(e, s);
+        double ulp = spoil_next(x->dt, was, side * INFINITY),
+               within = r.by_bound ? last_within(x->dt, r.want, r.bound, side) : was;
+        hold(x, e, s, &part, i, ulp, bits, r.bound, r.want, "by an ulp");
+        if (r.by_bound) {
+            hold(x, e, s, &part, i, within, bits, r.bound, r.want, "to the bound");
+            hold(x, e, s, &part, i, spoil_next(x->dt, within, side * INFINITY), bits, r.bound,
+                 r.want, "beyond the bound");
+            if (s) note_bound(x, e, s, r.bound, largest(e, val));
+        }
+    }
+    spoil_undo(&part);
+}
+
+/* ---- the watch ---- */
+static void count(Strength *x, const Exec *e, const Step *s) {
+    uint32_t bit = x->dt == DT_F32 ? 1 : 2;
+    const Val *v = &e->p->val[s->out];
+    if (s->kind == ST_OP) x->forward[op_number(e->p->graph->node[s->node].op)] |= bit;
+    if (s->kind == ST_ADJOINT)
+        x->adjoint[op_number(e->p->graph->node[s->node].op)][s->operand] |= bit;
+    if (s->kind == ST_MOVE) x->moved[s->move.kind] |= bit;
+    if (s->kind == ST_SUM)
+        *(e->p->graph->t[v->tensor].kind == KIND_PARAM ? &x->summed_parameter : &x->summed) |= bit;
+    x->steps++;
+}
+static void sources(Strength *x, Exec *e) {
+    for (int v = 0; v < e->p->nv; v++) {
+        if (e->p->val[v].step >= 0 || !e->store[v].alive || exec_is_int(e, v)) continue;
+        spoil_element(x, e, NULL, v, ++x->turn % e->p->mesh->nranks);
+        x->source |= x->dt == DT_F32 ? 1 : 2;
+    }
+}
+static void watch(void *arg, Exec *e, const Step *s, bool checked) {
+    Strength *x = arg;
+    if (checked) return;
+    if (s->id == 0 && !x->steps) sources(x, e);
+    if (s->kind == ST_SEED || exec_is_int(e, s->out)) return;
+    count(x, e, s);
+    for (int k = 0; k < 2; k++) {
+        int64_t rank = (s->id * 5 + x->turn++) % e->p->mesh->nranks;
+        spoil_element(x, e, s, s->out, rank);
+    }
+}
+static void spoil_plan(Strength *x, int i, Dtype dt) {
+    x->a = arena_new();
+    x->plan = plans[i].name;
+    x->dt = dt;
+    x->steps = 0;
+    const char *d = dt == DT_F32 ? "f32" : "f64", *text = arena_printf(x->a, plans[i].text, d);
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = watch, .watch_arg = x};
+    PlanRun r = plan_run_with(x->a, "strength.yaml", text, &o);
+    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) run_print(&r);
+    assert_non_null(r.t);
+    assert_string_equal(r.t->verdict, "equivalent");
+    printf("%s, %s: %ld steps\n", x->plan, d, x->steps);
+    arena_free(x->a);
+}
+static int never(uint32_t seen, const char *what, const char *name, int operand) {
+    if (seen == 3) return 0;
+    print_error("never spoiled%s: %s %s %d\n",
+                seen == 1   ? " in f64"
+                : seen == 2 ? " in f32"
+                            : "",
+                what, name, operand);
+    return 1;
+}
+static int missing(const Strength *x) {
+    static const MoveKind kinds[] = {MOVE_ID,         MOVE_SLICE,          MOVE_KEEP,
+                                     MOVE_PAD,        MOVE_ALL_GATHER,     MOVE_REDUCE_SCATTER,
+                                     MOVE_ALL_REDUCE, MOVE_ALL_REDUCE_MAX, MOVE_ALL_TO_ALL};
+    int n = 0;
+    for (int i = 0; i < n_ops; i++) {
+        const Op *op = op_list[i];
+        n += never(x->forward[i], "op", op->name, -1);
+        for (int k = 0; op->adjoint && k < RULE_MAX_IN; k++)
+            if (x->adjoint[i][k]) n += never(x->adjoint[i][k], "adjoint of", op->name, k);
+    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        n += never(x->moved[kinds[k]], "move", move_name(kinds[k]), -1);
+    n += never(x->summed, "sum of", "activations", -1) +
+         never(x->summed_parameter, "sum of", "a parameter's gradients", -1);
+    return n + never(x->source, "source", "", -1);
+}
+/* The widest bound of each op that is not exact, in u of the largest value of its result, on these
+ * plans; a third more than what theory gives today. A bound that grows beyond says that the check
+ * became weaker, and must be argued for. */
+static const struct {
+    const char *name;
+    int operand; /* -1: forward */
+    double most;
+} widest[] = {
+    {"einsum", 0, 53},       {"einsum", 1, 40},       {"einsum", -1, 1.2e4},
+    {"add", 0, 3},           {"add", 1, 15},          {"add", -1, 3},
+    {"rmsnorm", 0, 1100},    {"rmsnorm", 1, 1200},    {"rmsnorm", -1, 18},
+    {"rope", 0, 4.3},        {"rope", -1, 7.2},       {"attention", 0, 1.7e6},
+    {"attention", 1, 1.1e6}, {"attention", 2, 4.2e4}, {"attention", -1, 550},
+    {"silu", 0, 5.6},        {"silu", -1, 12},        {"embed", 0, 760},
+    {"sumexp", 0, 36},       {"sumexp", -1, 42},      {"nll", 0, 5.4},
+    {"nll", 2, 5.4},         {"nll", -1, 10},         {"gelu", 0, 16},
+    {"gelu", -1, 15},        {"axpby", -1, 1700},     {"ema_square", -1, 2.2e4},
+    {"adamw", -1, 44},       {"sumsq", -1, 132},      {"clip", -1, 22},
+    {"scale", 0, 2.7},       {"scale", -1, 2.7},      {"rowsum", -1, 14},
+    {"swiglu", 0, 13},       {"swiglu", -1, 17},      {"reduce_scatter", -1, 7},
+    {"all_reduce", -1, 23},
+};
+static double known_bound(const char *name, int operand) {
+    for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)
+        if (!strcmp(widest[i].name, name) && widest[i].operand == operand) return widest[i].most;
+    return 0;
+}
+static int wide(double bound, const char *name, int operand) {
+    double most = known_bound(name, operand);
+    if (bound <= most && (bound > 0 || most == 0)) return 0;
+    print_error("%s, %s %d: a bound of %.3g u of the largest value, expected up to %.3g\n", name,
+                operand < 0 ? "forward" : "adjoint", operand, bound, most);
+    return 1;
+}
+static int too_wide(const Strength *x) {
+    int n = 0;
+    for (int i = 0; i < n_ops; i++)
+        for (int k = 0; k <= RULE_MAX_IN; k++)
+            n += wide(x->bound[i][k], op_list[i]->name, k == RULE_MAX_IN ? -1 : k);
+    for (int k = MOVE_ALL_GATHER; k < MOVE_ALL_REDUCE_MAX; k++)
+        n += wide(x->bound_of[k], move_name((MoveKind)k), -1);
+    return n;
+}
+static void test_every_step_spoiled(void **state) {
+    (void)state;
+    Strength x = {0};
+    for (int i = 0; i < N_PLANS; i++) {
+        spoil_plan(&x, i, DT_F64);
+        spoil_plan(&x, i, DT_F32);
+    }
+    printf("%ld spoiled, %ld wrong, %ld SUSPECT, %ld replicas of sums\n", x.spoiled, x.wrong, x.odd,
+           x.replicas);
+    assert_int_equal(too_wide(&x), 0);
+    assert_true(x.odd > 0 && x.replicas > 0);
+    assert_int_equal(missing(&x), 0);
+    assert_int_equal(x.wrong, 0);
+}
+
+/* ---- what no step's check can see ---- */
+typedef struct {
+    int step; /* whose value changes on all ranks after it was checked; -1: none */
+    double factor;
+    int steps;
+    bool done, invisible; /* no output, loss or gradient depends on it */
+} Late;
+static bool is_shift(const Exec *e, int val) { /* the logits' maximum, taken away and added again */
+    return !strcmp(e->p->graph->t[e->p->val[val].tensor].name, "loss.max");
+}
+static void change_late(void *arg, Exec *e, const Step *s, bool checked) {
+    Late *l = arg;
+    l->steps = e->p->ns;
+    if (!checked || s->id != l->step || exec_is_int(e, s->out)) return;
+    l->invisible = is_shift(e, s->out) || !e->store[s->out].alive;
+    if (l->invisible) return;
+    spoil_all(e, s->out, l->factor);
+    l->done = true;
+}
+static bool noticed_at_end(const char *text, const char *dtype, Late *l, bool expected) {
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = change_late, .watch_arg = l};
+    PlanRun r = plan_run_with(a, "late.yaml", arena_printf(a, text, dtype), &o);
+    assert_non_null(r.t);
+    bool wrong = strcmp(r.t->verdict, "equivalent") != 0,
+         at_end = wrong && strstr(r.t->checks[r.t->n_checks - 1].cause, "end to end");
+    bool good = l->step < 0 || !l->done ? !wrong : wrong == expected && (!wrong || at_end);
+    if (!good)
+        print_error("%s: step %d times %.17g: %s, end to end %.3g\n", dtype, l->step, l->factor,
+                    r.t->verdict, r.rep.end_to_end_rel);
+    arena_free(a);
+    return good;
+}
+/* Each value of a run in turn is off by a millionth on all ranks alike, after its check: every
+ * later step follows from its inputs, and the end differs. Off by less than rounding it does not.
+ */
+static void test_end_to_end(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype;
+        double much, little;
+    } rows[] = {{"f64", 1 + 1e-6, 1 + 0x1p-52}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Late l = {.step = -1};
+        int bad = !noticed_at_end(plans[2].text, rows[i].dtype, &l, false), n = 0, last = l.steps;
+        for (int k = 0; k < last; k++) {
+            l = (Late){.step = k, .factor = rows[i].much};
+            bad += !noticed_at_end(plans[2].text, rows[i].dtype, &l, true);
+            n += l.done;
+            l = (Late){.step = k, .factor = rows[i].little};
+            bad += !noticed_at_end(plans[2].text, rows[i].dtype, &l, false);
+        }
+        printf("%s: %d of %d values changed after their check\n", rows[i].dtype, n, last);
+        assert_int_equal(bad, 0);
+        assert_true(n > last / 2);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_step_spoiled),
+                                       cmocka_unit_test(test_end_to_end)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,6 +5,7 @@
 #include "render/paint_text.h"
 #include "render/paint.h"
 #include <fontconfig/fontconfig.h>
+#include <malloc.h>
 #include <pango/pangofc-fontmap.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +67,20 @@ static int load_files(FcConfig *config) {
  * Pango 1.50 keeps a reference to every private fontconfig for ever, so a new one per figure would leak. */
 static Fonts shared;
 
-/* GLib ends the program when it gets no memory; it shall end the way that ours does. */
+/* GLib ends the program when it gets no memory or no thread (Pango looks for fonts in threads of its own); it shall end the
+ * way that ours does. */
 static void glib_gives_up(const gchar *domain, GLogLevelFlags level, const gchar *text, gpointer unused) {
     (void)level, (void)unused;
+    if (strstr(text, "thread"))
+        base_die(5, "no thread could be started to draw a picture (ulimit -u, ulimit -v): %s [E0706]", text);
     bool memory = strstr(text, "allocate") != NULL;
     base_die(memory ? 5 : 70, "%s: %s%s", domain, text, memory ? " [E0701]" : " [E0901]");
 }
 
 static void load(Fonts *f) {
     g_log_set_handler("GLib", G_LOG_LEVEL_ERROR | G_LOG_FLAG_FATAL | G_LOG_FLAG_RECURSION, glib_gives_up, NULL);
+    /* an arena of glibc's for each of Pango's threads takes 64 MiB of address space, and none needs one */
+    mallopt(M_ARENA_MAX, 1);
     if (!f->config) f->config = FcConfigCreate();
     f->own = f->config && load_files(f->config) > 0;
     f->map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);

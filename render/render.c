@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "render/paint.h"
 #include "render/views.h"
+#include <pthread.h>
 #include <string.h>
 
 /* Options that mean something to a view only; the others are refused, because the reader would believe in them. */
@@ -38,8 +39,9 @@ static const struct View {
     VIEWS(ROW)
 #undef ROW
 };
-/* What fonts and text of a picture may need. HarfBuzz and FreeType that get no memory leave letters out and say nothing. */
-enum { DRAWING_BYTES = 64 << 20 };
+/* What fonts and text of a picture may need besides the stacks of Pango's threads, of which six at once were seen.
+ * HarfBuzz and FreeType that get no memory leave letters out and say nothing, fontconfig crashes. */
+enum { DRAWING_BYTES = 64 << 20, DRAWING_STACKS = 8 };
 enum { N_VIEWS = sizeof views / sizeof *views };
 
 static const struct {
@@ -169,6 +171,16 @@ static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
     return n;
 }
 
+/* Address space for a picture: a thread's stack is as large as `ulimit -s` says. */
+static size_t drawing_bytes(void) {
+    pthread_attr_t a;
+    size_t stack = 8 << 20;
+    if (pthread_attr_init(&a) == 0) {
+        pthread_attr_getstacksize(&a, &stack);
+        pthread_attr_destroy(&a);
+    }
+    return DRAWING_BYTES + base_mul(DRAWING_STACKS, stack);
+}
 /* The whole picture as bytes. */
 static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
@@ -177,7 +189,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
-    base_reserve(DRAWING_BYTES, "to draw a picture");
+    base_reserve(drawing_bytes(), "to draw a picture");
     int n = build(v, c, f == FORMAT_PDF, page);
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[0], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[0], c->o->width_px, out);

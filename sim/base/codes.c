@@ -200,6 +200,9 @@ const DiagCode diag_codes[] = {
     {"E0704", 3, "a limit of the plan's text was reached",
      "YAML is read with hard limits: depth 32, 100,000 items, 4096 bytes for one text."},
     {"E0705", 5, "a time limit was reached", "The work was stopped at the time limit that was set for it."},
+    {"E0706", 5, "a thread could not be started",
+     "Pictures need a few threads. The limit of processes (ulimit -u), or that of memory for their stacks (ulimit -v, "
+     "ulimit -s), leaves none; commands without pictures do with one."},
     {"E0901", 70, "an internal error", "This is a bug of shardproof, not of the plan. Please report it with the plan."},
     /* ---- notes and warnings ---- */
     {"N0001", 0, "moves that no style asked for",

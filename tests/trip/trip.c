@@ -2,7 +2,8 @@
  * what the real binary does then, inside libyaml, Jansson, Cairo and Pango too. Counting begins when the program sets its
  * signal stack (base_catch_signals, first thing in main): what the loader and constructors of libraries do is not ours.
  *
- *   TRIP_WHAT=alloc|io|end   what fails; end: a ranged read (pread) finds the end of its file, which has shrunk
+ *   TRIP_WHAT=alloc|io|end|thread   what fails; end: a ranged read (pread) finds the end of its file, which has shrunk;
+ *                        thread: a thread cannot be started
  *   TRIP_AT=n (from 1; 0: only count)   TRIP_LAST=m (every one of n..m fails)
  *   TRIP_SIGNAL=s        raise signal s there instead of failing
  *   TRIP_FROM=ours|others  only allocations asked for by the program, libyaml and Jansson; or only those of any other library
@@ -15,6 +16,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,7 +34,7 @@ void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 
 static atomic_bool armed;
-static bool alloc, io, ends, show;
+static bool alloc, io, ends, threads, show;
 static long at, last;
 static int sig;
 static int whom; /* 0 anybody, 1 ours, 2 others */
@@ -88,7 +90,8 @@ int sigaltstack(const stack_t *restrict s, stack_t *restrict old) {
     const char *what = getenv("TRIP_WHAT"), *n = getenv("TRIP_AT"), *m = getenv("TRIP_LAST"), *file = getenv("TRIP_COUNT");
     io = what && strcmp(what, "io") == 0;
     ends = what && strcmp(what, "end") == 0;
-    alloc = !io && !ends;
+    threads = what && strcmp(what, "thread") == 0;
+    alloc = !io && !ends && !threads;
     at = n ? atol(n) : 0;
     last = m ? atol(m) : at;
     const char *whose = getenv("TRIP_FROM");
@@ -120,6 +123,13 @@ int posix_memalign(void **p, size_t align, size_t n) {
 ssize_t pread(int fd, void *p, size_t n, off_t at_byte) {
     if (atomic_load_explicit(&armed, memory_order_relaxed) && ends && trips(CALLER, "pread")) return 0;
     return REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(fd, p, n, at_byte);
+}
+
+/* ---- threads ---- */
+int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict a, void *(*f)(void *), void *restrict arg) {
+    if (atomic_load_explicit(&armed, memory_order_relaxed) && threads && trips(CALLER, "pthread_create")) return EAGAIN;
+    typedef int (*Create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    return REAL(Create, "pthread_create")(t, a, f, arg);
 }
 
 /* ---- files: only what writes ---- */

@@ -27,7 +27,7 @@ static Case make(uint64_t seed, int64_t pad) {
         c.bound[i] = 0x1p-20 * fabs(c.want[i]) + 0x1p-60;
         c.prob[i] = c.bound[i] / 4;
     }
-    c.b = (CompareBlock){.dt = DT_F32, .bound = c.bound, .prob = c.prob, .tolerance = 1e-3};
+    c.b = (CompareBlock){.dt = DT_F32, .bound = c.bound, .prob = c.prob};
     c.b.want = (Tensor){.nd = 2, .n = {ROWS, COLS}, .s = {COLS, 1}, .p = c.want};
     c.b.got = (Tensor){.nd = 2, .n = {ROWS, COLS}, .s = {COLS + pad, 1}, .p = c.got};
     return c;
@@ -40,7 +40,7 @@ static void drop(Case *c) {
 }
 /* The plain loop. */
 static CompareSeen plain(const Case *c) {
-    CompareSeen s = {.ratio_lo = INFINITY, .ratio_hi = -INFINITY, .first = -1};
+    CompareSeen s = {.first = -1};
     for (int64_t i = 0; i < N; i++) {
         double g = c->got[i / COLS * c->b.got.s[0] + i % COLS], w = c->want[i], e = g == w ? 0 : fabs(g - w), b = c->bound[i];
         if (isnan(e)) e = INFINITY;

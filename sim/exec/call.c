@@ -72,7 +72,7 @@ Tensor call_letters(const Tensor *t, const GTensor *g) {
     return r;
 }
 static bool has_list(const Val *v) { return v->L.n[v->L.ndim] > 0; }
-static bool make_call(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
+bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     const Program *p = e->p;
     const GNode *n = &p->graph->node[s->node];
     bool adj = s->kind == ST_ADJOINT;
@@ -131,7 +131,7 @@ bool call_step(Exec *e, const Step *s) {
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {
             OpCall *c = ARENA_PUSH(tmp, calls, nc, cap);
-            ok = make_call(e, s, rank, c, tmp);
+            ok = call_make(e, s, rank, c, tmp);
             if (!ok) break;
             Local l = {.key = key[2 * nr], .rank = rank, .t = c->out};
             l.buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));

@@ -2,6 +2,7 @@
 #include "exec/check.h"
 #include "exec/assemble.h"
 #include "exec/call.h"
+#include "exec/cause.h"
 #include "exec/compare.h"
 #include "ops/op.h"
 #include "ops/util.h"
@@ -41,13 +42,6 @@ static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, 
 }
 
 /* ---- recording ---- */
-static const char *factor_cause(const Check *c, const Compare *m, const char *axes, int64_t n) {
-    double lo = m->ratio_lo, hi = m->ratio_hi, tol = compare_factor_tolerance(c->e);
-    if (!(fabs(hi - lo) <= tol * fabs(hi)) || !isfinite(hi)) return NULL;
-    if (fabs(hi - (double)n) < tol * (double)n) return arena_printf(c->arena, "exactly %lld times too large: the sum over %s is counted on every rank", (long long)n, axes);
-    if (fabs(hi * (double)n - 1) < tol) return arena_printf(c->arena, "exactly 1/%lld of the right value: averaged over %s instead of summed", (long long)n, axes);
-    return arena_printf(c->arena, "off by a constant factor of %.6g", hi);
-}
 static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause) {
     Trace *t = c->t;
     const Mesh *mesh = c->e->p->mesh;
@@ -107,7 +101,8 @@ void check_source(Check *c, int val) {
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
     RankSet ranks = all_ranks(c);
-    record(c, &m, &ranks, c->source_cause ? c->source_cause : "the shard is not the part of the source that its layout claims");
+    const char *cause = !m.failed ? NULL : c->source_cause ? c->source_cause : cause_of_source(c->arena, c->e, val, whole, m.rank_error);
+    record(c, &m, &ranks, cause);
     free(whole);
     arena_free(tmp);
 }
@@ -282,16 +277,14 @@ static void check_kernel(Check *c, const Step *s) {
         arena_free(tmp);
     }
     RankSet ranks = all_ranks(c);
-    const char *axes = mesh_axes_text(p->mesh, c->arena, &X, true), *cause = NULL;
+    const char *cause = NULL;
     if (by_bound && !bits.failed) { /* level 2 says what it must be; copies of a share must agree */
         bits.rec.count = local.rec.count;
         compare_replicas(&bits, s->out, &p->val[s->out].L);
         if (bits.failed) cause = REPLICAS_DIFFER;
     }
-    if ((bits.failed || local.failed) && !cause) {
-        cause = factor_cause(c, bits.failed ? &bits : &local, X.n ? axes : "the ranks", coords);
-        if (!cause) cause = "a rank's part is not what the op gives on the ranks' own inputs: positions, order or the kernel";
-    }
+    const Compare *bad = bits.failed ? &bits : local.failed ? &local : NULL;
+    if (bad && !cause) cause = cause_of_op(c->arena, c->e, s, bad->rank_error);
     record(c, &bits, &ranks, cause);
     if (!bits.failed || local.failed || local.rec.count) record(c, &local, &ranks, cause);
 }
@@ -354,26 +347,6 @@ static double *denoted(const Check *c, int val, const AxisList *X, const AxisLis
     }
     shape->p = NULL;
     return sum;
-}
-static const char *move_cause(const Check *c, const Step *s, const Compare *m) {
-    const char *axes = program_axes_name(c->e->p, s, c->arena), *f;
-    int64_t n = mesh_size(c->e->p->mesh, &s->move.axes);
-    bool reduces = s->move.from.type[s->move.axes.a[0]] == TY_P;
-    if (s->kind == ST_CLAIM) {
-        if (s->move.from.type[s->move.axes.a[0]] == TY_M) return arena_printf(c->arena, "the maximum over %s is missing: each rank holds only that of its own part", axes);
-        if (reduces) return arena_printf(c->arena, "the sum over %s is missing: each rank holds only its own part", axes);
-        if (s->move.axes.n && s->move.to.type[s->move.axes.a[0]] == TY_P) return arena_printf(c->arena, "it is whole on every rank and taken for a share: the sum over %s counts it %lld times", axes, (long long)n);
-        return "the label is false: the data lie otherwise";
-    }
-    if ((reduces || s->edit == EDIT_SCALE) && (f = factor_cause(c, m, axes, n))) return f;
-    if (reduces && m->own_part) return arena_printf(c->arena, "the sum over %s is missing: each rank passes on its own part, and the parts add up to the right value", axes);
-    if (reduces) return arena_printf(c->arena, "the parts of %s add up to the right value, what arrives is another", axes);
-    return arena_printf(c->arena, "what arrives is not the block that the layout claims: another rank's block, or another dim, over %s", axes);
-}
-/* Does the first rank that is wrong hold its own part, unreduced? */
-static bool holds_own_part(const Check *c, const Step *s) {
-    const Local *a = exec_local(c->e, s->in[0], 0), *b = exec_local(c->e, s->out, 0);
-    return a->buf == b->buf;
 }
 static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -485,8 +458,7 @@ static void check_move(Check *c, const Step *s) {
     RankSet ranks = all_ranks(c);
     Compare same = compare_new(c->e, c->arena, s, s->out, 1);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
-    if (m.failed && s->kind == ST_MOVE) m.own_part = holds_own_part(c, s);
-    record(c, &m, &ranks, m.failed ? move_cause(c, s, &m) : NULL);
+    record(c, &m, &ranks, m.failed ? cause_of_move(c->arena, c->e, s, m.rank_error) : NULL);
     if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);
 }
 static void check_sum(Check *c, const Step *s) {
@@ -513,7 +485,7 @@ static void check_sum(Check *c, const Step *s) {
         arena_free(tmp);
     }
     RankSet ranks = all_ranks(c);
-    record(c, &m, &ranks, "the terms do not add up");
+    record(c, &m, &ranks, m.failed ? cause_of_sum(c->arena, c->e, s, m.rank_error) : NULL);
 }
 void check_step(Check *c, const Step *s) {
     switch (s->kind) {

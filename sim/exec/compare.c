@@ -9,7 +9,6 @@
 double compare_at(const void *p, Dtype d, int64_t i) {
     return d == DT_F32 ? (double)((const float *)p)[i] : d == DT_F64 ? ((const double *)p)[i] : (double)((const int64_t *)p)[i];
 }
-double compare_factor_tolerance(const Exec *e) { return e->dtype == DT_F32 ? 1e-3 : 1e-9; }
 bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b) {
     for (int i = 0; i < fixed->n; i++)
         if (mesh_coord(m, a, fixed->a[i]) != mesh_coord(m, b, fixed->a[i])) return false;
@@ -28,8 +27,6 @@ Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int lev
     m.rec.value = v->cot ? arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name) : t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
     m.rec.level = level;
     m.rec.verdict = "PASS";
-    m.ratio_lo = INFINITY;
-    m.ratio_hi = -INFINITY;
     return m;
 }
 void compare_ranks(Compare *m) {
@@ -79,11 +76,6 @@ static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, doub
     s->odd |= odd;
     if (!bad) return;
     if (err > s->worst) s->worst = err;
-    double k = w != 0 ? g / w : g == 0 ? NAN : INFINITY;
-    if (w == 0 || fabs(w) * b->tolerance >= 4 * bound) { /* rounding cannot hide a factor in these */
-        if (k < s->ratio_lo) s->ratio_lo = k;
-        if (k > s->ratio_hi) s->ratio_hi = k;
-    }
     if (s->first >= 0) return;
     s->first = i;
     s->got = g;
@@ -156,7 +148,7 @@ static void row_task(void *arg, int64_t task) {
         box_next(outer, j->n, i);
     }
 }
-static CompareSeen nothing_seen(void) { return (CompareSeen){.ratio_lo = INFINITY, .ratio_hi = -INFINITY, .first = -1}; }
+static CompareSeen nothing_seen(void) { return (CompareSeen){.first = -1}; }
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
     enum { SMALL = 1 << 15, TASKS = 16 };
     CompareSeen part[TASKS], all = nothing_seen();
@@ -175,8 +167,6 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
         all.max_rel = fmax(all.max_rel, s->max_rel);
         if (s->used > all.used || (s->used == all.used && s->bound > all.bound)) all.used = s->used, all.bound = s->bound;
         all.worst = fmax(all.worst, s->worst);
-        all.ratio_lo = s->ratio_lo < all.ratio_lo ? s->ratio_lo : all.ratio_lo;
-        all.ratio_hi = s->ratio_hi > all.ratio_hi ? s->ratio_hi : all.ratio_hi;
         all.odd |= s->odd;
         if (all.first < 0 && s->first >= 0) all.first = s->first, all.got = s->got, all.want = s->want;
     }
@@ -220,7 +210,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
             wanted.p = got.p;
             got = wanted;
         }
-        CompareBlock b = {.got = got, .dt = exec_dtype(m->e, val), .bits = w->raw.p != NULL, .tolerance = compare_factor_tolerance(m->e)};
+        CompareBlock b = {.got = got, .dt = exec_dtype(m->e, val), .bits = w->raw.p != NULL};
         void *copy[3] = {0};
         b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
         if (w->bound && !b.bits) {
@@ -249,8 +239,6 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
     }
     compare_ranks(m);
     m->rank_error[rank] = fmax(m->rank_error[rank], s->worst);
-    m->ratio_lo = s->ratio_lo < m->ratio_lo ? s->ratio_lo : m->ratio_lo;
-    m->ratio_hi = s->ratio_hi > m->ratio_hi ? s->ratio_hi : m->ratio_hi;
     if (m->rec.verdict[0] != 'F') { /* of the first wrong rank */
         const Program *p = m->e->p;
         const GTensor *t = &p->graph->t[p->val[val].tensor];

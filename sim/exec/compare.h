@@ -12,8 +12,6 @@ typedef struct Compare {
     const Exec *e;
     double *rank_error; /* per rank: largest error, -1 none; NULL while nothing is wrong. malloc'ed */
     bool failed;
-    double ratio_lo, ratio_hi; /* got / want over wrong elements of some size: a constant factor is a clue */
-    bool own_part;             /* a reduction passed on each rank's own part */
 } Compare;
 
 /* The wanted value as a whole: `raw` in the run's dtype (compared by bits) or `want` in float64 with its bounds; all packed. */
@@ -33,8 +31,6 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
 void compare_ranks(Compare *m);
 /* Marks a rank whose local has not the shape that its layout claims. */
 void compare_wrong_shape(Compare *m, int64_t rank);
-/* Below this relative difference two factors are the same. */
-double compare_factor_tolerance(const Exec *e);
 
 /* One rank's block and what it must be. */
 typedef struct CompareBlock {
@@ -42,11 +38,10 @@ typedef struct CompareBlock {
     Tensor got, want;           /* of the same sizes, any strides; want in dt if `bits`, else in float64 */
     const double *bound, *prob; /* laid out as want: beyond bound is wrong, beyond prob is odd; NULL: 0 */
     bool bits;
-    double tolerance;           /* of factors */
 } CompareBlock;
 typedef struct CompareSeen {
     double max_abs, max_rel, used, bound, worst; /* used: largest share of a bound, `bound`: that bound; worst: error of wrong elements */
-    double ratio_lo, ratio_hi, got, want;        /* got, want: of the first wrong element */
+    double got, want;                            /* of the first wrong element */
     int64_t first;                               /* its row-major index, -1: none */
     bool odd;                                    /* some element lies between prob and bound */
 } CompareSeen;

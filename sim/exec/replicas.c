@@ -30,7 +30,6 @@ static int *blocks_of(const Mesh *m, const Layout *L, int *n) {
 }
 static CompareSeen differences(const Compare *m, int val, const Local *got, const Local *want) {
     CompareBlock b = {.dt = exec_dtype(m->e, val), .got = got->t, .want = want->t, .bits = true};
-    b.tolerance = compare_factor_tolerance(m->e);
     return compare_rows(&b, m->e->pool);
 }
 static bool same_bits(const Compare *m, int val, const Local *a, const Local *b) {

@@ -16,6 +16,8 @@ typedef struct {
     bool flat;
     AxisList axes;
     int64_t n; /* group size */
+    AxisList other; /* a planted wrong group: the ranks that take part instead */
+    int64_t parts;  /* how many blocks are put together */
     Arena *tmp;
 } MoveRun;
 
@@ -35,10 +37,7 @@ static void member_data(const MoveRun *r, int64_t rank, int64_t i, int64_t *owne
         from = ((i - r->s->edit_offset) % r->n + r->n) % r->n;
     *owner = mesh_member(m, &r->axes, rank, i); /* whose block it is meant to be */
     int64_t q = mesh_member(m, &r->axes, rank, from);
-    if (r->s->edit == EDIT_AXIS) { /* the ranks along another axis take part instead */
-        AxisList other = {1, {(uint8_t)r->s->edit_axis}};
-        q = mesh_member(m, &other, rank, i);
-    }
+    if (r->s->edit == EDIT_AXIS) q = mesh_member(m, &r->other, rank, i); /* with fewer ranks than blocks they come again */
     *data = exec_local(r->e, r->s->in[0], q);
 }
 void transfer_fill(Tensor *t, Dtype dt, double v) {
@@ -82,6 +81,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     const Step *s = r->s;
     int tf = r->from.type[r->axes.a[0]], tt = r->to.type[r->axes.a[0]];
     int64_t index = mesh_index_in(m, &r->axes, rank), as = rank;
+    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M) index = mesh_coord(m, rank, s->edit_axis);
+    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M) as = mesh_member(m, &r->axes, rank, index % r->n);
     if (s->edit == EDIT_OFFSET && tt == TY_V) as = mesh_member(m, &r->axes, rank, (index + s->edit_offset) % r->n);
     Box tb = region_box(m, r->t, &r->to, as, r->flat, r->tmp);
     const Local *own = exec_local(e, s->in[0], rank);
@@ -95,7 +96,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         own->buf->refs++;
         return;
     }
-    if ((keep && index == 0) || (s->edit == EDIT_DROP && (tf == TY_P || tf == TY_M) && tt != TY_V)) {
+    bool dropped = s->edit == EDIT_DROP && (tf == TY_V ? false : tf == TY_P || tf == TY_M ? tt != TY_V : true);
+    if ((keep && index == 0) || dropped) { /* the own part goes on as it is */
         l->t = own->t;
         l->buf = own->buf;
         own->buf->refs++;
@@ -108,7 +110,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         tile(&l->t, &own->t, r->dt);
         return;
     }
-    int op = tf == TY_P ? (s->edit == EDIT_MAX ? 2 : 1) : tf == TY_M ? 2 : 0;
+    int op = tf == TY_P ? (s->edit == EDIT_MAX ? 2 : 1) : tf == TY_M ? (s->edit == EDIT_AVG ? 1 : 2) : 0;
     bool only_own = tf == TY_I || tf == TY_R || tt == TY_P || ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && tf == TY_P);
     transfer_fill(&l->t, r->dt, tt == TY_P || keep ? 0 : op == 2 ? -INFINITY : 0);
     if (keep) return;
@@ -117,7 +119,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
         return;
     }
-    for (int64_t i = 0; i < r->n; i++) { /* in the order of the group: the order of the sum is declared */
+    for (int64_t i = 0; i < r->parts; i++) { /* in the order of the group: the order of the sum is declared */
         int64_t owner;
         const Local *data;
         member_data(r, rank, i, &owner, &data);
@@ -144,19 +146,18 @@ static void swap_dim(Layout *l, int axis, int dim) {
 static int64_t *group_ids(MoveRun *r) {
     const Mesh *m = r->e->p->mesh;
     const Store *src = &r->e->store[r->s->in[0]];
-    int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)), *key = base_malloc(base_mul((size_t)r->n, sizeof *key));
-    AxisList other = {1, {(uint8_t)r->s->edit_axis}};
-    const AxisList *axes = r->s->edit == EDIT_AXIS ? &other : &r->axes;
+    int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)), *key = base_malloc(base_mul((size_t)r->parts, sizeof *key));
+    const AxisList *axes = r->s->edit == EDIT_AXIS ? &r->other : &r->axes;
     TupleMap map;
-    tuplemap_open(&map, (int)r->n);
+    tuplemap_open(&map, (int)r->parts);
     int next = 0;
     for (int64_t rank = 0; rank < m->nranks; rank++) {
         if (mesh_index_in(m, axes, rank)) continue;
-        for (int64_t i = 0; i < r->n; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
+        for (int64_t i = 0; i < r->parts; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
         bool fresh;
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) *at = next++;
-        for (int64_t i = 0; i < r->n; i++) gid[mesh_member(m, axes, rank, i)] = *at;
+        for (int64_t i = 0; i < r->parts; i++) gid[mesh_member(m, axes, rank, i)] = *at;
     }
     tuplemap_close(&map);
     free(key);
@@ -188,6 +189,8 @@ void transfer_step(Exec *e, const Step *s) {
     r.flat = region_is_flat(&r.from, &r.to);
     r.tmp = arena_new();
     int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
+    r.other = (AxisList){1, {(uint8_t)s->edit_axis}};
+    r.parts = s->edit == EDIT_AXIS && (tf == TY_P || tf == TY_M) ? mesh_size(m, &r.other) : r.n;
     int64_t *gid = needs_group(tf, tt) ? group_ids(&r) : NULL;
     bool own_matters = !gid || s->edit != EDIT_NONE;
     Store *st = store_open(e, s->out);
@@ -197,6 +200,7 @@ void transfer_step(Exec *e, const Step *s) {
     for (int64_t rank = 0; rank < m->nranks; rank++) {
         int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.to, rank), own_matters ? src->which[rank] : 0, 0};
         if (tt == TY_P || s->edit == EDIT_OFFSET) key[3] = mesh_index_in(m, &r.axes, rank);
+        if (s->edit == EDIT_AXIS) key[3] = rank;
         bool fresh;
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {

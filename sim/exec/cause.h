@@ -1,0 +1,16 @@
+/* Why is a value wrong? Each hypothesis about a step says what a rank would hold if it were true;
+ * the one that the numbers bear out is the cause. Nothing here looks at what was planted: only at
+ * what the ranks hold. */
+#ifndef SP_EXEC_CAUSE_H
+#define SP_EXEC_CAUSE_H
+#include "exec/exec.h"
+
+/* What went wrong in a move whose output differs on the ranks with wrong[rank] >= 0 (NULL: on all).
+ * Its source is still alive. A sentence that lives in the arena; never NULL. */
+const char *cause_of_move(Arena *arena, Exec *e, const Step *s, const double *wrong);
+/* The same for an op or an adjoint, for the sum of two values, and for an input or parameter as it
+ * lies at rest; `full` is the whole source in exec_dtype, packed. */
+const char *cause_of_op(Arena *arena, Exec *e, const Step *s, const double *wrong);
+const char *cause_of_sum(Arena *arena, Exec *e, const Step *s, const double *wrong);
+const char *cause_of_source(Arena *arena, Exec *e, int val, const void *full, const double *wrong);
+#endif

@@ -921,8 +921,9 @@ static void test_recipes(void **state) {
             assert_string_equal(style_text(f->a, style_resolve(p, f->d, &p->lines[i])),
                                 "colwise S(1)>R wS(0) bS(0) S(-1)>- dtensor");
     p = parse_ok(f, HEAD "recipe: hf-llama\n");
-    assert_string_equal(p->lines[0].style.name, "colwise");
-    assert_int_equal(p->lines[0].style.per_module, 1);
+    assert_string_equal(p->lines[0].style.name, "embedding_rowwise");
+    assert_string_equal(p->lines[1].style.name, "colwise");
+    assert_int_equal(p->lines[1].style.per_module, 1);
 }
 
 /* ---- placements and patterns ---- */

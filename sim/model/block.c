@@ -57,11 +57,11 @@ static const NodeRow layer_rows[] = {
 };
 
 static const NodeRow embed_row = {"embed", "embed", "vd,bt->btd", {"@w", "input_ids"}, "b t d", "model.embed_tokens",
-                                  "embedding", "v d", .part = "embedding", .label = "embedding"};
+                                  "embedding", "v d", .part = "embedding", .label = "embedding", .vocab = true};
 static const NodeRow norm_row = {"final_norm", "rmsnorm", "btd!,d->btd", {"@x", "@w"}, "b t d", "model.norm",
                                  "norm", "d", .part = "norm", .at = AT_EPS};
 static const NodeRow head_row = {"logits", "einsum", "btd,vd->btv", {"@x", "@w"}, "b t v", "lm_head",
-                                 "linear", "v d", .part = "head", .label = "linear"};
+                                 "linear", "v d", .part = "head", .label = "linear", .vocab = true};
 
 unsigned build_features(const ModelDims *m) {
     return (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |

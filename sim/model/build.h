@@ -46,6 +46,7 @@ typedef struct {
     unsigned at;
     unsigned need; /* features (FEATURE_*) without which there is no such node */
     unsigned bias; /* feature that adds a bias; 0: never one */
+    bool vocab;    /* its module works on the vocabulary */
 } NodeRow;
 
 enum {

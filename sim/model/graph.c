@@ -247,6 +247,7 @@ static void row_finish(Build *b, int node, const NodeRow *row, int module, int l
 static int row_module(Build *b, const NodeRow *row, const char *path, int parent, const char *weight_name) {
     if (!row->kind) return build_find_module(b, path);
     int module = build_module(b, path, row->kind, parent);
+    b->g->module[module].vocab = row->vocab;
     if (row->weight) {
         const char *name = weight_name ? weight_name : arena_printf(b->a, "%s.weight", path);
         b->g->module[module].weight = build_param(b, name, row->weight, module);

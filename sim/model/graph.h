@@ -46,6 +46,7 @@ typedef struct GModule {
     const char *path;      /* in the plan's scheme: "layers.0.attention.wq" */
     const char *hf_path;   /* "model.layers.0.self_attn.q_proj" */
     const char *kind;      /* "linear", "norm", "embedding", "container", "activation", "loss", "qk_norm" */
+    bool vocab;            /* works on the vocabulary: bare placements speak of `vp` where there is one */
     int parent;            /* -1 */
     int input[4], n_input;   /* tensors: positional inputs at its boundary (boundary nodes' outputs, see lower) */
     int output;              /* tensor: its output; -1: none */

@@ -146,6 +146,7 @@ void build_loss(Build *b, int output, bool has_head) {
     }
     b->x = output;
     int module = build_module(b, "loss", "loss", -1);
+    b->g->module[module].vocab = true;
     b->g->module[module].input[0] = output;
     b->g->module[module].n_input = 1;
     if (ce)

@@ -62,16 +62,15 @@ Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p) {
 }
 
 /* ---- which axes a line speaks of ---- */
-static bool is_vocab_kind(const char *kind) { return !strcmp(kind, "embedding") || !strcmp(kind, "head") || !strcmp(kind, "loss"); }
-static const char *default_axis(const Assign *a, const char *kind) {
+static const char *default_axis(const Assign *a, bool vocab) {
     AxisList l;
-    if (is_vocab_kind(kind) && mesh_lookup(a->mesh, "vp", &l)) return "vp";
+    if (vocab && mesh_lookup(a->mesh, "vp", &l)) return "vp";
     if (mesh_lookup(a->mesh, "tp", &l)) return "tp";
     return a->plan->n_axes == 1 ? a->plan->axes[0].name : NULL;
 }
-static bool use_axes(Assign *a, ModuleUse *u, const char *kind) {
+static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
     AxisList l;
-    const char *axis = u->style->axis ? u->style->axis : default_axis(a, kind);
+    const char *axis = u->style->axis ? u->style->axis : default_axis(a, m->vocab);
     if (!axis) {
         diag_error(a->d, "E0204", u->loc, "write `axis:` in the line, or name an axis `tp`", "style '%s' acts on no axis: the mesh has no `tp`", u->name);
         return false;
@@ -215,7 +214,7 @@ bool assign_target(const Assign *a, int module, int tensor, const RawSpec *s, Us
             group = seq ? u->seq_group : u->group;
         } else { /* block_input */
             AxisList l;
-            group = is_sequence(t, &s->bare) && mesh_lookup(a->mesh, "sp", &l) ? "sp" : default_axis(a, "container");
+            group = is_sequence(t, &s->bare) && mesh_lookup(a->mesh, "sp", &l) ? "sp" : default_axis(a, false);
             if (!group || !mesh_lookup(a->mesh, group, &axes)) return true;
         }
         return place_on(a, module, t, kind, &s->bare, &axes, group, out, names);
@@ -312,11 +311,12 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         const PlanLine *line = &a->plan->lines[l];
         won[l] = true;
         u->loc = line->loc;
+        u->line = l;
         u->name = line->style.name;
         u->style = style_resolve_for(a->plan, a->d, line, mod->kind);
         if (!u->style) continue;
         u->per_module = u->style->per_module >= 0 ? u->style->per_module : a->plan->per_module;
-        if (!use_axes(a, u, mod->kind)) u->style = NULL;
+        if (!use_axes(a, u, mod)) u->style = NULL;
     }
 }
 /* `bias: local` with every `local` read as `partial`; false if there is none. */
@@ -365,34 +365,112 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
     }
     return true;
 }
+/* Lays out parameter t as the plan says it of a module that works with it: by a line for the parameter itself (its style
+ * says how, the module's axes where), else by the module's. a->line[t] stays below 0 where no line speaks of it. */
+static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won) {
+    const GModule *mod = &a->model->g.module[module];
+    const GTensor *x = &a->model->g.t[t];
+    const char *path = x->plan_name, *hf_path = x->name, *dot = strrchr(x->name, '.');
+    if (x->module != module && dot) { /* the second module of a tied table knows it by a name of its own */
+        path = arena_printf(a->arena, "%s%s", mod->path, dot);
+        hf_path = arena_printf(a->arena, "%s%s", mod->hf_path, dot);
+    }
+    int own = best_line(a, path, hf_path, hit);
+    ModuleUse *u = &a->use[module], save = *u;
+    if (own < 0) {
+        if (u->style) layout_param(a, t, param_spec(a, u->style, mod, t), module, u->line);
+        return;
+    }
+    won[own] = true;
+    const Style *s = style_resolve_for(a->plan, a->d, &a->plan->lines[own], mod->kind);
+    if (s) {
+        u->style = s;
+        u->loc = a->plan->lines[own].loc;
+        u->name = a->plan->lines[own].style.name;
+        if (use_axes(a, u, mod)) layout_param(a, t, param_spec(a, s, mod, t), module, own);
+    }
+    *u = save;
+}
+
+/* ---- tied parameters ---- */
+/* What the lines made of one parameter. */
+typedef struct {
+    Layout compute, rest;
+    const char *group[MESH_MAX_AXES];
+    int line;
+    bool claimed;
+} Laid;
+static Laid laid_get(const Assign *a, int t) {
+    Laid l = {.compute = a->compute[t], .rest = a->rest[t], .line = a->line[t], .claimed = a->claimed[t]};
+    memcpy(l.group, a->group[t], sizeof l.group);
+    return l;
+}
+static void laid_set(Assign *a, int t, const Laid *l) {
+    a->compute[t] = l->compute;
+    a->rest[t] = l->rest;
+    a->line[t] = l->line;
+    a->claimed[t] = l->claimed;
+    memcpy(a->group[t], l->group, sizeof l->group);
+}
+static Laid laid_nowhere(const Assign *a, int t) {
+    Laid l = {.line = -1};
+    l.compute = l.rest = layout_whole(a->mesh, a->model->g.t[t].nd, TY_I);
+    return l;
+}
+/* The cuts alone: types, and axes of size 1, tell nothing about which elements a rank holds. */
+static Layout only_cuts(const Mesh *m, const Layout *l) {
+    Layout c = *l;
+    for (int x = 0; x < m->naxes; x++)
+        if (c.type[x] != TY_V || m->axis[x].size == 1) layout_set_type(&c, x, TY_I);
+    return c;
+}
+/* "[V/tp, D]" */
+static const char *laid_words(const Assign *a, const GTensor *t, const Layout *l) {
+    Str s = str_new(a->arena);
+    for (int d = 0, letter = 0; d < t->nstored; d++) {
+        str_addf(&s, "%s%s", d ? ", " : "[", graph_stored_symbol(t, d, a->arena));
+        for (int k = 0; k < t->stored[d]; k++, letter++) {
+            AxisList by = layout_dim_axes(l, letter);
+            const char *axes = mesh_axes_text(a->mesh, a->arena, &by, false);
+            if (by.n) str_addf(&s, strchr(axes, '*') ? "/(%s)" : "/%s", axes);
+        }
+    }
+    str_add(&s, "]");
+    return s.s;
+}
+static void tied_twice(const Assign *a, int t, const Laid *one, const Laid *two) {
+    const PlanLine *l1 = &a->plan->lines[one->line], *l2 = &a->plan->lines[two->line];
+    const GTensor *x = &a->model->g.t[t];
+    diag_error(a->d, "E0210", l2->from_recipe ? l1->loc : l2->loc,
+               "give both the same layout (rowwise on the embedding and colwise on the head both cut V), or name only one",
+               "%s is one table of two modules: line '%s' lays it out as %s, line '%s' as %s", x->plan_name, l1->pattern,
+               laid_words(a, x, &one->rest), l2->pattern, laid_words(a, x, &two->rest));
+}
+/* A table that a second module works with too: a line on either of the two lays it out, two lines must agree. */
+static void layout_tied(Assign *a, bool *hit, bool *won) {
+    const Graph *g = &a->model->g;
+    for (int m = 0; m < g->nm; m++) {
+        int t = g->module[m].weight;
+        if (t < 0 || g->t[t].module == m) continue;
+        Laid first = laid_get(a, t), none = laid_nowhere(a, t);
+        laid_set(a, t, &none);
+        layout_in_module(a, t, m, hit, won);
+        Laid second = laid_get(a, t);
+        if (first.line < 0) continue;
+        laid_set(a, t, &first);
+        if (second.line < 0) continue;
+        Layout c1 = only_cuts(a->mesh, &first.rest), c2 = only_cuts(a->mesh, &second.rest);
+        if (!layout_eq(&c1, &c2)) tied_twice(a, t, &first, &second);
+    }
+}
 static void layout_params(Assign *a, bool *hit, bool *won) {
     const Graph *g = &a->model->g;
     for (int t = 0; t < g->nt; t++) {
-        const GTensor *x = &g->t[t];
-        a->compute[t] = a->rest[t] = layout_whole(a->mesh, x->nd, TY_I);
-        a->line[t] = -1;
-        if (x->kind != KIND_PARAM) continue;
-        int own = best_line(a, x->plan_name, x->name, hit);
-        if (own >= 0 && x->module >= 0) { /* a line for the parameter itself: its style says how, the module's axes where */
-            won[own] = true;
-            ModuleUse save = a->use[x->module], *u = &a->use[x->module];
-            const Style *s = style_resolve_for(a->plan, a->d, &a->plan->lines[own], g->module[x->module].kind);
-            if (s) {
-                u->style = s;
-                u->loc = a->plan->lines[own].loc;
-                u->name = a->plan->lines[own].style.name;
-                if (use_axes(a, u, g->module[x->module].kind))
-                    layout_param(a, t, param_spec(a, s, &g->module[x->module], t), x->module, own);
-            }
-            *u = save;
-            continue;
-        }
-        if (x->module < 0 || !a->use[x->module].style) continue;
-        int line = -1;
-        for (int i = 0; i < a->plan->n_lines; i++)
-            if (a->plan->lines[i].loc.line == a->use[x->module].loc.line && a->plan->lines[i].style.name == a->use[x->module].name) line = i;
-        layout_param(a, t, param_spec(a, a->use[x->module].style, &g->module[x->module], t), x->module, line);
+        Laid none = laid_nowhere(a, t);
+        laid_set(a, t, &none);
+        if (g->t[t].kind == KIND_PARAM && g->t[t].module >= 0) layout_in_module(a, t, g->t[t].module, hit, won);
     }
+    layout_tied(a, hit, won);
     /* does a parameter that the module works with lie cut over its axes? A tied table belongs to two modules. */
     for (int n = 0; n < g->nn; n++)
         for (int i = 0; i < g->node[n].nin; i++) {

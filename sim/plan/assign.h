@@ -17,6 +17,7 @@ typedef struct ModuleUse {
     const char *seq_group;
     bool cuts_param;    /* a parameter of the module is cut over its axes */
     bool per_module;
+    int line;           /* index of the plan's line */
     Loc loc;
 } ModuleUse;
 

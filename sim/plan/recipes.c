@@ -32,9 +32,10 @@ static const char torchtune_llama3[] =
     "norm: sequence_parallel\n"
     "output: {style: colwise, input: shard(1), desired_input: replicate, output: replicate}\n";
 
-/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3. Plain tensors between the modules: each
+/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3; a model with one gets the embedding's line by itself. Plain tensors between the modules: each
  * has an input move of its own. */
-static const char hf_llama[] = "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+static const char hf_llama[] = "model.embed_tokens: embedding_rowwise\n"
+                               "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
                                "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
                                "model.layers.*.self_attn.o_proj: rowwise\n"
                                "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"

@@ -1,0 +1,118 @@
+/* Which layout a plan's lines give: tied tables, the axis that each line speaks of, and what a line means in the system that it is
+ * written for. Every row runs, and is looked at in the trace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "support/support.h"
+#include <string.h>
+
+#define SIZES "hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1, vocab_size: 12, head_dim: 4, num_attention_heads: 2"
+#define MODEL(more) "model: {config: {model_type: llama, " SIZES more "}, parts: [embedding, blocks, norm, head, loss]}\n"
+#define TIED MODEL(", tie_word_embeddings: true") "data: {sequence: 6, dtype: f64}\npass: backward\n"
+
+static const Diag *find(const PlanRun *r, const char *code, const char *says) {
+    for (int i = 0; i < r->d->n; i++) {
+        const Diag *d = &r->d->item[i];
+        if (!strcmp(d->code, code) && (strstr(d->message, says) || (d->hint && strstr(d->hint, says)))) return d;
+    }
+    return NULL;
+}
+
+/* ---- tied tables ---- */
+/* A line on either module, or one on each that agree, lays the one table. */
+static void test_tied_table(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *place;
+    } rows[] = {
+        {"  tok_embeddings: rowwise\n", "shard(0)"},
+        {"  output: colwise\n", "shard(0)"},
+        {"  tok_embeddings: rowwise\n  output: colwise\n", "shard(0)"},
+        {"  output: {style: colwise, output: replicate}\n", "shard(0)"},
+        {"  tok_embeddings: colwise\n", "shard(1)"},
+        {"  output: {style: rowwise, input: replicate, desired_input: shard(-1)}\n", "shard(1)"},
+        {"  tok_embeddings: colwise\n  output: {style: rowwise, input: replicate, desired_input: shard(-1)}\n", "shard(1)"},
+        {"  output.weight: {weight: shard(0)}\n", "shard(0)"},
+        {"  lm_head.weight: {weight: shard(1)}\n", "shard(1)"},
+        {"  tok_embeddings.weight: {weight: shard(1)}\n", "shard(1)"},
+        {"  tok_embeddings: {input: [replicate]}\n  output: colwise\n", "shard(0)"}, /* a line that places no weight */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, arena_printf(a, TIED "mesh: {tp: 2}\nplan:\n%s", rows[i].lines), true);
+        const TraceParam *p = find_param(r.t, "tok_embeddings.weight");
+        if (strcmp(p->rest.place[0].place, rows[i].place)) fail_msg("row %zu: %s, not %s", i, p->rest.place[0].place, rows[i].place);
+        arena_free(a);
+    }
+}
+/* Two lines that disagree: one of them would be silently lost. */
+static void test_tied_twice(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *lines;
+        int line;
+        const char *says;
+    } rows[] = {
+        {"{tp: 2}", "  tok_embeddings: colwise\n  output: colwise\n", 6, "line 'tok_embeddings' lays it out as [V, D/tp], line 'output' as [V/tp, D]"},
+        {"{tp: 2}", "  output: colwise\n  tok_embeddings: colwise\n", 5, "as [V, D/tp], line 'output' as [V/tp, D]"},
+        {"{tp: 2}", "  tok_embeddings: replicate\n  output: colwise\n", 6, "as [V, D], line 'output' as [V/tp, D]"},
+        {"{tp: 2, x: 2}", "  tok_embeddings: {style: rowwise, axis: x}\n  output: colwise\n", 6, "as [V/x, D], line 'output' as [V/tp, D]"},
+        {"{tp: 2, x: 2}\ngroups: {a: x*tp, b: tp*x}", "  tok_embeddings: {style: rowwise, axis: a}\n  output: {style: colwise, axis: b}\n", 7, "as [V/(x*tp), D]"},
+        {"{tp: 2}", "  tok_embeddings.weight: {weight: shard(1)}\n  output: colwise\n", 6, "line 'tok_embeddings.weight'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "tied.yaml", arena_printf(a, TIED "mesh: %s\nplan:\n%s", rows[i].mesh, rows[i].lines), false);
+        const Diag *d = find(&r, "E0210", rows[i].says);
+        if (!d || d->loc.line != rows[i].line + 1 || r.t || r.rep.exit != 1) {
+            run_print(&r);
+            fail_msg("row %zu: E0210 at line %d saying '%s'", i, rows[i].line + 1, rows[i].says);
+        }
+        arena_free(a);
+    }
+    Arena *a = arena_new(); /* the head is a table of its own: no conflict */
+    plan_good(a, MODEL("") "mesh: {tp: 2}\nplan:\n  tok_embeddings: {style: colwise, output: replicate}\n  output: colwise\n", false);
+    PlanRun r = plan_run(a, "tied.yaml", MODEL(", tie_word_embeddings: true") "mesh: {tp: 2}\nnames: hf\nrecipe: hf-llama\nplan:\n  model.embed_tokens: embedding_colwise\n", false);
+    const Diag *d = find(&r, "E0210", "line 'lm_head' as [V/tp, D]"); /* a recipe's line is shown by the plan's own */
+    assert_true(d && d->loc.line == 6);
+    arena_free(a);
+}
+/* Hugging Face gives a model with a plan the embedding's line by itself; with a tied head both cut the vocabulary. */
+static void test_recipe_of_hugging_face(void **state) {
+    (void)state;
+    for (int tied = 0; tied < 2; tied++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, arena_printf(a, "%smesh: {tp: 2}\ndata: {sequence: 6, dtype: f64}\nrecipe: hf-llama\n", tied ? MODEL(", tie_word_embeddings: true") : MODEL("")), true);
+        assert_string_equal(find_param(r.t, "model.embed_tokens.weight")->rest.place[0].place, "shard(0)");
+        assert_string_equal(find_collective(r.t, "all_reduce", "embed")->axis, "tp");
+        arena_free(a);
+    }
+}
+
+/* ---- axes ---- */
+/* Embedding, head and loss speak of `vp` where there is one. */
+static void test_vocabulary_axis(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(a, MODEL("") "data: {sequence: 6, dtype: f64}\npass: backward\nmesh: {vp: 2, tp: 2}\nplan:\n  tok_embeddings: rowwise\n"
+                             "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n  output: colwise\n  loss: loss_parallel\n", true);
+    const char *const two[] = {"tok_embeddings.weight", "output.weight"};
+    for (int i = 0; i < 2; i++) {
+        const TraceParam *p = find_param(r.t, two[i]);
+        assert_string_equal(p->rest.place[0].place, "shard(0)");
+        assert_string_equal(p->rest.place[0].axis, "vp");
+        assert_string_equal(p->rest.place[1].place, "replicate");
+    }
+    assert_string_equal(find_param(r.t, "layers.0.feed_forward.w1.weight")->rest.place[1].place, "shard(0)");
+    assert_int_equal(count_collectives(r.t, "loss", "all_reduce", "vp"), 3);
+    assert_int_equal(count_collectives(r.t, "loss", NULL, "tp"), 0);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tied_table), cmocka_unit_test(test_tied_twice),
+                                       cmocka_unit_test(test_recipe_of_hugging_face), cmocka_unit_test(test_vocabulary_axis)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -235,7 +235,7 @@ static const Bad bad_configs[] = {
     {"a text for a size", "{\"hidden_size\": \"8\"}", "", 0, "", 3, "E0302", 1, 2},
     {"2 MB", "{\"a\": \"", "x", 2000000, "\"}", 5, "E0702", 0, 0},
     {"not UTF-8", "{\"a\": \"\xff\"}", "", 0, "", 3, "E0109", 1, 0},
-    {"layers without end", "{\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":1000000000000,"
+    {"layers without end", "{\"model_type\":\"llama\",\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":1000000000000,"
                            "\"num_attention_heads\":1,\"vocab_size\":8}", "", 0, "", 5, "E0701", 0, 0},
 };
 static void test_configs(void **state) {

@@ -879,7 +879,7 @@ static void test_config_keys(void **state) {
         str_addf(&s, "{\n%s", config_keys[i].keys);
         static const char *const base[] = {"\"hidden_size\": 12", "\"num_attention_heads\": 6",
                                            "\"num_key_value_heads\": 3", "\"head_dim\": 4", "\"intermediate_size\": 7",
-                                           "\"vocab_size\": 11", "\"num_hidden_layers\": 3"};
+                                           "\"vocab_size\": 11", "\"num_hidden_layers\": 3", "\"model_type\": \"llama\""};
         for (size_t k = 0; k < sizeof base / sizeof *base; k++) {
             char *key = arena_strndup(a, base[k], strcspn(base[k], ":"));
             if (!strstr(config_keys[i].keys, key)) str_addf(&s, ",\n%s", base[k]);
@@ -945,6 +945,31 @@ static void test_refusals(void **state) {
     arena_free(a);
 }
 
+/* A config that does not say whose mathematics it is, is nobody's: it would run as a Llama. */
+static void test_config_without_type(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Plan *p = new_plan(a);
+    char path[] = "/tmp/test_model_XXXXXX";
+    int fd = mkstemp(path);
+    static const char text[] = "{\"architectures\": [\"GPT2LMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
+                               "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 8}\n";
+    assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    close(fd);
+    p->hf_config = path;
+    must_fail(a, p, "E0208", "'model_type'");
+    p->inline_config = "{\"model_type\": \"gpt2\"}";
+    must_fail(a, p, "E0207", "gpt2");
+    p->inline_config = "{\"model_type\": \"qwen2\"}"; /* the plan may say it */
+    assert_true(must_build(a, p)->dims.q_bias);
+    p->hf_config = NULL; /* and keys written in a plan are this program's own model */
+    p->inline_config = arena_strdup(a, strstr(text, "\"hidden_size\"") - 1);
+    ((char *)(uintptr_t)p->inline_config)[0] = '{';
+    must_build(a, p);
+    unlink(path);
+    arena_free(a);
+}
+
 /* A preset with keys of the plan on top. */
 static void test_overrides(void **state) {
     (void)state;
@@ -977,6 +1002,7 @@ int main(void) {
         cmocka_unit_test(test_padding), cmocka_unit_test(test_toy_losses), cmocka_unit_test(test_mlp),
         cmocka_unit_test(test_schemes), cmocka_unit_test(test_names_table), cmocka_unit_test(test_shrink),
         cmocka_unit_test(test_config_keys), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_config_without_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,6 +304,11 @@ static void raw_from_preset(const Preset *s, Raw *r) {
 
 static const Family *family(Config *c, const Raw *r) {
     const int n = sizeof families / sizeof *families;
+    Loc top = {c->file, 1, 1};
+    if (!r->model_type && c->file) /* whose mathematics is it? `architectures` names a class, which nothing here reads */
+        diag_error(c->d, "E0208", top,
+                   "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, mistral, qwen2 and qwen3 run in this version",
+                   "the config has no 'model_type'");
     if (!r->model_type) return &families[0];
     for (int i = 0; i < n; i++)
         if (!strcmp(families[i].type, r->model_type)) return &families[i];

@@ -113,6 +113,7 @@ static void test_usage(void **state) {
     expect_code(RUN("check", "x", "--strict=yes"), 2, NULL, "takes no value");
     expect_code(RUN("check", "x", "--set", "novalue"), 2, NULL, "KEY=VALUE");
     expect_code(RUN("check", "x", "--color", "alway"), 2, NULL, "did you mean 'always'?");
+    expect_code(RUN("check", "x", "--dump", "nonsense"), 2, NULL, "--dump is one of lower, not 'nonsense'");
     expect_code(RUN("check", "x", "-z"), 2, NULL, "unknown option '-z'");
     expect_code(RUN("check", "x", "-o", ""), 2, NULL, "--output is empty");
     expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");

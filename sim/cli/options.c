@@ -91,7 +91,7 @@ static const Option options[] = {
     {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores", NULL},
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF, "also write the trace of the run (JSON Lines)", NULL},
     {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors", NULL},
-    {"dump", 0, O_TEXT, AT(dump), "PASS", C_PLANS & ~C_DIFF, "print the program after this pass", NULL},
+    {"dump", 0, O_WORD, AT(dump), "PASS", C_PLANS & ~C_DIFF, "print the program after this pass: lower", "lower"},
     {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER, "compare with another implementation's values (safetensors)",
      NULL},
     {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER, "YAML of `their name: our name` for --against", NULL},

@@ -145,6 +145,24 @@ static size_t token_start(const json_error_t *e) {
     return at > len ? at - len : 0;
 }
 
+/* jansson names a token of at most 20 bytes only. The key that comes twice, with its quotes, ends at byte `end` of t: where
+ * it begins. */
+static size_t key_start(const char *t, size_t end) {
+    size_t i = end < 2 ? 0 : end - 2;
+    for (; i > 0; i--) {
+        size_t slashes = 0;
+        while (slashes < i && t[i - 1 - slashes] == '\\') slashes++;
+        if (t[i] == '"' && slashes % 2 == 0) break;
+    }
+    return i;
+}
+static const char *twice_text(Arena *a, const char *key, size_t n) {
+    enum { SHOWN = 160 };
+    size_t k = n < SHOWN ? n : SHOWN;
+    while (k < n && k > 0 && ((unsigned char)key[k] & 0xC0) == 0x80) k--; /* whole characters */
+    return arena_printf(a, "duplicate object key %.*s%s", (int)k, key, k < n ? "..." : "");
+}
+
 Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line, int *col) {
     size_t skip = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, at = 0;
     text += skip, n -= skip;
@@ -160,10 +178,12 @@ Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, i
     json_t *j = p.n ? json_loadb(p.out.s, p.out.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e)
                     : json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (!j) {
-        at = token_start(&e);
+        bool twice = json_error_code(&e) == json_error_duplicate_key && e.position > 0;
+        const char *read = p.n ? p.out.s : text;
+        at = twice ? key_start(read, (size_t)e.position) : token_start(&e);
         size_t added = 0;
         while ((int)(added / 2) < p.n && p.at[added / 2] < at) added += 2;
-        *error = arena_strdup(arena, e.text[0] ? e.text : "not JSON");
+        *error = twice ? twice_text(arena, read + at, (size_t)e.position - at) : arena_strdup(arena, e.text[0] ? e.text : "not JSON");
         place_of(text, n, at - added, line, col);
         return NULL;
     }

@@ -320,8 +320,8 @@ static void test_safetensors(void **state) {
         const Tensors *t = &bad_tensors[i];
         const char *path = put_tensors(t);
         expect(t->what, "check @", plan, NULL, t->exit, t->code, NULL);
-        bool lies = !strcmp(t->code, "E0109");
-        expect(t->what, arena_printf(arena, "check @ --against %s", path), good, NULL, lies ? 3 : 0, lies ? t->code : NULL, NULL);
+        bool lies = !strcmp(t->code, "E0109"); /* a file that fits nothing is none to compare with */
+        expect(t->what, arena_printf(arena, "check @ --against %s", path), good, NULL, 3, lies ? t->code : "E0209", NULL);
     }
     /* a header of 20 MB of nothing, and one of 1.5 million values */
     const char *path = path_of("w.safetensors");

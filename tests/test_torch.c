@@ -744,9 +744,9 @@ static void wrong_missing_reduction(Wrong *w) {
                           "  layers.*.feed_forward.w2: {style: rowwise, output: local}\n",
                           "layers.0.mlp.down");
     hold_ranks(w, "output", "layers.0.output", NULL);
-    hold_ranks(w, "grads/w1.weight", "grad.param.model.layers.0.mlp.gate_proj.weight", NULL);
-    hold_ranks(w, "grads/w2.weight", "grad.param.model.layers.0.mlp.down_proj.weight", NULL);
-    hold_ranks(w, "grads/w3.weight", "grad.param.model.layers.0.mlp.up_proj.weight", NULL);
+    hold_ranks(w, "grads/w1.weight", "grad.param.layers.0.feed_forward.w1.weight", NULL);
+    hold_ranks(w, "grads/w2.weight", "grad.param.layers.0.feed_forward.w2.weight", NULL);
+    hold_ranks(w, "grads/w3.weight", "grad.param.layers.0.feed_forward.w3.weight", NULL);
     hold_ranks(w, "dx", "grad.layers.0.input", NULL);
     hold_count(w, r.t, "forward", "all_reduce", 0);
     hold_count(w, r.t, "backward", "all_reduce", 1); /* w1 and w3 read one value: their gradients are added first */
@@ -760,10 +760,10 @@ static void wrong_packed_gate_up(Wrong *w) {
                           "layers.0.feed_forward.w13.weight");
     int64_t n;
     const double *gy = tensor_numbers(w->a, w->st, "gy", &n);
-    hold_ranks(w, "weights/gate_up.weight", "model.layers.0.mlp.gate_up_proj.weight", NULL);
+    hold_ranks(w, "weights/gate_up.weight", "layers.0.feed_forward.w13.weight", NULL);
     hold_ranks(w, "output", "layers.0.mlp.down", NULL);
-    hold_ranks(w, "grads/gate_up.weight", "grad.param.model.layers.0.mlp.gate_up_proj.weight", NULL);
-    hold_ranks(w, "grads/down.weight", "grad.param.model.layers.0.mlp.down_proj.weight", NULL);
+    hold_ranks(w, "grads/gate_up.weight", "grad.param.layers.0.feed_forward.w13.weight", NULL);
+    hold_ranks(w, "grads/down.weight", "grad.param.layers.0.feed_forward.w2.weight", NULL);
     hold_ranks(w, "dx", "grad.layers.0.input", negative(w->a, gy, n)); /* the record has no residual */
     hold_count(w, r.t, "forward", "all_reduce", 0);
     hold_count(w, r.t, "backward", "all_reduce", 0);
@@ -785,7 +785,7 @@ static void wrong_norm_grad(Wrong *w) {
     int64_t n;
     const double *gy = tensor_numbers(w->a, w->st, "gy", &n);
     hold_ranks(w, "output", "layers.0.mlp.down", NULL);
-    hold_ranks(w, "grads/norm.weight", "grad.param.model.layers.0.post_attention_layernorm.weight", NULL);
+    hold_ranks(w, "grads/norm.weight", "grad.param.layers.0.ffn_norm.weight", NULL);
     hold_ranks(w, "dx", "grad.layers.0.input", negative(w->a, gy, n));          /* the record has no residual */
     assert_int_equal(count_collectives(r.t, "forward", "all_gather", NULL), 2); /* twice PyTorch's: attention */
     assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", NULL), 2);

@@ -145,7 +145,7 @@ static void test_micro_batches(void **state) {
         memcpy(losses[k], r.losses, sizeof losses[k]);
         SafeTensors *st = st_open(a, d, save, (Loc){0});
         int64_t n = 0;
-        double *w = numbers(st, "after.2.model.layers.0.mlp.down_proj.weight", &n);
+        double *w = numbers(st, "after.2.layers.0.feed_forward.w2.weight", &n);
         assert_non_null(w);
         for (int64_t i = 0; i < n; i++) first[k] += w[i] * (double)(i % 7 + 1);
         free(w);

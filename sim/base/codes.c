@@ -79,7 +79,8 @@ const DiagCode diag_codes[] = {
     {"E0209", 3, "an unknown name",
      "No value, step, module or parameter has this name. Values have the same names in every naming scheme "
      "(layers.0.q_proj); module boundaries are MODULE.input and MODULE.output. `shardproof shapes PLAN` prints them "
-     "all."},
+     "all. A file given with --against of which nothing has such a name compares nothing: --map "
+     "translates names, also prefixes (\"module.*\": \"*\")."},
     {"E0210", 1, "two lines lay out one parameter differently",
      "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two layouts. Give both the "
      "same "
@@ -171,14 +172,16 @@ const DiagCode diag_codes[] = {
      "The tensor in the file has another shape or kind of number than the model needs. The file may belong to another "
      "config."},
     {"E0504", 3, "NaN or infinity in an input",
-     "Weights and inputs must be finite: a comparison with NaN can prove nothing."},
+     "Weights, inputs and what a run is compared with must be finite: a comparison with NaN can "
+     "prove nothing."},
     {"E0505", 1, "an expectation failed",
      "The plan's own `expect` section says something that the run did not do. `shardproof check --update-expect` "
      "writes "
      "the section from a run."},
     {"E0506", 1, "another implementation's values differ",
      "A tensor of the file given with --against differs by more than the tolerance of its dtype. Shapes are compared "
-     "first; --tolerance overrides."},
+     "first: a tensor that is transposed, sequence first or otherwise in another order is told for "
+     "what it is. --tolerance overrides."},
     {"E0507", 3, "an id or label is out of range", "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
     /* ---- E06xx: devices and backends ---- */
     {"E0601", 5, "a device or backend is missing",

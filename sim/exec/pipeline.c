@@ -2,12 +2,14 @@
  * check, compare with the outside, verdict. */
 #include "exec/pipeline.h"
 #include "cost/cost.h"
+#include "exec/against.h"
 #include "exec/assemble.h"
 #include "exec/check.h"
 #include "exec/memory.h"
 #include "exec/record.h"
 #include "exec/reference.h"
 #include "exec/sample.h"
+#include "exec/save.h"
 #include "exec/work.h"
 #include "kernel/gemm.h"
 #include <malloc.h>
@@ -34,6 +36,7 @@ typedef struct {
     Exec *exec;
     Work work;
     bool nonfinite; /* reported already */
+    Against *against; /* NULL: no file */
 } Run;
 
 static double now(void) {
@@ -129,6 +132,10 @@ static bool middle(Run *r) {
 
 /* ---- back: execution and checks ---- */
 enum { RUN_MAX_RANKS = 1 << 14 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
+/* Ranks' values are written, or compared, when all is done. */
+static bool keeps_all(const Run *r) {
+    return r->o->save_values || (r->against && against_wants_ranks(r->against));
+}
 static bool fits(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
         diag_error(r->d, "E0703", r->plan->mesh_loc, "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
@@ -140,7 +147,11 @@ static bool fits(Run *r) {
         return false;
     }
     bool backward = r->program->ns > r->program->n_forward;
-    MemoryUse use = {.dtype = r->plan->dtype, .keep_all = r->o->save_values != NULL, .keep_whole = r->o->against || r->o->save_values || backward, .exact = r->o->exact && !backward, .microbatches = (int)r->plan->microbatches};
+    MemoryUse use = {.dtype = r->plan->dtype,
+                     .keep_all = keeps_all(r),
+                     .keep_whole = r->o->against || r->o->save_values || backward,
+                     .exact = r->o->exact && !backward,
+                     .microbatches = (int)r->plan->microbatches};
     MemoryNeed need = memory_predict(r->program, &use);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
@@ -276,6 +287,31 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
     }
     return true;
 }
+/* ---- the outside: values of a file, values for a file ---- */
+static int64_t training_steps(const Run *r) {
+    return r->model->g.nn_model ? r->plan->optimizer.steps : 0;
+}
+static ValueSet values_of(Run *r, const Reference *ref, Exec *ranks, int64_t after) {
+    return (ValueSet){r->arena, ref, ranks, training_steps(r), after};
+}
+/* After a training step of the unsharded run: parameters and state as they are now. */
+static void reference_stepped(void *arg, Exec *e, int64_t step) {
+    Run *r = arg;
+    Reference ref = {.program = (Program *)(uintptr_t)e->p, .exec = e, .graph = e->p->graph};
+    ValueSet s = values_of(r, &ref, NULL, step);
+    against_step(r->against, &s);
+}
+static void ranks_stepped(Run *r, int64_t step) {
+    ValueSet s = values_of(r, NULL, r->exec, step);
+    if (r->against && against_wants_ranks(r->against)) against_step(r->against, &s);
+}
+static void outside(Run *r, const Reference *ref) {
+    ValueSet s = values_of(r, ref, r->exec, training_steps(r) - 1);
+    if (r->o->save_values) save_values(&s, r->d, r->o->save_values);
+    if (!r->against) return;
+    against_rest(r->against, &s);
+    against_report(r->against, &s, r->rep);
+}
 /* All training steps, or the one pass. */
 static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
 static bool iterate(Run *r, FullSource *src) {
@@ -298,6 +334,7 @@ static bool iterate(Run *r, FullSource *src) {
         }
         if (!r->rep->n_losses) continue;
         exec_next_iteration(r->exec);
+        ranks_stepped(r, it);
     }
     return true;
 }
@@ -309,6 +346,7 @@ static double allowed(Run *r, const Reference *ref, const FullSource *pure, Refe
         FullSource src = *pure;
         src.nudge = true;
         src.progress = NULL; /* nobody could know of it before */
+        src.step_done = NULL;
         *nudged = reference_run(r->arena, r->plan, r->model, r->weights, r->d, &src, r->program->ns > r->program->n_forward, true);
     }
     return *nudged ? fmax(1e-9, SUMS * reference_sensitivity(ref, *nudged, x, grad)) : 1e-9;
@@ -370,84 +408,7 @@ static void end_to_end(Run *r, const Reference *ref, const FullSource *pure) {
     }
     reference_free(nudged);
 }
-static const char *saved_name(const Run *r, int v, Arena *a) {
-    const Val *x = &r->program->val[v];
-    const GTensor *t = &r->model->g.t[x->tensor];
-    const char *grad = !x->cot ? "" : t->kind == KIND_PARAM ? "grad.param." : "grad.";
-    return arena_printf(a, "%s%s", grad, t->name);
-}
-/* The Val that stands for a name: the value after its declared output, the total of a cotangent. */
-static bool is_final(const Run *r, int v) {
-    const Val *x = &r->program->val[v];
-    return x->cot ? r->program->grad[x->tensor] == v : r->program->env[x->tensor] == v;
-}
-/* What a training run leaves: parameters and state after the last step T (counted from 0), "after.T.NAME" and "after.T.NAME.exp_avg", and the
- * losses, all of the unsharded run (the sharded one was held against it). */
-static void save_trained(Run *r, const Reference *ref, StWriter *w, bool write) {
-    const Graph *g = &r->model->g;
-    int64_t steps = r->plan->optimizer.steps, shape[LAYOUT_MAX_DIMS], n = 1;
-    if (!g->nn_model) return;
-    int nd = 1;
-    shape[0] = steps;
-    if (!write) st_declare(w, "losses", DT_F64, 1, shape);
-    else st_data(w, ref->losses, (size_t)steps * 8);
-    for (int t = 0; t < g->nt; t++) {
-        const GTensor *x = &g->t[t];
-        bool trained = x->kind == KIND_PARAM && (x->diff || x->state_of);
-        const double *v = trained ? reference_value(ref, t) : NULL;
-        if (!v) continue;
-        graph_stored_shape(x, &nd, shape);
-        n = 1;
-        for (int d = 0; d < nd; d++) n *= shape[d];
-        if (!write) st_declare(w, arena_printf(r->arena, "after.%lld.%s", (long long)steps - 1, x->name), DT_F64, nd, shape);
-        else st_data(w, v, (size_t)n * 8);
-    }
-}
-static void save_values(Run *r, const Reference *ref) {
-    StWriter *w = st_writer(r->arena, r->d, r->o->save_values);
-    if (!w) return;
-    const Program *p = r->program;
-    const Graph *g = &r->model->g;
-    int64_t shape[LAYOUT_MAX_DIMS], ranks = r->mesh->nranks < 64 ? r->mesh->nranks : 64;
-    int nd;
-    for (int pass = 0; pass < 2; pass++) { /* declare, then write, in the same order */
-        save_trained(r, ref, w, pass);
-        for (int t = 0; t < g->nt; t++) {
-            const double *x = g->t[t].is_int ? NULL : reference_value(ref, t);
-            if (!x) continue;
-            graph_stored_shape(&g->t[t], &nd, shape);
-            int64_t n = 1;
-            for (int d = 0; d < nd; d++) n *= shape[d];
-            if (!pass) st_declare(w, g->t[t].name, DT_F64, nd, shape);
-            else st_data(w, x, (size_t)n * 8);
-        }
-        for (int v = 0; v < p->nv; v++) {
-            if (!is_final(r, v) || !r->exec->store[v].alive) continue;
-            for (int64_t q = 0; q < ranks; q++) {
-                const Local *l = exec_local(r->exec, v, q);
-                const GTensor *t = &g->t[p->val[v].tensor];
-                int at = 0;
-                bool flat = p->val[v].L.n[p->val[v].L.ndim];
-                for (int d = 0; d < t->nstored; d++) {
-                    shape[d] = 1;
-                    for (int k = 0; k < (flat && d == 0 ? 1 : t->stored[d]); k++) shape[d] *= l->t.n[at++];
-                }
-                if (!pass) {
-                    st_declare(w, arena_printf(r->arena, "rank%lld/%s", (long long)q, saved_name(r, v, r->arena)), DT_F64, t->nstored, shape);
-                    continue;
-                }
-                int64_t n;
-                double *x = rank_values(r, v, q, &n);
-                st_data(w, x, (size_t)n * 8);
-                free(x);
-            }
-        }
-    }
-    st_commit(w);
-}
-static bool back(Run *r) {
-    if (!fits(r)) return false;
-    if (r->o->against && !reference_against_opens(r->arena, r->d, r->o->against, r->o->map)) return false;
+static bool execute(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     if (!r->weights) return false;
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
@@ -460,7 +421,7 @@ static bool back(Run *r) {
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean")) src.local_mean = r->program;
     r->exec->full = reference_full;
     r->exec->full_arg = &src;
-    r->exec->keep_all = r->o->save_values != NULL;
+    r->exec->keep_all = keeps_all(r);
     r->check = check_new(r->arena, r->exec, r->t);
     r->check->full_arg = &pure;
     if (src.local_mean) r->check->source_cause = "the plan's `normalise: local_mean`: each rank divides by the count of its own tokens, so tokens of short blocks weigh more";
@@ -468,6 +429,7 @@ static bool back(Run *r) {
     bool exact = r->o->exact && !backward;
     r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
     pure.progress = r->o->progress;
+    if (r->against) pure.step_done = reference_stepped, pure.step_arg = r;
     pure.exact_work = exact ? 2 * r->o->exact * r->work.exact : 0; /* on the ranks and on one */
     pure.reference_work = r->work.reference;
     progress_total(r->o->progress, r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
@@ -483,8 +445,7 @@ static bool back(Run *r) {
     if (ref) {
         r->rep->seconds_reference = ref->seconds;
         end_to_end(r, ref, &pure);
-        if (r->o->against) reference_against(ref, r->arena, r->d, r->o->against, r->o->map, r->o->tolerance, r->rep);
-        if (r->o->save_values) save_values(r, ref);
+        outside(r, ref);
     }
     r->rep->peak_bytes = r->exec->peak_bytes;
     r->rep->flops_distinct = r->exec->flops;
@@ -499,6 +460,17 @@ static bool back(Run *r) {
     pool_free(r->pool);
     ok &= ref && !weights_failed(r->weights); /* what could not be read again is not equivalent to anything */
     weights_close(r->weights);
+    return ok;
+}
+/* A file that cannot be compared is refused before the work. */
+static bool back(Run *r) {
+    const PipelineOptions *o = r->o;
+    if (o->against)
+        r->against = against_open(r->arena, r->d, r->program, training_steps(r), o->against,
+                                  o->map, o->tolerance);
+    if (o->against && !r->against) return false;
+    bool ok = fits(r) && execute(r);
+    against_close(r->against);
     return ok;
 }
 static void level0(Run *r) { /* structure: what verify found about owners, reductions and groups, as one record */

@@ -44,6 +44,7 @@ typedef struct PipelineReport {
         double max_abs, max_rel, tolerance;
         int64_t count;
         bool ok, missing_here, missing_there, unread; /* unread: the file failed meanwhile (E0102) */
+        const char *why; /* what is wrong with its shape, order or numbers; or NULL */
     } *against;
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;

@@ -1,8 +1,6 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
-#include "base/file.h"
 #include "exec/work.h"
-#include "plan/yaml.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +166,7 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
         }
         if (!r->losses) continue;
         exec_next_iteration(r->exec);
+        if (src->step_done) src->step_done(src->step_arg, r->exec, it);
     }
     r->seconds = now() - t0;
     return r;
@@ -255,127 +254,4 @@ void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *
         src.seed = p->seed * 1000003 + (uint64_t)i + 1;
         if (!exact_once(c, ref, &src)) return;
     }
-}
-
-/* ---- --against ---- */
-/* The value that a name of the file means: numbers, count, tensor; gradients by "grad." and "grad.param.". */
-static const double *named_value(const Reference *r, const char *name, int *tensor) {
-    bool grad = !strncmp(name, "grad.", 5);
-    const char *base = grad ? name + 5 : name;
-    if (grad && !strncmp(base, "param.", 6)) base += 6;
-    *tensor = graph_find(r->graph, base);
-    if (*tensor < 0) return NULL;
-    if (!grad) return reference_value(r, *tensor);
-    int g = r->program->grad[*tensor];
-    if (g >= 0) return val_data(r, g);
-    for (int v = r->program->nv - 1; v >= 0; v--) /* an activation: its total is the last cotangent of its first copy */
-        if (r->program->val[v].cot && r->program->val[v].tensor == *tensor && val_data(r, v)) return val_data(r, v);
-    return NULL;
-}
-/* An inner value of an op that only the comparison needs: "layers.0.attn_probs" belongs to the node that makes
- * "layers.0.<something>" and whose op has that probe. NULL if there is none. */
-static double *probed_value(const Reference *r, const char *name, int64_t *n) {
-    const char *dot = strrchr(name, '.');
-    const Graph *g = r->graph;
-    for (int k = 0; dot && k < g->nn; k++) {
-        const GNode *node = &g->node[k];
-        const char *out = g->t[node->out].name;
-        if (!node->op->probe || strcmp(node->op->probe, dot + 1) || strncmp(out, name, (size_t)(dot - name) + 1)) continue;
-        OpCall c = {.op = node->op, .rule = &node->rule, .at = &node->at, .dtype = DT_F64};
-        for (int i = 0; i < node->nin; i++) {
-            int v = r->program->first[node->in[i]];
-            if (!val_data(r, v)) return NULL;
-            c.in[i] = r->exec->store[v].l[0].t;
-        }
-        // cppcheck-suppress returnDanglingLifetime ; the numbers are allocated, nothing of c is in them
-        return node->op->probe_run(&c, n);
-    }
-    return NULL;
-}
-static double tolerance_for(const StTensor *s, const char *name, double given) {
-    static const double by[] = {[DT_F32] = 1e-5, [DT_F64] = 1e-11, [DT_I64] = 0, [DT_BF16] = 2e-2, [DT_F16] = 2e-2};
-    if (given > 0) return given;
-    return by[s->dtype] * (strncmp(name, "grad.", 5) ? 1 : 10);
-}
-static void against_one(const Reference *r, Diags *diags, const StTensor *s, const char *name, double tol, struct AgainstRow *row) {
-    int t;
-    const double *have = named_value(r, name, &t);
-    int64_t n = 1, m = 1;
-    row->name = s->name;
-    row->tolerance = tolerance_for(s, name, tol);
-    double *probe = have ? NULL : probed_value(r, name, &m);
-    if (!have && !probe) {
-        row->missing_here = true;
-        return;
-    }
-    for (int d = 0; d < s->nd; d++) n *= s->shape[d];
-    for (int d = 0; have && d < r->graph->t[t].nd; d++) m *= r->graph->t[t].size[d];
-    if (probe) have = probe;
-    if (n != m) { /* e.g. more layers or tokens than the plan asks for */
-        row->max_abs = row->max_rel = INFINITY;
-        free(probe);
-        return;
-    }
-    double *want = base_malloc(base_mul((size_t)(n ? n : 1), 8)), top = 0;
-    if (!st_read(s, 0, n, DT_F64, want)) { /* nothing is equal to what is gone */
-        diag_error(diags, "E0102", ((Loc){s->file, 0, 0}), NULL, "'%s' changed or failed while '%s' was read", s->file, s->name);
-        row->unread = true;
-        free(want);
-        free(probe);
-        return;
-    }
-    bool ints = !probe && r->graph->t[t].is_int;
-    for (int64_t i = 0; i < n; i++) {
-        double h = ints ? (double)((const int64_t *)(const void *)have)[i] : have[i], e = fabs(h - want[i]);
-        if (isnan(e)) e = INFINITY;
-        if (e > row->max_abs) row->max_abs = e;
-        if (fabs(want[i]) > top) top = fabs(want[i]);
-    }
-    free(want);
-    free(probe);
-    row->count = n;
-    row->max_rel = top > 0 ? row->max_abs / top : row->max_abs;
-    row->ok = row->max_rel <= row->tolerance;
-}
-static const char *mapped(Yaml *map, const char *name) {
-    for (int i = 0; map && i < map->n; i++)
-        if (!strcmp(map->pair[i].key, name)) return map->pair[i].value->s;
-    return name;
-}
-/* `their name: our name`; NULL and a diagnostic if the file is something else. */
-static Yaml *read_map(Arena *arena, Diags *d, const char *file) {
-    size_t n;
-    char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
-    Yaml *map = text ? yaml_parse(arena, d, file, text, n) : NULL, *bad = map && map->kind != YAML_MAP ? map : NULL;
-    for (int i = 0; map && !bad && i < map->n; i++)
-        if (map->pair[i].value->kind != YAML_SCALAR) bad = map->pair[i].value;
-    if (bad) diag_error(d, "E0301", bad->loc, "their_name: our_name", "--map wants one name for each name, not %s", yaml_kind_text(bad));
-    return bad ? NULL : map;
-}
-bool reference_against_opens(Arena *arena, Diags *d, const char *file, const char *map_file) {
-    SafeTensors *st = st_open(arena, d, file, (Loc){0});
-    bool ok = st && (!map_file || read_map(arena, d, map_file));
-    st_close(st);
-    return ok;
-}
-void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map_file, double tolerance, PipelineReport *rep) {
-    SafeTensors *st = st_open(arena, d, file, (Loc){0});
-    if (!st) return;
-    Yaml *map = map_file ? read_map(arena, d, map_file) : NULL;
-    const Graph *g = r->graph;
-    rep->against = arena_alloc(arena, base_mul((size_t)(st->n + g->nt), sizeof *rep->against));
-    bool *met = ARENA_ARRAY(arena, bool, g->nt + 1);
-    for (int i = 0; i < st->n; i++) {
-        struct AgainstRow *row = &rep->against[rep->n_against++];
-        const char *name = mapped(map, st->t[i].name);
-        against_one(r, d, &st->t[i], name, tolerance, row);
-        int t;
-        if (named_value(r, name, &t)) met[t] = true;
-        if (!row->missing_here && !row->unread && !row->ok)
-            diag_error(d, "E0506", ((Loc){file, 0, 0}), "the unsharded values differ from the other implementation's: weights, config or names do not belong together",
-                       "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)", row->name, row->max_rel, row->tolerance);
-    }
-    for (int t = 0; t < g->nt; t++)
-        if (!met[t] && g->t[t].kind == KIND_ACTIVATION) rep->against[rep->n_against++] = (struct AgainstRow){.name = g->t[t].name, .missing_there = true};
-    st_close(st);
 }

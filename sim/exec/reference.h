@@ -1,5 +1,5 @@
 /* The unsharded program in float64: the same graph on a mesh of one rank. Compared with the ranks end to end, with other
- * people's values (--against), and written to a file (--save-values). */
+ * people's values (against.c), and written to a file (save.c). */
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
@@ -22,6 +22,9 @@ typedef struct {
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */
     double exact_work, reference_work;
+    /* told of each training step of the unsharded run; or NULL */
+    void (*step_done)(void *arg, Exec *e, int64_t step);
+    void *step_arg;
 } FullSource;
 typedef struct Reference {
     Program *program;
@@ -45,10 +48,6 @@ double reference_sensitivity(const Reference *a, const Reference *b, const Val *
 const double *reference_value(const Reference *r, int tensor);
 /* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */
 double *reference_cotangent(const Reference *r, const Val *v);
-/* Can the files of --against and --map be read and understood? Asked before the work; false and diagnostics if not. */
-bool reference_against_opens(Arena *arena, Diags *d, const char *file, const char *map_file);
-/* --against: every tensor of the file with the value of that name. Fills report->against; adds E0506 where they differ. */
-void reference_against(const Reference *r, Arena *arena, Diags *d, const char *file, const char *map, double tolerance, PipelineReport *report);
 /* Tells the optimizer's nodes which training step (from 0) is run. */
 void reference_set_step(Graph *g, int64_t it);
 void *reference_full(void *arg, int tensor, Dtype dtype);

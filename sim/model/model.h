@@ -64,6 +64,8 @@ const double *model_inv_freq(Arena *arena, const ModelDims *m);
 /* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj") into the scheme.
  * Containers that the scheme has not got give NULL. */
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
+/* The way back: a path of the scheme as Hugging Face's, or NULL. */
+const char *names_from_scheme(Arena *arena, Names n, const char *path);
 /* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight"; without a prefix), by most
  * matches over the modules of the layers; -1 if none matches. */
 int names_recognise(const char *const *names, int n);

@@ -68,7 +68,16 @@ const NamesRow *names_table(int *n) {
     return rows;
 }
 
-/* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to ".weight" / ".bias"? The digits
+/* What may follow a module's path: its parameters (and what belongs to them: ".weight.exp_avg"), its boundaries. */
+static bool is_rest(const char *rest) {
+    static const char *const owned[] = {".weight", ".bias"};
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(owned[i]);
+        if (!strncmp(rest, owned[i], n) && (!rest[n] || rest[n] == '.')) return true;
+    }
+    return !*rest || !strcmp(rest, ".input") || !strcmp(rest, ".output");
+}
+/* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to what is_rest knows? The digits
  * are returned in number, nnumber, the rest in *rest. */
 static bool names_match(const char *pattern, const char *path, const char **number, int *nnumber, const char **rest) {
     *number = "";
@@ -84,7 +93,7 @@ static bool names_match(const char *pattern, const char *path, const char **numb
         path += *nnumber;
     }
     *rest = path;
-    return !*path || !strcmp(path, ".weight") || !strcmp(path, ".bias");
+    return is_rest(path);
 }
 
 static const char *names_translate(Arena *arena, Names from, Names to, const char *path) {
@@ -103,6 +112,10 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
 
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
     return names_translate(arena, NAMES_HF, n, hf_path);
+}
+
+const char *names_from_scheme(Arena *arena, Names n, const char *path) {
+    return names_translate(arena, n, NAMES_HF, path);
 }
 
 int names_recognise(const char *const *names, int n) {

@@ -42,4 +42,6 @@ StWriter *st_writer(Arena *arena, Diags *d, const char *path);
 void st_declare(StWriter *w, const char *name, Dtype dtype, int nd, const int64_t *shape);
 void st_data(StWriter *w, const void *p, size_t bytes); /* the next declared tensor, whole or in pieces */
 bool st_commit(StWriter *w);
+/* Gives up: nothing is left of it. */
+void st_abandon(StWriter *w);
 #endif

@@ -89,3 +89,6 @@ bool st_commit(StWriter *w) {
     assert(w->written == w->size);
     return file_commit(w->d, w->f);
 }
+void st_abandon(StWriter *w) {
+    file_abandon(w->f);
+}

@@ -1,0 +1,353 @@
+/* Comparing with a file. Shapes first: numbers are compared only where the shapes agree; where they
+ * do not, or where an order of dims explains the difference, that is what the report says. Refuses
+ * to skip anything in silence: every tensor of the file and every value of the run gets a row. */
+#include "exec/against.h"
+#include "base/file.h"
+#include "exec/arrange.h"
+#include "plan/yaml.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct AgainstRow Row;
+
+struct Against {
+    Arena *arena;
+    Diags *d;
+    const Program *p;
+    int64_t steps;
+    double tolerance; /* 0: by dtype */
+    SafeTensors *st;
+    Yaml *map;
+    const char **name; /* per tensor of the file: what the map makes of its name */
+    ValueKey *key;
+    bool *known, *done;
+    Row *row;
+    bool ranks, after, grads; /* does the file have any */
+};
+
+/* ---- names ---- */
+/* `their name: our name`; both may end in `*`: "module.*": "*". */
+static const char *mapped(Arena *arena, const Yaml *map, const char *name) {
+    for (int i = 0; map && i < map->n; i++) {
+        const char *from = map->pair[i].key, *to = map->pair[i].value->s;
+        if (!strcmp(from, name)) return to;
+        size_t nf = strlen(from), nt = strlen(to);
+        if (!nf || !nt || from[nf - 1] != '*' || to[nt - 1] != '*' || strncmp(from, name, nf - 1))
+            continue;
+        return arena_printf(arena, "%.*s%s", (int)nt - 1, to, name + nf - 1);
+    }
+    return name;
+}
+/* NULL and a diagnostic if the file is something else. */
+static Yaml *read_map(Arena *arena, Diags *d, const char *file) {
+    size_t n;
+    char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
+    Yaml *map = text ? yaml_parse(arena, d, file, text, n) : NULL,
+         *bad = map && map->kind != YAML_MAP ? map : NULL;
+    for (int i = 0; map && !bad && i < map->n; i++)
+        if (map->pair[i].value->kind != YAML_SCALAR) bad = map->pair[i].value;
+    if (bad)
+        diag_error(d, "E0301", bad->loc, "their_name: our_name",
+                   "--map wants one name for each name, not %s", yaml_kind_text(bad));
+    return bad ? NULL : map;
+}
+/* "layers.0.attn_probs" belongs to the node that makes "layers.0.<something>" and whose op has that
+ * probe; NULL if there is none. */
+static const GNode *probed(const Graph *g, const char *name) {
+    const char *dot = strrchr(name, '.');
+    for (int k = 0; dot && k < g->nn; k++) {
+        const GNode *node = &g->node[k];
+        if (node->op->probe && !strcmp(node->op->probe, dot + 1) &&
+            !strncmp(g->t[node->out].name, name, (size_t)(dot - name) + 1))
+            return node;
+    }
+    return NULL;
+}
+static bool understood(const Against *a, const char *name, ValueKey *k) {
+    return value_key(a->arena, a->p, a->steps, name, k) || probed(a->p->graph, name);
+}
+/* The start of the file's names without which most of them are ours ("module.", "_orig_mod."): how
+ * many, and it in *prefix. */
+static int best_prefix(const Against *a, const char **prefix) {
+    enum { LOOKED_AT = 200, DEPTH = 4 };
+    int most = 0, n = a->st->n < LOOKED_AT ? a->st->n : LOOKED_AT;
+    for (int i = 0; i < n && !most; i++) {
+        const char *end = a->st->t[i].name;
+        for (int depth = 0; depth < DEPTH && (end = strpbrk(end, "./")) != NULL; depth++) {
+            const char *start =
+                arena_strndup(a->arena, a->st->t[i].name, (size_t)(++end - a->st->t[i].name));
+            int found = 0;
+            ValueKey k;
+            for (int j = 0; j < a->st->n; j++)
+                if (!strncmp(a->st->t[j].name, start, strlen(start)))
+                    found += understood(a, a->st->t[j].name + strlen(start), &k);
+            if (found > most) {
+                most = found;
+                *prefix = start;
+            }
+        }
+    }
+    return most;
+}
+/* The first names of parameters or of other values of the model. */
+static void first_names(const Against *a, bool params, Str *out) {
+    enum { SHOWN = 3 };
+    const Graph *g = a->p->graph;
+    for (int t = 0, n = 0; t < g->nt && n < SHOWN; t++) {
+        if ((g->t[t].kind == KIND_PARAM) != params) continue;
+        ValueKey k = {.tensor = t, .after = -1, .rank = -1};
+        str_addf(out, "%s%s", out->n ? ", " : "", value_name(a->arena, g, &k));
+        n++;
+    }
+}
+static void nothing_matches(const Against *a, const char *file) {
+    enum { SHOWN = 3 };
+    Str theirs = str_new(a->arena), ours = str_new(a->arena);
+    bool grads = a->st->n > 0;
+    for (int i = 0; i < a->st->n; i++) {
+        if (i < SHOWN) str_addf(&theirs, "%s%s", i ? ", " : "", a->st->t[i].name);
+        grads = grads && !strncmp(a->st->t[i].name, "grad.", 5);
+    }
+    first_names(a, true, &ours);
+    first_names(a, false, &ours);
+    const char *prefix = NULL, *hint = "--map FILE, a YAML of `their name: our name`; `shardproof "
+                                       "shapes PLAN` prints our names";
+    int n = grads ? 0 : best_prefix(a, &prefix);
+    if (grads)
+        hint = "the file holds gradients: `pass: backward`";
+    else if (n)
+        hint = arena_printf(
+            a->arena,
+            "without the prefix `%s` %d of %d match: --map FILE with the line `\"%s*\": \"*\"`",
+            prefix, n, a->st->n, prefix);
+    diag_error(a->d, "E0209", ((Loc){file, 0, 0}), hint,
+               "nothing in '%s' is a value of this model: the file has %s, the model %s", file,
+               a->st->n ? theirs.s : "no tensors", ours.s);
+}
+Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, const char *file,
+                      const char *map, double tolerance) {
+    Against *a = ARENA_NEW(arena, Against);
+    *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = tolerance};
+    a->st = st_open(arena, d, file, (Loc){0});
+    if (a->st && map) a->map = read_map(arena, d, map);
+    if (!a->st || (map && !a->map)) {
+        against_close(a);
+        return NULL;
+    }
+    int n = a->st->n, met = 0;
+    a->name = ARENA_ARRAY(arena, const char *, n + 1);
+    a->key = ARENA_ARRAY(arena, ValueKey, n + 1);
+    a->known = ARENA_ARRAY(arena, bool, n + 1);
+    a->done = ARENA_ARRAY(arena, bool, n + 1);
+    a->row = ARENA_ARRAY(arena, Row, n + 1);
+    for (int i = 0; i < n; i++) {
+        a->name[i] = mapped(arena, a->map, a->st->t[i].name);
+        a->row[i].name = a->st->t[i].name;
+        a->known[i] = value_key(arena, p, steps, a->name[i], &a->key[i]);
+        met += a->known[i] || probed(p->graph, a->name[i]);
+        a->ranks |= a->known[i] && a->key[i].rank >= 0;
+        a->after |= a->known[i] && a->key[i].after >= 0;
+        a->grads |= a->known[i] && a->key[i].grad;
+    }
+    if (met) return a;
+    nothing_matches(a, file);
+    against_close(a);
+    return NULL;
+}
+void against_close(Against *a) {
+    if (a) st_close(a->st);
+}
+bool against_wants_ranks(const Against *a) { return a->ranks; }
+
+/* ---- numbers ---- */
+/* Of the tensor's largest magnitude; whole numbers must be equal. What a rank holds is no better
+ * than the run's own dtype. */
+static double tolerance_for(const Against *a, const StTensor *s, const ValueKey *k, Dtype ours) {
+    static const double by[] = {
+        [DT_F32] = 1e-5, [DT_F64] = 1e-11, [DT_I64] = 0, [DT_BF16] = 2e-2, [DT_F16] = 2e-2};
+    if (ours == DT_I64) return 0;
+    if (a->tolerance > 0) return a->tolerance;
+    return fmax(by[s->dtype], k->rank >= 0 ? by[ours] : 0) * (k->grad ? 10 : 1);
+}
+static const char *index_text(Arena *arena, const StTensor *s, int64_t i) {
+    int64_t at[LAYOUT_MAX_DIMS];
+    for (int d = s->nd - 1; d >= 0; d--) {
+        at[d] = i % s->shape[d];
+        i /= s->shape[d];
+    }
+    return arrange_shape_text(arena, s->nd, at);
+}
+/* The file's numbers, all finite; NULL and a diagnostic if not, or if they cannot be read any more.
+ */
+static double *file_numbers(Against *a, const StTensor *s, Row *row, int64_t n) {
+    double *x = base_malloc(base_mul((size_t)(n ? n : 1), 8));
+    if (!st_read(s, 0, n, DT_F64, x)) { /* nothing is equal to what is gone */
+        diag_error(a->d, "E0102", ((Loc){s->file, 0, 0}), NULL,
+                   "'%s' changed or failed while '%s' was read", s->file, s->name);
+        row->unread = true;
+        free(x);
+        return NULL;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(x[i])) continue;
+        const char *what = isnan(x[i]) ? "NaN" : x[i] > 0 ? "infinity" : "-infinity";
+        row->why =
+            arena_printf(a->arena, "%s in the file, at %s", what, index_text(a->arena, s, i));
+        diag_error(a->d, "E0504", ((Loc){s->file, 0, 0}),
+                   "a comparison with it can prove nothing: look at how the file was made",
+                   "'%s' is %s at %s", s->name, what, index_text(a->arena, s, i));
+        free(x);
+        return NULL;
+    }
+    return x;
+}
+static bool shapes_agree(const ValueShape *o, const StTensor *s) {
+    bool scalar = !o->nstored && s->nd == 1 && s->shape[0] == 1; /* many writers know no shape [] */
+    if (scalar) return true;
+    if (o->nstored != s->nd) return false;
+    for (int d = 0; d < s->nd; d++)
+        if (o->shape[d] != s->shape[d]) return false;
+    return true;
+}
+/* Both shapes and, if an order of dims explains it, which. */
+static void differs(Against *a, const StTensor *s, const ValueShape *o, const Arrangement *how,
+                    bool same_shape, Row *row) {
+    const char *there = arrange_shape_text(a->arena, s->nd, s->shape),
+               *here = arrange_shape_text(a->arena, o->nstored, o->shape);
+    const char *hint = "the values differ from the other implementation's: weights, config or "
+                       "names do not belong together";
+    if (how->what) {
+        row->why = arena_printf(a->arena, "%s: %s %s in the file, %s %s here", how->what,
+                                how->symbols, there, arrange_symbols(a->arena, o), here);
+        hint = how->equal ? "put in our order the numbers are equal"
+                          : "the numbers differ in that order too";
+    } else if (!same_shape) {
+        row->why = arena_printf(a->arena, "shape %s in the file, %s %s here", there,
+                                arrange_symbols(a->arena, o), here);
+        hint =
+            "another batch, sequence, number of heads or model; sizes are those of `shapes PLAN`";
+    }
+    Loc at = {s->file, 0, 0};
+    if (row->why)
+        diag_error(a->d, "E0506", at, hint, "%s: %s", row->name, row->why);
+    else
+        diag_error(a->d, "E0506", at, hint,
+                   "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)",
+                   row->name, row->max_rel, row->tolerance);
+}
+/* `have`: packed, in o's order. */
+static void compare(Against *a, const StTensor *s, const ValueShape *o, const double *have,
+                    Row *row) {
+    int64_t n = 1, m = value_count(o);
+    for (int d = 0; d < s->nd; d++) n *= s->shape[d];
+    double *want = file_numbers(a, s, row, n), top = 0;
+    if (!want) return;
+    for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(want[i]));
+    bool same = shapes_agree(o, s);
+    row->count = n;
+    for (int64_t i = 0; same && i < n; i++)
+        row->max_abs = fmax(row->max_abs, isfinite(have[i]) ? fabs(have[i] - want[i]) : HUGE_VAL);
+    row->max_rel = top > 0 ? row->max_abs / top : row->max_abs;
+    row->ok = same && row->max_rel <= row->tolerance;
+    if (!row->ok) {
+        Arrangement how = {0};
+        double allowed = row->tolerance * (top > 0 ? top : 1);
+        if (n == m && n) how = arrange(a->arena, o, have, s->nd, s->shape, want, allowed);
+        differs(a, s, o, &how, same, row);
+    }
+    free(want);
+}
+static void compare_value(Against *a, const ValueSet *set, int i) {
+    const StTensor *s = &a->st->t[i];
+    Row *row = &a->row[i];
+    ValueShape o;
+    if (!value_shape(set, &a->key[i], &o)) return;
+    a->done[i] = true;
+    row->tolerance = tolerance_for(a, s, &a->key[i], o.dtype);
+    void *x = value_read(set, &a->key[i], &o);
+    if (!x) {
+        row->unread = true;
+        return;
+    }
+    int64_t n = value_count(&o);
+    double *have = o.dtype == DT_F64 ? x : base_malloc(base_mul((size_t)(n ? n : 1), 8));
+    for (int64_t k = 0; k < n && have != x; k++)
+        have[k] = o.dtype == DT_F32 ? (double)((float *)x)[k] : (double)((int64_t *)x)[k];
+    compare(a, s, &o, have, row);
+    if (have != x) free(have);
+    free(x);
+}
+/* An inner value of an op, which is computed for the comparison alone. */
+static void compare_probe(Against *a, const ValueSet *set, int i) {
+    const Program *p = set->ref->program;
+    const GNode *node = probed(p->graph, a->name[i]);
+    if (!node) return;
+    OpCall c = {.op = node->op, .rule = &node->rule, .at = &node->at, .dtype = DT_F64};
+    for (int k = 0; k < node->nin; k++) {
+        int v = p->first[node->in[k]];
+        if (!set->ref->exec->store[v].alive) return;
+        c.in[k] = set->ref->exec->store[v].l[0].t;
+    }
+    const StTensor *s = &a->st->t[i];
+    ValueShape o = {.dtype = DT_F64};
+    double *x = node->op->probe_run(&c, &o.size[0]);
+    int64_t n = 1, m = o.size[0];
+    for (int d = 0; d < s->nd; d++) n *= s->shape[d];
+    o.nd = o.nstored = o.stored[0] = 1;
+    o.sym[0] = node->op->probe;
+    if (n == m) { /* an op says how many numbers, not how they lie: as the file has them */
+        o.nd = o.nstored = s->nd;
+        for (int d = 0; d < s->nd; d++)
+            o.size[d] = o.shape[d] = s->shape[d], o.stored[d] = 1, o.sym[d] = "?";
+    }
+    o.shape[0] = o.size[0];
+    a->done[i] = true;
+    a->row[i].tolerance = tolerance_for(a, s, &a->key[i], DT_F64);
+    compare(a, s, &o, x, &a->row[i]);
+    free(x);
+}
+void against_step(Against *a, const ValueSet *s) {
+    for (int i = 0; i < a->st->n; i++)
+        if (a->known[i] && !a->done[i] && a->key[i].after == s->after) compare_value(a, s, i);
+}
+void against_rest(Against *a, const ValueSet *s) {
+    for (int i = 0; i < a->st->n; i++) {
+        if (a->done[i]) continue;
+        if (a->known[i])
+            compare_value(a, s, i);
+        else if (s->ref)
+            compare_probe(a, s, i);
+    }
+}
+
+/* ---- the report ---- */
+static int by_key(const void *x, const void *y) {
+    const ValueKey *a = x, *b = y;
+    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    if (a->after != b->after) return a->after < b->after ? -1 : 1;
+    if (a->tensor != b->tensor) return a->tensor < b->tensor ? -1 : 1;
+    return (int)a->grad - (int)b->grad;
+}
+void against_report(Against *a, const ValueSet *s, PipelineReport *rep) {
+    int n = a->st->n, met = 0, cap = n, n_list = 0;
+    ValueKey *have = ARENA_ARRAY(a->arena, ValueKey, n + 1);
+    rep->against = a->row;
+    rep->n_against = n;
+    for (int i = 0; i < n; i++) {
+        a->row[i].missing_here = !a->done[i];
+        if (a->done[i]) have[met++] = a->key[i];
+    }
+    if (met) qsort(have, (size_t)met, sizeof *have, by_key);
+    int64_t ranks = a->ranks && s->ranks ? s->ranks->p->mesh->nranks : 0;
+    for (int64_t q = -1; q < ranks; q++) {
+        ValueKey *list = s->ref || q >= 0 ? value_list(s, q, &n_list) : NULL;
+        for (int i = 0; list && i < n_list;
+             i++) { /* gradients and trained values only if the file speaks of any */
+            if ((list[i].grad && !a->grads) || (list[i].after >= 0 && !a->after)) continue;
+            if (met && bsearch(&list[i], have, (size_t)met, sizeof *have, by_key)) continue;
+            *ARENA_PUSH(a->arena, rep->against, rep->n_against, cap) =
+                (Row){.name = value_name(a->arena, a->p->graph, &list[i]), .missing_there = true};
+        }
+    }
+}

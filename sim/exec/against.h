@@ -1,0 +1,25 @@
+/* --against: another implementation's values, held against the unsharded ones, and what it says
+ * that ranks hold against what the ranks hold. */
+#ifndef SP_EXEC_AGAINST_H
+#define SP_EXEC_AGAINST_H
+#include "exec/pipeline.h"
+#include "exec/values.h"
+
+typedef struct Against Against;
+
+/* Opens the file and the map (may be NULL) and finds what its names mean in the program of the
+ * ranks; `steps` of training, or 0. NULL and diagnostics if one of them cannot be read or
+ * understood, or if nothing in the file is a value of the model (E0209). */
+Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, const char *file,
+                      const char *map, double tolerance);
+void against_close(Against *a);
+/* Does the file say what ranks hold? Then the run has to keep its values. */
+bool against_wants_ranks(const Against *a);
+/* Compares what the file has of what is true after one training step; the other values when all is
+ * done (`after` of the set is the last step, or -1). E0506 where they differ, E0504 where the file
+ * has NaN or infinity. */
+void against_step(Against *a, const ValueSet *s);
+void against_rest(Against *a, const ValueSet *s);
+/* The rows: all tensors of the file in its order, then what the file lacks. After against_rest. */
+void against_report(Against *a, const ValueSet *s, PipelineReport *rep);
+#endif

@@ -1,0 +1,164 @@
+/* Orders of dims. A unit is what an implementation may move as a whole: a letter, or the query
+ * heads (K and G together). Refuses to guess where more than MAX_UNITS units would have to be
+ * tried. */
+#include "exec/arrange.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_UNITS = 5 };
+
+typedef struct {
+    int n;
+    int64_t size[MAX_UNITS], stride[MAX_UNITS]; /* elements, in ours */
+    const char *sym[MAX_UNITS];
+    int dim[MAX_UNITS]; /* the stored dim it is part of */
+} Units;
+
+static bool units_of(const ValueShape *s, Units *u) {
+    int dim = 0, left = s->nstored ? s->stored[0] : 0;
+    *u = (Units){0};
+    for (int l = 0; l < s->nd; l++) {
+        while (!left) left = s->stored[++dim];
+        left--;
+        bool heads = u->n && u->dim[u->n - 1] == dim && !strcmp(u->sym[u->n - 1], "K") &&
+                     !strcmp(s->sym[l], "G");
+        if (!heads && u->n == MAX_UNITS) return false;
+        if (!heads) {
+            u->size[u->n] = 1;
+            u->sym[u->n] = s->sym[l];
+            u->dim[u->n++] = dim;
+        } else {
+            u->sym[u->n - 1] = "H";
+        }
+        u->size[u->n - 1] *= s->size[l];
+    }
+    for (int64_t i = u->n - 1, stride = 1; i >= 0; i--) {
+        u->stride[i] = stride;
+        stride *= u->size[i];
+    }
+    return true;
+}
+
+/* ---- texts ---- */
+const char *arrange_shape_text(Arena *arena, int nd, const int64_t *shape) {
+    Str s = str_new(arena);
+    for (int d = 0; d < nd; d++) str_addf(&s, "%s%lld", d ? ", " : "[", (long long)shape[d]);
+    str_add(&s, nd ? "]" : "[]");
+    return s.s;
+}
+/* The units in the order `perm`, grouped as the dims of `shape`; false if they do not give it. Dims
+ * of size 1 need no unit. */
+static bool grouped(Arena *arena, const Units *u, const int *perm, int nd, const int64_t *shape,
+                    const char **text) {
+    Str s = str_new(arena);
+    int i = 0;
+    for (int d = 0; d < nd; d++) {
+        int64_t n = 1;
+        int first = i;
+        str_add(&s, d ? ", " : "[");
+        bool one = shape[d] == 1 && i < u->n && u->size[perm[i]] == 1;
+        for (; i < u->n && (n < shape[d] || (one && i == first)); i++) {
+            n *= u->size[perm[i]];
+            str_addf(&s, "%s%s", i > first ? "*" : "", u->sym[perm[i]]);
+        }
+        if (n != shape[d]) return false;
+        if (i == first) str_add(&s, "1");
+    }
+    str_add(&s, nd ? "]" : "[]");
+    *text = s.s;
+    while (i < u->n && u->size[perm[i]] == 1) i++;
+    return i == u->n;
+}
+const char *arrange_symbols(Arena *arena, const ValueShape *s) {
+    Units u;
+    if (!units_of(s, &u)) return "";
+    Str t = str_new(arena);
+    for (int i = 0; i < u.n; i++)
+        str_addf(&t, "%s%s", !i ? "[" : u.dim[i] == u.dim[i - 1] ? "*" : ", ", u.sym[i]);
+    str_add(&t, u.n ? "]" : "[]");
+    return t.s;
+}
+
+/* ---- orders ---- */
+static bool next_permutation(int *p, int n) {
+    int i = n - 2, j = n - 1;
+    while (i >= 0 && p[i] > p[i + 1]) i--;
+    if (i < 0) return false;
+    while (p[j] < p[i]) j--;
+    int t = p[i];
+    p[i] = p[j];
+    p[j] = t;
+    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
+        t = p[a];
+        p[a] = p[b];
+        p[b] = t;
+    }
+    return true;
+}
+static bool agrees(const Units *u, const int *perm, const double *ours, const double *theirs,
+                   double allowed) {
+    int64_t n = 1, i[MAX_UNITS] = {0}, at = 0;
+    for (int k = 0; k < u->n; k++) n *= u->size[k];
+    for (int64_t k = 0; k < n; k++) {
+        if (!(fabs(ours[at] - theirs[k]) <= allowed)) return false;
+        for (int d = u->n - 1; d >= 0; d--) {
+            at += u->stride[perm[d]];
+            if (++i[d] < u->size[perm[d]]) break;
+            at -= u->stride[perm[d]] * u->size[perm[d]];
+            i[d] = 0;
+        }
+    }
+    return true;
+}
+static int place(const Units *u, const int *perm, const char *sym) {
+    for (int i = 0; i < u->n; i++)
+        if (!strcmp(u->sym[perm[i]], sym)) return i;
+    return -1;
+}
+static bool in_order(const int *perm, int first, int n) {
+    for (int i = first; i < n; i++)
+        if (perm[i] != i) return false;
+    return true;
+}
+/* Where the order is ours, only the grouping differs. */
+static const char *regrouped(const Units *u, int nstored, int nd) {
+    int heads = -1;
+    for (int i = 0; i + 1 < u->n; i++)
+        if (!strcmp(u->sym[i], "H") || !strcmp(u->sym[i], "K")) heads = i;
+    bool apart = heads >= 0 && u->dim[heads] != u->dim[heads + 1];
+    if (heads >= 0 && nd > nstored && !apart) return "heads are a dim of their own there";
+    if (heads >= 0 && nd < nstored && apart) return "heads are flattened there";
+    return nd < nstored ? "dims are flattened there" : "dims are split there";
+}
+static const char *called(const Units *u, const int *perm, int nstored, int nd) {
+    static const int same[MAX_UNITS] = {0, 1, 2, 3, 4};
+    int b = place(u, perm, "B"), s = place(u, perm, "S"), h = place(u, perm, "H");
+    if (h < 0) h = place(u, perm, "K");
+    if (in_order(perm, 0, u->n)) return regrouped(u, nstored, nd);
+    if (perm[0] == 1 && perm[1] == 0 && b == 1 && s == 0 && in_order(perm, 2, u->n))
+        return "sequence first";
+    if (h >= 0 && s > h && place(u, same, "S") < place(u, same, u->sym[perm[h]]))
+        return "heads before the sequence";
+    return nstored == 2 && nd == 2 ? "transposed" : "permuted";
+}
+
+Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, int nd,
+                    const int64_t *shape, const double *theirs, double allowed) {
+    Arrangement best = {.same_shape = nd == s->nstored &&
+                                      !memcmp(shape, s->shape, sizeof *shape * (size_t)nd)};
+    Units u;
+    int perm[MAX_UNITS] = {0, 1, 2, 3, 4};
+    if (!units_of(s, &u)) return best;
+    bool identity = true;
+    do {
+        const char *symbols;
+        bool skip = identity && best.same_shape;
+        identity = false;
+        if (skip || !grouped(arena, &u, perm, nd, shape, &symbols)) continue;
+        bool equal = agrees(&u, perm, ours, theirs, allowed);
+        if (!equal && (best.what || best.same_shape)) continue;
+        best = (Arrangement){called(&u, perm, s->nstored, nd), symbols, best.same_shape, equal};
+        if (equal) break;
+    } while (next_permutation(perm, u.n));
+    return best;
+}

@@ -1,0 +1,25 @@
+/* How another implementation's tensor may hold the same numbers in another order: transposed,
+ * sequence first, heads before the sequence, heads flattened. */
+#ifndef SP_EXEC_ARRANGE_H
+#define SP_EXEC_ARRANGE_H
+#include "exec/values.h"
+
+typedef struct Arrangement {
+    const char *what;    /* "transposed", "sequence first", ..., or NULL: no order of our dims gives
+                            that shape */
+    const char *symbols; /* the order of theirs in our letters: "[S, B, D]" */
+    bool same_shape;     /* a square: only the numbers tell */
+    bool equal;          /* put right, the numbers agree within the tolerance */
+} Arrangement;
+
+/* Tries the orders of our dims (heads as a dim of their own) that give the shape `nd`, `shape` of
+ * theirs. `ours`, `theirs`: packed numbers in each one's own order, equally many; `allowed`: the
+ * largest difference of equal numbers. An order in which the numbers agree wins; for the shape as
+ * it is (`same_shape`) only such a one is told. */
+Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, int nd,
+                    const int64_t *shape, const double *theirs, double allowed);
+/* "[2, 20, 42]". */
+const char *arrange_shape_text(Arena *arena, int nd, const int64_t *shape);
+/* "[B, S, H*d]": the stored dims of ours. */
+const char *arrange_symbols(Arena *arena, const ValueShape *s);
+#endif

@@ -1,0 +1,228 @@
+/* Names of values, and what a run holds under them. Under `pass: train` a parameter's plain name is
+ * what it was before the first step, "after.T.NAME" what it is after step T; everything else is
+ * that of the last step. Refuses to keep anything: what the stores have dropped is not a value of
+ * the run, except inputs and parameters, which are loaded again. */
+#include "exec/values.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+/* A whole number and what follows it; NULL if there is none. */
+static const char *read_number(const char *s, int64_t *out) {
+    if (!isdigit((unsigned char)*s)) return NULL;
+    char *end;
+    *out = strtoll(s, &end, 10);
+    return end;
+}
+static bool skip(const char **s, const char *start) {
+    size_t n = strlen(start);
+    if (strncmp(*s, start, n)) return false;
+    *s += n;
+    return true;
+}
+static int find_tensor(Arena *arena, const Graph *g, const char *name) {
+    int t = graph_find(g, name);
+    for (int s = 0; t < 0 && s < NAMES_COUNT;
+         s++) { /* a checkpoint of another scheme than the plan's */
+        const char *hf = names_from_scheme(arena, (Names)s, name);
+        if (hf) t = graph_find(g, hf);
+    }
+    return t;
+}
+/* The newest cotangent of a tensor: its total, once the copies' have been added. With `e`: that has
+ * numbers. -1: none. */
+static int total_cotangent(const Program *p, const Exec *e, int tensor) {
+    if (p->grad[tensor] >= 0) return p->grad[tensor];
+    for (int v = p->nv - 1; v >= 0; v--)
+        if (p->val[v].cot && p->val[v].tensor == tensor && (!e || e->store[v].alive)) return v;
+    return -1;
+}
+static bool is_trained(const GTensor *t) {
+    return t->kind == KIND_PARAM && (t->diff || t->state_of);
+}
+
+bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, ValueKey *out) {
+    *out = (ValueKey){.tensor = -1, .after = -1, .rank = -1};
+    if (!strncmp(name, "rank", 4)) {
+        const char *rest = read_number(name + 4, &out->rank);
+        if (rest && *rest == '/')
+            name = rest + 1;
+        else
+            out->rank = -1;
+    }
+    if (steps && out->rank < 0 && !strcmp(name, "losses")) return true;
+    if (!strncmp(name, "after.", 6)) {
+        const char *rest = read_number(name + 6, &out->after);
+        if (!rest || *rest != '.' || out->after >= steps) return false;
+        name = rest + 1;
+    }
+    if (skip(&name, "grad.")) {
+        out->grad = true;
+        skip(&name, "param.");
+    }
+    out->tensor = find_tensor(arena, p->graph, name);
+    if (out->tensor < 0) return false;
+    if (out->after >= 0) return !out->grad && is_trained(&p->graph->t[out->tensor]);
+    return !out->grad || total_cotangent(p, NULL, out->tensor) >= 0;
+}
+const char *value_name(Arena *arena, const Graph *g, const ValueKey *k) {
+    Str s = str_new(arena);
+    if (k->rank >= 0) str_addf(&s, "rank%lld/", (long long)k->rank);
+    if (k->tensor < 0) {
+        str_add(&s, "losses");
+        return s.s;
+    }
+    const GTensor *t = &g->t[k->tensor];
+    if (k->after >= 0) str_addf(&s, "after.%lld.", (long long)k->after);
+    if (k->grad) str_add(&s, t->kind == KIND_PARAM ? "grad.param." : "grad.");
+    str_add(&s, t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+    return s.s;
+}
+
+/* ---- what is there ---- */
+static const Exec *exec_of(const ValueSet *s, const ValueKey *k) {
+    return k->rank >= 0 ? s->ranks : s->ref ? s->ref->exec : NULL;
+}
+/* Inputs are dropped between steps, and a parameter's store holds what the last step made of it:
+ * their plain names mean what the source says. */
+static bool is_source(const ValueSet *s, const Graph *g, const ValueKey *k) {
+    return s->steps && k->after < 0 && !k->grad && g->t[k->tensor].kind != KIND_ACTIVATION;
+}
+static int val_of(const ValueSet *s, const Exec *e, const ValueKey *k) {
+    const Program *p = e->p;
+    if (k->grad) return total_cotangent(p, e, k->tensor);
+    if (k->after >= 0) return k->after == s->after ? p->first[k->tensor] : -1;
+    bool rest = p->graph->t[k->tensor].kind == KIND_PARAM; /* what a rank keeps between steps */
+    return rest || k->rank < 0 ? p->first[k->tensor] : p->env[k->tensor];
+}
+/* The source of an exec's inputs and parameters, at the step and micro-batch that the other values
+ * are of. */
+static FullSource source_of(const ValueSet *s, const Exec *e, const ValueKey *k) {
+    FullSource f = *(const FullSource *)e->full_arg;
+    bool param = e->p->graph->t[k->tensor].kind == KIND_PARAM;
+    f.step = param ? 0 : s->steps - 1;
+    f.part = f.parts > 1 ? f.parts - 1 : 0;
+    return f;
+}
+static void whole_shape(const GTensor *t, ValueShape *o) {
+    o->nd = t->nd;
+    memcpy(o->size, t->size, sizeof o->size);
+    memcpy(o->sym, t->sym, sizeof o->sym);
+    memcpy(o->stored, t->stored, sizeof o->stored);
+}
+/* A rank's part; with a cut of the flat stored dim 0 its letters are one dim. */
+static void local_shape(const GTensor *t, const Layout *L, const int64_t *n, int nd,
+                        ValueShape *o) {
+    bool flat = L->n[L->ndim] > 0;
+    o->nd = nd;
+    memcpy(o->size, n, sizeof o->size);
+    for (int d = 0; d < nd; d++) o->sym[d] = t->sym[flat && d ? d + t->stored[0] - 1 : d];
+    memcpy(o->stored, t->stored, sizeof o->stored);
+    if (flat) o->stored[0] = 1;
+}
+bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
+    *o = (ValueShape){.dtype = DT_F64};
+    if (k->tensor < 0) {
+        if (!s->ref || !s->ref->losses) return false;
+        o->nd = o->nstored = o->stored[0] = 1;
+        o->size[0] = o->shape[0] = s->steps;
+        o->sym[0] = "steps";
+        return true;
+    }
+    const Exec *e = exec_of(s, k);
+    if (!e || k->rank >= e->p->mesh->nranks) return false;
+    const GTensor *t = &e->p->graph->t[k->tensor];
+    bool source = is_source(s, e->p->graph, k);
+    int v = val_of(s, e, k);
+    if (v < 0 || (!source && !e->store[v].alive)) return false;
+    o->nstored = t->nstored;
+    if (k->rank < 0)
+        whole_shape(t, o);
+    else if (source) {
+        Arena *tmp = arena_new();
+        v = e->p->first[k->tensor];
+        Box b = region_box(e->p->mesh, t, &e->p->val[v].L, k->rank,
+                           region_is_flat(&e->p->val[v].L, NULL), tmp);
+        local_shape(t, &e->p->val[v].L, b.n, b.nd, o);
+        arena_free(tmp);
+    } else {
+        const Tensor *l = &exec_local(e, v, k->rank)->t;
+        local_shape(t, &e->p->val[v].L, l->n, l->nd, o);
+    }
+    for (int d = 0, at = 0; d < o->nstored; d++) {
+        o->shape[d] = 1;
+        for (int i = 0; i < o->stored[d]; i++) o->shape[d] *= o->size[at++];
+    }
+    o->dtype = t->is_int ? DT_I64 : k->rank < 0 ? DT_F64 : e->dtype;
+    return true;
+}
+int64_t value_count(const ValueShape *s) {
+    int64_t n = 1;
+    for (int d = 0; d < s->nd; d++) n *= s->size[d];
+    return n;
+}
+
+/* ---- numbers ---- */
+static void *packed(const Tensor *t, Dtype dtype) {
+    int64_t n = tensor_count(t), i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dtype);
+    char *out = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = 0;
+        for (int d = 0; d < t->nd; d++) at += i[d] * t->s[d];
+        memcpy(out + k * es, (const char *)t->p + at * es, (size_t)es);
+        for (int d = t->nd - 1; d >= 0; d--) {
+            if (++i[d] < t->n[d]) break;
+            i[d] = 0;
+        }
+    }
+    return out;
+}
+/* An input or parameter, from its source: whole, or what a rank is given of it. */
+static void *read_source(const ValueSet *s, const Exec *e, const ValueKey *k, Dtype dtype) {
+    FullSource f = source_of(s, e, k);
+    if (k->rank < 0) return e->full(&f, k->tensor, dtype);
+    Exec *again = exec_new(s->arena, e->p, e->dtype, NULL);
+    again->full = e->full;
+    again->full_arg = &f;
+    int v = e->p->first[k->tensor];
+    void *out = exec_load(again, v) ? packed(&exec_local(again, v, k->rank)->t, dtype) : NULL;
+    exec_free(again);
+    return out;
+}
+void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
+    if (k->tensor < 0) {
+        double *x = base_malloc((size_t)s->steps * 8);
+        memcpy(x, s->ref->losses, (size_t)s->steps * 8);
+        return x;
+    }
+    const Exec *e = exec_of(s, k);
+    if (is_source(s, e->p->graph, k)) return read_source(s, e, k, shape->dtype);
+    return packed(&exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t, shape->dtype);
+}
+
+/* ---- all of them ---- */
+typedef struct {
+    const ValueSet *s;
+    ValueKey *key;
+    int n, cap;
+} List;
+static void add(List *l, ValueKey k) {
+    ValueShape shape;
+    if (value_shape(l->s, &k, &shape)) *ARENA_PUSH(l->s->arena, l->key, l->n, l->cap) = k;
+}
+ValueKey *value_list(const ValueSet *s, int64_t rank, int *n) {
+    List l = {.s = s};
+    const Graph *g = rank < 0 ? s->ref->graph : s->ranks->p->graph;
+    for (int t = 0; t < g->nt; t++) {
+        const GTensor *x = &g->t[t];
+        if (x->next_of || x->grad_of) continue; /* "after.T.NAME" and "grad.param.NAME" */
+        if (!x->state_of) add(&l, (ValueKey){.tensor = t, .after = -1, .rank = rank});
+        if (x->diff) add(&l, (ValueKey){.tensor = t, .grad = true, .after = -1, .rank = rank});
+        if (s->after >= 0 && is_trained(x))
+            add(&l, (ValueKey){.tensor = t, .after = s->after, .rank = rank});
+    }
+    if (rank < 0) add(&l, (ValueKey){.tensor = -1, .after = -1, .rank = -1});
+    *n = l.n;
+    return l.key;
+}

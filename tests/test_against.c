@@ -1,0 +1,440 @@
+/* --save-values and --against: what a run writes it finds again, equal, whatever the plan; what
+ * another implementation wrote in another order, under other names or with NaN is told for what it
+ * is; and nothing is skipped in silence. */
+#include "support/support.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct AgainstRow Row;
+
+static const char small[] = "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                            "blocks, norm, head, loss]}\n";
+static const Row *row_of(const PlanRun *r, const char *name) {
+    for (int i = 0; i < r->rep.n_against; i++)
+        if (!strcmp(r->rep.against[i].name, name)) return &r->rep.against[i];
+    return NULL;
+}
+static const Diag *diag_of(const PlanRun *r, const char *code) {
+    for (int i = 0; i < r->d->n; i++)
+        if (!strcmp(r->d->item[i].code, code)) return &r->d->item[i];
+    return NULL;
+}
+static PlanRun run(Arena *a, const char *text, const char *save, const char *against,
+                   const char *map) {
+    return plan_run_with(
+        a, "against.yaml", text,
+        &(PipelineOptions){
+            .execute = true, .threads = 1, .save_values = save, .against = against, .map = map});
+}
+static const char *saved_by(Arena *a, const char *text) {
+    const char *file = temp_path(a, "saved.safetensors");
+    PlanRun r = run(a, text, file, NULL, NULL);
+    if (!r.t || r.rep.exit) run_print(&r);
+    assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent"));
+    return file;
+}
+
+/* ---- the round trip ---- */
+static const struct {
+    const char *name, *text;
+    const char *has[10]; /* names that the file must have, among them what used to be missing */
+} trips[] = {
+    {"forward",
+     "data: {batch: 2, sequence: 10, dtype: f64}\nmesh: {dp: 2, tp: 2}\nnames: torchtitan\nrecipe: "
+     "torchtitan-llama3\n",
+     {"input_ids", "labels", "layers.0.attention.wq.weight", "layers.0.q_rope", "loss_mean",
+      "rank3/labels", "rank3/layers.0.mlp.down", "rank1/layers.0.attention.wq.weight"}},
+    {"f32",
+     "data: {batch: 2, sequence: 10, dtype: f32}\nmesh: {dp: 2, tp: 2}\nnames: hf\nrecipe: "
+     "hf-llama\n",
+     {"input_ids", "model.layers.0.self_attn.q_proj.weight", "rank3/layers.0.mlp.down"}},
+    {"backward",
+     "data: {batch: 3, sequence: 10, dtype: f64}\nmesh: {dp: 2, tp: 2}\nnames: torchtitan\nrecipe: "
+     "torchtitan-llama3\npass: backward\n",
+     {"grad.param.layers.0.attention.wq.weight", "grad.layers.0.q_rope", "grad.logits",
+      "rank2/grad.param.layers.0.attention.wq.weight", "rank2/grad.layers.0.q_proj",
+      "rank1/grad.layers.0.mlp.act", "rank3/grad.embed"}},
+    {"FSDP",
+     "data: {batch: 3, sequence: 9, dtype: f32}\nmesh: {dp: 3}\nnames: torchtitan\npass: "
+     "backward\ndata_parallel: {mode: fsdp}\n",
+     {"grad.param.norm.weight", "rank2/layers.0.attention.wq.weight",
+      "rank2/grad.param.layers.0.attention.wq.weight", "rank2/grad.layers.0.q_proj"}},
+    {"training",
+     "data: {batch: 4, sequence: 8, dtype: f64}\nmesh: {dp: 2, tp: 2}\nnames: torchtitan\nrecipe: "
+     "torchtitan-llama3\npass: train\n"
+     "optimizer: {name: adamw, lr: 0.01, clip: 0.5, steps: 3}\ndata_parallel: {mode: fsdp}\n",
+     {"losses", "labels", "layers.0.attention.wq.weight", "after.2.layers.0.attention.wq.weight",
+      "after.2.norm.weight.exp_avg_sq", "rank3/after.2.layers.0.attention.wq.weight",
+      "rank3/layers.0.attention.wq.weight", "rank1/after.2.norm.weight.exp_avg", "rank2/input_ids",
+      "rank2/grad.layers.0.q_proj"}},
+    {"micro-batches",
+     "data: {batch: 4, sequence: 8, dtype: f32, microbatches: 2}\nmesh: {dp: 2}\nnames: hf\npass: "
+     "train\noptimizer: {name: sgd, lr: 0.01, momentum: 0.9, steps: 2}\n",
+     {"losses", "after.1.model.norm.weight.momentum_buffer", "rank1/after.1.model.norm.weight",
+      "rank1/labels"}},
+};
+enum { N_TRIPS = sizeof trips / sizeof *trips };
+static void test_round_trip(void **state) {
+    (void)state;
+    int n = sample_of(N_TRIPS, "round trips");
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "%s%s", small, trips[i].text), *file = saved_by(a, text);
+        SafeTensors *st = golden_tensors(a, file);
+        for (int k = 0; k < 10 && trips[i].has[k]; k++)
+            if (!st_find(st, trips[i].has[k]))
+                fail_msg("%s: no %s is saved", trips[i].name, trips[i].has[k]);
+        PlanRun r = run(a, text, NULL, file, NULL);
+        if (!r.t || r.rep.exit) run_print(&r);
+        assert_int_equal(r.rep.exit, 0);
+        assert_int_equal(r.rep.n_against, st->n);
+        for (int k = 0; k < r.rep.n_against; k++) {
+            const Row *x = &r.rep.against[k];
+            if (!x->ok || x->missing_here || x->missing_there || x->max_abs != 0)
+                fail_msg("%s: %s is not what was saved", trips[i].name, x->name);
+        }
+        printf("%-14s %d tensors saved, all found again, equal in every bit\n", trips[i].name,
+               st->n);
+        st_close(st);
+        arena_free(a);
+    }
+}
+/* Ranks' tensors in a file are held against the ranks: rank 1's part under rank 0's name differs,
+ * rank 9 does not exist. */
+static void test_ranks(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = arena_printf(a,
+                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
+                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
+                                    small);
+    SafeTensors *st = golden_tensors(a, saved_by(a, text));
+    static const char *const from[] = {"rank1/layers.0.q_proj", "rank1/layers.0.q_proj",
+                                       "rank1/layers.0.q_proj"};
+    static const char *const as[] = {"rank0/layers.0.q_proj", "rank1/layers.0.q_proj",
+                                     "rank9/layers.0.q_proj"};
+    NewTensor t[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t n;
+        const StTensor *s = st_find(st, from[i]);
+        assert_non_null(s);
+        t[i] = (NewTensor){.name = as[i], .nd = s->nd, .x = tensor_numbers(a, st, from[i], &n)};
+        memcpy(t[i].shape, s->shape, sizeof t[i].shape);
+    }
+    PlanRun r = run(a, text, NULL, write_tensors(a, "ranks.safetensors", t, 3), NULL);
+    assert_false(row_of(&r, as[0])->ok);
+    assert_true(row_of(&r, as[1])->ok);
+    assert_true(row_of(&r, as[2])->missing_here);
+    assert_non_null(row_of(&r, "rank1/layers.0.k_proj"));
+    assert_true(row_of(&r, "rank1/layers.0.k_proj")->missing_there);
+    assert_int_equal(r.rep.exit, 1);
+    st_close(st);
+    arena_free(a);
+}
+
+/* ---- names ---- */
+/* All tensors of a file under other names. */
+static const char *renamed(Arena *a, const char *file, const char *prefix) {
+    SafeTensors *st = golden_tensors(a, file);
+    NewTensor *t = arena_alloc(a, sizeof *t * (size_t)st->n);
+    int n = 0;
+    for (int i = 0; i < st->n; i++) {
+        int64_t count;
+        if (st->t[i].nd > 4 || st->t[i].dtype == DT_I64 || !strncmp(st->t[i].name, "rank", 4))
+            continue;
+        t[n] = (NewTensor){.name = arena_printf(a, "%s%s", prefix, st->t[i].name),
+                           .nd = st->t[i].nd,
+                           .x = tensor_numbers(a, st, st->t[i].name, &count)};
+        memcpy(t[n++].shape, st->t[i].shape, sizeof t->shape);
+    }
+    st_close(st);
+    return write_tensors(a, "renamed.safetensors", t, n);
+}
+static const char *write_map(Arena *a, const char *text) {
+    const char *path = temp_path(a, "map.yaml");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+/* A file of which nothing matches is no success: DDP's prefix is found, and one line of a map takes
+ * it away. */
+static void test_nothing_matches(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = arena_printf(a,
+                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
+                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
+                                    small);
+    const char *file = renamed(a, saved_by(a, text), "module.");
+    PlanRun r = run(a, text, NULL, file, NULL);
+    const Diag *d = diag_of(&r, "E0209");
+    assert_non_null(d);
+    assert_int_equal(r.rep.exit, 3);
+    assert_non_null(strstr(d->message, "module."));
+    assert_non_null(strstr(d->message, "tok_embeddings.weight"));
+    assert_non_null(strstr(d->hint, "`module.`"));
+    assert_non_null(strstr(d->hint, "\"module.*\": \"*\""));
+    r = run(a, text, NULL, file, write_map(a, "\"module.*\": \"*\"\n"));
+    assert_int_equal(r.rep.exit, 0);
+    assert_true(row_of(&r, "module.layers.0.attention.wq.weight")->ok);
+    assert_true(row_of(&r, "module.logits")->ok);
+    /* other names altogether: both sides are shown */
+    NewTensor odd = {.name = "h.0.attn", .nd = 1, .shape = {1}, .x = (double[]){1}};
+    r = run(a, text, NULL, write_tensors(a, "odd.safetensors", &odd, 1), NULL);
+    assert_non_null(diag_of(&r, "E0209"));
+    assert_non_null(strstr(diag_of(&r, "E0209")->message, "h.0.attn"));
+    assert_non_null(strstr(diag_of(&r, "E0209")->hint, "--map"));
+    odd.name = "grad.logits"; /* a forward run has no gradients */
+    r = run(a, text, NULL, write_tensors(a, "odd.safetensors", &odd, 1), NULL);
+    assert_non_null(strstr(diag_of(&r, "E0209")->hint, "pass: backward"));
+    assert_int_equal(r.rep.exit, 3);
+    arena_free(a);
+}
+/* A checkpoint's names are understood whatever scheme the plan's patterns use. */
+static void test_checkpoint_names(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = arena_printf(a,
+                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
+                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
+                                    small);
+    SafeTensors *st = golden_tensors(a, saved_by(a, text));
+    static const char *const names[] = {
+        "layers.0.attention.wq.weight",     "model.layers.0.self_attn.q_proj.weight",
+        "layers.0.self_attn.q_proj.weight", "blk.0.attn_q.weight",
+        "layers.0.attn.q_proj.weight",      "decoder.layers.0.self_attention.linear_q.weight"};
+    NewTensor t[6];
+    int64_t n;
+    const StTensor *s = st_find(st, names[0]);
+    for (int i = 0; i < 6; i++) {
+        t[i] = (NewTensor){.name = names[i], .nd = s->nd, .x = tensor_numbers(a, st, names[0], &n)};
+        memcpy(t[i].shape, s->shape, sizeof t[i].shape);
+    }
+    PlanRun r = run(a, text, NULL, write_tensors(a, "schemes.safetensors", t, 6), NULL);
+    for (int i = 0; i < 6; i++)
+        if (!row_of(&r, names[i]) || !row_of(&r, names[i])->ok)
+            fail_msg("%s is not known", names[i]);
+    st_close(st);
+    arena_free(a);
+}
+
+/* ---- orders ---- */
+/* The numbers of a tensor of `nd` dims of sizes n with its dims in the order `perm`, seen as the
+ * shape `as`. */
+static NewTensor reordered(Arena *a, const SafeTensors *st, const char *name, int nd,
+                           const int64_t *n, const int *perm, int n_as, const int64_t *as) {
+    int64_t count, stride[4], i[4] = {0}, s = 1;
+    const double *x = tensor_numbers(a, st, name, &count);
+    double *y = ARENA_ARRAY(a, double, count);
+    for (int d = nd - 1; d >= 0; d--) stride[d] = s, s *= n[d];
+    assert_int_equal(s, count);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = 0;
+        for (int d = 0; d < nd; d++) at += i[d] * stride[perm[d]];
+        y[k] = x[at];
+        for (int d = nd - 1; d >= 0; d--) {
+            if (++i[d] < n[perm[d]]) break;
+            i[d] = 0;
+        }
+    }
+    NewTensor t = {.name = name, .nd = n_as, .x = y};
+    memcpy(t.shape, as, sizeof *as * (size_t)n_as);
+    return t;
+}
+/* D 48, H 6, K 3, d 8 (H*d = D), F 10, B 2, S 5: wo is a square. */
+static const char square[] =
+    "model: {config: {model_type: llama, hidden_size: 48, num_attention_heads: 6, "
+    "num_key_value_heads: 3, intermediate_size: 10, vocab_size: 11, "
+    "num_hidden_layers: 1, head_dim: 8}, parts: [embedding, blocks, norm, head, loss]}\n"
+    "data: {batch: 2, sequence: 5, dtype: f64}\nmesh: {dp: 2}\nnames: hf\n";
+static void test_orders(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    SafeTensors *st = golden_tensors(a, saved_by(a, square));
+    static const int sbd[] = {1, 0, 2}, bhsd[] = {0, 2, 1, 3}, two[] = {1, 0},
+                     same[] = {0, 1, 2, 3};
+    const int64_t d3[] = {2, 5, 48}, d4[] = {2, 5, 6, 8}, gate[] = {10, 48}, wo[] = {48, 48};
+    static const struct {
+        const char *name, *what, *there;
+    } want[] = {
+        {"layers.0.o_proj", "sequence first",
+         "[S, B, D] [5, 2, 48] in the file, [B, S, D] [2, 5, 48] here"},
+        {"layers.0.q_rope", "heads before the sequence",
+         "[B, H, S, d] [2, 6, 5, 8] in the file, [B, S, H, d] [2, 5, 6, 8] here"},
+        {"model.layers.0.mlp.gate_proj.weight", "transposed",
+         "[D, F] [48, 10] in the file, [F, D] [10, 48] here"},
+        {"model.layers.0.self_attn.o_proj.weight", "transposed",
+         "[H*d, D] [48, 48] in the file, [D, H*d] [48, 48] here"},
+        {"layers.0.q_proj", "heads are a dim of their own there",
+         "[B, S, H, d] [2, 5, 6, 8] in the file, [B, S, H*d] [2, 5, 48] here"},
+        {"layers.0.k_rope", "heads are flattened there",
+         "[B, S, K*d] [2, 5, 24] in the file, [B, S, K, d] [2, 5, 3, 8] here"},
+        {"logits", "shape", "[2, 4, 11] in the file, [B, S, V] [2, 5, 11] here"},
+    };
+    NewTensor t[] = {
+        reordered(a, st, want[0].name, 3, d3, sbd, 3, (int64_t[]){5, 2, 48}),
+        reordered(a, st, want[1].name, 4, d4, bhsd, 4, (int64_t[]){2, 6, 5, 8}),
+        reordered(a, st, want[2].name, 2, gate, two, 2, (int64_t[]){48, 10}),
+        reordered(a, st, want[3].name, 2, wo, two, 2, wo),
+        reordered(a, st, want[4].name, 4, d4, same, 4, d4),
+        reordered(a, st, want[5].name, 4, (int64_t[]){2, 5, 3, 8}, same, 3, (int64_t[]){2, 5, 24}),
+        {.name = "logits", .nd = 3, .shape = {2, 4, 11}, .x = ARENA_ARRAY(a, double, 88)},
+    };
+    enum { N = sizeof want / sizeof *want };
+    PlanRun r = run(a, square, NULL, write_tensors(a, "orders.safetensors", t, N), NULL);
+    for (int i = 0; i < N; i++) {
+        const Row *x = row_of(&r, want[i].name);
+        assert_true(x && !x->ok && !x->missing_here);
+        if (!x->why || strncmp(x->why, want[i].what, strlen(want[i].what)) ||
+            !strstr(x->why, want[i].there))
+            fail_msg("%s: %s", x->name, x->why ? x->why : "no reason");
+    }
+    for (int i = 0; i < r.d->n; i++)
+        assert_null(strstr(r.d->item[i].message, "inf")); /* never "differs by inf" */
+    assert_non_null(strstr(diag_of(&r, "E0506")->hint, "equal"));
+    assert_int_equal(r.rep.exit, 1);
+    st_close(st);
+    arena_free(a);
+}
+/* NaN and infinity of the file have a name and a place. */
+static void test_not_finite(void **state) {
+    (void)state;
+    static const struct {
+        double bad;
+        const char *text;
+    } rows[] = {{NAN, "is NaN at [1, 2, 3]"},
+                {INFINITY, "is infinity at [1, 2, 3]"},
+                {-INFINITY, "is -infinity at [1, 2, 3]"}};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        SafeTensors *st = golden_tensors(a, saved_by(a, square));
+        int64_t n;
+        double *x = arena_memdup(a, tensor_numbers(a, st, "layers.0.o_proj", &n), 8 * 2 * 5 * 48);
+        x[(5 + 2) * 48 + 3] = rows[i].bad;
+        NewTensor t = {.name = "layers.0.o_proj", .nd = 3, .shape = {2, 5, 48}, .x = x};
+        PlanRun r = run(a, square, NULL, write_tensors(a, "nan.safetensors", &t, 1), NULL);
+        const Diag *d = diag_of(&r, "E0504");
+        assert_non_null(d);
+        assert_non_null(strstr(d->message, rows[i].text));
+        assert_null(diag_of(&r, "E0506"));
+        assert_false(row_of(&r, "layers.0.o_proj")->ok);
+        assert_int_equal(r.rep.exit, 3);
+        st_close(st);
+        arena_free(a);
+    }
+}
+/* Whole numbers are compared exactly, whatever the tolerance: one label that is off by one differs.
+ */
+static void test_whole_numbers(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    SafeTensors *st = golden_tensors(a, saved_by(a, square));
+    int64_t n, ids[2][10];
+    const double *x = tensor_numbers(a, st, "input_ids", &n),
+                 *y = tensor_numbers(a, st, "labels", &n);
+    for (int i = 0; i < 10; i++) ids[0][i] = (int64_t)x[i], ids[1][i] = (int64_t)y[i] + (i == 7);
+    NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {2, 5}, .ids = ids[0]},
+                     {.name = "labels", .nd = 2, .shape = {2, 5}, .ids = ids[1]}};
+    PlanRun r =
+        plan_run_with(a, "against.yaml", square,
+                      &(PipelineOptions){.execute = true,
+                                         .threads = 1,
+                                         .against = write_tensors(a, "ids.safetensors", t, 2),
+                                         .tolerance = 1});
+    assert_true(row_of(&r, "input_ids")->ok);
+    assert_false(row_of(&r, "labels")->ok);
+    st_close(st);
+    arena_free(a);
+}
+
+/* ---- training ---- */
+/* PyTorch's ten steps: every loss, and every parameter and its state after every step; a number
+ * that is moved is found. */
+static void test_training(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *loss, *optimizer;
+        int parts;
+    } runs[] = {{"adamw-var", "var", "name: adamw, lr: 0.05", 3},
+                {"sgd-sum-clip", "sum", "name: sgd, lr: 0.25, momentum: 0.9, clip: 1.0", 2}};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *file = golden_path(a, "toy/%s/values.safetensors", runs[i].name);
+        const char *text =
+            arena_printf(a,
+                         "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu, "
+                         "weights: {file: %s, prefix: \"initial.\"}}\n"
+                         "data: {dtype: f64, inputs: %s}\nmesh: {tp: 2}\npass: train\nloss: "
+                         "%s\noptimizer: {%s, steps: 10}\nplan: {net1: colwise, net2: rowwise}\n",
+                         file, file, runs[i].loss, runs[i].optimizer);
+        PlanRun r =
+            plan_run_with(a, "against.yaml", text,
+                          &(PipelineOptions){.execute = true,
+                                             .threads = 1,
+                                             .against = file,
+                                             .tolerance = 1e-10,
+                                             .map = write_map(a, "\"initial.*\": \"*\"\n")});
+        if (!r.t || r.rep.exit) run_print(&r);
+        assert_int_equal(r.rep.exit, 0);
+        assert_true(row_of(&r, "losses")->ok && row_of(&r, "losses")->count == 10);
+        assert_true(row_of(&r, "initial.net1.weight")
+                        ->ok); /* a plain name is the value before the first step */
+        int after = 0;
+        for (int k = 0; k < r.rep.n_against; k++)
+            after += !strncmp(r.rep.against[k].name, "after.", 6) && r.rep.against[k].ok;
+        SafeTensors *st = golden_tensors(a, file);
+        int there = 0;
+        for (int k = 0; k < st->n; k++) there += !strncmp(st->t[k].name, "after.", 6);
+        assert_int_equal(after, there);
+        assert_true(there >= 4 * runs[i].parts);
+        st_close(st);
+        arena_free(a);
+    }
+}
+static void test_training_fails(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text =
+        "model: {kind: mlp, sizes: [6, 8, 5]}\ndata: {rows: 4, dtype: f64}\nmesh: {tp: 2}\npass: "
+        "train\nloss: var\n"
+        "optimizer: {name: adamw, lr: 0.05, steps: 2}\nplan: {net1: colwise, net2: rowwise}\n";
+    SafeTensors *st = golden_tensors(a, saved_by(a, text));
+    static const char *const names[] = {"losses", "after.1.net1.weight.exp_avg",
+                                        "after.1.net2.weight"};
+    static const char *const as[] = {"losses", "after.1.net1.weight.exp_avg",
+                                     "after.0.net2.weight"}; /* another step's weight */
+    NewTensor t[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t n;
+        const StTensor *s = st_find(st, names[i]);
+        double *x = arena_memdup(a, tensor_numbers(a, st, names[i], &n), (size_t)s->bytes);
+        if (i < 2) x[n - 1] *= 1 + 1e-6;
+        t[i] = (NewTensor){.name = as[i], .nd = s->nd, .x = x};
+        memcpy(t[i].shape, s->shape, sizeof t[i].shape);
+    }
+    PlanRun r = run(a, text, NULL, write_tensors(a, "train.safetensors", t, 3), NULL);
+    for (int i = 0; i < 3; i++)
+        assert_true(!row_of(&r, as[i])->ok && !row_of(&r, as[i])->missing_here);
+    assert_int_equal(r.rep.exit, 1);
+    st_close(st);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_nothing_matches), cmocka_unit_test(test_checkpoint_names),
+        cmocka_unit_test(test_orders),          cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_whole_numbers),   cmocka_unit_test(test_training),
+        cmocka_unit_test(test_training_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

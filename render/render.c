@@ -198,8 +198,25 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     return n > 0 && (!error || paint_failed(c, error));
 }
 
+/* Pictures are of one rank, the first if none is named: of collectives with unequal groups they show its bytes. */
+static const Trace *seen_by(const Trace *t, const RenderOptions *o, Arena *arena) {
+    bool unequal = false;
+    for (int i = 0; i < t->n_collectives; i++) unequal |= t->collectives[i].n_local > 0;
+    if (!unequal) return t;
+    Trace *own = arena_memdup(arena, t, sizeof *t);
+    own->collectives = arena_memdup(arena, t->collectives, (size_t)t->n_collectives * sizeof *t->collectives);
+    for (int i = 0; i < own->n_collectives; i++) {
+        TraceCollective *c = &own->collectives[i];
+        TraceTraffic b = collective_on(c, o->rank > 0 ? o->rank : 0);
+        c->bytes_in = b.bytes_in;
+        c->bytes_out = b.bytes_out;
+        c->bytes_sent = b.bytes_sent;
+    }
+    return own;
+}
+
 char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena, size_t *n) {
-    ViewCall c = {.t = t, .d = d, .o = o, .arena = arena};
+    ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
     Sink out = {.arena = arena};
     sink_add(&out, "", 0);
     if (!make(&c, f, &out)) return NULL;
@@ -218,7 +235,7 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
 }
 
 int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all, Scene **page, int max) {
-    ViewCall c = {.t = t, .d = d, .o = o, .arena = arena};
+    ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
     const struct View *v = prepare(&c);
     Scene *own[VIEW_MAX_PAGES];
     int n = v ? build(v, &c, all, own) : 0;

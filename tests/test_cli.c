@@ -695,14 +695,14 @@ static void test_skipped(void **state) {
     assert_non_null(strstr(r.out, "\n1 collectives, 64 B sent"));
     done(r);
     expect_code(RUN("comms", bug, "--format", "md"), 0, "| 0 B |", NULL);
-    expect_code(RUN("comms", bug, "--format", "md"), 0, "| planted: drop |", NULL);
-    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",planted,skipped\r\n", NULL);
-    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",drop,true\r\n", NULL);
+    expect_code(RUN("comms", bug, "--format", "md"), 0, "| planted: drop, where all\\_reduce(tp), sum is due |", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",planted,skipped,times,local,declared\r\n", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",drop,true,,,\"all_reduce(tp), sum\"\r\n", NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"bytes_sent\":0,", NULL);
     expect_code(RUN("comms", good, "--format", "json"), 0, "\"planted\":null,\"skipped\":false", NULL);
     expect_code(RUN("comms", bug, "--format", "jsonl"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
-    expect_code(RUN("explain", bug, "3"), 0, "drop: the step does nothing", NULL);
+    expect_code(RUN("explain", bug, "3"), 0, "drop: the step does nothing; due: all_reduce(tp), sum", NULL);
     expect_code(RUN("diff", good, bug), 1, "0, sending 0 B", NULL);
     expect_code(RUN("run", bug, "-o", in_dir("o")), 1, "1 skipped by a planted mistake", NULL);
 }

@@ -259,7 +259,8 @@ static void pairwise(Group *g) {
     }
 }
 /* Lists one collective over the group of `rank` and compares what each member sends with move_sent. */
-static void list_move(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, bool even) {
+static void list_move(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank, bool even) {
+    const int64_t *N = z->N;
     Group g = {.a = arena_new(), .n = (int)mesh_size(m, &v->axes), .total = 1};
     for (int d = 0; d < v->from.ndim; d++) g.total *= N[d];
     for (int r = 0; r < g.n; r++) {
@@ -277,7 +278,7 @@ static void list_move(const Mesh *m, const int64_t *N, const Move *v, int64_t ra
     else
         fail_msg("%s is no collective of this test", move_name(v->kind));
     for (int r = 0; r < g.n; r++) {
-        int64_t formula = move_sent(m, N, v, mesh_member(m, &v->axes, rank, r));
+        int64_t formula = move_sent(m, z, v, mesh_member(m, &v->axes, rank, r));
         if (even ? formula != g.sent[r] : formula < g.sent[r])
             fail_msg("%s from %s to %s: the formula says %lld, the list %lld", move_name(v->kind),
                      layout_text(m, &v->from, NULL, g.a), layout_text(m, &v->to, NULL, g.a), (long long)formula,
@@ -301,8 +302,9 @@ static void test_transfers(void **state) {
         for (int k = 0; k < q->ns; k++) {
             const Step *s = &q->step[k];
             if (s->kind != ST_MOVE || !move_communicates(s->move.kind) || mesh_size(mesh, &s->move.axes) == 1) continue;
+            const GTensor *x = &model->g.t[q->val[s->out].tensor];
             for (int64_t rank = 0; rank < mesh->nranks; rank += mesh->nranks - 1)
-                list_move(mesh, model->g.t[q->val[s->out].tensor].size, &s->move, rank, true);
+                list_move(mesh, &(MoveSize){x->size, x->nstored ? x->stored[0] : 0}, &s->move, rank, true);
             moves++;
         }
         arena_free(a);
@@ -345,7 +347,7 @@ static void test_random_transfers(void **state) {
         if (!redistribute(&m, is_even ? even : uneven, &f, &t, &plan)) continue;
         for (int k = 0; k < plan.n; k++) {
             if (!move_communicates(plan.m[k].kind)) continue;
-            list_move(&m, is_even ? even : uneven, &plan.m[k], i % m.nranks, is_even);
+            list_move(&m, &(MoveSize){is_even ? even : uneven, 1}, &plan.m[k], i % m.nranks, is_even);
             count[plan.m[k].kind]++;
         }
     }

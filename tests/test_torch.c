@@ -974,7 +974,7 @@ static bool same_collective(const World *w, const Json *x, const Move *v) {
         if (groups->item[0]->item[k]->i != groups_member(&g, 0, k)) return false;
     for (int q = 0; q < in->n; q++) {
         int64_t mine_in, mine_out;
-        move_in_out(&w->m, w->N, v, q, &mine_in, &mine_out);
+        move_in_out(&w->m, &(MoveSize){w->N, 1}, v, q, &mine_in, &mine_out);
         if (8 * mine_in != in->item[q]->i || 8 * mine_out != out->item[q]->i) return false;
     }
     return true;
@@ -989,7 +989,7 @@ static void classify(const World *w, const Json *list, const MovePlan *plan, Pai
     for (int k = 0; same && k < n; k++) same = same_collective(w, list->item[k], move[k]);
     for (int64_t q = 0; q < w->m.nranks; q++) {
         int64_t t = torch_sent(list, q), m = 0;
-        for (int k = 0; k < n; k++) m += 8 * move_sent(&w->m, w->N, move[k], q);
+        for (int k = 0; k < n; k++) m += 8 * move_sent(&w->m, &(MoveSize){w->N, 1}, move[k], q);
         theirs = t > theirs ? t : theirs, mine = m > mine ? m : mine;
     }
     if (same)

@@ -117,7 +117,7 @@ static void hold_collectives(Hold *h) {
             const TraceCollective *c = &h->t->collectives[k];
             bool phase = c->pass && strcmp(c->pass, x->phase) == 0, op = c->op && strcmp(c->op, x->op) == 0;
             const char *axes = c->axes ? c->axes : c->axis;
-            n += phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes));
+            if (phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes))) n += lookup_times(c);
         }
         if (n != x->count)
             fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", x->phase, (long long)n, x->op, x->axis ? "(" : "",

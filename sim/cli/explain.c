@@ -365,8 +365,15 @@ static void explain_step(Ex *e, int step) {
                            (long long)groups_size(&k->groups), or_empty(k->axes)));
         field(e, "bytes",
               arena_printf(a, "%s in, %s out, %s sent per rank", bytes_text(k->bytes_in, a),
-                           bytes_text(k->bytes_out, a), bytes_text(lookup_sent(k), a)));
-        if (k->planted) field(e, "planted", arena_printf(a, "%s%s", k->planted, k->skipped ? ": the step does nothing" : ""));
+                           bytes_text(k->bytes_out, a), bytes_text(lookup_sent(k, -1), a)));
+        for (int i = 0; i < k->n_local; i++)
+            field(e, i ? "" : "unequal groups",
+                  arena_printf(a, "ranks %s: %s in, %s out, %s sent", rankset_text(&k->local[i].ranks, a),
+                               bytes_text(k->local[i].bytes_in, a), bytes_text(k->local[i].bytes_out, a),
+                               bytes_text(k->local[i].bytes_sent, a)));
+        if (k->planted)
+            field(e, "planted", arena_printf(a, "%s%s%s%s", k->planted, k->skipped ? ": the step does nothing" : "",
+                                             k->declared ? "; due: " : "", or_empty(k->declared)));
     }
     if (f->move) {
         field(e, "moves", arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));

@@ -1,5 +1,6 @@
 /* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not name is not found. */
 #include "cli/find.h"
+#include "trace/trace_parts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,4 +178,58 @@ const char *const *lookup_categories(const Trace *t, Arena *arena) {
     }
     *ARENA_PUSH(arena, names, n, cap) = NULL;
     return names;
+}
+
+/* ---- what ranks send ---- */
+static int by_rank(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+/* Two sizes that read alike may still differ. */
+static const char *amount_text(int64_t v, bool exact, Arena *a) {
+    const char *s = bytes_text(v, a);
+    return !exact || v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
+}
+/* All ranks of the parts with that sum. */
+static RankSet with_sum(const RankSet *part, const int64_t *sum, int n, int64_t v, Arena *a) {
+    int64_t all = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        if (sum[i] == v) all += rankset_count(&part[i]);
+    int64_t *list = ARENA_ARRAY(a, int64_t, all + 1);
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < part[i].n && sum[i] == v; r++)
+            for (int64_t k = 0; k < part[i].run[r].count; k++)
+                list[at++] = part[i].run[r].first + k * part[i].run[r].stride;
+    qsort(list, (size_t)all, sizeof *list, by_rank);
+    return rankset_from(a, list, all);
+}
+const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
+                             bool exact, Arena *a) {
+    int64_t same = 0;
+    bool unequal = false;
+    for (int k = 0; k < t->n_collectives; k++) {
+        if (counts && !counts(&t->collectives[k], arg)) continue;
+        same += lookup_sent(&t->collectives[k], -1);
+        unequal |= t->collectives[k].n_local > 0;
+    }
+    if (!unequal) return amount_text(same, exact, a);
+    Arena *tmp = arena_new();
+    RankSet *part;
+    int n = trace_parts(t, tmp, &part), least = 0, most = 0;
+    int64_t *sum = ARENA_ARRAY(tmp, int64_t, n);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < t->n_collectives; k++)
+            if (!counts || counts(&t->collectives[k], arg))
+                sum[i] += lookup_sent(&t->collectives[k], part[i].n ? part[i].run[0].first : 0);
+        if (sum[i] < sum[least]) least = i;
+        if (sum[i] > sum[most]) most = i;
+    }
+    const char *text = amount_text(sum[most], exact, a);
+    if (sum[least] < sum[most]) {
+        RankSet low = with_sum(part, sum, n, sum[least], tmp), high = with_sum(part, sum, n, sum[most], tmp);
+        text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", amount_text(sum[least], exact, a),
+                            rankset_text(&low, tmp), text, rankset_text(&high, tmp));
+    }
+    arena_free(tmp);
+    return text;
 }

@@ -31,8 +31,16 @@ void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *a
 /* Do two such texts mean the same set of axes (sizes of 1 do not count)? */
 bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 
-/* Bytes that a rank sends in a collective: none where a planted mistake skips it; its record says what it would send. */
-static inline int64_t lookup_sent(const TraceCollective *k) { return k->skipped ? 0 : k->bytes_sent; }
+/* Bytes that a rank sends in a collective: none where a planted mistake skips it. rank -1: the most that one sends. */
+static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
+    return k->skipped ? 0 : rank < 0 ? k->bytes_sent : collective_on(k, rank).bytes_sent;
+}
+/* How often a collective is done: 0 where a planted mistake skips it. */
+static inline int lookup_times(const TraceCollective *k) { return k->skipped ? 0 : k->times > 1 ? k->times : 1; }
+/* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64 KiB", or where ranks
+ * differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as a number. */
+const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
+                             bool exact, Arena *arena);
 /* The peak of live bytes over all steps of the rank class that has the highest; per category if `category` is not NULL.
  */
 int64_t lookup_peak(const Trace *t, const char *category);

@@ -189,8 +189,13 @@ static void report_run(Cli *c, const Loaded *l) {
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {
     const char *pass, *op, *axis;
-    int64_t n, skipped, sent;
+    int64_t n, skipped;
 } CommSum;
+static bool in_sum(const TraceCollective *k, const void *arg) {
+    const CommSum *s = arg;
+    return !strcmp(or_empty(k->pass), s->pass) && !strcmp(or_empty(k->op), s->op) &&
+           !strcmp(or_empty(k->axis ? k->axis : k->axes), s->axis);
+}
 static void report_comms(Cli *c, const Trace *t) {
     CommSum *sum = NULL;
     int n = 0, cap = 0;
@@ -202,19 +207,16 @@ static void report_comms(Cli *c, const Trace *t) {
         const TraceCollective *k = &t->collectives[i];
         const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass), *op = or_empty(k->op);
         int j = 0;
-        while (j < n &&
-               !(strcmp(sum[j].pass, pass) == 0 && strcmp(sum[j].op, op) == 0 && strcmp(sum[j].axis, axis) == 0))
-            j++;
-        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0, 0};
-        sum[j].n += !k->skipped;
+        while (j < n && !in_sum(k, &sum[j])) j++;
+        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
+        sum[j].n += lookup_times(k);
         sum[j].skipped += k->skipped;
-        sum[j].sent += lookup_sent(k);
     }
     heading(c, "Collectives, bytes sent per rank");
     for (int j = 0; j < n; j++) {
         bool first = j == 0 || strcmp(sum[j].pass, sum[j - 1].pass) != 0;
         str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? sum[j].pass : "", (long long)sum[j].n,
-                 arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis), bytes_text(sum[j].sent, c->arena));
+                 arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis), lookup_sent_text(t, in_sum, &sum[j], false, c->arena));
         if (sum[j].skipped) str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
         str_add(&c->text, "\n");
     }

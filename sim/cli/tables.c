@@ -178,6 +178,9 @@ static const Column comm_columns[] = {
     {"inferred", "inferred", false, COL_OPTIONAL | COL_DROP},
     {"planted", "mistake", false, COL_EMPTY | COL_BELOW},
     {"skipped", "skipped", false, COL_EMPTY}, /* people read it in what is sent */
+    {"times", "times", true, COL_EMPTY},
+    {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED},
+    {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -203,11 +206,26 @@ static Cell cell_group(Arena *a, const RankGroups *g, int64_t group) {
     const char *text = rankset_text(&s, a);
     return (Cell){text, text, n < 64 ? whole.json : NULL};
 }
+/* "ranks 0-1: 32 KiB in, 64 KiB out, 32 KiB sent; ranks 2-3: ..." and the same as JSON. */
+static Cell cell_unequal(Arena *a, const TraceCollective *k) {
+    Str s = str_new(a), j = str_new(a);
+    if (!k->n_local) return cell_text(NULL);
+    for (int i = 0; i < k->n_local; i++) {
+        const TraceTraffic *l = &k->local[i];
+        const char *ranks = rankset_text(&l->ranks, a);
+        str_addf(&s, "%sranks %s: %s in, %s out, %s sent", i ? "; " : "", ranks, bytes_text(l->bytes_in, a),
+                 bytes_text(l->bytes_out, a), bytes_text(l->bytes_sent, a));
+        str_addf(&j, "%s{\"ranks\":\"%s\",\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}", i ? "," : "[",
+                 ranks, (long long)l->bytes_in, (long long)l->bytes_out, (long long)l->bytes_sent);
+    }
+    str_add(&j, "]");
+    return (Cell){s.s, s.s, j.s};
+}
 Table table_comms(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "comm", comm_columns, N(comm_columns));
     Arena *a = c->arena;
-    int64_t sent = 0;
-    int skipped = 0;
+    int64_t sent = 0, rank = c->o.rank;
+    int skipped = 0, done = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         int64_t group = group_of(&k->groups, c->o.rank);
@@ -223,19 +241,26 @@ Table table_comms(const Cli *c, const Trace *t) {
         r[7] = cell_group(a, &k->groups, group);
         r[8] = cell_text(k->dtype);
         r[9] = cell_text(k->reduce);
-        r[10] = cell_bytes(a, k->bytes_in);
-        r[11] = cell_bytes(a, k->bytes_out);
-        r[12] = cell_bytes(a, lookup_sent(k));
+        TraceTraffic b = collective_on(k, rank); /* rank -1 is in no class: the largest */
+        r[10] = cell_bytes(a, b.bytes_in);
+        r[11] = cell_bytes(a, b.bytes_out);
+        r[12] = cell_bytes(a, lookup_sent(k, rank));
         r[13] = cell_text(k->value);
         r[14] = cell_text(k->why);
         r[15] = cell_text(place_of_line(a, k->file, k->line));
         r[16] = cell_bool(k->inferred);
-        if (k->planted) r[17] = (Cell){arena_printf(a, "planted: %s", k->planted), k->planted, NULL};
+        const char *should = k->declared ? arena_printf(a, ", where %s is due", k->declared) : "";
+        if (k->planted) r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
         r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
-        sent += lookup_sent(k);
+        if (lookup_times(k) > 1) r[19] = cell_int(a, lookup_times(k));
+        if (rank < 0) r[20] = cell_unequal(a, k);
+        if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
+        sent += lookup_sent(k, rank);
+        done += lookup_times(k);
         skipped += k->skipped;
     }
-    str_addf(&out.notes, "%d collectives, %s sent per rank\n", out.n_rows - skipped, bytes_text(sent, a));
+    const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
+    str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
     if (skipped)
         str_addf(&out.notes, "not counted: %d that the plan's planted mistake skips; nothing is sent there\n", skipped);
     return out;
@@ -313,21 +338,47 @@ static const char *exact_bytes(int64_t v, Arena *a) {
     const char *s = bytes_text(v, a);
     return v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
 }
-/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)" */
+typedef struct {
+    const char *pass, *op, *axes, *reduce;
+} CommKind;
+static bool is_kind(const TraceCollective *c, const void *arg) {
+    const CommKind *k = arg;
+    return !strcmp(or_empty(c->pass), k->pass) && !strcmp(or_empty(c->op), k->op) &&
+           !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);
+}
+/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" -> ... */
 static Items comm_items(const Trace *t, Arena *a) {
     Items l = {0};
-    int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives), *sent = ARENA_ARRAY(a, int64_t, t->n_collectives);
+    int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives);
+    CommKind *kind = ARENA_ARRAY(a, CommKind, t->n_collectives);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const char *name = arena_printf(a, "%s %s(%s)", or_empty(c->pass), or_empty(c->op), or_empty(c->axes));
+        CommKind x = {or_empty(c->pass), or_empty(c->op), or_empty(c->axes), or_empty(c->reduce)};
+        bool other = *x.reduce && strcmp(x.reduce, "sum") != 0;
         int k = 0;
-        while (k < l.n && strcmp(l.item[k].name, name) != 0) k++;
-        if (k == l.n) add_item(&l, a, name, NULL);
-        count[k] += !c->skipped;
-        sent[k] += lookup_sent(c);
+        while (k < l.n && !is_kind(c, &kind[k])) k++;
+        if (k == l.n) {
+            kind[k] = x;
+            add_item(&l, a, arena_printf(a, "%s %s(%s)%s%s", x.pass, x.op, x.axes, other ? ", " : "", other ? x.reduce : ""), NULL);
+        }
+        count[k] += lookup_times(c);
     }
     for (int k = 0; k < l.n; k++)
-        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k], exact_bytes(sent[k], a));
+        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k], lookup_sent_text(t, is_kind, &kind[k], true, a));
+    return l;
+}
+/* What a plan plants, by the value that it changes: two plans that differ in a mistake differ. */
+static Items planted_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!c->planted) continue;
+        add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->value)),
+                 arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "", or_empty(c->declared)));
+    }
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].planted)
+            add_item(&l, a, arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)), t->moves[i].planted);
     return l;
 }
 static Items memory_items(const Trace *t, Arena *a) {
@@ -361,6 +412,7 @@ Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
     diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
     diff_items(&t, "value", value_items(a, m), value_items(b, m));
     diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
+    diff_items(&t, "planted", planted_items(a, m), planted_items(b, m));
     diff_items(&t, "memory", memory_items(a, m), memory_items(b, m));
     if (a->verdict && b->verdict) differ(&t, "verdict", "", a->verdict, b->verdict);
     if (a->executed && b->executed) differ(&t, "first wrong", "", a->first_wrong, b->first_wrong);

@@ -5,21 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool has_axis(const AxisList *l, int axis) {
+    for (int q = 0; q < l->n; q++)
+        if (l->a[q] == axis) return true;
+    return false;
+}
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
     for (int d = 0; d <= t->nd; d++) {
         int64_t N = 1;
+        bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks different numbers of them */
         if (d < t->nd) N = t->size[d];
         else
-            for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) N *= layout_dim_size(m, l, k, t->size[k], 0);
+            for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) {
+                N *= layout_dim_size(m, l, k, t->size[k], 0);
+                for (int i = 0; i < l->n[k]; i++) rows_differ |= has_axis(out, l->e[k][i].axis);
+            }
         for (int i = 0; i < l->n[d]; i++) {
             int64_t n = m->axis[l->e[d][i].axis].size;
             bool even = l->e[d][i].how == CUT_ZIGZAG ? N % (2 * n) == 0 : N % n == 0;
-            if (!even) /* everything from here inwards depends on the coordinate */
-                for (int k = 0; k < l->n[d]; k++) {
-                    bool have = false;
-                    for (int q = 0; q < out->n; q++) have |= out->a[q] == l->e[d][k].axis;
-                    if (!have) out->a[out->n++] = l->e[d][k].axis;
-                }
+            if (!even || rows_differ) /* everything from here inwards depends on the coordinate */
+                for (int k = 0; k < l->n[d]; k++)
+                    if (!has_axis(out, l->e[d][k].axis)) out->a[out->n++] = l->e[d][k].axis;
             N = (N + n - 1) / n;
         }
     }
@@ -118,6 +124,15 @@ static bool always(const void *arg, int64_t a, int64_t b) {
 AxisParts classes_even(Arena *arena, const Mesh *m, const AxisList *axes) {
     AxisParts p = {.axes = *axes};
     for (int k = 0; k < axes->n; k++) number(arena, &p, k, m->axis[axes->a[k]].size, always, NULL);
+    return p;
+}
+static bool never(const void *arg, int64_t a, int64_t b) {
+    (void)arg, (void)a, (void)b;
+    return false;
+}
+AxisParts classes_apart(Arena *arena, const Mesh *m, const AxisList *axes) {
+    AxisParts p = {.axes = *axes};
+    for (int k = 0; k < axes->n; k++) number(arena, &p, k, m->axis[axes->a[k]].size, never, NULL);
     return p;
 }
 typedef struct {

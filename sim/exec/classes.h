@@ -22,6 +22,8 @@ void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l);
 /* One part for each listed axis. */
 AxisParts classes_even(Arena *arena, const Mesh *m, const AxisList *axes);
+/* Every coordinate of each listed axis is a part of its own. */
+AxisParts classes_apart(Arena *arena, const Mesh *m, const AxisList *axes);
 /* Cuts the parts of p further, so that those of q (whose axes p has) are unions of them. */
 void classes_refine(Arena *arena, const Mesh *m, AxisParts *p, const AxisParts *q);
 /* Combinations of parts, in row-major order, and the first rank of one. */

@@ -1,6 +1,6 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
-#include "exec/classes.h"
+#include "exec/traffic.h"
 #include "ops/op.h"
 #include <stdlib.h>
 #include <string.h>
@@ -303,23 +303,9 @@ static void record_compute(Rec *r, const Step *s, const int64_t *rep) {
         }
     }
 }
-static void record_groups(const Rec *r, const AxisList *axes, RankGroups *g) {
-    const Mesh *m = r->p->mesh;
-    for (int i = 0; i < axes->n; i++) {
-        g->in_size[g->n_in] = m->axis[axes->a[i]].size;
-        g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
-    }
-    for (int x = 0; x < m->naxes; x++) {
-        bool in = false;
-        for (int i = 0; i < axes->n; i++) in |= axes->a[i] == x;
-        if (in || m->axis[x].size == 1) continue;
-        g->out_size[g->n_out] = m->axis[x].size;
-        g->out_stride[g->n_out++] = m->axis[x].stride;
-    }
-}
-static int moved_dim(const Step *s) {
-    for (int i = 0; i < s->move.axes.n; i++) {
-        int f = layout_where(&s->move.from, s->move.axes.a[i]), t = layout_where(&s->move.to, s->move.axes.a[i]);
+static int moved_dim(const Move *v) {
+    for (int i = 0; i < v->axes.n; i++) {
+        int f = layout_where(&v->from, v->axes.a[i]), t = layout_where(&v->to, v->axes.a[i]);
         if (t >= 0 || f >= 0) return t >= 0 ? t : f;
     }
     return -1;
@@ -347,22 +333,14 @@ static void record_collective(Rec *r, const Step *s) {
     const GTensor *t = &p->graph->t[v->tensor];
     TraceCollective *x = ARENA_PUSH(r->t->arena, r->t->collectives, r->t->n_collectives, r->t->cap_collectives);
     *x = (TraceCollective){.step = s->id, .op = move_name(s->move.kind), .pass = s->pass, .why = s->why, .inferred = s->inferred, .dim = -1, .value_step = p->val[s->in[0]].step, .layer = layer_of(r, v->tensor), .part = part_of(r, v->tensor)};
-    x->axis = program_axes_name(p, s, r->a);
-    x->axes = mesh_axes_text(p->mesh, r->a, &s->move.axes, true);
-    record_groups(r, &s->move.axes, &x->groups);
     x->dtype = t->is_int ? "i64" : r->t->dtype;
-    x->reduce = s->move.kind == MOVE_ALL_REDUCE_MAX ? "max" : s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER ? "sum" : NULL;
-    int64_t in, out, es = elem_bytes(r, t);
-    move_in_out(p->mesh, t->size, &s->move, 0, &in, &out);
-    x->bytes_in = in * es;
-    x->bytes_out = out * es;
-    int64_t ranks = s->move.kind == MOVE_ALL_TO_ALL ? (p->mesh->nranks < 64 ? p->mesh->nranks : 64) : 1; /* else rank 0 sends most */
-    for (int64_t q = 0; q < ranks; q++) {
-        int64_t sent = move_sent(p->mesh, t->size, &s->move, q) * es;
-        if (sent > x->bytes_sent) x->bytes_sent = sent;
-    }
+    traffic_record(&(Traffic){p, r->a, r->tmp, r->sets, r->dtype}, s, x);
+    if (x->n_with)
+        x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
+                                              : "FSDP: each rank keeps the part it has at rest; the gradients of one unit travel together";
     x->value = value_name(r, v);
-    int d = moved_dim(s);
+    Move done = fault_move(s);
+    int d = moved_dim(&done);
     if (d >= 0) {
         x->dim = stored_of_letter(t, d);
         x->dim_symbol = graph_stored_symbol(t, x->dim, r->a);
@@ -372,26 +350,8 @@ static void record_collective(Rec *r, const Step *s) {
     x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;
     x->wrong = s->wrong;
-    x->planted = s->edit ? s->fault : NULL;
-    x->skipped = s->edit == EDIT_DROP || s->edit == EDIT_SLICE;
     int first = v->tensor; /* figures put a collective beside what it belongs to */
     x->part = part_of(r, first);
-}
-/* A collective that another one of its unit leads: its bytes travel with that one. */
-static void join_unit(Rec *r, const Step *s) {
-    const GTensor *t = &r->p->graph->t[r->p->val[s->out].tensor];
-    int64_t in, out, es = elem_bytes(r, t);
-    move_in_out(r->p->mesh, t->size, &s->move, 0, &in, &out);
-    for (int i = r->t->n_collectives - 1; i >= 0; i--) {
-        TraceCollective *x = &r->t->collectives[i];
-        if (x->step != s->unit) continue;
-        x->bytes_in += in * es;
-        x->bytes_out += out * es;
-        x->bytes_sent += move_sent(r->p->mesh, t->size, &s->move, 0) * es;
-        x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
-                                              : "FSDP: each rank keeps the part it has at rest; the gradients of one unit travel together";
-        return;
-    }
 }
 static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
@@ -400,6 +360,7 @@ static void record_move(Rec *r, const Step *s) {
     x->file = s->loc.file;
     x->line = s->loc.line;
     x->wrong = s->wrong;
+    x->planted = s->edit ? s->fault : NULL;
 }
 
 /* ---- memory: what the first rank of a class holds after each step ---- */
@@ -477,7 +438,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
         const Step *s = &p->step[i];
         record_value(&r, &p->val[s->out], s);
         if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s, rep);
-        else if (s->unit >= 0 && s->unit != i) join_unit(&r, s);
+        else if (s->unit >= 0 && s->unit != i) continue; /* its bytes travel with those of the step that leads */
         else if (s->kind == ST_MOVE && move_communicates(s->move.kind) && mesh_size(p->mesh, &s->move.axes) > 1) record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }

@@ -135,13 +135,6 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     if (s->edit == EDIT_DOUBLE) scale(&l->t, r->dt, (double)r->n);
     if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
 }
-/* Moves one axis' cut from its dim to another (a planted wrong dim). */
-static void swap_dim(Layout *l, int axis, int dim) {
-    int d = layout_where(l, axis);
-    if (d < 0 || d == dim || dim >= l->ndim) return;
-    layout_set_type(l, axis, TY_I);
-    layout_cut(l, dim, axis, CUT_CHUNK);
-}
 /* One id per group: which blocks its members hold. */
 static int64_t *group_ids(MoveRun *r) {
     const Mesh *m = r->e->p->mesh;
@@ -179,17 +172,13 @@ void transfer_step(Exec *e, const Step *s) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    MoveRun r = {.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .from = s->move.from, .to = s->move.to, .dt = exec_dtype(e, s->out), .axes = s->move.axes};
-    if (s->edit == EDIT_DIM)
-        for (int i = 0; i < r.axes.n; i++) {
-            swap_dim(&r.from, r.axes.a[i], s->edit_dim);
-            swap_dim(&r.to, r.axes.a[i], s->edit_dim);
-        }
+    Move done = fault_move(s);
+    MoveRun r = {.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .from = done.from, .to = done.to, .dt = exec_dtype(e, s->out), .axes = s->move.axes};
     r.n = mesh_size(m, &r.axes);
     r.flat = region_is_flat(&r.from, &r.to);
     r.tmp = arena_new();
     int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
-    r.other = (AxisList){1, {(uint8_t)s->edit_axis}};
+    r.other = done.axes;
     r.parts = s->edit == EDIT_AXIS && (tf == TY_P || tf == TY_M) ? mesh_size(m, &r.other) : r.n;
     int64_t *gid = needs_group(tf, tt) ? group_ids(&r) : NULL;
     bool own_matters = !gid || s->edit != EDIT_NONE;

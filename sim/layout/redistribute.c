@@ -369,16 +369,16 @@ static int64_t product(const int64_t *n, int nd) {
     for (int d = 0; d < nd; d++) c *= n[d];
     return c;
 }
-/* The flattened leading dims of a LIST cut are not letters: count elements by the chunk rule on the flat list. */
-static int64_t block_max(const Mesh *m, const Layout *l, const int64_t *N, const AxisList *A, int64_t rank) {
+/* A LIST cut divides the rows that the first `rows` letters make, by the chunk rule; whole rows are padded, as FSDP2 does. */
+static int64_t block_max(const Mesh *m, const Layout *l, const MoveSize *z, const AxisList *A, int64_t rank) {
     int64_t n[LAYOUT_MAX_DIMS];
-    group_max(m, l, N, A, rank, n);
-    int64_t c = product(n, l->ndim);
+    group_max(m, l, z->N, A, rank, n);
+    int64_t c = product(n, z->rows);
     for (int i = 0; i < l->n[l->ndim]; i++) {
         int64_t s = m->axis[l->e[l->ndim][i].axis].size;
         c = (c + s - 1) / s;
     }
-    return c;
+    return c * product(n + z->rows, l->ndim - z->rows);
 }
 /* An all-to-all whose pieces are not all alike: elements that leave the rank, from the index maps. Every element has one
  * owner before and one after, so what does not stay leaves. */
@@ -413,28 +413,31 @@ static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t ran
     return c;
 }
 
-int64_t move_sent(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
+bool move_even(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank) {
+    return v->kind != MOVE_ALL_TO_ALL || piece(m, z->N, v, rank) >= 0;
+}
+int64_t move_sent(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank) {
     int64_t n = mesh_size(m, &v->axes), c;
     switch (v->kind) {
-    case MOVE_ALL_GATHER: return (n - 1) * block_max(m, &v->from, N, &v->axes, rank);
-    case MOVE_REDUCE_SCATTER: return (n - 1) * block_max(m, &v->to, N, &v->axes, rank);
+    case MOVE_ALL_GATHER: return (n - 1) * block_max(m, &v->from, z, &v->axes, rank);
+    case MOVE_REDUCE_SCATTER: return (n - 1) * block_max(m, &v->to, z, &v->axes, rank);
     case MOVE_ALL_REDUCE:
     case MOVE_ALL_REDUCE_MAX:
-        c = block_max(m, &v->from, N, &v->axes, rank);
+        c = block_max(m, &v->from, z, &v->axes, rank);
         return 2 * (n - 1) * ((c + n - 1) / n);
     case MOVE_ALL_TO_ALL:
-        c = piece(m, N, v, rank);
-        return c >= 0 ? (n - 1) * c : leaving(m, N, v, rank);
+        c = piece(m, z->N, v, rank);
+        return c >= 0 ? (n - 1) * c : leaving(m, z->N, v, rank);
     default: return 0;
     }
 }
 
-void move_in_out(const Mesh *m, const int64_t *N, const Move *v, int64_t rank, int64_t *in, int64_t *out) {
-    int64_t n = mesh_size(m, &v->axes), f = block_max(m, &v->from, N, &v->axes, rank),
-            t = block_max(m, &v->to, N, &v->axes, rank), c;
+void move_in_out(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank, int64_t *in, int64_t *out) {
+    int64_t n = mesh_size(m, &v->axes), f = block_max(m, &v->from, z, &v->axes, rank),
+            t = block_max(m, &v->to, z, &v->axes, rank), c;
     *in = f;
     *out = t;
     if (v->kind == MOVE_ALL_GATHER) *out = n * f;
     if (v->kind == MOVE_REDUCE_SCATTER) *in = n * t;
-    if (v->kind == MOVE_ALL_TO_ALL && (c = piece(m, N, v, rank)) >= 0) *in = *out = n * c;
+    if (v->kind == MOVE_ALL_TO_ALL && (c = piece(m, z->N, v, rank)) >= 0) *in = *out = n * c;
 }

@@ -104,6 +104,25 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
     return ok;
 }
 
+/* ---- what is left of a move ---- */
+/* Moves one axis' cut from its dim to another. */
+static void swap_dim(Layout *l, int axis, int dim) {
+    int d = layout_where(l, axis);
+    if (d < 0 || d == dim || dim >= l->ndim) return;
+    layout_set_type(l, axis, TY_I);
+    layout_cut(l, dim, axis, CUT_CHUNK);
+}
+Move fault_move(const Step *s) {
+    Move v = s->move;
+    if (s->edit == EDIT_AXIS) v.axes = (AxisList){1, {(uint8_t)s->edit_axis}};
+    for (int i = 0; s->edit == EDIT_DIM && i < v.axes.n; i++) {
+        swap_dim(&v.from, v.axes.a[i], s->edit_dim);
+        swap_dim(&v.to, v.axes.a[i], s->edit_dim);
+    }
+    return v;
+}
+int fault_times(const Step *s) { return s->edit == EDIT_DROP || s->edit == EDIT_SLICE ? 0 : s->edit == EDIT_DOUBLE ? 2 : 1; }
+
 /* ---- gradients: ---- */
 static bool names_parameter(const Graph *g, const GTensor *t, const char *pattern) {
     if (t->plan_name && plan_match(pattern, t->plan_name)) return true;

@@ -81,6 +81,10 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 /* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is derived. False and E0205 for
  * patterns that match no parameter. */
 bool apply_gradients(Program *p, const Plan *plan, Diags *d);
+/* The move that a step makes: the declared one, or what a fault makes of its axes and dims. */
+Move fault_move(const Step *s);
+/* How often its collective is done: 1; 0 where a fault leaves nothing of it, 2 where it is done twice. */
+int fault_times(const Step *s);
 /* `data_parallel: unit: block`: gathers and reduce-scatters of parameters that one layer's unit does together get the same
  * `unit`; the first of them leads, the others follow. A pass of its own: the steps stay, the records are merged. */
 void mark_units(Program *p);

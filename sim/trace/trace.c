@@ -77,6 +77,12 @@ int64_t groups_member(const RankGroups *g, int64_t group, int64_t i) {
     return spread(group, g->out_size, g->out_stride, g->n_out) + spread(i, g->in_size, g->in_stride, g->n_in);
 }
 
+TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
+    for (int i = 0; i < c->n_local; i++)
+        if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];
+    return (TraceTraffic){{0}, c->bytes_in, c->bytes_out, c->bytes_sent};
+}
+
 /* ---- rank sets ---- */
 int64_t rankset_count(const RankSet *r) {
     int64_t n = 0;

@@ -94,14 +94,24 @@ typedef struct {
     const char *wrong; /* what the static check found at this step; NULL: nothing */
 } TraceCompute;
 
+/* Bytes of one collective on a class of ranks. */
+typedef struct {
+    RankSet ranks;
+    int64_t bytes_in, bytes_out, bytes_sent;
+} TraceTraffic;
+
 typedef struct {
     int step;
     const char *op;   /* "all_gather" ... */
     const char *axis; /* group or axis name as the plan says: "sp" */
     const char *axes; /* the mesh axes: "tp", "dp*cp" */
     RankGroups groups;
-    const char *dtype, *reduce; /* "sum", "max", NULL */
-    int64_t bytes_in, bytes_out, bytes_sent; /* per rank, the largest */
+    const char *dtype, *reduce; /* "sum", "max", "avg": as it is done; NULL */
+    int64_t bytes_in, bytes_out, bytes_sent; /* per rank; where groups are unequal each is the largest of any rank */
+    int n_local;                             /* unequal groups: bytes per class of ranks; 0: all ranks have those above */
+    TraceTraffic *local;
+    int times;       /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0 */
+    int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of their own */
     const char *value;
     int value_step;  /* step that made what it reads */
     int dim;         /* stored dim that is gathered or scattered, -1 */
@@ -113,8 +123,11 @@ typedef struct {
     int layer;
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
     const char *planted; /* name of the mistake that the plan plants here: "gradients: none"; NULL: none */
+    const char *declared; /* with it, what the layouts ask for: "all_reduce(dp), sum"; the record says what is done */
     bool skipped;        /* of which nothing is left: no rank sends */
 } TraceCollective;
+/* Bytes of a collective on one rank: of its class, or the record's. */
+TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
 
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {
@@ -124,6 +137,7 @@ typedef struct {
     int layer;
     int line; /* of the plan; 0: none */
     const char *wrong; /* what the static check found at this step; NULL: nothing */
+    const char *planted; /* name of the mistake that the plan plants here; NULL: none */
 } TraceLocalMove;
 
 typedef struct {

@@ -112,6 +112,9 @@ static const Field collective_fields[] = {
     {"bytes_in", F_I64, ALWAYS, AT(bytes_in), 0, 0},
     {"bytes_out", F_I64, ALWAYS, AT(bytes_out), 0, 0},
     {"bytes_sent", F_I64, ALWAYS, AT(bytes_sent), 0, 0},
+    {"local", F_TRAFFIC, OPTIONAL, AT(local), AT(n_local), 0},
+    {"times", F_INT, OPTIONAL, AT(times), 0, 0},
+    {"with", F_WITH, OPTIONAL, AT(with), AT(n_with), 0},
     {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
     {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
     {"dim", F_INT, ALWAYS, AT(dim), 0, -1},
@@ -126,6 +129,7 @@ static const Field collective_fields[] = {
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"declared", F_TEXT, OPTIONAL, AT(declared), 0, 0},
     {"skipped", F_BOOL, OPTIONAL, AT(skipped), 0, 0},
 };
 #undef R
@@ -137,7 +141,7 @@ static const Field move_fields[] = {
     {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},   {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},   {"line", F_INT, OPTIONAL, AT(line), 0, 0},
-    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0}, {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };
 #undef R
 

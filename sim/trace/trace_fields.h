@@ -23,6 +23,8 @@ typedef enum {
     F_DIMS,
     F_LOCALS,
     F_GROUPS,       /* RankGroups */
+    F_TRAFFIC,      /* TraceCollective: bytes per class of ranks */
+    F_WITH,         /* int *, int at count_at */
     F_ERRORS,       /* TraceCheck: error per rank */
     F_PARAM_NAME,   /* TraceParam: name, canonical, plan_name */
     F_MATCHED,      /* TraceParam: file and line */

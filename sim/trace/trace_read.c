@@ -333,6 +333,30 @@ READER(r_locals) {
         l->bytes = as_bytes(r, json_get(o, "bytes"), "bytes");
     }
 }
+READER(r_traffic) {
+    const Json *a = j ? as_array(r, j, f->key) : NULL;
+    if (!a) return;
+    TraceTraffic *l = ARENA_ARRAY(r->arena, TraceTraffic, a->n);
+    static const Field set = {"ranks", F_RANKS, ALWAYS, offsetof(TraceTraffic, ranks), 0, 0};
+    for (int i = 0; i < a->n; i++) {
+        const Json *o = as_object(r, a->item[i], f->key);
+        if (!o) bad(r, "\"%s\" is not a list of objects", f->key);
+        r_ranks(r, &set, json_get(o, "ranks"), o, (char *)&l[i]);
+        l[i].bytes_in = as_bytes(r, json_get(o, "bytes_in"), "bytes_in");
+        l[i].bytes_out = as_bytes(r, json_get(o, "bytes_out"), "bytes_out");
+        l[i].bytes_sent = as_bytes(r, json_get(o, "bytes_sent"), "bytes_sent");
+    }
+    FIELD(TraceTraffic *) = l;
+    COUNT(int) = a->n;
+}
+READER(r_with) {
+    const Json *a = j ? as_array(r, j, f->key) : NULL;
+    if (!a) return;
+    int *s = ARENA_ARRAY(r->arena, int, a->n);
+    for (int i = 0; i < a->n; i++) s[i] = (int)as_int(r, a->item[i], f->key, 0, MAX_STEP, 0);
+    FIELD(int *) = s;
+    COUNT(int) = a->n;
+}
 READER(r_groups) {
     RankGroups *g = &FIELD(RankGroups);
     const Json *k = as_object(r, json_get(object, "grouping"), "grouping");
@@ -460,6 +484,8 @@ static const FieldReader readers[F_KINDS] = {
     [F_DIMS] = r_dims,
     [F_LOCALS] = r_locals,
     [F_GROUPS] = r_groups,
+    [F_TRAFFIC] = r_traffic,
+    [F_WITH] = r_with,
     [F_ERRORS] = r_errors,
     [F_PARAM_NAME] = r_param_name,
     [F_MATCHED] = r_matched,

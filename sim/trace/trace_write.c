@@ -126,6 +126,23 @@ static void w_locals(JsonWriter *w, const Field *f, const char *record) {
     }
     json_close(w, ']');
 }
+static void w_traffic(JsonWriter *w, const Field *f, const char *record) {
+    const TraceTraffic *l = FIELD(TraceTraffic *);
+    if (!COUNT(int)) return;
+    json_open(w, f->key, '[');
+    for (int i = 0; i < COUNT(int); i++) {
+        json_open(w, NULL, '{');
+        put_ranks(w, "ranks", &l[i].ranks);
+        json_int(w, "bytes_in", l[i].bytes_in);
+        json_int(w, "bytes_out", l[i].bytes_out);
+        json_int(w, "bytes_sent", l[i].bytes_sent);
+        json_close(w, '}');
+    }
+    json_close(w, ']');
+}
+static void w_with(JsonWriter *w, const Field *f, const char *record) {
+    if (COUNT(int)) w_steps(w, f, record);
+}
 static void one_group(JsonWriter *w, const RankGroups *g, int64_t group) {
     int64_t n = groups_size(g), list[TRACE_GROUP_RANKS];
     for (int64_t i = 0; i < n; i++) list[i] = groups_member(g, group, i);
@@ -245,6 +262,8 @@ static const Writer writers[F_KINDS] = {
     [F_DIMS] = w_dims,
     [F_LOCALS] = w_locals,
     [F_GROUPS] = w_groups,
+    [F_TRAFFIC] = w_traffic,
+    [F_WITH] = w_with,
     [F_ERRORS] = w_errors,
     [F_PARAM_NAME] = w_param_name,
     [F_MATCHED] = w_matched,

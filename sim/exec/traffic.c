@@ -1,0 +1,155 @@
+/* Bytes and groups of collectives. See traffic.h. */
+#include "exec/traffic.h"
+#include <string.h>
+
+enum { MAX_APART = 4096 }; /* coordinates that are looked at one by one where pieces of an all-to-all differ */
+
+static int64_t elem_bytes(const Traffic *c, const GTensor *t) { return t->is_int ? 8 : dtype_size(c->dtype); }
+static const GTensor *tensor_of(const Program *p, const Step *s) { return &p->graph->t[p->val[s->out].tensor]; }
+static MoveSize size_of(const GTensor *t) { return (MoveSize){t->size, t->nstored ? t->stored[0] : 0}; }
+
+
+/* ---- groups ---- */
+static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {
+    uint32_t in = 0;
+    for (int i = 0; i < axes->n; i++) {
+        in |= 1u << axes->a[i];
+        g->in_size[g->n_in] = m->axis[axes->a[i]].size;
+        g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
+    }
+    for (int x = 0; x < m->naxes; x++) {
+        if ((in >> x & 1) || m->axis[x].size == 1) continue;
+        g->out_size[g->n_out] = m->axis[x].size;
+        g->out_stride[g->n_out++] = m->axis[x].stride;
+    }
+}
+
+/* ---- classes of ranks with the same bytes ---- */
+typedef struct {
+    int64_t in, out, sent;
+} Bytes;
+static Bytes bytes_of(const Traffic *c, const Step *s, int64_t rank) {
+    const GTensor *t = tensor_of(c->p, s);
+    int64_t es = elem_bytes(c, t);
+    MoveSize z = size_of(t);
+    Move v = fault_move(s);
+    Bytes b;
+    move_in_out(c->p->mesh, &z, &v, rank, &b.in, &b.out);
+    b.sent = move_sent(c->p->mesh, &z, &v, rank) * fault_times(s);
+    return (Bytes){b.in * es, b.out * es, b.sent * es};
+}
+/* The steps of one record: those of its unit in their order, or the step alone. */
+typedef struct {
+    int n, cap;
+    const Step **s;
+} Members;
+static Members members_of(const Traffic *c, const Step *lead) {
+    Members m = {0};
+    if (lead->unit < 0) *ARENA_PUSH(c->tmp, m.s, m.n, m.cap) = lead;
+    for (int i = lead->id; lead->unit >= 0 && i < c->p->ns; i++)
+        if (c->p->step[i].unit == lead->unit) *ARENA_PUSH(c->tmp, m.s, m.n, m.cap) = &c->p->step[i];
+    return m;
+}
+static Bytes sum_of(const Traffic *c, const Members *m, int64_t rank) {
+    Bytes all = {0};
+    for (int i = 0; i < m->n; i++) {
+        Bytes b = bytes_of(c, m->s[i], rank);
+        all = (Bytes){all.in + b.in, all.out + b.out, all.sent + b.sent};
+    }
+    return all;
+}
+static void add_axes(AxisList *out, const AxisList *more) {
+    for (int i = 0; i < more->n; i++) {
+        bool have = false;
+        for (int k = 0; k < out->n; k++) have |= out->a[k] == more->a[i];
+        if (!have) out->a[out->n++] = more->a[i];
+    }
+}
+/* Where the pieces of an all-to-all differ, what a rank sends depends on its own coordinate. */
+static bool depends_on_rank(const Program *p, const Step *s, const Move *v) {
+    MoveSize z = size_of(tensor_of(p, s));
+    return v->kind == MOVE_ALL_TO_ALL && mesh_size(p->mesh, &v->axes) <= MAX_APART && !move_even(p->mesh, &z, v, 0);
+}
+static void uneven_axes(const Traffic *c, const Members *m, AxisList *axes) {
+    const Program *p = c->p;
+    for (int i = 0; i < m->n; i++) {
+        Move v = fault_move(m->s[i]);
+        classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.from, axes);
+        classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.to, axes);
+        if (depends_on_rank(p, m->s[i], &v)) add_axes(axes, &v.axes);
+    }
+}
+static AxisParts parts_of(const Traffic *c, const Members *m) {
+    const Program *p = c->p;
+    AxisList axes = {0};
+    uneven_axes(c, m, &axes);
+    AxisParts all = classes_even(c->tmp, p->mesh, &axes);
+    for (int i = 0; i < m->n && axes.n; i++) {
+        Move v = fault_move(m->s[i]);
+        AxisParts from = classes_of_value(c->tmp, p->mesh, tensor_of(p, m->s[i]), &v.from);
+        AxisParts to = classes_of_value(c->tmp, p->mesh, tensor_of(p, m->s[i]), &v.to);
+        classes_refine(c->tmp, p->mesh, &all, &from);
+        classes_refine(c->tmp, p->mesh, &all, &to);
+        if (!depends_on_rank(p, m->s[i], &v)) continue;
+        AxisParts each = classes_apart(c->tmp, p->mesh, &v.axes);
+        classes_refine(c->tmp, p->mesh, &all, &each);
+    }
+    return all;
+}
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
+    AxisParts u = parts_of(c, m);
+    int64_t n = classes_count(&u);
+    int *member = ARENA_ARRAY(c->tmp, int, n), cap = 0;
+    bool *in = ARENA_ARRAY(c->tmp, bool, n);
+    TraceTraffic *one = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        Bytes b = sum_of(c, m, classes_rank(c->p->mesh, &u, i));
+        int k = 0;
+        while (k < x->n_local && (one[k].bytes_in != b.in || one[k].bytes_out != b.out || one[k].bytes_sent != b.sent)) k++;
+        if (k == x->n_local) *ARENA_PUSH(c->arena, one, x->n_local, cap) = (TraceTraffic){{0}, b.in, b.out, b.sent};
+        member[i] = k;
+        x->bytes_in = larger(x->bytes_in, b.in);
+        x->bytes_out = larger(x->bytes_out, b.out);
+        x->bytes_sent = larger(x->bytes_sent, b.sent);
+    }
+    if (x->n_local == 1) x->n_local = 0; /* all ranks alike */
+    for (int k = 0; k < x->n_local; k++) {
+        for (int64_t i = 0; i < n; i++) in[i] = member[i] == k;
+        one[k].ranks = classes_ranks(c->sets, &u, in);
+    }
+    x->local = x->n_local ? one : NULL;
+}
+
+/* ---- the record ---- */
+static const char *reduce_text(const Step *s, MoveKind kind) {
+    if (kind == MOVE_ALL_REDUCE_MAX) return "max";
+    if (kind != MOVE_ALL_REDUCE && kind != MOVE_REDUCE_SCATTER) return NULL;
+    return s->edit == EDIT_MAX ? "max" : s->edit == EDIT_AVG ? "avg" : "sum";
+}
+/* "all_reduce(dp), sum": what the layouts ask for where something else is planted. */
+static const char *declared_text(const Traffic *c, const Step *s) {
+    if (layout_eq(&s->move.from, &s->move.to)) return "nothing";
+    Step plain = *s;
+    plain.edit = EDIT_NONE;
+    const char *reduce = reduce_text(&plain, s->move.kind);
+    return arena_printf(c->arena, "%s(%s)%s%s", move_name(s->move.kind), mesh_axes_text(c->p->mesh, c->arena, &s->move.axes, true),
+                        reduce ? ", " : "", reduce ? reduce : "");
+}
+void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
+    const Program *p = c->p;
+    Move v = fault_move(s);
+    x->axis = s->edit == EDIT_AXIS ? p->mesh->axis[s->edit_axis].name : program_axes_name(p, s, c->arena);
+    x->axes = mesh_axes_text(p->mesh, c->arena, &v.axes, true);
+    fill_groups(p->mesh, &v.axes, &x->groups);
+    x->reduce = reduce_text(s, v.kind);
+    x->times = fault_times(s) > 1 ? fault_times(s) : 0;
+    Members m = members_of(c, s);
+    int cap = 0;
+    for (int i = 1; i < m.n; i++) *ARENA_PUSH(c->arena, x->with, x->n_with, cap) = m.s[i]->id;
+    fill_bytes(c, &m, x);
+    x->skipped = !fault_times(s);
+    if (s->edit == EDIT_NONE) return;
+    x->planted = s->fault;
+    x->declared = declared_text(c, s);
+}

@@ -1,0 +1,192 @@
+/* Numbers that stand for all ranks: bytes by padded rows, unequal groups, what a planted mistake does to the log. What is right is
+ * worked out here from sizes, not taken from the program. */
+#include "support/support.h"
+#include "trace/trace_parts.h"
+#include "exec/traffic.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BLOCK(mesh, more)                                                                                              \
+    "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"                                                              \
+    "data: {batch: 3, sequence: 8, dtype: f32, seed: 0}\nmesh: " mesh "\nnames: torchtitan\n" more
+#define TP                                                                                                             \
+    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                                  \
+    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---- FSDP moves whole rows, padded to the largest block ---- */
+static void check_rows(const TraceCollective *c, int64_t rows, int64_t row_bytes, int64_t n) {
+    int64_t block = ceil_div(rows, n) * row_bytes;
+    bool gather = !strcmp(c->op, "all_gather");
+    assert_int_equal(c->bytes_in, gather ? block : n * block);
+    assert_int_equal(c->bytes_out, gather ? n * block : block);
+    assert_int_equal(c->bytes_sent, (n - 1) * block);
+}
+static void test_fsdp_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n, tp;
+    } cases[] = {
+        {BLOCK("{dp: 3}", "pass: backward\ndata_parallel: {mode: fsdp}\n"), 3, 1},
+        {BLOCK("{dp: 3, tp: 2}", "pass: backward\ndata_parallel: {mode: fsdp}\n" TP), 3, 2},
+        {BLOCK("{dp: 7}", "pass: backward\ndata_parallel: {mode: fsdp}\n"), 7, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, cases[i].text, true);
+        int seen = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            const char *name = !strncmp(c->value, "grad.param.", 11) ? c->value + 11 : c->value;
+            const TraceParam *p = trace_param(r.t, name);
+            if (!p || strcmp(c->axes, "dp") || !strcmp(c->op, "all_reduce")) continue;
+            /* the rows of the tensor-parallel block, of which each data rank holds ceil(rows / n) at most */
+            const int64_t *local = p->compute.local[0].shape;
+            check_rows(c, local[0], 4 * (p->compute.nd > 1 ? local[1] : 1), cases[i].n);
+            /* what ranks hold at rest are whole rows that add up to those of the tensor-parallel block */
+            int64_t rows = 0;
+            for (int64_t q = 0; q < cases[i].n; q++)
+                for (int l = 0; l < p->rest.n_local; l++)
+                    if (rankset_has(&p->rest.local[l].ranks, q * cases[i].tp)) rows += p->rest.local[l].shape[0];
+            assert_int_equal(rows, local[0]);
+            assert_int_equal(p->bytes, c->op[0] == 'a' ? c->bytes_in : c->bytes_out);
+            seen++;
+        }
+        assert_int_equal(seen, 26); /* 9 parameters gathered, 8 again for the backward pass, 9 gradients scattered */
+        if (i == 0) { /* the shape that a review named: 256 rows of 128 on 3 ranks are 86 rows each */
+            const TraceCollective *c = find_collective(r.t, "all_gather", "layers.0.attention.wq.weight");
+            assert_true(c->bytes_in == 44032 && c->bytes_sent == 88064);
+        }
+        arena_free(a);
+    }
+}
+/* Packed gate and up with an uneven F: ranks of tp hold 6, 6, 6 and 2 rows; 6 divides by 3 and 2 does not. */
+static void test_rows_of_short_ranks(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Mesh m = {.naxes = 2, .axis = {{.name = "dp", .size = 3}, {.name = "tp", .size = 4}}};
+    assert_true(mesh_finish(&m));
+    GTensor t = {.nd = 3, .size = {2, 10, 8}, .letter = "2fd", .nstored = 2, .stored = {2, 1}};
+    Layout l = layout_whole(&m, 3, TY_I);
+    layout_cut(&l, 1, 1, CUT_CHUNK);
+    layout_cut(&l, 3, 0, CUT_CHUNK);
+    AxisList uneven = {0};
+    classes_uneven(&m, &t, &l, &uneven);
+    assert_int_equal(uneven.n, 2);
+    AxisParts p = classes_of_value(a, &m, &t, &l);
+    bool has[3] = {false};
+    for (int64_t i = 0; i < classes_count(&p); i++) { /* the rows of every class's first rank, 2 f cut by dp */
+        int64_t rank = classes_rank(&m, &p, i), f = layout_dim_size(&m, &l, 1, 10, rank);
+        has[layout_dim_size(&m, &l, 3, 2 * f, rank)] = true;
+    }
+    assert_true(has[0] && has[1] && has[2]); /* 6 rows are 2, 2, 2; 2 rows are 1, 1, 0 */
+    arena_free(a);
+}
+
+/* ---- groups of unequal size: one record, bytes per class of ranks ---- */
+static void test_unequal_groups(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(a, BLOCK("{dp: 2, tp: 2}", "pass: backward\n" TP), true);
+    int unequal = 0;
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        const TraceCollective *c = &r.t->collectives[i];
+        if (strcmp(c->axes, "tp")) {
+            assert_int_equal(c->n_local, 0);
+            continue;
+        }
+        unequal++;
+        for (int64_t rank = 0; rank < 4; rank++) { /* 3 rows of the batch: 2 on dp 0, 1 on dp 1; 8 tokens of 128 f32 */
+            int64_t bytes = (rank < 2 ? 2 : 1) * 8 * 128 * 4;
+            TraceTraffic b = collective_on(c, rank);
+            assert_true(b.bytes_in == bytes && b.bytes_out == bytes && b.bytes_sent == bytes);
+        }
+        assert_int_equal(c->bytes_sent, 2 * 8 * 128 * 4); /* the record's own: the largest */
+    }
+    assert_int_equal(unequal, 4);
+    /* the same after the file */
+    size_t n;
+    Diags *d = diags_new(a);
+    const char *text = trace_text(r.t, a, true, &n);
+    const Trace *again = trace_read(a, d, "t.jsonl", text, n);
+    assert_non_null(again);
+    assert_string_equal(trace_text(again, a, true, &n), text);
+    RankSet *part;
+    assert_int_equal(trace_parts(again, a, &part), 2);
+    assert_string_equal(rankset_text(&part[1], a), "2,3");
+    arena_free(a);
+}
+/* An all-to-all whose pieces differ: contiguous to zigzag, each rank keeps another share of what it has. */
+static void test_unequal_pieces(void **state) {
+    (void)state;
+    Mesh m = {.naxes = 1, .axis = {{.name = "cp", .size = 4}}};
+    assert_true(mesh_finish(&m));
+    Layout f = layout_whole(&m, 1, TY_I), t = f;
+    layout_cut(&f, 0, 0, CUT_CHUNK);
+    layout_cut(&t, 0, 0, CUT_ZIGZAG);
+    Move v = {.from = f, .to = t, .kind = MOVE_ALL_TO_ALL, .axes = {1, {0}}};
+    MoveSize z = {(const int64_t[]){16}, 1};
+    assert_false(move_even(&m, &z, &v, 0));
+    /* rank r holds the eighths 2r and 2r + 1, two elements each, and wants r and 7 - r */
+    for (int64_t q = 0; q < 4; q++) {
+        int64_t keeps = 0;
+        for (int64_t e = 2 * q; e < 2 * q + 2; e++) keeps += e == q || e == 7 - q;
+        assert_int_equal(move_sent(&m, &z, &v, q), 4 - 2 * keeps);
+    }
+}
+
+/* ---- what a planted mistake does stands in the log ---- */
+static const TraceCollective *planted(Arena *a, const char *fault, PlanRun *r) {
+    const char *text = arena_printf(a, BLOCK("{dp: 2, tp: 3}", "pass: backward\nplan:\n"
+                                       "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+                                       "faults: [{at: layers.0.mlp.down, %s}]\n"), fault);
+    *r = plan_run(a, "plan.yaml", text, false);
+    if (!r->t) run_print(r);
+    assert_non_null(r->t);
+    for (int i = 0; i < r->t->n_collectives; i++)
+        if (r->t->collectives[i].planted) return &r->t->collectives[i];
+    fail_msg("nothing is planted: %s", fault);
+    return NULL;
+}
+static void test_planted(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *reduce, *axes;
+        int times;
+        bool skipped;
+    } cases[] = {
+        {"kind: max", "max", "tp", 0, false},    {"kind: avg", "avg", "tp", 0, false}, {"do: double", "sum", "tp", 2, false},
+        {"do: drop", "sum", "tp", 0, true},      {"axis: dp", "sum", "dp", 0, false},  {"offset: 1", "sum", "tp", 0, false},
+        {"kind: slice", "sum", "tp", 0, true},   {"scale: 2", "sum", "tp", 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *a = arena_new();
+        PlanRun r;
+        const TraceCollective *c = planted(a, cases[i].fault, &r);
+        assert_string_equal(c->reduce, cases[i].reduce);
+        assert_string_equal(c->axes, cases[i].axes);
+        assert_int_equal(c->times, cases[i].times);
+        assert_int_equal(c->skipped, cases[i].skipped);
+        assert_string_equal(c->declared, "all_reduce(tp), sum");
+        bool dp = !strcmp(cases[i].axes, "dp");
+        assert_int_equal(groups_size(&c->groups), dp ? 2 : 3);
+        assert_int_equal(groups_member(&c->groups, 0, 1), dp ? 3 : 1);
+        int64_t all = 2 * 8 * 128, n = dp ? 2 : 3, once = 2 * (n - 1) * ceil_div(all, n) * 4; /* elements of dp 0 */
+        assert_int_equal(c->bytes_sent, cases[i].skipped ? 0 : (cases[i].times ? 2 : 1) * once);
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fsdp_rows),      cmocka_unit_test(test_rows_of_short_ranks), cmocka_unit_test(test_unequal_groups),
+        cmocka_unit_test(test_unequal_pieces), cmocka_unit_test(test_planted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -129,8 +129,8 @@ static const Field collective_fields[] = {
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
-    {"declared", F_TEXT, OPTIONAL, AT(declared), 0, 0},
     {"skipped", F_BOOL, OPTIONAL, AT(skipped), 0, 0},
+    {"declared", F_TEXT, OPTIONAL, AT(declared), 0, 0},
 };
 #undef R
 

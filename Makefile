@@ -87,7 +87,7 @@ $(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/entry.c $(FUZZ_OBJ) $(
 
 # Under these tools the long tests look at a sample and say so, and limits of time are wider. Some test programs only start
 # the plain binary of `make`, with operations that fail (LD_PRELOAD) or on a terminal: nothing of these builds would run in them.
-PLAIN := LEAVE_OUT='test_failures test_outputs test_short test_update test_progress' WHY='it starts the plain binary; make test runs it'
+PLAIN := LEAVE_OUT='test_failures test_outputs test_short test_update test_overwrite test_progress' WHY='it starts the plain binary; make test runs it'
 asan: shardproof # the pages of pictures are made by the binary itself
 	$(MAKE) BUILD=build-asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' LDFLAGS='-fsanitize=address,undefined' tests
 	$(PLAIN) LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 \
@@ -98,7 +98,7 @@ tsan: shardproof
 	$(PLAIN) TSAN_OPTIONS=ignore_noninstrumented_modules=1 SHARDPROOF_PLANS=200 SHARDPROOF_SAMPLE=12 SHARDPROOF_SLOW=50 sh tests/run.sh build-tsan/tests
 # Memcheck knows no AVX-512; the kernels give the same bits on AVX2. It does not follow the processes that test_hostile starts.
 valgrind: tests shardproof
-	LEAVE_OUT='test_failures test_outputs test_short test_update test_progress test_hostile test_scale' WHY='it looks at processes that it starts or at its own memory, which is another under memcheck; make test runs it' \
+	LEAVE_OUT='test_failures test_outputs test_short test_update test_overwrite test_progress test_hostile test_scale' WHY='it looks at processes that it starts or at its own memory, which is another under memcheck; make test runs it' \
 	RUN_UNDER='valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp' \
 	SHARDPROOF_ISA=avx2 SHARDPROOF_PLANS=20 SHARDPROOF_SAMPLE=1 SHARDPROOF_SLOW=200 sh tests/run.sh $(BUILD)/tests
 

@@ -36,6 +36,18 @@ const char *file_join(Arena *arena, const char *dir, const char *name) {
     return arena_printf(arena, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", name);
 }
 
+const char *file_target(Arena *arena, const char *path) {
+    enum { LINKS = 40 }; /* as the system follows them */
+    char to[PATH_MAX];
+    for (int i = 0; i < LINKS; i++) {
+        ssize_t n = readlink(path, to, sizeof to - 1);
+        if (n < 0) return arena_strdup(arena, path);
+        to[n] = 0;
+        path = file_join(arena, file_dir(arena, path), to);
+    }
+    return arena_strdup(arena, path);
+}
+
 /* ---- reading ---- */
 
 /* The nearest name in the folder of a file that does not exist, or NULL. */
@@ -317,12 +329,14 @@ OutFile *file_create(Diags *d, const char *path) {
     /* renaming would replace even a file that may not be written */
     if (there && !through && access(path, W_OK) < 0) return cannot_write(d, path, errno);
     OutFile *o = base_malloc(sizeof *o);
-    char real[PATH_MAX];
+    Arena *tmp = arena_new();
     *o = (OutFile){.path = dup_text(path)};
-    o->real = dup_text(there && !through && realpath(path, real) ? real : path);
+    o->real = dup_text(through ? path : file_target(tmp, path));
+    arena_free(tmp);
+    bool endless = !through && readlink(o->real, (char[1]){0}, 1) >= 0;
     if (through) o->f = open_through(path, fd);
-    if (through ? o->f != NULL : open_beside(o, there ? &st : NULL)) return o;
-    int err = errno;
+    if (through ? o->f != NULL : !endless && open_beside(o, there ? &st : NULL)) return o;
+    int err = endless ? ELOOP : errno;
     cannot_write(d, path, err);
     out_free(o);
     return NULL;
@@ -428,7 +442,8 @@ bool file_writable(Diags *d, const char *path) {
     int err = 0;
     if (stat(path, &st) < 0) {
         Arena *tmp = arena_new();
-        err = file_try_folder(file_dir(tmp, path));
+        const char *to = file_target(tmp, path);
+        err = readlink(to, (char[1]){0}, 1) >= 0 ? ELOOP : file_try_folder(file_dir(tmp, to));
         arena_free(tmp);
     } else if (S_ISDIR(st.st_mode)) {
         err = EISDIR;

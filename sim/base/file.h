@@ -23,6 +23,8 @@ bool file_write(Diags *d, const char *path, const void *p, size_t n); /* create 
 /* "dir/name" relative to `dir` unless absolute. */
 const char *file_join(Arena *arena, const char *dir, const char *name);
 const char *file_dir(Arena *arena, const char *path);
+/* Where an output of this path lies: the end of its symbolic links, also of those that lead to no file yet. */
+const char *file_target(Arena *arena, const char *path);
 bool file_make_dirs(Diags *d, const char *path);
 /* Can files be made in this folder? 0 or errno. Leaves nothing behind. */
 int file_try_folder(const char *dir);

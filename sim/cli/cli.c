@@ -1,12 +1,12 @@
 /* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know any command's work. */
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "cli/progress.h"
 #include "base/file.h"
 #include "cost/cost.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
@@ -132,46 +132,6 @@ void cli_records(Cli *c, const Loaded *l, const char *types) {
     }
 }
 
-/* ---- files that must not be each other ---- */
-/* The same existing regular file, or the same path where it does not exist yet. */
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    bool ax = stat(a, &x) == 0, by = stat(b, &y) == 0;
-    if (ax && by) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    return !ax && !by && strcmp(a, b) == 0;
-}
-bool cli_outputs_free(Cli *c, const char *const *outputs, int n_outputs, const char *const *inputs, int n_inputs) {
-    int before = diags_errors(c->d);
-    for (int i = 0; i < n_outputs; i++) {
-        if (!outputs[i] || strcmp(outputs[i], "-") == 0) continue;
-        for (int k = 0; k < n_inputs; k++)
-            if (inputs[k] && strcmp(inputs[k], "-") != 0 && same_file(outputs[i], inputs[k]))
-                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input", outputs[i]);
-        for (int k = 0; k < i; k++)
-            if (outputs[k] && same_file(outputs[i], outputs[k]))
-                diag_error(c->d, "E0212", nowhere, NULL, "two outputs go to '%s'", outputs[i]);
-    }
-    return diags_errors(c->d) == before;
-}
-/* Options that name files, and the files that the plan itself names, before anything is written. */
-static bool check_outputs(Cli *c, const Loaded *l) {
-    const char *output = c->command->bit == C_RUN ? NULL : c->o.output;
-    const char *outputs[] = {output, c->o.trace, c->o.save_values};
-    if (!output && !c->o.trace && !c->o.save_values) return true;
-    const char *inputs[6] = {l->path, c->o.against, c->o.map};
-    if (!l->is_trace) { /* what the plan reads; what is wrong with it will be said when it is run */
-        const Plan *p = plan_parse(c->arena, diags_new(c->arena), l->path, l->text, l->n, c->o.sets, c->o.n_sets);
-        const char *named[] = {p->weights, p->hf_config, p->inputs};
-        for (int i = 0; i < 3; i++)
-            if (named[i]) inputs[3 + i] = file_join(c->arena, p->dir ? p->dir : ".", named[i]);
-    }
-    if (!cli_outputs_free(c, outputs, 3, inputs, 6)) return false;
-    int before = diags_errors(c->d);
-    for (int i = 0; i < 3; i++) /* said now, not after an hour's work */
-        if (outputs[i]) file_writable(c->d, outputs[i]);
-    return diags_errors(c->d) == before;
-}
-
 /* ---- plans and traces ---- */
 PipelineOptions cli_pipeline(const Cli *c) {
     const CliOptions *o = &c->o;
@@ -261,7 +221,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         l->exit = 3;
         return false;
     }
-    if (!check_outputs(c, l)) {
+    if (!files_check(c, l)) {
         l->exit = exit_of(c->d);
         l->refused = true;
         return false;
@@ -281,6 +241,7 @@ static void print_version(Cli *c) {
              CLI_VERSION);
 }
 static int end(Cli *c, int code) {
+    if (exit_of(c->d) == 2 && c->o.output) c->text.n = 0; /* an output may be what is wrong */
     write_output(c);
     if (c->d->n) cli_diagnostics(c, c->d, false);
     code = cli_worse(code, exit_of(c->d));
@@ -313,5 +274,5 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
         c.text.n = 0;
         return end(&c, 2);
     }
-    return end(&c, c.command->run(&c));
+    return end(&c, files_check_words(&c) ? c.command->run(&c) : 2);
 }

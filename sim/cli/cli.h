@@ -103,8 +103,6 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes);
 int cli_worse(int a, int b);
 /* Writes c->text to `out`, or at the end of the command to -o, and empties it. */
 void cli_flush(Cli *c);
-/* Refuses (E0212) an output that is also an input or another output. */
-bool cli_outputs_free(Cli *c, const char *const *outputs, int n_outputs, const char *const *inputs, int n_inputs);
 /* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of a plan that gave no
  * trace its diagnostics. */
 void cli_records(Cli *c, const Loaded *l, const char *types);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
+#include "cli/files.h"
 #include "json/json.h"
 #include <ctype.h>
 #include <errno.h>
@@ -27,16 +28,6 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
 static const char all_records[] = "run param value compute collective move check memory event diagnostic verdict";
 
 /* ---- run ---- */
-/* A plan's name as a part of a file's name: no separators, nothing hidden. */
-static const char *file_name(const char *name, Arena *a) {
-    char *s = arena_strdup(a, name && *name ? name : "plan");
-    for (char *p = s; *p; p++)
-        if (*p == '/' || (unsigned char)*p <= ' ' || *p == 0x7F || (p == s && (*p == '.' || *p == '-'))) *p = '_';
-    return s;
-}
-/* Every view as SVG; those that people look at first also as PNG. */
-static const char *const also_png[] = {"block", "timeline", NULL};
-
 /* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is left out. */
 static bool draw_one(Cli *c, const Trace *t, const char *view, RenderFormat f, const char *path) {
     Diags *d = diags_new(c->arena);
@@ -83,22 +74,15 @@ static void close_folder(OutDir *o) {
 }
 /* Trace and pictures into `dir`; *n names of files that were written. */
 static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n) {
-    int n_views;
-    const RenderView *view = render_views(&n_views);
-    const char **files = ARENA_ARRAY(c->arena, const char *, 2 * n_views + 2);
-    const char *base = file_join(c->arena, dir, file_name(l->trace->plan, c->arena));
+    int all;
+    const RunFile *f = files_of_run(c, dir, l->trace->plan, &all);
+    const char **files = ARENA_ARRAY(c->arena, const char *, all + 1);
     *n = 0;
-    const char *trace = arena_printf(c->arena, "%s.trace.jsonl", base);
-    if (!cli_outputs_free(c, &trace, 1, &l->path, 1) || !file_make_dirs(c->d, dir)) return files;
-    if (trace_write(l->trace, c->d, trace)) files[(*n)++] = trace;
-    for (int i = 0; i < n_views; i++) {
-        const char *path = arena_printf(c->arena, "%s.%s.svg", base, view[i].name);
-        if (draw_one(c, l->trace, view[i].name, FORMAT_SVG, path)) files[(*n)++] = path;
-        for (int k = 0; also_png[k]; k++) {
-            if (strcmp(also_png[k], view[i].name) != 0) continue;
-            path = arena_printf(c->arena, "%s.%s.png", base, view[i].name);
-            if (draw_one(c, l->trace, view[i].name, FORMAT_PNG, path)) files[(*n)++] = path;
-        }
+    if (!file_make_dirs(c->d, dir)) return files;
+    for (int i = 0; i < all; i++) {
+        bool done = f[i].view ? draw_one(c, l->trace, f[i].view, f[i].format, f[i].path)
+                              : trace_write(l->trace, c->d, f[i].path);
+        if (done) files[(*n)++] = f[i].path;
     }
     if (c->o.trace) files[(*n)++] = c->o.trace;
     return files;

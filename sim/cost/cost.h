@@ -16,6 +16,8 @@ typedef struct Hardware {
 /* Reads plans/hardware/NAME.yaml (or a path); `dirs` is a NULL-terminated list of folders to look in; a built-in copy of
  * the shipped profiles answers when no file is found. NULL and E0213 with the nearest name. */
 const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc);
+/* The file that hardware_of_plan reads, or NULL: a built-in profile, or none. */
+const char *hardware_file(Arena *arena, const char *option, const char *in_plan, const char *plan_dir);
 /* The machine of a plan: what the option names (a path starts at the working directory), else what the plan names (a path
  * starts at the plan's folder), else h100-sxm. NULL and a diagnostic as hardware_find. */
 const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan, const char *plan_dir, Loc plan_loc);

@@ -123,22 +123,39 @@ static bool is_path(const char *name) {
     size_t n = strlen(name);
     return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".yaml") == 0);
 }
-const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc) {
-    if (is_path(name)) return read_profile(arena, d, name, name, loc);
+/* A path as it is, a name in the first folder that has it; NULL: there is no file of this name. */
+static const char *find_file(Arena *arena, const char *name, const char *const *dirs) {
+    if (is_path(name)) return name;
     for (; dirs && *dirs; dirs++) {
         const char *path = file_join(arena, *dirs, arena_printf(arena, "%s.yaml", name));
-        if (access(path, F_OK) == 0) return read_profile(arena, d, name, path, loc);
+        if (access(path, F_OK) == 0) return path;
     }
+    return NULL;
+}
+const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc) {
+    const char *path = find_file(arena, name, dirs);
+    if (path) return read_profile(arena, d, name, path, loc);
     for (int i = 0; i < N_BUILTIN; i++)
         if (strcmp(builtin[i].name, name) == 0) return &builtin[i];
     const char *near = diag_nearest(name, hardware_names());
     diag_error(d, "E0213", loc, near ? near : "see `shardproof list hardware`", "unknown hardware '%s'", name);
     return NULL;
 }
-const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan, const char *plan_dir, Loc plan_loc) {
+/* Where the profile of a plan is looked for, and under which name. */
+typedef struct {
+    const char *name, *dirs[3];
+} Wanted;
+static Wanted wanted(Arena *arena, const char *option, const char *in_plan, const char *plan_dir) {
     const char *dir = plan_dir ? plan_dir : ".", *name = option ? option : (in_plan ? in_plan : "h100-sxm");
-    const char *dirs[] = {arena_printf(arena, "%s/hardware", dir), "plans/hardware", NULL};
     if (!option && in_plan && is_path(name)) name = file_join(arena, dir, name);
-    Loc nowhere = {0};
-    return hardware_find(arena, d, name, dirs, option ? nowhere : plan_loc);
+    return (Wanted){name, {arena_printf(arena, "%s/hardware", dir), "plans/hardware", NULL}};
+}
+const char *hardware_file(Arena *arena, const char *option, const char *in_plan, const char *plan_dir) {
+    Wanted w = wanted(arena, option, in_plan, plan_dir);
+    return find_file(arena, w.name, w.dirs);
+}
+const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan, const char *plan_dir,
+                                 Loc plan_loc) {
+    Wanted w = wanted(arena, option, in_plan, plan_dir);
+    return hardware_find(arena, d, w.name, w.dirs, option ? (Loc){0} : plan_loc);
 }

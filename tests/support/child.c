@@ -61,9 +61,10 @@ static void become(const Child *c, int out, int err) {
         struct rlimit r = {(rlim_t)c->limit_to, (rlim_t)c->limit_to};
         if (setrlimit((__rlimit_resource_t)c->limit, &r) < 0) _exit(126);
     }
-    int in = open("/dev/null", O_RDONLY);
-    dup2(in, STDIN_FILENO);
+    int in = open(c->in && *c->in ? c->in : "/dev/null", O_RDONLY);
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0) _exit(126);
     if (in > 2) close(in);
+    if (c->in && !*c->in) close(STDIN_FILENO);
     stream(STDERR_FILENO, c->err, err);
     stream(STDOUT_FILENO, c->out, out);
     if (c->prepare) c->prepare();

@@ -8,6 +8,7 @@
 typedef struct {
     const char *const *words;  /* behind the program's name; NULL-terminated */
     const char *const *env;    /* NAME=VALUE set besides our own; NAME alone: unset */
+    const char *in;            /* file that standard input comes from; "" closed; NULL: /dev/null */
     const char *out, *err;     /* file that the stream goes to; "" closed; NULL: captured */
     int limit;                 /* RLIMIT_...; taken if limit_to is not 0 */
     long limit_to;

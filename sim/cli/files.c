@@ -1,0 +1,160 @@
+/* Inputs and outputs of a command. Two paths are one file if they lead to the same one: through links, through another
+ * spelling of the folder, or through the redirection of standard input. */
+#include "cli/files.h"
+#include "base/file.h"
+#include "cost/cost.h"
+#include "weights/safetensors.h"
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+/* ---- lists ---- */
+typedef struct {
+    Arena *a;
+    const char **path;
+    int n, cap;
+} Paths;
+static void add(Paths *l, const char *path) {
+    if (path) *ARENA_PUSH(l->a, l->path, l->n, l->cap) = path;
+}
+/* A safetensors file, an index with its shards, or a folder with one of them: every file that is read. */
+static void add_tensors(Paths *l, const char *path) {
+    Diags *d = diags_new(l->a); /* what is wrong with it will be said when it is read */
+    if (!path) return;
+    add(l, path);
+    add(l, file_join(l->a, path, "model.safetensors.index.json"));
+    SafeTensors *st = st_open(l->a, d, path, nowhere);
+    if (!st) return;
+    for (int i = 0; i < st->n; i++) {
+        bool known = false;
+        for (int k = l->n - 1; k >= 0 && !known; k--) known = strcmp(l->path[k], st->t[i].file) == 0;
+        if (!known) add(l, st->t[i].file);
+    }
+    st_close(st);
+}
+static void add_words(Paths *l, const Cli *c) {
+    int bit = c->command->bit, n = bit == C_LIST ? 0 : bit == C_EXPLAIN ? 1 : c->o.n_operands; /* files, not names */
+    for (int i = 0; i < n && i < c->o.n_operands; i++) add(l, c->o.operands[i]);
+    add_tensors(l, c->o.against);
+    add(l, c->o.map);
+    add(l, c->o.beside);
+    if (c->o.hardware) add(l, hardware_file(l->a, c->o.hardware, NULL, NULL));
+}
+static void add_named(Paths *l, const Cli *c, const Plan *p) {
+    const char *dir = p->dir ? p->dir : ".";
+    if (p->weights) add_tensors(l, file_join(l->a, dir, p->weights));
+    if (p->inputs) add_tensors(l, file_join(l->a, dir, p->inputs));
+    if (p->hf_config) add(l, file_join(l->a, dir, p->hf_config));
+    add(l, hardware_file(l->a, c->o.hardware, p->hardware, dir));
+}
+
+/* ---- one file or two ---- */
+/* Where a new file of this path would lie: its folder and its name there. */
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+    const char *name;
+} Place;
+static bool place_of(Arena *a, const char *path, Place *p) {
+    struct stat st;
+    const char *to = file_target(a, path), *slash = strrchr(to, '/');
+    if (stat(file_dir(a, to), &st) != 0) return false;
+    *p = (Place){st.st_dev, st.st_ino, slash ? slash + 1 : to};
+    return true;
+}
+static bool file_of(const char *path, struct stat *st) {
+    return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, st) == 0 : stat(path, st) == 0;
+}
+/* The same existing regular file, or the same place where there is none yet. `b` may be "-", standard input. */
+static bool same_file(Arena *a, const char *out, const char *b) {
+    struct stat x, y;
+    Place p, q;
+    bool is = file_of(out, &x), bs = file_of(b, &y);
+    if (is && bs) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (is || bs || !place_of(a, out, &p) || !place_of(a, b, &q)) return !is && !bs && strcmp(out, b) == 0;
+    return p.dev == q.dev && p.ino == q.ino && strcmp(p.name, q.name) == 0;
+}
+static bool all_apart(Cli *c, const Paths *out, const Paths *in) {
+    int before = diags_errors(c->d);
+    for (int i = 0; i < out->n; i++) {
+        if (strcmp(out->path[i], "-") == 0) continue;
+        for (int k = 0; k < in->n; k++)
+            if (same_file(c->arena, out->path[i], in->path[k])) {
+                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input", out->path[i]);
+                break;
+            }
+        for (int k = 0; k < i; k++)
+            if (strcmp(out->path[k], "-") != 0 && same_file(c->arena, out->path[i], out->path[k]))
+                diag_error(c->d, "E0212", nowhere, NULL, "two outputs go to '%s'", out->path[i]);
+    }
+    return diags_errors(c->d) == before;
+}
+static Paths outputs_of(Cli *c) {
+    Paths l = {.a = c->arena};
+    if (c->command->bit != C_RUN) add(&l, c->o.output); /* of run: a folder */
+    add(&l, c->o.trace);
+    add(&l, c->o.save_values);
+    return l;
+}
+bool files_check_words(Cli *c) {
+    Paths out = outputs_of(c), in = {.a = c->arena};
+    if (out.n) add_words(&in, c);
+    return all_apart(c, &out, &in);
+}
+bool files_check(Cli *c, const Loaded *l) {
+    Paths out = outputs_of(c), in = {.a = c->arena};
+    int asked = out.n;
+    if (!asked && c->command->bit != C_RUN) return true;
+    add(&in, l->path);
+    if (!l->is_trace) { /* what is wrong with the plan will be said when it is run */
+        Diags *d = diags_new(c->arena);
+        Plan *p = plan_parse(c->arena, d, l->path, l->text, l->n, c->o.sets, c->o.n_sets);
+        int n = 0;
+        bool run = c->command->bit == C_RUN;
+        const char *dir = c->o.output ? c->o.output : "out";
+        const RunFile *f = run ? files_of_run(c, dir, p->name, &n) : NULL;
+        for (int i = 0; i < n; i++) add(&out, f[i].path);
+        add_named(&in, c, p);
+    }
+    if (!all_apart(c, &out, &in)) return false;
+    int before = diags_errors(c->d);
+    for (int i = 0; i < asked; i++) file_writable(c->d, out.path[i]); /* said now, not after an hour's work */
+    return diags_errors(c->d) == before;
+}
+
+/* ---- what run writes ---- */
+/* A plan's name as a part of a file's name: no separators, nothing hidden, and short enough to have something behind it
+ * (folders hold names of 255 bytes). What is cut off is told apart by its hash. */
+static const char *file_name(const char *name, Arena *a) {
+    enum { LONGEST = 200 };
+    char *s = arena_strdup(a, name && *name ? name : "plan");
+    size_t n = strlen(s);
+    for (char *p = s; *p; p++)
+        if (*p == '/' || (unsigned char)*p <= ' ' || *p == 0x7F || (p == s && (*p == '.' || *p == '-'))) *p = '_';
+    if (n <= LONGEST) return s;
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 16777619u;
+    for (n = LONGEST; n && ((unsigned char)s[n] & 0xC0) == 0x80;) n--;
+    return arena_printf(a, "%.*s~%08x", (int)n, s, (unsigned)h);
+}
+/* Every view as SVG; those that people look at first also as PNG. */
+static const char *const also_png[] = {"block", "timeline", NULL};
+const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
+    int n_views;
+    const RenderView *view = render_views(&n_views);
+    RunFile *f = ARENA_ARRAY(c->arena, RunFile, 2 * n_views + 1);
+    const char *base = file_join(c->arena, dir, file_name(name, c->arena));
+    *n = 0;
+    f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.trace.jsonl", base), NULL, FORMAT_TEXT};
+    for (int i = 0; i < n_views; i++) {
+        const char *v = view[i].name;
+        f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.svg", base, v), v, FORMAT_SVG};
+        for (int k = 0; also_png[k]; k++)
+            if (strcmp(also_png[k], v) == 0)
+                f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.png", base, v), v, FORMAT_PNG};
+    }
+    return f;
+}

@@ -13,11 +13,12 @@
 
 /* ---- plans ---- */
 enum { LAYERS = 2, B = 4, S = 24, D = 40, K = 4, HEAD = 6 };
-#define MODEL_KV(extra, parts, kv)                                                                                     \
+#define MODEL_OF(names, extra, parts, kv)                                                                              \
     "model: {layers: 2, parts: [" parts "], config: {hidden_size: 40, num_attention_heads: 8, "                        \
     "num_key_value_heads: " kv ", head_dim: 6, intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra      \
     "}}\n"                                                                                                             \
-    "data: {batch: 4, sequence: 24, dtype: f64, seed: 5}\nnames: torchtitan\npass: backward\n"
+    "data: {batch: 4, sequence: 24, dtype: f64, seed: 5}\nnames: " names "\npass: backward\n"
+#define MODEL_KV(extra, parts, kv) MODEL_OF("torchtitan", extra, parts, kv)
 #define MODEL(extra, parts) MODEL_KV(extra, parts, "4")
 #define BLOCKS MODEL("", "blocks")
 #define EVERYTHING MODEL("", WHOLE)
@@ -87,10 +88,14 @@ static const CountCase counts[] = {
      BLOCKS "mesh: {tp: 4}\n" SP,
      4 * 3,
      {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp", 2, 0}}},
-    {"TP + SP, biases, q/k norm",
-     MODEL(BIASES QK_NORM, "blocks") "mesh: {tp: 4}\n" SP QK_LINE,
+    {"TP + SP, biases, q/k norm, Megatron", /* a row bias is added to each part of the sequence after the sum */
+     MODEL_OF("megatron", BIASES QK_NORM, "blocks", "4") "mesh: {tp: 4}\nrecipe: megatron-sp\nplan:\n  loss: prepare_module_input\n",
      4 * 3,
      {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp", 6, 0}}},
+    {"TP + SP, biases, q/k norm, DTensor", /* ... by shares before it */
+     MODEL(BIASES QK_NORM, "blocks") "mesh: {tp: 4}\n" SP QK_LINE,
+     4 * 3,
+     {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp", 4, 0}}},
     {"per_module, no SP",
      BLOCKS "mesh: {tp: 4}\nboundary: per_module\n" TP,
      10 * 3,
@@ -292,6 +297,7 @@ typedef struct {
 #define M2 "mesh: {tp: 4}\n"
 #define M8 "mesh: {dp: 2, cp: 2, tp: 2}\n"
 #define FULL(mesh, lines) MODEL(BIASES QK_NORM, WHOLE) mesh lines QK_LINE
+#define MEGATRON(mesh) MODEL_OF("megatron", BIASES QK_NORM, WHOLE, "4") mesh "recipe: megatron-sp\n"
 #define L0 "layers.0."
 #define BIAS_SHARES                                                                                                    \
     COLUMNS SP_NORMS SP_INPUTS "  layers.*.attention.wo: {style: rowwise, output: shard(1), bias: partial}\n"          \
@@ -325,8 +331,10 @@ static const GradRow rows[] = {
     {"row weight", FULL(M2, SP SP_ENDS), L0 "feed_forward.w2.weight", ""},
     {"row weight", FULL(M8, SP SP_ENDS), L0 "attention.wo.weight", "all_reduce(dp*cp)"},
     {"row bias after the sum, no SP", FULL(M2, TP TP_ENDS), L0 "attention.wo.bias", ""},
-    {"row bias after the sum, SP", FULL(M2, SP SP_ENDS), L0 "attention.wo.bias", "all_reduce(tp)"},
-    {"row bias after the sum, SP", FULL(M8, SP SP_ENDS), L0 "feed_forward.w2.bias", "all_reduce(dp*cp*tp)"},
+    {"row bias after the sum, SP", MEGATRON(M2), "decoder.layers.0.self_attention.linear_proj.bias", "all_reduce(tp)"},
+    {"row bias after the sum, SP", MEGATRON(M8), "decoder.layers.0.mlp.linear_fc2.bias", "all_reduce(dp*cp*tp)"},
+    {"row bias as DTensor adds it, SP", FULL(M2, SP SP_ENDS), L0 "attention.wo.bias", ""},
+    {"row bias as DTensor adds it, SP", FULL(M8, SP SP_ENDS), L0 "feed_forward.w2.bias", "all_reduce(dp*cp)"},
     {"row bias by shares, SP", FULL(M2, BIAS_SHARES SP_ENDS), L0 "attention.wo.bias", ""},
     {"row bias by shares, SP", FULL(M8, BIAS_SHARES SP_ENDS), L0 "feed_forward.w2.bias", "all_reduce(dp*cp)"},
     {"q norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention.q_norm.weight", "all_reduce(tp)"},

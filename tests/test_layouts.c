@@ -111,8 +111,58 @@ static void test_vocabulary_axis(void **state) {
     arena_free(a);
 }
 
+/* ---- systems ---- */
+/* `rowwise` with a bias: DTensor adds it by shares before the sum, so that its gradient needs no all-reduce where the result is cut; the
+ * others add it after the reduce-scatter, to each rank's part. A line that places the bias has the last word. */
+static void test_row_bias(void **state) {
+    (void)state;
+    static const struct {
+        const char *names, *line;
+        int reduced; /* all-reduces of the bias' gradient */
+    } rows[] = {
+        {"torchtitan", "  layers.*.feed_forward.w2: {style: rowwise_rep, output: shard(1)}\n", 0},
+        {"torchtune", "  layers.*.mlp.w2: {style: rowwise_rep, output: shard(1)}\n", 0},
+        {"hf", "  model.layers.*.mlp.down_proj: {style: rowwise_rep, output: shard(1)}\n", 1},
+        {"gguf", "  blk.*.ffn_down: {style: rowwise_rep, output: shard(1)}\n", 1},
+        {"megatron", "  decoder.layers.*.mlp.linear_fc2: {style: rowwise_rep, output: shard(1)}\n", 1},
+        {"megatron", "  decoder.layers.*.mlp.linear_fc2: {style: rowwise_rep, output: shard(1), bias: partial}\n", 0},
+        {"torchtitan", "  layers.*.feed_forward.w2: {style: rowwise_rep, output: shard(1), bias: replicate}\n", 1},
+        {"torchtitan", "  layers.*.feed_forward.w2: {style: rowwise_rep, output: {tp: shard(1)}}\n", 0},
+        {"torchtitan", "  layers.*.feed_forward.w2: {style: rowwise_rep, output: shard(-1)}\n", 0},
+        {"torchtitan", "  layers.*.feed_forward.w2: rowwise_rep\n", 0},
+        {"torchtitan", "  layers.*.feed_forward.w2: rowwise_split_input\n", 0},
+        {"hf", "  model.layers.*.mlp.down_proj: rowwise_split_input\n", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, arena_printf(a, "model: {config: {" SIZES ", mlp_bias: true}}\ndata: {sequence: 6, dtype: f64, block_input: replicate}\n"
+                                                 "pass: backward\nmesh: {tp: 2}\nnames: %s\nplan:\n%s", rows[i].names, rows[i].line), true);
+        int n = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            n += !strcmp(c->pass, "gradients") && (strstr(c->value, "w2.bias") || strstr(c->value, "down_proj.bias") || strstr(c->value, "ffn_down.bias") || strstr(c->value, "fc2.bias"));
+        }
+        if (n != rows[i].reduced) fail_msg("row %zu: %d collectives of the bias' gradient", i, n);
+        arena_free(a);
+    }
+}
+/* A toy of PyTorch's own is DTensor's under any names; a sum that is left pending takes the bias in shares too. */
+static void test_row_bias_of_an_mlp(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(a, "model: {kind: mlp, sizes: [6, 10, 7, 5]}\ndata: {rows: 4, dtype: f64}\nnames: megatron\npass: backward\nmesh: {tp: 2}\n"
+                             "plan:\n  net1: colwise\n  net2: {style: rowwise, output: shard(-1)}\n  net3: {style: rowwise, output: shard(0)}\n", true);
+    assert_int_equal(count_collectives(r.t, "gradients", NULL, NULL), 0);
+    assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", "tp"), 2);
+    const TraceCollective *c = find_collective(r.t, "reduce_scatter", "net2");
+    assert_non_null(strstr(c->why, "the sum over "));
+    assert_null(strstr(c->why, "its terms"));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tied_table), cmocka_unit_test(test_tied_twice),
-                                       cmocka_unit_test(test_recipe_of_hugging_face), cmocka_unit_test(test_vocabulary_axis)};
+                                       cmocka_unit_test(test_recipe_of_hugging_face), cmocka_unit_test(test_vocabulary_axis),
+                                       cmocka_unit_test(test_row_bias), cmocka_unit_test(test_row_bias_of_an_mlp)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

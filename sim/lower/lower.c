@@ -351,6 +351,7 @@ static int read_through(Lower *l, int module, int tensor) {
 static const char *pending_symbol(const Lower *l, const Val *v) {
     const Graph *g = l->p->graph;
     int node = g->t[v->tensor].producer;
+    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin) node = g->t[g->node[node].in[0]].producer; /* a bias in shares */
     if (node < 0) return "its terms";
     const GNode *n = &g->node[node];
     Str s = str_new(l->arena);
@@ -430,6 +431,8 @@ static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *wa
     for (int x = 0; x < p->mesh->naxes; x++) {
         if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s needs the sum over %s, it is not linear in its terms", n->label, pending_symbol(l, &p->val[v]));
         if (L->type[x] == TY_M && want->type[x] != TY_M) return arena_printf(l->arena, "%s needs the largest over all of %s", n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_I && want->type[x] == TY_P && p->mesh->axis[x].size > 1)
+            return arena_printf(l->arena, "added before the sum over %s: all of it on the first rank, zeros on the others", p->mesh->axis[x].name);
         if (L->type[x] == TY_I && want->type[x] == TY_R) return arena_printf(l->arena, "from here on its uses differ over %s", p->mesh->axis[x].name);
     }
     return arena_printf(l->arena, "%s wants it so", n->label);

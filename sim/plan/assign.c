@@ -1,5 +1,6 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move anything. */
 #include "plan/assign.h"
+#include "plan/dtensor.h"
 #include <string.h>
 
 /* ---- mesh ---- */
@@ -266,7 +267,7 @@ static int best_line(const Assign *a, const char *plan_path, const char *hf_path
 }
 static const RawSpec *param_spec(const Assign *a, const Style *s, const GModule *mod, int t) {
     if (t == mod->weight) return &s->weight;
-    if (t == mod->bias) return &s->bias;
+    if (t == mod->bias) return dtensor_bias(a->plan, s, &s->bias);
     const char *dot = strrchr(a->model->g.t[t].name, '.');
     for (int i = 0; i < s->n_params; i++)
         if (dot && !strcmp(s->params[i].name, dot + 1)) return &s->params[i].spec;

@@ -34,8 +34,9 @@ static const StyleRow rows[] = {
     {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
      .what = "embedding: hidden dim cut",
      .module_kind = "embedding"},
-    {.style = {NAME("rowwise"), IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE)},
-     .what = "linear: input features cut; partial sums are reduced, the bias is added once after that",
+    {.style = {NAME("rowwise"), IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE),
+               .bias_in_shares = true},
+     .what = "linear: input features cut; partial sums are reduced, the bias is added once",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
     {.style = {NAME("rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
      .what = "embedding: vocabulary cut; partial lookups are reduced",
@@ -60,14 +61,14 @@ static const StyleRow rows[] = {
      .what = "colwise, then the result is gathered",
      .aliases = "colwise_rep"},
     {.style = {NAME("rowwise_split_input"), IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
-               OUT(REPLICATE)},
+               OUT(REPLICATE), .bias_in_shares = true},
      .what = "rowwise whose whole input is sliced first",
      .aliases = "rowwise_rep"},
     {.style = {NAME("packed_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')),
                OUT(LETTER('f'))},
      .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
     {.style = {NAME("packed_rowwise"), IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE),
-               OUT(REPLICATE)},
+               OUT(REPLICATE), .bias_in_shares = true},
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
      .what = "the partial result of a module is summed",
@@ -183,6 +184,7 @@ static void overlay(Arena *a, Style *out, const Style *over) {
         out->bias = over->bias;
         out->bias_local = over->bias_local;
         out->bias_partial = over->bias_partial;
+        out->bias_in_shares = false;
     }
     if (over->use_local_output >= 0) out->use_local_output = over->use_local_output;
     if (over->per_module >= 0) out->per_module = over->per_module;

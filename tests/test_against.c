@@ -1,6 +1,7 @@
 /* --save-values and --against: what a run writes it finds again, equal, whatever the plan; what
  * another implementation wrote in another order, under other names or with NaN is told for what it
  * is; and nothing is skipped in silence. */
+#include "support/child.h"
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -428,13 +429,61 @@ static void test_training_fails(void **state) {
     arena_free(a);
 }
 
+/* ---- where it is told ---- */
+static const char *told(Arena *a, const char *plan, const char *file, const char *format) {
+    const char *words[] = {"check", plan, "--against", file, "--format", format, NULL};
+    return child_run(a, &(Child){.words = words}).out;
+}
+static void test_told(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *plan = temp_path(a, "told.yaml");
+    FILE *f = fopen(plan, "w");
+    assert_non_null(f);
+    fputs(square, f);
+    fclose(f);
+    SafeTensors *st = golden_tensors(a, saved_by(a, square));
+    int64_t n;
+    double *x = arena_memdup(a, tensor_numbers(a, st, "logits", &n), 8 * 2 * 5 * 11);
+    NewTensor t[] = {{.name = "layers.0.o_proj",
+                      .nd = 3,
+                      .shape = {2, 5, 48},
+                      .x = tensor_numbers(a, st, "layers.0.o_proj", &n)},
+                     {.name = "logits", .nd = 3, .shape = {2, 5, 11}, .x = x},
+                     {.name = "nobody", .nd = 1, .shape = {1}, .x = x}};
+    x[3] += 1;
+    const char *file = write_tensors(a, "told.safetensors", t, 3);
+    const char *line = "1 equal, 1 different, 1 only in the file, ";
+    assert_non_null(
+        strstr(told(a, plan, file, "junit"), arena_printf(a, "<system-out>against: %s", line)));
+    assert_non_null(strstr(told(a, plan, file, "json"), arena_printf(a, "\"against\":\"%s", line)));
+    assert_non_null(
+        strstr(told(a, plan, file, "jsonl"),
+               "\"type\":\"against\",\"name\":\"logits\",\"result\":\"different\",\"count\":110"));
+    const char *text = told(a, plan, file, "text");
+    assert_non_null(strstr(text, "only in the file (1): nobody"));
+    assert_non_null(strstr(text, "only in the model ("));
+    /* the records survive being written and read */
+    PlanRun r = run(a, square, NULL, file, NULL);
+    size_t size;
+    char *records = trace_text(r.t, a, true, &size);
+    Trace *again = trace_read(a, r.d, "again.jsonl", records, size);
+    assert_non_null(again);
+    assert_int_equal(again->n_against, r.t->n_against);
+    assert_int_equal(again->n_against, r.rep.n_against);
+    for (int i = 0; i < again->n_against; i++)
+        assert_string_equal(again->against[i].result, r.t->against[i].result);
+    st_close(st);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_nothing_matches), cmocka_unit_test(test_checkpoint_names),
         cmocka_unit_test(test_orders),          cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_whole_numbers),   cmocka_unit_test(test_training),
-        cmocka_unit_test(test_training_fails),
+        cmocka_unit_test(test_training_fails),  cmocka_unit_test(test_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

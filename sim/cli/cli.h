@@ -138,6 +138,8 @@ void summary_head(Cli *c, const Loaded *l, const char *indent);
 void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files);
 /* Rows of --against as a table. */
 void summary_against(Cli *c, const Loaded *l);
+/* "12 equal, 1 different, 3 only in the file"; NULL without --against. */
+const char *summary_against_line(const Trace *t, Arena *arena);
 
 /* ---- formats of `check` for other tools (findings.c) ---- */
 typedef struct {
@@ -147,6 +149,7 @@ typedef struct {
 } Finding;
 typedef struct {
     const char *plan;
+    const char *against; /* what came of --against, in a line; or NULL */
     int exit, n, cap;
     Finding *f;
 } PlanFindings;

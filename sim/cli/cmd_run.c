@@ -25,7 +25,9 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     l->trace->n_diags = l->d->n;
     if (c->o.trace) trace_write(l->trace, c->d, c->o.trace);
 }
-static const char all_records[] = "run param value compute collective move check memory event diagnostic verdict";
+static const char all_records[] =
+    "run param value compute collective move check memory event against "
+    "diagnostic verdict";
 
 /* ---- run ---- */
 /* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is left out. */
@@ -87,6 +89,23 @@ static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n
     if (c->o.trace) files[(*n)++] = c->o.trace;
     return files;
 }
+/* What came of --against: names under each result; nothing without it. */
+static void run_json_against(JsonWriter *w, const Trace *t) {
+    static const char *const result[][2] = {{"equal", "equal"},
+                                            {"different", "different"},
+                                            {"not_read", "not read"},
+                                            {"only_in_file", "only in the file"},
+                                            {"only_in_model", "only in the model"}};
+    if (!t->n_against) return;
+    json_open(w, "against", '{');
+    for (size_t k = 0; k < sizeof result / sizeof *result; k++) {
+        json_open(w, result[k][0], '[');
+        for (int i = 0; i < t->n_against; i++)
+            if (!strcmp(t->against[i].result, result[k][1])) json_str(w, NULL, t->against[i].name);
+        json_close(w, ']');
+    }
+    json_close(w, '}');
+}
 /* One object: what a script asks for first. */
 static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     const Trace *t = l->trace;
@@ -101,6 +120,7 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_str(&w, "worst", t->worst_value);
     json_real(&w, "used", t->worst_used);
     json_str(&w, "first_wrong", t->first_wrong);
+    run_json_against(&w, t);
     json_open(&w, "files", '[');
     for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);
     json_close(&w, ']');
@@ -162,6 +182,7 @@ static const Column check_columns[] = {
     {"pass", "pass", true, 0},        {"suspect", "suspect", true, 0},
     {"fail", "fail", true, 0},        {"worst", "worst value", false, 0},
     {"used", "of bound", true, 0},    {"first_wrong", "first wrong", false, COL_OPTIONAL},
+    {"against", "against", false, COL_OPTIONAL},
 };
 /* What has to outlive the plan's arena. */
 static Cell kept(Arena *a, Cell cell) {
@@ -185,6 +206,7 @@ static void check_row(Table *table, const Loaded *l) {
     r[7] = kept(a, cell_text(t->worst_value));
     r[8] = cell_real(a, t->worst_used);
     r[9] = kept(a, cell_text(t->first_wrong));
+    r[10] = cell_text(summary_against_line(t, a));
 }
 static int count_notes(const Diags *d) {
     int n = 0;

@@ -23,6 +23,7 @@ PlanFindings findings_collect(const Loaded *l, Arena *into) {
         told = told || strcmp(g->code, "E0501") == 0;
     }
     const Trace *t = l->trace;
+    p.against = t ? summary_against_line(t, into) : NULL;
     for (int i = 0; t && !told && i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         if (!k->verdict || strcmp(k->verdict, "FAIL") != 0) continue;
@@ -55,21 +56,12 @@ static void xml(Str *s, const char *t) {
             str_addn(s, t, 1);
     }
 }
-static void junit_case(Str *s, const PlanFindings *p) {
-    str_add(s, "    <testcase classname=\"shardproof\" name=\"");
-    xml(s, p->plan);
-    str_add(s, "\" file=\"");
-    xml(s, p->plan);
-    str_add(s, "\" time=\"0\"");
-    if (p->exit == 0) {
-        str_add(s, "/>\n");
-        return;
-    }
+static void junit_failure(Str *s, const PlanFindings *p) {
     const char *tag = p->exit == 1 ? "failure" : "error"; /* a plan that breaks a rule, or one that cannot be read */
     const Finding *first = NULL;
     for (int i = 0; i < p->n && !first; i++)
         if (p->f[i].severity == DIAG_ERROR) first = &p->f[i];
-    str_addf(s, ">\n      <%s type=\"%s\" message=\"", tag, first ? first->code : "exit");
+    str_addf(s, "      <%s type=\"%s\" message=\"", tag, first ? first->code : "exit");
     xml(s, first ? first->message : "failed");
     str_add(s, "\">");
     for (int i = 0; i < p->n; i++) {
@@ -80,7 +72,26 @@ static void junit_case(Str *s, const PlanFindings *p) {
         xml(s, p->f[i].message);
         str_addf(s, " [%s]\n", p->f[i].code);
     }
-    str_addf(s, "</%s>\n    </testcase>\n", tag);
+    str_addf(s, "</%s>\n", tag);
+}
+static void junit_case(Str *s, const PlanFindings *p) {
+    str_add(s, "    <testcase classname=\"shardproof\" name=\"");
+    xml(s, p->plan);
+    str_add(s, "\" file=\"");
+    xml(s, p->plan);
+    str_add(s, "\" time=\"0\"");
+    if (p->exit == 0 && !p->against) {
+        str_add(s, "/>\n");
+        return;
+    }
+    str_add(s, ">\n");
+    if (p->exit) junit_failure(s, p);
+    if (p->against) {
+        str_add(s, "      <system-out>against: ");
+        xml(s, p->against);
+        str_add(s, "</system-out>\n");
+    }
+    str_add(s, "    </testcase>\n");
 }
 static void junit(Cli *c, const PlanFindings *p, int n) {
     int failures = 0, errors = 0;

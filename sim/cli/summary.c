@@ -311,34 +311,70 @@ static void report_verbose(Cli *c, const Loaded *l) {
              time_text(r->seconds_sharded, a), time_text(r->seconds_reference, a), time_text(r->seconds_check, a),
              bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
 }
+/* ---- --against ---- */
+static int64_t count_results(const Trace *t, const char *result) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_against; i++) n += !strcmp(t->against[i].result, result);
+    return n;
+}
+const char *summary_against_line(const Trace *t, Arena *arena) {
+    static const char *const results[] = {"equal", "different", "not read", "only in the file",
+                                          "only in the model"};
+    Str s = str_new(arena);
+    for (size_t i = 0; t->n_against && i < sizeof results / sizeof *results; i++) {
+        int64_t n = count_results(t, results[i]);
+        if (n || !i) str_addf(&s, "%s%lld %s", i ? ", " : "", (long long)n, results[i]);
+    }
+    return s.n ? s.s : NULL;
+}
+/* What only one side has, as one line of names: there may be hundreds. */
+static void only_in(Cli *c, const Trace *t, const char *result, Str *notes) {
+    enum { SHOWN = 12 };
+    int64_t n = count_results(t, result), told = 0;
+    if (!n) return;
+    str_addf(notes, "%s (%lld): ", result, (long long)n);
+    for (int i = 0; i < t->n_against; i++) {
+        if (strcmp(t->against[i].result, result)) continue;
+        if (told++ < SHOWN || c->o.verbose)
+            str_addf(notes, "%s%s", told > 1 ? ", " : "", table_clean(t->against[i].name, 0, c->arena));
+    }
+    if (n > SHOWN && !c->o.verbose)
+        str_addf(notes, " and %lld more (-v shows them)", (long long)n - SHOWN);
+    str_add(notes, "\n");
+}
 void summary_against(Cli *c, const Loaded *l) {
-    static const Column columns[] = {{"name", "against", false, 0},       {"result", "result", false, 0},
-                                     {"max_abs", "max abs", true, 0},     {"max_rel", "of largest", true, 0},
-                                     {"tolerance", "tolerance", true, 0}, {"count", "numbers", true, 0}};
-    const PipelineReport *r = &l->report;
-    if (!r->n_against) return;
-    Table t = table_new(c->arena, "against", columns, 6);
-    int hidden = 0;
-    for (int i = 0; i < r->n_against; i++) {
-        const struct AgainstRow *x = &r->against[i];
-        if (x->ok && !c->o.verbose && r->n_against > 40) {
+    enum { ALL = 40 };
+    static const Column columns[] = {
+        {"name", "against", false, 0},       {"result", "result", false, 0},
+        {"max_abs", "max abs", true, 0},     {"max_rel", "of largest", true, 0},
+        {"tolerance", "tolerance", true, 0}, {"count", "numbers", true, 0},
+        {"why", "why", false, COL_OPTIONAL}};
+    const Trace *k = l->trace;
+    if (!k || !k->n_against) return;
+    Table t = table_new(c->arena, "against", columns, 7);
+    int64_t hidden = 0, equal = count_results(k, "equal");
+    for (int i = 0; i < k->n_against; i++) {
+        const TraceAgainst *x = &k->against[i];
+        bool ok = !strcmp(x->result, "equal"), unread = !strcmp(x->result, "not read");
+        if (!strncmp(x->result, "only", 4)) continue;
+        if (ok && !c->o.verbose && equal > ALL) {
             hidden++;
             continue;
         }
         Cell *row = table_row(&t);
         row[0] = cell_text(x->name);
-        row[1] = cell_text(x->missing_here    ? "only in the file"
-                           : x->missing_there ? "only in the model"
-                           : x->unread        ? "not read"
-                           : x->ok            ? "equal"
-                                              : "DIFFERENT");
-        if (x->missing_here || x->missing_there || x->unread) continue;
-        row[2] = cell_real(c->arena, x->max_abs);
-        row[3] = cell_real(c->arena, x->max_rel);
+        row[1] = cell_text(ok || unread ? x->result : "DIFFERENT");
+        if (x->why) row[6] = cell_text(x->why);
+        if (unread) continue;
         row[4] = cell_real(c->arena, x->tolerance);
         row[5] = cell_int(c->arena, x->count);
+        if (x->why) continue; /* no numbers were compared */
+        row[2] = cell_real(c->arena, x->max_abs);
+        row[3] = cell_real(c->arena, x->max_rel);
     }
-    if (hidden) str_addf(&t.notes, "and %d that are equal (-v shows them)\n", hidden);
+    if (hidden) str_addf(&t.notes, "and %lld that are equal (-v shows them)\n", (long long)hidden);
+    only_in(c, k, "only in the file", &t.notes);
+    only_in(c, k, "only in the model", &t.notes);
     str_addf(&c->text, "\n%s", table_render(&t, "text", c->look, c->arena));
 }
 void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files) {

@@ -329,7 +329,17 @@ static int by_key(const void *x, const void *y) {
     if (a->tensor != b->tensor) return a->tensor < b->tensor ? -1 : 1;
     return (int)a->grad - (int)b->grad;
 }
-void against_report(Against *a, const ValueSet *s, PipelineReport *rep) {
+static const char *result(const Row *x) {
+    if (x->missing_here) return "only in the file";
+    if (x->missing_there) return "only in the model";
+    if (x->unread) return "not read";
+    return x->ok ? "equal" : "different";
+}
+static void record(Trace *t, const Row *x) {
+    *ARENA_PUSH(t->arena, t->against, t->n_against, t->cap_against) =
+        (TraceAgainst){x->name, result(x), x->count, x->max_abs, x->max_rel, x->tolerance, x->why};
+}
+void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t) {
     int n = a->st->n, met = 0, cap = n, n_list = 0;
     ValueKey *have = ARENA_ARRAY(a->arena, ValueKey, n + 1);
     rep->against = a->row;
@@ -350,4 +360,5 @@ void against_report(Against *a, const ValueSet *s, PipelineReport *rep) {
                 (Row){.name = value_name(a->arena, a->p->graph, &list[i]), .missing_there = true};
         }
     }
+    for (int i = 0; i < rep->n_against; i++) record(t, &rep->against[i]);
 }

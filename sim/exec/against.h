@@ -20,6 +20,7 @@ bool against_wants_ranks(const Against *a);
  * has NaN or infinity. */
 void against_step(Against *a, const ValueSet *s);
 void against_rest(Against *a, const ValueSet *s);
-/* The rows: all tensors of the file in its order, then what the file lacks. After against_rest. */
-void against_report(Against *a, const ValueSet *s, PipelineReport *rep);
+/* The rows, and the same as records: all tensors of the file in its order, then what the file
+ * lacks. After against_rest. */
+void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t);
 #endif

@@ -310,7 +310,7 @@ static void outside(Run *r, const Reference *ref) {
     if (r->o->save_values) save_values(&s, r->d, r->o->save_values);
     if (!r->against) return;
     against_rest(r->against, &s);
-    against_report(r->against, &s, r->rep);
+    against_report(r->against, &s, r->rep, r->t);
 }
 /* All training steps, or the one pass. */
 static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }

@@ -197,6 +197,15 @@ typedef struct {
     int index;
 } TraceOrder;
 
+/* A tensor of the file given with --against, or a value that the file lacks. */
+typedef struct TraceAgainst {
+    const char *name;   /* in the file; a missing one: ours */
+    const char *result; /* "equal" "different" "only in the file" "only in the model" "not read" */
+    int64_t count;      /* numbers compared */
+    double max_abs, max_rel, tolerance; /* max_rel, tolerance: of the file's largest magnitude */
+    const char *why;    /* what is wrong with its shape, order or numbers; or NULL */
+} TraceAgainst;
+
 typedef struct Trace {
     Arena *arena;
     /* run */
@@ -241,6 +250,8 @@ typedef struct Trace {
     TraceSample *samples;
     int n_events, cap_events;
     TraceEvent *events;
+    int n_against, cap_against;
+    TraceAgainst *against;
     int n_diags;
     Diag *diags;
     /* verdict */

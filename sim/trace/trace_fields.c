@@ -190,6 +190,16 @@ static const Field event_fields[] = {
 };
 #undef R
 
+#define R TraceAgainst
+static const Field against_fields[] = {
+    {"name", F_TEXT, REQUIRED, AT(name), 0, 0},     {"result", F_TEXT, REQUIRED, AT(result), 0, 0},
+    {"count", F_I64, OPTIONAL, AT(count), 0, 0},    {"max_abs", F_REAL, OPTIONAL, AT(max_abs), 0, 0},
+    {"max_rel", F_REAL, OPTIONAL, AT(max_rel), 0, 0},
+    {"tolerance", F_REAL, OPTIONAL, AT(tolerance), 0, 0},
+    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
+};
+#undef R
+
 #define R Diag
 static const Field diag_fields[] = {
     {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},       {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
@@ -213,6 +223,7 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
     ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
+    ROW("against", against_fields, TraceAgainst, against, n_against, -1),
     ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
     {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},
 };

@@ -768,20 +768,23 @@ static void wrong_packed_gate_up(Wrong *w) {
     hold_count(w, r.t, "forward", "all_reduce", 0);
     hold_count(w, r.t, "backward", "all_reduce", 0);
 }
-/* Sequence parallelism, and each rank keeps the norm gradient of its own tokens. */
-static void wrong_norm_grad(Wrong *w) {
-    PlanRun r = run_gated(
-        w, 1e-5, taken(w, "norm.weight", "layers.0.ffn_norm.weight", 0),
-        "plan:\n  layers.*.attention_norm: sequence_parallel\n"
-        "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-        "  layers.*.attention.w[qkv]: colwise\n"
-        "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
-        "  layers.*.ffn_norm: sequence_parallel\n"
-        "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-        "  layers.*.feed_forward.w[13]: colwise\n"
-        "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
-        "gradients: {layers.*.ffn_norm: none}\n",
-        "grad.param.layers.0.ffn_norm.weight");
+/* Sequence parallelism, and each rank keeps the norm gradient of its own tokens: said by a mistake
+ * that is planted, and as people make it, by a line that is missing. */
+static void hold_norm_grad(Wrong *w, const char *lines) {
+    PlanRun r =
+        run_gated(w, 1e-5, taken(w, "norm.weight", "layers.0.ffn_norm.weight", 0),
+                  arena_printf(w->a,
+                               "plan:\n  layers.*.attention_norm: sequence_parallel\n"
+                               "  layers.*.attention: {style: prepare_module_input, input: "
+                               "[shard(1)], desired_input: [replicate]}\n"
+                               "  layers.*.attention.w[qkv]: colwise\n"
+                               "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+                               "  layers.*.feed_forward: {style: prepare_module_input, input: "
+                               "[shard(1)], desired_input: [replicate]}\n"
+                               "  layers.*.feed_forward.w[13]: colwise\n"
+                               "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n%s",
+                               lines),
+                  "grad.param.layers.0.ffn_norm.weight");
     int64_t n;
     const double *gy = tensor_numbers(w->a, w->st, "gy", &n);
     hold_ranks(w, "output", "layers.0.mlp.down", NULL);
@@ -789,6 +792,12 @@ static void wrong_norm_grad(Wrong *w) {
     hold_ranks(w, "dx", "grad.layers.0.input", negative(w->a, gy, n));          /* the record has no residual */
     assert_int_equal(count_collectives(r.t, "forward", "all_gather", NULL), 2); /* twice PyTorch's: attention */
     assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", NULL), 2);
+}
+static void wrong_norm_grad(Wrong *w) {
+    hold_norm_grad(
+        w, "  layers.*.ffn_norm: sequence_parallel\ngradients: {layers.*.ffn_norm: none}\n");
+    st_close(w->mine);
+    hold_norm_grad(w, "trust: declared\n");
 }
 /* The gradient of what each rank multiplies with its own columns, not added up. The layer before it, w0, is multiplied
  * out here: its gradient is (gradient of h)^T x on every rank. */

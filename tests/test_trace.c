@@ -450,10 +450,13 @@ static void test_empty_trace(void **state) {
     size_t n;
     Trace *t = trace_new(a);
     const char *s = trace_text(t, a, true, &n);
-    assert_string_equal(
-        s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{},"
-           "\"executed\":false}\n"
-           "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,\"fail\":0}\n");
+    assert_string_equal(s,
+                        "{\"schema\":\"shardproof/"
+                        "1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{},"
+                        "\"executed\":false}\n"
+                        "{\"schema\":\"shardproof/"
+                        "1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,"
+                        "\"fail\":0,\"undeclared\":[]}\n");
     assert_null(read_ok(a, s, n)->verdict);
     arena_free(a);
 }

@@ -226,10 +226,20 @@ const DiagCode diag_codes[] = {
      "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing."},
     {"N0007", 0, "something was folded or left out",
      "The output leaves something out that is the same elsewhere, and says what."},
-    {"N0008", 0, "a config key was ignored",
-     "`ignore_config` names a key of the model's config that this program does not read."},
+    {"N0008", 0, "a gradient's sum that no line of the plan declares",
+     "The ranks of an axis have used a whole value (a norm's weight, a module's input) for different "
+     "tokens, heads or columns, so its gradient is the sum of what they have. Frameworks make that sum "
+     "only where something asks for it: a style that owns the parameter (`colwise`, `rowwise`, "
+     "`sequence_parallel`, `replicated_with_grad_allreduce`), `data_parallel` for its axes, "
+     "`gradients:`, or `desired_input` for an activation. Nothing does here; a parameter that no line "
+     "names is a plain tensor. Forward and loss are right without the sum, and the copies drift apart. "
+     "It was made all the same (`inferred` in its record), and the verdict lists it under `undeclared`; "
+     "under `trust: declared` it is not made, and the numbers show what that does. The note says which "
+     "line declares it; `check --fail-on note` fails."},
     {"N0009", 0, "a style of the plan replaces a built-in one",
      "A style under `styles:` has the name of a built-in style. Lines of this plan use the plan's own."},
+    {"N0010", 0, "a config key was ignored",
+     "`ignore_config` names a key of the model's config that this program does not read."},
     {"W0001", 0, "a warning", "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",
      "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake "

@@ -107,7 +107,7 @@ static void note_inferred(Run *r) {
     int n = 0;
     const Step *first = NULL;
     for (int i = 0; i < r->program->ns; i++)
-        if (r->program->step[i].inferred) {
+        if (r->program->step[i].inferred && !undeclared_sum(r->program, &r->program->step[i])) {
             n++;
             if (!first) first = &r->program->step[i];
         }
@@ -120,6 +120,7 @@ static bool middle(Run *r) {
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;
     note_inferred(r);
+    r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     bool plant = !r->o->sound;
     if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;
     if (r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block")) mark_units(r->program);

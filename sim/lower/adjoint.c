@@ -129,8 +129,15 @@ static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
     s->loc = fwd.loc;
     s->group = fwd.group;
     s->module = fwd.module;
-    s->inferred = fwd.inferred;
+    s->unasked = fwd.unasked;
+    s->inferred = fwd.unasked && fwd.kind == ST_MOVE && move_communicates(s->move.kind) &&
+                  mesh_size(p->mesh, &s->move.axes) > 1;
     s->why = arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd.move.kind), fwd.why ? fwd.why : "");
+    if (undeclared_sum(p, s))
+        s->why = arena_printf(p->arena,
+                              "its uses differ over %s: the gradient is the sum over them, and no "
+                              "line of the plan makes it",
+                              mesh_axes_text(p->mesh, p->arena, &s->move.axes, true));
     give(a, src, o);
 }
 static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {

@@ -1,5 +1,6 @@
 /* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the step does changes. */
 #include "lower/program.h"
+#include "plan/sums.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,14 +125,8 @@ Move fault_move(const Step *s) {
 int fault_times(const Step *s) { return s->edit == EDIT_DROP || s->edit == EDIT_SLICE ? 0 : s->edit == EDIT_DOUBLE ? 2 : 1; }
 
 /* ---- gradients: ---- */
-static bool names_parameter(const Graph *g, const GTensor *t, const char *pattern) {
-    if (t->plan_name && plan_match(pattern, t->plan_name)) return true;
-    if (plan_match(pattern, t->name)) return true;
-    for (int m = t->module; m >= 0; m = g->module[m].parent) /* a module stands for its parameters */
-        if (plan_match(pattern, g->module[m].path) || (g->module[m].hf_path && plan_match(pattern, g->module[m].hf_path))) return true;
-    return false;
-}
-/* One more sum over every axis on which the gradient is whole and nothing was due: n equal values. */
+/* One more sum over every axis on which the gradient is whole and nothing was due: n equal values.
+ */
 static void sum_again(Program *p, int tensor, Loc loc) {
     int g = p->grad[tensor];
     if (g < 0) return;
@@ -178,7 +173,9 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
     for (int i = 0; i < plan->n_gradients; i++) {
         int hit = 0;
         for (int t = 0; t < p->graph->nt; t++) {
-            if (p->graph->t[t].kind != KIND_PARAM || !names_parameter(p->graph, &p->graph->t[t], plan->gradients[i].key)) continue;
+            if (p->graph->t[t].kind != KIND_PARAM ||
+                !sums_names(p->graph, &p->graph->t[t], plan->gradients[i].key))
+                continue;
             hit++;
             change_gradient(p, t, plan->gradients[i].text, plan->gradients[i].loc);
         }

@@ -27,6 +27,7 @@ typedef struct {
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
     int cap_declared;
     bool declared;   /* trust: declared */
+    bool backward;   /* a backward pass follows: what a move's adjoint is counts too */
 } Lower;
 
 /* Why a move is made: on whose behalf. */
@@ -91,6 +92,18 @@ static const char *group_name(const Mesh *m, const Val *src, const Move *v, cons
     if (!g || !mesh_lookup(m, g, &l) || l.n != v->axes.n) return NULL;
     return memcmp(l.a, v->axes.a, (size_t)l.n) ? NULL : g;
 }
+/* Does the plan declare that the gradient of this parameter is summed over all of these axes? */
+static bool declared_sum(const Lower *l, int tensor, const AxisList *axes) {
+    for (int i = 0; i < axes->n; i++)
+        if (l->p->mesh->axis[axes->a[i]].size > 1 && !(l->a->summed[tensor] >> axes->a[i] & 1))
+            return false;
+    return true;
+}
+/* Nothing happens forward, and the adjoint is a sum over the axis. */
+static bool uses_part(const Move *mv) {
+    return mv->kind == MOVE_ID && mv->from.type[mv->axes.a[0]] == TY_I &&
+           mv->to.type[mv->axes.a[0]] == TY_R;
+}
 static int single_move(Lower *l, int src, const Move *mv, const Reason *why, bool claim) {
     Program *p = l->p;
     Val *w = new_val(p, p->val[src].tensor, &mv->to);
@@ -112,46 +125,75 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
         s->why = arena_printf(l->arena, "from here on its uses differ over %s", mesh_axes_text(p->mesh, l->arena, &mv->axes, true));
     s->loc = why->loc;
     s->module = why->module;
-    s->inferred = !why->asked && communicates(p->mesh, mv);
+    s->unasked = !why->asked || (v->kind == KIND_PARAM && mv->kind == MOVE_SLICE &&
+                                 !declared_sum(l, v->tensor, &mv->axes));
+    s->inferred = s->unasked && communicates(p->mesh, mv);
     s->group = group_name(p->mesh, v, &s->move, why->names);
     w->step = s->id;
     return w->id;
 }
-/* Brings a value to a layout by single moves, sharing what others have moved already. */
+/* Brings a value to a layout by single moves, sharing what others have moved already. Copies whose
+ * gradients somebody sums and copies whose gradients nobody does are not shared: their sums are
+ * two. */
 static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
+    enum { UNASKED = 1 << 24 };
     Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     if (layout_eq(&p->val[v].L, to)) return v;
     MovePlan plan;
     bool ok = redistribute(p->mesh, t->size, &p->val[v].L, to, &plan);
-    bool real = !ok, local = ok;
-    for (int i = 0; ok && i < plan.n; i++) real |= plan.m[i].kind != MOVE_ID, local &= plan.m[i].kind <= MOVE_SLICE;
+    bool real = !ok, local = ok, sum = false;
+    for (int i = 0; ok && i < plan.n; i++) {
+        real |= plan.m[i].kind != MOVE_ID, local &= plan.m[i].kind <= MOVE_SLICE;
+        sum |= l->backward && p->val[v].diff && !why->asked && uses_part(&plan.m[i]) &&
+               mesh_size(p->mesh, &plan.m[i].axes) > 1;
+    }
     /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the values lie */
     bool loaded = t->kind == KIND_INPUT && local && !strcmp(why->pass, "loss");
-    bool silent = l->declared && !why->output && !why->asked && t->kind != KIND_PARAM && !loaded;
-    if (!ok && !silent) {
+    bool silent = l->declared && !why->output && !why->asked && !loaded;
+    if (!ok && !(silent && t->kind != KIND_PARAM)) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
         return v;
     }
-    if (silent && real) { /* trust: declared makes no move that no style asked for: the label is believed */
+    int root = p->val[v].root, scope = why->scope + (sum ? UNASKED : 0);
+    if (silent &&
+        (real ||
+         sum)) { /* trust: declared makes no move that no style asked for: the label is believed */
         Move claim = {.from = p->val[v].L, .to = *to, .kind = MOVE_ID};
-        int root = p->val[v].root;
-        if (*cache_slot(l, root, why->scope, to) < 0) {
+        if (*cache_slot(l, root, scope, to) < 0) {
             int made = single_move(l, v, &claim, why, true);
-            *cache_slot(l, root, why->scope, to) = made;
+            *cache_slot(l, root, scope, to) = made;
         }
-        return *cache_slot(l, root, why->scope, to);
+        return *cache_slot(l, root, scope, to);
     }
-    int root = p->val[v].root;
     for (int i = 0; i < plan.n; i++) {
-        int *slot = cache_slot(l, root, why->scope, &plan.m[i].to);
+        int *slot = cache_slot(l, root, scope, &plan.m[i].to);
         if (*slot < 0) {
             int made = single_move(l, v, &plan.m[i], why, false);
-            *cache_slot(l, root, why->scope, &plan.m[i].to) = made;
+            *cache_slot(l, root, scope, &plan.m[i].to) = made;
         }
-        v = *cache_slot(l, root, why->scope, &plan.m[i].to);
+        v = *cache_slot(l, root, scope, &plan.m[i].to);
     }
     return v;
+}
+/* A parameter on its way to `want`: over the axes on which its uses differ and the plan declares no
+ * sum of its gradient, it goes there first, as a move that nobody asks for. Backward that sum then
+ * comes last, on what a rank holds at rest. */
+static int move_undeclared(Lower *l, int v, const Layout *want, const Reason *why) {
+    Program *p = l->p;
+    Layout first = p->val[v].L;
+    bool any = false;
+    for (int x = 0; l->backward && x < p->mesh->naxes; x++) {
+        AxisList one = {1, {(uint8_t)x}};
+        if (first.type[x] != TY_I || want->type[x] != TY_R ||
+            declared_sum(l, p->val[v].tensor, &one))
+            continue;
+        first.type[x] = TY_R;
+        any = true;
+    }
+    Reason r = *why;
+    r.asked = false;
+    return any ? move_to(l, v, &first, &r) : v;
 }
 
 /* ---- placement of one axis seen through the rule's letters ---- */
@@ -372,6 +414,20 @@ static const char *output_why(Lower *l, int module, int v, const Layout *want) {
     return arena_printf(l->arena, "declared at the output of %s", l->p->graph->module[module].path);
 }
 static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
+/* Does the local result of a module go on as what it is? A plain shard does, into the next local
+ * op; a plain share of a sum does if an enclosing module, whose result it is too, says how it lies.
+ * Else it is taken for the whole. */
+static bool goes_on(const Lower *l, int module, int tensor) {
+    const Graph *g = l->p->graph;
+    const AxisList *axes = &l->a->use[module].axes;
+    bool on = false;
+    for (int i = 0; i < axes->n; i++)
+        on |= layout_where(&l->p->val[l->p->env[tensor]].L, axes->a[i]) >= 0;
+    for (int m = g->module[module].parent; m >= 0; m = g->module[m].parent)
+        on |= g->module[m].output == tensor && l->a->use[m].style &&
+              l->a->use[m].style->desired_output.set;
+    return on;
+}
 static void leave_module(Lower *l, int module, int tensor) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
@@ -385,7 +441,8 @@ static void leave_module(Lower *l, int module, int tensor) {
         mark_declared(l, tensor);
         RawSpec repl = *spec;
         repl.bare.kind = RP_REPLICATE;
-        if (l->declared) p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT, "the output");
+        if (l->declared && !goes_on(l, module, tensor))
+            p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT, "the output");
         return;
     }
     const char *names[MESH_MAX_AXES] = {0};
@@ -468,6 +525,43 @@ static bool reduces(const Program *p, const Val *v, const Layout *want, const La
     }
     return any;
 }
+/* Brings one operand of a node to where the strategies want it. */
+static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
+                 const char *pass) {
+    Program *p = l->p;
+    const GTensor *t = &p->graph->t[p->val[in].tensor];
+    const ModuleUse *u = n->module >= 0 ? &l->a->use[n->module] : NULL;
+    bool param = t->kind == KIND_PARAM, asked = false;
+    check_pending(l, n, in, want);
+    Reason r = {.module = n->module,
+                .scope = u && u->per_module ? n->module : -1,
+                .pass = param ? "parameters" : pass};
+    r.text = operand_why(l, n, in, want, &asked);
+    if (goal && reduces(p, &p->val[in], want,
+                        goal)) { /* the style's output asks for it, only earlier: before the bias */
+        r.text = output_why(l, n->module, in, want);
+        asked = true;
+    }
+    /* between two ops of one module the module's style is what asks, if it owns what happens there:
+     * loss_parallel the three sums of its loss; a style that only prepares inputs, or that cuts
+     * plain tensors, asks for nothing */
+    bool inside =
+        u && u->style && u->style->sums && t->kind == KIND_ACTIVATION && t->module == n->module;
+    r.asked = asked || inside;
+    if (u) r.loc = u->loc;
+    if (!param) return move_to(l, in, want, &r);
+    in = move_undeclared(l, in, want, &r);
+    if (!strcmp(
+            l->a->plan->data_parallel.grad_order,
+            "tp_first")) { /* whole first, then R: the sums over R's axes come first in backward */
+        Layout whole = *want;
+        for (int x = 0; x < p->mesh->naxes; x++)
+            if (whole.type[x] == TY_R && p->val[in].L.type[x] == TY_I)
+                whole.type[x] = TY_I; /* what is cut at rest is gathered to R */
+        in = move_to(l, in, &whole, &r);
+    }
+    return move_to(l, in, want, &r);
+}
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN];
@@ -483,27 +577,7 @@ static void lower_node(Lower *l, const GNode *n) {
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &p->val[in[i]];
         Layout want = needed(l, n, S, &cuts, n->rule.in[i], n->rule.nl[i], v->diff, i, v);
-        check_pending(l, n, in[i], &want);
-        bool asked = false;
-        Reason r = {.module = n->module, .scope = n->module >= 0 && l->a->use[n->module].per_module ? n->module : -1, .pass = v->kind == KIND_PARAM ? "parameters" : pass};
-        r.text = operand_why(l, n, in[i], &want, &asked);
-        if (goal && reduces(p, v, &want, goal)) { /* the style's output asks for it, only earlier: before the bias */
-            r.text = output_why(l, n->module, in[i], &want);
-            asked = true;
-        }
-        /* between two ops of one module the module's style is what asks: loss_parallel owns the three sums of its loss */
-        const GTensor *t = &p->graph->t[v->tensor];
-        bool inside = n->module >= 0 && l->a->use[n->module].style && t->kind == KIND_ACTIVATION && t->module == n->module;
-        r.asked = asked || inside;
-        if (n->module >= 0) r.loc = l->a->use[n->module].loc;
-        if (v->kind == KIND_PARAM && !strcmp(l->a->plan->data_parallel.grad_order, "tp_first")) { /* whole first, then R: the sums over
-                                                                                                     R's axes come first in backward */
-            Layout whole = want;
-            for (int x = 0; x < p->mesh->naxes; x++)
-                if (whole.type[x] == TY_R && v->L.type[x] == TY_I) whole.type[x] = TY_I; /* what is cut at rest is gathered to R */
-            in[i] = move_to(l, in[i], &whole, &r);
-        }
-        moved[i] = move_to(l, in[i], &want, &r);
+        moved[i] = reach(l, n, in[i], &want, goal, pass);
     }
     bool diff = false;
     for (int i = 0; i < n->nin; i++) diff |= p->val[moved[i]].diff && !(n->op->nodiff >> i & 1);
@@ -565,7 +639,12 @@ static void finish(Lower *l) {
 
 static void open_lower(Lower *l, Program *p, const Assign *a) {
     const Graph *g = p->graph;
-    *l = (Lower){.p = p, .a = a, .arena = p->arena, .d = a->d, .declared = a->plan->trust_declared};
+    *l = (Lower){.p = p,
+                 .a = a,
+                 .arena = p->arena,
+                 .d = a->d,
+                 .declared = a->plan->trust_declared,
+                 .backward = a->plan->pass != PASS_FORWARD && g->loss >= 0};
     l->scope = ARENA_ARRAY(p->arena, int, 4 * g->nm + 4);
     l->declared_p = ARENA_ARRAY(p->arena, bool, g->nt + 1);
     for (int i = 0; i < 4 * g->nm; i++) l->scope[i] = -1;

@@ -20,6 +20,10 @@ const char *step_name(const Program *p, const Step *s, Arena *arena) {
     return v;
 }
 
+const char *step_value(const Program *p, const Step *s) {
+    return val_name(p, &p->val[s->out], p->arena);
+}
+
 /* ---- symbolic shapes ---- */
 /* The axes of a cut as text, "cp*sp": names that the plan used where they stand for exactly these axes. */
 static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s) {

@@ -39,7 +39,8 @@ typedef struct Step {
     const char *why;
     Loc loc;           /* plan line that asked for it */
     const char *group; /* name of the axes as the plan says */
-    bool inferred;     /* no style asked for it */
+    bool unasked;      /* no line of the plan asks for it */
+    bool inferred;     /* the same, and it communicates: a collective that nobody asked for */
     int module;        /* module on whose behalf, -1 */
     int stage, instance;
     bool recompute;
@@ -70,6 +71,13 @@ typedef struct Program {
 
 /* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not be) go to a->d. */
 Program *lower(Arena *arena, const Assign *a);
+/* A sum of a gradient (not the adjoint of a collective of the forward pass) that no line of the
+ * plan declares: a step of the backward program, marked `inferred`. */
+bool undeclared_sum(const Program *p, const Step *s);
+/* N0008 for each line that would declare some of them, with the line in the words of the plan's
+ * naming scheme. Returns the names of the gradients in *names (in order, none twice; in the
+ * program's arena) and their number. */
+int undeclared_notes(const Program *p, Diags *d, const char ***names);
 /* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at rest. After adjoint_program. */
 void lower_optimizer(Program *p);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */
@@ -95,6 +103,8 @@ int verify(Program *p, Diags *d, bool warn, int *first_step);
 int step_reads(const Step *s, int *r);
 /* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm". */
 const char *step_name(const Program *p, const Step *s, Arena *arena);
+/* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */
+const char *step_value(const Program *p, const Step *s);
 /* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);

@@ -254,8 +254,8 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
         for (int j = 0; j < n && !k; j++)
             if (!strcmp(table[j].name, o->key[i]) && (!table[j].own || !c->file)) k = &table[j];
         if (ignored(c->p, o->key[i])) {
-            diag_note(c->d, "N0008", key_loc(c, o->key[i]), NULL, "config key '%s' is ignored, as the plan asks",
-                      o->key[i]);
+            diag_note(c->d, "N0010", key_loc(c, o->key[i]), NULL,
+                      "config key '%s' is ignored, as the plan asks", o->key[i]);
             continue;
         }
         if (k)

@@ -1,6 +1,7 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move anything. */
 #include "plan/assign.h"
 #include "plan/dtensor.h"
+#include "plan/sums.h"
 #include <string.h>
 
 /* ---- mesh ---- */
@@ -337,6 +338,7 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
     Layout *l = &a->compute[t], base = *l;
     if (s && s->set) {
         a->line[t] = line;
+        sums_of_style(a, t, &a->use[module], s);
         if (!assign_target(a, module, t, s, USE_PARAM, &base, l, a->group[t])) return false;
         a->rest[t] = *l;
         for (int k = 0; k < a->mesh->naxes; k++) /* at rest a parameter is cut or whole; shares and differing uses are made of it */
@@ -541,6 +543,7 @@ static void layout_inputs(Assign *a) {
     const Graph *g = &a->model->g;
     AxisList batch, seq;
     if (!data_axes(a, &batch, &seq)) return;
+    sums_of_data(a, &batch, &seq);
     bool first = true;
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
@@ -570,20 +573,13 @@ static void layout_inputs(Assign *a) {
 /* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor parallelism cuts (what PyTorch
  * calls a strided shard). A dim 0 of several letters is cut as the flat list that it is in memory. */
 static void shard_at_rest(Assign *a) {
-    const Plan *p = a->plan;
-    const char *mode = p->data_parallel.mode;
-    if (!mode || (strcmp(mode, "fsdp") && strcmp(mode, "hsdp"))) return;
-    AxisList axes, seq;
-    const char *named = !strcmp(mode, "hsdp") && p->data_parallel.shard ? p->data_parallel.shard : p->data_parallel.axis;
-    if (named) {
-        if (!assign_axes(a->mesh, a->arena, a->d, named, p->data_parallel.axis_loc, &axes)) return;
-    } else if (!data_axes(a, &axes, &seq)) return;
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
         int dim = x->stored[0] > 1 ? x->nd : 0;
-        for (int i = 0; i < axes.n; i++)
-            if (layout_where(&a->rest[t], axes.a[i]) < 0) layout_cut(&a->rest[t], dim, axes.a[i], CUT_CHUNK);
+        for (int i = 0; i < a->shard.n; i++)
+            if (layout_where(&a->rest[t], a->shard.a[i]) < 0)
+                layout_cut(&a->rest[t], dim, a->shard.a[i], CUT_CHUNK);
     }
 }
 
@@ -657,9 +653,11 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->group = arena_alloc(arena, base_mul((size_t)nt + 1, sizeof *a->group));
     a->line = ARENA_ARRAY(arena, int, nt + 1);
     a->claimed = ARENA_ARRAY(arena, bool, nt + 1);
+    a->summed = ARENA_ARRAY(arena, uint32_t, nt + 1);
     layout_params(a, hit, won);
     layout_inputs(a);
     shard_at_rest(a);
+    sums_of_parameters(a);
     for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */
         if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->rest[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);

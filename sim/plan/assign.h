@@ -33,6 +33,11 @@ typedef struct Assign {
     int *line;       /* per tensor (parameters): index of the plan line that lays it out, -1 */
     bool *claimed;   /* per tensor: rest is taken for compute without a move (contiguous under trust: declared) */
     ModuleUse *use;  /* per module */
+    uint32_t *summed; /* per tensor (parameters): bit per axis over which the plan declares the sum
+                         of its gradient */
+    AxisList data, shard; /* axes of data parallelism; those of them that cut parameters at rest */
+    bool data_default;    /* `data_parallel` names no axes: those that cut the data */
+    uint32_t tokens;      /* bit per axis that cuts the data's batch or sequence */
 } Assign;
 
 /* Builds the mesh of a plan with its groups. NULL and diagnostics on unknown axes, too many, or an overflow. */

@@ -67,6 +67,8 @@ typedef struct Style {
     int use_local_output; /* -1 unset, 0, 1; read, and of no effect: values keep their layout, as with 0 in PyTorch */
     int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
     bool bias_in_shares; /* a row style whose bias no line places: see dtensor_bias */
+    bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of
+                  the table says so; a style of the user's own that starts from no row: yes) */
     bool bias_local, bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
     Loc loc;          /* of the style's name */
     const char *base; /* a user's own style under `styles`: the style that it starts from (its `style:`), or NULL */

@@ -20,6 +20,9 @@
 
 #define ROW(n, local) .name = (n), .use_local_output = (local), .per_module = -1
 #define NAME(n) ROW(n, -1)
+/* Its system sums the gradients of the parameters that it places over its axes. Plain tensors,
+ * which whoever replicates them or cuts them by hand has, are summed by nobody. */
+#define SUMS .sums = true
 #define IN(label, need) .input = ONE(label), .desired_input = ONE(need)
 #define OUT(place) .output = ONE(place)
 #define MOVE_OUT(place) .desired_output = ONE(place)
@@ -28,20 +31,20 @@
 
 /* A style's variants for a kind of module stand behind the row for all others. */
 static const StyleRow rows[] = {
-    {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(SHARD(-1))},
+    {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(SHARD(-1))},
      .what = "linear: output features cut; y stays cut on its last dim",
      .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
-    {.style = {NAME("colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
+    {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
      .what = "embedding: hidden dim cut",
      .module_kind = "embedding"},
-    {.style = {NAME("rowwise"), IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE),
+    {.style = {NAME("rowwise"), SUMS, IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE),
                .bias_in_shares = true},
      .what = "linear: input features cut; partial sums are reduced, the bias is added once",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
-    {.style = {NAME("rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
+    {.style = {NAME("rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .module_kind = "embedding"},
-    {.style = {ROW("sequence_parallel", 0), IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(SHARD(1))},
+    {.style = {ROW("sequence_parallel", 0), SUMS, IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(SHARD(1))},
      .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
      .aliases = "SequenceParallel"},
     {.style = {NAME("prepare_module_input")},
@@ -56,31 +59,31 @@ static const StyleRow rows[] = {
     {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(REPLICATE)},
      .what = "everything whole on every rank",
      .aliases = "no_parallel NoParallel"},
-    {.style = {NAME("colwise_gather_output"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
+    {.style = {NAME("colwise_gather_output"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
                OUT(REPLICATE)},
      .what = "colwise, then the result is gathered",
      .aliases = "colwise_rep"},
-    {.style = {NAME("rowwise_split_input"), IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
+    {.style = {NAME("rowwise_split_input"), SUMS, IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
                OUT(REPLICATE), .bias_in_shares = true},
      .what = "rowwise whose whole input is sliced first",
      .aliases = "rowwise_rep"},
-    {.style = {NAME("packed_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')),
+    {.style = {NAME("packed_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')),
                OUT(LETTER('f'))},
      .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
-    {.style = {NAME("packed_rowwise"), IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE),
+    {.style = {NAME("packed_rowwise"), SUMS, IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE),
                OUT(REPLICATE), .bias_in_shares = true},
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
      .what = "the partial result of a module is summed",
      .aliases = "gather"},
-    {.style = {NAME("replicated_with_grad_allreduce"), WEIGHT(REPLICATE), BIAS(REPLICATE)},
+    {.style = {NAME("replicated_with_grad_allreduce"), SUMS, WEIGHT(REPLICATE), BIAS(REPLICATE)},
      .what = "whole weight on cut activations (q/k norm): its gradient is a sum over the axis"},
-    {.style = {NAME("embedding_rowwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
+    {.style = {NAME("embedding_rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .aliases = "vocab_parallel VocabParallelEmbedding"},
-    {.style = {NAME("embedding_colwise"), IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
+    {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
      .what = "embedding: hidden dim cut"},
-    {.style = {NAME("loss_parallel"), IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
+    {.style = {NAME("loss_parallel"), SUMS, IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
      .what = "loss on logits that are cut over the vocabulary: one max and two sums of a number per token"},
     {.style = {NAME("local_colwise"), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(LOCAL)},
      .what = "plain shards without hooks: the result is left as it is"},
@@ -276,7 +279,7 @@ static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const 
 }
 
 const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind) {
-    Style s = {.name = "custom", .use_local_output = -1, .per_module = -1};
+    Style s = {.name = "custom", .use_local_output = -1, .per_module = -1, .sums = true};
     if (line->style.name && !lay_named(p, d, line->style.name, line->style_loc, module_kind, &s)) return NULL;
     overlay(p->arena, &s, &line->style);
     s.loc = line->style_loc;

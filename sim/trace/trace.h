@@ -260,6 +260,9 @@ typedef struct Trace {
     double worst_used;
     int64_t n_pass, n_suspect, n_fail;
     const char *first_wrong;
+    int n_undeclared;
+    const char **undeclared; /* gradients whose sum over some axes no line of the plan declares:
+                                made, and `inferred` */
 } Trace;
 
 Trace *trace_new(Arena *arena);

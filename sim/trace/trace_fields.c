@@ -26,9 +26,13 @@ static const Field run_fields[] = {
     {"hardware", F_TEXT, OPTIONAL, AT(hardware), 0, 0},
 };
 static const Field verdict_fields[] = {
-    {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0}, {"worst", F_WORST, OPTIONAL, 0, 0, 0},
-    {"pass", F_I64, ALWAYS, AT(n_pass), 0, 0},      {"suspect", F_I64, ALWAYS, AT(n_suspect), 0, 0},
-    {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},      {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
+    {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},
+    {"worst", F_WORST, OPTIONAL, 0, 0, 0},
+    {"pass", F_I64, ALWAYS, AT(n_pass), 0, 0},
+    {"suspect", F_I64, ALWAYS, AT(n_suspect), 0, 0},
+    {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},
+    {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
+    {"undeclared", F_TEXTS, ALWAYS, AT(undeclared), AT(n_undeclared), 0},
 };
 #undef R
 

@@ -137,6 +137,7 @@ PipelineOptions cli_pipeline(const Cli *c) {
     const CliOptions *o = &c->o;
     return (PipelineOptions){
         .strict = o->strict,
+        .sensitivity = o->sensitivity,
         .rank = o->rank,
         .exact = o->exact ? 8 : 0,
         .threads = o->threads > 1 << 20 ? 1 << 20 : (int)o->threads,

@@ -98,6 +98,8 @@ static const Option options[] = {
      "YAML of `their name: our name` for --against; \"module.*\": \"*\" takes a prefix away", NULL},
     {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER, "for --against, of each tensor's largest magnitude", NULL},
     {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure", NULL},
+    {"sensitivity", 0, O_FLAG, AT(sensitivity), NULL, C_RUNS | C_ANOTHER,
+     "measure the end-to-end bounds by a second unsharded run", NULL},
     {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run",
      NULL},

@@ -183,8 +183,8 @@ static void report_run(Cli *c, const Loaded *l) {
         line(c, "  ", "worst", arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
     if (l->report.end_to_end_worst)
         line(c, "  ", "end to end",
-             arena_printf(a, "%s is off by %.2g of its largest number (no bound)", l->report.end_to_end_worst,
-                          l->report.end_to_end_rel));
+             arena_printf(a, "%s is off by %.2g of its largest number, bound %.2g", l->report.end_to_end_worst,
+                          l->report.end_to_end_rel, l->report.end_to_end_bound));
 }
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {

@@ -42,13 +42,22 @@ static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, 
 }
 
 /* ---- recording ---- */
+/* What is wrong only later than in the first micro-batch of the first step says when. */
+static const char *cause_when(const Check *c, const char *cause) {
+    if (!cause || (!c->part && !c->step)) return cause;
+    const char *step =
+        c->step ? arena_printf(c->arena, "training step %lld", (long long)c->step) : NULL;
+    if (!c->part) return arena_printf(c->arena, "%s (in %s)", cause, step);
+    return arena_printf(c->arena, "%s (in micro-batch %lld%s%s)", cause, (long long)c->part,
+                        step ? " of " : "", step ? step : "");
+}
 static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause) {
     Trace *t = c->t;
     const Mesh *mesh = c->e->p->mesh;
     m->rec.ranks = *ranks;
     if (m->failed) {
         t->n_fail++;
-        m->rec.cause = cause;
+        m->rec.cause = cause_when(c, cause);
         int64_t bad = 0;
         for (int64_t r = 0; r < mesh->nranks; r++) bad += m->rank_error[r] >= 0;
         int64_t *list = ARENA_ARRAY(c->arena, int64_t, bad);
@@ -101,7 +110,10 @@ void check_source(Check *c, int val) {
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
     RankSet ranks = all_ranks(c);
-    const char *cause = !m.failed ? NULL : c->source_cause ? c->source_cause : cause_of_source(c->arena, c->e, val, whole, m.rank_error);
+    bool by_wish = c->weights_cause && !strcmp(t->name, "loss_weights");
+    const char *cause = !m.failed ? NULL
+                        : by_wish ? c->weights_cause
+                                  : cause_of_source(c->arena, c->e, val, whole, m.rank_error);
     record(c, &m, &ranks, cause);
     free(whole);
     arena_free(tmp);
@@ -545,21 +557,21 @@ void check_stuck(Check *c, const Step *s, const char *why) {
     RankSet ranks = all_ranks(c);
     record(c, &m, &ranks, why);
 }
-double check_reference(Check *c, int val, const double *want) {
+double check_reference(Check *c, int val, const double *want, double *top) {
     const Program *p = c->e->p;
     const Val *v = &p->val[val];
     AxisList P = {0}, none = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
     Tensor shape;
-    double *got = denoted(c, val, &none, &P, 0, &shape, NULL, false, NULL), top = 0, err = 0;
+    double *got = denoted(c, val, &none, &P, 0, &shape, NULL, false, NULL), err = 0;
     int64_t n = tensor_count(&shape);
+    *top = 0;
     for (int64_t i = 0; i < n; i++) {
-        top = fmax(top, fabs(want[i]));
+        *top = fmax(*top, fabs(want[i]));
         double d = fabs(got[i] - want[i]);
-        if (isnan(d)) d = INFINITY;
-        err = fmax(err, d);
+        err = fmax(err, isnan(d) ? INFINITY : d);
     }
     free(got);
-    return top > 0 ? err / top : err;
+    return err;
 }

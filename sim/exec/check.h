@@ -14,7 +14,8 @@ typedef struct Check {
     void *full_arg;
     double u;          /* unit roundoff of the run's dtype */
     double slack;      /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
-    const char *source_cause; /* why sources may differ by the plan's own wish, or NULL */
+    const char *weights_cause; /* why the loss weights may differ by the plan's own wish, or NULL */
+    int64_t part, step;        /* which micro-batch and training step is run, from 0 */
     int first_fail;    /* index into t->checks, or -1 */
     int64_t unobservable;
     const char **unobservable_text;
@@ -31,7 +32,8 @@ void check_step(Check *c, const Step *s);
 void check_exact(Check *c, const Step *s, const void *want, double modulus);
 /* A run that could not go on: the step is the first wrong one. */
 void check_stuck(Check *c, const Step *s, const char *why);
-/* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters). Returns the largest error
- * relative to the largest magnitude; a failure is recorded only for f64 runs (1e-9). */
-double check_reference(Check *c, int val, const double *want);
+/* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters).
+ * Returns the largest error and in *top the largest magnitude that is wanted; records nothing
+ * (exec/endtoend.c does). */
+double check_reference(Check *c, int val, const double *want, double *top);
 #endif

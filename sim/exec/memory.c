@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Program *p;
+    const Graph *g; /* sizes: the program's graph, or that of the whole batch */
     int64_t es; /* bytes of an element */
     bool whole; /* the unsharded program: one copy of everything, moves do nothing */
     bool keep_all;
@@ -31,8 +32,8 @@ typedef struct {
     int n_list, cap_list;
 } Walk;
 
-static int64_t elements(const Program *p, int v) {
-    const GTensor *t = &p->graph->t[p->val[v].tensor];
+static int64_t elements(const Program *p, const Graph *g, int v) {
+    const GTensor *t = &g->t[p->val[v].tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     return n < MOST ? n : MOST;
@@ -53,7 +54,8 @@ static int64_t size_of(const Walk *w, int v) { /* an element: integers are int64
     return w->p->graph->t[w->p->val[v].tensor].is_int ? 8 : w->es;
 }
 static int64_t own_bytes(const Walk *w, int v) {
-    int64_t n = elements(w->p, v) * size_of(w, v) * (w->whole ? 1 : copies(w->p, &w->p->val[v].L));
+    int64_t n =
+        elements(w->p, w->g, v) * size_of(w, v) * (w->whole ? 1 : copies(w->p, &w->p->val[v].L));
     return n < MOST ? n : MOST;
 }
 static int64_t own_blocks(const Walk *w, int v) { return w->whole ? 1 : blocks(w->p, &w->p->val[v].L); }
@@ -120,13 +122,17 @@ static void load(Walk *w, int v) {
     w->live += bytes;
     see(w, is_view(w, v) ? 0 : bytes);
 }
+static void load_checked(Walk *w, int v) {
+    load(w, v);
+    if (!w->whole) see(w, own_bytes(w, v)); /* read a second time, to be compared */
+}
 /* Copies that the check of a step makes beside what is there. */
 static int64_t check_kernel_bytes(const Walk *w, const int *r, int n, int out) {
-    int64_t narrow = 0, wide = 0, top, o = elements(w->p, out);
-    for (int k = 0; k < n; k++) narrow += elements(w->p, r[k]) * size_of(w, r[k]);
+    int64_t narrow = 0, wide = 0, top, o = elements(w->p, w->g, out);
+    for (int k = 0; k < n; k++) narrow += elements(w->p, w->g, r[k]) * size_of(w, r[k]);
     top = narrow + o * w->es; /* the kernel on the whole, in the run's dtype */
     for (int k = 0; k < n && w->es < 8; k++) { /* inputs are widened one by one */
-        int64_t e = elements(w->p, r[k]);
+        int64_t e = elements(w->p, w->g, r[k]);
         if (narrow + wide + 8 * e + o * w->es > top) top = narrow + wide + 8 * e + o * w->es;
         narrow -= e * size_of(w, r[k]);
         wide += 8 * e;
@@ -135,7 +141,7 @@ static int64_t check_kernel_bytes(const Walk *w, const int *r, int n, int out) {
     return top;
 }
 static int64_t check_bytes(const Walk *w, const Step *s, const int *r, int n) {
-    int64_t o = elements(w->p, s->out);
+    int64_t o = elements(w->p, w->g, s->out);
     if (w->whole) return 0;
     switch (s->kind) {
     case ST_OP:
@@ -159,7 +165,7 @@ static bool stays(const Walk *w, int v) { /* exec_release: results and what the 
 static void walk_step(Walk *w, const Step *s) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)
-        if (w->root[r[k]] < 0 && w->p->val[r[k]].step < 0) load(w, r[k]);
+        if (w->root[r[k]] < 0 && w->p->val[r[k]].step < 0) load_checked(w, r[k]);
     bool shows = s->kind == ST_CLAIM || (s->kind == ST_MOVE && (w->whole || s->move.kind == MOVE_ID || is_slice(s)));
     if (shows) share(w, s->in[0], s->out);
     else make(w, s->out);
@@ -167,8 +173,9 @@ static void walk_step(Walk *w, const Step *s) {
     for (int k = 0; k < n && !w->keep_all; k++)
         if (w->last[r[k]] <= s->id && !stays(w, r[k])) drop(w, r[k]);
 }
-static Walk walk(Arena *arena, const Program *p, int64_t es, bool whole, bool keep_all, bool load_first) {
-    Walk w = {.arena = arena, .p = p, .es = es, .whole = whole, .keep_all = keep_all};
+static Walk walk(Arena *arena, const Program *p, const Graph *g, int64_t es, bool whole,
+                 bool keep_all, bool load_first) {
+    Walk w = {.arena = arena, .p = p, .g = g, .es = es, .whole = whole, .keep_all = keep_all};
     w.last = ARENA_ARRAY(arena, int, p->nv + 1);
     w.root = ARENA_ARRAY(arena, int, p->nv + 1);
     w.refs = ARENA_ARRAY(arena, int, p->nv + 1);
@@ -179,9 +186,8 @@ static Walk walk(Arena *arena, const Program *p, int64_t es, bool whole, bool ke
     }
     for (int v = 0; v < p->nv && load_first; v++) {
         if (p->val[v].step >= 0) continue;
-        load(&w, v);
-        if (!whole) see(&w, own_bytes(&w, v)); /* read a second time, to be compared */
-        if (!whole && p->val[v].kind == KIND_PARAM && !p->graph->nn_model && w.live > PARAMS_KEPT) drop(&w, v);
+        bool late = !whole && p->val[v].kind == KIND_PARAM && !p->graph->nn_model && w.last[v] >= 0;
+        if (!late || w.live <= PARAMS_KEPT) load_checked(&w, v);
     }
     for (int i = 0; i < p->ns; i++) walk_step(&w, &p->step[i]);
     return w;
@@ -192,20 +198,21 @@ static int64_t sums_bytes(const Program *p) {
     for (int i = 0; i < p->ns; i++) {
         const Val *v = &p->val[p->step[i].out];
         if (p->step[i].kind == ST_ADJOINT && v->cot && p->graph->t[v->tensor].kind == KIND_PARAM)
-            n += 8 * elements(p, p->step[i].out) * copies(p, &v->L);
+            n += 8 * elements(p, p->graph, p->step[i].out) * copies(p, &v->L);
     }
     return n;
 }
 MemoryNeed memory_predict(const Program *p, const MemoryUse *use) {
     Arena *tmp = arena_new();
     int64_t es = dtype_size(use->dtype), sums = use->microbatches > 1 ? sums_bytes(p) : 0;
-    Walk run = walk(tmp, p, es, false, use->keep_all, true);
-    Walk ref = walk(tmp, p, 8, true, use->keep_whole, use->keep_whole);
+    Walk run = walk(tmp, p, p->graph, es, false, use->keep_all, true);
+    Walk ref = walk(tmp, p, use->whole, 8, true, use->keep_whole, use->keep_whole);
     int64_t after = run.live + run.kept + sums; /* what the run leaves while the unsharded one works */
-    MemoryNeed need = {.sharded = run.peak + sums, .unsharded = ref.peak + (use->microbatches > 1 ? sums : 0)};
+    MemoryNeed need = {.sharded = run.peak + sums, .unsharded = ref.peak * (use->nudged ? 2 : 1)};
     need.peak = need.sharded > after + need.unsharded ? need.sharded : after + need.unsharded;
     if (use->exact) {
-        Walk one = walk(tmp, p, es, true, true, false), all = walk(tmp, p, es, false, false, false);
+        Walk one = walk(tmp, p, p->graph, es, true, true, false),
+             all = walk(tmp, p, p->graph, es, false, false, false);
         int64_t exact = after + one.peak + all.peak;
         if (exact > need.peak) need.peak = exact;
     }

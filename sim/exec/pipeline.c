@@ -5,6 +5,7 @@
 #include "exec/against.h"
 #include "exec/assemble.h"
 #include "exec/check.h"
+#include "exec/endtoend.h"
 #include "exec/memory.h"
 #include "exec/record.h"
 #include "exec/reference.h"
@@ -35,6 +36,8 @@ typedef struct {
     Check *check;
     Exec *exec;
     Work work;
+    double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
+                       no loss */
     bool nonfinite; /* reported already */
     Against *against; /* NULL: no file */
 } Run;
@@ -152,7 +155,9 @@ static bool fits(Run *r) {
                      .keep_all = keeps_all(r),
                      .keep_whole = r->o->against || r->o->save_values || backward,
                      .exact = r->o->exact && !backward,
-                     .microbatches = (int)r->plan->microbatches};
+                     .nudged = r->o->sensitivity,
+                     .microbatches = (int)r->plan->microbatches,
+                     .whole = &r->whole->g};
     MemoryNeed need = memory_predict(r->program, &use);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
@@ -200,22 +205,35 @@ static double *rank_values(const Run *r, int v, int64_t rank, int64_t *n) {
     }
     return o;
 }
-/* Inputs and parameters, through the plan's own data path, against their source. */
+/* An input or parameter, through the plan's own data path, against its source. */
+static bool load_source(Run *r, int v) {
+    double t0 = now();
+    if (!exec_load(r->exec, v)) return false;
+    r->rep->seconds_sharded += now() - t0;
+    progress_add(r->o->progress, r->work.load[v]);
+    t0 = now();
+    check_source(r->check, v);
+    r->rep->seconds_check += now() - t0;
+    progress_add(r->o->progress, r->work.load_check[v]);
+    return true;
+}
+/* What a micro-batch starts from and does not have yet. Large models wait with a weight until a
+ * step reads it. */
 static bool load_sources(Run *r) {
     const Program *p = r->program;
     for (int v = 0; v < p->nv; v++) {
-        if (p->val[v].step >= 0) continue;
-        double t0 = now();
-        if (!r->exec->store[v].alive && !exec_load(r->exec, v)) return false;
-        r->rep->seconds_sharded += now() - t0;
-        progress_add(r->o->progress, r->work.load[v]);
-        t0 = now();
-        check_source(r->check, v);
-        r->rep->seconds_check += now() - t0;
-        progress_add(r->o->progress, r->work.load_check[v]);
-        /* large models make a weight again where it is read rather than hold all of them */
-        if (p->val[v].kind == KIND_PARAM && !r->model->g.nn_model && r->exec->live_bytes > (int64_t)3 << 30) exec_drop(r->exec, v);
+        if (p->val[v].step >= 0 || r->exec->store[v].alive) continue;
+        bool late = p->val[v].kind == KIND_PARAM && !r->model->g.nn_model && r->exec->last[v] >= 0;
+        if (late && r->exec->live_bytes > (int64_t)3 << 30) continue;
+        if (!load_source(r, v)) return false;
     }
+    return true;
+}
+static bool load_read(Run *r, const Step *s) {
+    int v[RULE_MAX_IN + 2], n = step_reads(s, v);
+    for (int k = 0; k < n; k++)
+        if (!r->exec->store[v[k]].alive && r->program->val[v[k]].step < 0 && !load_source(r, v[k]))
+            return false;
     return true;
 }
 /* n packed numbers are finite up to at least here: whole blocks, by one test of their exponents. */
@@ -264,9 +282,10 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
     const Program *p = r->program;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
+        if (part + 1 < parts && exec_deferred(r->exec, s)) continue;
+        if (!load_read(r, s)) return false;
         double t0 = now();
         int before = diags_errors(r->d);
-        if (part + 1 < parts && exec_deferred(r->exec, s)) continue;
         if (!exec_step(r->exec, s)) {
             if (diags_errors(r->d) > before) return false;
             check_stuck(r->check, s, r->exec->stuck ? r->exec->stuck : "the step cannot be run");
@@ -315,99 +334,75 @@ static void outside(Run *r, const Reference *ref) {
 }
 /* All training steps, or the one pass. */
 static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
-static bool iterate(Run *r, FullSource *src) {
+/* `src` is what the ranks load, `pure` what the check reads: of the same micro-batch and training
+ * step. */
+static bool iterate(Run *r, FullSource *src, FullSource *pure) {
     int64_t steps = iterations(r);
+    if (r->program->loss >= 0) r->losses = ARENA_ARRAY(r->arena, double, steps);
     r->rep->n_losses = r->model->g.nn_model ? steps : 0;
-    r->rep->losses = ARENA_ARRAY(r->arena, double, steps);
-    if (!load_sources(r)) return false;
+    r->rep->losses = r->losses;
     for (int64_t it = 0; it < steps; it++) {
-        src->step = it;
+        src->step = pure->step = r->check->step = it;
         reference_set_step(&r->model->g, it);
-        for (src->part = 0; src->part < src->parts; src->part++) {
-            if (src->part) exec_drop_inputs(r->exec);
-            if (!step_all(r, src->part, src->parts)) return false;
+        for (int64_t part = 0; part < src->parts; part++) {
+            src->part = pure->part = r->check->part = part;
+            if (part) exec_drop_inputs(r->exec);
+            if (!load_sources(r)) return false;
+            if (!step_all(r, part, src->parts)) return false;
             if (r->exec->stuck) return true;
-            if (!r->rep->n_losses) continue;
+            if (!r->losses) continue;
             int64_t n;
             double *x = rank_values(r, r->program->loss, 0, &n);
-            r->rep->losses[it] += n ? x[0] : NAN;
+            r->losses[it] += n ? x[0] : NAN;
             free(x);
         }
-        if (!r->rep->n_losses) continue;
+        if (!r->model->g.nn_model) continue;
         exec_next_iteration(r->exec);
         ranks_stepped(r, it);
     }
     return true;
 }
-/* What another order of summation may cost end to end: 1e-9 of the largest, or more where the model itself makes rounding grow (a
- * saturated softmax, a few steps of training), measured by a second unsharded run on inputs that are off by an ulp. */
-static double allowed(Run *r, const Reference *ref, const FullSource *pure, Reference **nudged, const Val *x, bool grad) {
-    enum { SUMS = 64 }; /* a value is the end of a chain of many rounded sums, not of one */
-    if (!*nudged) {
-        FullSource src = *pure;
-        src.nudge = true;
-        src.progress = NULL; /* nobody could know of it before */
-        src.step_done = NULL;
-        *nudged = reference_run(r->arena, r->plan, r->model, r->weights, r->d, &src, r->program->ns > r->program->n_forward, true);
-    }
-    return *nudged ? fmax(1e-9, SUMS * reference_sensitivity(ref, *nudged, x, grad)) : 1e-9;
-}
-static double value_work(const Run *r, int v) {
-    const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
-    double n = r->work.compare;
-    for (int d = 0; d < t->nd; d++) n *= (double)t->size[d];
-    return n;
-}
-static bool is_result(const Run *r, int v, bool *grad) {
-    const Program *p = r->program;
-    const Graph *g = &r->model->g;
-    const Val *x = &p->val[v];
-    bool trained = g->nn_model && x->step < 0 && x->kind == KIND_PARAM; /* holds what the last step made */
-    *grad = x->cot && p->grad[x->tensor] == v && !g->nn_model;
-    return *grad || trained || ((x->tensor == g->output || x->tensor == g->loss) && !x->cot && p->env[x->tensor] == v);
+typedef struct {
+    Run *r;
+    const FullSource *pure;
+} Ends;
+/* The unsharded run once more, on numbers that are off by an ulp; nobody could know of it before,
+ * so no share of the work. */
+static Reference *nudged_run(void *arg) {
+    const Ends *e = arg;
+    FullSource src = *e->pure;
+    src.nudge = true;
+    src.progress = NULL;
+    src.step_done = NULL;
+    const Run *r = e->r;
+    bool backward = r->program->ns > r->program->n_forward;
+    return reference_run(r->arena, r->plan, r->whole, r->weights, r->d, &src, backward, backward);
 }
 static double compare_work(const Run *r) {
-    double w = 0;
+    double n = 0;
     for (int v = 0; v < r->program->nv; v++) {
         bool grad;
-        if (is_result(r, v, &grad)) w += value_work(r, v);
+        if (!endtoend_result(r->program, v, &grad)) continue;
+        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
+        double one = 1;
+        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
+        n += one;
     }
-    return w;
+    return n * r->work.compare;
 }
-/* End to end: what leaves the program against the unsharded float64 run. */
 static void end_to_end(Run *r, const Reference *ref, const FullSource *pure) {
-    Reference *nudged = NULL;
-    const Program *p = r->program;
-    const Graph *g = &r->model->g;
-    bool f64 = r->plan->dtype == DT_F64;
-    if (r->exec->stuck) return;
-    for (int v = 0; v < p->nv; v++) {
-        const Val *x = &p->val[v];
-        bool grad;
-        if (!is_result(r, v, &grad) || !r->exec->store[v].alive) continue;
-        progress_add(r->o->progress, value_work(r, v));
-        double *sum = grad ? reference_cotangent(ref, x) : NULL;
-        const double *want = grad ? sum : reference_value(ref, x->tensor);
-        if (want) {
-            double e = check_reference(r->check, v, want);
-            if (e >= r->rep->end_to_end_rel || !r->rep->end_to_end_worst) {
-                r->rep->end_to_end_rel = e;
-                r->rep->end_to_end_worst = grad ? arena_printf(r->arena, "grad.%s", g->t[x->tensor].name) : g->t[x->tensor].name;
-            }
-            double bound = 1e-9;
-            if (f64 && !(e <= bound) && r->check->first_fail < 0) bound = allowed(r, ref, pure, &nudged, x, grad);
-            if (f64 && !(e <= bound) && r->check->first_fail < 0) {
-                RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
-                TraceCheck *c = ARENA_PUSH(r->t->arena, r->t->checks, r->t->n_checks, r->t->cap_checks);
-                *c = (TraceCheck){.step = x->step, .value = r->rep->end_to_end_worst, .pass = "forward", .level = 2, .ranks = all, .max_rel = e, .bound = bound, .used = e / bound, .verdict = "FAIL", .cause = "end to end it differs from the unsharded model, although every step follows from its inputs"};
-                r->check->first_fail = r->t->n_checks - 1;
-                r->t->first_wrong = c->value;
-                r->t->n_fail++;
-            }
-        }
-        free(sum);
-    }
-    reference_free(nudged);
+    Ends ends = {r, pure};
+    EndToEnd e = {.check = r->check,
+                  .ref = ref,
+                  .nudged = nudged_run,
+                  .arg = &ends,
+                  .measure = r->o->sensitivity,
+                  .losses = r->losses,
+                  .steps = iterations(r),
+                  .parts = r->plan->microbatches,
+                  .progress = r->o->progress,
+                  .work = r->work.compare};
+    if (!r->exec->stuck) endtoend_check(&e, r->rep);
 }
 static bool execute(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
@@ -425,7 +420,9 @@ static bool execute(Run *r) {
     r->exec->keep_all = keeps_all(r);
     r->check = check_new(r->arena, r->exec, r->t);
     r->check->full_arg = &pure;
-    if (src.local_mean) r->check->source_cause = "the plan's `normalise: local_mean`: each rank divides by the count of its own tokens, so tokens of short blocks weigh more";
+    if (src.local_mean)
+        r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
+                                  "count of its own tokens, so tokens of short blocks weigh more";
     bool backward = r->program->ns > r->program->n_forward;
     bool exact = r->o->exact && !backward;
     r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
@@ -435,13 +432,15 @@ static bool execute(Run *r) {
     pure.reference_work = r->work.reference;
     progress_total(r->o->progress, r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
     progress_phase(r->o->progress, "ranks and check");
-    bool ok = iterate(r, &src);
+    bool ok = iterate(r, &src, &pure);
     if (ok && r->o->exact && !r->exec->stuck) {
         if (backward) diag_note(r->d, "N0007", (Loc){0}, NULL, "--exact covers forward programs in this version; the backward pass was checked by levels 1 and 2");
         else reference_exact(r->check, r->plan, r->model, &pure, r->o->exact);
     }
     bool keep = r->o->against || r->o->save_values || backward;
-    Reference *ref = ok ? reference_run(r->arena, r->plan, r->model, r->weights, r->d, &pure, backward, keep) : NULL;
+    Reference *ref =
+        ok ? reference_run(r->arena, r->plan, r->whole, r->weights, r->d, &pure, backward, keep)
+           : NULL;
     progress_phase(r->o->progress, "comparison");
     if (ref) {
         r->rep->seconds_reference = ref->seconds;

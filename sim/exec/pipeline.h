@@ -15,6 +15,7 @@ typedef struct PipelineOptions {
     int64_t rank;    /* whose groups are sampled; below 0: rank 0 */
     bool strict;     /* SUSPECT counts as a failure */
     int exact;       /* level 3 for so many seeds of integer data; 0: not */
+    bool sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
     const char *hardware;     /* overrides the plan's */
@@ -47,7 +48,8 @@ typedef struct PipelineReport {
         const char *why; /* what is wrong with its shape, order or numbers; or NULL */
     } *against;
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
-    double end_to_end_rel;
+    double end_to_end_rel;        /* of its largest magnitude, as is its bound */
+    double end_to_end_bound;
     double seconds_sharded, seconds_reference, seconds_check;
     int64_t peak_bytes;
     int64_t predicted_bytes; /* what the run was expected to need beyond what the process had */

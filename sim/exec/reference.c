@@ -119,6 +119,20 @@ static const double *val_data(const Reference *r, int v) {
 void reference_set_step(Graph *g, int64_t it) {
     for (int n = g->nn_model; g->nn_model && n < g->nn; n++) g->node[n].at.step = it + 1;
 }
+/* One training step, or the one pass. `unit`: what one piece of `work` is of the whole run's. */
+static bool run_steps(Reference *r, const Work *work, double unit, Progress *progress) {
+    for (int i = 0; i < r->program->ns; i++) {
+        const Step *s = &r->program->step[i];
+        double loads = 0;
+        int reads[RULE_MAX_IN + 2], n = step_reads(s, reads);
+        for (int k = 0; k < n; k++)
+            if (!r->exec->store[reads[k]].alive) loads += work->load[reads[k]];
+        if (!exec_step(r->exec, s)) return false;
+        progress_add(progress, (loads + work->step[i]) * unit);
+        exec_release(r->exec, s);
+    }
+    return true;
+}
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
     r->graph = &m->g;
@@ -129,64 +143,40 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     src->w = w;
     src->d = d;
     src->g = &m->g;
+    src->whole = NULL;
     src->local_mean = NULL;
     src->part = src->step = 0;
+    src->parts =
+        1; /* never the micro-batches of the run: how those are added up is looked at too */
     r->exec->full = reference_full;
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;
     double t0 = now();
     int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
-    Work work = work_of(arena, r->exec, steps, src->parts);
+    Work work = work_of(arena, r->exec, steps, 1);
     double unit = work.plain > 0 ? like->reference_work / work.plain : 0; /* its share of the whole was estimated without its program */
     progress_phase(like->progress, "unsharded float64 run");
-    for (int v = 0; v < r->program->nv && keep_all; v++) {
+    bool ok = true;
+    for (int v = 0; v < r->program->nv && keep_all && ok; v++) {
         if (r->program->val[v].step >= 0) continue;
-        if (!exec_load(r->exec, v)) goto fail;
+        ok = exec_load(r->exec, v);
         progress_add(like->progress, work.load[v] * unit);
     }
-    if (m->g.nn_model) r->losses = ARENA_ARRAY(arena, double, steps);
-    for (int64_t it = 0; it < steps; it++) {
+    if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
+    for (int64_t it = 0; it < steps && ok; it++) {
         src->step = it;
         reference_set_step((Graph *)(uintptr_t)&m->g, it);
-        for (src->part = 0; src->part < src->parts; src->part++) {
-            if (src->part) exec_drop_inputs(r->exec);
-            for (int i = 0; i < r->program->ns; i++) {
-                const Step *s = &r->program->step[i];
-                if (src->part + 1 < src->parts && exec_deferred(r->exec, s)) continue;
-                double loads = 0;
-                int reads[RULE_MAX_IN + 2], n = step_reads(s, reads);
-                for (int k = 0; k < n; k++)
-                    if (!r->exec->store[reads[k]].alive) loads += work.load[reads[k]];
-                if (!exec_step(r->exec, s)) goto fail;
-                progress_add(like->progress, (loads + work.step[i]) * unit);
-                exec_accumulate(r->exec, s, src->part, src->parts);
-                exec_release(r->exec, s);
-            }
-            if (r->losses) r->losses[it] += val_data(r, r->program->loss) ? *val_data(r, r->program->loss) : NAN;
-        }
-        if (!r->losses) continue;
+        ok = run_steps(r, &work, unit, like->progress);
+        const double *loss = ok && r->losses ? val_data(r, r->program->loss) : NULL;
+        if (r->losses) r->losses[it] = loss ? *loss : NAN;
+        if (!ok || !m->g.nn_model) continue;
         exec_next_iteration(r->exec);
         if (src->step_done) src->step_done(src->step_arg, r->exec, it);
     }
     r->seconds = now() - t0;
-    return r;
-fail:
+    if (ok) return r;
     exec_free(r->exec);
     return NULL;
-}
-double reference_sensitivity(const Reference *a, const Reference *b, const Val *v, bool grad) {
-    const GTensor *t = &a->graph->t[v->tensor];
-    double *sa = grad ? reference_cotangent(a, v) : NULL, *sb = grad ? reference_cotangent(b, v) : NULL, top = 0, far = 0;
-    const double *x = grad ? sa : reference_value(a, v->tensor), *y = grad ? sb : reference_value(b, v->tensor);
-    int64_t n = 1;
-    for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    for (int64_t i = 0; x && y && i < n; i++) {
-        top = fmax(top, fabs(x[i]));
-        far = fmax(far, fabs(x[i] - y[i]));
-    }
-    free(sa);
-    free(sb);
-    return top > 0 ? far / top : far;
 }
 void reference_free(Reference *r) {
     if (r) exec_free(r->exec);

@@ -17,7 +17,7 @@ typedef struct {
     int64_t part, parts;
     int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
-    bool nudge;      /* every real number is off by a relative 2^-52: see reference_sensitivity */
+    bool nudge;      /* every real number is off by a relative 2^-52: what rounding can do, see exec/endtoend.c */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */
@@ -31,19 +31,17 @@ typedef struct Reference {
     Exec *exec;
     const Graph *graph;
     double seconds;
-    double *losses; /* per training step; NULL: not a training run */
+    double *losses; /* per training step (one where nothing is trained); NULL: there is no loss */
 } Reference;
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
 /* Level 3: integer data through the same kernels and collectives, compared by bits with the unsharded program, for `seeds`
  * seeds. Adds one check record a value; every step must be a forward step. */
 void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
-/* Runs it in f64 on what `like` loads. keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
+/* Runs it in f64 on what `like` loads, always the whole batch at once (`m` is the model of that). keep_all keeps
+ * every value. NULL and diagnostics if weights cannot be loaded. */
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all);
 void reference_free(Reference *r);
-/* How far a value of `b`, the run on nudged inputs, is from that of `a`, as a share of a's largest: what rounding alone can do to it
- * in this model. `grad`: the cotangent v. */
-double reference_sensitivity(const Reference *a, const Reference *b, const Val *v, bool grad);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);
 /* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */

@@ -124,7 +124,7 @@ static void local_shape(const GTensor *t, const Layout *L, const int64_t *n, int
 bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     *o = (ValueShape){.dtype = DT_F64};
     if (k->tensor < 0) {
-        if (!s->ref || !s->ref->losses) return false;
+        if (!s->ref || !s->ref->losses || !s->steps) return false;
         o->nd = o->nstored = o->stored[0] = 1;
         o->size[0] = o->shape[0] = s->steps;
         o->sym[0] = "steps";

@@ -59,8 +59,11 @@ Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts) {
         if (p->val[v].step >= 0) continue;
         w.load[v] = elements(p, v) * (wide ? ns.load64 : ns.load32);
         w.load_check[v] = elements(p, v) * ns.load_check;
-        w.run += w.load[v] + w.load_check[v];
-        w.plain += w.load[v];
+        double loads = p->val[v].kind == KIND_INPUT ? (double)(iterations * parts)
+                       : p->graph->nn_model         ? 1
+                                                    : (double)parts;
+        w.run += loads * (w.load[v] + w.load_check[v]);
+        w.plain += loads * w.load[v];
         w.exact += elements(p, v) * ns.exact_load;
         w.reference += elements(p, v) * ns.load64;
     }

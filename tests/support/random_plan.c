@@ -241,11 +241,12 @@ static void add_data(RandomPlan *g) {
     ADD("}\n");
 }
 static void add_loss(RandomPlan *g) {
-    static const char *const plain[] = {"dot", "sum", "var"}; /* var needs a sum that no style asks for: not under trust: declared */
+    /* var needs a sum that no style asks for: not under trust: declared; that of a batch is no sum over micro-batches */
+    static const char *const plain[] = {"dot", "sum", "var"};
     bool head = (g->parts & RANDOM_HEAD) && g->form != RANDOM_MLP;
     if (CHANCE(50) || (g->form == RANDOM_RECIPE && !head)) return;
     if (!head || CHANCE(30)) {
-        const char *kind = plain[rng_below(&g->r, g->declared ? 2 : 3)];
+        const char *kind = plain[rng_below(&g->r, g->declared || g->micro > 1 ? 2 : 3)];
         ADD(CHANCE(50) ? "loss: %s\n" : "loss: {kind: %s}\n", kind);
         g->parts |= RANDOM_LOSS;
         return;

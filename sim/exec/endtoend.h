@@ -1,0 +1,28 @@
+/* The end of a run against the unsharded float64 model: output, losses, gradients, and what
+ * training left. This closes what the checks of single steps leave open: a step that follows from
+ * its inputs and should not be there, or one that is missing. It refuses to look at anything in
+ * between: check.c does. */
+#ifndef SP_EXEC_ENDTOEND_H
+#define SP_EXEC_ENDTOEND_H
+#include "exec/reference.h"
+
+typedef struct {
+    Check *check;
+    const Reference
+        *ref; /* of the whole batch, every value of which is kept where there is a backward */
+    Reference *(*nudged)(
+        void *arg); /* runs it once more, every real number off by an ulp; NULL if that fails */
+    void *arg;
+    bool measure; /* --sensitivity: every bound is measured; else only one that is passed */
+    const double *
+        losses; /* of each training step, added up over the micro-batches; NULL: there is no loss */
+    int64_t steps, parts; /* training steps, micro-batches */
+    Progress *progress;
+    double work; /* an element, for it; see exec/work.h */
+} EndToEnd;
+/* Is the value one of those that are compared? *grad: as a gradient. */
+bool endtoend_result(const Program *p, int val, bool *grad);
+/* Compares all of them and fills end_to_end_* of the report. Records the first that is beyond its
+ * bound as a failure, unless a step has failed before: then it is known where. */
+void endtoend_check(const EndToEnd *e, PipelineReport *report);
+#endif

@@ -1,0 +1,227 @@
+/* What decides a verdict beside the check of each step: sources in every micro-batch and training
+ * step, and the end of the run against the unsharded model. Each case here once came out
+ * `equivalent`. Run from the project's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "support/support.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL                                                                                      \
+    "hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 2, "         \
+    "vocab_size: 7, head_dim: 4"
+#define LLAMA "model: {config: {" SMALL "}, parts: [embedding, blocks, norm, head, loss]}\n"
+
+static const char *const dtypes[] = {"f32", "f64"};
+
+/* The message of the first diagnostic of a code, or NULL. */
+static const char *message_of(const PlanRun *r, const char *code) {
+    for (int i = 0; i < r->d->n; i++)
+        if (!strcmp(r->d->item[i].code, code)) return r->d->item[i].message;
+    return NULL;
+}
+/* The run must come out `different`, its first wrong value `value`, with `words` in the message. */
+static void must_differ(const PlanRun *r, const char *value, const char *words) {
+    const char *text = message_of(r, "E0501");
+    bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "different") && text;
+    if (!good || !strstr(text, words) || (value && strcmp(r->t->first_wrong, value) != 0)) {
+        run_print(r);
+        fail_msg("not different, or not in %s with '%s': %s", value, words,
+                 text ? text : "no E0501");
+    }
+}
+static void must_equal(const PlanRun *r) {
+    bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent");
+    if (good) return;
+    run_print(r);
+    fail_msg("not equivalent");
+}
+
+/* ---- sources ---- */
+/* Labels [steps, 4, 8] (no leading dim for one step) of which those in `ignored` do not count. */
+static const char *label_file(Arena *a, int steps, bool (*ignored)(int step, int row, int token)) {
+    int64_t *ids = ARENA_ARRAY(a, int64_t, 32 * steps),
+            *labels = ARENA_ARRAY(a, int64_t, 32 * steps);
+    for (int i = 0; i < 32 * steps; i++) {
+        ids[i] = (i * 5 + i / 7) % 7;
+        labels[i] = ignored(i / 32, i / 8 % 4, i % 8) ? -100 : (i * 3 + i / 5) % 7;
+    }
+    NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {4, 8}, .ids = ids},
+                     {.name = "labels", .nd = 2, .shape = {4, 8}, .ids = labels}};
+    for (int k = 0; k < 2 && steps > 1; k++) {
+        t[k].nd = 3;
+        t[k].shape[0] = steps, t[k].shape[1] = 4, t[k].shape[2] = 8;
+    }
+    return write_tensors(a, "labels.safetensors", t, 2);
+}
+static bool first_half(int step, int row, int token) {
+    (void)step, (void)token;
+    return row < 2;
+}
+static bool ragged_later(int step, int row, int token) {
+    return step == 1 && row == 3 && token > 2;
+}
+
+static PlanRun local_means(Arena *a, const char *dtype, const char *labels, const char *more) {
+    const char *text =
+        arena_printf(a,
+                     LLAMA "data: {inputs: %s, dtype: %s, microbatches: 2}\nmesh: {dp: 2}\n"
+                           "loss: {kind: cross_entropy, normalise: local_mean}\n%s",
+                     labels, dtype, more);
+    return plan_run(a, "verdicts.yaml", text, true);
+}
+/* No label counts in micro-batch 0, all do in micro-batch 1: the weights of 0 are right, those of 1
+ * half of it. */
+static void test_sources_of_every_micro_batch(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        PlanRun r = local_means(a, dtypes[k], label_file(a, 1, first_half),
+                                "pass: train\noptimizer: {name: sgd, lr: 0.1, steps: 1}\n");
+        must_differ(&r, "loss_weights", "normalise: local_mean");
+        assert_non_null(strstr(message_of(&r, "E0501"), "in micro-batch 1"));
+        arena_free(a);
+    }
+}
+static void test_sources_of_every_step(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        PlanRun r = local_means(a, dtypes[k], label_file(a, 2, ragged_later),
+                                "pass: train\noptimizer: {name: sgd, lr: 0.1, steps: 2}\n");
+        must_differ(&r, "loss_weights", "normalise: local_mean");
+        assert_non_null(strstr(message_of(&r, "E0501"), "(in training step 1)"));
+        arena_free(a);
+    }
+}
+
+/* ---- the end of the run ---- */
+/* Each micro-batch's variance is right, and their sum is not that of the batch: no single step
+ * shows it. */
+static void test_reference_is_the_whole_batch(void **state) {
+    (void)state;
+    static const char *const passes[] = {"backward",
+                                         "train\noptimizer: {name: sgd, lr: 0.1, steps: 2}"};
+    for (int k = 0; k < 4; k++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         "model: {kind: mlp, sizes: [6, 10, 4], bias: true}\n"
+                         "data: {rows: 8, dtype: %s, microbatches: %d}\nmesh: {tp: 2}\nloss: var\n"
+                         "plan: {net1: colwise, net2: rowwise}\npass: %s\n",
+                         dtypes[k % 2], 2, passes[k / 2]);
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_differ(&r, NULL, "the micro-batches do not add up to the batch");
+        arena_free(a);
+    }
+}
+/* Where the loss is a sum over tokens they do, whatever the shapes, the labels that count, and what
+ * is cut by what. */
+static bool ragged(int step, int row, int token) {
+    return token > 7 - (row + step) % 3 * 2 || row == 2;
+}
+static void test_micro_batches_are_the_batch(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int parts;
+    } meshes[] = {
+        {"mesh: {dp: 1}\n", 4},
+        {"mesh: {dp: 2, tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n", 2},
+        {"mesh: {cp: 2}\ncontext_parallel: {order: zigzag}\n", 4},
+        {"mesh: {dp: 2, cp: 2}\ndata_parallel: {mode: fsdp, axis: dp*cp}\n", 2},
+    };
+    static const char *const passes[] = {
+        "pass: backward\n",
+        "pass: train\noptimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 2}\n",
+        "pass: train\noptimizer: {name: adamw, lr: 0.01, clip: 0.5, steps: 2}\n",
+    };
+    static const char *const losses[] = {"", "loss: sum\n", "loss: dot\n",
+                                         "loss: {kind: cross_entropy, label_smoothing: 0.1}\n"};
+    for (int k = 0; k < 48; k++) {
+        Arena *a = arena_new();
+        bool train = k % 3 > 0;
+        const char *text = arena_printf(
+            a, LLAMA "data: {inputs: %s, dtype: %s, microbatches: %d}\n%s%s%s",
+            label_file(a, train ? 2 : 1, ragged), dtypes[k / 12 % 2], meshes[k / 3 % 4].parts,
+            meshes[k / 3 % 4].text, passes[k % 3], losses[(k + k / 12) % 4]);
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        assert_true(r.rep.end_to_end_rel <= r.rep.end_to_end_bound);
+        arena_free(a);
+    }
+}
+/* What belongs to one micro-batch is compared with its rows of the batch: the output, and the
+ * gradient of the input. */
+static void test_rows_of_the_last_micro_batch(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {config: {" SMALL "}}\nloss: %s\nmesh: {dp: 2}\npass: backward\n"
+            "data: {batch: 6, sequence: 5, dtype: %s, microbatches: 3, input_gradient: true}\n",
+            k < 2 ? "sum" : "dot", dtypes[k % 2]);
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
+/* A gradient that is zero but for rounding has no magnitude: the bias of the keys moves all scores
+ * of a query alike. */
+static void test_a_value_that_is_zero(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {config: {" SMALL
+            ", k_bias: true}, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {sequence: 12, dtype: %s}\nmesh: {tp: 2}\npass: %s\nnames: torchtitan\n"
+            "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
+            dtypes[k % 2],
+            k < 2 ? "backward" : "train\noptimizer: {name: adamw, lr: 0.01, steps: 3}");
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
+/* --sensitivity measures a bound for every value, far below the fixed one, and no rounding passes
+ * it. */
+static void test_sensitivity(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         LLAMA "data: {batch: 4, sequence: 12, dtype: %s}\nmesh: {dp: 2, tp: 2}\n"
+                               "names: torchtitan\nrecipe: torchtitan-llama3\npass: %s\n",
+                         dtypes[k % 2], k < 2 ? "forward" : "backward");
+        PlanRun fixed = plan_run(a, "verdicts.yaml", text, true);
+        PipelineOptions o = {.execute = true, .threads = 1, .sensitivity = true};
+        PlanRun r = plan_run_with(a, "verdicts.yaml", text, &o);
+        must_equal(&r);
+        must_equal(&fixed);
+        assert_true(fixed.rep.end_to_end_bound == (k % 2 ? 1e-9 : 1e-2));
+        assert_true(r.rep.end_to_end_rel > 0 && r.rep.end_to_end_rel <= r.rep.end_to_end_bound);
+        assert_true(r.rep.end_to_end_bound <= fixed.rep.end_to_end_bound / 20);
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sources_of_every_micro_batch),
+        cmocka_unit_test(test_sources_of_every_step),
+        cmocka_unit_test(test_reference_is_the_whole_batch),
+        cmocka_unit_test(test_micro_batches_are_the_batch),
+        cmocka_unit_test(test_rows_of_the_last_micro_batch),
+        cmocka_unit_test(test_a_value_that_is_zero),
+        cmocka_unit_test(test_sensitivity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -28,6 +28,7 @@ static void test_random_plans(void **state) {
     assert_true(tab.legal >= want);
     assert_int_equal(c->unknown, 0);
     if (want >= SAMPLE) assert_int_equal(never, 0);
+    for (int m = 0; m < M_COUNT && want >= SAMPLE; m++) assert_true(tab.by_values[m] > 0);
     arena_free(a);
 }
 int main(void) {

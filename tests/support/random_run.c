@@ -10,11 +10,18 @@ typedef struct {
     PipelineReport rep;
     Diags *d;
 } Result;
-static Result run(Arena *a, const char *text, bool execute, bool no_verify, int exact) {
+typedef void Watch(void *arg, Exec *e, const Step *s, bool checked);
+static Result run_watched(Arena *a, const char *text, bool execute, bool no_verify, int exact,
+                          Watch *watch, void *arg) {
     Result r = {.d = diags_new(a)};
-    PipelineOptions o = {.execute = execute, .no_verify = no_verify, .threads = 1, .exact = exact, .events = execute && !no_verify, .memory_limit = (int64_t)1 << 28};
+    PipelineOptions o = {.watch = watch, .watch_arg = arg,
+                         .execute = execute, .no_verify = no_verify, .threads = 1, .exact = exact,
+                         .events = execute && !no_verify, .memory_limit = (int64_t)1 << 28};
     r.t = pipeline_run(a, r.d, "random.yaml", text, strlen(text), NULL, 0, &o, &r.rep);
     return r;
+}
+static Result run(Arena *a, const char *text, bool execute, bool no_verify, int exact) {
+    return run_watched(a, text, execute, no_verify, exact, NULL, NULL);
 }
 static const char *first_error(const Diags *d) {
     for (int i = 0; i < d->n; i++)
@@ -42,7 +49,8 @@ static int first_failed_step(const Trace *t) {
 }
 
 /* ---- mutations ---- */
-static const char *const mutation_names[M_COUNT] = {"drop", "kind", "axis", "dim", "offset"};
+static const char *const mutation_names[M_COUNT] = {"drop",    "kind", "axis",  "dim",  "offset",
+                                                    "operand", "term", "scale", "stale"};
 typedef struct {
     int step;
     const char *op;
@@ -108,48 +116,99 @@ static bool within_rounding(const Trace *t, int step) {
         if (t->checks[i].step == step && t->checks[i].max_abs > 0 && t->checks[i].max_abs <= t->checks[i].bound) return true;
     return false;
 }
-static bool mutate(Arena *a, RandomPlan *g, const Trace *t, RandomTable *tab, uint64_t seed) {
-    enum { MOST_SITES = 512, TRIES = 20 };
+enum { MOST_SITES = 512 };
+/* What a mutated run says: of no effect (another is drawn), good, or wrong. */
+typedef enum { MUTATION_REDRAWN, MUTATION_CAUGHT, MUTATION_MISSED } Outcome;
+typedef struct {
+    int kind, step;
+    const char *at, *text; /* what the step is called; the plan */
+    bool acted;            /* some bit of what the step makes was another */
+} Mutation;
+static Outcome judge(const Mutation *m, const Result *r, RandomTable *tab, uint64_t seed) {
+    int k = m->kind;
+    tab->planted[k]++;
+    if (r->t && !m->acted && first_failed_step(r->t) < 0) {
+        tab->no_change[k]++;
+        return MUTATION_REDRAWN;
+    }
+    if (r->t && !r->t->n_fail && within_rounding(r->t, m->step)) {
+        tab->in_rounding[k]++;
+        return MUTATION_REDRAWN;
+    }
+    bool caught = r->t && r->t->n_fail > 0, located = caught && first_failed_step(r->t) == m->step;
+    tab->by_values[k] += caught;
+    tab->located[k] += located;
+    if (located) return MUTATION_CAUGHT;
+    printf("seed %llu: %s at step %d (%s) %s\n%s\n", (unsigned long long)seed, mutation_names[k],
+           m->step, m->at, caught ? "caught elsewhere" : "NOT CAUGHT", m->text);
+    diags_print(r->d, stdout, false);
+    return MUTATION_MISSED;
+}
+/* A move, by a line of `faults`. */
+static Outcome mutate_move(Arena *a, RandomPlan *g, const Trace *t, RandomTable *tab, uint64_t seed,
+                           int m) {
     Site site[MOST_SITES];
     int n = sites(t, site, MOST_SITES);
+    /* by step, or by kind: so that rare kinds come too */
+    int draws = !n ? 0 : rng_chance(&g->r, 50) ? 1 : 4 * MOST_SITES;
+    const Site *s = NULL;
+    const char *f = NULL;
+    for (int k = 0; k < draws && !f; k++)
+        f = fault_text(a, &g->r, t, s = &site[rng_below(&g->r, n)], m);
+    if (!f) return MUTATION_REDRAWN;
+    const char *text = arena_printf(a, "%s%s", g->s.s, f);
+    Result r = run(a, text, true, true, 0);
+    Mutation x = {m, s->step, s->op, text, r.rep.fault_acted};
+    Outcome o = judge(&x, &r, tab, seed);
+    if (o == MUTATION_REDRAWN || (m != M_DROP && m != M_KIND && m != M_AXIS)) return o;
+    Result v = run(a, text, false, false, 0);
+    tab->due[m]++;
+    tab->by_verify[m] += warned(v.d);
+    if (warned(v.d)) return o;
+    printf("seed %llu: %s at step %d (%s) not seen by verify\n%s\n", (unsigned long long)seed,
+           mutation_names[m], s->step, s->op, text);
+    return MUTATION_MISSED;
+}
+/* Any step, while it runs. */
+static Outcome mutate_step(Arena *a, RandomPlan *g, const StepSites *sites, RandomTable *tab,
+                           uint64_t seed, int m) {
+    static const char *const kinds[] = {"op", "move", "claim", "adjoint", "sum", "seed"};
+    const struct StepSite *s = NULL;
+    for (int k = 0; k < 4 * MOST_SITES && !s && sites->n; k++) {
+        s = &sites->site[rng_below(&g->r, sites->n)];
+        if (!step_site_fits(s, m - M_STEP)) s = NULL;
+    }
+    if (!s) return MUTATION_REDRAWN;
+    StepMutation step = {.kind = m - M_STEP, .step = s->step, .r = {rng_next(&g->r)}};
+    Result r = run_watched(a, g->s.s, true, true, 0, step_mutation_watch, &step);
+    Mutation x = {m, s->step, kinds[s->kind], g->s.s, step.changed};
+    return judge(&x, &r, tab, seed);
+}
+static bool count_sites(const Trace *t, const StepSites *steps, RandomTable *tab) {
+    Arena *tmp = arena_new();
+    Site site[MOST_SITES];
+    Rng any = {0};
+    int n = sites(t, site, MOST_SITES);
+    for (int m = 0; m < M_STEP; m++)
+        for (int i = 0; i < n; i++) tab->sites[m] += fault_text(tmp, &any, t, &site[i], m) != NULL;
+    for (int m = M_STEP; m < M_COUNT; m++)
+        for (int i = 0; i < steps->n; i++)
+            tab->sites[m] += step_site_fits(&steps->site[i], m - M_STEP);
+    arena_free(tmp);
     tab->no_site += !n;
-    for (int i = 0; i < n; i++) {
-        Rng any = {0};
-        for (int m = 0; m < M_COUNT; m++) tab->sites[m] += fault_text(a, &any, t, &site[i], m) != NULL;
+    return n > 0 || steps->n > 0;
+}
+static bool mutate(Arena *a, RandomPlan *g, const Trace *t, const StepSites *steps,
+                   RandomTable *tab, uint64_t seed) {
+    enum { TRIES = 20 };
+    bool any = count_sites(t, steps, tab);
+    for (int tries = 0; any && tries < TRIES; tries++) {
+        int m = rng_below(&g->r, M_COUNT);
+        Outcome o = m < M_STEP ? mutate_move(a, g, t, tab, seed, m)
+                               : mutate_step(a, g, steps, tab, seed, m);
+        if (o != MUTATION_REDRAWN) return o == MUTATION_CAUGHT;
     }
-    for (int tries = 0; n && tries < TRIES; tries++) {
-        int m = rng_below(&g->r, M_COUNT), draws = rng_chance(&g->r, 50) ? 1 : 4 * MOST_SITES; /* by step, or by kind: so that rare kinds come too */
-        const Site *s = NULL;
-        const char *f = NULL;
-        for (int k = 0; k < draws && !f; k++) f = fault_text(a, &g->r, t, s = &site[rng_below(&g->r, n)], m);
-        if (!f) continue;
-        const char *text = arena_printf(a, "%s%s", g->s.s, f);
-        Result r = run(a, text, true, true, 0);
-        tab->planted[m]++;
-        if (r.t && !r.rep.fault_acted && first_failed_step(r.t) < 0) {
-            tab->no_change[m]++;
-            continue;
-        }
-        if (r.t && !r.t->n_fail && within_rounding(r.t, s->step)) {
-            tab->in_rounding[m]++;
-            continue;
-        }
-        bool caught = r.t && r.t->n_fail > 0, located = caught && first_failed_step(r.t) == s->step, seen = true;
-        tab->by_values[m] += caught;
-        tab->located[m] += located;
-        if (m == M_DROP || m == M_KIND || m == M_AXIS) {
-            Result v = run(a, text, false, false, 0);
-            seen = warned(v.d);
-            tab->due[m]++;
-            tab->by_verify[m] += seen;
-        }
-        if (caught && located && seen) return true;
-        printf("seed %llu: %s at step %d (%s) %s\n%s\n", (unsigned long long)seed, mutation_names[m], s->step, s->op,
-               !caught ? "NOT CAUGHT" : !located ? "caught elsewhere" : "not seen by verify", text);
-        diags_print(r.d, stdout, false);
-        return false;
-    }
-    tab->none_possible += n > 0;
+    tab->none_possible += any;
     return true;
 }
 
@@ -180,7 +239,8 @@ bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
     Arena *a = arena_new();
     RandomPlan g;
     const char *plan = random_plan(a, seed, &g);
-    Result r = run(a, plan, true, false, g.pass ? 0 : 2);
+    StepSites steps = {.a = a};
+    Result r = run_watched(a, plan, true, false, g.pass ? 0 : 2, step_sites_watch, &steps);
     bool good = true;
     t->plans++;
     if (r.t || !legal_refusal(r.d)) {
@@ -192,7 +252,7 @@ bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
         else {
             t->with_collective += r.t->n_collectives > 0;
             if (c) coverage_plan(c, plan, r.t, g.n_axes, g.pass);
-            good = mutate(a, &g, r.t, t, seed);
+            good = mutate(a, &g, r.t, &steps, t, seed);
         }
     }
     arena_free(a);
@@ -217,7 +277,8 @@ long random_table_bad(const RandomTable *t) {
 void random_table_print(const RandomTable *t, FILE *f) {
     fprintf(f, "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld; with a collective %ld; false alarms %ld\n", t->plans, t->legal,
             t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE], t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->with_collective, t->alarms);
-    fprintf(f, "legal plans without a site for a mutation %ld, none possible %ld\n", t->no_site, t->none_possible);
+    fprintf(f, "legal plans without a move to mutate %ld, none possible %ld\n", t->no_site,
+            t->none_possible);
     fprintf(f, "%-8s %9s %9s %9s %11s %18s %18s %18s\n", "mutation", "sites", "planted", "no change", "in rounding", "caught by verify", "caught by values", "located");
     for (int m = 0; m < M_COUNT; m++) {
         long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];

@@ -58,3 +58,15 @@ void spoil_all(Exec *e, int val, double factor) {
         st->l[k] = l;
     }
 }
+uint64_t spoil_hash(Exec *e, int val) {
+    uint64_t h = 1469598103934665603u;
+    int64_t es = dtype_size(exec_dtype(e, val));
+    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
+        Spoil part = spoil_part(e, val, r);
+        const unsigned char *p = part.own.t.p;
+        for (int64_t i = 0; i < part.n * es; i++) h = (h ^ p[i]) * 1099511628211u;
+        h = (h ^ (uint64_t)r) * 1099511628211u;
+        spoil_undo(&part);
+    }
+    return h;
+}

@@ -27,4 +27,6 @@ double spoil_next(Dtype dt, double x, double to);
 /* Multiplies the value by `factor` on all ranks alike and for good: every buffer that is shared
  * stays shared. */
 void spoil_all(Exec *e, int val, double factor);
+/* One number for what all ranks hold of the value: equal numbers, equal bits. */
+uint64_t spoil_hash(Exec *e, int val);
 #endif

@@ -1,0 +1,76 @@
+/* Mistakes in what a step computes. See step_mutation.h. */
+#include "step_mutation.h"
+#include "spoil.h"
+
+void step_sites_watch(void *sites, Exec *e, const Step *s, bool checked) {
+    StepSites *x = sites;
+    if (checked || s->kind == ST_SEED || exec_is_int(e, s->out)) return;
+    for (int i = x->n - 1; i >= 0; i--)
+        if (x->site[i].step == s->id) return; /* another micro-batch or training step */
+    *ARENA_PUSH(x->a, x->site, x->n, x->cap) = (struct StepSite){s->id, s->kind};
+}
+bool step_site_fits(const struct StepSite *s, StepMutationKind kind) {
+    bool kernel = s->kind == ST_OP || s->kind == ST_ADJOINT;
+    if (kind == S_OPERAND) return kernel;
+    if (kind == S_TERM) return s->kind == ST_SUM;
+    return kernel || s->kind == ST_SUM || (kind == S_STALE && s->kind == ST_MOVE);
+}
+
+/* Do the ranks hold blocks of the same sizes of both values? */
+static bool alike(const Exec *e, int a, int b) {
+    const Val *x = &e->p->val[a], *y = &e->p->val[b];
+    const GTensor *t = &e->p->graph->t[x->tensor], *u = &e->p->graph->t[y->tensor];
+    if (exec_dtype(e, a) != exec_dtype(e, b) || t->nd != u->nd || !layout_eq(&x->L, &y->L))
+        return false;
+    for (int d = 0; d < t->nd; d++)
+        if (t->size[d] != u->size[d]) return false;
+    return true;
+}
+/* A value that is there, alike and another; -1: none. */
+static int another(const Exec *e, Rng *r, int val, int out) {
+    int n = e->p->nv, from = rng_below(r, n);
+    for (int i = 0; i < n; i++) {
+        int v = (from + i) % n;
+        if (v != val && v != out && e->store[v].alive && alike(e, val, v)) return v;
+    }
+    return -1;
+}
+/* The step's result becomes that of `val`, on every rank. */
+static void pass_on(Exec *e, const Step *s, int val) {
+    Step copy = {.kind = ST_MOVE, .nin = 1, .in = {val}, .out = s->out, .move = {.kind = MOVE_ID}};
+    exec_step(e, &copy);
+}
+static void other_operand(StepMutation *m, Exec *e, const Step *s) {
+    Step other = *s;
+    int first = rng_below(&m->r, s->nin);
+    for (int i = 0; i < s->nin; i++) {
+        int k = (first + i) % s->nin, v = s->in[k] < 0 ? -1 : another(e, &m->r, s->in[k], s->out);
+        if (v < 0) continue;
+        other.in[k] = v;
+        exec_step(e, &other);
+        return;
+    }
+}
+static void scaled(StepMutation *m, Exec *e, const Step *s) {
+    static const double factors[] = {2, 0.5, -1, 1.25, 0};
+    double f = factors[rng_below(&m->r, 5)];
+    int64_t ranks = e->p->mesh->nranks, rank = rng_below(&m->r, (int)ranks);
+    if (rng_chance(&m->r, 50)) {
+        spoil_all(e, s->out, f);
+        return;
+    }
+    Spoil part = spoil_part(e, s->out, rank); /* stays */
+    for (int64_t i = 0; i < part.n; i++) spoil_set(&part, i, f * spoil_get(&part, i));
+}
+void step_mutation_watch(void *mutation, Exec *e, const Step *s, bool checked) {
+    StepMutation *m = mutation;
+    if (checked || m->done || s->id != m->step) return;
+    m->done = true;
+    uint64_t before = spoil_hash(e, s->out);
+    int stale = m->kind == S_STALE ? another(e, &m->r, s->out, s->out) : -1;
+    if (m->kind == S_OPERAND) other_operand(m, e, s);
+    if (m->kind == S_TERM) pass_on(e, s, s->in[rng_below(&m->r, 2)]);
+    if (m->kind == S_SCALE) scaled(m, e, s);
+    if (stale >= 0) pass_on(e, s, stale);
+    m->changed = spoil_hash(e, s->out) != before;
+}

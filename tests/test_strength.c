@@ -195,8 +195,7 @@ static void hold(Strength *x, const Exec *e, const Step *s, Spoil *part, int64_t
     spoil_set(part, i, value);
     value = spoil_get(part, i);
     bool changed = value != was || signbit(value) != signbit(was);
-    bool beyond = !(fabs(value - want) <= bound),
-         due = (bits && changed) || (!bits && beyond);
+    bool beyond = !(fabs(value - want) <= bound), due = (bits && changed) || (!bits && beyond);
     Answer r = ask(e, s, part->val, part->rank);
     x->spoiled++;
     x->odd += r.odd;
@@ -328,15 +327,42 @@ static const struct {
     int operand; /* -1: forward */
     double most;
 } widest[] = {
-    {"einsum", 0, 1.6e+02}, {"einsum", 1, 1.2e+02}, {"einsum", -1, 3.6e+04}, {"add", 0, 9},
-    {"add", 1, 45}, {"add", -1, 9}, {"rmsnorm", 0, 3.3e+03}, {"rmsnorm", 1, 3.6e+03},
-    {"rmsnorm", -1, 54}, {"rope", 0, 13}, {"rope", -1, 22}, {"attention", 0, 5.1e+06},
-    {"attention", 1, 3.3e+06}, {"attention", 2, 1.3e+05}, {"attention", -1, 1.6e+03},
-    {"silu", 0, 17}, {"silu", -1, 36}, {"embed", 0, 2.3e+03}, {"sumexp", 0, 1.1e+02},
-    {"sumexp", -1, 1.3e+02}, {"nll", 0, 16}, {"nll", 2, 16}, {"nll", -1, 30}, {"gelu", 0, 48},
-    {"gelu", -1, 45}, {"axpby", -1, 5.1e+03}, {"ema_square", -1, 6.6e+04}, {"adamw", -1, 1.3e+02},
-    {"sumsq", -1, 4e+02}, {"clip", -1, 66}, {"scale", 0, 8.1}, {"scale", -1, 8.1},
-    {"rowsum", -1, 42}, {"swiglu", 0, 39}, {"swiglu", -1, 51}, {"reduce_scatter", -1, 21},
+    {"einsum", 0, 1.6e+02},
+    {"einsum", 1, 1.2e+02},
+    {"einsum", -1, 3.6e+04},
+    {"add", 0, 9},
+    {"add", 1, 45},
+    {"add", -1, 9},
+    {"rmsnorm", 0, 3.3e+03},
+    {"rmsnorm", 1, 3.6e+03},
+    {"rmsnorm", -1, 54},
+    {"rope", 0, 13},
+    {"rope", -1, 22},
+    {"attention", 0, 5.1e+06},
+    {"attention", 1, 3.3e+06},
+    {"attention", 2, 1.3e+05},
+    {"attention", -1, 1.6e+03},
+    {"silu", 0, 17},
+    {"silu", -1, 36},
+    {"embed", 0, 2.3e+03},
+    {"sumexp", 0, 1.1e+02},
+    {"sumexp", -1, 1.3e+02},
+    {"nll", 0, 16},
+    {"nll", 2, 16},
+    {"nll", -1, 30},
+    {"gelu", 0, 48},
+    {"gelu", -1, 45},
+    {"axpby", -1, 5.1e+03},
+    {"ema_square", -1, 6.6e+04},
+    {"adamw", -1, 1.3e+02},
+    {"sumsq", -1, 4e+02},
+    {"clip", -1, 66},
+    {"scale", 0, 8.1},
+    {"scale", -1, 8.1},
+    {"rowsum", -1, 42},
+    {"swiglu", 0, 39},
+    {"swiglu", -1, 51},
+    {"reduce_scatter", -1, 21},
     {"all_reduce", -1, 69},
 };
 static double known_bound(const char *name, int operand) {
@@ -394,9 +420,10 @@ static void change_late(void *arg, Exec *e, const Step *s, bool checked) {
     spoil_all(e, s->out, l->factor);
     l->done = true;
 }
-static bool noticed_at_end(const char *text, const char *dtype, Late *l, bool expected) {
+typedef void Change(void *late, Exec *e, const Step *s, bool checked);
+static bool noticed(const char *text, const char *dtype, Change *change, Late *l, bool expected) {
     Arena *a = arena_new();
-    PipelineOptions o = {.execute = true, .threads = 1, .watch = change_late, .watch_arg = l};
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = change, .watch_arg = l};
     PlanRun r = plan_run_with(a, "late.yaml", arena_printf(a, text, dtype), &o);
     assert_non_null(r.t);
     bool wrong = strcmp(r.t->verdict, "equivalent") != 0,
@@ -408,7 +435,7 @@ static bool noticed_at_end(const char *text, const char *dtype, Late *l, bool ex
     arena_free(a);
     return good;
 }
-/* Each value of a run in turn is off by a millionth on all ranks alike, after its check: every
+/* Each value of a run in turn is off on all ranks alike, after its check: every
  * later step follows from its inputs, and the end differs. Off by less than rounding it does not.
  */
 static void test_end_to_end(void **state) {
@@ -416,16 +443,17 @@ static void test_end_to_end(void **state) {
     static const struct {
         const char *dtype;
         double much, little;
-    } rows[] = {{"f64", 1 + 1e-6, 1 + 0x1p-52}};
+    } rows[] = {{"f64", 1 + 1e-6, 1 + 0x1p-52}, {"f32", 1.5, 1 + 0x1p-23}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Late l = {.step = -1};
-        int bad = !noticed_at_end(plans[2].text, rows[i].dtype, &l, false), n = 0, last = l.steps;
+        int bad = !noticed(plans[2].text, rows[i].dtype, change_late, &l, false), n = 0,
+            last = l.steps;
         for (int k = 0; k < last; k++) {
             l = (Late){.step = k, .factor = rows[i].much};
-            bad += !noticed_at_end(plans[2].text, rows[i].dtype, &l, true);
+            bad += !noticed(plans[2].text, rows[i].dtype, change_late, &l, true);
             n += l.done;
             l = (Late){.step = k, .factor = rows[i].little};
-            bad += !noticed_at_end(plans[2].text, rows[i].dtype, &l, false);
+            bad += !noticed(plans[2].text, rows[i].dtype, change_late, &l, false);
         }
         printf("%s: %d of %d values changed after their check\n", rows[i].dtype, n, last);
         assert_int_equal(bad, 0);
@@ -433,8 +461,46 @@ static void test_end_to_end(void **state) {
     }
 }
 
+/* Gradients that are added up over micro-batches: what was kept of the first is off. */
+static const char micro[] =
+    "model: {config: {hidden_size: 12, intermediate_size: 10, num_hidden_layers: 1,\n"
+    "  num_attention_heads: 3, vocab_size: 11, head_dim: 4, tie_word_embeddings: true}, " PARTS
+    "}\n"
+    "data: {batch: 6, sequence: 5, dtype: %s, microbatches: 3}\nmesh: {dp: 2}\nnames: hf\n"
+    "pass: backward\ndata_parallel: {mode: fsdp, axis: dp}\n";
+static void change_sum(void *arg, Exec *e, const Step *s, bool checked) {
+    Late *l = arg;
+    l->steps = e->p->ns;
+    bool summed = s->kind == ST_ADJOINT && e->acc && e->acc[s->out];
+    if (!checked || l->done || s->id != l->step || !summed) return;
+    l->done = true;
+    int64_t n = 0;
+    for (int k = 0; k < e->store[s->out].n; k++) n += tensor_count(&e->store[s->out].l[k].t);
+    for (int64_t i = 0; i < n; i++) e->acc[s->out][i] *= l->factor;
+}
+static void test_accumulated_gradients(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype;
+        double much;
+    } rows[] = {{"f64", 1 + 1e-6}, {"f32", 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Late l = {.step = -1};
+        int bad = !noticed(micro, rows[i].dtype, change_sum, &l, false), n = 0, last = l.steps;
+        for (int k = 0; k < last; k++) {
+            l = (Late){.step = k, .factor = rows[i].much};
+            bad += !noticed(micro, rows[i].dtype, change_sum, &l, true);
+            n += l.done;
+        }
+        printf("%s: %d sums over micro-batches changed\n", rows[i].dtype, n);
+        assert_int_equal(bad, 0);
+        assert_true(n >= 10);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_step_spoiled),
-                                       cmocka_unit_test(test_end_to_end)};
+                                       cmocka_unit_test(test_end_to_end),
+                                       cmocka_unit_test(test_accumulated_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

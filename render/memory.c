@@ -21,6 +21,7 @@ typedef struct {
     bool *recorded; /* the step has a compute, a collective or a move */
     bool *shared;   /* the value is a view of another */
     int *last;      /* by value: last step that reads it, -1 */
+    const TraceHeld **held; /* by step: of gathered parameters; NULL */
 } Use;
 
 static int value_of(const Use *u, const char *name, int step) {
@@ -49,6 +50,12 @@ static void find_uses(Use *u) {
                   t->computes[i].step);
     for (int i = 0; i < t->n_collectives; i++)
         reads(u, t->collectives[i].value, t->collectives[i].value_step, t->collectives[i].step);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step >= 0 && c->step < u->n_steps) u->held[c->step] = c->held;
+        for (int k = 0; k < c->n_with; k++)
+            if (c->with[k] >= 0 && c->with[k] < u->n_steps) u->held[c->with[k]] = c->held;
+    }
     for (int i = 0; i < t->n_moves; i++) {
         reads(u, t->moves[i].value, t->moves[i].value_step, t->moves[i].step);
         int v = value_of(u, t->moves[i].value, t->moves[i].step);
@@ -87,6 +94,7 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
     u.recorded = ARENA_ARRAY(a, bool, c->n_steps + 1);
     u.shared = ARENA_ARRAY(a, bool, t->n_values + 1);
     u.last = ARENA_ARRAY(a, int, t->n_values + 1);
+    u.held = ARENA_ARRAY(a, const TraceHeld *, c->n_steps + 1);
     find_uses(&u);
     c->life = ARENA_ARRAY(a, MemLife, t->n_values + 1);
     for (int i = 0; i < t->n_values; i++) {
@@ -94,7 +102,9 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
         const TraceLocal *l = words_find_local(&v->shape, c->rank);
         bool copy = trace_param(t, v->shape.name) != NULL;
         if (!l || u.shared[i]) continue;
-        c->life[c->n_life++] = (MemLife){v, l->bytes, v->step, u.last[i] < 0 ? INT_MAX : u.last[i], is_grad(v), copy};
+        const TraceHeld *held = copy && v->step >= 0 ? u.held[v->step] : NULL;
+        int from = held ? held->from : v->step, last = u.last[i] < 0 ? INT_MAX : held ? held->until : u.last[i];
+        c->life[c->n_life++] = (MemLife){v, l->bytes, from, last, is_grad(v), copy};
     }
 }
 

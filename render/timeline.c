@@ -1,11 +1,11 @@
-/* Reading events: names, lanes, lines, sums. Sums are unions of intervals, so compute + exposed = the whole. */
+/* Reading events: names, lanes, lines. What is hidden and exposed: trace_times.h. */
 #include "render/timeline.h"
+#include "trace/trace_parts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-static bool is_compute(const TraceEvent *e) { return !same_text(e->kind, "collective"); }
 
 static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
     const TraceCompute *any = NULL;
@@ -48,9 +48,15 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     return c->pass && !strcmp(c->pass, "backward") ? arena_printf(a, "dx %s", name) : name;
 }
 
+/* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the layers. */
+static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
+    if (!c->n_with) return value_word(t, a, c->value);
+    return c->layer < 0 ? "root" : arena_printf(a, "layer %d", c->layer);
+}
+
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
     TimeEvent x = {.e = e, .code = "", .name = e->name ? e->name : ""};
-    if (is_compute(e)) {
+    if (trace_is_compute(e)) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
         x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
@@ -60,7 +66,7 @@ static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
     x.coll = coll_of(t, e);
     const CollWord *w = x.coll ? words_coll(x.coll->op) : NULL;
     if (w) x.code = w->code;
-    if (w) x.name = arena_printf(a, "%s %s", w->code, value_word(t, a, x.coll->value));
+    if (w) x.name = arena_printf(a, "%s %s", w->code, unit_word(t, a, x.coll));
     return x;
 }
 
@@ -72,7 +78,7 @@ static int by_start(const void *a, const void *b) {
 }
 
 int timeline_lane(const Timeline *t, const TraceEvent *e) {
-    for (int i = 1; i < t->n_lanes && !is_compute(e); i++)
+    for (int i = 1; i < t->n_lanes && !trace_is_compute(e); i++)
         if (same_text(t->lane[i].axes, e->stream)) return i;
     return 0;
 }
@@ -82,7 +88,7 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
     *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) = (TimeLane){"compute", "compute", ""};
     for (int i = 0; i < t->n_events; i++) {
         const TimeEvent *e = &t->event[i];
-        if (is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
+        if (trace_is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
         const RankGroups *g = e->coll ? &e->coll->groups : NULL;
         *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) =
             (TimeLane){e->e->stream, e->coll ? e->coll->axis : e->e->stream,
@@ -176,56 +182,10 @@ static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **
 
 /* ---- sums ---- */
 
-typedef struct {
-    double a, b;
-} Span;
-
-static int by_a(const void *x, const void *y) {
-    const Span *p = x, *q = y;
-    return (p->a > q->a) - (p->a < q->a);
-}
-
-/* Disjoint union of the intervals of computes or collectives inside [from, to]. */
-static int cover(const Timeline *t, Arena *a, bool compute, double from, double to, Span **out) {
-    Span *s = ARENA_ARRAY(a, Span, t->n_events + 1);
-    int n = 0, m = 0;
-    for (int i = 0; i < t->n_events; i++) {
-        const TraceEvent *e = t->event[i].e;
-        if (is_compute(e) != compute) continue;
-        Span x = {fmax(e->start, from), fmin(e->end, to)};
-        if (x.b > x.a) s[n++] = x;
-    }
-    qsort(s, (size_t)n, sizeof *s, by_a);
-    for (int i = 0; i < n; i++) {
-        if (m && s[i].a <= s[m - 1].b)
-            s[m - 1].b = fmax(s[m - 1].b, s[i].b);
-        else
-            s[m++] = s[i];
-    }
-    *out = s;
-    return m;
-}
-
-static double length(const Span *s, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += s[i].b - s[i].a;
-    return sum;
-}
-
-static TimeSum sum_of(const Timeline *t, Arena *a, double from, double to) {
-    Span *x, *y;
-    int n = cover(t, a, true, from, to, &x), m = cover(t, a, false, from, to, &y);
-    TimeSum s = {.compute = length(x, n), .comm = length(y, m), .span = to - from};
-    for (int i = 0, j = 0; i < n && j < m;) {
-        double lo = fmax(x[i].a, y[j].a), hi = fmin(x[i].b, y[j].b);
-        if (hi > lo) s.hidden += hi - lo;
-        if (x[i].b < y[j].b)
-            i++;
-        else
-            j++;
-    }
-    s.exposed = fmax(0, s.span - s.compute);
-    return s;
+static TraceTimes sum_of(const Timeline *t, Arena *a, double from, double to) {
+    const TraceEvent **e = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
+    for (int i = 0; i < t->n_events; i++) e[i] = t->event[i].e;
+    return trace_times(e, t->n_events, from, to);
 }
 
 /* Two lines look alike: the same kernels and collectives with the same durations. */
@@ -256,7 +216,7 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
     double end = 0;
     for (int i = 0; i < t->n_events; i++) {
         end = fmax(end, t->event[i].e->end);
-        if (is_compute(t->event[i].e)) k[n++] = &t->event[i];
+        if (trace_is_compute(t->event[i].e)) k[n++] = &t->event[i];
     }
     for (int i = 0; i < n; i++) layers = layer_of(k[i]) + 1 > layers ? layer_of(k[i]) + 1 : layers;
     int units = make_units(a, k, n, kernels, &u);
@@ -325,11 +285,11 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
                    "the trace has no times for view 'timeline'");
         return 0;
     }
-    RankSet all = rankset_range(c->arena, 0, t->ranks, 1);
-    int classes = t->n_classes > 0 ? t->n_classes : 1;
+    RankSet *part; /* ranks that do the same work take the same time */
+    int classes = trace_parts(t, c->arena, &part);
     for (int pass = 0; pass < 2; pass++) /* the focus rank's class first */
         for (int i = 0; i < classes; i++) {
-            const RankSet *r = t->n_classes > 0 ? &t->classes[i] : &all;
+            const RankSet *r = &part[i];
             bool own = rankset_has(r, focus);
             if (own != (pass == 0) || r->n == 0) continue;
             Timeline x = read_class(c, own ? focus : r->run[0].first, *r, kernels);
@@ -353,7 +313,7 @@ const char *percent_text(Arena *a, double part, double whole) {
 }
 
 const char *timeline_title(const Timeline *t, Arena *a) {
-    const TimeSum *s = &t->sum;
+    const TraceTimes *s = &t->sum;
     if (s->comm <= 0) return "Compute never waits: nothing is communicated";
     if (s->exposed <= 1e-9 * s->span) return "Compute never waits: all communication is hidden behind it";
     if (s->hidden <= 1e-9 * s->span)
@@ -364,7 +324,7 @@ const char *timeline_title(const Timeline *t, Arena *a) {
 }
 
 const char *timeline_totals(const Timeline *t, Arena *a) {
-    const TimeSum *s = &t->sum;
+    const TraceTimes *s = &t->sum;
     Str r = str_new(a);
     str_addf(&r, "Step %s = compute %s + exposed %s.", time_text(s->span, a), time_text(s->compute, a),
              time_text(s->exposed, a));

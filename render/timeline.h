@@ -3,6 +3,7 @@
 #ifndef SP_RENDER_TIMELINE_H
 #define SP_RENDER_TIMELINE_H
 #include "render/furniture.h"
+#include "trace/trace_times.h"
 
 typedef struct {
     const TraceEvent *e;
@@ -21,14 +22,10 @@ typedef struct {
 } TimeLane;
 
 typedef struct {
-    double compute, exposed, hidden, comm, span;
-} TimeSum;
-
-typedef struct {
     const char *title;
     double start, end;
     int same; /* lines folded into this one because they look alike */
-    TimeSum sum;
+    TraceTimes sum;
 } TimeLine;
 
 typedef struct {
@@ -40,7 +37,7 @@ typedef struct {
     TimeLane *lane; /* lane 0: compute */
     int n_lines;
     TimeLine *line;
-    TimeSum sum;
+    TraceTimes sum;
 } Timeline;
 
 /* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a diagnostic without

@@ -344,13 +344,23 @@ static double draw_lower(MemPen *p, double y) {
 
 /* ---- the page ---- */
 
+/* Are parameters gathered as units, ahead of their use (FSDP)? */
+static bool prefetches(const Trace *t) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].held) return true;
+    return false;
+}
+
 static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to the "
         "last that reads it%s; all-reduces work in place. Not counted: buffers of collectives, workspace of kernels, fragmentation.%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
-        copies_made(&p->course) ? ", copies of parameters gathered for use too" : "", p->capacity ? " " : "",
+        !copies_made(&p->course) ? ""
+        : prefetches(p->c->t)    ? arena_printf(p->a, ", gathered units of parameters whole and %d ahead", TRACE_PREFETCH)
+                                 : ", copies of parameters gathered for use too",
+        p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
 

@@ -314,7 +314,7 @@ static void label_lane(TimePen *p, const Stave *v, int lane) {
 
 /* ---- the margin ---- */
 
-static void bar(TimePen *p, const TimeSum *s, double x, double y, double w, double h) {
+static void bar(TimePen *p, const TraceTimes *s, double x, double y, double w, double h) {
     double a = s->span > 0 ? w * s->compute / s->span : 0;
     scene_rect(p->s, x, y, a, h, 0, ROLE_COMPUTE, ROLE_NONE, 0);
     if (w - a > 0.2) {
@@ -326,7 +326,7 @@ static void bar(TimePen *p, const TimeSum *s, double x, double y, double w, doub
 
 static void draw_sums(TimePen *p, const Stave *v) {
     Arena *a = p->c->arena;
-    const TimeSum *s = &v->l->sum;
+    const TraceTimes *s = &v->l->sum;
     struct {
         double t;
         const char *what;

@@ -2,7 +2,9 @@
  * worked out here from sizes, not taken from the program. */
 #include "support/support.h"
 #include "trace/trace_parts.h"
+#include "trace/trace_times.h"
 #include "exec/traffic.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -183,10 +185,126 @@ static void test_planted(void **state) {
     }
 }
 
+/* ---- units of FSDP and HSDP ---- */
+#define MODEL2 "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, loss]}\nnames: torchtitan\npass: backward\n"
+#define HSDP "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*sh}}\ndata_parallel: {mode: hsdp, replicate: rep, shard: sh, unit: block}\n"
+/* PyTorch's records 04_hsdp2x2 and 04_hsdp2x2_tp2_sp_loss_parallel: 3 reduce-scatters and 3 all-reduces of what they leave, one for
+ * each block and one for the root; the 5 norms' sums over tp stand by themselves. */
+static void test_hsdp_units(void **state) {
+    (void)state;
+    static const char *const plans[] = {MODEL2 "mesh: {rep: 2, sh: 3}\n" HSDP,
+                                        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP "recipe: torchtitan-llama3\n"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, plans[i], true);
+        assert_int_equal(count_collectives(r.t, "gradients", "reduce_scatter", NULL), 3);
+        assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", "rep"), 3);
+        assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", NULL), i ? 8 : 3);
+        const TraceCollective *scatter = NULL;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            if (!strcmp(c->op, "reduce_scatter") && !strcmp(c->pass, "gradients")) scatter = c;
+            if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") || strcmp(c->pass, "gradients")) continue;
+            assert_true(scatter && c->bytes_in == scatter->bytes_out && c->n_with == scatter->n_with);
+        }
+        arena_free(a);
+    }
+}
+/* A unit's gradients are reduced after its last one: nothing is sent that is not yet there. */
+static void test_units_wait(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(a, MODEL2 "mesh: {dp: 2}\ndata: {batch: 3, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: block}\n", true);
+    int seen = 0;
+    for (int k = 0; k < r.t->n_collectives; k++) {
+        const TraceCollective *c = &r.t->collectives[k];
+        if (strcmp(c->op, "reduce_scatter")) continue;
+        seen++;
+        for (int i = 0; i < r.t->n_computes; i++) {
+            const TraceCompute *x = &r.t->computes[i];
+            bool own = !strncmp(x->output, "grad.param.", 11) && trace_param(r.t, x->output + 11);
+            if (own && c->layer >= 0) own = trace_param(r.t, x->output + 11)->layer == c->layer;
+            if (own) assert_true(c->layer < 0 || x->step < c->step);
+        }
+    }
+    assert_int_equal(seen, 3);
+    arena_free(a);
+}
+static int64_t gathered_peak(const Trace *t) {
+    int64_t most = 0;
+    for (int i = 0; i < t->n_memory; i++)
+        if (!strcmp(t->memory[i].category, "gathered") && t->memory[i].bytes > most) most = t->memory[i].bytes;
+    return most;
+}
+/* Memory and time hold at most the unit in use and TRACE_PREFETCH more. */
+static void test_prefetch(void **state) {
+    (void)state;
+    static const char *const units[] = {"block", "parameter"};
+    int64_t block = 0, largest = 0;
+    for (int u = 0; u < 2; u++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 5, shrink: 32}\nnames: torchtitan\npass: backward\nmesh: {dp: 2}\n"
+                                           "data: {batch: 2, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: %s}\n", units[u]);
+        PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
+        assert_non_null(r.t);
+        for (int i = 0; i < r.t->n_params; i++) {
+            int64_t bytes = r.t->params[i].compute.local[0].bytes;
+            if (r.t->params[i].layer == 0) block += u == 0 ? bytes : 0;
+            largest = bytes > largest ? bytes : largest;
+        }
+        if (u == 0) assert_int_equal(gathered_peak(r.t), (1 + TRACE_PREFETCH) * block);
+        else assert_true(gathered_peak(r.t) <= (1 + TRACE_PREFETCH) * largest);
+        /* no gather begins before the unit TRACE_PREFETCH places earlier is in use */
+        double use[256] = {0};
+        int n = 0, checked = 0;
+        for (int i = 0; i < r.t->n_collectives; i++) {
+            const TraceCollective *c = &r.t->collectives[i];
+            if (!c->held) continue;
+            double start = -1, first = -1;
+            for (int e = 0; e < r.t->n_events; e++) {
+                const TraceEvent *x = &r.t->events[e];
+                if (x->step == c->step) start = x->start;
+                if (x->step > c->step && !strcmp(x->kind, "compute") && first < 0) first = x->start;
+            }
+            assert_true(start >= 0 && first >= start);
+            bool wait = n >= TRACE_PREFETCH;
+            if (wait) assert_true(start >= use[n - TRACE_PREFETCH] - 1e-12);
+            checked += wait;
+            use[n++] = first;
+        }
+        assert_true(checked > (u ? 80 : 8));
+        arena_free(a);
+    }
+}
+/* The report, the records and the timeline count the same time. */
+static void test_one_definition(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = MODEL2 "mesh: {dp: 2, tp: 2}\ndata: {batch: 3, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: block}\nrecipe: torchtitan-llama3\n";
+    PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RankSet *part;
+    int n = trace_parts(r.t, a, &part);
+    assert_int_equal(n, 2);
+    for (int i = 0; i < n; i++) {
+        TraceTimes s = trace_times_of(r.t, part[i].run[0].first);
+        double exposed = 0, one = 1e-9 * s.span;
+        for (int e = 0; e < r.t->n_events; e++)
+            if (rankset_has(&r.t->events[e].ranks, part[i].run[0].first)) exposed += r.t->events[e].exposed;
+        assert_true(fabs(exposed - s.exposed) < one);
+        assert_true(fabs(s.span - s.compute - s.exposed) < one);
+        assert_true(fabs(s.comm - s.hidden - s.exposed) < one); /* in a modelled run nobody waits for anything else */
+        assert_true(s.hidden > 0);
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fsdp_rows),      cmocka_unit_test(test_rows_of_short_ranks), cmocka_unit_test(test_unequal_groups),
         cmocka_unit_test(test_unequal_pieces), cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_hsdp_units),     cmocka_unit_test(test_units_wait),          cmocka_unit_test(test_prefetch),
+        cmocka_unit_test(test_one_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * more than the trace knows; `explain` goes into detail. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "trace/trace_times.h"
 #include <math.h>
 #include <string.h>
 
@@ -283,23 +284,14 @@ static void report_notes(Cli *c, const Loaded *l) {
         str_addf(&c->text, "    and %lld more\n", (long long)l->report.unobservable - told);
 }
 static void report_time(Cli *c, const Trace *t) {
-    double compute = 0, exposed = 0, comm = 0;
     if (!t->n_events) return;
-    int64_t rank = t->events[0].ranks.n ? t->events[0].ranks.run[0].first : 0;
-    for (int i = 0; i < t->n_events; i++) {
-        const TraceEvent *e = &t->events[i];
-        if (!rankset_has(&e->ranks, rank)) continue;
-        bool is_compute = e->kind && strcmp(e->kind, "compute") == 0;
-        *(is_compute ? &compute : &comm) += e->end - e->start;
-        exposed += e->exposed;
-    }
+    TraceTimes s = trace_times_of(t, t->events[0].ranks.n ? t->events[0].ranks.run[0].first : 0);
     Arena *a = c->arena;
     heading(c, "Time, modelled");
-    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(compute + exposed, a),
-             time_text(compute, a), time_text(exposed, a));
-    if (comm > 0)
-        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * (1 - exposed / comm),
-                 time_text(comm, a));
+    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a), time_text(s.compute, a),
+             time_text(s.exposed, a));
+    if (s.comm > 0)
+        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm, time_text(s.comm, a));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
 static void report_verbose(Cli *c, const Loaded *l) {

@@ -1,10 +1,11 @@
 /* Simulated time on a stated machine. A kernel takes max(FLOP / rate, bytes / bandwidth) + overhead; a collective takes
  * its number of steps times the latency plus the bytes it sends over the bandwidth (ring, all-to-all pairwise). Every
- * rank class has one stream for compute and one per set of axes; a step starts when what it reads is ready and its
- * stream is free. Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole
- * time. Refuses to reorder, to share a link between streams, or to choose an algorithm: those
- * would need more facts than a profile has. */
+ * class of ranks with the same work has one stream for compute and one per set of axes; a step starts when what it reads is
+ * ready and its stream is free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
+ * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole time. Refuses to
+ * reorder, to share a link between streams, or to choose an algorithm: those would need more facts than a profile has. */
 #include "cost/cost.h"
+#include "trace/trace_parts.h"
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ typedef struct {
     const Hardware *h;
     Arena *scratch;
     int n_classes, n_steps;
+    int n_parts; /* of ranks with the same work, of which n_classes are looked at */
     Class *cls;
     int n_meetings, cap_meetings;
     Meeting *meeting;
@@ -93,14 +95,16 @@ static double compute_time(const Sim *s, const TraceCompute *c, const char **for
                      time_text(s->h->kernel_overhead, a), time_text(time, a));
     return time;
 }
-static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m, const char **formula) {
+/* The time of a group in which a rank sends `sent` bytes; done twice it takes twice the steps. */
+static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m, int64_t sent, const char **formula) {
     Arena *a = s->t->arena;
     int64_t rounds = row_of(c->op)->rounds, steps = rounds ? rounds * (m->size - 1) : 1;
+    if (c->times > 1) steps *= c->times;
     double latency = m->inter ? s->h->inter_latency : s->h->intra_latency;
     double bandwidth = m->inter ? s->h->inter_bandwidth : s->h->intra_bandwidth;
-    double time = (double)steps * latency + (double)c->bytes_sent / bandwidth;
+    double time = (double)steps * latency + (double)sent / bandwidth;
     *formula = arena_printf(a, "%lld × %s + %s / %s = %s", (long long)steps, time_text(latency, a),
-                            bytes_text(c->bytes_sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
+                            bytes_text(sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
     return time;
 }
 
@@ -198,48 +202,70 @@ static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     e->e.formula = formula;
     made(s, c, k->step, start + time, c->n_events - 1);
 }
-/* All classes together: those that meet end together. An early one waits inside its collective, as on a real device. */
+/* A gather of parameters runs ahead no further than its record says: it waits until that kernel has begun. */
+static void wait_begun(const Class *c, int step, double *when, int *cause) {
+    if (step < 0 || c->maker[step] < 0 || c->event[c->maker[step]].e.start <= *when) return;
+    *when = c->event[c->maker[step]].e.start;
+    *cause = c->event[c->maker[step]].cause;
+}
+/* Results that are there as soon as what the step reads: nothing is sent. */
+static void pass_on(Sim *s, int from, int step) {
+    for (int i = 0; i < s->n_classes; i++)
+        made(s, &s->cls[i], step, from < 0 ? 0 : s->cls[i].ready[from], from < 0 ? -1 : s->cls[i].maker[from]);
+}
+/* When a class comes to a collective, on which stream, and what let it. */
+typedef struct {
+    int stream, cause;
+    double start;
+} Arrival;
+static Arrival arrive(Sim *s, Class *c, const TraceCollective *k, const char *axes) {
+    Arrival x = {.stream = stream_of(s, c, axes)};
+    x.start = c->stream[x.stream].free;
+    x.cause = c->stream[x.stream].last;
+    wait_for(c, known(s, k->value_step), &x.start, &x.cause);
+    if (k->held) wait_begun(c, known(s, k->held->from), &x.start, &x.cause);
+    return x;
+}
+/* "AG wq"; of an FSDP unit "AG layer 3 (9 tensors)". */
+static const char *collective_name(const TraceCollective *k, Arena *a) {
+    const char *code = row_of(k->op)->code;
+    if (!k->n_with) return arena_printf(a, "%s %s", code, short_name(k->value, a));
+    if (k->layer < 0) return arena_printf(a, "%s root (%d tensors)", code, k->n_with + 1);
+    return arena_printf(a, "%s layer %d (%d tensors)", code, k->layer, k->n_with + 1);
+}
+/* All classes together: those that meet end together, after the time of the largest among them. An early one waits inside its
+ * collective, as on a real device. */
 static void run_collective(Sim *s, const TraceCollective *k) {
     const Meeting *m = meeting_of(s, &k->groups);
-    if (m->size < 2) {
-        for (int i = 0; i < s->n_classes; i++) {
-            int from = known(s, k->value_step);
-            made(s, &s->cls[i], k->step, from < 0 ? 0 : s->cls[i].ready[from], from < 0 ? -1 : s->cls[i].maker[from]);
-        }
+    if (m->size < 2 || k->skipped) {
+        pass_on(s, known(s, k->value_step), k->step);
         return;
     }
     Arena *a = s->t->arena;
-    const char *formula, *axes = k->axes ? k->axes : k->axis ? k->axis : "other";
-    const char *name = arena_printf(a, "%s %s", row_of(k->op)->code, short_name(k->value, a));
-    double time = collective_time(s, k, m, &formula), start[MAX_CLASSES], all[MAX_CLASSES] = {0};
-    int cause[MAX_CLASSES], stream[MAX_CLASSES];
+    const char *axes = k->axes ? k->axes : k->axis ? k->axis : "other", *name = collective_name(k, a);
+    Arrival at[MAX_CLASSES];
+    double last[MAX_CLASSES] = {0};
+    int64_t sent[MAX_CLASSES] = {0};
     for (int i = 0; i < s->n_classes; i++) {
-        Class *c = &s->cls[i];
-        if (m->meets[i] < 0) continue;
-        stream[i] = stream_of(s, c, axes);
-        start[i] = c->stream[stream[i]].free;
-        cause[i] = c->stream[stream[i]].last;
-        wait_for(c, known(s, k->value_step), &start[i], &cause[i]);
-        if (start[i] > all[m->meets[i]]) all[m->meets[i]] = start[i];
+        int meets = m->meets[i];
+        if (meets < 0) continue;
+        at[i] = arrive(s, &s->cls[i], k, axes);
+        int64_t own = collective_on(k, s->cls[i].rank).bytes_sent;
+        last[meets] = fmax(last[meets], at[i].start);
+        sent[meets] = own > sent[meets] ? own : sent[meets];
     }
     for (int i = 0; i < s->n_classes; i++) {
         if (m->meets[i] < 0) continue;
-        double last = all[m->meets[i]];
-        Event *e = add_event(s, &s->cls[i], stream[i], start[i], last + time, cause[i]);
+        const char *formula;
+        double wait = last[m->meets[i]] - at[i].start, time = collective_time(s, k, m, sent[m->meets[i]], &formula);
+        double end = last[m->meets[i]] + time;
+        Event *e = add_event(s, &s->cls[i], at[i].stream, at[i].start, end, at[i].cause);
         e->e.step = k->step;
         e->e.kind = "collective";
         e->e.name = name;
-        e->e.formula = last > start[i] ? arena_printf(a, "%s, after %s of waiting for its slowest member", formula,
-                                                      time_text(last - start[i], a))
-                                       : formula;
-        made(s, &s->cls[i], k->step, last + time, s->cls[i].n_events - 1);
-    }
-}
-static void run_move(Sim *s, const TraceLocalMove *k) {
-    for (int i = 0; i < s->n_classes; i++) {
-        Class *c = &s->cls[i];
-        int from = known(s, k->value_step);
-        made(s, c, k->step, from < 0 ? 0 : c->ready[from], from < 0 ? -1 : c->maker[from]);
+        e->e.formula = wait > 0 ? arena_printf(a, "%s, after %s of waiting for its slowest member", formula, time_text(wait, a)) : formula;
+        made(s, &s->cls[i], k->step, end, s->cls[i].n_events - 1);
+        for (int w = 0; w < k->n_with; w++) made(s, &s->cls[i], k->with[w], end, s->cls[i].n_events - 1);
     }
 }
 /* The arrays are in the order of their steps; merged, that is the program. */
@@ -256,7 +282,8 @@ static void run_program(Sim *s) {
         } else if (sk <= sm && k < t->n_collectives) {
             run_collective(s, &t->collectives[k++]);
         } else {
-            run_move(s, &t->moves[m++]);
+            pass_on(s, known(s, t->moves[m].value_step), t->moves[m].step);
+            m++;
         }
     }
 }
@@ -297,11 +324,13 @@ static int count_steps(const Trace *t) {
 }
 static void make_classes(Sim *s) {
     Trace *t = s->t;
-    s->n_classes = t->n_classes < 1 ? 1 : t->n_classes < MAX_CLASSES ? t->n_classes : MAX_CLASSES;
+    RankSet *part;
+    s->n_parts = trace_parts(t, t->arena, &part);
+    s->n_classes = s->n_parts < MAX_CLASSES ? s->n_parts : MAX_CLASSES;
     s->cls = ARENA_ARRAY(s->scratch, Class, s->n_classes);
     for (int i = 0; i < s->n_classes; i++) {
         Class *c = &s->cls[i];
-        c->ranks = t->n_classes ? t->classes[i] : rankset_range(t->arena, 0, t->ranks, 1);
+        c->ranks = part[i];
         c->rank = c->ranks.n ? c->ranks.run[0].first : 0;
         c->ready = ARENA_ARRAY(s->scratch, double, s->n_steps);
         c->maker = ARENA_ARRAY(s->scratch, int, s->n_steps);
@@ -348,7 +377,7 @@ static const char *hardware_line(const Sim *s) {
     if (s->t->ranks > h->gpus_per_node)
         str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
                  amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);
-    if (s->t->n_classes > MAX_CLASSES) str_addf(&line, "; first %d of %d rank classes", MAX_CLASSES, s->t->n_classes);
+    if (s->n_parts > MAX_CLASSES) str_addf(&line, "; first %d of %d classes of ranks", MAX_CLASSES, s->n_parts);
     return line.s;
 }
 void cost_simulate(Trace *t, const Hardware *h) {

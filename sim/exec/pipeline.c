@@ -122,11 +122,13 @@ static bool middle(Run *r) {
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;
+    bool blocks = r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block");
+    if (blocks) order_units(r->program); /* before anybody notes a step's number */
     note_inferred(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     bool plant = !r->o->sound;
     if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;
-    if (r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block")) mark_units(r->program);
+    if (blocks) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
     bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
     bool warn = planted || r->plan->trust_declared;

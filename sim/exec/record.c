@@ -1,5 +1,6 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
+#include "exec/held.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
 #include <stdlib.h>
@@ -13,6 +14,7 @@ typedef struct {
     Dtype dtype;
     Arena *tmp;     /* of this record */
     RankSets *sets;
+    const TraceHeld **held; /* per step: of gathers of parameters */
     int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first that is in one; -1: none */
 } Rec;
 
@@ -334,6 +336,7 @@ static void record_collective(Rec *r, const Step *s) {
     TraceCollective *x = ARENA_PUSH(r->t->arena, r->t->collectives, r->t->n_collectives, r->t->cap_collectives);
     *x = (TraceCollective){.step = s->id, .op = move_name(s->move.kind), .pass = s->pass, .why = s->why, .inferred = s->inferred, .dim = -1, .value_step = p->val[s->in[0]].step, .layer = layer_of(r, v->tensor), .part = part_of(r, v->tensor)};
     x->dtype = t->is_int ? "i64" : r->t->dtype;
+    x->held = r->held[s->id];
     traffic_record(&(Traffic){p, r->a, r->tmp, r->sets, r->dtype}, s, x);
     if (x->n_with)
         x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
@@ -387,17 +390,41 @@ static bool in_place(const Program *p, const Step *s, const int *last) {
     const Val *in = &p->val[s->in[0]];
     return reduces && (s->unit < 0 || s->unit == s->id) && last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
 }
-static void record_memory(Rec *r, const int64_t *rep) {
+/* Values by the step at which they come and at which they go: lists through `next`. */
+typedef struct {
+    int *come, *go, *next_come, *next_go; /* -1 ends a list */
+    int *last;                            /* per value: last step that reads it */
+} Lives;
+static void put(int *head, int *next, int step, int v) {
+    next[v] = head[step];
+    head[step] = v;
+}
+static Lives find_lives(const Rec *r) {
     const Program *p = r->p;
-    int *last = ARENA_ARRAY(r->a, int, p->nv + 1);
-    int64_t *live = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1), *copies = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
-    int64_t *said = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1), *said_copies = ARENA_ARRAY(r->a, int64_t, r->t->n_classes + 1);
-    for (int v = 0; v < p->nv; v++) last[v] = p->val[v].step;
+    Lives l = {ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->nv + 1),
+               ARENA_ARRAY(r->a, int, p->nv + 1), ARENA_ARRAY(r->a, int, p->nv + 1)};
+    for (int i = 0; i <= p->ns; i++) l.come[i] = l.go[i] = -1;
+    for (int v = 0; v < p->nv; v++) l.last[v] = -1;
     for (int i = 0; i < p->ns; i++) {
         int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
-        for (int k = 0; k < n; k++) last[rd[k]] = i;
+        for (int k = 0; k < n; k++) l.last[rd[k]] = i;
     }
-    for (int k = 0; k < r->t->n_classes; k++) {
+    for (int v = 0; v < p->nv; v++) {
+        const Val *x = &p->val[v];
+        const TraceHeld *held = x->step >= 0 ? r->held[x->step] : NULL;
+        if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue; /* at rest; in another's buffer */
+        if (x->step >= 0) put(l.come, l.next_come, held ? held->from : x->step, v);
+        if (l.last[v] >= 0) put(l.go, l.next_go, held ? held->until : l.last[v], v);
+    }
+    return l;
+}
+static void record_memory(Rec *r, const int64_t *rep) {
+    const Program *p = r->p;
+    Lives l = find_lives(r);
+    int n = r->t->n_classes;
+    int64_t *live = ARENA_ARRAY(r->a, int64_t, n + 1), *copies = ARENA_ARRAY(r->a, int64_t, n + 1);
+    int64_t *said = ARENA_ARRAY(r->a, int64_t, n + 1), *said_copies = ARENA_ARRAY(r->a, int64_t, n + 1);
+    for (int k = 0; k < n; k++) {
         int64_t params = 0;
         for (int v = 0; v < p->nv; v++)
             if (p->val[v].step < 0) *(p->val[v].kind == KIND_PARAM ? &params : &live[k]) += local_bytes(r, &p->val[v], rep[k]);
@@ -405,20 +432,15 @@ static void record_memory(Rec *r, const int64_t *rep) {
     }
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
-        const Val *out = &p->val[s->out];
-        int rd[RULE_MAX_IN + 2], n = step_reads(s, rd);
-        for (int k = 0; k < r->t->n_classes; k++) {
-            if (in_place(p, s, last)) live[k] -= local_bytes(r, &p->val[s->in[0]], rep[k]);
+        int reused = in_place(p, s, l.last) ? s->in[0] : -1;
+        for (int k = 0; k < n; k++) {
+            if (reused >= 0) live[k] -= local_bytes(r, &p->val[reused], rep[k]);
             /* a parameter that a step makes is a copy for use, gathered from where it lies at rest */
-            if (!shares_buffer(p, out)) *(out->kind == KIND_PARAM ? &copies[k] : &live[k]) += local_bytes(r, out, rep[k]);
+            for (int v = l.come[i]; v >= 0; v = l.next_come[v]) *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) += local_bytes(r, &p->val[v], rep[k]);
             if (live[k] != said[k] || i == 0) memory_row(r, i, k, "activations", said[k] = live[k]);
             if (copies[k] != said_copies[k]) memory_row(r, i, k, "gathered", said_copies[k] = copies[k]);
-            for (int q = 0; q < n; q++) {
-                const Val *v = &p->val[rd[q]];
-                bool twice = q > 0 && rd[q] == rd[q - 1];
-                if (last[rd[q]] != i || (v->kind == KIND_PARAM && v->step < 0) || shares_buffer(p, v) || twice || in_place(p, s, last)) continue;
-                *(v->kind == KIND_PARAM ? &copies[k] : &live[k]) -= local_bytes(r, v, rep[k]);
-            }
+            for (int v = l.go[i]; v >= 0; v = l.next_go[v])
+                if (v != reused) *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) -= local_bytes(r, &p->val[v], rep[k]);
         }
     }
 }
@@ -427,6 +449,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     int64_t *rep;
     r.tmp = arena_new();
     r.sets = classes_sets(r.a, p->mesh);
+    r.held = held_find(p, r.a);
     find_users(&r);
     record_run(&r, model);
     record_classes(&r, &rep);

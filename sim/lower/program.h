@@ -44,7 +44,7 @@ typedef struct Step {
     int module;        /* module on whose behalf, -1 */
     int stage, instance;
     bool recompute;
-    int unit; /* collectives of one FSDP unit: id of the step that leads it; -1: none */
+    int unit; /* collectives of one FSDP unit: id of its first step; -1: none */
     /* what a fault made of it (exec looks here, verify compares with `move`) */
     const char *fault; /* name, or NULL */
     enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE } edit;
@@ -93,8 +93,11 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d);
 Move fault_move(const Step *s);
 /* How often its collective is done: 1; 0 where a fault leaves nothing of it, 2 where it is done twice. */
 int fault_times(const Step *s);
-/* `data_parallel: unit: block`: gathers and reduce-scatters of parameters that one layer's unit does together get the same
- * `unit`; the first of them leads, the others follow. A pass of its own: the steps stay, the records are merged. */
+/* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and HSDP's sums over copies stand
+ * alone. Steps get new ids: before faults are applied. */
+void order_units(Program *p);
+/* Gathers of parameters and reductions of gradients that one layer's unit does together get the same `unit`; the first of them
+ * leads. Those that a fault edits travel alone. */
 void mark_units(Program *p);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.
  * Findings go to `d` as E0404 (or W0401 with `warn`) and to the step (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */

@@ -1,5 +1,6 @@
-/* FSDP units: the parameters of one layer are gathered, and their gradients reduce-scattered, in one collective. What is
- * outside the layers is the root's unit. Refuses to move or merge data: it only marks which steps belong together. */
+/* FSDP units: the parameters of one layer are gathered, and their gradients reduced, in one collective each; what is outside the
+ * layers is the root's unit. With HSDP the sums over the copies travel together too. Gradients of a unit wait for its last one, as
+ * PyTorch's post-backward does. Refuses to merge data: steps stay steps, they are ordered and marked. */
 #include "lower/program.h"
 #include <string.h>
 
@@ -11,23 +12,124 @@ static int layer_of(const Graph *g, int tensor) {
     return -1;
 }
 static bool same_axes(const AxisList *a, const AxisList *b) { return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n); }
-static bool is_parameter_collective(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && p->val[s->out].kind != KIND_INPUT && p->graph->t[p->val[s->out].tensor].kind == KIND_PARAM &&
-           (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) && mesh_size(p->mesh, &s->move.axes) > 1;
+static bool has_axis(const AxisList *l, int axis) {
+    for (int i = 0; i < l->n; i++)
+        if (l->a[i] == axis) return true;
+    return false;
+}
+static const GTensor *tensor_of(const Program *p, const Step *s) { return &p->graph->t[p->val[s->out].tensor]; }
+static bool is_gradient_move(const Program *p, const Step *s) {
+    return s->kind == ST_MOVE && !strcmp(s->pass, "gradients") && p->val[s->out].cot && tensor_of(p, s)->kind == KIND_PARAM;
+}
+/* Axes over which HSDP keeps copies; none in other modes. */
+static AxisList copy_axes(const Program *p) {
+    const Plan *plan = p->assign->plan;
+    AxisList l = {0};
+    bool hsdp = plan->data_parallel.mode && !strcmp(plan->data_parallel.mode, "hsdp") && plan->data_parallel.replicate;
+    if (!hsdp || !mesh_lookup(p->mesh, plan->data_parallel.replicate, &l)) l.n = 0;
+    return l;
+}
+
+/* ---- order ---- */
+typedef struct {
+    Program *p;
+    const Step *old;
+    int n_old;
+    int *layer;     /* per old step: layer of the gradient that it moves; -2: it moves none */
+    int *wait;      /* per layer + 1: the old step that makes the last gradient of the unit; -1: they do not wait */
+    int *id;        /* new id of each old step */
+    AxisList copies;
+} Order;
+/* A sum over copies and other axes at once is two: the unit's travels over the copies alone. */
+static void emit(Order *o, const Step *s) {
+    Program *p = o->p;
+    AxisList others = {0}, copies = {0};
+    for (int i = 0; s->kind == ST_MOVE && i < s->move.axes.n; i++) {
+        AxisList *l = has_axis(&o->copies, s->move.axes.a[i]) ? &copies : &others;
+        l->a[l->n++] = s->move.axes.a[i];
+    }
+    Step last = *s;
+    if (is_gradient_move(p, s) && s->move.kind == MOVE_ALL_REDUCE && copies.n && others.n) {
+        Val *v = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+        *v = p->val[s->out];
+        v->id = p->nv - 1;
+        v->L = s->move.from;
+        for (int i = 0; i < others.n; i++) v->L.type[others.a[i]] = s->move.to.type[others.a[i]];
+        Step *first = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+        *first = *s;
+        first->id = v->step = p->ns - 1;
+        first->out = v->id;
+        first->move.to = last.move.from = v->L;
+        first->move.axes = others;
+        first->group = NULL;
+        last.in[0] = v->id;
+        last.move.axes = copies;
+        last.group = NULL;
+    }
+    Step *t = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+    *t = last;
+    t->id = p->ns - 1;
+    p->val[t->out].step = t->id;
+    o->id[s->id] = t->id;
+}
+static void find_waits(Order *o) {
+    const Program *p = o->p;
+    for (int i = 0; i < o->n_old; i++) {
+        const Step *s = &o->old[i];
+        o->layer[i] = is_gradient_move(p, s) && p->n_forward <= i ? layer_of(p->graph, p->val[s->out].tensor) : -2;
+        int made = o->layer[i] > -2 ? p->val[s->in[0]].step : -1;
+        if (made >= 0 && o->layer[made] == -2 && made > o->wait[o->layer[i] + 1]) o->wait[o->layer[i] + 1] = made;
+    }
+    for (int i = 0; i < o->n_old; i++) { /* what reads a reduced gradient before the unit's last one is made cannot wait */
+        int r[RULE_MAX_IN + 2], n = o->layer[i] == -2 ? step_reads(&o->old[i], r) : 0;
+        for (int k = 0; k < n; k++) {
+            int by = p->val[r[k]].step, layer = by >= 0 ? o->layer[by] : -2;
+            if (layer > -2 && i <= o->wait[layer + 1]) o->wait[layer + 1] = -1;
+        }
+    }
+}
+void order_units(Program *p) {
+    Order o = {.p = p, .old = p->step, .n_old = p->ns, .copies = copy_axes(p)};
+    int layers = 0;
+    for (int n = 0; n < p->graph->nn; n++) layers = p->graph->node[n].layer >= layers ? p->graph->node[n].layer + 1 : layers;
+    o.layer = ARENA_ARRAY(p->arena, int, o.n_old + 1);
+    o.id = ARENA_ARRAY(p->arena, int, o.n_old + 1);
+    o.wait = ARENA_ARRAY(p->arena, int, layers + 1);
+    for (int l = 0; l <= layers; l++) o.wait[l] = -1;
+    find_waits(&o);
+    p->step = NULL;
+    p->ns = p->cap_s = 0;
+    for (int i = 0; i < o.n_old; i++) {
+        int wait = o.layer[i] > -2 ? o.wait[o.layer[i] + 1] : -1;
+        if (wait < i) emit(&o, &o.old[i]);
+        for (int l = 0; l <= layers; l++) /* the unit's last gradient: now all that waited, in their order */
+            for (int k = 0; o.wait[l] == i && k < i; k++)
+                if (o.layer[k] == l - 1) emit(&o, &o.old[k]);
+    }
+}
+
+/* ---- marks ---- */
+static bool travels(const Program *p, const Step *s, const AxisList *copies) {
+    if (s->kind != ST_MOVE || s->edit || p->val[s->out].kind == KIND_INPUT || tensor_of(p, s)->kind != KIND_PARAM) return false;
+    if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
+    if (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) return true;
+    bool over_copies = s->move.kind == MOVE_ALL_REDUCE && is_gradient_move(p, s);
+    for (int i = 0; i < s->move.axes.n; i++) over_copies &= has_axis(copies, s->move.axes.a[i]);
+    return over_copies;
 }
 void mark_units(Program *p) {
+    AxisList copies = copy_axes(p);
+    int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1), *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
     for (int i = 0; i < p->ns; i++) {
         Step *s = &p->step[i];
-        if (!is_parameter_collective(p, s)) continue;
-        int layer = layer_of(p->graph, p->val[s->out].tensor);
+        if (!travels(p, s, &copies)) continue;
         s->unit = i;
-        for (int k = 0; k < i; k++) { /* does an earlier one lead this unit? */
-            const Step *t = &p->step[k];
-            if (t->unit != k || t->move.kind != s->move.kind || t->recompute != s->recompute || strcmp(t->pass, s->pass)) continue;
-            if (layer_of(p->graph, p->val[t->out].tensor) == layer && same_axes(&t->move.axes, &s->move.axes)) {
-                s->unit = k;
-                break;
-            }
+        layer[i] = layer_of(p->graph, p->val[s->out].tensor);
+        for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
+            const Step *t = &p->step[lead[k]];
+            bool same = t->move.kind == s->move.kind && t->recompute == s->recompute && !strcmp(t->pass, s->pass);
+            if (same && layer[t->id] == layer[i] && same_axes(&t->move.axes, &s->move.axes)) s->unit = t->id;
         }
+        if (s->unit == i) lead[n++] = i;
     }
 }

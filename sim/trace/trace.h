@@ -6,6 +6,8 @@
 #include "base/diag.h"
 
 enum { TRACE_MAX_DIMS = 8, TRACE_MAX_AXES = 12 };
+/* FSDP: how many units are gathered ahead of the one in use. The one place that says so; memory and modelled time count with it. */
+enum { TRACE_PREFETCH = 1 };
 
 /* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. */
 typedef struct {
@@ -100,6 +102,12 @@ typedef struct {
     int64_t bytes_in, bytes_out, bytes_sent;
 } TraceTraffic;
 
+/* Steps between which a gathered unit of parameters is held: it may be gathered once step `from` has begun, and is given up
+ * after step `until`. */
+typedef struct {
+    int from, until;
+} TraceHeld;
+
 typedef struct {
     int step;
     const char *op;   /* "all_gather" ... */
@@ -111,6 +119,7 @@ typedef struct {
     int n_local;                             /* unequal groups: bytes per class of ranks; 0: all ranks have those above */
     TraceTraffic *local;
     int times;       /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0 */
+    const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */
     int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of their own */
     const char *value;
     int value_step;  /* step that made what it reads */

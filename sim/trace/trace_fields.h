@@ -25,6 +25,7 @@ typedef enum {
     F_GROUPS,       /* RankGroups */
     F_TRAFFIC,      /* TraceCollective: bytes per class of ranks */
     F_WITH,         /* int *, int at count_at */
+    F_HELD,         /* const TraceHeld * */
     F_ERRORS,       /* TraceCheck: error per rank */
     F_PARAM_NAME,   /* TraceParam: name, canonical, plan_name */
     F_MATCHED,      /* TraceParam: file and line */

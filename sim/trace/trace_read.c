@@ -357,6 +357,18 @@ READER(r_with) {
     FIELD(int *) = s;
     COUNT(int) = a->n;
 }
+READER(r_held) {
+    const Json *a = j ? as_array(r, j, f->key) : NULL;
+    if (!a) return;
+    TraceHeld *h = ARENA_NEW(r->arena, TraceHeld);
+    if (a->n != 2) {
+        bad(r, "\"%s\" is not a first and a last step", f->key);
+        return;
+    }
+    h->from = (int)as_int(r, a->item[0], f->key, 0, MAX_STEP, 0);
+    h->until = (int)as_int(r, a->item[1], f->key, 0, MAX_STEP, 0);
+    FIELD(const TraceHeld *) = h;
+}
 READER(r_groups) {
     RankGroups *g = &FIELD(RankGroups);
     const Json *k = as_object(r, json_get(object, "grouping"), "grouping");
@@ -486,6 +498,7 @@ static const FieldReader readers[F_KINDS] = {
     [F_GROUPS] = r_groups,
     [F_TRAFFIC] = r_traffic,
     [F_WITH] = r_with,
+    [F_HELD] = r_held,
     [F_ERRORS] = r_errors,
     [F_PARAM_NAME] = r_param_name,
     [F_MATCHED] = r_matched,

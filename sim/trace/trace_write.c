@@ -143,6 +143,10 @@ static void w_traffic(JsonWriter *w, const Field *f, const char *record) {
 static void w_with(JsonWriter *w, const Field *f, const char *record) {
     if (COUNT(int)) w_steps(w, f, record);
 }
+static void w_held(JsonWriter *w, const Field *f, const char *record) {
+    const TraceHeld *h = FIELD(const TraceHeld *);
+    if (h) put_sizes(w, f->key, (const int64_t[]){h->from, h->until}, 2);
+}
 static void one_group(JsonWriter *w, const RankGroups *g, int64_t group) {
     int64_t n = groups_size(g), list[TRACE_GROUP_RANKS];
     for (int64_t i = 0; i < n; i++) list[i] = groups_member(g, group, i);
@@ -264,6 +268,7 @@ static const Writer writers[F_KINDS] = {
     [F_GROUPS] = w_groups,
     [F_TRAFFIC] = w_traffic,
     [F_WITH] = w_with,
+    [F_HELD] = w_held,
     [F_ERRORS] = w_errors,
     [F_PARAM_NAME] = w_param_name,
     [F_MATCHED] = w_matched,

@@ -236,7 +236,7 @@ static void spoil_element(Strength *x, const Exec *e, const Step *s, int val, in
             complain(x, e, s, rank, "by a million", &r, true);
         spoil_set(&part, i, was);
         x->replicas += replica && s && !by_bits(e, s);
-        double ulp = spoil_next(x->dt, was, side * INFINITY),
+        double ulp = spoil_next(exec_dtype(e, val), was, side * INFINITY),
                within = r.by_bound ? last_within(x->dt, r.want, r.bound, side) : was;
         hold(x, e, s, &part, i, ulp, bits, r.bound, r.want, "by an ulp");
         if (r.by_bound) {
@@ -263,7 +263,7 @@ static void count(Strength *x, const Exec *e, const Step *s) {
 }
 static void sources(Strength *x, Exec *e) {
     for (int v = 0; v < e->p->nv; v++) {
-        if (e->p->val[v].step >= 0 || !e->store[v].alive || exec_is_int(e, v)) continue;
+        if (e->p->val[v].step >= 0 || !e->store[v].alive) continue;
         spoil_element(x, e, NULL, v, ++x->turn % e->p->mesh->nranks);
         x->source |= x->dt == DT_F32 ? 1 : 2;
     }
@@ -272,7 +272,7 @@ static void watch(void *arg, Exec *e, const Step *s, bool checked) {
     Strength *x = arg;
     if (checked) return;
     if (s->id == 0 && !x->steps) sources(x, e);
-    if (s->kind == ST_SEED || exec_is_int(e, s->out)) return;
+    if (s->kind == ST_SEED) return;
     count(x, e, s);
     for (int k = 0; k < 2; k++) {
         int64_t rank = (s->id * 5 + x->turn++) % e->p->mesh->nranks;

@@ -4,13 +4,13 @@
 #include <math.h>
 
 static double get(const Tensor *t, Dtype dt, int64_t i) {
+    if (dt == DT_I64) return (double)((int64_t *)t->p)[i];
     return dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
 }
 static void set(Tensor *t, Dtype dt, int64_t i, double x) {
-    if (dt == DT_F32)
-        ((float *)t->p)[i] = (float)x;
-    else
-        ((double *)t->p)[i] = x;
+    if (dt == DT_I64) ((int64_t *)t->p)[i] = (int64_t)x;
+    else if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
+    else ((double *)t->p)[i] = x;
 }
 static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
     Local l = *from;
@@ -44,6 +44,7 @@ void spoil_undo(Spoil *s) {
 double spoil_get(const Spoil *s, int64_t i) { return get(&s->own.t, exec_dtype(s->e, s->val), i); }
 void spoil_set(Spoil *s, int64_t i, double x) { set(&s->own.t, exec_dtype(s->e, s->val), i, x); }
 double spoil_next(Dtype dt, double x, double to) {
+    if (dt == DT_I64) return to > x ? x + 1 : x - 1;
     return dt == DT_F32 ? (double)nextafterf((float)x, to > x ? INFINITY : -INFINITY)
                         : nextafter(x, to);
 }

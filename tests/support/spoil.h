@@ -22,7 +22,7 @@ void spoil_undo(Spoil *s);
 double spoil_get(const Spoil *s, int64_t i);
 /* Rounds x to the run's dtype. */
 void spoil_set(Spoil *s, int64_t i, double x);
-/* The neighbour of x in that dtype, towards `to`. */
+/* The neighbour of x in that dtype, towards `to`; a whole number's is the next. */
 double spoil_next(Dtype dt, double x, double to);
 /* Multiplies the value by `factor` on all ranks alike and for good: every buffer that is shared
  * stays shared. */

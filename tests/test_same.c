@@ -62,7 +62,7 @@ static void test_other_bytes(void **state) {
     assert_true(n != m || memcmp(one, two, n) != 0);
     arena_free(a);
 }
-/* `use_local_output` is read and of no effect, as the manual says: a value keeps its layout. */
+/* `use_local_output` has no effect where only layers of PyTorch's styles meet: a value keeps its layout. What it changes: test_dtensor. */
 static void test_local_output_changes_nothing(void **state) {
     (void)state;
     Arena *a = arena_new();

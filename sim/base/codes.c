@@ -159,6 +159,10 @@ const DiagCode diag_codes[] = {
      "heads."},
     {"E0407", 1, "an axis is used twice",
      "An axis occurs twice in one product or mapping, directly or through a group."},
+    {"E0408", 1, "a DTensor meets a plain tensor",
+     "With `use_local_output: false` the result of a module stays a DTensor, which PyTorch's operators do not mix with plain "
+     "tensors (\"got mixed torch.Tensor and DTensor\"): a residual sum, a product or the attention where the other operand is the "
+     "local result of another module, or a loss whose labels are plain. Leave it out, or say it for all of them."},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
      "What a rank holds is not the slice of the unsharded model's value that its layout claims. The first such value "
@@ -222,8 +226,12 @@ const DiagCode diag_codes[] = {
     {"N0005", 0, "a line that another one beats",
      "Everything this line matches is matched by a better line: exact beats wildcard, then fewer wildcards, then the "
      "later line."},
-    {"N0006", 0, "uneven shards",
-     "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing."},
+    {"N0006", 0, "uneven shards that PyTorch's DTensor does not compute on",
+     "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing. Here that is legal. PyTorch "
+     "differs in three cases, in the systems whose styles are DTensor's (torchtitan, torchtune, kind: mlp): a dim shorter than "
+     "the axis is gathered and computed whole on every rank; a plain local tensor under a label that cuts it is taken for one of n "
+     "equal blocks, which raises where they are not equal (`use_local_output: false` where it is made hands on its true size); a "
+     "vocabulary that leaves a rank without a class fails in loss_parallel."},
     {"N0007", 0, "something was folded or left out",
      "The output leaves something out that is the same elsewhere, and says what."},
     {"N0008", 0, "a gradient's sum that no line of the plan declares",

@@ -341,6 +341,13 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
                    "%s of %s is said to lie as %s, but it lies as %s", what, l->p->graph->module[module].path, place_words(l, v, &want, names), place_words(l, v, &x->L, NULL));
         return v;
     }
+    int by = l->p->graph->t[x->tensor].module;
+    if (kind == USE_INPUT && by >= 0 && l->a->use[by].out_dtensor && l->p->graph->module[by].output == x->tensor) {
+        diag_error(l->d, "E0214", u->loc, "leave `use_local_output: false` out, or mend the label",
+                   "%s of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by how it lies, not by the label, and gathers inside the op; not supported by this version", what,
+                   l->p->graph->module[module].path, l->p->graph->module[by].path);
+        return v;
+    }
     Reason r = {.text = "the plan says that it lies so", .loc = u->loc, .names = names, .output = true, .asked = true, .module = module, .scope = -1, .pass = "forward"};
     Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
     return single_move(l, v, &claim, &r, true);

@@ -180,7 +180,9 @@ static bool place_on(const Assign *a, int module, const GTensor *t, UseKind kind
     AxisType ty;
     switch (p->kind) {
     case RP_SHARD: return place_shard(a, t, l, p, axes, group, names);
-    case RP_REPLICATE: ty = kind == USE_INPUT && u && u->cuts_param && t->diff ? TY_R : TY_I; break;
+    case RP_REPLICATE:
+        ty = u && t->diff && ((kind == USE_INPUT && u->cuts_param && !u->local_inside) || (kind == USE_OUTPUT && u->out_varies)) ? TY_R : TY_I;
+        break;
     case RP_INVARIANT: ty = TY_I; break;
     case RP_VARYING: ty = t->diff ? TY_R : TY_I; break;
     case RP_PARTIAL: ty = TY_P; break;
@@ -661,6 +663,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */
         if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->rest[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);
+    if (diags_errors(d) == before) dtensor_follow(a);
     if (diags_errors(d) == before) layout_notes(a);
     return diags_errors(d) > before ? NULL : a;
 }

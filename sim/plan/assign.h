@@ -17,6 +17,9 @@ typedef struct ModuleUse {
     const char *seq_group;
     bool cuts_param;    /* a parameter of the module is cut over its axes */
     bool per_module;
+    bool local_inside;  /* inputs that were prepared are plain tensors inside: whole means equal uses */
+    bool out_varies;    /* a whole result stays a DTensor whose uses differ */
+    bool out_dtensor;   /* the plan says that the result stays a DTensor, which no label changes */
     int line;           /* index of the plan's line */
     Loc loc;
 } ModuleUse;

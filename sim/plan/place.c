@@ -259,7 +259,7 @@ const Key plan_style_keys[] = {
     {"bias", read_bias, NULL, 0, NO_LOC, "placement of the bias; also partial and local"},
     {"params", read_params, NULL, 0, NO_LOC, "placements of parameters by name"},
     {"kwargs", read_kwargs, NULL, 0, NO_LOC, "keyword arguments: {x: {input:, desired_input:}}"},
-    {"use_local_output", read_flag, NULL, S(use_local_output), NO_LOC, "as PyTorch writes it; no effect: values keep their layout"},
+    {"use_local_output", read_flag, NULL, S(use_local_output), NO_LOC, "as PyTorch writes it: false keeps a result a DTensor; of prepare_module_input, true makes its inputs plain"},
     {"boundary", read_word_int, boundaries, S(per_module), NO_LOC, "shared or per_module"},
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };

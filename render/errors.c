@@ -35,7 +35,8 @@ static void set_state(ErrRow *r, int col, ErrState s) {
 /* What one check says about its ranks, and a failure about the others: they are within the bound. */
 static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
     bool fail = is(k->verdict, "FAIL");
-    ErrState s = fail                        ? (k == m->check ? ERR_FIRST : ERR_LATER)
+    bool first = k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
+    ErrState s = fail                        ? (first ? ERR_FIRST : ERR_LATER)
                  : is(k->verdict, "SUSPECT") ? ERR_SUSPECT
                  : k->max_abs == 0           ? ERR_EQUAL
                                              : ERR_ROUNDED;

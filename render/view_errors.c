@@ -152,7 +152,8 @@ static double draw_heads(ErrPen *p, double y) {
         const char *result = m->wrong ? arena_printf(p->a, "%d wrong", m->wrong) : m->suspect ? "suspect" : "all right";
         Run run[2] = {{result, SEMIBOLD, m->wrong ? ROLE_FAIL : m->suspect ? ROLE_WARN : ROLE_PASS, false, false},
                       {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR, ROLE_SECOND, false, false}};
-        double w = map_width(p) + TWIN_GAP - 10, rw = scene_width(p->s, 12.5, SEMIBOLD, result);
+        double w = fmin(map_width(p) + TWIN_GAP - 10, p->x + p->w - map_at(p, i)); /* the page ends at the second */
+        double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
         scene_text(p->s, map_at(p, i), y + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK,
                    scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
         run[1].s = w - rw > 40 ? scene_fit(p->s, run[1].s, w - rw, 12.5, REGULAR) : "";

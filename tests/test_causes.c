@@ -29,6 +29,13 @@
 #define CP                                                                                                             \
     MODEL "data: {batch: 4, sequence: 16, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3, tp: 2}\n"                         \
           "context_parallel: {mode: all_gather, order: contiguous}\n" LINES
+#define ZIGZAG                                                                                                         \
+    MODEL "data: {batch: 4, sequence: 12, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3}\n"                               \
+          "context_parallel: {mode: all_gather, order: zigzag}\n"
+#define AGAIN MODEL "data: {batch: 4, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\nrecompute: block\n" LINES
+#define BOTH                                                                                                           \
+    MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n"                                \
+          "data_parallel: {mode: fsdp, axis: dp}\n" LINES
 #define FSDP MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n"
 /* a residual stream that is whole and is cut for a norm: a slice */
 #define SLICE                                                                                                          \
@@ -47,6 +54,7 @@
 #define OWN_PART(axes) "the sum over " axes " is missing: each rank passes on its own part, and the parts add up to the right value"
 #define OWN_SLICE "the sum over tp is missing: each rank keeps its slice of its own part (a slice instead of a reduce-scatter)"
 #define LARGEST(axes) "the largest of the parts of " axes " instead of their sum: a maximum"
+#define LOCAL_POSITIONS "positions are counted from 0 on each rank: local where global ones are due"
 #define GRAD "grad.param.norm.weight"                          /* summed over dp*tp */
 #define GRAD_W1 "grad.param.layers.0.feed_forward.w1.weight" /* cut by tp, summed over dp */
 
@@ -109,6 +117,26 @@ static const struct {
     /* backward of the moves */
     {SP, "at: all_gather of grad.layers.0.mlp.down, do: drop", "grad.layers.0.mlp.down", "nothing is gathered over tp: each rank goes on with its own block, repeated"},
     {SP, "at: reduce_scatter of grad.layers.0.input_norm, offset: 3", "grad.layers.0.input_norm", "it is the block of the rank 3 after in tp, not the own"},
+    /* divided without remainder */
+    {SP, "at: layers.0.o_proj, do: floor", "layers.0.o_proj", "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
+    {SP, "at: layers.0.input_norm, do: floor", "layers.0.input_norm", "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
+    /* ops */
+    {SP, "at: embed, do: local", "embed", "ids of the vocabulary are counted from 0 on each rank: local where global ones are due"},
+    {CP, "at: layers.0.q_rope, do: local", "layers.0.q_rope", LOCAL_POSITIONS},
+    {CP, "at: layers.0.attn_context, do: local", "layers.0.attn_context", LOCAL_POSITIONS},
+    {ZIGZAG, "at: layers.0.k_rope, do: local", "layers.0.k_rope", LOCAL_POSITIONS},
+    {ZIGZAG, "at: layers.0.k_rope, do: contiguous", "layers.0.k_rope", "positions are those of contiguous blocks, and the data lie in another order (zigzag)"},
+    {CP, "at: layers.0.q_rope, do: drop", "layers.0.q_rope", "its input goes through unchanged: the op (RoPE) is not applied"},
+    {CP, "at: layers.0.q_rope, scale: 0.3", "layers.0.q_rope", "off by a constant factor of 0.3"},
+    {SP, "at: grad.loss.target, scale: 0", "grad.loss.target", "it is zero everywhere: nothing arrives"},
+    {SP, "at: grad.layers.0.attn_context, scale: 4", "grad.layers.0.attn_context", "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
+    /* inputs and parameters as they lie */
+    {SP, "at: input_ids, do: reseed", "input_ids", "the ranks of tp should hold the same and hold different data"},
+    {SP, "at: norm.weight, do: reseed", "norm.weight", "the ranks of dp*tp should hold the same and hold different data"},
+    {SP, "at: layers.0.feed_forward.w1.weight, offset: 1", "layers.0.feed_forward.w1.weight", "each rank holds the block of the next rank of tp"},
+    {BOTH, "at: layers.0.feed_forward.w1.weight, do: nest", "layers.0.feed_forward.w1.weight", "its rows are those of another order of the axes than tp*dp: cut by the inner one first"},
+    /* what a recomputed block does again */
+    {AGAIN, "at: recomputed all_gather of layers.0.input_norm, offset: 1", "layers.0.input_norm", "the blocks of tp stand in the wrong order: each where that of the rank 1 after belongs"},
     /* FSDP: flattened rows */
     {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wo.weight, offset: 1", "grad.param.layers.0.attention.wo.weight", "it is the block of the next rank of dp, not the own"},
     {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wq.weight, do: drop", "grad.param.layers.0.attention.wq.weight", "the sum over dp is missing: each rank keeps its slice of its own part (a slice instead of a reduce-scatter)"},

@@ -351,6 +351,12 @@ static void list_faults(Cli *c) {
         r[0] = cell_text(names[i]);
         r[1] = cell_text(what[i]);
     }
+    names = fault_edits(c->arena, &what); /* what `faults:` of a plan can do to a step */
+    for (int i = 0; names[i]; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(arena_printf(c->arena, "{at: STEP, %s}", names[i]));
+        r[1] = cell_text(what[i]);
+    }
     cli_table(c, &t);
 }
 static void list_codes(Cli *c) {

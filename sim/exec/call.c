@@ -2,6 +2,7 @@
  * who computes is decided by rank order, never by threads. */
 #include "exec/call.h"
 #include "exec/store.h"
+#include "exec/transfer.h"
 #include "exec/tuplemap.h"
 #include "ops/op.h"
 #include <math.h>
@@ -108,6 +109,38 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     set_index(e, c, s, n, ops, rank, tmp);
     return true;
 }
+/* ---- planted mistakes ---- */
+void call_contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
+    const GNode *n = &e->p->graph->node[s->node];
+    bool adj = s->kind == ST_ADJOINT;
+    for (int i = -adj; i < n->nin; i++) { /* -1: the cotangent */
+        int val = s->in[adj + i], nl = i < 0 ? n->rule.nout : n->rule.nl[i];
+        const char *letters = i < 0 ? n->rule.out : n->rule.in[i];
+        if (val < 0) continue;
+        Layout L = e->p->val[val].L;
+        const GTensor *t = &e->p->graph->t[e->p->val[val].tensor];
+        for (int d = 0; d < nl; d++) {
+            for (int k = 0; k < L.n[d]; k++) L.e[d][k].how = CUT_CHUNK;
+            if (!(c->op->asks & RULE_BIT(letters[d])) || !L.n[d]) continue;
+            int64_t k;
+            const int64_t *x = layout_index(e->p->mesh, &L, d, t->size[d], rank, &k, tmp);
+            if (k == c->local[letters[d] - 'a']) c->index[letters[d] - 'a'] = x;
+        }
+    }
+}
+static void edit_positions(const Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
+    for (int k = 0; s->edit == EDIT_LOCAL && k < 26; k++) c->index[k] = NULL;
+    if (s->edit == EDIT_CONTIGUOUS) call_contiguous(e, s, rank, c, tmp);
+}
+/* After the kernels: the output scaled, or the first operand (of an adjoint: the cotangent) in its place. */
+static void edit_result(const Step *s, OpCall *c) {
+    const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
+    if (s->edit == EDIT_SCALE) transfer_scale(&c->out, c->dtype, s->edit_scale);
+    if (s->edit != EDIT_DROP || tensor_count(x) != tensor_count(&c->out)) return;
+    Box b = {.nd = x->nd};
+    for (int d = 0; d < b.nd; d++) b.d[d] = (DimIndex){true, 0, x->n[d], NULL}, b.n[d] = x->n[d];
+    region_copy(&b, &c->out, &b, x, c->dtype, 0);
+}
 bool call_step(Exec *e, const Step *s) {
     const Program *p = e->p;
     const Mesh *m = p->mesh;
@@ -133,6 +166,7 @@ bool call_step(Exec *e, const Step *s) {
             OpCall *c = ARENA_PUSH(tmp, calls, nc, cap);
             ok = call_make(e, s, rank, c, tmp);
             if (!ok) break;
+            if (s->edit != EDIT_NONE) edit_positions(e, s, rank, c, tmp);
             Local l = {.key = key[2 * nr], .rank = rank, .t = c->out};
             l.buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
             l.t.p = c->out.p = l.buf->p;
@@ -153,6 +187,7 @@ bool call_step(Exec *e, const Step *s) {
         if (nc >= pool_threads(e->pool)) pool_run(e->pool, nc, run_call, &j);
         else
             for (int i = 0; i < nc; i++) run_call(&j, i); /* few calls: each uses the workers inside */
+        for (int i = 0; i < nc && s->edit != EDIT_NONE; i++) edit_result(s, &calls[i]);
     }
     tuplemap_close(&map);
     arena_free(tmp);

@@ -624,30 +624,9 @@ static const char *what_is_counted(const OpCall *call) {
         if (call->op->asks & RULE_BIT(counted[i].letter)) return counted[i].what;
     return "indices are";
 }
-/* Index lists as they would be if every cut were contiguous. */
-static void contiguous_index(const Case *c, OpCall *call, const char *letters, int nl, int val,
-                             int64_t rank) {
-    if (val < 0) return;
-    Story plain = {.dim = -1, .plain = true};
-    Layout L = changed(c, c->e->p->val[val].L, &plain);
-    for (int d = 0; d < nl; d++) {
-        int at = letters[d] - 'a';
-        int64_t k;
-        if (!(call->op->asks & RULE_BIT(letters[d])) || !L.n[d]) continue;
-        const int64_t *x = layout_index(
-            c->m, &L, d, c->e->p->graph->t[c->e->p->val[val].tensor].size[d], rank, &k, c->tmp);
-        if (k == call->local[at]) call->index[at] = x;
-    }
-}
 static void set_positions(const Case *c, OpCall *call, Positions how, int64_t rank) {
-    const Step *s = c->s;
-    const GNode *n = &c->e->p->graph->node[s->node];
-    bool adj = s->kind == ST_ADJOINT;
     for (int k = 0; how == LOCAL && k < 26; k++) call->index[k] = NULL;
-    for (int i = 0; how == CONTIGUOUS && i < n->nin; i++)
-        contiguous_index(c, call, n->rule.in[i], n->rule.nl[i], s->in[adj + i], rank);
-    if (how == CONTIGUOUS && adj)
-        contiguous_index(c, call, n->rule.out, n->rule.nout, s->in[0], rank);
+    if (how == CONTIGUOUS) call_contiguous(c->e, c->s, rank, call, c->tmp);
 }
 /* What the op gives on the rank's own inputs; x.p NULL if it cannot run. Its rounding is what two
  * orders of one sum differ by. */

@@ -47,7 +47,36 @@ bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tens
 Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
 
 /* ---- inputs and parameters ---- */
-bool exec_load(Exec *e, int v) {
+/* What a planted mistake makes of the layout by which a rank cuts its block out of the source: the axes that cut one dim in
+ * the other order, or the block of another rank. */
+static Layout source_layout(const Val *x) {
+    Layout L = x->L;
+    for (int d = 0; x->edit == EDIT_NEST && d <= L.ndim; d++)
+        for (int k = 0; k < L.n[d]; k++) L.e[d][k] = x->L.e[d][L.n[d] - 1 - k];
+    return L;
+}
+static int64_t source_rank(const Mesh *m, const Val *x, int64_t rank) {
+    AxisList cut = {0};
+    if (x->edit != EDIT_OFFSET) return rank;
+    for (int a = 0; a < m->naxes; a++)
+        if (layout_where(&x->L, a) >= 0) cut.a[cut.n++] = (uint8_t)a;
+    int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + x->edit_offset;
+    return mesh_member(m, &cut, rank, (i % n + n) % n);
+}
+/* Data of its own for each rank that should hold the same as others: the block turned round by the rank's place among them. */
+static void reseed(const Mesh *m, const Val *x, int64_t rank, Tensor *t, Dtype dt) {
+    AxisList same = {0};
+    if (x->edit != EDIT_RESEED) return;
+    for (int a = 0; a < m->naxes; a++)
+        if (layout_where(&x->L, a) < 0) same.a[same.n++] = (uint8_t)a;
+    int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0, es = dtype_size(dt);
+    char *old = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es)), *p = t->p;
+    memcpy(old, p, (size_t)(n * es));
+    memcpy(p, old + by * es, (size_t)((n - by) * es));
+    memcpy(p + (n - by) * es, old, (size_t)(by * es));
+    free(old);
+}
+static bool load_source(Exec *e, int v) {
     const Program *p = e->p;
     const Val *x = &p->val[v];
     const GTensor *t = &p->graph->t[x->tensor];
@@ -63,18 +92,19 @@ bool exec_load(Exec *e, int v) {
     wt.p = whole;
     Buf *buf = store_buf_adopt(e, whole, tensor_count(&wt) * dtype_size(dt));
     Store *s = store_open(e, v);
+    Layout lies = source_layout(x);
     TupleMap map;
     tuplemap_open(&map, 1);
     for (int64_t r = 0; r < p->mesh->nranks; r++) {
-        int64_t key = store_key(p->mesh, &x->L, r);
+        int64_t key = x->edit ? r : store_key(p->mesh, &x->L, r);
         bool fresh;
         int *at = tuplemap_find(&map, &key, &fresh);
         if (fresh) {
-            Box b = region_box(p->mesh, t, &x->L, r, flat, tmp);
-            Local l = {.key = key, .rank = r};
+            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, r), flat, tmp);
+            Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
             if (flat && b.n[0] && !b.d[0].range && b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
                 b.d[0] = (DimIndex){true, b.d[0].list[0], b.n[0], NULL};
-            if (region_view(&b, &wb, &wt, dt, &l.t)) {
+            if (x->edit == EDIT_NONE && region_view(&b, &wb, &wt, dt, &l.t)) {
                 l.buf = buf;
                 buf->refs++;
             } else {
@@ -82,6 +112,7 @@ bool exec_load(Exec *e, int v) {
                 l.buf = store_buf_new(e, tensor_count(&l.t) * dtype_size(dt));
                 l.t.p = l.buf->p;
                 region_copy(&b, &l.t, &wb, &wt, dt, 0);
+                reseed(p->mesh, x, r, &l.t, dt);
             }
             *at = store_add(s, l);
         }
@@ -90,6 +121,13 @@ bool exec_load(Exec *e, int v) {
     tuplemap_close(&map);
     arena_free(tmp);
     store_buf_drop(e, buf);
+    return true;
+}
+
+bool exec_load(Exec *e, int v) {
+    if (!load_source(e, v)) return false;
+    if (!e->p->val[v].edit) return true;
+    e->edited = true; /* the check of sources says what it changed */
     return true;
 }
 
@@ -168,22 +206,54 @@ static void step_seed(Exec *e, const Step *s) {
     memset(o->which, 0, sizeof *o->which * (size_t)e->p->mesh->nranks);
 }
 
-bool exec_step(Exec *e, const Step *s) {
-    int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-    for (int k = 0; k < n; k++)
-        if (!e->store[r[k]].alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k])) return false;
+/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that changes nothing is none). */
+static uint64_t store_hash(const Exec *e, int v) {
+    uint64_t h = 1469598103934665603u;
+    int64_t es = dtype_size(exec_dtype(e, v));
+    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
+        const Tensor *t = &exec_local(e, v, r)->t;
+        int64_t i[LAYOUT_MAX_DIMS] = {0};
+        for (int64_t k = tensor_count(t); k > 0; k--) {
+            int64_t o = 0;
+            for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
+            for (int64_t b = 0; b < es; b++) h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
+            for (int d = t->nd - 1; d >= 0; d--) {
+                if (++i[d] < t->n[d]) break;
+                i[d] = 0;
+            }
+        }
+        h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
+    }
+    return h;
+}
+static bool run_step(Exec *e, const Step *s) {
     switch (s->kind) {
     case ST_OP:
     case ST_ADJOINT: return call_step(e, s);
-    case ST_MOVE:
-        if (s->edit != EDIT_NONE) transfer_edited(e, s);
-        else transfer_step(e, s);
-        return true;
+    case ST_MOVE: transfer_step(e, s); return true;
     case ST_CLAIM: return step_claim(e, s);
     case ST_SUM: step_sum(e, s); return true;
     case ST_SEED: step_seed(e, s); return true;
     }
     return true;
+}
+/* With a planted mistake: e->edited says whether it changed any bit. */
+static bool run_edited(Exec *e, const Step *s) {
+    Step plain = *s;
+    plain.edit = EDIT_NONE;
+    double flops = e->flops;
+    if (!run_step(e, &plain)) return false;
+    e->flops = flops;
+    uint64_t before = store_hash(e, s->out);
+    if (!run_step(e, s)) return false;
+    e->edited |= store_hash(e, s->out) != before;
+    return true;
+}
+bool exec_step(Exec *e, const Step *s) {
+    int r[RULE_MAX_IN + 2], n = step_reads(s, r);
+    for (int k = 0; k < n; k++)
+        if (!e->store[r[k]].alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k])) return false;
+    return s->edit != EDIT_NONE ? run_edited(e, s) : run_step(e, s);
 }
 
 /* ---- micro-batches ---- */

@@ -46,7 +46,7 @@ void transfer_fill(Tensor *t, Dtype dt, double v) {
     else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
     else for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
 }
-static void scale(Tensor *t, Dtype dt, double v) {
+void transfer_scale(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
     if (dt == DT_F32) for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
     else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
@@ -73,6 +73,22 @@ static void tile(Tensor *out, const Tensor *own, Dtype dt) {
 static void clamp_box(Box *b, const Tensor *t) {
     for (int d = 0; d < b->nd; d++)
         if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
+}
+/* Sizes divided without remainder: elements of a cut dim behind n equal blocks are zero. */
+static void drop_tail(const MoveRun *r, const Box *b, Tensor *t) {
+    const Mesh *m = r->e->p->mesh;
+    const Layout *cut = layout_where(&r->to, r->axes.a[0]) >= 0 ? &r->to : &r->from;
+    int d = layout_where(cut, r->axes.a[0]);
+    if (r->flat || d < 0 || d >= r->t->nd) return;
+    AxisList cutters = layout_dim_axes(cut, d);
+    int64_t n = mesh_size(m, &cutters), whole = r->t->size[d] / n * n, inner = 1;
+    for (int k = d + 1; k < t->nd; k++) inner *= t->n[k];
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        int64_t at = i / inner % t->n[d], x = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
+        if (x < whole) continue;
+        Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(r->dt)};
+        transfer_fill(&one, r->dt, 0);
+    }
 }
 /* The block of `rank` under the target layout, written into l (a view where nothing has to be copied). */
 static void build_block(MoveRun *r, int64_t rank, Local *l) {
@@ -116,7 +132,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     if (keep) return;
     if (only_own) {
         region_copy(&tb, &l->t, &ob, &own_t, r->dt, 0);
-        if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
+        if (s->edit == EDIT_SCALE) transfer_scale(&l->t, r->dt, s->edit_scale);
+        if (s->edit == EDIT_FLOOR) drop_tail(r, &tb, &l->t);
         return;
     }
     for (int64_t i = 0; i < r->parts; i++) { /* in the order of the group: the order of the sum is declared */
@@ -131,9 +148,10 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
     }
     if (e->modulus > 0 && op == 1) call_residues(&l->t, r->dt, e->modulus);
-    if (s->edit == EDIT_AVG) scale(&l->t, r->dt, 1 / (double)r->n);
-    if (s->edit == EDIT_DOUBLE) scale(&l->t, r->dt, (double)r->n);
-    if (s->edit == EDIT_SCALE) scale(&l->t, r->dt, s->edit_scale);
+    if (s->edit == EDIT_AVG) transfer_scale(&l->t, r->dt, 1 / (double)r->n);
+    if (s->edit == EDIT_DOUBLE) transfer_scale(&l->t, r->dt, (double)r->n);
+    if (s->edit == EDIT_SCALE) transfer_scale(&l->t, r->dt, s->edit_scale);
+    if (s->edit == EDIT_FLOOR) drop_tail(r, &tb, &l->t);
 }
 /* One id per group: which blocks its members hold. */
 static int64_t *group_ids(MoveRun *r) {
@@ -210,33 +228,4 @@ void transfer_step(Exec *e, const Step *s) {
     tuplemap_close(&map);
     free(gid);
     arena_free(r.tmp);
-}
-
-/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that changes nothing is none). */
-static uint64_t store_hash(const Exec *e, int v) {
-    uint64_t h = 1469598103934665603u;
-    int64_t es = dtype_size(exec_dtype(e, v));
-    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
-        const Tensor *t = &exec_local(e, v, r)->t;
-        int64_t i[LAYOUT_MAX_DIMS] = {0};
-        for (int64_t k = tensor_count(t); k > 0; k--) {
-            int64_t o = 0;
-            for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
-            for (int64_t b = 0; b < es; b++) h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
-            for (int d = t->nd - 1; d >= 0; d--) {
-                if (++i[d] < t->n[d]) break;
-                i[d] = 0;
-            }
-        }
-        h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
-    }
-    return h;
-}
-void transfer_edited(Exec *e, const Step *s) {
-    Step plain = *s;
-    plain.edit = EDIT_NONE;
-    transfer_step(e, &plain);
-    uint64_t before = store_hash(e, s->out);
-    transfer_step(e, s);
-    e->edited |= store_hash(e, s->out) != before;
 }

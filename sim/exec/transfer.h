@@ -3,10 +3,10 @@
 #define SP_EXEC_TRANSFER_H
 #include "exec/exec.h"
 
-/* ST_MOVE: what every rank holds under the target layout. Groups whose members hold the same blocks share the result. */
+/* ST_MOVE, with its planted mistake: what every rank holds under the target layout. Groups whose members hold the same blocks share the result. */
 void transfer_step(Exec *e, const Step *s);
-/* The same with the step's planted mistake; e->edited says whether it changed any bit. */
-void transfer_edited(Exec *e, const Step *s);
 /* Every element of a packed tensor becomes v. */
 void transfer_fill(Tensor *t, Dtype dt, double v);
+/* Every element of a packed tensor times v. */
+void transfer_scale(Tensor *t, Dtype dt, double v);
 #endif

@@ -1,5 +1,6 @@
 /* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the step does changes. */
 #include "lower/program.h"
+#include "ops/op.h"
 #include "plan/sums.h"
 #include <stdlib.h>
 #include <string.h>
@@ -51,37 +52,158 @@ static bool by_name(Program *p, Diags *d, const char *name) {
     diag_error(d, "E0212", (Loc){0}, near ? near : "see `shardproof list faults`", "unknown fault '%s'", name);
     return false;
 }
-/* The move that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value (its last move that acts). */
-static Step *find_step(Program *p, const char *at) {
+/* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at rest. */
+enum { ON_MOVE = 1, ON_OP = 2, ON_SOURCE = 4 };
+static const struct {
+    const char *doing, *written;
+    int edit;
+    unsigned on;
+    const char *what, *needs;
+} doings[] = {
+    {"drop", "do: drop", EDIT_DROP, ON_MOVE | ON_OP,
+     "a move or op does nothing: the own part, or its first operand, goes on as it is",
+     "'drop' needs a move, or an op whose first operand has the shape of its result"},
+    {"double", "do: double", EDIT_DOUBLE, ON_MOVE, "a reduction is done twice",
+     "'double' needs a reduction"},
+    {"floor", "do: floor", EDIT_FLOOR, ON_MOVE,
+     "sizes are divided without remainder: what is left over does not arrive",
+     "'floor' needs a move of a dim that its axes cut"},
+    {"local", "do: local", EDIT_LOCAL, ON_OP,
+     "positions or ids count from 0 on every rank instead of globally",
+     "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)"},
+    {"contiguous", "do: contiguous", EDIT_CONTIGUOUS, ON_OP,
+     "positions are those of contiguous blocks, whatever the order of the data",
+     "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)"},
+    {"nest", "do: nest", EDIT_NEST, ON_SOURCE,
+     "a parameter's shard is that of the other order of the axes that cut one dim",
+     "'nest' needs a parameter or input of which two axes cut one dim"},
+    {"reseed", "do: reseed", EDIT_RESEED, ON_SOURCE,
+     "ranks that should read the same data read different data",
+     "'reseed' needs an input or parameter that some axis does not cut"},
+    {"kind", "kind: avg|max|slice", EDIT_MAX, ON_MOVE, "another kind of move", NULL},
+    {"axis", "axis: AXIS", EDIT_AXIS, ON_MOVE, "the group of another axis", NULL},
+    {"dim", "dim: D", EDIT_DIM, ON_MOVE, "another dim", NULL},
+    {"offset", "offset: N", EDIT_OFFSET, ON_MOVE | ON_SOURCE, "the block of the rank N after",
+     "'offset' needs an input or parameter that some axis cuts"},
+    {"scale", "scale: X", EDIT_SCALE, ON_MOVE | ON_OP, "the result times X", NULL},
+};
+enum { N_DOINGS = sizeof doings / sizeof doings[0] };
+const char *const *fault_edits(Arena *arena, const char *const **what) {
+    const char **names = ARENA_ARRAY(arena, const char *, N_DOINGS + 1);
+    const char **texts = ARENA_ARRAY(arena, const char *, N_DOINGS + 1);
+    for (int i = 0; i < N_DOINGS; i++) names[i] = doings[i].written, texts[i] = doings[i].what;
+    *what = texts;
+    return names;
+}
+
+static bool is_op(const Step *s) { return s->kind == ST_OP || s->kind == ST_ADJOINT; }
+/* The step that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value: its last move that acts, or the op
+ * that makes it. "recomputed ..." is the step as it is done again in the backward pass. */
+static Step *find_step(Program *p, const char *at, unsigned on) {
+    static const char again[] = "recomputed ";
+    bool recompute = !strncmp(at, again, sizeof again - 1);
+    if (recompute) at += sizeof again - 1;
     Arena *tmp = arena_new();
     Step *found = NULL;
     char *end;
     long id = strtol(at, &end, 10);
-    for (int k = 0; k < p->ns && !found; k++)
-        if (p->step[k].kind == ST_MOVE && ((!*end && id == k) || !strcmp(step_name(p, &p->step[k], tmp), at))) found = &p->step[k];
-    int t = graph_find(p->graph, at);
-    for (int k = 0; k < p->ns && !found && t >= 0; k++)
-        if (acts(p, &p->step[k]) && p->val[p->step[k].out].tensor == t) found = &p->step[k];
+    for (int k = 0; k < p->ns && !found && on & ON_MOVE; k++) {
+        Step *s = &p->step[k];
+        if (s->kind != ST_MOVE || s->recompute < recompute) continue;
+        if ((!*end && id == k) || !strcmp(step_name(p, s, tmp), at)) found = s;
+    }
+    for (int k = 0; k < p->ns && !found && on & ON_MOVE; k++) {
+        Step *s = &p->step[k];
+        if (!acts(p, s) || s->recompute < recompute) continue;
+        bool alias = !p->val[s->out].cot && p->val[s->out].tensor == graph_find(p->graph, at);
+        if (alias || !strcmp(strstr(step_name(p, s, tmp), " of ") + 4, at)) found = s;
+    }
+    for (int k = 0; k < p->ns && !found && on & ON_OP; k++) {
+        Step *s = &p->step[k];
+        if (!is_op(s) || s->recompute < recompute) continue;
+        if ((!*end && id == k) || !strcmp(step_name(p, s, tmp), at)) found = s;
+    }
     arena_free(tmp);
     return found;
 }
-static const struct {
-    const char *doing;
-    int edit;
-} doings[] = {{"drop", EDIT_DROP}, {"double", EDIT_DOUBLE}, {"kind", EDIT_MAX}, {"axis", EDIT_AXIS}, {"dim", EDIT_DIM}, {"offset", EDIT_OFFSET}, {"scale", EDIT_SCALE}};
-static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
-    Step *s = find_step(p, f->step);
-    if (!s) {
+/* The input or parameter of that name, as it lies at rest; NULL: there is none. */
+static Val *find_source(Program *p, const char *at) {
+    int t = graph_find(p->graph, at);
+    for (int i = 0; i < p->graph->nt && t < 0; i++)
+        if (p->graph->t[i].plan_name && !strcmp(p->graph->t[i].plan_name, at)) t = i;
+    return t >= 0 && p->first[t] >= 0 && p->val[p->first[t]].step < 0 ? &p->val[p->first[t]] : NULL;
+}
+/* Axes of more than one rank that cut the value, or that do not. */
+static int count_axes(const Program *p, const Val *v, bool cutting) {
+    int n = 0;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        n += p->mesh->axis[a].size > 1 && (layout_where(&v->L, a) >= 0) == cutting;
+    return n;
+}
+static bool nested(const Val *v) {
+    for (int d = 0; d <= v->L.ndim; d++)
+        if (v->L.n[d] > 1) return true;
+    return false;
+}
+static bool same_shape(const GTensor *a, const GTensor *b) {
+    bool same = a->nd == b->nd;
+    for (int d = 0; same && d < a->nd; d++) same = a->size[d] == b->size[d];
+    return same;
+}
+/* Can this be done to that step, or to that source? */
+static bool fits_step(const Program *p, const Step *s, int edit) {
+    const Layout *f = &s->move.from, *t = &s->move.to;
+    const GNode *n = is_op(s) ? &p->graph->node[s->node] : NULL;
+    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
+    switch (edit) {
+    case EDIT_DOUBLE: return is_reduction(s);
+    case EDIT_FLOOR: return a >= 0 && (layout_where(f, a) >= 0 || layout_where(t, a) >= 0);
+    case EDIT_LOCAL:
+    case EDIT_CONTIGUOUS: return n && n->op->asks;
+    case EDIT_DROP:
+        return !n || (s->in[0] >= 0 && same_shape(&p->graph->t[p->val[s->in[0]].tensor],
+                                                  &p->graph->t[p->val[s->out].tensor]));
+    default: return true;
+    }
+}
+static bool fits_source(const Program *p, const Val *v, int edit) {
+    return edit == EDIT_NEST ? nested(v) : count_axes(p, v, edit == EDIT_OFFSET) > 0;
+}
+static int kind_edit(const char *kind) {
+    if (!strcmp(kind, "avg") || !strcmp(kind, "average")) return EDIT_AVG;
+    return !strcmp(kind, "slice") ? EDIT_SLICE : EDIT_MAX;
+}
+static void not_found(Diags *d, const PlanFault *f, unsigned on) {
+    if (on == ON_SOURCE)
+        diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
+                   "no input or parameter is called '%s'", f->step);
+    else if (!(on & ON_MOVE))
+        diag_error(d, "E0209", f->loc, "name the value that the op makes (see `shardproof shapes`)",
+                   "no op makes '%s'", f->step);
+    else
         diag_error(d, "E0209", f->loc, "name a value that is moved, a step number, or 'all_reduce of VALUE' (see `shardproof comms`)", "no move is called '%s'", f->step);
+}
+static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
+    const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
+    int row = 0;
+    while (row < N_DOINGS - 1 && strcmp(doings[row].doing, doing)) row++;
+    Step *s = find_step(p, f->step, doings[row].on);
+    Val *v = !s && doings[row].on & ON_SOURCE ? find_source(p, f->step) : NULL;
+    if (!s && !v) {
+        not_found(d, f, doings[row].on);
         return false;
     }
-    const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
-    s->edit = EDIT_NONE;
-    for (size_t i = 0; i < sizeof doings / sizeof doings[0]; i++)
-        if (!strcmp(doings[i].doing, doing)) s->edit = doings[i].edit;
+    if (s ? !fits_step(p, s, doings[row].edit) : !fits_source(p, v, doings[row].edit)) {
+        diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", doings[row].needs, f->step);
+        return false;
+    }
+    int offset = f->offset ? (int)f->offset : 1;
+    if (v) {
+        v->edit = doings[row].edit, v->edit_offset = offset;
+        return true;
+    }
+    s->edit = doings[row].edit == EDIT_MAX && f->kind ? kind_edit(f->kind) : doings[row].edit;
     s->fault = arena_strdup(p->arena, doing);
-    if (s->edit == EDIT_MAX && f->kind)
-        s->edit = !strcmp(f->kind, "avg") || !strcmp(f->kind, "average") ? EDIT_AVG : !strcmp(f->kind, "slice") ? EDIT_SLICE : EDIT_MAX;
     if (s->edit == EDIT_AXIS) {
         s->edit_axis = f->axis ? mesh_axis(p->mesh, f->axis) : -1;
         if (s->edit_axis < 0) {
@@ -90,12 +212,8 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         }
     }
     s->edit_dim = (int)f->dim;
-    s->edit_offset = f->offset ? (int)f->offset : 1;
+    s->edit_offset = offset;
     s->edit_scale = f->scale;
-    if (s->edit == EDIT_DOUBLE && !is_reduction(s)) {
-        diag_error(d, "E0206", f->loc, NULL, "'double' needs a reduction; %s is none", f->step);
-        return false;
-    }
     return true;
 }
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {

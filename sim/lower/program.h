@@ -22,6 +22,7 @@ typedef struct Val {
     int n_parts;
     const Part *parts; /* cotangents: the uses they sum */
     int list, instance; /* index list and instance (rows, pipelines): 0 */
+    int edit, edit_offset; /* what a fault made of an input or parameter: EDIT_OFFSET, EDIT_NEST or EDIT_RESEED of a Step */
 } Val;
 
 typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
@@ -47,7 +48,8 @@ typedef struct Step {
     int unit; /* collectives of one FSDP unit: id of its first step; -1: none */
     /* what a fault made of it (exec looks here, verify compares with `move`) */
     const char *fault; /* name, or NULL */
-    enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE } edit;
+    enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE,
+           EDIT_FLOOR, EDIT_LOCAL, EDIT_CONTIGUOUS, EDIT_NEST, EDIT_RESEED } edit;
     int edit_axis, edit_dim, edit_offset;
     double edit_scale;
     const char *wrong; /* what verify found here, for the record; NULL: nothing */
@@ -84,6 +86,8 @@ void lower_optimizer(Program *p);
 void adjoint_program(Program *p);
 /* The names of `--fault`, in the order of their table; NULL-terminated. `what` (may be NULL) gets what each does. */
 const char *const *fault_names(Arena *arena, const char *const **what);
+/* The words of `faults: do:` and its other keys, as they are written; NULL-terminated. `what` gets what each does. */
+const char *const *fault_edits(Arena *arena, const char *const **what);
 /* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not exist. */
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 /* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is derived. False and E0205 for

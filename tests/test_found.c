@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "support/support.h"
+#include <math.h>
 #include <string.h>
 
 #define SMALL "hidden_size: 6, intermediate_size: 6, num_hidden_layers: 1, vocab_size: 7, head_dim: 4"
@@ -131,9 +132,43 @@ static void test_refused(void **state) {
         arena_free(a);
     }
 }
+/* Label smoothing as PyTorch defines it, from the logits: (1 - a) of the label's -log p and a of their mean over all ids. What
+ * the ranks compute is only held against a reference of the same graph. */
+static void test_smoothed_loss(void **state) {
+    (void)state;
+    enum { TOKENS = 16, IDS = 7 };
+    Arena *a = arena_new();
+    int64_t ids[TOKENS], labels[TOKENS];
+    for (int i = 0; i < TOKENS; i++) ids[i] = i * 5 % IDS, labels[i] = i == 3 ? -100 : i * 3 % IDS;
+    NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {2, 8}, .ids = ids},
+                     {.name = "labels", .nd = 2, .shape = {2, 8}, .ids = labels}};
+    const char *save = temp_path(a, "smoothed-values.safetensors");
+    const char *text = arena_printf(
+        a,
+        "model: {config: {hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1, head_dim: 4, vocab_size: 7,\n"
+        "  num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
+        "data: {inputs: %s, dtype: f64}\nmesh: {dp: 2}\nloss: {kind: cross_entropy, label_smoothing: 0.3}\n",
+        write_tensors(a, "smoothed.safetensors", t, 2));
+    PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
+    PlanRun r = plan_run_with(a, "found.yaml", text, &o);
+    assert_string_equal(r.t->verdict, "equivalent");
+    SafeTensors *st = golden_tensors(a, save);
+    int64_t n;
+    const double *z = tensor_numbers(a, st, "logits", &n), *loss = tensor_numbers(a, st, "loss_mean", &n);
+    double sum = 0;
+    for (int i = 0; i < TOKENS; i++) {
+        double all = 0, mean = 0;
+        for (int v = 0; v < IDS; v++) all += exp(z[i * IDS + v]), mean += z[i * IDS + v] / IDS;
+        if (labels[i] >= 0) sum += log(all) - 0.7 * z[i * IDS + labels[i]] - 0.3 * mean;
+    }
+    assert_true(fabs(sum / (TOKENS - 1) - *loss) < 1e-12);
+    st_close(st);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_equivalent), cmocka_unit_test(test_allowance_hides_nothing),
                                        cmocka_unit_test(test_only_a_loss), cmocka_unit_test(test_local_mean_of_micro_batches),
-                                       cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

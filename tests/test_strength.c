@@ -77,7 +77,7 @@ typedef struct {
     int64_t turn; /* draws ranks and elements */
     long steps, spoiled, odd, wrong, replicas;
     uint32_t forward[64]; /* per op of the list: bit dtype */
-    uint32_t adjoint[64][RULE_MAX_IN];
+    uint32_t adjoint[64][RULE_MAX_IN], operands[64]; /* operands: those that may have a gradient */
     uint32_t moved[MOVE_KINDS], summed, summed_parameter, source;
     double bound[64][RULE_MAX_IN + 1]; /* per op and operand (last: forward): the tightest, in u of
                                           the largest value */
@@ -253,7 +253,13 @@ static void spoil_element(Strength *x, const Exec *e, const Step *s, int val, in
 static void count(Strength *x, const Exec *e, const Step *s) {
     uint32_t bit = x->dt == DT_F32 ? 1 : 2;
     const Val *v = &e->p->val[s->out];
-    if (s->kind == ST_OP) x->forward[op_number(e->p->graph->node[s->node].op)] |= bit;
+    if (s->kind == ST_OP) {
+        const GNode *n = &e->p->graph->node[s->node];
+        int op = op_number(n->op);
+        x->forward[op] |= bit;
+        for (int k = 0; k < n->nin; k++)
+            if (!(n->op->nodiff >> k & 1) && !exec_is_int(e, s->in[k])) x->operands[op] |= 1u << k;
+    }
     if (s->kind == ST_ADJOINT)
         x->adjoint[op_number(e->p->graph->node[s->node].op)][s->operand] |= bit;
     if (s->kind == ST_MOVE) x->moved[s->move.kind] |= bit;
@@ -311,7 +317,7 @@ static int missing(const Strength *x) {
         const Op *op = op_list[i];
         n += never(x->forward[i], "op", op->name, -1);
         for (int k = 0; op->adjoint && k < RULE_MAX_IN; k++)
-            if (x->adjoint[i][k]) n += never(x->adjoint[i][k], "adjoint of", op->name, k);
+            if (x->operands[i] >> k & 1) n += never(x->adjoint[i][k], "adjoint of", op->name, k);
     }
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         n += never(x->moved[kinds[k]], "move", move_name(kinds[k]), -1);

@@ -274,6 +274,24 @@ static bool same_times(const Timeline *a, const Timeline *b) {
     return true;
 }
 
+/* Classes in their order; where not all can be shown, those that end last come first. */
+static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, int max) {
+    int *order = ARENA_ARRAY(c->arena, int, n + 1);
+    double *end = ARENA_ARRAY(c->arena, double, n + 1);
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        for (int k = 0; k < c->t->n_events && n > max && part[i].n; k++) {
+            const TraceEvent *e = &c->t->events[k];
+            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, part[i].run[0].first))) end[i] = e->end;
+        }
+        for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) { /* few: by insertion, equal ones stay */
+            int other = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = other;
+        }
+    }
+    return order;
+}
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded) {
     const Trace *t = c->t;
     int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
@@ -287,14 +305,15 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
     }
     RankSet *part; /* ranks that do the same work take the same time */
     int classes = trace_parts(t, c->arena, &part);
+    const int *order = slowest_first(c, part, classes, max);
     for (int pass = 0; pass < 2; pass++) /* the focus rank's class first */
-        for (int i = 0; i < classes; i++) {
-            const RankSet *r = &part[i];
+        for (int k = 0; k < classes; k++) {
+            const RankSet *r = &part[order[k]];
             bool own = rankset_has(r, focus);
             if (own != (pass == 0) || r->n == 0) continue;
             Timeline x = read_class(c, own ? focus : r->run[0].first, *r, kernels);
             bool known = x.n_events == 0;
-            for (int k = 0; k < n && !known; k++) known = same_times(&out[k], &x);
+            for (int q = 0; q < n && !known; q++) known = same_times(&out[q], &x);
             if (known || n >= max)
                 ++*folded;
             else

@@ -299,12 +299,59 @@ static void test_one_definition(void **state) {
     arena_free(a);
 }
 
+/* ---- causal attention: the work of a rank is that of its tokens ---- */
+static double visible_pairs(const char *order, int64_t S, int64_t cp, int64_t rank) {
+    double pairs = 0;
+    int64_t c = S / (2 * cp);
+    for (int64_t t = 0; t < S; t++) {
+        int64_t half = t / c, owner = !strcmp(order, "contiguous") ? half / 2 : half < cp ? half : 2 * cp - 1 - half;
+        if (owner == rank) pairs += (double)(t + 1);
+    }
+    return pairs;
+}
+static void test_causal_load(void **state) {
+    (void)state;
+    static const char *const orders[] = {"contiguous", "zigzag"};
+    enum { S = 24576, CP = 3, B = 2, HEADS = 32, HEAD_SIZE = 8 };
+    for (int z = 0; z < 2; z++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 1, shrink: 32}\nnames: torchtitan\npass: backward\nmesh: {cp: 3, tp: 2}\n"
+                                           "data: {batch: 2, sequence: 24576, dtype: f32}\ncontext_parallel: {mode: all_gather, order: %s}\n" TP, orders[z]);
+        PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
+        assert_non_null(r.t);
+        double all = 0, end[CP] = {0};
+        int seen = 0;
+        for (int64_t rank = 0; rank < 2 * CP; rank++)
+            for (int i = 0; i < r.t->n_computes; i++) {
+                const TraceCompute *c = &r.t->computes[i];
+                bool attention = !strcmp(c->op, "attention") || !strcmp(c->op, "causal attention_backward");
+                if (!attention || !rankset_has(&c->ranks, rank)) continue;
+                double want = 4.0 * B * HEADS / 2 * HEAD_SIZE * visible_pairs(orders[z], S, CP, rank / 2);
+                assert_true(c->flops == want);
+                if (!strcmp(c->op, "attention")) all += c->flops;
+                seen++;
+            }
+        assert_int_equal(seen, 2 * CP * 4); /* forward, and the adjoints of three operands */
+        assert_true(all == 4.0 * B * HEADS * HEAD_SIZE * S * (S + 1) / 2); /* no pair twice, none left out */
+        RankSet *part;
+        assert_int_equal(trace_parts(r.t, a, &part), z ? 1 : CP);
+        for (int i = 0; i < r.t->n_events; i++) {
+            const TraceEvent *e = &r.t->events[i];
+            if (strcmp(e->kind, "compute") || strcmp(e->name, "attn_context")) continue;
+            for (int q = 0; q < CP; q++)
+                if (rankset_has(&e->ranks, 2 * q)) end[q] = e->end - e->start;
+        }
+        assert_true(z ? end[0] == end[CP - 1] : end[0] < end[1] && end[1] < end[2]);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fsdp_rows),      cmocka_unit_test(test_rows_of_short_ranks), cmocka_unit_test(test_unequal_groups),
         cmocka_unit_test(test_unequal_pieces), cmocka_unit_test(test_planted),
         cmocka_unit_test(test_hsdp_units),     cmocka_unit_test(test_units_wait),          cmocka_unit_test(test_prefetch),
-        cmocka_unit_test(test_one_definition),
+        cmocka_unit_test(test_one_definition), cmocka_unit_test(test_causal_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -340,6 +340,22 @@ static void explain_param(Ex *e, const TraceParam *p) {
     readers_of(e, p->plan_name ? p->plan_name : "", -1);
     if (p->compute.name && strcmp(p->compute.name, name) != 0) readers_of(e, p->compute.name, -1);
 }
+/* What the step takes on a rank; one line for each class of ranks where they differ (causal attention, uneven shapes). */
+static void explain_work(Ex *e, const TraceCompute *first) {
+    Arena *a = e->c->arena;
+    const Trace *t = e->t;
+    bool differs = false, told = false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < t->n_computes; i++) {
+            const TraceCompute *k = &t->computes[i];
+            if (k->step != first->step) continue;
+            if (!pass) differs |= k->flops != first->flops || k->bytes != first->bytes;
+            if (!pass || (told && !differs) || (e->c->o.rank >= 0 && !rankset_has(&k->ranks, e->c->o.rank))) continue;
+            const char *where = differs ? arena_printf(a, " on ranks %s", rankset_text(&k->ranks, a)) : "";
+            field(e, told ? "" : "work", arena_printf(a, "%s FLOP, %s per rank%s", count_text(k->flops, a), bytes_text(k->bytes, a), where));
+            told = true;
+        }
+}
 static void explain_step(Ex *e, int step) {
     const FoundStep *f = &e->x.step[step];
     Arena *a = e->c->arena;
@@ -352,7 +368,7 @@ static void explain_step(Ex *e, int step) {
         }
         field(e, "makes", k->output);
         field(e, "style", k->style);
-        field(e, "work", arena_printf(a, "%s FLOP, %s per rank", count_text(k->flops, a), bytes_text(k->bytes, a)));
+        explain_work(e, k);
     }
     if (f->collective) {
         const TraceCollective *k = f->collective;

@@ -1,6 +1,7 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
 #include "exec/held.h"
+#include "exec/load.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
 #include <stdlib.h>
@@ -14,6 +15,7 @@ typedef struct {
     Dtype dtype;
     Arena *tmp;     /* of this record */
     RankSets *sets;
+    Loads *loads;
     const TraceHeld **held; /* per step: of gathers of parameters */
     int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first that is in one; -1: none */
 } Rec;
@@ -254,55 +256,37 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
     x->shape.name = value_name(r, v);
     x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : r->p->graph->t[v->tensor].next_of ? "updated" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
 }
-static void sized_call(const Rec *r, const Step *s, int64_t rank, OpCall *c, int64_t *bytes) {
-    const Program *p = r->p;
-    const GNode *n = &p->graph->node[s->node];
-    const int *in = s->kind == ST_ADJOINT ? s->in + 1 : s->in;
-    *c = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = r->dtype};
-    *bytes = 0;
-    for (int i = 0; i < n->nin; i++) {
-        const GTensor *t = &p->graph->t[n->in[i]];
-        const Layout *L = in[i] >= 0 ? &p->val[in[i]].L : &p->val[p->env[n->in[i]]].L;
-        c->in[i].nd = t->nd;
-        layout_local(p->mesh, L, t->size, rank, c->in[i].n);
-        tensor_pack(&c->in[i]);
-        if (in[i] >= 0) *bytes += tensor_count(&c->in[i]) * elem_bytes(r, t);
-    }
-    const GTensor *o = &p->graph->t[n->out];
-    c->out.nd = o->nd;
-    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size, rank, c->out.n);
-    tensor_pack(&c->out);
-    *bytes += tensor_count(&c->out) * elem_bytes(r, o);
-}
-static void record_compute(Rec *r, const Step *s, const int64_t *rep) {
+static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
     const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
-    for (int k = 0; k < r->t->n_classes; k++) {
+    int nr, rd[RULE_MAX_IN + 2], parts = r->t->n_classes;
+    const Load *load = n ? loads_of(r->loads, s, &parts) : NULL;
+    TraceCompute c = {.step = s->id, .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
+    c.output = value_name(r, &p->val[s->out]);
+    c.op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
+    c.label = n ? n->label : "sum of uses";
+    c.glyph = n ? n->op->glyph : "plus";
+    c.part = n ? n->part : NULL;
+    if (n) c.layer = n->layer;
+    if (n && n->module >= 0) {
+        c.module = p->graph->module[n->module].path;
+        c.style = p->assign->use[n->module].style ? p->assign->use[n->module].name : NULL;
+    }
+    nr = step_reads(s, rd);
+    c.inputs = ARENA_ARRAY(r->a, const char *, nr + 1);
+    c.input_step = ARENA_ARRAY(r->a, int, nr + 1);
+    for (int i = 0; i < nr; i++) {
+        c.inputs[c.n_inputs] = value_name(r, &p->val[rd[i]]);
+        c.input_step[c.n_inputs++] = p->val[rd[i]].step;
+    }
+    for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
         TraceCompute *x = ARENA_PUSH(r->t->arena, r->t->computes, r->t->n_computes, r->t->cap_computes);
-        *x = (TraceCompute){.step = s->id, .ranks = r->t->classes[k], .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
-        x->output = value_name(r, &p->val[s->out]);
-        x->op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
-        x->label = n ? n->label : "sum of uses";
-        x->glyph = n ? n->op->glyph : "plus";
-        x->part = n ? n->part : NULL;
-        if (n) x->layer = n->layer;
-        if (n && n->module >= 0) {
-            x->module = p->graph->module[n->module].path;
-            x->style = p->assign->use[n->module].style ? p->assign->use[n->module].name : NULL;
-        }
-        int rd[RULE_MAX_IN + 2], nr = step_reads(s, rd);
-        x->inputs = ARENA_ARRAY(r->a, const char *, nr + 1);
-        x->input_step = ARENA_ARRAY(r->a, int, nr + 1);
-        for (int i = 0; i < nr; i++) {
-            x->inputs[x->n_inputs] = value_name(r, &p->val[rd[i]]);
-            x->input_step[x->n_inputs++] = p->val[rd[i]].step;
-        }
-        if (n) {
-            OpCall c;
-            sized_call(r, s, rep[k], &c, &x->bytes);
-            x->flops = n->op->flops(&c);
-            if (n->op->lin == LIN_BILINEAR && n->rule.nin == 2 && x->flops > 2 * (double)tensor_count(&c.out)) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
-        }
+        *x = c;
+        x->ranks = load ? load[k].ranks : r->t->classes[k];
+        if (!load) continue;
+        x->flops = load[k].flops;
+        x->bytes = load[k].bytes;
+        if (load[k].product) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
     }
 }
 static int moved_dim(const Move *v) {
@@ -453,6 +437,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     find_users(&r);
     record_run(&r, model);
     record_classes(&r, &rep);
+    r.loads = loads_new(r.a, p, dtype, t->classes, rep, t->n_classes);
     record_params(&r);
     trace_index(t);
     for (int v = 0; v < p->nv; v++)
@@ -460,7 +445,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         record_value(&r, &p->val[s->out], s);
-        if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s, rep);
+        if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s);
         else if (s->unit >= 0 && s->unit != i) continue; /* its bytes travel with those of the step that leads */
         else if (s->kind == ST_MOVE && move_communicates(s->move.kind) && mesh_size(p->mesh, &s->move.axes) > 1) record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);

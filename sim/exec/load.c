@@ -1,0 +1,164 @@
+/* Work per class of ranks. See load.h. Steps of one kind whose operands lie alike (the layers of a model) share what is found
+ * about positions. */
+#include "exec/load.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PLACES = 4096 }; /* different sets of positions that are told apart; beyond, all have the average */
+
+/* Ranks of one class with the same work, by their first. */
+typedef struct {
+    int klass;
+    int64_t rank;
+    RankSet ranks;
+    const int64_t *index[26];
+} Place;
+/* What is known about steps whose op and operands' layouts are these. */
+typedef struct {
+    const GNode *node;
+    bool adjoint;
+    Layout in[RULE_MAX_IN];
+    int n, cap;
+    Place *place;
+} Known;
+struct Loads {
+    Arena *arena;
+    const Program *p;
+    Dtype dtype;
+    const RankSet *classes;
+    const int64_t *rep;
+    int n_classes, n_known, cap_known;
+    Known *known;
+    int cap;
+    Load *load;
+};
+Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes, const int64_t *rep, int n) {
+    Loads *l = ARENA_NEW(arena, Loads);
+    *l = (Loads){.arena = arena, .p = p, .dtype = dtype, .classes = classes, .rep = rep, .n_classes = n};
+    return l;
+}
+
+/* ---- one rank ---- */
+static int64_t elem_bytes(const Loads *l, const GTensor *t) { return t->is_int ? 8 : dtype_size(l->dtype); }
+static const int *operands(const Step *s) { return s->kind == ST_ADJOINT ? s->in + 1 : s->in; }
+static const Layout *layout_in(const Loads *l, const Step *s, int i) {
+    const GNode *n = &l->p->graph->node[s->node];
+    int v = operands(s)[i];
+    return &l->p->val[v >= 0 ? v : l->p->env[n->in[i]]].L;
+}
+static void size_call(const Loads *l, const Step *s, int64_t rank, OpCall *c, int64_t *bytes) {
+    const Program *p = l->p;
+    const GNode *n = &p->graph->node[s->node];
+    *c = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = l->dtype};
+    *bytes = 0;
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &p->graph->t[n->in[i]];
+        c->in[i].nd = t->nd;
+        layout_local(p->mesh, layout_in(l, s, i), t->size, rank, c->in[i].n);
+        tensor_pack(&c->in[i]);
+        if (operands(s)[i] >= 0) *bytes += tensor_count(&c->in[i]) * elem_bytes(l, t);
+    }
+    const GTensor *o = &p->graph->t[n->out];
+    c->out.nd = o->nd;
+    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size, rank, c->out.n);
+    tensor_pack(&c->out);
+    *bytes += tensor_count(&c->out) * elem_bytes(l, o);
+}
+
+/* ---- positions ---- */
+/* The axes that cut letters whose positions the op asks for. */
+static AxisList asked_axes(const Loads *l, const Step *s) {
+    const GNode *n = &l->p->graph->node[s->node];
+    AxisList axes = {0};
+    uint32_t have = 0;
+    for (int i = 0; i < n->nin && n->op->asks; i++)
+        for (int d = 0; d < n->rule.nl[i]; d++) {
+            AxisList cut = layout_dim_axes(layout_in(l, s, i), d);
+            for (int k = 0; k < cut.n && (n->op->asks & RULE_BIT(n->rule.in[i][d])); k++) {
+                if (!(have >> cut.a[k] & 1)) axes.a[axes.n++] = cut.a[k];
+                have |= 1u << cut.a[k];
+            }
+        }
+    return axes;
+}
+static void set_index(const Loads *l, const Step *s, Place *x) {
+    const GNode *n = &l->p->graph->node[s->node];
+    for (int i = 0; i < n->nin; i++)
+        for (int d = 0; d < n->rule.nl[i]; d++) {
+            int letter = n->rule.in[i][d] - 'a';
+            const Layout *L = layout_in(l, s, i);
+            if (letter < 0 || letter > 25 || !(n->op->asks & RULE_BIT('a' + letter)) || x->index[letter] || !L->n[d]) continue;
+            int64_t count;
+            x->index[letter] = layout_index(l->p->mesh, L, d, l->p->graph->t[n->in[i]].size[d], x->rank, &count, l->arena);
+        }
+}
+static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
+    size_call(l, s, x->rank, c, bytes);
+    memcpy(c->index, x->index, sizeof x->index);
+    return c->op->flops(c);
+}
+/* The ranks of class k with the same work: by what the ranks at each combination of coordinates have to do. */
+static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisList *axes) {
+    int64_t n = mesh_size(l->p->mesh, axes), all = rankset_count(&l->classes[k]), left = 0;
+    int *group = ARENA_ARRAY(l->arena, int, n), begin = at->n; /* 1 + group of each combination; 0: not met */
+    double *flops = ARENA_ARRAY(l->arena, double, n);
+    int64_t *list = base_big(base_mul((size_t)(all ? all : 1), sizeof *list));
+    for (int pass = 0; pass < 2; pass++)
+        for (int g = begin; g < (pass ? at->n : begin + 1); g++) {
+            left = 0;
+            for (int r = 0; r < l->classes[k].n; r++)
+                for (int64_t i = 0; i < l->classes[k].run[r].count; i++) {
+                    int64_t rank = l->classes[k].run[r].first + i * l->classes[k].run[r].stride, c = mesh_index_in(l->p->mesh, axes, rank);
+                    if (pass && group[c] == g - begin + 1) list[left++] = rank;
+                    if (pass || group[c]) continue;
+                    Place x = {.klass = k, .rank = rank};
+                    OpCall call;
+                    int64_t bytes;
+                    set_index(l, s, &x);
+                    double f = flops_at(l, s, &x, &call, &bytes);
+                    int same = begin;
+                    while (same < at->n && flops[same - begin] != f) same++;
+                    if (same == at->n) {
+                        flops[same - begin] = f;
+                        *ARENA_PUSH(l->arena, at->place, at->n, at->cap) = x;
+                    }
+                    group[c] = same - begin + 1;
+                }
+            if (pass) at->place[g].ranks = rankset_from(l->arena, list, left);
+        }
+    free(list);
+}
+static const Known *places_of(Loads *l, const Step *s) {
+    const GNode *n = &l->p->graph->node[s->node];
+    Known x = {.node = n, .adjoint = s->kind == ST_ADJOINT};
+    for (int i = 0; i < n->nin && n->op->asks; i++) x.in[i] = *layout_in(l, s, i);
+    for (int i = 0; i < l->n_known; i++) {
+        const Known *y = &l->known[i];
+        bool same = n->op->asks ? y->node->op == n->op && y->node->nin == n->nin && y->adjoint == x.adjoint : !y->node->op->asks;
+        for (int k = 0; same && n->op->asks && k < n->nin; k++)
+            same = layout_eq(&x.in[k], &y->in[k]) && !memcmp(l->p->graph->t[n->in[k]].size, l->p->graph->t[y->node->in[k]].size, sizeof l->p->graph->t[0].size);
+        if (same) return y;
+    }
+    AxisList axes = asked_axes(l, s);
+    bool split = axes.n && mesh_size(l->p->mesh, &axes) <= MAX_PLACES;
+    for (int k = 0; k < l->n_classes; k++) {
+        if (split) split_class(l, s, &x, k, &axes);
+        else *ARENA_PUSH(l->arena, x.place, x.n, x.cap) = (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k]};
+    }
+    Known *y = ARENA_PUSH(l->arena, l->known, l->n_known, l->cap_known);
+    *y = x;
+    return y;
+}
+const Load *loads_of(Loads *l, const Step *s, int *n) {
+    const Known *at = places_of(l, s);
+    if (l->cap < at->n) l->load = ARENA_ARRAY(l->arena, Load, l->cap = at->n);
+    for (int i = 0; i < at->n; i++) {
+        OpCall c;
+        Load *x = &l->load[i];
+        x->flops = flops_at(l, s, &at->place[i], &c, &x->bytes);
+        x->ranks = at->place[i].ranks;
+        x->product = c.op->lin == LIN_BILINEAR && c.rule->nin == 2 && x->flops > 2 * (double)tensor_count(&c.out);
+    }
+    *n = at->n;
+    return l->load;
+}

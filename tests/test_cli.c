@@ -116,6 +116,7 @@ static void test_usage(void **state) {
     expect_code(RUN("check", "x", "--dump", "nonsense"), 2, NULL, "--dump is one of lower, not 'nonsense'");
     expect_code(RUN("check", "x", "-z"), 2, NULL, "unknown option '-z'");
     expect_code(RUN("check", "x", "-o", ""), 2, NULL, "--output is empty");
+    expect_code(RUN("list", "styles", "--format", "csv"), 0, "\nall_reduce,gather,", NULL);
     expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");
     expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");
     expect_code(RUN("explain", "layers.0"), 2, NULL, "a code, or a plan and a name");

@@ -160,9 +160,34 @@ static void test_row_bias_of_an_mlp(void **state) {
     arena_free(a);
 }
 
+/* ---- planted gradients ---- */
+/* A collective that `gradients:` changes shows that line, whichever style asked for it. */
+static void test_planted_gradient(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "  layers.*.ffn_norm: sequence_parallel\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1)}\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\ngradients: {layers.*.ffn_norm: none}\n",
+        "  layers.*.ffn_norm: sequence_parallel\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1)}\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\ngradients: {layers.*.ffn_norm: mean}\n",
+        "  layers.*.feed_forward.w1: colwise\n  layers.*.feed_forward.w3: colwise\n  layers.*.feed_forward.w2: rowwise\ngradients: {layers.*.ffn_norm: sum}\n"};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "planted.yaml", arena_printf(a, "model: {config: {" SIZES "}}\ndata: {sequence: 6, dtype: f64}\npass: backward\nmesh: {tp: 2}\nplan:\n%s", lines[i]), true);
+        assert_non_null(r.t);
+        int n = 0;
+        for (int k = 0; k < r.t->n_collectives; k++)
+            if (r.t->collectives[k].planted) {
+                assert_int_equal(r.t->collectives[k].line, 9);
+                n++;
+            }
+        if (!n) run_print(&r);
+        assert_true(n > 0);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tied_table), cmocka_unit_test(test_tied_twice),
                                        cmocka_unit_test(test_recipe_of_hugging_face), cmocka_unit_test(test_vocabulary_axis),
-                                       cmocka_unit_test(test_row_bias), cmocka_unit_test(test_row_bias_of_an_mlp)};
+                                       cmocka_unit_test(test_row_bias), cmocka_unit_test(test_row_bias_of_an_mlp),
+                                       cmocka_unit_test(test_planted_gradient)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

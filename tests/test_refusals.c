@@ -23,7 +23,12 @@ static const struct {
     {TP2 "  layers.*.attention.wo: {weight: contiguous(1)}\n", "E0214", 4, "contiguous(1) on a packed dim", 3},
     {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4, "goes through its packed blocks or heads", 1},
     {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {tp: 2}\nplan:\n  layers.*.attention.wo: {style: rowwise, bias: local}\n",
-     "E0403", 4, "would be added in full on every rank", 1},
+     "E0403", 4, "would be added in full on every rank of tp, before the sum over tp, and count 2 times", 1},
+    {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {dp: 3, tp: 2}\nplan:\n  layers.*.attention.wo: {style: rowwise, bias: local}\n",
+     "E0403", 4, "every rank of tp, before the sum over tp, and count 2 times", 1},
+    {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4, "a contiguous cut of dim 0 over tp goes", 1},
+    {HEAD "mesh: {a: 3, b: 2}\ngroups: {tp: a*b}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
+    {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range", 3}, /* the style's own placement: at its line */
     /* axes */
     {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4, "the mesh has no `tp`", 3},
     {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: dp}\n", "E0405", 2, "would cut both the batch and the sequence", 1},
@@ -32,6 +37,10 @@ static const struct {
      "E0703", 4, "cannot be split: too many axes", 5},
     {HEAD "mesh: {tp: 3}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0303", 4, "32 heads cannot be cut over tp of size 3", 1},
     {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 5, "8 KV heads cannot be cut", 1},
+    {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 5, "remove `kv_replicate: never`", 1},
+    {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 12, num_key_value_heads: 6, vocab_size: 8, head_dim: 4}}\nmesh: {tp: 4}\n"
+     "plan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 4, "divides the KV heads, or is a multiple of them", 1},
+    {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", "E0204", 3, "unknown axis or group 'cpp'", 3},
     /* lines */
     {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.0.attention.wq'?", 3},
     {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4, "names are those of `names: torchtitan`", 3},
@@ -80,6 +89,16 @@ static void test_refusals(void **state) {
     }
     assert_int_equal(bad, 0);
 }
+/* An unknown axis is one mistake, and no key is missing. */
+static void test_one_mistake(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", false);
+    assert_int_equal(diags_errors(r.d), 1);
+    r = plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {order: zigzag}\n", false);
+    assert_non_null(find(&r, "E0208", 3, "needs `axis`"));
+    arena_free(a);
+}
 /* Notes: the plan runs, and is told about. */
 static void test_notes(void **state) {
     (void)state;
@@ -104,6 +123,6 @@ static void test_notes(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_notes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_mistake), cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,14 +246,15 @@ static void list_models(Cli *c) {
     cli_table(c, &t);
 }
 static void list_styles(Cli *c) {
-    static const Column col[] = {{"name", "style", false, 0}, {"what", "what it does", false, COL_WRAP}};
-    Table t = list_two(c, "style", col, 2);
+    static const Column col[] = {{"name", "style", false, 0}, {"aliases", "also called", false, COL_WRAP}, {"what", "what it does", false, COL_WRAP}};
+    Table t = list_two(c, "style", col, 3);
     int n;
     const StyleRow *s = style_rows(&n);
     for (int i = 0; i < n; i++) {
         Cell *r = table_row(&t);
         r[0] = cell_text(s[i].style.name);
-        r[1] = cell_text(s[i].what);
+        r[1] = cell_text(s[i].aliases ? s[i].aliases : "");
+        r[2] = cell_text(s[i].what);
     }
     cli_table(c, &t);
 }

@@ -283,7 +283,7 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
         if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor || !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1) continue;
         s->edit = !strcmp(what, "mean") ? EDIT_AVG : EDIT_DROP;
         s->fault = !strcmp(what, "mean") ? "gradients: mean" : "gradients: none";
-        if (!s->loc.line) s->loc = loc; /* no line asks for the step: the one that changes it */
+        s->loc = loc; /* the line that changes it, not the one that asks for it */
     }
 }
 bool apply_gradients(Program *p, const Plan *plan, Diags *d) {

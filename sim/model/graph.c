@@ -7,6 +7,21 @@
 
 /* ---- shapes ---- */
 
+/* Where the size of a tensor that is too large stands: under `data` if one row and one position would fit. */
+static Loc large_loc(const Build *b, const GTensor *t) {
+    const Plan *p = b->p;
+    int64_t rest = 8;
+    bool model = false, data = false;
+    for (int d = 0; d < t->nd; d++) {
+        bool token = !strcmp(t->sym[d], "B") || !strcmp(t->sym[d], "S");
+        data |= token && t->size[d] > 1;
+        if (!token) model |= __builtin_mul_overflow(rest, t->size[d], &rest);
+    }
+    if (!data || model || rest > (int64_t)1 << 58) return p->model_loc;
+    bool rows = b->letter['b' - 'a'].size >= b->letter['t' - 'a'].size;
+    Loc first = rows ? p->batch_loc : p->sequence_loc, second = rows ? p->sequence_loc : p->batch_loc;
+    return first.file ? first : second.file ? second : p->inputs_loc.file ? p->inputs_loc : p->model_loc;
+}
 /* Fills the dims of a tensor from text like "b t kgx": three stored dims, five letters. */
 static bool shape_fill(Build *b, GTensor *t, const char *shape) {
     int64_t count = 8; /* bytes of the widest element type: the whole tensor must be addressable */
@@ -20,14 +35,14 @@ static bool shape_fill(Build *b, GTensor *t, const char *shape) {
         t->sym[t->nd] = l->sym;
         t->size[t->nd++] = l->size;
         if (__builtin_mul_overflow(count, l->size, &count)) {
-            diag_error(b->d, "E0701", b->p->model_loc, "make the sizes smaller", "'%s' has more than 2^60 elements",
+            diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller", "'%s' has more than 2^60 elements",
                        t->name);
             return false;
         }
     }
     /* every sum of sizes that is made later has to fit too: forward, backward, copies, bytes in and out */
     if (__builtin_add_overflow(b->bytes, count, &b->bytes) || b->bytes > (int64_t)1 << 58) {
-        diag_error(b->d, "E0701", b->p->model_loc, "make the sizes smaller", "with '%s' the model's values have more than 2^58 bytes",
+        diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller", "with '%s' the model's values have more than 2^58 bytes",
                    t->name);
         return false;
     }

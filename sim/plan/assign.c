@@ -141,7 +141,7 @@ static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
             }
             diag_error(a->d, has_g ? "E0303" : "E0305", loc, "choose a number of ranks that divides the heads, or is a multiple of the KV heads and divides the heads",
                        "%s: %lld heads cannot be cut over %s of size %lld", t->plan_name ? t->plan_name : t->name,
-                       (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]), a->mesh->axis[axes->a[i]].name, (long long)n);
+                       (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]), mesh_axes_text(a->mesh, a->arena, axes, true), (long long)mesh_size(a->mesh, axes));
             return false;
         }
         cut_letter(a, t, l, at, axes->a[i], group, names);
@@ -149,11 +149,11 @@ static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
     }
     return true;
 }
-static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawPlace *p, const AxisList *axes, const char *group, const char **names) {
+static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawPlace *p, Loc loc, const AxisList *axes, const char *group, const char **names) {
     if (p->letter) {
         const char *at = memchr(t->letter, p->letter, (size_t)t->nd);
         if (!at) {
-            diag_error(a->d, "E0401", p->loc, arena_printf(a->arena, "its dims are %.*s", t->nd, t->letter), "%s has no dim '%c'", t->plan_name ? t->plan_name : t->name, p->letter);
+            diag_error(a->d, "E0401", loc, arena_printf(a->arena, "its dims are %.*s", t->nd, t->letter), "%s has no dim '%c'", t->plan_name ? t->plan_name : t->name, p->letter);
             return false;
         }
         for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, (int)(at - t->letter), axes->a[i], group, names);
@@ -161,10 +161,10 @@ static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawP
     }
     int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
     if (dim < 0 || dim >= t->nstored) {
-        diag_error(a->d, "E0401", p->loc, NULL, "dim %d is out of range: %s has %d dims", p->dim, t->plan_name ? t->plan_name : t->name, t->nstored);
+        diag_error(a->d, "E0401", loc, NULL, "dim %d is out of range: %s has %d dims", p->dim, t->plan_name ? t->plan_name : t->name, t->nstored);
         return false;
     }
-    if (t->stored[dim] > 1 || counts_heads(t, dim)) return cut_composite(a, t, l, dim, axes, p->loc, group, names);
+    if (t->stored[dim] > 1 || counts_heads(t, dim)) return cut_composite(a, t, l, dim, axes, loc, group, names);
     for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, stored_first(t, dim), axes->a[i], group, names);
     return true;
 }
@@ -179,7 +179,7 @@ static bool place_on(const Assign *a, int module, const GTensor *t, UseKind kind
     const ModuleUse *u = module >= 0 ? &a->use[module] : NULL;
     AxisType ty;
     switch (p->kind) {
-    case RP_SHARD: return place_shard(a, t, l, p, axes, group, names);
+    case RP_SHARD: return place_shard(a, t, l, p, p->loc.file || !u ? p->loc : u->loc, axes, group, names); /* a style's own placement stands nowhere */
     case RP_REPLICATE:
         ty = u && t->diff && ((kind == USE_INPUT && u->cuts_param && !u->local_inside) || (kind == USE_OUTPUT && u->out_varies)) ? TY_R : TY_I;
         break;
@@ -289,8 +289,10 @@ static bool split_for_kv(Assign *a, Mesh *mesh) {
         int64_t n = mesh_size(mesh, &u->axes), K = x->size[0], H = a->model->dims.H;
         if (u->axes.n != 1 || K % n == 0) continue;
         const char *name = mesh->axis[u->axes.a[0]].name;
-        if (n % K || H % n || !strcmp(a->plan->kv_replicate, "never")) {
-            diag_error(a->d, H % n ? "E0303" : "E0305", u->loc, H % n ? "choose a number of ranks that divides the heads" : "remove `kv_replicate: never`, or use fewer ranks",
+        bool never = !strcmp(a->plan->kv_replicate, "never");
+        if (n % K || H % n || never) {
+            diag_error(a->d, H % n ? "E0303" : "E0305", u->loc,
+                       H % n ? "choose a number of ranks that divides the heads" : n % K ? "choose a number of ranks that divides the KV heads, or is a multiple of them" : "remove `kv_replicate: never`, or use fewer ranks",
                        H % n ? "%lld heads cannot be cut over %s of size %lld" : "%lld KV heads cannot be cut over %s of size %lld",
                        (long long)(H % n ? H : K), name, (long long)n);
             return false;
@@ -335,6 +337,16 @@ static bool local_as_partial(Arena *arena, const RawSpec *s, RawSpec *out) {
     }
     return any;
 }
+/* The bias would be added on every rank of the axes over which it is taken for a share. */
+static void local_bias(const Assign *a, int t, Loc loc) {
+    AxisList over = {0};
+    for (int x = 0; x < a->mesh->naxes; x++)
+        if (a->compute[t].type[x] == TY_P) over.a[over.n++] = (uint8_t)x;
+    const char *axes = mesh_axes_text(a->mesh, a->arena, &over, true);
+    diag_error(a->d, "E0403", loc, "`bias: replicate` is added once; `trust: declared` shows what this does",
+               "%s would be added in full on every rank of %s, before the sum over %s, and count %lld times", a->model->g.t[t].plan_name, axes, axes,
+               (long long)mesh_size(a->mesh, &over));
+}
 static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int line) {
     const GTensor *x = &a->model->g.t[t];
     Layout *l = &a->compute[t], base = *l;
@@ -347,9 +359,10 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
             if (l->type[k] != TY_V) a->rest[t].type[k] = TY_I;
         if (l->n[l->ndim] && x->stored[0] > 1) { /* contiguous through blocks or heads: holds a flat cut, means a cut of a letter */
             const ModuleUse *u = &a->use[module];
+            AxisList flat = layout_dim_axes(l, l->ndim);
             if (!a->plan->trust_declared) {
                 diag_error(a->d, "E0406", s->loc, "cut the letter inside the blocks (shard(0)), or say `trust: declared` to see what this does",
-                           "%s: a contiguous cut of dim 0 goes through its packed blocks or heads", x->plan_name);
+                           "%s: a contiguous cut of dim 0 over %s goes through its packed blocks or heads", x->plan_name, mesh_axes_text(a->mesh, a->arena, &flat, true));
                 return false;
             }
             RawPlace p = {.kind = RP_SHARD, .dim = 0, .loc = s->loc};
@@ -359,13 +372,13 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
         }
         RawSpec shares;
         if (local_as_partial(a->arena, s, &shares)) { /* whole on every rank and taken for one rank's share of a sum */
+            if (!assign_target(a, module, t, &shares, USE_PARAM, &base, l, a->group[t])) return false;
             if (!a->plan->trust_declared) {
-                diag_error(a->d, "E0403", s->loc.file ? s->loc : a->use[module].loc, "`bias: replicate` is added once, after the reduction; `trust: declared` shows what this does",
-                           "%s would be added in full on every rank, before the sum, and count once per rank", x->plan_name);
+                local_bias(a, t, s->loc.file ? s->loc : a->use[module].loc);
                 return false;
             }
             a->claimed[t] = true;
-            return assign_target(a, module, t, &shares, USE_PARAM, &base, l, a->group[t]);
+            return true;
         }
     }
     return true;

@@ -230,7 +230,7 @@ static const Sub order_sub = {order_keys, NULL}, cut_sub = {cut_keys, NULL};
 static const Key data_keys[] = {
     {"batch", read_size, NULL, P(batch), P(batch_loc), "B"},
     {"sequence", read_size, NULL, P(sequence), P(sequence_loc), "S"},
-    {"rows", read_size, NULL, P(rows), NO_LOC, "rows of the input of an mlp"},
+    {"rows", read_size, NULL, P(rows), P(batch_loc), "rows of the input of an mlp"},
     {"dtype", read_word_int, dtypes, P(dtype), P(dtype_loc), "f64, f32 or bf16"},
     {"seed", read_seed, NULL, P(seed), NO_LOC, "of weights and inputs"},
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file"},
@@ -528,7 +528,7 @@ static void check_plan(PlanReader *r) {
         diag_error(r->d, "E0208", p->data_parallel.loc, "{mode: hsdp, replicate: dp_out, shard: dp_in}",
                    "hsdp needs `replicate` and `shard`");
     if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
-    if (p->context_parallel.loc.file && !p->context_parallel.axis && r->axes_known)
+    if (p->context_parallel.loc.file && !p->context_parallel.axis && !p->context_parallel.axis_loc.file && r->axes_known)
         diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "ops/op.h"
+#include "support/child.h"
+#include "support/spoil.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdlib.h>
@@ -212,6 +215,114 @@ static void test_sensitivity(void **state) {
         arena_free(a);
     }
 }
+/* ---- the bound of attention's gradients ---- */
+typedef struct {
+    int operand; /* of attention whose cotangent is multiplied on all ranks, before its check */
+    double factor;
+    int done;
+} Wrong;
+static void multiply(void *arg, Exec *e, const Step *s, bool checked) {
+    Wrong *w = arg;
+    if (checked || s->kind != ST_ADJOINT || s->operand != w->operand) return;
+    if (strcmp(e->p->graph->node[s->node].op->name, "attention") != 0) return;
+    spoil_all(e, s->out, w->factor);
+    w->done++;
+}
+static PlanRun run_wrong(Arena *a, const char *file, const PlanSet *sets, int n_sets, Wrong *w) {
+    PlanRun r = {.d = diags_new(a)};
+    size_t n;
+    const char *text = child_read(a, file, &n);
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = multiply, .watch_arg = w};
+    assert_non_null(text);
+    r.t = pipeline_run(a, r.d, file, text, n, sets, n_sets, &o, &r.rep);
+    assert_true(w->done > 0);
+    return r;
+}
+/* On all ranks alike no replica shows it: the bound of what is really summed does. */
+static void test_attention_gradients(void **state) {
+    (void)state;
+    static const PlanSet longer[] = {{"data.sequence", "256"}, {"model.shrink", "16"}};
+    static const char *const names[] = {"q_rope", "k_rope", "v_proj"};
+    for (int operand = 0; operand < 3; operand++)
+        for (int k = 0; k < 2; k++) {
+            Arena *a = arena_new();
+            Wrong gone = {.operand = operand}, more = {.operand = operand, .factor = 1.1};
+            const char *file = "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", *name;
+            PlanRun r = run_wrong(a, file, longer, k ? 0 : 2, k ? &more : &gone);
+            name = arena_printf(a, "grad.layers.0.%s", names[operand]);
+            must_differ(&r, name, "");
+            arena_free(a);
+        }
+}
+/* ... and it holds: f32 against f64, with scores from flat to saturated and queries in zigzag
+ * order. */
+enum { AT_B = 2, AT_T = 48, AT_S = 96, AT_K = 2, AT_G = 3, AT_X = 8 };
+static Tensor random_tensor(Arena *a, uint64_t *seed, double size, int nd, const int64_t *n,
+                            float **narrow) {
+    Tensor t = {.nd = nd};
+    memcpy(t.n, n, sizeof *n * (size_t)nd);
+    tensor_pack(&t);
+    int64_t count = tensor_count(&t);
+    double *x = ARENA_ARRAY(a, double, count);
+    *narrow = ARENA_ARRAY(a, float, count);
+    for (int64_t i = 0; i < count; i++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        (*narrow)[i] = (float)(size * ((double)(*seed >> 33) * 0x1p-30 - 1));
+        x[i] = (double)(*narrow)[i];
+    }
+    t.p = x;
+    return t;
+}
+static void hold_attention(int operand, double size, int64_t *odd) {
+    static const int64_t query[] = {AT_B, AT_T, AT_K, AT_G, AT_X}, key[] = {AT_B, AT_S, AT_K, AT_X};
+    Arena *a = arena_new();
+    uint64_t seed = (uint64_t)(operand + 1) * 1000 + (uint64_t)size;
+    const Op *op = op_find("attention");
+    Attrs at = {.scale = 1 / sqrt(AT_X)};
+    Rule rule;
+    const char *error;
+    int pos;
+    rule_parse(op->rule, &rule, &error, &pos);
+    float *f[4];
+    OpCall wide = {.op = op, .rule = &rule, .at = &at, .dtype = DT_F64, .operand = operand};
+    wide.in[0] = random_tensor(a, &seed, size, 5, query, &f[0]);
+    wide.in[1] = random_tensor(a, &seed, size, 4, key, &f[1]);
+    wide.in[2] = random_tensor(a, &seed, 1, 4, key, &f[2]);
+    wide.cot = random_tensor(a, &seed, 1, 5, query, &f[3]);
+    wide.out = operand ? wide.in[1] : wide.in[0];
+    int64_t n = tensor_count(&wide.out), positions[AT_T];
+    for (int i = 0; i < AT_T; i++)
+        positions[i] = i < AT_T / 2 ? i : AT_S - AT_T + i; /* first and last block */
+    wide.index['t' - 'a'] = positions;
+    OpCall call = wide;
+    call.dtype = DT_F32;
+    for (int i = 0; i < 3; i++) call.in[i].p = f[i];
+    call.cot.p = f[3];
+    float *got = call.out.p = ARENA_ARRAY(a, float, n);
+    double *want = wide.out.p = ARENA_ARRAY(a, double, n);
+    op->adjoint(&call);
+    op->adjoint(&wide);
+    OpBound b = {.call = wide, .operand = operand, .u = 0x1p-24};
+    b.bound = ARENA_ARRAY(a, double, n), b.prob = ARENA_ARRAY(a, double, n);
+    op->bound(&b);
+    double used = 0;
+    for (int64_t i = 0; i < n; i++) {
+        used = fmax(used, fabs((double)got[i] - want[i]) / b.bound[i]);
+        *odd += fabs((double)got[i] - want[i]) > b.prob[i];
+    }
+    if (!(used < 1 && used > 1e-4))
+        fail_msg("operand %d, size %g: used %g of the bound", operand, size, used);
+    arena_free(a);
+}
+static void test_attention_bound_holds(void **state) {
+    (void)state;
+    static const double sizes[] = {0.01, 0.3, 1, 3, 10, 30, 100};
+    int64_t odd = 0;
+    for (int operand = 0; operand < 3; operand++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            hold_attention(operand, sizes[k], &odd);
+    assert_int_equal(odd, 0);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -222,6 +333,8 @@ int main(void) {
         cmocka_unit_test(test_rows_of_the_last_micro_batch),
         cmocka_unit_test(test_a_value_that_is_zero),
         cmocka_unit_test(test_sensitivity),
+        cmocka_unit_test(test_attention_gradients),
+        cmocka_unit_test(test_attention_bound_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

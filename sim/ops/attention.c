@@ -2,6 +2,7 @@
  * so zigzag orders need nothing more. Keys are whole and in global order. */
 #include "kernel/attention.h"
 #include "kernel/pool.h"
+#include "ops/attention_bound.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -76,6 +77,10 @@ static double row_norm_max(const double *x, int64_t rows, int64_t n) {
 /* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v| by the largest |v| of the column. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
+    if (b->operand >= 0) {
+        attention_bound_adjoint(b);
+        return;
+    }
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
     int64_t d = q->n[X_], n = tensor_count(&c->out), S = k->n[1];
     double qm = row_norm_max(q->p, d ? tensor_count(q) / d : 0, d), km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
@@ -84,11 +89,6 @@ static void bound(const OpBound *b) {
     double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
     double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
     double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)), lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
-    if (b->operand >= 0) { /* generous: sums over keys, queries and heads of products of the largest magnitudes */
-        double gm = row_norm_max(c->cot.p, d ? tensor_count(&c->cot) / d : 0, d), terms = (double)(q->n[T_] * q->n[G_] + S + d);
-        double mag = b->operand == 2 ? gm * terms : gm * vm * sqrt((double)d) * c->at->scale * fmax(qm, km) * terms;
-        hi = lo = mag * (4 * delta + gamma_n(4 * terms, b->u));
-    }
     for (int64_t i = 0; i < n; i++) b->bound[i] = hi, b->prob[i] = lo;
 }
 static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v, mod 31 */

@@ -1,0 +1,9 @@
+/* How far rounding can move attention's gradients: from what each of their sums really adds. */
+#ifndef SP_OPS_ATTENTION_BOUND_H
+#define SP_OPS_ATTENTION_BOUND_H
+#include "ops/op.h"
+
+/* Fills b->bound and b->prob for the adjoint towards b->operand (0: q, 1: k, 2: v). Keys are whole
+ * and ascend; queries may lie in any order, by their positions. */
+void attention_bound_adjoint(const OpBound *b);
+#endif

@@ -2,6 +2,7 @@
  * titles nor links. Text stays text (search, copy, screen readers), every group has an id and its tooltip as <title>.
  * Numbers have at most two decimals, so that two runs give the same bytes. */
 #include "render/paint.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,28 +49,18 @@ static void attr_text(Sink *o, const char *name, const char *v) {
     put(o, "\"");
 }
 
-/* Text of XML 1.0: escapes, and drops what XML cannot contain (control characters, broken UTF-8). */
+/* Text of XML; line feeds stay. Most texts are plain. */
 static void escape(Sink *o, const char *t) {
-    const unsigned char *p = (const unsigned char *)t;
-    while (*p) {
-        int len = *p < 0x80 ? 1 : *p >= 0xF0 && *p < 0xF5 ? 4 : *p >= 0xE0 ? 3 : *p >= 0xC2 ? 2 : 0;
-        int ok = len > 0 && *p < 0xF5;
-        for (int i = 1; i < len && ok; i++) ok = (p[i] & 0xC0) == 0x80;
-        if (!ok || (len == 1 && *p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
-            p++;
-            continue;
-        }
-        if (*p == '&')
-            put(o, "&amp;");
-        else if (*p == '<')
-            put(o, "&lt;");
-        else if (*p == '>')
-            put(o, "&gt;");
-        else if (*p == '"')
-            put(o, "&quot;");
-        else
-            sink_add(o, p, (size_t)len);
-        p += len;
+    Str s = {0};
+    for (const char *end; *t; t = end) {
+        for (end = t; (*end >= 0x20 && *end < 0x7F && !strchr("&<>\"", *end)) || *end == '\n'; end++) continue;
+        sink_add(o, t, (size_t)(end - t));
+        for (t = end; *end && *end != '\n' && (*end < 0x20 || *end >= 0x7F || strchr("&<>\"", *end)); end++) continue;
+        if (end == t) continue;
+        if (!s.a) s = str_new(o->arena);
+        text_add_xml(&s, arena_strndup(o->arena, t, (size_t)(end - t)));
+        sink_add(o, s.s, s.n);
+        s.n = 0;
     }
 }
 

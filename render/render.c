@@ -2,6 +2,7 @@
  * is complete: the picture is made in memory first. */
 #include "render/render.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "render/paint.h"
 #include "render/views.h"
 #include <pthread.h>
@@ -159,6 +160,7 @@ static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *ou
         return false;
     }
     const char *t = text(c);
+    if (t) t = text_visible_lines(c->arena, t, strlen(t));
     if (t) sink_add(out, t, strlen(t));
     return t != NULL;
 }

@@ -1,6 +1,7 @@
 /* Building the display list: marks, groups, arrows, text broken into lines. Decides shapes (an arrow head is 8 long, 7
  * wide, notched at 80 %), never colours. Refuses to look at a trace. */
 #include "render/scene.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -174,26 +175,11 @@ void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool b
     *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) = (Arrow){.mark = index, .tip = tip, .to = to};
 }
 
-/* Valid UTF-8 without control characters: what is neither is left out. */
-static char *clean_text(Arena *a, const char *text) {
-    size_t len = strlen(text), out = 0;
-    char *t = arena_alloc(a, len + 1);
-    for (size_t i = 0; i < len;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = c < 0x80 ? 1 : c >= 0xF0 && c < 0xF5 ? 4 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xC2 && c < 0xE0 ? 2 : 0;
-        bool ok = n > 0 && i + n <= len && c != 0x7F && (n > 1 || c >= 0x20);
-        for (size_t k = 1; ok && k < n; k++) ok = ((unsigned char)text[i + k] & 0xC0) == 0x80;
-        if (ok) memcpy(t + out, text + i, n), out += n;
-        i += ok ? n : 1;
-    }
-    return t;
-}
-
 double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n) {
     if (n <= 0) return 0;
     Mark *m = add(s, MARK_TEXT, ROLE_NONE, ROLE_NONE, 0);
     m->run = arena_memdup(s->arena, run, (size_t)n * sizeof *run);
-    for (int i = 0; i < n; i++) m->run[i].s = clean_text(s->arena, run[i].s ? run[i].s : "");
+    for (int i = 0; i < n; i++) m->run[i].s = arena_strdup(s->arena, text_visible(s->arena, run[i].s ? run[i].s : ""));
     m->n_run = n;
     m->x = x;
     m->y = y;
@@ -219,7 +205,7 @@ double scene_textf(Scene *s, double x, double y, Align align, double size, int w
 
 double scene_width(Scene *s, double size, int weight, const char *text) {
     if (!text || !*text) return 0;
-    Run run = {.s = clean_text(s->arena, text), .weight = weight, .role = ROLE_INK};
+    Run run = {.s = text_visible(s->arena, text), .weight = weight, .role = ROLE_INK};
     return fonts_width(s->fonts, &run, 1, size);
 }
 

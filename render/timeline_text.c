@@ -1,5 +1,6 @@
 /* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one process per rank class,
  * one thread per stream, times in microseconds). */
+#include "base/text.h"
 #include "render/timeline.h"
 #include "render/views.h"
 #include <string.h>
@@ -67,18 +68,7 @@ const char *view_timeline_text(const ViewCall *c) {
 
 /* ---- Chrome trace ---- */
 
-static void quote(Str *s, const char *t) {
-    str_add(s, "\"");
-    for (const unsigned char *p = (const unsigned char *)(t ? t : ""); *p; p++) {
-        if (*p == '"' || *p == '\\')
-            str_addf(s, "\\%c", *p);
-        else if (*p < 0x20)
-            str_addf(s, "\\u%04x", *p);
-        else
-            str_addn(s, (const char *)p, 1);
-    }
-    str_add(s, "\"");
-}
+static void quote(Str *s, const char *t) { text_add_json(s, t ? t : ""); }
 
 /* Microseconds with three decimals, in integers so that no locale interferes. */
 static void micros(Str *s, double seconds) {

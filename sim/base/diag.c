@@ -2,6 +2,7 @@
  * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c brings the exit code.
  */
 #include "base/diag.h"
+#include "base/text.h"
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -176,37 +177,31 @@ int diags_exit(const Diags *d) {
 
 /* ---- printing ---- */
 
-/* Bytes of the UTF-8 character at s (n > 0 left), or 0 if it is none. */
-static size_t char_bytes(const char *s, size_t n) {
-    unsigned char c = (unsigned char)s[0];
-    size_t k = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-    if (!k || k > n) return 0;
-    for (size_t i = 1; i < k; i++)
-        if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    return k;
-}
-
 /* Text that came from a file goes to a terminal: control characters are shown, never sent. */
-static void put_char(FILE *out, const char *s, size_t k) {
-    unsigned char c = (unsigned char)s[0];
-    if (!k || (k == 1 && ((c < 0x20 && c != '\t') || c == 0x7F)))
-        fputc('?', out);
-    else if (k == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0)
-        fputc('?', out);
-    else
-        fwrite(s, 1, k, out);
+static void put_text(FILE *out, Arena *a, const char *s) {
+    char *flat = arena_strdup(a, s);
+    for (char *p = flat; *p; p++)
+        if (*p == '\n' || *p == '\t') *p = ' ';
+    fputs(text_visible(a, flat), out);
 }
-
-static void put_text(FILE *out, const char *s) {
-    for (size_t n = strlen(s); n;) {
-        size_t k = char_bytes(s, n);
-        if (*s == '\n' || *s == '\t')
-            fputc(' ', out), k = 1;
-        else
-            put_char(out, s, k);
-        if (!k) k = 1;
-        s += k, n -= k;
+/* A source line as it is shown: what is hostile as an escape, so that the character of the caret moves. Tabs stay. */
+static const char *shown_line(Arena *a, const char *line, size_t *n, int *col) {
+    Str out = str_new(a);
+    int at = 1, moved = *col;
+    for (size_t i = 0, k; i < *n; i += k, at++) {
+        int32_t code;
+        size_t before = out.n;
+        k = text_char(line + i, *n - i, &code);
+        if (!text_is_hostile(code) || code == '\t') {
+            str_addn(&out, line + i, k);
+            continue;
+        }
+        text_add_escape(&out, line + i, k, code);
+        if (at < *col) moved += (int)(out.n - before) - 1;
     }
+    *n = out.n;
+    *col = moved;
+    return out.s;
 }
 
 /* The line of a remembered file: false if there is none. */
@@ -233,10 +228,8 @@ static bool source_line(const Diags *d, const Loc *loc, const char **line, size_
 static void print_source(FILE *out, const char *line, size_t n, int col, int width, const char *on, const char *off) {
     enum { AROUND = 2 + 3 + 3 }; /* the indentation, "..." on both sides */
     size_t chars = 0, room = width <= 0 || width > LINE_WIDTH + AROUND ? LINE_WIDTH : width > 2 * AROUND ? (size_t)width - AROUND : AROUND;
-    for (size_t i = 0; i < n; chars++) {
-        size_t k = char_bytes(line + i, n - i);
-        i += k ? k : 1;
-    }
+    int32_t code;
+    for (size_t i = 0; i < n; chars++) i += text_char(line + i, n - i, &code);
     size_t at = col > 0 ? (size_t)col - 1 : 0, first = 0, last = chars;
     if (at > chars) at = chars;
     if (chars > room) {
@@ -250,13 +243,13 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
     fputs("  ", out);
     if (first) fputs("...", out), npad = 3, memcpy(pad, "   ", 3);
     for (size_t i = 0; i < n; c++) {
-        size_t k = char_bytes(line + i, n - i);
+        size_t k = text_char(line + i, n - i, &code);
         if (c >= first && c < last) {
             bool tab = line[i] == '\t';
-            put_char(out, tab && width > 0 ? " " : line + i, k);
+            fwrite(tab && width > 0 ? " " : line + i, 1, k, out);
             if (c < at) pad[npad++] = tab && width <= 0 ? '\t' : ' ';
         }
-        i += k ? k : 1;
+        i += k;
     }
     fprintf(out, "%s\n", last < chars ? "..." : "");
     if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, on, off);
@@ -267,20 +260,24 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
     const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "", *off = color ? "\033[0m" : "";
     fputs(bold, out);
-    put_text(out, g->loc.file ? g->loc.file : "shardproof");
+    put_text(out, d->arena, g->loc.file ? g->loc.file : "shardproof");
     if (g->loc.file && g->loc.line > 0) fprintf(out, ":%d", g->loc.line);
     if (g->loc.file && g->loc.line > 0 && g->loc.col > 0) fprintf(out, ":%d", g->loc.col);
     fprintf(out, ":%s %s%s:%s ", off, on, word[g->severity], off);
-    put_text(out, g->message);
+    put_text(out, d->arena, g->message);
     fprintf(out, " [%s]\n", g->code);
     const char *line;
     size_t n;
-    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) print_source(out, line, n, g->loc.col, width, on, off);
+    int col = g->loc.col;
+    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) {
+        line = shown_line(d->arena, line, &n, &col);
+        print_source(out, line, n, col, width, on, off);
+    }
     if (!g->hint) return;
     /* a hint of one word is a replacement; records carry it bare */
     bool replacement = g->hint[0] && !strchr(g->hint, ' ');
     fputs(replacement ? "  = help: did you mean '" : "  = help: ", out);
-    put_text(out, g->hint);
+    put_text(out, d->arena, g->hint);
     fputs(replacement ? "'?\n" : "\n", out);
 }
 

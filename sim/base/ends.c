@@ -1,5 +1,6 @@
 /* The ways a run ends early. All state here is process-wide by its nature: a signal handler has no other. */
 #include "base/ends.h"
+#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,6 +41,19 @@ void base_run_cleanups(void) {
     }
 }
 
+/* Names in it may hold what a terminal obeys; without memory a question mark must do. */
+static int tame(char *s, int n) {
+    int to = 0;
+    for (int i = 0; i < n;) {
+        int32_t code;
+        int k = (int)text_char(s + i, (size_t)(n - i), &code);
+        if (text_is_hostile(code)) s[to++] = '?';
+        else
+            for (int j = 0; j < k; j++) s[to++] = s[i + j];
+        i += k;
+    }
+    return to;
+}
 _Noreturn void base_die(int code, const char *fmt, ...) {
     char text[1024];
     va_list ap;
@@ -47,6 +61,7 @@ _Noreturn void base_die(int code, const char *fmt, ...) {
     int n = snprintf(text, sizeof text, "shardproof: "), k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
     va_end(ap);
     n = k < 0 ? n : n + k < (int)sizeof text - 2 ? n + k : (int)sizeof text - 2;
+    n = tame(text, n);
     text[n++] = '\n';
     base_run_cleanups(); /* first: it takes the progress line away */
     ssize_t written = write(STDERR_FILENO, text, (size_t)n);

@@ -3,6 +3,7 @@
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cost/cost.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -71,6 +72,19 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
 }
 
 /* ---- results ---- */
+/* Whatever a command has put together since the last call: what is hostile in it is shown, never sent. Our own colours are
+ * added behind it. Pictures and JSON have escapes of their own. */
+static void tame(Cli *c) {
+    static const char *const own[] = {"json", "jsonl", "chrome", "html", "sarif", NULL};
+    bool escaped = c->command && c->command->bit == C_DRAW;
+    for (int i = 0; own[i] && c->format; i++) escaped |= strcmp(c->format, own[i]) == 0;
+    const char *s = c->text.s + c->tamed, *t = escaped ? s : text_visible_lines(c->arena, s, c->text.n - c->tamed);
+    if (t != s) {
+        c->text.n = c->tamed;
+        str_add(&c->text, t);
+    }
+    c->tamed = c->text.n;
+}
 static void write_result(Cli *c, const char *text, size_t n) {
     errno = 0;
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
@@ -83,27 +97,35 @@ void cli_flush(Cli *c) {
     if (c->o.output || !c->text.n) return; /* -o: at the end */
     const Command *k = c->command;
     bool folds = c->look.width && k && k->bit != C_DRAW && !c->o.help && strcmp(c->format, "text") == 0; /* a picture is none the better for it */
+    tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
     write_result(c, s, folds ? strlen(s) : c->text.n);
-    c->text.n = 0;
+    c->text.n = c->tamed = 0;
     c->text.s[0] = 0;
 }
 static void write_output(Cli *c) {
     bool folder = c->command && c->command->bit == C_RUN;
     if (c->o.output && !folder && c->text.n) {
+        tame(c);
         file_write(c->d, c->o.output, c->text.s, c->text.n);
     } else {
         c->o.output = NULL; /* run: its report goes to `out` */
         cli_flush(c);
     }
 }
-void cli_table(Cli *c, const Table *t) { str_add(&c->text, table_render(t, c->format, c->look, c->arena)); }
-
+void cli_table(Cli *c, const Table *t) {
+    tame(c);
+    str_add(&c->text, table_render(t, c->format, c->look, c->arena));
+    c->tamed = c->text.n;
+}
 void cli_paint(Cli *c, const char *code, const char *text) {
+    tame(c);
+    text = text_visible(c->arena, text);
     if (c->color_out && *code)
         str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
     else
         str_add(&c->text, text);
+    c->tamed = c->text.n;
 }
 /* The records of a plan that gave no trace: what is wrong with it. */
 static const Trace *trace_of_errors(Cli *c, const Loaded *l) {
@@ -196,7 +218,8 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with, &l->report);
     progress_line_end(line);
     if (with.dump_to && fclose(with.dump_to) != 0) base_die(5, "out of memory for --dump [E0701]");
-    write_result(c, dump, n_dump);
+    const char *seen = dump ? text_visible_lines(c->arena, dump, n_dump) : "";
+    write_result(c, seen, seen == dump ? n_dump : strlen(seen));
     free(dump);
     l->exit = l->trace ? l->report.exit : 0;
     int found = exit_of(l->d);
@@ -242,7 +265,7 @@ static void print_version(Cli *c) {
              CLI_VERSION);
 }
 static int end(Cli *c, int code) {
-    if (exit_of(c->d) == 2 && c->o.output) c->text.n = 0; /* an output may be what is wrong */
+    if (exit_of(c->d) == 2 && c->o.output) c->text.n = c->tamed = 0; /* an output may be what is wrong */
     write_output(c);
     if (c->d->n) cli_diagnostics(c, c->d, false);
     code = cli_worse(code, exit_of(c->d));

@@ -66,6 +66,7 @@ struct Cli {
     bool color_out, color_err;
     TableLook look;
     Str text;  /* the result so far, written by cli_flush */
+    size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
     int plan_at, plan_of; /* check: which plan of how many; 0: there is one */
     bool gone; /* the reader of `out` closed it: end quietly */
 };

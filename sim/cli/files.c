@@ -2,6 +2,7 @@
  * spelling of the folder, or through the redirection of standard input. */
 #include "cli/files.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cost/cost.h"
 #include "weights/safetensors.h"
 #include <limits.h>
@@ -126,19 +127,24 @@ bool files_check(Cli *c, const Loaded *l) {
 }
 
 /* ---- what run writes ---- */
-/* A plan's name as a part of a file's name: no separators, nothing hidden, and short enough to have something behind it
- * (folders hold names of 255 bytes). What is cut off is told apart by its hash. */
+/* A plan's name as a part of a file's name: no separators, nothing hidden or hostile, and short enough to have something
+ * behind it (folders hold names of 255 bytes). What is cut off is told apart by its hash. */
 static const char *file_name(const char *name, Arena *a) {
     enum { LONGEST = 200 };
-    char *s = arena_strdup(a, name && *name ? name : "plan");
-    size_t n = strlen(s);
-    for (char *p = s; *p; p++)
-        if (*p == '/' || (unsigned char)*p <= ' ' || *p == 0x7F || (p == s && (*p == '.' || *p == '-'))) *p = '_';
-    if (n <= LONGEST) return s;
+    if (!name || !*name) name = "plan";
+    Str s = str_new(a);
     uint32_t h = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 16777619u;
-    for (n = LONGEST; n && ((unsigned char)s[n] & 0xC0) == 0x80;) n--;
-    return arena_printf(a, "%.*s~%08x", (int)n, s, (unsigned)h);
+    size_t n = strlen(name), cut = 0;
+    for (size_t i = 0, k; i < n; i += k) {
+        int32_t code;
+        k = text_char(name + i, n - i, &code);
+        bool first = i == 0 && (code == '.' || code == '-');
+        if (code == '/' || code == ' ' || first || text_is_hostile(code)) str_add(&s, "_");
+        else str_addn(&s, name + i, k);
+        if (s.n <= LONGEST) cut = s.n;
+        for (size_t j = 0; j < k; j++) h = (h ^ (unsigned char)name[i + j]) * 16777619u;
+    }
+    return s.n <= LONGEST ? s.s : arena_printf(a, "%.*s~%08x", (int)cut, s.s, (unsigned)h);
 }
 /* Every view as SVG; those that people look at first also as PNG. */
 static const char *const also_png[] = {"block", "timeline", NULL};

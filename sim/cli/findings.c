@@ -1,6 +1,7 @@
 /* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations. One table of formats; each
  * writer sees the same findings: the diagnostics of a plan, and its failed checks. Refuses to filter. */
 #include "cli/cli.h"
+#include "base/text.h"
 #include "json/json.h"
 #include <string.h>
 
@@ -39,46 +40,29 @@ PlanFindings findings_collect(const Loaded *l, Arena *into) {
 static Severity weight(const PlanFindings *p, const Finding *f) { return p->exit == 0 ? DIAG_NOTE : f->severity; }
 
 /* ---- JUnit ---- */
-static void xml(Str *s, const char *t) {
-    for (; *t; t++) {
-        unsigned char ch = (unsigned char)*t;
-        if (ch == '&')
-            str_add(s, "&amp;");
-        else if (ch == '<')
-            str_add(s, "&lt;");
-        else if (ch == '>')
-            str_add(s, "&gt;");
-        else if (ch == '"')
-            str_add(s, "&quot;");
-        else if (ch == '\n')
-            str_add(s, "&#10;");
-        else if (ch >= 0x20 || ch == '\t')
-            str_addn(s, t, 1);
-    }
-}
 static void junit_failure(Str *s, const PlanFindings *p) {
     const char *tag = p->exit == 1 ? "failure" : "error"; /* a plan that breaks a rule, or one that cannot be read */
     const Finding *first = NULL;
     for (int i = 0; i < p->n && !first; i++)
         if (p->f[i].severity == DIAG_ERROR) first = &p->f[i];
     str_addf(s, "      <%s type=\"%s\" message=\"", tag, first ? first->code : "exit");
-    xml(s, first ? first->message : "failed");
+    text_add_xml(s, first ? first->message : "failed");
     str_add(s, "\">");
     for (int i = 0; i < p->n; i++) {
         if (p->f[i].severity == DIAG_NOTE) continue;
-        if (p->f[i].file) xml(s, p->f[i].file);
+        if (p->f[i].file) text_add_xml(s, p->f[i].file);
         if (p->f[i].line) str_addf(s, ":%d:%d", p->f[i].line, p->f[i].col);
         str_add(s, p->f[i].file ? ": " : "");
-        xml(s, p->f[i].message);
+        text_add_xml(s, p->f[i].message);
         str_addf(s, " [%s]\n", p->f[i].code);
     }
     str_addf(s, "</%s>\n", tag);
 }
 static void junit_case(Str *s, const PlanFindings *p) {
     str_add(s, "    <testcase classname=\"shardproof\" name=\"");
-    xml(s, p->plan);
+    text_add_xml(s, p->plan);
     str_add(s, "\" file=\"");
-    xml(s, p->plan);
+    text_add_xml(s, p->plan);
     str_add(s, "\" time=\"0\"");
     if (p->exit == 0 && !p->against) {
         str_add(s, "/>\n");
@@ -88,7 +72,7 @@ static void junit_case(Str *s, const PlanFindings *p) {
     if (p->exit) junit_failure(s, p);
     if (p->against) {
         str_add(s, "      <system-out>against: ");
-        xml(s, p->against);
+        text_add_xml(s, p->against);
         str_add(s, "</system-out>\n");
     }
     str_add(s, "    </testcase>\n");
@@ -109,19 +93,29 @@ static void junit(Cli *c, const PlanFindings *p, int n) {
 }
 
 /* ---- SARIF ---- */
+/* A path as a reference (RFC 3986): what may not stand there as %XX. */
+static const char *uri_of(const char *path, Arena *a) {
+    Str s = str_new(a);
+    for (; *path; path++) {
+        bool plain = (*path >= '0' && *path <= '9') || (*path >= 'A' && *path <= 'Z') || (*path >= 'a' && *path <= 'z');
+        if (plain || strchr("-._~/!$&'()*+,;=@", *path)) str_addn(&s, path, 1);
+        else str_addf(&s, "%%%02X", (unsigned)(unsigned char)*path);
+    }
+    return s.s;
+}
 static void sarif_result(JsonWriter *w, const PlanFindings *p, const Finding *f) {
     static const char *const level[] = {"error", "warning", "note"};
     json_open(w, NULL, '{');
     json_str(w, "ruleId", f->code);
     json_str(w, "level", level[weight(p, f)]);
     json_open(w, "message", '{');
-    json_str(w, "text", f->message);
+    json_str(w, "text", text_visible(w->s.a, f->message));
     json_close(w, '}');
     json_open(w, "locations", '[');
     json_open(w, NULL, '{');
     json_open(w, "physicalLocation", '{');
     json_open(w, "artifactLocation", '{');
-    json_str(w, "uri", f->file ? f->file : p->plan);
+    json_str(w, "uri", uri_of(f->file ? f->file : p->plan, w->s.a));
     json_close(w, '}');
     if (f->line > 0) {
         json_open(w, "region", '{');
@@ -180,8 +174,8 @@ static void sarif(Cli *c, const PlanFindings *p, int n) {
 
 /* ---- GitHub ---- */
 static void escaped(Str *s, const char *t, bool property) {
-    for (; *t; t++) {
-        if (*t == '%' || *t == '\r' || *t == '\n' || (property && (*t == ':' || *t == ',')))
+    for (t = text_visible(s->a, t); *t; t++) {
+        if (*t == '%' || (property && (*t == ':' || *t == ',')))
             str_addf(s, "%%%02X", (unsigned)(unsigned char)*t);
         else
             str_addn(s, t, 1);

@@ -1,5 +1,6 @@
 /* The writers of table.h: aligned text, Markdown, CSV (RFC 4180), JSON, JSON Lines. */
 #include "cli/table.h"
+#include "base/text.h"
 #include "trace/trace.h"
 #include "json/json.h"
 #include <ctype.h>
@@ -54,17 +55,9 @@ Cell cell_texts(Arena *a, const char *const *s, int n) {
 /* ---- widths ---- */
 /* Code point of the UTF-8 character at s and its bytes; a byte that is none counts as U+FFFD. */
 static uint32_t decode(const char *s, int *bytes) {
-    const unsigned char *u = (const unsigned char *)s;
-    int n = u[0] < 0x80 ? 1 : u[0] >= 0xC2 && u[0] < 0xE0 ? 2 : u[0] >= 0xE0 && u[0] < 0xF0 ? 3 : u[0] >= 0xF0 ? 4 : 0;
-    uint32_t c = n == 1 ? u[0] : n == 2 ? u[0] & 0x1Fu : n == 3 ? u[0] & 0x0Fu : u[0] & 0x07u;
-    for (int i = 1; i < n; i++) {
-        if ((u[i] & 0xC0) != 0x80)
-            n = 0;
-        else
-            c = c << 6 | (u[i] & 0x3Fu);
-    }
-    *bytes = n ? n : 1;
-    return n ? c : 0xFFFD;
+    int32_t code;
+    *bytes = (int)text_char(s, strnlen(s, 4), &code);
+    return code < 0 ? 0xFFFD : (uint32_t)code;
 }
 /* wcwidth without a locale: combining marks 0, East Asian and emoji blocks 2. */
 static int char_width(uint32_t c) {
@@ -84,23 +77,15 @@ int table_text_width(const char *s) {
     return w;
 }
 const char *table_clean(const char *s, int width, Arena *arena) {
-    Str out = str_new(arena);
-    int w = 0, n, full = table_text_width(s);
-    for (; *s; s += n) {
-        uint32_t c = decode(s, &n);
-        w += char_width(c);
-        if (width && full > width && w > width - 1) {
-            str_add(&out, "…");
-            break;
-        }
-        if (c < 0x20 || (c >= 0x7F && c < 0xA0))
-            str_add(&out, "?");
-        else if (c == 0xFFFD)
-            str_add(&out, "\xEF\xBF\xBD");
-        else
-            str_addn(&out, s, (size_t)n);
+    s = text_visible(arena, s);
+    if (!width || table_text_width(s) <= width) return s;
+    int w = 0, n = 0;
+    const char *end = s;
+    for (; *end; end += n) {
+        w += char_width(decode(end, &n));
+        if (w > width - 1) break;
     }
-    return out.s;
+    return arena_printf(arena, "%.*s…", (int)(end - s), s);
 }
 
 static bool hidden(const Table *t, int col) {
@@ -382,7 +367,7 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
     f.below = ARENA_ARRAY(a, bool, t->n_cols);
     f.prefix = ARENA_ARRAY(a, size_t, t->n_cols);
     for (int r = 0; r < t->n_rows; r++)
-        for (int c = 0; c < t->n_cols; c++) *cell_at(&f, r, c) = shown(&t->row[r][c]);
+        for (int c = 0; c < t->n_cols; c++) *cell_at(&f, r, c) = table_clean(shown(&t->row[r][c]), 0, a);
     for (int c = 0; c < t->n_cols; c++) {
         f.hide[c] = hidden(t, c);
         measure(&f, c);
@@ -417,18 +402,18 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
         } while (more);
         if (r >= 0) put_below(&s, &f, r);
     }
-    str_add(&s, t->notes.s);
+    str_add(&s, text_visible_lines(a, t->notes.s, t->notes.n));
     add_left_out(&s, &f);
     return s.s;
 }
 static void md_cell(Str *s, const char *text) {
-    for (; *text; text++) {
+    char *flat = arena_strdup(s->a, text);
+    for (char *p = flat; *p; p++)
+        if (*p == '\n' || *p == '\r') *p = ' ';
+    for (text = text_visible(s->a, flat); *text; text++) {
         if (*text == '|' || *text == '\\' || *text == '*' || *text == '_' || *text == '<' || *text == '`')
             str_addn(s, "\\", 1);
-        if (*text == '\n' || *text == '\r')
-            str_addn(s, " ", 1);
-        else
-            str_addn(s, text, 1);
+        str_addn(s, text, 1);
     }
 }
 static const char *render_md(const Table *t, Arena *a) {
@@ -447,14 +432,15 @@ static const char *render_md(const Table *t, Arena *a) {
         }
         str_add(&s, "\n");
     }
-    if (t->notes.n) str_addf(&s, "\n%s", t->notes.s);
+    if (t->notes.n) str_addf(&s, "\n%s", text_visible_lines(a, t->notes.s, t->notes.n));
     return s.s;
 }
 
 /* ---- for programs ---- */
 static void csv_field(Str *s, const char *text) {
     if (!text) return;
-    if (!strpbrk(text, ",\"\r\n") && *text != ' ') {
+    text = text_visible_lines(s->a, text, strlen(text));
+    if (!strpbrk(text, ",\"\n") && *text != ' ') {
         str_add(s, text);
         return;
     }

@@ -13,6 +13,7 @@
 #undef JSON_ARRAY
 #undef JSON_OBJECT
 #include "json/json.h"
+#include "base/text.h"
 #include <assert.h>
 #include <float.h>
 #include <locale.h>
@@ -207,47 +208,11 @@ JsonWriter json_writer(Arena *arena) {
     return w;
 }
 
-/* Bytes of the UTF-8 character at s, or 0 (the text is terminated, so looking ahead is safe). */
-static size_t char_bytes(const char *s) {
-    unsigned char c = (unsigned char)s[0], c1 = c ? (unsigned char)s[1] : 0;
-    size_t k = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < k; i++)
-        if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    bool odd = (c == 0xE0 && c1 < 0xA0) || (c == 0xED && c1 >= 0xA0) || (c == 0xF0 && c1 < 0x90) ||
-               (c == 0xF4 && c1 >= 0x90); /* overlong, surrogate, beyond U+10FFFF */
-    return odd ? 0 : k;
-}
-
-static void add_quoted(Str *s, const char *t) {
-    str_addn(s, "\"", 1);
-    while (*t) {
-        size_t plain = 0, k = 1;
-        while (t[plain] && (unsigned char)t[plain] >= 0x20 && t[plain] != '"' && t[plain] != '\\' &&
-               (k = char_bytes(t + plain)) != 0)
-            plain += k;
-        str_addn(s, t, plain);
-        t += plain;
-        if (!*t) break;
-        if (*t == '"' || *t == '\\')
-            str_addf(s, "\\%c", *t);
-        else if (*t == '\n')
-            str_add(s, "\\n");
-        else if (*t == '\t')
-            str_add(s, "\\t");
-        else if ((unsigned char)*t < 0x20)
-            str_addf(s, "\\u%04x", (unsigned)*t);
-        else
-            str_add(s, "\xEF\xBF\xBD"); /* not UTF-8: the replacement character */
-        t++;
-    }
-    str_addn(s, "\"", 1);
-}
-
 static void before(JsonWriter *w, const char *key) {
     if (!w->first[w->depth]) str_addn(&w->s, ",", 1);
     w->first[w->depth] = false;
     if (!key) return;
-    add_quoted(&w->s, key);
+    text_add_json(&w->s, key);
     str_addn(&w->s, ":", 1);
 }
 
@@ -267,7 +232,7 @@ void json_close(JsonWriter *w, char bracket) {
 void json_str(JsonWriter *w, const char *key, const char *value) {
     before(w, key);
     if (value)
-        add_quoted(&w->s, value);
+        text_add_json(&w->s, value);
     else
         str_add(&w->s, "null");
 }

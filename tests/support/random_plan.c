@@ -285,7 +285,8 @@ static void add_pass(RandomPlan *g) {
 static void add_data_parallel(RandomPlan *g) {
     int all[RANDOM_MAX_AXES], n = 0, x = rng_below(&g->r, 100);
     if (x < 35) return;
-    if (x < 40) {
+    /* the default is every axis that cuts the tokens: of others some gradient would not be summed */
+    if (x < 40 || (g->declared && g->pass)) {
         ADD("data_parallel: %s\n", CHANCE(50) ? "fsdp" : "ddp");
         return;
     }

@@ -18,6 +18,7 @@ typedef struct {
     long in_rounding[M_COUNT]; /* bits changed, by less than rounding does: a sum of terms that cancel, divided */
     long by_values[M_COUNT], by_verify[M_COUNT], due[M_COUNT], located[M_COUNT]; /* due: where verify's theory covers it */
     long plans, legal, form[4], with_collective, alarms, none_possible, no_site;
+    long too_little; /* under trust: declared, with a sum that is due and not declared */
 } RandomTable;
 
 /* Runs plan number `seed`; what goes wrong is printed and returned as false. `c` may be NULL. */

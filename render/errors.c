@@ -40,9 +40,8 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
                  : is(k->verdict, "SUSPECT") ? ERR_SUSPECT
                  : k->max_abs == 0           ? ERR_EQUAL
                                              : ERR_ROUNDED;
-    for (int i = 0; i < k->ranks.n; i++)
-        for (int64_t j = 0; j < k->ranks.run[i].count; j++) {
-            int64_t rank = k->ranks.run[i].first + j * k->ranks.run[i].stride;
+    int64_t rank;
+    for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
             if (rank < 0 || rank >= m->t->ranks) continue;
             int col = m->column[rank];
             set_state(r, col, s);
@@ -80,17 +79,15 @@ static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool fail = is(k->verdict, "FAIL");
-        for (int r = 0; r < k->ranks.n; r++)
-            for (int64_t j = 0; j < k->ranks.run[r].count; j++) {
-                int64_t rank = k->ranks.run[r].first + j * k->ranks.run[r].stride;
-                if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
-            }
+        int64_t rank;
+        for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
+            if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
         for (int r = 0; sizes && fail && r < k->n_rank_error; r++) {
             char two[32];
             uint64_t bits = 0;
             snprintf(two, sizeof two, "%.1e", k->rank_error[r].error);
             for (const char *p = two; *p; p++) bits = bits * 31 + (unsigned char)*p;
-            int64_t rank = k->rank_error[r].rank;
+            rank = k->rank_error[r].rank;
             if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
         }
     }

@@ -220,7 +220,7 @@ int memory_classes(Arena *a, const Trace *t, MemClass **out) {
         if (!r->category || strcmp(r->category, "parameters") || r->ranks.n < 1) continue;
         MemCourse c;
         MemClass *x = &m[n++];
-        *x = (MemClass){.ranks = r->ranks, .rank = r->ranks.run[0].first, .step = -1};
+        *x = (MemClass){.ranks = r->ranks, .rank = rankset_first(&r->ranks), .step = -1};
         split_rest(t, x, r->bytes);
         if (memory_course(a, t, x->rank, &c)) {
             x->step = c.peak;

@@ -12,7 +12,7 @@ static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
     for (int i = 0; i < t->n_computes; i++) {
         if (t->computes[i].step != e->step) continue;
         any = &t->computes[i];
-        if (!e->ranks.n || rankset_has(&any->ranks, e->ranks.run[0].first)) return any;
+        if (!e->ranks.n || rankset_has(&any->ranks, rankset_first(&e->ranks))) return any;
     }
     return any;
 }
@@ -311,7 +311,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
             const RankSet *r = &part[order[k]];
             bool own = rankset_has(r, focus);
             if (own != (pass == 0) || r->n == 0) continue;
-            Timeline x = read_class(c, own ? focus : r->run[0].first, *r, kernels);
+            Timeline x = read_class(c, own ? focus : rankset_first(r), *r, kernels);
             bool known = x.n_events == 0;
             for (int q = 0; q < n && !known; q++) known = same_times(&out[q], &x);
             if (known || n >= max)

@@ -118,7 +118,7 @@ static const char *column_text(ErrPen *p, int c, bool words) {
     const ErrMap *m = &p->map;
     if (m->per_column) return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)(c * m->per_column));
     int64_t n = rankset_count(&m->members[c]);
-    if (n == 1) return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)m->members[c].run[0].first);
+    if (n == 1) return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)rankset_first(&m->members[c]));
     return words ? arena_printf(p->a, "%s%lld ranks", n == m->t->ranks ? "all " : "", (long long)n)
                  : arena_printf(p->a, "×%lld", (long long)n);
 }

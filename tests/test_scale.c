@@ -3,6 +3,7 @@
  * root of the repository. */
 #include "base/file.h"
 #include "exec/pipeline.h"
+#include "tests/support/child.h"
 #include "tests/support/support.h"
 #include "trace/trace.h"
 #include <setjmp.h>
@@ -86,9 +87,65 @@ static void test_a_million_ranks(void **state) {
     else assert_in_range(peak_kib() - before, 0, 100 << 10);
 }
 
+/* ---- a million uneven ranks, all layers of a large model: memory and text ---- */
+static const char giant[] = "model: {preset: llama3.1-405b, layers: all, parts: [embedding, blocks, norm, head, loss]}\n"
+                            "names: torchtitan\nrecipe: torchtitan-llama3\ngroups: {sp: tp}\n";
+static const struct {
+    const char *name, *text;
+    long mib; /* most memory that `shapes` and `comms` may have */
+    long shapes, comms; /* most KiB of text */
+} giants[] = {
+    {"forward", "data: {batch: 32767, sequence: 4095, dtype: f32}\nmesh: {dp: 8192, cp: 16, tp: 8}\n", 200, 2000, 1000},
+    {"FSDP", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\ndata_parallel: {mode: fsdp}\n", 350, 5000, 2500},
+    {"training", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: train\n"
+                 "optimizer: {name: adamw, lr: 0.1, steps: 2}\ndata_parallel: {mode: fsdp}\n", 500, 7000, 2500},
+};
+static void test_a_million_uneven_ranks(void **state) {
+    (void)state;
+    int n = sample_of(sizeof giants / sizeof *giants, "giants");
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        const char *plan = temp_path(a, "giant.yaml");
+        child_write(plan, arena_printf(a, "%s%s", giant, giants[i].text));
+        for (int comms = 0; comms < 2; comms++) {
+            const char *words[] = {comms ? "comms" : "shapes", plan, NULL};
+            Ended e = child_run(a, &(Child){.words = words});
+            long kib = (long)strlen(e.out) >> 10;
+            print_message("%-9s %-7s %5ld KiB of text, %4ld MiB of memory\n", giants[i].name, words[0], kib, e.max_kib >> 10);
+            assert_int_equal(e.code, 0);
+            assert_in_range(kib, 10, comms ? giants[i].comms : giants[i].shapes);
+            if (slow_machine() == 1) assert_in_range(e.max_kib >> 10, 1, giants[i].mib);
+        }
+        arena_free(a);
+    }
+}
+/* The work, too: 126 layers ask for the parts of the axes as often as one. */
+static void test_layers_share_their_classes(void **state) {
+    (void)state;
+    int kinds[2];
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "model: {preset: llama3.1-405b, layers: %s}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+            "groups: {sp: tp}\ndata: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\n", k ? "all" : "2");
+        PlanRun r = plan_run(a, "kinds.yaml", text, false);
+        assert_non_null(r.t);
+        const TraceLocal *met[4096];
+        kinds[k] = 0;
+        for (int i = 0; i < r.t->n_values; i++) { /* values that lie alike share what is known of them */
+            int j = 0;
+            while (j < kinds[k] && met[j] != r.t->values[i].shape.local) j++;
+            if (j == kinds[k] && j < 4096) met[kinds[k]++] = r.t->values[i].shape.local;
+        }
+        arena_free(a);
+    }
+    assert_int_equal(kinds[0], kinds[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_million_ranks),
+        cmocka_unit_test(test_layers_share_their_classes),
+        cmocka_unit_test(test_a_million_uneven_ranks),
         cmocka_unit_test(test_workers_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static void test_ranksets(void **state) {
     }
     /* one text per set, however its runs were cut */
     RankRun odd[] = {{0, 1, 1}, {1, 2, 1}, {3, 1, 7}};
-    RankSet r = {3, odd};
+    RankSet r = {.n = 3, .run = odd};
     assert_string_equal(rankset_text(&r, a), "0-3");
     r = rankset_range(a, 3, 8192, 8);
     assert_string_equal(rankset_text(&r, a), "3:65539:8");

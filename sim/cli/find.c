@@ -151,7 +151,7 @@ int64_t lookup_peak(const Trace *t, const char *category) {
     for (int i = 0; i < t->n_memory; i++) {
         const TraceMemory *m = &t->memory[i];
         if (category && !same(m->category, category)) continue;
-        int64_t rank = m->ranks.n ? m->ranks.run[0].first : 0, sum = 0;
+        int64_t rank = rankset_first(&m->ranks), sum = 0;
         int k = 0;
         while (k < n && !(live[k].rank == rank && same(live[k].category, m->category))) k++;
         if (k == n) *ARENA_PUSH(scratch, live, n, cap) = (Live){rank, m->category, 0};
@@ -191,17 +191,16 @@ static const char *amount_text(int64_t v, bool exact, Arena *a) {
     return !exact || v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
 }
 /* All ranks of the parts with that sum. */
-static RankSet with_sum(const RankSet *part, const int64_t *sum, int n, int64_t v, Arena *a) {
+static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum, int n, int64_t v, Arena *a) {
     int64_t all = 0, at = 0;
     for (int i = 0; i < n; i++)
         if (sum[i] == v) all += rankset_count(&part[i]);
-    int64_t *list = ARENA_ARRAY(a, int64_t, all + 1);
+    int64_t *list = ARENA_ARRAY(a, int64_t, all + 1), rank;
     for (int i = 0; i < n; i++)
-        for (int r = 0; r < part[i].n && sum[i] == v; r++)
-            for (int64_t k = 0; k < part[i].run[r].count; k++)
-                list[at++] = part[i].run[r].first + k * part[i].run[r].stride;
+        for (RankWalk w = {0}; sum[i] == v && rankset_next(&part[i], &w, &rank);) list[at++] = rank;
     qsort(list, (size_t)all, sizeof *list, by_rank);
-    return rankset_from(a, list, all);
+    RankBox mesh = trace_mesh_box(t);
+    return rankset_on_mesh(a, &mesh, list, all);
 }
 const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
                              bool exact, Arena *a) {
@@ -220,13 +219,13 @@ const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollectiv
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < t->n_collectives; k++)
             if (!counts || counts(&t->collectives[k], arg))
-                sum[i] += lookup_sent(&t->collectives[k], part[i].n ? part[i].run[0].first : 0);
+                sum[i] += lookup_sent(&t->collectives[k], rankset_first(&part[i]));
         if (sum[i] < sum[least]) least = i;
         if (sum[i] > sum[most]) most = i;
     }
     const char *text = amount_text(sum[most], exact, a);
     if (sum[least] < sum[most]) {
-        RankSet low = with_sum(part, sum, n, sum[least], tmp), high = with_sum(part, sum, n, sum[most], tmp);
+        RankSet low = with_sum(t, part, sum, n, sum[least], tmp), high = with_sum(t, part, sum, n, sum[most], tmp);
         text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", amount_text(sum[least], exact, a),
                             rankset_text(&low, tmp), text, rankset_text(&high, tmp));
     }

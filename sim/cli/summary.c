@@ -285,7 +285,7 @@ static void report_notes(Cli *c, const Loaded *l) {
 }
 static void report_time(Cli *c, const Trace *t) {
     if (!t->n_events) return;
-    TraceTimes s = trace_times_of(t, t->events[0].ranks.n ? t->events[0].ranks.run[0].first : 0);
+    TraceTimes s = trace_times_of(t, rankset_first(&t->events[0].ranks));
     Arena *a = c->arena;
     heading(c, "Time, modelled");
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a), time_text(s.compute, a),

@@ -182,17 +182,36 @@ static const Column comm_columns[] = {
     {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
 };
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
     int64_t n = groups_count(g), size = groups_size(g);
     if (rank < 0 || size > MANY_RANKS || n > MANY_RANKS / size) return 0;
+    int64_t group = 0, member = 0; /* as coordinates of a mesh, which groups nearly always are */
+    for (int k = 0; k < g->n_out; k++) group = group * g->out_size[k] + rank / larger(g->out_stride[k], 1) % g->out_size[k];
+    for (int k = 0; k < g->n_in; k++) member = member * g->in_size[k] + rank / larger(g->in_stride[k], 1) % g->in_size[k];
+    if (groups_member(g, group, member) == rank) return group;
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < size; k++)
             if (groups_member(g, i, k) == rank) return i;
     return -1;
 }
+/* A group whose members step evenly, without looking at them; empty if they do not. */
+static RankSet group_run(Arena *a, const RankGroups *g, int64_t group) {
+    int64_t count = 1, stride = 1;
+    for (int k = g->n_in - 1; k >= 0; k--) {
+        if (g->in_size[k] == 1) continue;
+        if (count == 1) stride = g->in_stride[k];
+        else if (g->in_stride[k] != count * stride) return (RankSet){0};
+        count *= g->in_size[k];
+    }
+    return stride > 0 ? rankset_range(a, groups_member(g, group, 0), count, stride) : (RankSet){0};
+}
 static Cell cell_group(Arena *a, const RankGroups *g, int64_t group) {
+    enum { LISTED = 64 };
     int64_t n = groups_size(g);
+    RankSet run = n > LISTED ? group_run(a, g, group) : (RankSet){0};
+    if (run.n) return cell_text(rankset_text(&run, a));
     if (n > MANY_RANKS) return cell_text(arena_printf(a, "%lld ranks", (long long)n));
     int64_t *list = ARENA_ARRAY(a, int64_t, n);
     bool ascending = true;

@@ -127,11 +127,9 @@ static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
     for (int c = 0; c < s->n_classes; c++) {
         up[c] = c;
         m->meets[c] = -1;
-        for (int i = 0; i < s->cls[c].ranks.n; i++) {
-            const RankRun *u = &s->cls[c].ranks.run[i];
-            for (int64_t k = 0; k < u->count; k++)
-                if (u->first + k * u->stride < ranks) class_of[u->first + k * u->stride] = c;
-        }
+        int64_t rank;
+        for (RankWalk w = {0}; rankset_next(&s->cls[c].ranks, &w, &rank);)
+            if (rank < ranks) class_of[rank] = c;
     }
     for (int64_t g = 0; g < n_groups; g++) {
         int first = -1;
@@ -331,7 +329,7 @@ static void make_classes(Sim *s) {
     for (int i = 0; i < s->n_classes; i++) {
         Class *c = &s->cls[i];
         c->ranks = part[i];
-        c->rank = c->ranks.n ? c->ranks.run[0].first : 0;
+        c->rank = rankset_first(&c->ranks);
         c->ready = ARENA_ARRAY(s->scratch, double, s->n_steps);
         c->maker = ARENA_ARRAY(s->scratch, int, s->n_steps);
         for (int k = 0; k < s->n_steps; k++) c->maker[k] = -1;

@@ -2,7 +2,6 @@
  * that the outer cuts left and on whether its piece is full, short or empty, so an axis of any size has few parts. Refuses to
  * know values: it sees sizes and layouts. */
 #include "exec/classes.h"
-#include <stdlib.h>
 #include <string.h>
 
 static bool has_axis(const AxisList *l, int axis) {
@@ -43,6 +42,19 @@ static void add_length(Lengths *x, int64_t v) {
     if (x->n >= MAX_LENGTHS) x->n = -1;
     if (x->n >= 0) x->v[x->n++] = v;
 }
+/* Contiguous and striped pieces never grow with the coordinate: where two are equal, all between them are. */
+static bool falling(const Entry *e) { return e->how != CUT_ZIGZAG && !e->shift; }
+/* The first coordinate after c whose piece of N has another length, or the size of the axis. */
+static int64_t next_length(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
+    int64_t size = m->axis[e->axis].size, same = c, other = size, here = layout_piece(m, e, N, c);
+    if (!falling(e)) return c + 1;
+    while (same + 1 < other) {
+        int64_t mid = same + (other - same) / 2;
+        if (layout_piece(m, e, N, mid) == here) same = mid;
+        else other = mid;
+    }
+    return other;
+}
 /* Lengths after the first `entries` cuts of dim d, of any of the lengths in `from`. */
 static Lengths lengths_after(const Mesh *m, const Layout *l, int d, int entries, Lengths from) {
     for (int i = 0; i < entries; i++) {
@@ -50,7 +62,7 @@ static Lengths lengths_after(const Mesh *m, const Layout *l, int d, int entries,
         Lengths next = {0};
         if (e->ghost) next.n = -1; /* pieces of several lengths are held together: not told apart here */
         for (int k = 0; k < from.n; k++)
-            for (int64_t c = 0; c < m->axis[e->axis].size && next.n >= 0; c++) add_length(&next, layout_piece(m, e, from.v[k], c));
+            for (int64_t c = 0; c < m->axis[e->axis].size && next.n >= 0; c = next_length(m, e, from.v[k], c)) add_length(&next, layout_piece(m, e, from.v[k], c));
         if (from.n < 0) next.n = -1;
         from = next;
     }
@@ -72,33 +84,42 @@ static Lengths lengths_before(const Mesh *m, const GTensor *t, const Layout *l, 
 }
 
 /* ---- parts ---- */
-/* Numbers the coordinates of place k by their signatures; `same` compares a coordinate with the first of a part. */
-static void number(Arena *arena, AxisParts *p, int k, int64_t size, bool (*same)(const void *arg, int64_t a, int64_t b), const void *arg) {
-    int cap = 0;
-    p->of[k] = ARENA_ARRAY(arena, int, size);
-    p->n[k] = 0;
-    p->first[k] = NULL;
-    for (int64_t c = 0; c < size; c++) {
-        int i = p->n[k] - 1; /* neighbours are mostly alike */
-        while (i >= 0 && !same(arg, p->first[k][i], c)) i--;
+static void add_run(Arena *arena, AxisParts *p, int k, int *cap, int64_t first, int part) {
+    if (p->n_runs[k] && p->run[k][p->n_runs[k] - 1].part == part) return;
+    *ARENA_PUSH(arena, p->run[k], p->n_runs[k], *cap) = (PartRun){first, part};
+}
+/* What cut number `entry` of a dim makes of the lengths that it can find. */
+typedef struct {
+    const Mesh *m;
+    const Entry *e;
+    const Lengths *in; /* n -1: nothing is known, every coordinate stands for itself */
+} Pieces;
+static bool same_pieces(const Pieces *x, int64_t a, int64_t b) {
+    for (int i = 0; i < x->in->n; i++)
+        if (layout_piece(x->m, x->e, x->in->v[i], a) != layout_piece(x->m, x->e, x->in->v[i], b)) return false;
+    return true;
+}
+static int64_t next_pieces(const Pieces *x, int64_t c) {
+    int64_t next = x->in->n < 0 ? c + 1 : x->m->axis[x->e->axis].size;
+    for (int i = 0; i < x->in->n; i++) {
+        int64_t one = next_length(x->m, x->e, x->in->v[i], c);
+        if (one < next) next = one;
+    }
+    return next;
+}
+/* Numbers the coordinates of place k by their pieces, in the order of their first ones. */
+static void number(Arena *arena, AxisParts *p, int k, const Pieces *x) {
+    int cap = 0, cap_runs = 0;
+    int64_t size = x->m->axis[p->axes.a[k]].size;
+    for (int64_t c = 0; c < size; c = next_pieces(x, c)) {
+        int i = x->in->n < 0 ? -1 : p->n[k] - 1; /* neighbours are mostly alike */
+        while (i >= 0 && !same_pieces(x, p->first[k][i], c)) i--;
         if (i < 0) {
             i = p->n[k];
             *ARENA_PUSH(arena, p->first[k], p->n[k], cap) = c;
         }
-        p->of[k][c] = i;
+        add_run(arena, p, k, &cap_runs, c, i);
     }
-}
-typedef struct {
-    const Mesh *m;
-    const Entry *e;
-    const Lengths *in;
-} Pieces;
-static bool same_pieces(const void *arg, int64_t a, int64_t b) {
-    const Pieces *x = arg;
-    if (x->in->n < 0) return a == b;
-    for (int i = 0; i < x->in->n; i++)
-        if (layout_piece(x->m, x->e, x->in->v[i], a) != layout_piece(x->m, x->e, x->in->v[i], b)) return false;
-    return true;
 }
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l) {
     AxisParts p = {0};
@@ -113,43 +134,61 @@ AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const 
         Pieces x = {m, &l->e[d][i], &in};
         for (int y = 0; y < l->n[d]; y++)
             if (l->e[d][y].ghost) in.n = -1;
-        number(arena, &p, k, m->axis[axis].size, same_pieces, &x);
+        number(arena, &p, k, &x);
     }
     return p;
 }
-static bool always(const void *arg, int64_t a, int64_t b) {
-    (void)arg, (void)a, (void)b;
-    return true;
+/* Parts of place k from the coordinates at which a run begins. */
+static void one_by_one(Arena *arena, AxisParts *p, int k, int64_t n) {
+    p->n[k] = p->n_runs[k] = (int)n;
+    p->run[k] = arena_alloc(arena, base_mul((size_t)n, sizeof **p->run));
+    p->first[k] = ARENA_ARRAY(arena, int64_t, n);
+    for (int64_t c = 0; c < n; c++) {
+        p->run[k][c] = (PartRun){c, (int)c};
+        p->first[k][c] = c;
+    }
 }
-AxisParts classes_even(Arena *arena, const Mesh *m, const AxisList *axes) {
+AxisParts classes_even(Arena *arena, const AxisList *axes) {
     AxisParts p = {.axes = *axes};
-    for (int k = 0; k < axes->n; k++) number(arena, &p, k, m->axis[axes->a[k]].size, always, NULL);
+    for (int k = 0; k < axes->n; k++) one_by_one(arena, &p, k, 1);
     return p;
-}
-static bool never(const void *arg, int64_t a, int64_t b) {
-    (void)arg, (void)a, (void)b;
-    return false;
 }
 AxisParts classes_apart(Arena *arena, const Mesh *m, const AxisList *axes) {
     AxisParts p = {.axes = *axes};
-    for (int k = 0; k < axes->n; k++) number(arena, &p, k, m->axis[axes->a[k]].size, never, NULL);
+    for (int k = 0; k < axes->n; k++) one_by_one(arena, &p, k, m->axis[axes->a[k]].size);
     return p;
 }
-typedef struct {
-    const int *a, *b;
-} Both;
-static bool same_both(const void *arg, int64_t a, int64_t b) {
-    const Both *x = arg;
-    return x->a[a] == x->a[b] && x->b[a] == x->b[b];
+/* Place k of p cut further by place j of q: parts are pairs of parts. */
+static void refine_axis(Arena *arena, AxisParts *p, int k, const AxisParts *q, int j) {
+    AxisParts next = *p;
+    int cap = 0, cap_runs = 0, a = 0, b = 0, cap_pairs = 0, n_pairs = 0, (*pair)[2] = NULL;
+    next.n[k] = next.n_runs[k] = 0;
+    next.run[k] = NULL;
+    next.first[k] = NULL;
+    for (int64_t c = 0; a < p->n_runs[k] && b < q->n_runs[j];) {
+        int pa = p->run[k][a].part, qb = q->run[j][b].part, i = n_pairs - 1;
+        while (i >= 0 && (pair[i][0] != pa || pair[i][1] != qb)) i--;
+        if (i < 0) {
+            i = n_pairs;
+            int(*new)[2] = ARENA_PUSH(arena, pair, n_pairs, cap_pairs);
+            (*new)[0] = pa;
+            (*new)[1] = qb;
+            *ARENA_PUSH(arena, next.first[k], next.n[k], cap) = c;
+        }
+        add_run(arena, &next, k, &cap_runs, c, i);
+        int64_t end_a = a + 1 < p->n_runs[k] ? p->run[k][a + 1].first : INT64_MAX;
+        int64_t end_b = b + 1 < q->n_runs[j] ? q->run[j][b + 1].first : INT64_MAX;
+        c = end_a < end_b ? end_a : end_b;
+        a += end_a == c;
+        b += end_b == c;
+    }
+    *p = next;
 }
-void classes_refine(Arena *arena, const Mesh *m, AxisParts *p, const AxisParts *q) {
+void classes_refine(Arena *arena, AxisParts *p, const AxisParts *q) {
     for (int j = 0; j < q->axes.n; j++)
         for (int k = 0; k < p->axes.n; k++) {
-            if (p->axes.a[k] != q->axes.a[j] || q->n[j] == 1) continue;
-            Both x = {p->of[k], q->of[j]};
-            AxisParts next = *p;
-            number(arena, &next, k, m->axis[p->axes.a[k]].size, same_both, &x);
-            if (next.n[k] > p->n[k]) *p = next;
+            bool same = p->n_runs[k] == q->n_runs[j] && (p->run[k] == q->run[j] || !memcmp(p->run[k], q->run[j], (size_t)q->n_runs[j] * sizeof **q->run));
+            if (p->axes.a[k] == q->axes.a[j] && q->n[j] > 1 && !same) refine_axis(arena, p, k, q, j);
         }
 }
 int64_t classes_count(const AxisParts *p) {
@@ -166,47 +205,148 @@ int64_t classes_rank(const Mesh *m, const AxisParts *p, int64_t combination) {
     return rank;
 }
 
-/* ---- sets of ranks ---- */
+/* ---- values that lie alike ---- */
+typedef struct {
+    const GTensor *t;
+    Layout L;
+    AxisParts parts;
+    int next; /* in the chain of its slot; -1: the last */
+} Alike;
 typedef struct {
     AxisParts p;
     const bool *in;
     RankSet set;
 } Known;
+enum { SLOTS = 1024 };
 struct RankSets {
     Arena *arena;
     const Mesh *m;
     int n, cap;
     Known *known;
+    int n_alike, cap_alike, slot[SLOTS]; /* 1 + index of the first of a chain; 0: empty */
+    Alike *alike;
 };
 RankSets *classes_sets(Arena *arena, const Mesh *m) {
     RankSets *s = ARENA_NEW(arena, RankSets);
     *s = (RankSets){.arena = arena, .m = m};
     return s;
 }
-static bool same_set(const Mesh *m, const Known *x, const AxisParts *p, const bool *in) {
+static bool same_sizes(const GTensor *a, const GTensor *b) {
+    return a->nd == b->nd && a->nstored == b->nstored &&
+           !memcmp(a->size, b->size, sizeof *a->size * (size_t)a->nd) &&
+           !memcmp(a->stored, b->stored, sizeof *a->stored * (size_t)a->nstored);
+}
+static uint64_t mix(uint64_t h, const void *p, size_t n) {
+    const unsigned char *b = p;
+    for (size_t i = 0; i < n; i++) h = (h ^ b[i]) * 1099511628211u;
+    return h;
+}
+int classes_alike(RankSets *s, const GTensor *t, const Layout *l) {
+    uint64_t h = mix(1469598103934665603u, t->size, sizeof *t->size * (size_t)t->nd);
+    h = mix(h, t->stored, sizeof *t->stored * (size_t)t->nstored);
+    h = mix(h, l->type, sizeof l->type);
+    h = mix(h, l->n, sizeof l->n);
+    int *slot = &s->slot[(h ^ h >> 32) % SLOTS];
+    for (int i = *slot - 1; i >= 0; i = s->alike[i].next)
+        if (!memcmp(&s->alike[i].L, l, sizeof *l) && same_sizes(s->alike[i].t, t)) return i;
+    Alike *x = ARENA_PUSH(s->arena, s->alike, s->n_alike, s->cap_alike);
+    *x = (Alike){.t = t, .next = *slot - 1};
+    memcpy(&x->L, l, sizeof *l); /* compared as bytes */
+    x->parts = classes_of_value(s->arena, s->m, t, l);
+    *slot = s->n_alike;
+    return s->n_alike - 1;
+}
+const AxisParts *classes_parts(const RankSets *s, int alike) { return &s->alike[alike].parts; }
+int classes_kinds(const RankSets *s) { return s->n_alike; }
+
+/* ---- sets of ranks ---- */
+static bool same_set(const Known *x, const AxisParts *p, const bool *in) {
     if (memcmp(&x->p.axes, &p->axes, sizeof p->axes) || memcmp(x->p.n, p->n, sizeof p->n)) return false;
+    if (memcmp(x->p.n_runs, p->n_runs, sizeof p->n_runs)) return false;
     if (memcmp(x->in, in, (size_t)classes_count(p) * sizeof *in)) return false;
     for (int k = 0; k < p->axes.n; k++)
-        if (memcmp(x->p.of[k], p->of[k], (size_t)m->axis[p->axes.a[k]].size * sizeof(int))) return false;
+        if (x->p.run[k] != p->run[k] && memcmp(x->p.run[k], p->run[k], (size_t)p->n_runs[k] * sizeof **p->run)) return false;
     return true;
+}
+/* Boxes of the marked combinations, axis by axis from the outermost of the mesh inwards. */
+typedef struct {
+    Arena *arena;
+    const Mesh *m;
+    const AxisParts *p;
+    int place[MESH_MAX_AXES];    /* of each axis of the mesh in p->axes; -1: whole */
+    int64_t step[MESH_MAX_AXES]; /* between the combinations of neighbouring parts, per place */
+    RankBox box;
+} Boxing;
+typedef struct {
+    RankBox *box;
+    int n, cap;
+} Boxes;
+static bool same_inner(const Boxes *a, const Boxes *b, int from) {
+    if (a->n != b->n) return false;
+    for (int i = 0; i < a->n; i++)
+        for (int k = from; k < a->box[i].n; k++)
+            if (a->box[i].side[k].first != b->box[i].side[k].first || a->box[i].side[k].count != b->box[i].side[k].count) return false;
+    return true;
+}
+/* The boxes that are left of axes a and further in, where `base` is the combination of the parts chosen outside. Coordinates next
+ * to each other whose inner boxes are the same are one range. */
+static Boxes box_axes(Boxing *b, int a, int64_t base, const bool *in) {
+    Boxes all = {0};
+    if (a == b->m->naxes) {
+        if (in[base]) *ARENA_PUSH(b->arena, all.box, all.n, all.cap) = b->box;
+        return all;
+    }
+    int k = b->place[a];
+    if (k < 0) return box_axes(b, a + 1, base, in);
+    Boxes *inner = ARENA_ARRAY(b->arena, Boxes, b->p->n[k]);
+    int *first = ARENA_ARRAY(b->arena, int, b->p->n[k]); /* the first part with the same inner boxes */
+    for (int j = 0; j < b->p->n[k]; j++) {
+        inner[j] = box_axes(b, a + 1, base + j * b->step[k], in);
+        first[j] = 0;
+        while (!same_inner(&inner[first[j]], &inner[j], a + 1)) first[j]++;
+    }
+    const PartRun *run = b->p->run[k];
+    for (int i = 0, n = b->p->n_runs[k]; i < n;) {
+        int to = i + 1;
+        const Boxes *one = &inner[first[run[i].part]];
+        while (to < n && first[run[to].part] == first[run[i].part]) to++;
+        for (int q = 0; q < one->n; q++) {
+            RankBox *x = ARENA_PUSH(b->arena, all.box, all.n, all.cap);
+            *x = one->box[q];
+            x->side[a].first = run[i].first;
+            x->side[a].count = (to < n ? run[to].first : b->m->axis[a].size) - run[i].first;
+        }
+        i = to;
+    }
+    return all;
+}
+RankBox classes_mesh(const Mesh *m) {
+    RankBox b = {.n = m->naxes};
+    for (int a = 0; a < m->naxes; a++) b.side[a] = (RankSide){m->axis[a].name, m->axis[a].size, m->axis[a].stride, 0, m->axis[a].size};
+    return b;
 }
 static RankSet make_set(const RankSets *s, const AxisParts *p, const bool *in) {
     const Mesh *m = s->m;
-    int64_t *list = base_big(base_mul((size_t)m->nranks, sizeof *list)), n = 0;
-    for (int64_t q = 0; q < m->nranks; q++) {
-        int64_t i = 0;
-        for (int k = 0; k < p->axes.n; k++) i = i * p->n[k] + p->of[k][mesh_coord(m, q, p->axes.a[k])];
-        if (in[i]) list[n++] = q;
+    Boxing b = {.arena = arena_new(), .m = m, .p = p, .box = classes_mesh(m)};
+    for (int a = 0; a < m->naxes; a++) b.place[a] = -1;
+    int64_t step = 1;
+    for (int k = p->axes.n - 1; k >= 0; k--) {
+        b.place[p->axes.a[k]] = k;
+        b.step[k] = step;
+        step *= p->n[k];
     }
-    RankSet set = rankset_from(s->arena, list, n);
-    free(list);
+    Boxes all = box_axes(&b, 0, 0, in);
+    RankSet set = rankset_boxes(s->arena, all.box, all.n);
+    arena_free(b.arena);
     return set;
 }
 RankSet classes_ranks(RankSets *s, const AxisParts *p, const bool *in) {
     if (!p->axes.n) return rankset_range(s->arena, 0, s->m->nranks, 1);
     for (int i = 0; i < s->n; i++)
-        if (same_set(s->m, &s->known[i], p, in)) return s->known[i].set;
+        if (same_set(&s->known[i], p, in)) return s->known[i].set;
+    AxisParts keep = *p; /* the caller's may live shorter */
+    for (int k = 0; k < p->axes.n; k++) keep.run[k] = arena_memdup(s->arena, p->run[k], (size_t)p->n_runs[k] * sizeof **p->run);
     Known *x = ARENA_PUSH(s->arena, s->known, s->n, s->cap);
-    *x = (Known){*p, arena_memdup(s->arena, in, (size_t)classes_count(p) * sizeof *in), make_set(s, p, in)};
+    *x = (Known){keep, arena_memdup(s->arena, in, (size_t)classes_count(p) * sizeof *in), make_set(s, p, in)};
     return x->set;
 }

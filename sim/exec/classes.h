@@ -5,11 +5,15 @@
 #include "lower/program.h"
 #include "trace/trace.h"
 
+typedef struct {
+    int64_t first, part;
+} PartRun;
 /* For each listed axis a partition of its coordinates; parts are numbered in the order of their first coordinates. */
 typedef struct AxisParts {
     AxisList axes;
     int n[MESH_MAX_AXES];          /* parts, per place in `axes` */
-    int *of[MESH_MAX_AXES];        /* the part of each coordinate */
+    int n_runs[MESH_MAX_AXES];     /* coordinates next to each other are mostly of one part: */
+    PartRun *run[MESH_MAX_AXES];   /* where each run of them begins, ascending, the first at 0 */
     int64_t *first[MESH_MAX_AXES]; /* the first coordinate of each part */
 } AxisParts;
 
@@ -21,14 +25,21 @@ void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *
 /* Coordinates of one part give the value the same local shape, whatever the other coordinates are. */
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l);
 /* One part for each listed axis. */
-AxisParts classes_even(Arena *arena, const Mesh *m, const AxisList *axes);
+AxisParts classes_even(Arena *arena, const AxisList *axes);
 /* Every coordinate of each listed axis is a part of its own. */
 AxisParts classes_apart(Arena *arena, const Mesh *m, const AxisList *axes);
 /* Cuts the parts of p further, so that those of q (whose axes p has) are unions of them. */
-void classes_refine(Arena *arena, const Mesh *m, AxisParts *p, const AxisParts *q);
+void classes_refine(Arena *arena, AxisParts *p, const AxisParts *q);
 /* Combinations of parts, in row-major order, and the first rank of one. */
 int64_t classes_count(const AxisParts *p);
 int64_t classes_rank(const Mesh *m, const AxisParts *p, int64_t combination);
-/* The ranks whose combination is marked in in[]. */
+/* Values of equal sizes under the same layout lie alike: 126 layers ask once. A number for each kind, from 0; its parts, as
+ * classes_of_value says; how many kinds were met. */
+int classes_alike(RankSets *s, const GTensor *t, const Layout *l);
+const AxisParts *classes_parts(const RankSets *s, int alike);
+int classes_kinds(const RankSets *s);
+/* The whole mesh as a box. */
+RankBox classes_mesh(const Mesh *m);
+/* The ranks whose combination is marked in in[]: runs, or boxes of the mesh. */
 RankSet classes_ranks(RankSets *s, const AxisParts *p, const bool *in);
 #endif

@@ -1,6 +1,7 @@
 /* Work per class of ranks. See load.h. Steps of one kind whose operands lie alike (the layers of a model) share what is found
  * about positions. */
 #include "exec/load.h"
+#include "exec/classes.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,36 +98,99 @@ static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c,
     memcpy(c->index, x->index, sizeof x->index);
     return c->op->flops(c);
 }
+/* A class of ranks that is being split: the combinations of coordinates of the axes that matter. */
+typedef struct {
+    Loads *l;
+    const Step *s;
+    Known *at;
+    const RankSet *ranks; /* of the class */
+    int klass, begin;     /* first of its places */
+    const AxisList *axes;
+    int64_t n;
+    int *group; /* 1 + place, counted from begin, of each combination; 0: not met */
+    double *flops;
+} Split;
+static void meet(Split *x, int64_t c, int64_t rank) {
+    if (x->group[c]) return;
+    Place p = {.klass = x->klass, .rank = rank};
+    OpCall call;
+    int64_t bytes;
+    set_index(x->l, x->s, &p);
+    double f = flops_at(x->l, x->s, &p, &call, &bytes);
+    int same = x->begin;
+    while (same < x->at->n && x->flops[same - x->begin] != f) same++;
+    if (same == x->at->n) {
+        x->flops[same - x->begin] = f;
+        *ARENA_PUSH(x->l->arena, x->at->place, x->at->n, x->at->cap) = p;
+    }
+    x->group[c] = same - x->begin + 1;
+}
+/* What a box has at combination c; false: nothing. */
+static bool box_at(const Split *x, const RankBox *b, int64_t c, RankBox *out) {
+    *out = *b;
+    for (int k = x->axes->n - 1; k >= 0; k--) {
+        RankSide *s = &out->side[x->axes->a[k]];
+        int64_t at = c % s->size;
+        c /= s->size;
+        if (at < s->first || at >= s->first + s->count) return false;
+        s->first = at;
+        s->count = 1;
+    }
+    return true;
+}
+/* Joins b to a, if they are next to each other along one side and else the same. */
+static bool join(RankBox *a, const RankBox *b) {
+    int side = -1, differ = 0;
+    for (int k = 0; k < a->n; k++)
+        if (a->side[k].first != b->side[k].first || a->side[k].count != b->side[k].count) side = k, differ++;
+    if (differ != 1 || a->side[side].first + a->side[side].count != b->side[side].first) return false;
+    a->side[side].count += b->side[side].count;
+    return true;
+}
+/* A class of boxes: no rank is looked at. */
+static void split_boxes(Split *x) {
+    RankBox one;
+    for (int i = 0; i < x->ranks->n; i++)
+        for (int64_t c = 0; c < x->n; c++)
+            if (box_at(x, &x->ranks->box[i], c, &one)) meet(x, c, rankset_first(&(RankSet){.n = 1, .box = &one}));
+    for (int g = x->begin; g < x->at->n; g++) {
+        Arena *tmp = arena_new();
+        RankBox *out = NULL;
+        int n = 0, cap = 0;
+        for (int i = 0; i < x->ranks->n; i++)
+            for (int64_t c = 0; c < x->n; c++) {
+                if (x->group[c] != g - x->begin + 1 || !box_at(x, &x->ranks->box[i], c, &one)) continue;
+                if (!n || !join(&out[n - 1], &one)) *ARENA_PUSH(tmp, out, n, cap) = one;
+            }
+        x->at->place[g].ranks = rankset_boxes(x->l->arena, out, n);
+        arena_free(tmp);
+    }
+}
+/* A class of runs: each rank is put into the list of its place. */
+static void split_runs(Split *x) {
+    const Mesh *m = x->l->p->mesh;
+    RankBox mesh = classes_mesh(m);
+    int64_t rank, all = rankset_count(x->ranks), at = 0;
+    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) meet(x, mesh_index_in(m, x->axes, rank), rank);
+    int n = x->at->n - x->begin;
+    int64_t *list = base_big(base_mul((size_t)(all ? all : 1), sizeof *list));
+    int64_t *end = ARENA_ARRAY(x->l->arena, int64_t, n + 1);
+    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) end[x->group[mesh_index_in(m, x->axes, rank)]]++;
+    for (int g = 1; g <= n; g++) end[g] += end[g - 1];
+    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) list[end[x->group[mesh_index_in(m, x->axes, rank)] - 1]++] = rank;
+    for (int g = 0; g < n; g++, at = end[g - 1]) /* each end has moved to that of its own list */
+        x->at->place[x->begin + g].ranks = rankset_on_mesh(x->l->arena, &mesh, list + at, end[g] - at);
+    free(list);
+}
 /* The ranks of class k with the same work: by what the ranks at each combination of coordinates have to do. */
 static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisList *axes) {
-    int64_t n = mesh_size(l->p->mesh, axes), all = rankset_count(&l->classes[k]), left = 0;
-    int *group = ARENA_ARRAY(l->arena, int, n), begin = at->n; /* 1 + group of each combination; 0: not met */
-    double *flops = ARENA_ARRAY(l->arena, double, n);
-    int64_t *list = base_big(base_mul((size_t)(all ? all : 1), sizeof *list));
-    for (int pass = 0; pass < 2; pass++)
-        for (int g = begin; g < (pass ? at->n : begin + 1); g++) {
-            left = 0;
-            for (int r = 0; r < l->classes[k].n; r++)
-                for (int64_t i = 0; i < l->classes[k].run[r].count; i++) {
-                    int64_t rank = l->classes[k].run[r].first + i * l->classes[k].run[r].stride, c = mesh_index_in(l->p->mesh, axes, rank);
-                    if (pass && group[c] == g - begin + 1) list[left++] = rank;
-                    if (pass || group[c]) continue;
-                    Place x = {.klass = k, .rank = rank};
-                    OpCall call;
-                    int64_t bytes;
-                    set_index(l, s, &x);
-                    double f = flops_at(l, s, &x, &call, &bytes);
-                    int same = begin;
-                    while (same < at->n && flops[same - begin] != f) same++;
-                    if (same == at->n) {
-                        flops[same - begin] = f;
-                        *ARENA_PUSH(l->arena, at->place, at->n, at->cap) = x;
-                    }
-                    group[c] = same - begin + 1;
-                }
-            if (pass) at->place[g].ranks = rankset_from(l->arena, list, left);
-        }
-    free(list);
+    Split x = {.l = l, .s = s, .at = at, .ranks = &l->classes[k], .klass = k, .begin = at->n, .axes = axes};
+    x.n = mesh_size(l->p->mesh, axes);
+    x.group = ARENA_ARRAY(l->arena, int, x.n);
+    x.flops = ARENA_ARRAY(l->arena, double, x.n);
+    if (x.ranks->box) split_boxes(&x);
+    else split_runs(&x);
+    if (at->n == x.begin + 1) at->place[x.begin].ranks = *x.ranks;
 }
 static const Known *places_of(Loads *l, const Step *s) {
     const GNode *n = &l->p->graph->node[s->node];

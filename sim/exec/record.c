@@ -8,6 +8,10 @@
 #include <string.h>
 
 typedef struct {
+    int n;
+    TraceLocal *local;
+} Locals;
+typedef struct {
     Trace *t;
     const Program *p;
     Arena *a;
@@ -17,6 +21,8 @@ typedef struct {
     RankSets *sets;
     Loads *loads;
     const TraceHeld **held; /* per step: of gathers of parameters */
+    Locals *locals; /* of the kinds of values that were met */
+    int n_locals, cap_locals;
     int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first that is in one; -1: none */
 } Rec;
 
@@ -33,9 +39,17 @@ static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64
         if (d == 0 && l->n[l->ndim]) out[0] = layout_dim_size(m, l, l->ndim, out[0], rank);
     }
 }
-static void local_classes(const Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
+/* The local shapes of a kind of values, once. */
+static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
-    AxisParts u = classes_of_value(r->tmp, m, t, l);
+    int kind = 2 * classes_alike(r->sets, t, l) + t->is_int; /* whole numbers have other bytes */
+    while (r->n_locals <= kind) *ARENA_PUSH(r->tmp, r->locals, r->n_locals, r->cap_locals) = (Locals){0};
+    if (r->locals[kind].n) {
+        s->n_local = r->locals[kind].n;
+        s->local = r->locals[kind].local;
+        return;
+    }
+    const AxisParts u = *classes_parts(r->sets, kind / 2);
     int64_t n = classes_count(&u);
     int *member = ARENA_ARRAY(r->tmp, int, n), cap = 0;
     bool *in = ARENA_ARRAY(r->tmp, bool, n);
@@ -52,6 +66,7 @@ static void local_classes(const Rec *r, const GTensor *t, const Layout *l, Trace
         for (int64_t i = 0; i < n; i++) in[i] = member[i] == k;
         s->local[k].ranks = classes_ranks(r->sets, &u, in);
     }
+    r->locals[kind] = (Locals){s->n_local, s->local};
 }
 static int stored_of_letter(const GTensor *t, int letter) {
     int at = 0;
@@ -61,7 +76,7 @@ static int stored_of_letter(const GTensor *t, int letter) {
     }
     return 0; /* LIST cuts stored dim 0 */
 }
-static void shape_record(const Rec *r, const Val *v, const Layout *l, TraceShape *s) {
+static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
     static const char *how[] = {"shard", "zigzag", "striped", "shard"}, *type[] = {"", "replicate", "varying_use", "partial", "partial(max)"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
@@ -133,12 +148,16 @@ static void record_run(Rec *r, const Model *model) {
 static void record_classes(Rec *r, int64_t **rep) {
     const Mesh *m = r->p->mesh;
     AxisList uneven = {0};
-    for (int v = 0; v < r->p->nv; v++) classes_uneven(m, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L, &uneven);
-    AxisParts all = classes_even(r->tmp, m, &uneven);
-    for (int v = 0; v < r->p->nv && uneven.n; v++) {
-        AxisParts one = classes_of_value(r->tmp, m, &r->p->graph->t[r->p->val[v].tensor], &r->p->val[v].L);
-        classes_refine(r->tmp, m, &all, &one);
+    /* one value of each kind stands for all */
+    int *kind = ARENA_ARRAY(r->tmp, int, r->p->nv + 1), n_kinds = 0;
+    for (int v = 0; v < r->p->nv; v++) {
+        const GTensor *t = &r->p->graph->t[r->p->val[v].tensor];
+        if (classes_alike(r->sets, t, &r->p->val[v].L) < n_kinds) continue;
+        kind[n_kinds++] = v;
+        classes_uneven(m, t, &r->p->val[v].L, &uneven);
     }
+    AxisParts all = classes_even(r->tmp, &uneven);
+    for (int k = 0; k < n_kinds && uneven.n; k++) classes_refine(r->tmp, &all, classes_parts(r->sets, k));
     int64_t n = classes_count(&all), k = 0;
     uint64_t *sig = ARENA_ARRAY(r->tmp, uint64_t, n);
     int64_t *of = ARENA_ARRAY(r->tmp, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
@@ -146,9 +165,10 @@ static void record_classes(Rec *r, int64_t **rep) {
     for (int64_t i = 0; i < n; i++) {
         int64_t rank = classes_rank(m, &all, i), shape[LAYOUT_MAX_DIMS];
         uint64_t h = 1469598103934665603u;
-        for (int v = 0; n > 1 && v < r->p->nv; v++) {
-            const GTensor *t = &r->p->graph->t[r->p->val[v].tensor];
-            stored_local(m, t, &r->p->val[v].L, rank, shape);
+        for (int q = 0; n > 1 && q < n_kinds; q++) {
+            const Val *v = &r->p->val[kind[q]];
+            const GTensor *t = &r->p->graph->t[v->tensor];
+            stored_local(m, t, &v->L, rank, shape);
             for (int d = 0; d < t->nstored; d++) h = (h ^ (uint64_t)shape[d]) * 1099511628211u;
         }
         int64_t c = 0;
@@ -321,7 +341,9 @@ static void record_collective(Rec *r, const Step *s) {
     *x = (TraceCollective){.step = s->id, .op = move_name(s->move.kind), .pass = s->pass, .why = s->why, .inferred = s->inferred, .dim = -1, .value_step = p->val[s->in[0]].step, .layer = layer_of(r, v->tensor), .part = part_of(r, v->tensor)};
     x->dtype = t->is_int ? "i64" : r->t->dtype;
     x->held = r->held[s->id];
-    traffic_record(&(Traffic){p, r->a, r->tmp, r->sets, r->dtype}, s, x);
+    Arena *tmp = arena_new();
+    traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
+    arena_free(tmp);
     if (x->n_with)
         x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
                                               : "FSDP: each rank keeps the part it has at rest; the gradients of one unit travel together";

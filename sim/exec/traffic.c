@@ -83,16 +83,15 @@ static AxisParts parts_of(const Traffic *c, const Members *m) {
     const Program *p = c->p;
     AxisList axes = {0};
     uneven_axes(c, m, &axes);
-    AxisParts all = classes_even(c->tmp, p->mesh, &axes);
+    AxisParts all = classes_even(c->tmp, &axes);
     for (int i = 0; i < m->n && axes.n; i++) {
         Move v = fault_move(m->s[i]);
-        AxisParts from = classes_of_value(c->tmp, p->mesh, tensor_of(p, m->s[i]), &v.from);
-        AxisParts to = classes_of_value(c->tmp, p->mesh, tensor_of(p, m->s[i]), &v.to);
-        classes_refine(c->tmp, p->mesh, &all, &from);
-        classes_refine(c->tmp, p->mesh, &all, &to);
+        const GTensor *t = tensor_of(p, m->s[i]);
+        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.from)));
+        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.to)));
         if (!depends_on_rank(p, m->s[i], &v)) continue;
         AxisParts each = classes_apart(c->tmp, p->mesh, &v.axes);
-        classes_refine(c->tmp, p->mesh, &all, &each);
+        classes_refine(c->tmp, &all, &each);
     }
     return all;
 }

@@ -1,12 +1,9 @@
-/* Rank sets, groups of a collective, and texts for people: the small change of a trace. Refuses to know how a trace is
- * written (trace_write.c) or read (trace_read.c). */
+/* Groups of a collective, and texts for people: the small change of a trace. Refuses to know how a trace is written
+ * (trace_write.c) or read (trace_read.c), and what a set of ranks is (rankset.c). */
 #include "trace/trace.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Sets of at most this many ranks are spelled out, in records and (compressed) in texts. */
-enum { SPELLED = 64 };
 
 Trace *trace_new(Arena *arena) {
     Trace *t = ARENA_NEW(arena, Trace);
@@ -81,70 +78,6 @@ TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
     for (int i = 0; i < c->n_local; i++)
         if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];
     return (TraceTraffic){{0}, c->bytes_in, c->bytes_out, c->bytes_sent};
-}
-
-/* ---- rank sets ---- */
-int64_t rankset_count(const RankSet *r) {
-    int64_t n = 0;
-    for (int i = 0; i < r->n; i++) n += r->run[i].count;
-    return n;
-}
-bool rankset_has(const RankSet *r, int64_t rank) {
-    for (int i = 0; i < r->n; i++) {
-        int64_t off = rank - r->run[i].first, stride = r->run[i].stride ? r->run[i].stride : 1;
-        if (off >= 0 && off % stride == 0 && off / stride < r->run[i].count) return true;
-    }
-    return false;
-}
-RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride) {
-    RankSet r = {0, NULL};
-    if (count <= 0) return r;
-    r.n = 1;
-    r.run = ARENA_NEW(arena, RankRun);
-    *r.run = (RankRun){first, count, count == 1 ? 1 : stride};
-    return r;
-}
-RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n) {
-    RankSet r = {0, NULL};
-    int cap = 0;
-    for (int64_t i = 0; i < n;) {
-        int64_t stride = i + 1 < n ? ranks[i + 1] - ranks[i] : 1, count = 1;
-        while (i + count < n && ranks[i + count] - ranks[i + count - 1] == stride) count++;
-        /* two ranks far apart are a run only if nothing after them is: 0,2 3 4 5 is 0 and 2-5 */
-        bool better_next = count == 2 && i + 3 < n && ranks[i + 3] - ranks[i + 2] == ranks[i + 2] - ranks[i + 1];
-        if (better_next) count = 1;
-        *ARENA_PUSH(arena, r.run, r.n, cap) = (RankRun){ranks[i], count, count == 1 ? 1 : stride};
-        i += count;
-    }
-    return r;
-}
-
-static void run_text(Str *s, const RankRun *r) {
-    int64_t last = r->first + (r->count - 1) * r->stride;
-    if (r->count > 2 && r->stride == 1) {
-        str_addf(s, "%lld-%lld", (long long)r->first, (long long)last);
-    } else if (r->count > 4) {
-        str_addf(s, "%lld:%lld:%lld", (long long)r->first, (long long)(last + r->stride), (long long)r->stride);
-    } else {
-        for (int64_t i = 0; i < r->count; i++)
-            str_addf(s, "%s%lld", i ? "," : "", (long long)(r->first + i * r->stride));
-    }
-}
-const char *rankset_text(const RankSet *r, Arena *arena) {
-    RankSet c = *r;
-    int64_t n = rankset_count(r);
-    if (n <= SPELLED && r->n > 1) { /* one text per set, however its runs were cut */
-        int64_t list[SPELLED], k = 0;
-        for (int i = 0; i < r->n; i++)
-            for (int64_t j = 0; j < r->run[i].count; j++) list[k++] = r->run[i].first + j * r->run[i].stride;
-        c = rankset_from(arena, list, n);
-    }
-    Str s = str_new(arena);
-    for (int i = 0; i < c.n; i++) {
-        if (i) str_add(&s, ",");
-        run_text(&s, &c.run[i]);
-    }
-    return n ? s.s : "none";
 }
 
 /* ---- numbers for people ---- */

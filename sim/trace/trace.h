@@ -9,13 +9,24 @@ enum { TRACE_MAX_DIMS = 8, TRACE_MAX_AXES = 12 };
 /* FSDP: how many units are gathered ahead of the one in use. The one place that says so; memory and modelled time count with it. */
 enum { TRACE_PREFETCH = 1 };
 
-/* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. */
+/* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. Where that would be a long list, boxes of the mesh
+ * instead: a range of coordinates on each of its axes, "dp=0:4094 cp=15". */
 typedef struct {
     int64_t first, count, stride;
 } RankRun;
 typedef struct {
-    int n;
-    RankRun *run;
+    const char *axis;
+    int64_t size, stride;  /* of the axis: its length, and from one coordinate to the next */
+    int64_t first, count;  /* the coordinates */
+} RankSide;
+typedef struct {
+    int n; /* all axes of the mesh, outermost first */
+    RankSide side[TRACE_MAX_AXES];
+} RankBox;
+typedef struct {
+    int n;        /* runs, or boxes; 0: the empty set */
+    RankRun *run; /* NULL: there are boxes */
+    RankBox *box; /* disjoint; NULL: there are runs */
 } RankSet;
 
 /* Groups of one collective: group g, member i = base(g) + offset(i), both products of (size, stride), outermost first. */
@@ -293,6 +304,23 @@ bool rankset_has(const RankSet *r, int64_t rank);
 RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride);
 /* From an ascending list of ranks, compressed into runs. */
 RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n);
+/* The same as boxes of the mesh whose n_axes whole axes stand in `mesh` (first 0, count = size), where the runs would be many. */
+RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n);
+/* From disjoint boxes of one mesh: as runs, if few say the same. */
+RankSet rankset_boxes(Arena *arena, const RankBox *box, int n);
+/* The mesh of a trace as a box. */
+RankBox trace_mesh_box(const Trace *t);
+/* One rank of it, the smallest; 0 if it is empty. */
+int64_t rankset_first(const RankSet *r);
+/* Each rank once, in no order that is promised: `RankWalk w = {0}; while (rankset_next(r, &w, &rank)) ...`. */
+typedef struct {
+    int i;
+    int64_t k;
+} RankWalk;
+bool rankset_next(const RankSet *r, RankWalk *w, int64_t *rank);
+bool rankset_same(const RankSet *a, const RankSet *b);
+/* "dp=0:4094 cp=15": the axes that a box cuts. */
+const char *rankbox_text(const RankBox *b, Arena *arena);
 const char *bytes_text(int64_t bytes, Arena *arena); /* "16 MiB", "1.51 GiB" */
 const char *count_text(double n, Arena *arena);      /* "1.07 G" */
 const char *time_text(double seconds, Arena *arena); /* "42.1 µs" */

@@ -9,13 +9,10 @@ typedef struct {
     const RankSet **set; /* different ones, met so far */
     int n, cap;
 } Sets;
-static bool same_set(const RankSet *a, const RankSet *b) {
-    return a->n == b->n && (a->run == b->run || !memcmp(a->run, b->run, (size_t)a->n * sizeof *a->run));
-}
 static void add_set(Sets *s, Arena *tmp, const RankSet *x) {
     if (x->n == 0) return;
     for (int i = 0; i < s->n; i++)
-        if (same_set(s->set[i], x)) return;
+        if (rankset_same(s->set[i], x)) return;
     *ARENA_PUSH(tmp, s->set, s->n, s->cap) = x;
 }
 static Sets all_sets(const Trace *t, Arena *tmp) {
@@ -35,13 +32,12 @@ typedef struct {
 } Parts;
 /* Visits the ranks of a set: counts them by part, or gives those of a cut part its new number. */
 static void visit(Parts *p, const RankSet *s, int had, int64_t *inside, const int32_t *to) {
-    for (int i = 0; i < s->n; i++)
-        for (int64_t k = 0; k < s->run[i].count; k++) {
-            int64_t rank = s->run[i].first + k * s->run[i].stride;
-            if (rank < 0 || rank >= p->ranks || p->of[rank] >= had) continue;
-            if (to) p->of[rank] = to[p->of[rank]];
-            else inside[p->of[rank]]++;
-        }
+    int64_t rank;
+    for (RankWalk w = {0}; rankset_next(s, &w, &rank);) {
+        if (rank < 0 || rank >= p->ranks || p->of[rank] >= had) continue;
+        if (to) p->of[rank] = to[p->of[rank]];
+        else inside[p->of[rank]]++;
+    }
 }
 static void count_sizes(Parts *p) {
     p->size = base_realloc(p->size, (size_t)p->n * sizeof *p->size);
@@ -63,7 +59,7 @@ static void split(Parts *p, const RankSet *s) {
     free(inside);
     free(to);
 }
-static int list_parts(const Parts *p, Arena *arena, RankSet **out) {
+static int list_parts(const Parts *p, const RankBox *mesh, Arena *arena, RankSet **out) {
     int64_t *list = base_big((size_t)p->ranks * sizeof *list), *at = base_big((size_t)(p->n + 1) * sizeof *at), sum = 0;
     int n = 0;
     RankSet *set = ARENA_ARRAY(arena, RankSet, p->n);
@@ -75,7 +71,7 @@ static int list_parts(const Parts *p, Arena *arena, RankSet **out) {
     for (int64_t r = 0; r < p->ranks; r++) { /* in the order of their first ranks */
         int k = p->of[r];
         int64_t *first = list + at[k] - p->size[k];
-        if (*first == r) set[n++] = rankset_from(arena, first, p->size[k]);
+        if (*first == r) set[n++] = rankset_on_mesh(arena, mesh, first, p->size[k]);
     }
     free(list);
     free(at);
@@ -98,7 +94,8 @@ int trace_parts(const Trace *t, Arena *arena, RankSet **out) {
         memset(p.of, 0, (size_t)t->ranks * sizeof *p.of);
         p.size[0] = t->ranks;
         for (int i = 0; i < s.n; i++) split(&p, s.set[i]);
-        n = list_parts(&p, arena, out);
+        RankBox mesh = trace_mesh_box(t);
+        n = list_parts(&p, &mesh, arena, out);
         free(p.of);
         free(p.size);
     }

@@ -115,9 +115,41 @@ static bool parse_run(const char *s, RankRun *out) {
 }
 static int64_t run_last(const RankRun *u) { return u->first + (u->count - 1) * u->stride; }
 
-/* A list of whole numbers, of runs as texts, or one run as a text. */
+/* "dp=0:4094 cp=15": ranges of coordinates on axes of the mesh, which stand in the order of the mesh. */
+static bool parse_box(const Reader *r, const char *s, RankBox *b) {
+    *b = trace_mesh_box(r->t);
+    for (int k = 0; k < b->n && *s; k++) {
+        RankSide *x = &b->side[k];
+        size_t n = strlen(x->axis);
+        if (strncmp(s, x->axis, n) || s[n] != '=') continue;
+        char *end;
+        s += n + 1;
+        if (*s < '0' || *s > '9') return false;
+        long long first = strtoll(s, &end, 10), stop;
+        if (first > MAX_RANKS) return false;
+        stop = first + 1;
+        if (*end == ':' && end[1] >= '0' && end[1] <= '9') stop = strtoll(end + 1, &end, 10);
+        if (first >= stop || stop > x->size || (*end && *end != ' ')) return false;
+        x->first = first;
+        x->count = stop - first;
+        s = *end ? end + 1 : end;
+    }
+    return b->n && !*s;
+}
+/* A list of boxes, whose first is known to be one. */
+static RankSet as_boxes(Reader *r, const Json *a, const char *key) {
+    RankSet set = {.n = a->n, .box = ARENA_ARRAY(r->arena, RankBox, a->n)};
+    for (int i = 0; i < a->n; i++) {
+        const Json *s = expect_kind(r, a->item[i], key, JSON_STRING, "a list of ranks");
+        if (s && parse_box(r, s->s, &set.box[i])) continue;
+        bad(r, "\"%s\" has an entry that is no range of coordinates of the mesh", key);
+        return (RankSet){0};
+    }
+    return set;
+}
+/* A list of whole numbers, of runs or of boxes as texts, or one run as a text. */
 static RankSet as_ranks(Reader *r, const Json *j, const char *key) {
-    RankSet set = {0, NULL};
+    RankSet set = {0};
     RankRun one;
     if (j && j->kind == JSON_STRING) {
         if (parse_run(j->s, &one)) return rankset_range(r->arena, one.first, one.count, one.stride);
@@ -134,6 +166,7 @@ static RankSet as_ranks(Reader *r, const Json *j, const char *key) {
         }
         return r->why ? set : rankset_from(r->arena, list, a->n);
     }
+    if (a->item[0]->kind == JSON_STRING && strchr(a->item[0]->s, '=')) return as_boxes(r, a, key);
     int cap = 0;
     for (int i = 0; i < a->n && !r->why; i++) {
         const Json *s = expect_kind(r, a->item[i], key, JSON_STRING, "a list of ranks");
@@ -204,8 +237,7 @@ static const int64_t *listed_group(Reader *r, const Json *j, int64_t *n) {
         return NULL;
     }
     int64_t *list = ARENA_ARRAY(r->arena, int64_t, *n), k = 0;
-    for (int i = 0; i < s.n; i++)
-        for (int64_t m = 0; m < s.run[i].count; m++) list[k++] = s.run[i].first + m * s.run[i].stride;
+    for (RankWalk w = {0}; rankset_next(&s, &w, &list[k]);) k++;
     return list;
 }
 /* A foreign trace has lists only: find the strides behind them. */
@@ -254,7 +286,8 @@ READER(r_ranks) {
     if (!j) return; /* the rank of an event may stand alone */
     RankSet s = as_ranks(r, j, f->key);
     int64_t count = 0;
-    for (int i = 0; i < s.n && !r->why; i++) {
+    if (s.box && rankset_count(&s) > r->t->ranks) bad(r, "\"%s\" has ranks that the mesh has not", f->key);
+    for (int i = 0; i < s.n && s.run && !r->why; i++) {
         bool order = i == 0 || run_last(&s.run[i - 1]) < run_last(&s.run[i]);
         count += s.run[i].count; /* more than there are: some occur twice */
         if (run_last(&s.run[i]) >= r->t->ranks || count > r->t->ranks || !order) bad(r, "\"%s\" has ranks that the mesh has not", f->key);

@@ -23,7 +23,14 @@ static void run_str(JsonWriter *w, int64_t first, int64_t count, int64_t stride)
 }
 static void put_ranks(JsonWriter *w, const char *key, const RankSet *r) {
     json_open(w, key, '[');
-    bool spelled = rankset_count(r) <= TRACE_SPELLED;
+    bool spelled = rankset_count(r) <= TRACE_SPELLED && r->run;
+    Arena *scratch = r->box ? arena_new() : NULL;
+    for (int i = 0; i < r->n && r->box; i++) json_str(w, NULL, rankbox_text(&r->box[i], scratch));
+    if (scratch) {
+        arena_free(scratch);
+        json_close(w, ']');
+        return;
+    }
     for (int i = 0; i < r->n; i++) {
         const RankRun *u = &r->run[i];
         if (!spelled) run_str(w, u->first, u->count, u->stride);
@@ -245,7 +252,7 @@ static void w_severity(JsonWriter *w, const Field *f, const char *record) {
 }
 static void w_event_rank(JsonWriter *w, const Field *f, const char *record) {
     const TraceEvent *e = RECORD(TraceEvent);
-    json_int(w, f->key, e->ranks.n ? e->ranks.run[0].first : 0);
+    json_int(w, f->key, rankset_first(&e->ranks));
 }
 
 static const Writer writers[F_KINDS] = {

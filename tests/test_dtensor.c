@@ -65,6 +65,8 @@ static const struct {
     {"vocabulary, uneven", WHOLE("15", "8") "mesh: {tp: 4}\nplan:\n  tok_embeddings: rowwise\n  output: {style: colwise, use_local_output: false}\n  loss: loss_parallel\n", 0, NULL},
     {"vocabulary, a rank without a class", WHOLE("9", "8") "mesh: {tp: 4}\nplan:\n  output: {style: colwise, use_local_output: false}\n  loss: loss_parallel\n", 1, "V of 9 over tp of 4 leaves ranks without a class"},
     {"vocabulary shorter than the axis", WHOLE("3", "8") "mesh: {tp: 4}\nplan:\n  tok_embeddings: rowwise\n", 1, "tok_embeddings: V of 3 is shorter than tp of 4"},
+    {"a label on the result of a plain module", MLP("6, 10, 6") "  net1: colwise\n  act1: {style: prepare_module_output, output: shard(-1), desired_output: replicate}\n  net2: rowwise_rep\n", 1,
+     "the output of act1 comes as plain local tensors, F of 10"},
     {"an axis of size 1", BLOCK("10", "5") "mesh: {tp: 1}\nplan:\n" SP, 0, NULL},
 };
 static void test_uneven(void **state) {
@@ -112,6 +114,29 @@ static void test_mixed(void **state) {
             run_print(&r);
             fail_msg("row %zu: E0408 at line %d saying '%s'", i, rows[i].line, rows[i].says);
         }
+        arena_free(a);
+    }
+}
+/* loss_parallel does not see plain logits: noted where nothing is said, in DTensor's systems. */
+static void test_plain_logits(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines;
+        int n;
+    } rows[] = {
+        {"plan:\n  output: colwise\n  loss: loss_parallel\n", 1},
+        {"plan:\n  output: {style: colwise, use_local_output: false}\n  loss: loss_parallel\n", 0},
+        {"plan:\n  output: {style: colwise, output: replicate}\n", 0},
+        {"recipe: torchtitan-llama3\n", 0},
+        {"recipe: torchtune-llama3\n", 0},
+        {"recipe: megatron\n", 0},
+        {"names: hf\nplan:\n  lm_head: colwise\n  loss: loss_parallel\n", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, arena_printf(a, WHOLE("16", "8") "mesh: {tp: 2}\n%s", rows[i].lines), true);
+        if (count(&r, "N0011") != rows[i].n) run_print(&r);
+        assert_int_equal(count(&r, "N0011"), rows[i].n);
         arena_free(a);
     }
 }
@@ -193,6 +218,7 @@ static void test_label_of_a_dtensor(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_uneven),       cmocka_unit_test(test_mixed),        cmocka_unit_test(test_no_effect),
-                                       cmocka_unit_test(test_local_inputs), cmocka_unit_test(test_whole_result), cmocka_unit_test(test_label_of_a_dtensor)};
+                                       cmocka_unit_test(test_local_inputs), cmocka_unit_test(test_whole_result), cmocka_unit_test(test_label_of_a_dtensor),
+                                       cmocka_unit_test(test_plain_logits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

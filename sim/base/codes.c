@@ -248,6 +248,10 @@ const DiagCode diag_codes[] = {
      "A style under `styles:` has the name of a built-in style. Lines of this plan use the plan's own."},
     {"N0010", 0, "a config key was ignored",
      "`ignore_config` names a key of the model's config that this program does not read."},
+    {"N0011", 0, "loss_parallel on plain logits",
+     "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which acts on DTensors. The head's style hands out plain "
+     "local tensors unless it says `use_local_output: false`; the cross entropy then takes a rank's part of the vocabulary for all "
+     "of it, and labels beyond it raise. Here the loss is computed as the plan means it."},
     {"W0001", 0, "a warning", "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",
      "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake "

@@ -92,15 +92,14 @@ static bool label_cut(const Follow *w, int m, int t, const RawSpec *s, Uneven *o
     return assign_target(w->a, m, t, s, USE_INPUT, &whole, &want, NULL) && uneven_dim(w, t, &want, out);
 }
 /* A plain tensor under a label that cuts it: from_local takes n times a rank's own block for the whole (06_wrong_uneven_local). */
-static void note_from_local(Follow *w, int m, int arg, int t, const Form *f) {
-    const ModuleUse *u = &w->a->use[m];
+static void note_from_local(Follow *w, int m, const char *what, const RawList *labels, int arg, int t, const Form *f) {
     Uneven c;
-    if (f->is != F_PLAIN || !u->style->input.set || arg >= u->style->input.n || !label_cut(w, m, t, &u->style->input.arg[arg], &c)) return;
-    diag_note(w->a->d, "N0006", u->loc,
+    if (f->is != F_PLAIN || !labels->set || arg >= labels->n || !label_cut(w, m, t, &labels->arg[arg], &c)) return;
+    diag_note(w->a->d, "N0006", w->a->use[m].loc,
               f->by >= 0 ? arena_printf(w->a->arena, "`use_local_output: false` on %s, or a size that %s divides", path(w, f->by), c.axes) : NULL,
-              "the input of %s comes as plain local tensors, %s of %lld cut unevenly over %s of %lld: DTensor takes %lld times a rank's own block for the whole, the ranks "
+              "the %s of %s comes as plain local tensors, %s of %lld cut unevenly over %s of %lld: DTensor takes %lld times a rank's own block for the whole, the ranks "
               "disagree about it, and PyTorch raises",
-              path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, (long long)c.n);
+              what, path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, (long long)c.n);
 }
 /* Ops do not run on shards of a dim that is shorter than the axis (06_small_*, 06_uneven_seq3). */
 static void note_short(Follow *w, int m) {
@@ -151,19 +150,21 @@ static Form read_form(Follow *w, int module, int t) {
         for (int i = 0; i < m->n_input; i++)
             if (m->input[i] == t) {
                 bool *seen = &w->noted[4 * chain[n] + i];
-                if (!*seen && kind_of(w, chain[n]) != TORCH_NOT && dtensor_system(w->a->plan)) note_from_local(w, chain[n], i, t, &f);
+                if (!*seen && kind_of(w, chain[n]) != TORCH_NOT && dtensor_system(w->a->plan)) note_from_local(w, chain[n], "input", &w->a->use[chain[n]].style->input, i, t, &f);
                 *seen = true;
                 f = inside(w, chain[n], i, f);
             }
     }
     return f;
 }
-static Form leave(const Follow *w, int m, Form f) {
+static Form leave(Follow *w, int m, Form f) {
     const Style *s = w->a->use[m].style;
     TorchKind k = kind_of(w, m);
     if (!s || k == TORCH_INPUT) return f;
     if (k == TORCH_NOT) return (Form){F_ANY, -1};
     if (!result_of(s)) return f;
+    bool labelled = (k == TORCH_OUTPUT || k == TORCH_BOTH) && s->desired_output.set; /* its `output` is a label then */
+    if (labelled && dtensor_system(w->a->plan)) note_from_local(w, m, "output", &s->output, 0, w->g->module[m].output, &f);
     return (Form){s->use_local_output == 0 ? F_DTENSOR : F_PLAIN, m};
 }
 /* PyTorch's operators take DTensors or plain tensors, not both. Refused where the plan's own `use_local_output` makes it so. */
@@ -198,7 +199,11 @@ static void check_loss(Follow *w, int m) {
     if (kind_of(w, m) == TORCH_LOSS && f.is == F_PLAIN && says(w, f.by, 1))
         diag_error(w->a->d, "E0408", w->a->use[f.by].loc, "`use_local_output: false`",
                    "with `use_local_output: true` the logits are plain tensors: PyTorch's loss_parallel does not see them, each rank takes its part of the vocabulary for all of it");
-    if (kind_of(w, m) == TORCH_LOSS && dtensor_system(w->a->plan)) note_empty_class(w, m);
+    if (kind_of(w, m) != TORCH_LOSS || !dtensor_system(w->a->plan)) return;
+    note_empty_class(w, m);
+    if (f.is == F_PLAIN && f.by >= 0 && !says(w, f.by, 1))
+        diag_note(w->a->d, "N0011", w->a->use[f.by].loc, "add `use_local_output: false`",
+                  "%s hands out plain tensors, which PyTorch's loss_parallel does not see: each rank takes its part of the vocabulary for all of it, and raises", path(w, f.by));
 }
 
 /* ---- what use_local_output changes ---- */

@@ -108,6 +108,58 @@ static int use_lost(Program *p) { /* the residual's gradient misses one of its u
     fail_msg("no sum");
     return -1;
 }
+/* The first sum of an activation's gradients that goes back through the node that made it. */
+static Step *residual_sum(Program *p) {
+    for (int i = p->n_forward; i < p->ns; i++) {
+        const Step *s = &p->step[i], *from = &p->step[p->val[s->in[0]].step];
+        if (s->kind == ST_ADJOINT && from->kind == ST_SUM) return &p->step[from->id];
+    }
+    fail_msg("no sum of an activation's gradients");
+    return NULL;
+}
+static int residual_dropped(Program *p, int term) { /* who reads the sum gets one term of it */
+    const Step *sum = residual_sum(p);
+    int first = -1;
+    for (int i = 0; i < p->ns; i++) {
+        Step *s = &p->step[i];
+        if (s->kind != ST_ADJOINT || s->in[0] != sum->out) continue;
+        s->in[0] = sum->in[term];
+        if (first < 0) first = i;
+    }
+    if (first < 0) fail_msg("no adjoint reads the sum");
+    return first;
+}
+static int first_term(Program *p) { return residual_dropped(p, 0); }
+static int second_term(Program *p) { return residual_dropped(p, 1); }
+static int other_uses(Program *p) { /* as many uses, but one of them twice and one not at all */
+    Step *sum = residual_sum(p);
+    Val *v = &p->val[sum->out];
+    Part *list = arena_memdup(p->arena, v->parts, sizeof(Part) * (size_t)v->n_parts);
+    list[0] = list[1];
+    v->parts = list;
+    return sum->id;
+}
+static int lost_on_the_way(Program *p) { /* a move says less than its source */
+    for (int i = p->n_forward; i < p->ns; i++) {
+        Val *v = &p->val[p->step[i].out];
+        if (p->step[i].kind != ST_MOVE || !v->cot || v->n_parts < 2) continue;
+        v->n_parts--;
+        return i;
+    }
+    fail_msg("no move of a sum");
+    return -1;
+}
+static int of_another(Program *p) { /* the gradient through one operand is taken for that of another */
+    for (int i = p->n_forward; i < p->ns; i++)
+        if (p->step[i].kind == ST_ADJOINT && p->graph->node[p->step[i].node].nin == 2) {
+            Part *one = ARENA_NEW(p->arena, Part);
+            *one = (Part){p->step[i].node, 1 - p->step[i].operand};
+            p->val[p->step[i].out].parts = one;
+            return i;
+        }
+    fail_msg("no adjoint");
+    return -1;
+}
 static int use_twice(Program *p) { /* a weight's gradient counts its use twice */
     for (int t = 0; t < p->graph->nt; t++)
         if (p->graph->t[t].kind == KIND_PARAM && p->grad[t] >= 0) {
@@ -138,6 +190,11 @@ static const struct {
     {"other group", other_group, "forward", "kind and group do not follow from the layouts"},
     {"a use is lost", use_lost, "backward", "the uses of a sum are not the uses of its terms"},
     {"a use counts twice", use_twice, "backward", "counts its use in"},
+    {"the residual's first term", first_term, "backward", "counts its use in"},
+    {"the residual's second term", second_term, "backward", "counts its use in"},
+    {"other uses", other_uses, "backward", "the uses of a sum are not the uses of its terms"},
+    {"a use lost on the way", lost_on_the_way, "backward", "the uses of a gradient change in a move"},
+    {"a use of another", of_another, "backward", "the gradient through one use is said to be that of another"},
 };
 static void test_findings(void **state) {
     (void)state;

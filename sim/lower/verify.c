@@ -186,36 +186,89 @@ static void check_move(Verify *v, const Step *s) {
     if (s->edit == EDIT_DOUBLE) finding(v, s, "the reduction is done twice: the second starts from a complete value");
     if (s->edit == EDIT_AXIS) finding(v, s, arena_printf(p->arena, "the group is that of %s, the layouts ask for another", p->mesh->axis[s->edit_axis].name));
 }
+/* How often a cotangent says that it has that use in it. */
+static int times_listed(const Val *x, int node, int operand) {
+    int times = 0;
+    for (int k = 0; k < x->n_parts; k++)
+        times += x->parts[k].node == node && x->parts[k].operand == operand;
+    return times;
+}
+static bool same_uses(const Val *a, const Val *b) {
+    for (int k = 0; k < a->n_parts; k++) {
+        const Part *x = &a->parts[k];
+        if (times_listed(a, x->node, x->operand) != times_listed(b, x->node, x->operand))
+            return false;
+    }
+    return a->n_parts == b->n_parts;
+}
 static void check_sum(Verify *v, const Step *s) {
     const Program *p = v->p;
     const Val *o = &p->val[s->out];
     int parts = 0;
+    bool listed = true;
     for (int i = 0; i < s->nin; i++) {
-        parts += p->val[s->in[i]].n_parts;
-        if (!layout_eq(&p->val[s->in[i]].L, &o->L)) finding(v, s, "the terms of a sum lie differently");
+        const Val *x = &p->val[s->in[i]];
+        parts += x->n_parts;
+        for (int k = 0; k < x->n_parts; k++)
+            listed &= times_listed(o, x->parts[k].node, x->parts[k].operand) > 0;
+        if (!layout_eq(&x->L, &o->L)) finding(v, s, "the terms of a sum lie differently");
     }
-    if (parts != o->n_parts) finding(v, s, "the uses of a sum are not the uses of its terms");
+    if (parts != o->n_parts || !listed)
+        finding(v, s, "the uses of a sum are not the uses of its terms");
 }
-/* The gradient of every input lists each use of it, in every node it reaches, exactly once. */
+/* What a cotangent says of its uses follows from the step that makes it. */
+static void check_said_uses(Verify *v, const Step *s) {
+    const Val *o = &v->p->val[s->out];
+    bool moved = s->kind == ST_MOVE || s->kind == ST_CLAIM;
+    if (!o->cot) return;
+    if (moved && !same_uses(o, &v->p->val[s->in[0]]))
+        finding(v, s, "the uses of a gradient change in a move");
+    if (s->kind == ST_ADJOINT && (o->n_parts != 1 || times_listed(o, s->node, s->operand) != 1))
+        finding(v, s, "the gradient through one use is said to be that of another");
+}
+/* Does the loss depend on a tensor? Nodes follow what they read. */
+static bool *reached(const Program *p) {
+    const Graph *g = p->graph;
+    bool *r = ARENA_ARRAY(p->arena, bool, g->nt + 1);
+    r[p->val[p->loss].tensor] = true;
+    for (int n = g->nn - 1; n >= 0; n--)
+        for (int i = 0; i < g->node[n].nin && r[g->node[n].out]; i++)
+            if (!(g->node[n].op->nodiff >> i & 1)) r[g->node[n].in[i]] = true;
+    return r;
+}
+/* `x`, the whole gradient of a tensor as step `s` takes it, must list each use on the way to the
+ * loss, in every node, exactly once. */
+static bool check_all_uses(Verify *v, const Step *s, const Val *x, const bool *reach) {
+    const Program *p = v->p;
+    const Graph *g = p->graph;
+    for (int n = 0; n < g->nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++) {
+            if (g->node[n].in[i] != x->tensor || (g->node[n].op->nodiff >> i & 1)) continue;
+            int times = times_listed(x, n, i);
+            if (times == 1 || !reach[g->node[n].out]) continue;
+            finding(v, s,
+                    arena_printf(p->arena, "the gradient of %s counts its use in %s %d times",
+                                 g->t[x->tensor].name, g->t[g->node[n].out].name, times));
+            return false;
+        }
+    return true;
+}
+/* Of every activation where it goes back through the node that made it, and of every input and
+ * parameter at the end: a term of a sum that is lost, the residual's for one, is found here. */
 static void check_uses(Verify *v) {
     const Program *p = v->p;
     if (p->loss < 0 || p->ns == p->n_forward) return;
+    const bool *reach = reached(p);
+    int last = -1;
+    for (int i = p->n_forward; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        if (s->kind != ST_ADJOINT || s->in[0] == last) continue;
+        last = s->in[0]; /* the adjoints of one node follow one another */
+        if (!check_all_uses(v, s, &p->val[last], reach)) return;
+    }
     for (int t = 0; t < p->graph->nt; t++) {
-        if (p->grad[t] < 0) continue;
-        const Val *g = &p->val[p->grad[t]];
-        int uses = 0;
-        for (int n = 0; n < p->graph->nn; n++)
-            for (int i = 0; i < p->graph->node[n].nin; i++) {
-                if (p->graph->node[n].in[i] != t || (p->graph->node[n].op->nodiff >> i & 1)) continue;
-                int times = 0;
-                for (int k = 0; k < g->n_parts; k++) times += g->parts[k].node == n && g->parts[k].operand == i;
-                uses++;
-                if (times != 1) {
-                    finding(v, &p->step[g->step < 0 ? 0 : g->step], arena_printf(p->arena, "the gradient of %s counts its use in %s %d times", p->graph->t[t].name, p->graph->t[p->graph->node[n].out].name, times));
-                    return;
-                }
-            }
-        (void)uses;
+        const Val *x = p->grad[t] < 0 ? NULL : &p->val[p->grad[t]];
+        if (x && !check_all_uses(v, &p->step[x->step < 0 ? 0 : x->step], x, reach)) return;
     }
 }
 int verify(Program *p, Diags *d, bool warn, int *first_step) {
@@ -230,6 +283,7 @@ int verify(Program *p, Diags *d, bool warn, int *first_step) {
         case ST_SUM: check_sum(&v, s); break;
         case ST_SEED: break;
         }
+        check_said_uses(&v, s);
     }
     check_uses(&v);
     if (first_step) *first_step = v.first;

@@ -254,6 +254,13 @@ static void test_prefetch(void **state) {
         }
         if (u == 0) assert_int_equal(gathered_peak(r.t), (1 + TRACE_PREFETCH) * block);
         else assert_true(gathered_peak(r.t) <= (1 + TRACE_PREFETCH) * largest);
+        size_t length; /* the same after the file */
+        const char *file = trace_text(r.t, a, true, &length);
+        const Trace *again = trace_read(a, diags_new(a), "t.jsonl", file, length);
+        assert_non_null(again);
+        assert_string_equal(trace_text(again, a, true, &length), file);
+        assert_non_null(strstr(file, "\"held\":["));
+        assert_true(u || strstr(file, "\"with\":["));
         /* no gather begins before the unit TRACE_PREFETCH places earlier is in use */
         double use[256] = {0};
         int n = 0, checked = 0;

@@ -121,6 +121,24 @@ static const char *placement_mesh(const TraceParam *p, Arena *a) {
     for (int i = 0; i < shape->n_places; i++) str_addf(&s, "%s%s", i ? ", " : "", shape->place[i].axis);
     return s.s;
 }
+/* Of large sets only the first ranks are tried: a class of a million ranks is answered at once. */
+static bool share_a_rank(const RankSet *a, const RankSet *b) {
+    RankWalk w = {0};
+    int64_t rank;
+    for (int tried = 0; tried < 1 << 16 && rankset_next(a, &w, &rank); tried++)
+        if (rankset_has(b, rank)) return true;
+    return rankset_has(a, rankset_first(b));
+}
+/* What one rank holds of it at rest; rank -1: the most that one of these ranks does (NULL: of all). */
+static int64_t bytes_at_rest(const TraceParam *p, const RankSet *ranks, int64_t rank) {
+    int64_t most = 0;
+    for (int i = 0; i < p->rest.n_local; i++) {
+        const TraceLocal *l = &p->rest.local[i];
+        bool counts = rank >= 0 ? rankset_has(&l->ranks, rank) : !ranks || p->rest.n_local == 1 || share_a_rank(&l->ranks, ranks);
+        if (counts && l->bytes > most) most = l->bytes;
+    }
+    return p->rest.n_local ? most : p->bytes;
+}
 static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLocal *l) {
     Arena *a = c->arena;
     Cell *r = table_row(t);
@@ -135,17 +153,19 @@ static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLo
     r[5] = cell_text(placement_mesh(p, a));
     bool differs = p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0;
     r[6] = cell_text(differs ? p->rest.symbolic : NULL);
-    r[7] = cell_bytes(a, p->bytes);
+    r[7] = cell_bytes(a, bytes_at_rest(p, l ? &l->ranks : NULL, c->o.rank));
     r[9] = cell_text(p->style);
     r[10] = cell_text(place_of_line(a, p->file, p->line));
 }
 Table table_params(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "parameter", param_columns, N(param_columns));
     int64_t all = 0;
+    bool uneven = false;
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
         bool any = false;
-        all += p->bytes;
+        all += bytes_at_rest(p, NULL, c->o.rank);
+        uneven |= p->rest.n_local > 1;
         for (int k = 0; k < p->compute.n_local; k++) {
             if (c->o.rank >= 0 && !rankset_has(&p->compute.local[k].ranks, c->o.rank)) continue;
             param_row(c, &out, p, &p->compute.local[k]);
@@ -153,7 +173,8 @@ Table table_params(const Cli *c, const Trace *t) {
         }
         if (!any && c->o.rank < 0) param_row(c, &out, p, NULL);
     }
-    str_addf(&out.notes, "%d parameters, %s per rank at rest\n", t->n_params, bytes_text(all, c->arena));
+    str_addf(&out.notes, "%d parameters, %s%s per rank at rest\n", t->n_params, uneven && c->o.rank < 0 ? "at most " : "",
+             bytes_text(all, c->arena));
     return out;
 }
 

@@ -1,0 +1,209 @@
+/* What ranks hold, and what they would hold if a story about a step were true. It judges nothing:
+ * which stories are tried, and in what order, is in cause.c and its neighbours. */
+#include "exec/story.h"
+#include "exec/compare.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+/* What the rounding of a sum of n terms may come to, of its magnitude. */
+double story_rounding(const StoryCase *c, int64_t n) {
+    return c->dt == DT_I64 ? 0 : (double)(n + 8) * (c->dt == DT_F32 ? 0x1p-23 : 0x1p-52);
+}
+
+/* ---- what ranks hold, in double ---- */
+/* A local tensor as doubles, packed. */
+Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude) {
+    Tensor w = *t;
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, n = tensor_count(t);
+    tensor_pack(&w);
+    double *x = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t o = 0;
+        for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
+        x[k] = compare_at(t->p, dt, o);
+        if (magnitude) x[k] = fabs(x[k]);
+        for (int d = t->nd - 1; d >= 0; d--) {
+            if (++i[d] < t->n[d]) break;
+            i[d] = 0;
+        }
+    }
+    w.p = x;
+    return w;
+}
+Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude) {
+    return story_wide(c, &exec_local(c->e, val, rank)->t, exec_dtype(c->e, val), magnitude);
+}
+Tensor story_filled(const StoryCase *c, const Box *b, double v) {
+    Tensor t = region_packed(b);
+    int64_t n = tensor_count(&t);
+    double *x = t.p = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
+    for (int64_t i = 0; i < n; i++) x[i] = v;
+    return t;
+}
+bool story_same_shape(const Tensor *a, const Tensor *b) {
+    bool same = a->nd == b->nd;
+    for (int d = 0; same && d < a->nd; d++) same = a->n[d] == b->n[d];
+    return same;
+}
+static Tensor as_box(const Tensor *t, const Box *b) {
+    Tensor r = region_packed(b);
+    r.p = t->p;
+    return tensor_count(&r) == tensor_count(t) ? r : *t;
+}
+
+/* ---- stories: how a rank could have come to its block ---- */
+
+void story_swap_dim(Layout *l, int axis, int dim) {
+    int d = layout_where(l, axis);
+    if (d < 0 || d == dim || dim >= l->ndim) return;
+    layout_set_type(l, axis, TY_I);
+    layout_cut(l, dim, axis, CUT_CHUNK);
+}
+Layout story_layout(const StoryCase *c, Layout l, const Story *y) {
+    for (int i = 0; y->dim >= 0 && i < c->axes.n; i++) story_swap_dim(&l, c->axes.a[i], y->dim);
+    for (int d = 0; y->plain && d <= l.ndim; d++)
+        for (int k = 0; k < l.n[d]; k++) l.e[d][k].how = CUT_CHUNK;
+    return l;
+}
+int64_t story_modulo(int64_t a, int64_t n) { return (a % n + n) % n; }
+StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
+    Layout from = story_layout(c, c->from, y), to = story_layout(c, c->to, y);
+    int64_t n = c->n, index = mesh_index_in(c->m, y->place.n ? &y->place : &c->axes, rank);
+    Box tb = region_box(c->m, c->t, &to,
+                        mesh_member(c->m, &c->axes, rank, story_modulo(index + y->out, n)), c->flat,
+                        c->tmp);
+    StoryTold told = {.x = story_filled(c, &tb, y->how == STORY_MAX ? -INFINITY : 0),
+                      .mag = story_filled(c, &tb, 0)};
+    int64_t size = y->over.n ? mesh_size(c->m, &y->over) : 1,
+            times = c->sums || !y->over.n ? size : n;
+    for (int64_t i = 0; i < times + y->own_too; i++) {
+        bool own = i == times || !y->over.n;
+        if (i == y->without) continue;
+        int64_t q = own ? rank : mesh_member(c->m, &y->over, rank, story_modulo(i - y->in, size));
+        int64_t owner =
+            own || c->sums ? rank
+                           : mesh_member(c->m, &c->axes, rank, i); /* whose block it is taken for */
+        Box sb = region_box(c->m, c->t, &from, owner, c->flat, c->tmp);
+        Tensor x = story_held(c, c->in, q, false), mag = story_held(c, c->in, q, true);
+        if (c->flat || y->dim >= 0) x = as_box(&x, &sb), mag = as_box(&mag, &sb);
+        region_copy(&tb, &told.x, &sb, &x, DT_F64, y->how);
+        region_copy(&tb, &told.mag, &sb, &mag, DT_F64, y->how == STORY_COPY ? 0 : 1);
+    }
+    return told;
+}
+/* got = factor * told, within the rounding of sums? */
+bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
+                double tol) {
+    const double *g = got->p, *x = told->x.p, *mag = told->mag.p;
+    for (int64_t i = 0; i < tensor_count(got); i++) {
+        double err = fabs(g[i] - factor * x[i]),
+               room = tol * fabs(factor) * fmax(mag[i], fabs(x[i]));
+        if (!(err <= room + (c->dt == DT_F32 ? 0x1p-140 : 0)) && !(isinf(x[i]) && g[i] == x[i]))
+            return false; /* NaN never */
+    }
+    return true;
+}
+/* Does the story explain every wrong rank that is looked at? */
+bool story_tells(StoryCase *c, const Story *y) {
+    bool all = c->n_look > 0;
+    for (int i = 0; i < c->n_look && all; i++) {
+        c->tmp = arena_new();
+        StoryTold told = story_tell(c, y, c->look[i]);
+        Tensor got = story_held(c, c->out, c->look[i], false);
+        all = y->dim >= 0 || c->flat ? tensor_count(&got) == tensor_count(&told.x)
+                                     : story_same_shape(&got, &told.x);
+        all = all && story_fits(c, &got, &told, y->mean ? 1 / (double)c->n : 1, c->tol);
+        arena_free(c->tmp);
+    }
+    return all;
+}
+Story story_truth(const StoryCase *c) {
+    Story y = {.dim = -1,
+               .without = -1,
+               .how = c->max    ? STORY_MAX
+                      : c->sums ? STORY_SUM
+                                : STORY_COPY};
+    if (c->sums || c->from_cut) y.over = c->axes;
+    return y;
+}
+const char *story_axes(const StoryCase *c, const AxisList *l) {
+    return mesh_axes_text(c->m, c->arena, l, true);
+}
+static bool has(const AxisList *l, int a) {
+    for (int i = 0; i < l->n; i++)
+        if (l->a[i] == a) return true;
+    return false;
+}
+/* The axes of one list that are not in the other. */
+AxisList story_minus(const AxisList *a, const AxisList *b) {
+    AxisList r = {0};
+    for (int i = 0; i < a->n; i++)
+        if (!has(b, a->a[i])) r.a[r.n++] = a->a[i];
+    return r;
+}
+/* The i-th set of axes of more than one rank, in mesh order; false: there are no more. */
+bool story_axis_set(const Mesh *m, int i, AxisList *out) {
+    int many[MESH_MAX_AXES], n = 0;
+    for (int a = 0; a < m->naxes && n < 6; a++)
+        if (m->axis[a].size > 1) many[n++] = a;
+    *out = (AxisList){0};
+    for (int k = 0; k < n; k++)
+        if ((i + 1) >> k & 1) out->a[out->n++] = (uint8_t)many[k];
+    return (i + 1) >> n == 0;
+}
+
+/* Below this relative difference two factors are the same. */
+double story_factor_tolerance(const StoryCase *c) { return c->dt == DT_F32 ? 1e-3 : 1e-9; }
+
+bool story_near(const StoryCase *c, double a, double b) {
+    return fabs(a - b) <= story_factor_tolerance(c) * fabs(b);
+}
+/* A factor that is the size of some axes, or one over it. */
+const char *story_size_factor(StoryCase *c, double k, const AxisList *l) {
+    double n = (double)mesh_size(c->m, l);
+    const char *which = story_axes(c, l);
+    if (story_near(c, k, n))
+        return arena_printf(c->arena,
+                            "exactly %.0f times too large, and %s has that size: it is counted "
+                            "once for each rank of %s",
+                            n, which, which);
+    if (story_near(c, k, 1 / n))
+        return arena_printf(
+            c->arena,
+            "exactly 1/%.0f of the right value, and %s has that size: it is divided by it", n,
+            which);
+    return NULL;
+}
+const char *story_dim_name(const StoryCase *c, int letter) { /* the stored dim of a letter */
+    int at = 0;
+    for (int d = 0; d < c->t->nstored; at += c->t->stored[d++])
+        if (letter < at + c->t->stored[d]) return arena_printf(c->arena, "dim %d", d);
+    return "another dim";
+}
+/* ---- the cases ---- */
+/* The wrong ranks that are looked at: spread over all that are wrong. */
+static void choose(StoryCase *c, const double *wrong) {
+    int64_t bad = 0, k = 0, next = 0;
+    for (int64_t r = 0; r < c->m->nranks; r++) bad += !wrong || wrong[r] >= 0;
+    for (int64_t r = 0; r < c->m->nranks && c->n_look < STORY_LOOK; r++) {
+        if (wrong && wrong[r] < 0) continue;
+        if (bad <= STORY_LOOK || k == next) {
+            c->look[c->n_look++] = r;
+            next = bad * c->n_look / STORY_LOOK;
+        }
+        k++;
+    }
+}
+StoryCase story_case(Arena *arena, Exec *e, const Step *s, int out, const double *wrong) {
+    StoryCase c = {.e = e,
+                   .m = e->p->mesh,
+                   .s = s,
+                   .t = &e->p->graph->t[e->p->val[out].tensor],
+                   .arena = arena,
+                   .in = -1,
+                   .out = out,
+                   .n = 1};
+    c.dt = exec_dtype(e, out);
+    choose(&c, wrong);
+    return c;
+}

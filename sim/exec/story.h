@@ -1,0 +1,88 @@
+/* Stories: how a rank could have come to its block of a value. A story names whose blocks meet and
+ * how; story_tell says what the rank would hold then, story_tells whether that is so on every wrong
+ * rank that is looked at. For sim/exec/cause*.c only. */
+#ifndef SP_EXEC_STORY_H
+#define SP_EXEC_STORY_H
+#include "exec/exec.h"
+
+/* Wrong ranks looked at; largest group and farthest block that is tried. */
+enum { STORY_LOOK = 8, STORY_GROUP = 64, STORY_SHIFT = 16 };
+
+/* One wrong value of one step. */
+typedef struct StoryCase {
+    Exec *e;
+    const Mesh *m;
+    const Step *s; /* NULL: a source */
+    const GTensor *t;
+    Arena *arena, *tmp; /* of the sentence; of one question */
+    int in, out;        /* values; in: -1 for a source */
+    const void *full;   /* of a source */
+    int64_t look[STORY_LOOK];
+    int n_look;
+    AxisList axes; /* of the move, or those that cut a source */
+    int64_t n;
+    const char *name; /* of the axes */
+    Layout from, to;
+    bool flat, sums, max, from_cut, to_cut, one; /* one: a single number */
+    Dtype dt;
+    double tol; /* of a sum's magnitude */
+} StoryCase;
+
+typedef enum { STORY_COPY, STORY_SUM, STORY_MAX } StoryHow;
+typedef struct Story {
+    AxisList over;  /* the group whose blocks meet; n = 0: the rank's own alone */
+    AxisList place; /* whose coordinates say which part is cut; n = 0: the move's axes */
+    StoryHow how;
+    int64_t in, out; /* blocks come from the rank so many places before; the block of the rank so
+                        many places after is delivered */
+    int dim;         /* the dim that is cut instead; -1: as declared */
+    int without;     /* member of the group whose term is left out; -1: none */
+    bool plain;      /* contiguous cuts where the layout has another order */
+    bool own_too;    /* and the own term once more */
+    bool mean;       /* what comes out is divided by the number of terms */
+} Story;
+typedef struct StoryTold { /* what the story says that a rank holds */
+    Tensor x, mag;
+} StoryTold;
+
+/* The case of a wrong value `out`: its tensor, its dtype, and the wrong ranks to look at, spread
+ * over all with wrong[rank] >= 0 (NULL: all ranks). in, axes, from, to are the caller's to fill. */
+StoryCase story_case(Arena *arena, Exec *e, const Step *s, int out, const double *wrong);
+/* What is right: the group's sum, maximum or blocks put together. */
+Story story_truth(const StoryCase *c);
+/* What the story says that the rank holds, with the magnitudes that were added; in c->tmp. */
+StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank);
+/* got = factor * told, but for tol times the magnitude? NaN never fits. */
+bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
+                double tol);
+/* Does the story explain every wrong rank that is looked at? */
+bool story_tells(StoryCase *c, const Story *y);
+/* A layout as the story changes it: another dim, contiguous cuts. */
+Layout story_layout(const StoryCase *c, Layout l, const Story *y);
+/* Moves one axis' cut from its dim to another. */
+void story_swap_dim(Layout *l, int axis, int dim);
+
+/* Tensors as doubles, packed, in c->tmp: any tensor (or its magnitudes), what a rank holds of a
+ * value, a box full of v. */
+Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude);
+Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude);
+Tensor story_filled(const StoryCase *c, const Box *b, double v);
+bool story_same_shape(const Tensor *a, const Tensor *b);
+
+/* What the rounding of a sum of n terms may come to, of its magnitude; below which relative
+ * difference two factors are one. */
+double story_rounding(const StoryCase *c, int64_t n);
+double story_factor_tolerance(const StoryCase *c);
+bool story_near(const StoryCase *c, double a, double b);
+/* "exactly 4 times too large, and tp has that size: ..." if the factor k is the size of the axes or
+ * one over it; else NULL. */
+const char *story_size_factor(StoryCase *c, double k, const AxisList *l);
+/* "dp*tp"; "dim 1", the stored dim of a letter. */
+const char *story_axes(const StoryCase *c, const AxisList *l);
+const char *story_dim_name(const StoryCase *c, int letter);
+/* The axes of a that are not in b; the i-th set of axes of more than one rank, false: there are no
+ * more; a mod n, from 0. */
+AxisList story_minus(const AxisList *a, const AxisList *b);
+bool story_axis_set(const Mesh *m, int i, AxisList *out);
+int64_t story_modulo(int64_t a, int64_t n);
+#endif

@@ -96,9 +96,9 @@ static const struct {
     long shapes, comms; /* most KiB of text */
 } giants[] = {
     {"forward", "data: {batch: 32767, sequence: 4095, dtype: f32}\nmesh: {dp: 8192, cp: 16, tp: 8}\n", 200, 2000, 1000},
-    {"FSDP", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\ndata_parallel: {mode: fsdp}\n", 350, 5000, 2500},
+    {"FSDP", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\ndata_parallel: {mode: fsdp}\n", 300, 5000, 2500},
     {"training", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: train\n"
-                 "optimizer: {name: adamw, lr: 0.1, steps: 2}\ndata_parallel: {mode: fsdp}\n", 500, 7000, 2500},
+                 "optimizer: {name: adamw, lr: 0.1, steps: 2}\ndata_parallel: {mode: fsdp}\n", 400, 7000, 2500},
 };
 static void test_a_million_uneven_ranks(void **state) {
     (void)state;

@@ -59,9 +59,20 @@ void arena_free(Arena *a) {
     }
     free(a);
 }
+/* A block of its own behind the head, whose room is not lost. The system's fresh pages are zeros already: what an array that
+ * doubles does not use is never touched. */
+static void *own_block(Arena *a, size_t n) {
+    Block *b = calloc(1, sizeof *b + n);
+    if (!b) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    b->size = b->used = n;
+    b->next = a->head->next;
+    a->head->next = b;
+    return b->data;
+}
 void *arena_alloc(Arena *a, size_t n) {
     if (n > SIZE_MAX / 2) base_die(5, "a size of %zu bytes does not fit in memory [E0701]", n);
     n = (n + 15) & ~(size_t)15;
+    if (n > BLOCK_MAX / 4 && a->head) return own_block(a, n);
     Block *b = a->head;
     if (!b || b->size - b->used < n) {
         /* blocks double up to 2 MiB, a huge page; a large request gets a block of its own */

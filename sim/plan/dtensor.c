@@ -60,6 +60,7 @@ typedef struct {
 } Uneven;
 static int64_t cut_before(const Follow *w, const char *sym, const AxisList *own) {
     int64_t n = 1;
+    if (strcmp(sym, "B") && strcmp(sym, "S")) return 1; /* only tokens are cut before a style sees them */
     for (int t = 0; t < w->g->nt; t++) {
         const GTensor *x = &w->g->t[t];
         for (int d = 0; x->kind == KIND_INPUT && d < x->nd; d++) {
@@ -210,9 +211,8 @@ static void check_loss(Follow *w, int m) {
 /* Inputs that were prepared and are plain again inside: each module makes them DTensors for itself, so each reduces its part of the gradient,
  * and the move outside undoes itself by a slice (semantics.md 1.5). */
 static void local_inputs(Follow *w, int m) {
-    ModuleUse *u = &w->a->use[m];
-    u->local_inside = true;
-    for (int k = m + 1; k < w->g->nm; k++) {
+    w->a->use[m].local_inside = true;
+    for (int k = m + 1; k < w->g->nm && (w->g->module[k].parent >= 0 || w->g->module[m].parent < 0); k++) { /* to the end of the layer */
         bool below = false;
         for (int up = w->g->module[k].parent; up >= 0; up = w->g->module[up].parent) below |= up == m;
         for (int i = 0; below && i < w->g->module[m].n_input; i++)

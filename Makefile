@@ -18,7 +18,7 @@ OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
-.PHONY: all demo test bench soak gallery clean install lint asan tsan valgrind coverage same deps
+.PHONY: all demo test bench soak sabotage gallery clean install lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN)
@@ -70,6 +70,9 @@ soak: shardproof tests $(BUILD)/tests/soak
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
+# Mistakes planted one by one in a copy of the tree: the tests must notice each (tests/sabotage/list.txt).
+sabotage: deps
+	nice -n 10 sh tests/sabotage/run.sh build-sabotage
 gallery: shardproof
 	sh tests/gallery.sh
 

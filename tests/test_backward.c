@@ -399,6 +399,24 @@ static void test_gradient_table(void **state) {
     arena_free(a);
     printf("%d rows of semantics.md 5.2 on %d plans, each equivalent\n", n_rows, plans);
 }
+/* What `gradients` plants is what it says: a sum left out, a mean. */
+static void test_planted_gradients(void **state) {
+    (void)state;
+    static const struct {
+        const char *word, *cause;
+    } words[] = {{"none", "missing"}, {"mean", "averaged"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, BLOCKS M2 SP "gradients: {layers.1.ffn_norm: %s}\n", words[i].word);
+        PlanRun r = plan_run(a, "planted.yaml", text, true);
+        assert_string_equal(r.t->verdict, "different");
+        const char *cause = NULL;
+        for (int k = 0; k < r.t->n_checks && !cause; k++)
+            if (r.t->checks[k].verdict[0] == 'F') cause = r.t->checks[k].cause;
+        if (!cause || !strstr(cause, words[i].cause)) fail_msg("%s: %s", words[i].word, cause ? cause : "no cause");
+        arena_free(a);
+    }
+}
 /* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of the sequence with
  * it. */
 static const char *place_of(const TraceShape *s, const char *axis) {
@@ -509,7 +527,7 @@ static void test_quotients(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),         cmocka_unit_test(test_data_parallel_bytes),
-        cmocka_unit_test(test_gradient_table), cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_gradient_table), cmocka_unit_test(test_boundary),     cmocka_unit_test(test_planted_gradients),
         cmocka_unit_test(test_quotients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

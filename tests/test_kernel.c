@@ -460,13 +460,14 @@ static void test_attention_positions(void **state) {
     for (int i = 0; i < 3 * NT * W; i++) x[i / (NT * W)][i % (NT * W)] = (float)real();
     attention_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, NULL, NULL, 0.5);
     attention_bwd_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, dq, W, NULL, 0, NULL, 0, NULL, NULL, 0.5, 0);
-    /* The same keys at positions 10, 20, ...; query t at 10 t + 19 sees keys 0..t. In zigzag order of the queries. */
+    /* The same keys at positions 10, 20, ...; query t sees keys 0..t: at 10 t + 10, where its own key lies, or behind it.
+     * In zigzag order of the queries. */
     int64_t key_pos[NT], query_pos[NT];
     float zig[NT * W], d_o[NT * W];
     for (int t = 0; t < NT; t++) {
         int from = t % 2 ? NT - 1 - t / 2 : t / 2;
         key_pos[t] = 10 * t + 10;
-        query_pos[t] = 10 * from + 19;
+        query_pos[t] = 10 * from + (from % 2 ? 10 : 19);
         memcpy(zig + t * W, x[0] + from * W, D * sizeof(float));
         memcpy(d_o + t * W, o + from * W, D * sizeof(float));
     }

@@ -416,6 +416,12 @@ static void test_round_trip_fields(void **state) {
         for (int64_t g = 0; g < groups_count(&t->collectives[i].groups); g++)
             assert_int_equal(groups_member(&t->collectives[i].groups, g, 3),
                              groups_member(&u->collectives[i].groups, g, 3));
+    for (int i = 0; i < 3; i++) {
+        const TraceCollective *x = &t->collectives[i], *y = &u->collectives[i];
+        assert_int_equal(x->bytes_in, y->bytes_in);
+        assert_int_equal(x->bytes_out, y->bytes_out);
+        assert_int_equal(x->bytes_sent, y->bytes_sent);
+    }
     assert_true(u->collectives[0].inferred);
     assert_int_equal(u->collectives[1].value_step, -1);
     assert_int_equal(u->moves[0].layer, 2);

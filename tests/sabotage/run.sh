@@ -1,0 +1,101 @@
+#!/bin/sh
+# make sabotage: is every test that should notice a mistake still able to? Each row of list.txt plants
+# one mistake in a copy of the tree, rebuilds what it touches, and runs the one test program that must
+# fail, in the test that the row names. A row whose text is not found exactly once, whose build fails
+# or whose test passes is a failure of its own. Nothing outside the copy is changed.
+#     run.sh FOLDER [ROW | FIRST-LAST]...     those rows, default all
+set -u
+folder=${1:?folder}
+shift
+[ $# -gt 0 ] || set -- 1-100000
+here=$(cd "$(dirname "$0")/../.." && pwd) list=$here/tests/sabotage/list.txt
+mkdir -p "$folder/tree" "$folder/log"
+folder=$(cd "$folder" && pwd)
+tree=$folder/tree log=$folder/log
+for part in tests plans docs examples README.md; do
+    cp -pRu "$here/$part" "$tree/"
+done
+# By content: a run that was stopped may have left a mistake that is newer than its origin.
+(cd "$here" && find sim render tests Makefile -name golden -prune -o -type f -print) | while IFS= read -r f; do
+    cmp -s "$here/$f" "$tree/$f" || { mkdir -p "$tree/$(dirname "$f")" && cp "$here/$f" "$tree/$f"; }
+done
+build() { make -C "$tree" -j2 CFLAGS='-O1 -g0' "$@" > "$log/build" 2>&1; }
+
+# Replaces $OLD by $NEW in $1, written to $2; fails unless it stands there exactly once.
+edit() {
+    awk 'BEGIN { o = ENVIRON["OLD"]; n = ENVIRON["NEW"] }
+         { rest = $0; out = ""
+           while ((i = index(rest, o)) > 0) {
+               found++; out = out substr(rest, 1, i - 1) n; rest = substr(rest, i + length(o)) }
+           print out rest }
+         END { exit found != 1 }' "$1" > "$2"
+}
+# The row's text, tests and result; the number of rows that were not caught goes to $bad.
+verdict() {
+    printf '%3d %-9s %-26s %-18s %-34s %s\n' "$row" "$1" "$file" "$test" "$check" "${2:-}"
+    [ "$1" = caught ] || bad=$((bad + 1))
+}
+try() {
+    if [ ! -f "$tree/$file" ] || ! edit "$tree/$file" "$log/edited"; then
+        verdict stale 'the old text is not there exactly once'
+        return
+    fi
+    cp "$tree/$file" "$log/kept"
+    cp "$log/edited" "$tree/$file"
+    # shellcheck disable=SC2086
+    if ! build "build/tests/$test" $extra; then
+        verdict broken "it does not build: $log/build"
+    elif (cd "$tree" && timeout 300 "build/tests/$test" > "$log/$row" 2>&1); then
+        verdict SURVIVED
+    elif grep -q "^\[  FAILED  \] $check\$" "$log/$row"; then
+        verdict caught
+    else
+        failed=$(sed -n 's/^\[  FAILED  \] \([a-z0-9_]*\)$/\1/p' "$log/$row" | sort -u | tr '\n' ' ')
+        verdict elsewhere "by ${failed:-the end of the program}"
+    fi
+    cp "$log/kept" "$tree/$file" # newer than what was built from the mistake
+}
+# Test programs that run the binary, or read what it needs beside it.
+needs_binary() {
+    case $1 in test_cli|test_memory|test_failures|test_examples|test_hostile|test_outputs|test_gallery|test_same|test_terminal|test_progress|test_scale) return 0 ;; esac
+    return 1
+}
+
+wanted() { # the row's number, what was asked for
+    for range; do [ "$row" -ge "${range%-*}" ] && [ "$row" -le "${range#*-}" ] && return 0; done
+    return 1
+}
+
+bad=0 row=0 rows=0 ready=
+echo "== sabotage: each row must be caught by the test that it names"
+while IFS= read -r line; do
+    case $line in
+    'file: '*) file=${line#file: } ;;
+    'old: '*) OLD=${line#old: } ;;
+    'new: '*) NEW=${line#new: } ;;
+    'test: '*) test=${line#test: } ;;
+    'check: '*)
+        check=${line#check: } row=$((row + 1))
+        wanted "$@" || continue
+        rows=$((rows + 1)) extra=
+        if needs_binary "$test"; then extra=shardproof; fi
+        export OLD NEW
+        case " $ready " in
+        *" $test "*) ;;
+        *) # shellcheck disable=SC2086
+            if ! build "build/tests/$test" $extra; then
+                echo "$test does not build: $log/build"
+                exit 1
+            fi
+            (cd "$tree" && timeout 600 "build/tests/$test" > "$log/$test" 2>&1)
+            ready="$ready $test" ;;
+        esac
+        if ! grep -q "^\[       OK \] $check\$" "$log/$test"; then
+            verdict unsound "it fails, or is not there, without a mistake: $log/$test"
+            continue
+        fi
+        try ;;
+    esac
+done < "$list"
+echo "$((rows - bad)) of $rows caught ($([ $rows -gt 0 ] && echo $((100 * (rows - bad) / rows)) || echo 0) %)"
+[ $rows -gt 0 ] && [ $bad -eq 0 ]

@@ -959,7 +959,7 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--preset", "slide"), 2, NULL, "--preset is for pictures");
     expect_code(RUN("draw", plan, "--theme", "dark", "--format", "chrome"), 2, NULL, "this is a Chrome trace");
     expect_code(RUN("draw", plan, "--width", "400", "-o", svg), 2, NULL, "--width is for a PNG");
-    expect_code(RUN("draw", plan, "--width", "40000", "-o", in_dir("w.png")), 4, NULL, "32767");
+    expect_code(RUN("draw", plan, "--width", "40000", "-o", in_dir("w.png")), 2, NULL, "32767");
     assert_int_not_equal(access(in_dir("w.png"), F_OK), 0);
 }
 /* What cannot be read is said with line and reason; what cannot be written leaves what was there. */

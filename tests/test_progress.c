@@ -98,7 +98,7 @@ static void test_shown(void **state) {
     int n = percents(e.err, p, 400);
     if (n < 2) print_error("%.2f s: '%s'\n", e.seconds, e.err);
     assert_true(n >= 2);
-    assert_true(n <= 10 * (e.seconds - 1) + 1);
+    assert_true(n <= 10 * e.seconds + 1);
     for (int i = 1; i < n; i++) assert_true(p[i] >= p[i - 1]);
     assert_true(p[n - 1] > p[0] && p[n - 1] < 100);
     assert_non_null(strstr(e.err, " s left\033[K"));
@@ -134,21 +134,32 @@ static void test_not_shown(void **state) {
         assert_int_equal(status, 0);
     }
 }
-/* Ctrl-C in the middle of a product of the second plan of a list; a busy machine gets three tries. */
+/* Ctrl-C in the middle of a product of the second plan of a list: sent when the line for that plan is seen, however long
+ * that takes. The end comes soon: within 0.3 s where the machine has time for us; a busy one gets ten tries, and then as much
+ * more time as it takes to start and end the program at all. */
+static double idle_run(Arena *a) {
+    double best = 1e9;
+    for (int k = 0; k < 3; k++) {
+        Ended e = child_run(a, &(Child){.words = WORDS("--version")});
+        if (e.seconds < best) best = e.seconds;
+    }
+    return best;
+}
 static void test_interrupted(void **state) {
     (void)state;
     Arena *a = arena_new();
-    double best = 1e9;
-    for (int k = 0; k < 3 && best > 0.3; k++) {
+    double best = 1e9, limit = 0.3;
+    for (int k = 0; k < 10 && best > limit; k++) {
         Ended e = child_run(a, &(Child){.words = WORDS("check", "plans/01-column-row-mlp.yaml", "plans/03-llama3-8b-tp2.yaml", "plans/none.yaml", "--set", "model.shrink=1", "--threads", "1"),
-                                        .env = human, .pty = true, .signal = SIGINT, .after_us = 1400000});
+                                        .env = human, .pty = true, .signal = SIGINT, .after_text = "\rplan 2 of 3: "});
         assert_int_equal(e.code, 130);
         assert_non_null(strstr(e.err, "\rplan 2 of 3: "));
         assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
         if (e.after_signal < best) best = e.after_signal;
+        limit = fmax(limit, 20 * idle_run(a)); /* some 10 ms where nothing else runs */
     }
-    if (best > 0.3) print_error("it took %.2f s\n", best);
-    assert_true(best <= 0.3);
+    if (best > limit) print_error("it took %.2f s of %.2f\n", best, limit);
+    assert_true(best <= limit);
     arena_free(a);
 }
 

@@ -123,9 +123,18 @@ static void test_little_memory(void **state) {
     assert_true(refused && drawn);
 }
 
+/* A soft limit of processor time that is the hard one, too, as `ulimit -t` sets it: told, not killed. */
+static void test_processor_time(void **state) {
+    (void)state;
+    const char *const words[] = {"check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1", NULL};
+    Ended e = child_run(arena, &(Child){.words = words, .limit = RLIMIT_CPU, .limit_to = 2});
+    assert_int_equal(e.code, 5);
+    assert_non_null(strstr(e.err, "[E0705]"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_threads_fail), TEST(test_one_thread), TEST(test_few_processes),
-                                       TEST(test_little_memory)};
+                                       TEST(test_little_memory), TEST(test_processor_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,8 +268,43 @@ static void test_traces(void **state) {
     print_message("%d keys, %d runs\n", all, n_runs);
 }
 
+/* A stranger's plan may name any file of the machine: what is no file of the kind asked for is not quoted, in no format. */
+static void test_other_files(void **state) {
+    (void)state;
+    static const char *const texts[] = {"root:SECRET:19000:0:99999:7:::\nSECRET:x\n", "SECRET: SECRET\n",
+                                        "{\"SECRET\": \"SECRET\"}\n", "SECRET: {\n", "[\"SECRET\", SECRET]\n",
+                                        "{\"SECRET\": 1, \"SECRET\": 2}\n", "{\"a\": SECRET}\n"};
+    static const char *const mlp = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\ndata: {rows: 5}\nmesh: {tp: 2}\n";
+    static const char *const plans[] = {"model: {hf_config: other}\nmesh: {tp: 2}\n",
+                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false, weights: other}\n"
+                                        "data: {rows: 5}\nmesh: {tp: 2}\n",
+                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
+                                        "data: {rows: 5, inputs: other}\nmesh: {tp: 2}\n",
+                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
+                                        "data: {rows: 5}\nmesh: {tp: 2}\nhardware: ./other\n"};
+    static const char *const formats[] = {"text", "jsonl", "junit", "github", "sarif"};
+    const char *plain = put("mlp.yaml", mlp);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *other = put("other", texts[i]);
+        for (size_t k = 0; k < 5 * 6; k++) {
+            const char *f = formats[k % 5], *p = k / 5 < 4 ? put("p.yaml", plans[k / 5]) : plain;
+            const char *option = k / 5 == 4 ? "--against" : k / 5 == 5 ? "--hardware" : "-v";
+            char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "check", (char *)(uintptr_t)p,
+                            (char *)(uintptr_t) "--format", (char *)(uintptr_t)f, (char *)(uintptr_t)option,
+                            (char *)(uintptr_t)other, NULL}, *out = NULL;
+            size_t n;
+            FILE *to = open_memstream(&out, &n);
+            int code = cli_main(*option == '-' && option[1] == 'v' ? 6 : 7, argv, to, to);
+            fclose(to);
+            if (code == 0 || strstr(out, "SECRET")) fail_msg("text %zu, case %zu, %s: exit %d\n%s", i, k / 5, f, code, out);
+            free(out);
+        }
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan), TEST(test_traces)};
+    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan), TEST(test_traces),
+                                       TEST(test_other_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

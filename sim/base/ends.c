@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef void (*CleanupFn)(void *);
@@ -94,7 +95,18 @@ static const struct {
                {SIGABRT, crash},  {SIGSEGV, crash}, {SIGBUS, crash},  {SIGFPE, crash},        {SIGILL, crash},
                {SIGTRAP, crash},  {SIGSYS, crash},  {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}};
 
+/* Where the soft limit of processor time is the hard one (`ulimit -t`), the kernel kills without a word: a second earlier we
+ * are told. */
+static void lower_time_limit(void) {
+    struct rlimit r;
+    if (getrlimit(RLIMIT_CPU, &r) < 0 || r.rlim_cur == RLIM_INFINITY || r.rlim_cur < r.rlim_max) return;
+    if (r.rlim_cur < 2) return; /* nothing is left to be told in */
+    r.rlim_cur--;
+    setrlimit(RLIMIT_CPU, &r);
+}
+
 void base_catch_signals(void) {
+    lower_time_limit();
     static max_align_t other_stack[4096]; /* for a handler after the stack has overflowed */
     stack_t s = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
     sigaltstack(&s, NULL);

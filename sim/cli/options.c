@@ -111,7 +111,7 @@ static const Option options[] = {
     {"help", 'h', O_FLAG, AT(help), NULL, C_ALL, "this text", NULL},
     {"version", 0, O_FLAG, AT(version), NULL, C_ALL, "version, licence and what was built in", NULL},
 };
-enum { N_OPTIONS = sizeof options / sizeof *options };
+enum { N_OPTIONS = sizeof options / sizeof *options, LARGEST_PX = 32767 /* of Cairo */ };
 
 const char *const *options_names(Arena *arena) {
     const char **names = ARENA_ARRAY(arena, const char *, N_OPTIONS + 1);
@@ -299,6 +299,8 @@ static void check_usage(Parse *p) {
             usage(c, "write it into the plan, or leave --update-expect out",
                   "--update-expect records what the plan's file does; with --%s it is another run",
                   p->given[i]->name);
+    if (c->o.width > LARGEST_PX)
+        usage(c, NULL, "--width wants 1 .. %d pixels, not %lld", LARGEST_PX, (long long)c->o.width);
     if (c->o.n_operands < k->min) usage(c, NULL, "`%s` wants %s", k->name, k->operands);
     if (c->o.n_operands > k->max) usage(c, NULL, "`%s` wants %s and no more", k->name, k->operands);
     if (c->o.format && !has_word(k->formats, c->o.format))

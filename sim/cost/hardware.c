@@ -86,18 +86,27 @@ static void unknown_keys(Diags *d, const Yaml *map, const char *group) {
             diag_error(d, "E0201", map->pair[i].loc, diag_nearest(map->pair[i].key, names),
                        "unknown key '%s' in a hardware profile", map->pair[i].key);
 }
+static bool is_profile(Yaml *y) {
+    static const char *const one[] = {"flops", "intra", "inter", "memory_bandwidth", "what"};
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++)
+        if (y->kind == YAML_MAP && yaml_get(y, one[i])) return true;
+    return false;
+}
 static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, const char *path, Loc loc) {
     size_t n;
     int errors = diags_errors(d);
     const char *text = file_read(arena, d, path, PROFILE_BYTES, loc, &n);
     if (!text) return NULL;
-    diags_source(d, path, text, n);
-    Yaml *y = yaml_parse(arena, d, path, text, n);
-    if (!y) return NULL;
-    if (y->kind != YAML_MAP) {
-        diag_error(d, "E0301", y->loc, NULL, "a hardware profile is a mapping");
+    Diags *own = diags_new(arena);
+    Yaml *y = yaml_parse(arena, own, path, text, n);
+    if (!y || !is_profile(y)) { /* of a file of another kind nothing is quoted: any plan may name any file */
+        int line = own->n ? own->item[0].loc.line : 0, col = own->n ? own->item[0].loc.col : 0;
+        diag_error(d, own->n ? own->item[0].code : "E0301", ((Loc){path, line, col}), NULL,
+                   y ? "this is no hardware profile: a mapping with flops, intra and inter"
+                     : "this is no hardware profile: it is not YAML from here on");
         return NULL;
     }
+    diags_source(d, path, text, n);
     Hardware *h = ARENA_NEW(arena, Hardware);
     Yaml *what = yaml_get(y, "what");
     h->name = arena_strdup(arena, name);

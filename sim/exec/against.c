@@ -43,8 +43,12 @@ static const char *mapped(Arena *arena, const Yaml *map, const char *name) {
 static Yaml *read_map(Arena *arena, Diags *d, const char *file) {
     size_t n;
     char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
-    Yaml *map = text ? yaml_parse(arena, d, file, text, n) : NULL,
+    Diags *own = diags_new(arena); /* of a file of another kind only the place is told */
+    Yaml *map = text ? yaml_parse(arena, own, file, text, n) : NULL,
          *bad = map && map->kind != YAML_MAP ? map : NULL;
+    if (text && !map)
+        diag_error(d, own->n ? own->item[0].code : "E0104", own->n ? own->item[0].loc : ((Loc){file, 1, 1}),
+                   "their_name: our_name", "--map wants YAML, and this is none from here on");
     for (int i = 0; map && !bad && i < map->n; i++)
         if (map->pair[i].value->kind != YAML_SCALAR) bad = map->pair[i].value;
     if (bad)

@@ -164,6 +164,12 @@ static const char *twice_text(Arena *a, const char *key, size_t n) {
     return arena_printf(a, "duplicate object key %.*s%s", (int)k, key, k < n ? "..." : "");
 }
 
+/* What is wrong, without Jansson's "near 'TOKEN'": the file may be of another kind, and its text is nobody's business. The
+ * place is told. */
+static const char *without_token(Arena *arena, const char *text) {
+    const char *near = strstr(text, " near '");
+    return *text ? arena_strndup(arena, text, near ? (size_t)(near - text) : strlen(text)) : "not JSON";
+}
 Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line, int *col) {
     size_t skip = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, at = 0;
     text += skip, n -= skip;
@@ -184,7 +190,7 @@ Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, i
         at = twice ? key_start(read, (size_t)e.position) : token_start(&e);
         size_t added = 0;
         while ((int)(added / 2) < p.n && p.at[added / 2] < at) added += 2;
-        *error = twice ? twice_text(arena, read + at, (size_t)e.position - at) : arena_strdup(arena, e.text[0] ? e.text : "not JSON");
+        *error = twice ? twice_text(arena, read + at, (size_t)e.position - at) : without_token(arena, e.text);
         place_of(text, n, at - added, line, col);
         return NULL;
     }

@@ -265,16 +265,28 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
     }
 }
 
+/* A file of another kind is not quoted: a plan of a stranger may name any file of the machine. */
+static bool is_config(const Json *o) {
+    static const char *const one[] = {"model_type", "architectures", "hidden_size", "num_hidden_layers", "vocab_size"};
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++)
+        if (json_get(o, one[i])) return true;
+    return false;
+}
+static bool quotable(const char *text) { return strstr(text, "\"hidden_size\"") || strstr(text, "\"model_type\""); }
 static void read_text(Config *c, const char *text, size_t n) {
     const char *why = NULL;
     int line = 0, col = 0;
     c->text = text;
     Json *o = json_parse(c->a, text, n, &why, &line, &col);
     Loc loc = c->file ? (Loc){c->file, line, col} : c->p->model_loc;
+    if (o && c->file && is_config(o)) diags_source(c->d, c->file, text, n);
     if (!o)
-        diag_error(c->d, "E0109", loc, NULL, "not JSON: %s", why);
+        diag_error(c->d, "E0109", loc, NULL, "not JSON: %.*s", quotable(text) ? (int)strlen(why) : (int)strcspn(why, "\""), why);
     else if (o->kind != JSON_OBJECT)
         diag_error(c->d, "E0109", loc, NULL, "a config must be a JSON object");
+    else if (c->file && !is_config(o))
+        diag_error(c->d, "E0109", c->p->hf_config_loc, "the config.json of a checkpoint has them",
+                   "'%s' is no model's config: no model_type, no hidden_size", c->file);
     else
         read_object(c, o, keys, sizeof keys / sizeof *keys, false);
 }
@@ -420,7 +432,6 @@ static void read_file(Config *c) {
     char *text = file_read(c->a, c->d, path, CONFIG_LIMIT, c->p->hf_config_loc, &n);
     if (!text) return;
     c->file = path;
-    diags_source(c->d, path, text, n);
     read_text(c, text, n);
 }
 

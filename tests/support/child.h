@@ -13,6 +13,7 @@ typedef struct {
     int limit;                 /* RLIMIT_...; taken if limit_to is not 0 */
     long limit_to;
     int signal, after_us;      /* sent so long after the start; 0: none */
+    const char *after_text;    /* the signal is sent when stderr has shown this, not by time; NULL: by time */
     bool pty;                  /* stderr (and stdout with pty_out) is a terminal */
     bool pty_out;
     int columns;               /* of it; 0: 80; below 0: it does not say */
@@ -29,9 +30,11 @@ typedef struct {
 
 /* The program under test: ./shardproof of the working directory; fails the test if there is none. */
 const char *child_program(void);
+/* Copies the program to `path`, where every user may start it, and uses that from now on; NULL: ./shardproof again. */
+void child_use(const char *path);
 /* build/tests/trip.so beside the test that runs. */
 const char *child_trip(Arena *a);
-/* Runs to its end, at most 120 s. Texts live in `a`. */
+/* Runs to its end, at most 600 s. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);
 /* Names in a folder that end with `suffix`; with "" all. */
 int child_count(const char *dir, const char *suffix);

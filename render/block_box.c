@@ -357,7 +357,7 @@ static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
     if (c->reduce) str_addf(&s, ", %s of %s", c->reduce, c->dtype ? c->dtype : "");
     tip_add(&s, "why", c->why);
     if (c->file && c->line > 0) str_addf(&s, "\nplan line: %s:%d", c->file, c->line);
-    if (c->inferred) str_add(&s, "\ninferred: no line of the plan asks for it");
+    tip_inferred(&s, c);
     return s.s;
 }
 
@@ -366,7 +366,9 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step), coll_tip(p->g, n->coll));
     scene_frame(p->s, x, y, w, h);
     Role fill = wrong_skipped(n->coll) ? ROLE_PAPER : ROLE_COLL;
-    mark_wrong(p, scene_hexagon(p->s, x, y, w, h, fill, ROLE_COLL_LINE, 2), n->step);
+    Mark *m = scene_hexagon(p->s, x, y, w, h, fill, ROLE_COLL_LINE, 2);
+    mark_inferred(m, n->coll, &p->legend);
+    mark_wrong(p, m, n->step);
     scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, block_coll_name(p->g, n));
     scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12, REGULAR, ROLE_INK,
                block_coll_line(p->g, n));

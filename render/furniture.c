@@ -186,6 +186,13 @@ static double key_coll(Scene *s, double x, double y) {
     scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
     return 30;
 }
+static const double inferred_dash[2] = {5, 3};
+static double key_inferred(Scene *s, double x, double y) {
+    Mark *m = scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
+    m->dash = inferred_dash;
+    m->n_dash = 2;
+    return 30;
+}
 static double key_partial(Scene *s, double x, double y) {
     static const double dash[2] = {4, 3};
     scene_segment(s, x, y - 2.25, x + 28, y - 2.25, ROLE_INK, 1.5);
@@ -253,6 +260,7 @@ static const struct {
 } keys[LEGEND_COUNT] = {
     [LEGEND_COMPUTE] = {key_compute, "compute on local data"},
     [LEGEND_COLL] = {key_coll, "collective"},
+    [LEGEND_INFERRED] = {key_inferred, "collective that no line of the plan asks for"},
     [LEGEND_PARTIAL] = {key_partial, "partial sum"},
     [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
     [LEGEND_MAP] = {key_map, "group members, own rank outlined"},
@@ -347,4 +355,18 @@ const char *fit_name(Scene *s, const char *name, double w, double size, int weig
 
 void tip_add(Str *s, const char *name, const char *value) {
     if (value && *value) str_addf(s, "%s%s%s%s", s->n ? "\n" : "", name, *name ? ": " : "", value);
+}
+void tip_inferred(Str *s, const TraceCollective *c) {
+    if (!c->inferred) return;
+    bool gradient = c->value && strncmp(c->value, "grad.", 5) == 0;
+    tip_add(s, "inferred",
+            gradient && c->reduce
+                ? "no line of the plan asks for this sum; without it the gradient is wrong"
+                : "no line of the plan asks for it");
+}
+void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend) {
+    if (!c->inferred) return;
+    m->dash = inferred_dash;
+    m->n_dash = 2;
+    *legend |= 1u << LEGEND_INFERRED;
 }

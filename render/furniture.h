@@ -45,6 +45,7 @@ void figure_number(Scene *const *page, int n, bool all);
 typedef enum {
     LEGEND_COMPUTE,
     LEGEND_COLL,
+    LEGEND_INFERRED,
     LEGEND_PARTIAL,
     LEGEND_WEIGHT,
     LEGEND_MAP,
@@ -78,4 +79,8 @@ double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *
 /* A dotted name cut to width w: leading parts go first ("…w3.weight", "grad…w3.weight"), then "weight" ("grad…w3"). */
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight);
 void tip_add(Str *s, const char *name, const char *value);
+/* What a tooltip says of a collective that no line of the plan asks for; nothing of others. */
+void tip_inferred(Str *s, const TraceCollective *c);
+/* Its outline is broken, and the legend says so. */
+void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend);
 #endif

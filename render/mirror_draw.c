@@ -38,6 +38,7 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
     str_addf(&s, "step %d: %s over %s, %s", c->step, c->op, c->axis, c->value);
     tip_add(&s, "sends", bytes_text(c->bytes_sent, a));
     tip_add(&s, "why", c->why);
+    tip_inferred(&s, c);
     return s.s;
 }
 
@@ -45,7 +46,9 @@ static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const 
     scene_begin(p->s, "collective", arena_printf(p->c->arena, "step-%d", c->step), coll_tip(p, c));
     scene_frame(p->s, cx - w / 2, y, w, h);
     Role fill = wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL;
-    wrong(p, scene_hexagon(p->s, cx - w / 2, y, w, h, fill, ROLE_COLL_LINE, 2), c->step);
+    Mark *m = scene_hexagon(p->s, cx - w / 2, y, w, h, fill, ROLE_COLL_LINE, 2);
+    mark_inferred(m, c, &p->legend);
+    wrong(p, m, c->step);
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
     int group = p->s->open;

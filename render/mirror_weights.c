@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ROWS = 256, COLS = 8, HEX = 92 };
-/* Columns: name, at rest, what gathers it, in compute, its gradient, up to two reductions of its own, where it ends. The
- * collective of a unit stands in the last of the reductions. */
-enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_UNIT, C_END };
+enum { MAX_ROWS = 256, COLS = 9, HEX = 92 };
+/* Columns: name, at rest, what gathers it, in compute, its gradient, up to three reductions of its
+ * own (over tp, over the data, and what nobody declared), where it ends. The collective of a unit
+ * stands in the last of the reductions. */
+enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_SUM2, C_UNIT, C_END };
 
 typedef struct {
     const TraceParam *w;
@@ -43,8 +44,9 @@ static bool alike(const WeightRow *a, const WeightRow *b) {
                 a->fetch == b->fetch;
     for (int i = 0; i < 2 && same; i++) {
         const TraceCollective *x = a->own[i], *y = b->own[i];
-        same = (x != NULL) == (y != NULL) && (!x || (same_text(x->op, y->op) && same_text(x->axis, y->axis) &&
-                                                     same_text(x->wrong, y->wrong)));
+        same = (x != NULL) == (y != NULL) &&
+               (!x || (same_text(x->op, y->op) && same_text(x->axis, y->axis) &&
+                       x->inferred == y->inferred && same_text(x->wrong, y->wrong)));
     }
     if (same && a->unit && a->unit != b->unit)
         same = same_text(a->unit->op, b->unit->op) && same_text(a->unit->wrong, b->unit->wrong) && !a->grad->unit;
@@ -69,6 +71,8 @@ static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, Weig
             out->unit = c;
         else if (n < 2)
             out->own[n++] = c;
+        else
+            out->unit = c;
     }
     if (out->grad && out->grad->unit) out->unit = out->grad->unit;
     if (out->own[1] && !out->unit) out->unit = out->own[1], out->own[1] = NULL; /* the second stands in the last column */
@@ -120,7 +124,8 @@ static bool all_freed(const WeightPen *p) {
 
 /* Is the reduction left out after which the gradient would be whole? */
 static bool left_out(const WeightRow *r) {
-    return (r->own[0] && wrong_skipped(r->own[0])) || (r->unit && wrong_skipped(r->unit));
+    bool own = (r->own[0] && wrong_skipped(r->own[0])) || (r->own[1] && wrong_skipped(r->own[1]));
+    return own || (r->unit && wrong_skipped(r->unit));
 }
 
 /* The two lines of a cell; NULL: empty. */
@@ -150,7 +155,11 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
 }
 
 static const TraceCollective *coll_of(const WeightRow *r, int col) {
-    return col == C_FETCH ? r->fetch : col == C_SUM ? r->own[0] : col == C_UNIT ? r->unit : NULL;
+    return col == C_FETCH  ? r->fetch
+           : col == C_SUM  ? r->own[0]
+           : col == C_SUM2 ? r->own[1]
+           : col == C_UNIT ? r->unit
+                           : NULL;
 }
 
 static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
@@ -160,9 +169,14 @@ static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
 
 /* ---- drawing ---- */
 
+static bool is_collective(int col) {
+    return col == C_FETCH || col == C_SUM || col == C_SUM2 || col == C_UNIT;
+}
+
 /* Head of a column; "" if it has none. */
 static const char *head(const WeightPen *p, int col, bool moves) {
-    static const char *const word[COLS] = {"weight", "at rest", "", "in compute", "its gradient", "", "", "gradient at rest"};
+    static const char *const word[COLS] = {
+        "weight", "at rest", "", "in compute", "its gradient", "", "", "", "gradient at rest"};
     if (col == C_USE && !moves) return "on this rank";
     if (col == C_END && !moves) return "in the end";
     return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col];
@@ -176,7 +190,7 @@ static void measure(WeightPen *p, double x) {
             if (c)
                 p->w[col] = fmax(p->w[col], fmax(p->tight ? 80 : HEX, (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
                                                         scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
-            else if (col != C_FETCH && col != C_SUM && col != C_UNIT)
+            else if (!is_collective(col))
                 for (int line = 0; line < 2; line++) {
                     const char *text = cell(p, &p->row[i], col, line);
                     if (text) p->w[col] = fmax(p->w[col], scene_width(p->s, 12, line ? REGULAR : SEMIBOLD, text));
@@ -199,9 +213,11 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     str_addf(&tip, "step %d: %s over %s", c->step, c->op, c->axis);
     tip_add(&tip, "sends", bytes_text(c->bytes_sent, a));
     tip_add(&tip, "why", c->why);
+    tip_inferred(&tip, c);
     scene_begin(s, "collective", arena_printf(a, "step-%d-%d", c->step, (int)ya), tip.s);
     scene_frame(s, p->x[col], y, p->w[col], h);
     Mark *m = scene_hexagon(s, p->x[col], y, p->w[col], h, wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2);
+    mark_inferred(m, c, &p->legend);
     if (wrong_number(p->wrong, c->step)) m->stroke = ROLE_FAIL, m->line = 3, p->legend |= 1u << LEGEND_WRONG;
     const char *axis = words_axis_list(a, p->c->t, c->axis);
     scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, coll_name(p, c));
@@ -217,7 +233,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
 
 static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
     for (int col = 0; col < COLS; col++) {
-        if (coll_of(r, col) || col == C_FETCH || col == C_SUM || col == C_UNIT) continue;
+        if (coll_of(r, col) || is_collective(col)) continue;
         for (int line = 0; line < 2; line++) {
             const char *text = cell(p, r, col, line);
             if (text && *text)
@@ -232,12 +248,12 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
 
 /* The way of a weight from left to right: an arrow into each collective and out of it, and one from use to gradient. */
 static void draw_way(WeightPen *p, const WeightRow *r, double y) {
-    static const int stop[] = {C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_UNIT, C_END};
+    static const int stop[] = {C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_SUM2, C_UNIT, C_END};
     int from = -1;
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) {
         int col = stop[i];
         bool box = coll_of(r, col) != NULL;
-        if (!box && (col == C_FETCH || col == C_SUM || col == C_UNIT || !cell(p, r, col, 0))) continue;
+        if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
         if (from >= 0 && col != C_GRAD) {
             bool was_box = coll_of(r, from) != NULL;
             double wide = 0;

@@ -147,6 +147,7 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
                  bytes_text(x->coll->bytes_sent, a));
     tip_add(&s, "", x->e->formula);
     if (x->coll) tip_add(&s, "why", x->coll->why);
+    if (x->coll) tip_inferred(&s, x->coll);
     return s.s;
 }
 

@@ -2,6 +2,8 @@
  * and named with the line that declares them; under `declared` they are not made, and the numbers
  * decide. Which style, key and axis declares what is asked case by case; random plans hold the two
  * trusts against each other and every hint against what it says. */
+#include "base/file.h"
+#include "cli/cli.h"
 #include "plan/plan.h"
 #include "support/random_plan.h"
 #include "support/support.h"
@@ -314,6 +316,164 @@ static void test_two_collectives(void **state) {
     arena_free(a);
 }
 
+/* ---- what users read ---- */
+/* Runs a command on a plan file; what it writes on either stream, and its exit code. */
+static const char *command(Arena *a, int *code, const char *const *words) {
+    char *argv[16] = {(char *)(uintptr_t) "shardproof"}, *text = NULL;
+    int argc = 1;
+    size_t n;
+    for (; *words; words++) argv[argc++] = (char *)(uintptr_t)*words;
+    FILE *f = open_memstream(&text, &n);
+    *code = cli_main(argc, argv, f, f);
+    fclose(f);
+    const char *copy = arena_strdup(a, text);
+    free(text);
+    return copy;
+}
+#define COMMAND(code, ...) command(a, code, (const char *const[]){__VA_ARGS__, NULL})
+static void hold_says(const char *text, const char *what) {
+    if (!strstr(text, what)) fail_msg("'%s' is not in\n%s", what, text);
+}
+static const char *plan_file(Arena *a, const char *name, const char *text) {
+    const char *path = temp_path(a, name);
+    assert_true(file_write(diags_new(a), path, text, strlen(text)));
+    return path;
+}
+/* The picture of a view, as SVG. */
+static const char *picture(Arena *a, const char *path, const char *part) {
+    const char *file = temp_path(a, "view.svg");
+    int code;
+    size_t n;
+    if (part)
+        COMMAND(&code, "draw", path, "--view", "block", "--part", part, "-o", file);
+    else
+        COMMAND(&code, "draw", path, "--view", "block", "-o", file);
+    assert_int_equal(code, 0);
+    return file_read(a, diags_new(a), file, 1 << 24, (Loc){0}, &n);
+}
+static void test_fail_on(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int code;
+    const char *lines = WHOLE("tp: 2", "") TITAN, *path = plan_file(a, "lines.yaml", lines);
+    const char *text = COMMAND(&code, "check", path);
+    assert_int_equal(code, 0);
+    hold_says(text,
+              "equivalent, if somebody sums 5 gradients over tp (no line of the plan does), ");
+    COMMAND(&code, "check", "--fail-on", "error", path);
+    assert_int_equal(code, 0);
+    COMMAND(&code, "check", "--fail-on", "warning", path);
+    assert_int_equal(code, 0);
+    text = COMMAND(&code, "check", "--fail-on", "note", path);
+    assert_int_equal(code, 1);
+    hold_says(text, "FAIL");
+    hold_says(text, "write `norm: sequence_parallel`");
+    text = COMMAND(&code, "check", "--fail-on=note", "--format", "junit", path);
+    hold_says(text, "failures=\"1\"");
+    hold_says(text, "[N0008]");
+    text = COMMAND(&code, "check", "--fail-on=note", "--format", "github", path);
+    hold_says(text, "::error file=");
+    text = COMMAND(&code, "check", "--format", "github", path);
+    hold_says(text, "::notice file=");
+    assert_null(strstr(text, "::error"));
+    text = COMMAND(&code, "check", "--fail-on=note", "--format", "sarif", path);
+    hold_says(text, "\"ruleId\":\"N0008\",\"level\":\"error\"");
+    text = COMMAND(&code, "check", "--format", "json", path);
+    hold_says(text, "\"undeclared\":5");
+    COMMAND(&code, "check", "--fail-on", "fatal", path);
+    assert_int_equal(code, 2);
+    COMMAND(&code, "run", "--fail-on", "note", path);
+    assert_int_equal(code, 2);
+    /* what a plan lists, it means; a mistake that it expects comes with warnings */
+    path = plan_file(
+        a, "listed.yaml",
+        arena_printf(a, "%sexpect: {equivalent: true, diagnostics: [N0002, N0008]}\n", lines));
+    COMMAND(&code, "check", "--fail-on", "note", path);
+    assert_int_equal(code, 0);
+    path = plan_file(
+        a, "meant.yaml",
+        arena_printf(a, "%strust: declared\nexpect: {first_wrong: grad.param.norm.weight}\n",
+                     lines));
+    COMMAND(&code, "check", "--fail-on", "warning", path);
+    assert_int_equal(code, 0);
+    arena_free(a);
+}
+static void test_reports(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int code;
+    const char *lines = WHOLE("tp: 2", "") TITAN, *path = plan_file(a, "lines.yaml", lines);
+    const char *well = plan_file(a, "well.yaml", WHOLE("tp: 2", "") TITAN TITAN_NORMS),
+               *out = temp_path(a, "out");
+    const char *text = COMMAND(&code, "run", path, "-o", out);
+    assert_int_equal(code, 0);
+    hold_says(
+        text,
+        "lines: equivalent, if somebody sums these 5 gradients over tp: grad.param.norm.weight, "
+        "grad.param.layers.1.ffn_norm.weight, grad.param.layers.1.attention_norm.weight and 2 "
+        "more, "
+        "no line of the plan does\n");
+    text = COMMAND(&code, "run", well, "-o", out);
+    hold_says(text, "well: equivalent to the unsharded model\n");
+    text = COMMAND(&code, "run", path, "-o", out, "--format", "json");
+    hold_says(text, "\"undeclared\":[\"grad.param.norm.weight\",");
+    text = COMMAND(&code, "run", path, "-o", out, "--format", "jsonl");
+    hold_says(text, "\"undeclared\":[\"grad.param.norm.weight\",");
+    hold_says(text, "\"code\":\"N0008\",\"severity\":\"note\"");
+    text = COMMAND(&code, "diff", path, well);
+    hold_says(text, "undeclared sum");
+    text = COMMAND(&code, "explain", path, "grad.param.norm.weight");
+    hold_says(text, "no line of the plan asks for this sum");
+    text = COMMAND(&code, "explain", path, "norm.weight");
+    hold_says(text, "no line of the plan declares a sum of it");
+    text = COMMAND(&code, "explain", well, "norm.weight");
+    hold_says(text, "the plan declares its sum over tp");
+    text = COMMAND(&code, "explain", "N0008");
+    hold_says(text, "sequence_parallel");
+    text = COMMAND(&code, "list", "styles", "--format", "jsonl");
+    hold_says(text, "every rank\",\"gradients\":\"as they are\"");
+    hold_says(text, "is a sum over the axis\",\"gradients\":\"summed\"");
+    text = picture(a, path, NULL);
+    hold_says(text, "collective that no line of the plan asks for");
+    hold_says(text, "no line of the plan asks for this sum; without it the gradient is wrong");
+    text = picture(a, well, NULL);
+    assert_null(strstr(text, "no line of the plan"));
+    /* data parallelism by default is a declaration, and the report names it */
+    path = plan_file(a, "default.yaml", BLOCK("", "dp: 2, cp: 2, tp: 2", "") TP);
+    text = COMMAND(&code, "run", path, "-o", out);
+    hold_says(text, "data parallel   ddp over dp*cp, by default");
+    text =
+        COMMAND(&code, "run", path, "-o", out, "--set", "data_parallel={mode: fsdp, axis: dp*cp}");
+    hold_says(text, "data parallel   fsdp over dp*cp\n");
+    arena_free(a);
+}
+/* A gradient with a declared sum over tp, one over the data and one that nobody declared: the page
+ * of weights has all three. */
+static void test_weights_page(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int inferred = 0, sums = 0;
+    const char *path =
+        plan_file(a, "three.yaml",
+                  BLOCK("", "dp: 2, cp: 2, tp: 2",
+                        "") "data_parallel: {mode: fsdp, axis: dp}\nnames: torchtitan\nplan:\n  "
+                            "layers.*.attention_norm: sequence_parallel\n"
+                            "  layers.*.attention: {style: prepare_module_input, input: "
+                            "[shard(1)], desired_input: [replicate]}\n"
+                            "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: "
+                            "{style: rowwise, output: shard(1)}\n"
+                            "  layers.*.ffn_norm: sequence_parallel\n"
+                            "  layers.*.feed_forward: {style: prepare_module_input, input: "
+                            "[shard(1)], desired_input: [replicate]}\n"
+                            "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: "
+                            "{style: rowwise, output: shard(1)}\n");
+    const char *text = picture(a, path, "weights");
+    for (const char *p = text; (p = strstr(p, "all_reduce over cp")); p++) inferred++;
+    for (const char *p = text; (p = strstr(p, "all_reduce over tp")); p++) sums++;
+    assert_true(inferred >= 9 && sums >= 2);
+    arena_free(a);
+}
+
 /* ---- random plans ---- */
 /* Under rules, with every undeclared sum dropped, each rank holds what it holds under declared. And
  * the lines that the notes give declare everything. Plans with other moves that nobody asked for,
@@ -396,8 +556,9 @@ static void test_random_plans(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
-                                       cmocka_unit_test(test_two_collectives),
-                                       cmocka_unit_test(test_random_plans)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),        cmocka_unit_test(test_two_collectives),
+        cmocka_unit_test(test_fail_on),      cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_weights_page), cmocka_unit_test(test_random_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ enum {
 typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
-    const char *color;
+    const char *color, *fail_on;
     double tolerance;
     int64_t rank, threads, seed, layer, width;
     bool quiet, verbose, strict, sensitivity, exact, update_expect, cuda, mpi, help, version;
@@ -142,6 +142,13 @@ void summary_against(Cli *c, const Loaded *l);
 /* "12 equal, 1 different, 3 only in the file"; NULL without --against. */
 const char *summary_against_line(const Trace *t, Arena *arena);
 
+/* ---- what nobody declared (undeclared.c) ---- */
+/* Is this one of the sums that the verdict lists as undeclared? */
+bool undeclared_collective(const Trace *t, const TraceCollective *c);
+/* "if somebody sums these 3 gradients over tp: A, B, C, no line of the plan does", with at most
+ * `names` names for each group of axes; with none, shorter. NULL: every sum is declared. */
+const char *undeclared_text(const Trace *t, int names, Arena *arena);
+
 /* ---- formats of `check` for other tools (findings.c) ---- */
 typedef struct {
     const char *code, *message, *file;
@@ -152,10 +159,11 @@ typedef struct {
     const char *plan;
     const char *against; /* what came of --against, in a line; or NULL */
     int exit, n, cap;
+    Severity fails; /* the mildest severity that makes the plan fail (--fail-on) */
     Finding *f;
 } PlanFindings;
 /* The diagnostics of a plan and its first failed check, copied. */
-PlanFindings findings_collect(const Loaded *l, Arena *into);
+PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into);
 /* All plans in c->format, if it is junit, sarif or github. */
 void findings_write(Cli *c, const PlanFindings *p, int n);
 

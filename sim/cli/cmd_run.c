@@ -15,11 +15,33 @@
 static const Loc nowhere = {NULL, 0, 0};
 
 /* ---- what both do with one plan ---- */
+/* --fail-on: the mildest severity that fails a plan. */
+static Severity fails_from(const Cli *c) {
+    const char *on = c->o.fail_on ? c->o.fail_on : "error";
+    return strcmp(on, "note") == 0      ? DIAG_NOTE
+           : strcmp(on, "warning") == 0 ? DIAG_WARNING
+                                        : DIAG_ERROR;
+}
+/* Is there a note or a warning that fails a plan which held? Not one that the plan itself lists,
+ * nor the warnings about a mistake whose wrong values it expects. */
+static bool fails_on(const Cli *c, const Loaded *l) {
+    const Expect *e = &l->report.plan->expect;
+    bool meant = e->equivalent == 0 || e->first_wrong;
+    for (int i = 0; i < l->d->n; i++) {
+        const Diag *g = &l->d->item[i];
+        bool said = meant && g->severity == DIAG_WARNING;
+        for (int k = 0; k < e->n_diagnostics; k++)
+            said = said || strcmp(e->diagnostics[k], g->code) == 0;
+        if (g->severity != DIAG_ERROR && g->severity <= fails_from(c) && !said) return true;
+    }
+    return false;
+}
 /* Runs a plan and holds it against its expectations. */
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     cli_load(c, path, &o, true, l);
     const Plan *p = l->report.plan;
     if (p && !l->refused) l->exit = expect_check(p, l->trace, l->d, l->exit);
+    if (p && !l->refused && !l->exit && fails_on(c, l)) l->exit = 1;
     if (!l->trace) return;
     l->trace->diags = l->d->item; /* failed expectations too */
     l->trace->n_diags = l->d->n;
@@ -120,6 +142,9 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_str(&w, "worst", t->worst_value);
     json_real(&w, "used", t->worst_used);
     json_str(&w, "first_wrong", t->first_wrong);
+    json_open(&w, "undeclared", '[');
+    for (int i = 0; i < t->n_undeclared; i++) json_str(&w, NULL, t->undeclared[i]);
+    json_close(&w, ']');
     run_json_against(&w, t);
     json_open(&w, "files", '[');
     for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);
@@ -177,11 +202,17 @@ int cmd_run(Cli *c) {
 
 /* ---- check ---- */
 static const Column check_columns[] = {
-    {"plan", "plan", false, 0},       {"result", "result", false, 0},
-    {"verdict", "verdict", false, 0}, {"exit", "exit", true, 0},
-    {"pass", "pass", true, 0},        {"suspect", "suspect", true, 0},
-    {"fail", "fail", true, 0},        {"worst", "worst value", false, 0},
-    {"used", "of bound", true, 0},    {"first_wrong", "first wrong", false, COL_OPTIONAL},
+    {"plan", "plan", false, 0},
+    {"result", "result", false, 0},
+    {"verdict", "verdict", false, 0},
+    {"exit", "exit", true, 0},
+    {"pass", "pass", true, 0},
+    {"suspect", "suspect", true, 0},
+    {"fail", "fail", true, 0},
+    {"worst", "worst value", false, 0},
+    {"used", "of bound", true, 0},
+    {"first_wrong", "first wrong", false, COL_OPTIONAL},
+    {"undeclared", "undeclared sums", true, COL_EMPTY},
     {"against", "against", false, COL_OPTIONAL},
 };
 /* What has to outlive the plan's arena. */
@@ -206,7 +237,8 @@ static void check_row(Table *table, const Loaded *l) {
     r[7] = kept(a, cell_text(t->worst_value));
     r[8] = cell_real(a, t->worst_used);
     r[9] = kept(a, cell_text(t->first_wrong));
-    r[10] = cell_text(summary_against_line(t, a));
+    if (t->n_undeclared) r[10] = cell_int(a, t->n_undeclared);
+    r[11] = cell_text(summary_against_line(t, a));
 }
 static int count_notes(const Diags *d) {
     int n = 0;
@@ -216,7 +248,8 @@ static int count_notes(const Diags *d) {
 /* On a terminal the notes of a single plan are shown; in a list of plans, and in a log, they are counted. */
 static bool shows_notes(const Cli *c) {
     int fd = fileno(c->err);
-    return c->o.verbose || (c->o.n_operands == 1 && strcmp(c->format, "text") == 0 && fd >= 0 && isatty(fd));
+    return c->o.verbose || fails_from(c) == DIAG_NOTE ||
+           (c->o.n_operands == 1 && strcmp(c->format, "text") == 0 && fd >= 0 && isatty(fd));
 }
 /* What a plan said it would do wrong is not said again: then only its notes are. */
 static void check_diagnostics(Cli *c, const Loaded *l) {
@@ -272,7 +305,7 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     c->arena = arena_new();
     check_one(c, path, o, &l);
     check_row(table, &l);
-    *found = findings_collect(&l, all);
+    *found = findings_collect(&l, fails_from(c), all);
     check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
     if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, all_records);

@@ -246,8 +246,11 @@ static void list_models(Cli *c) {
     cli_table(c, &t);
 }
 static void list_styles(Cli *c) {
-    static const Column col[] = {{"name", "style", false, 0}, {"aliases", "also called", false, COL_WRAP}, {"what", "what it does", false, COL_WRAP}};
-    Table t = list_two(c, "style", col, 3);
+    static const Column col[] = {{"name", "style", false, 0},
+                                 {"aliases", "also called", false, COL_WRAP},
+                                 {"what", "what it does", false, COL_WRAP},
+                                 {"gradients", "its parameters' gradients", false, 0}};
+    Table t = list_two(c, "style", col, 4);
     int n;
     const StyleRow *s = style_rows(&n);
     for (int i = 0; i < n; i++) {
@@ -255,6 +258,8 @@ static void list_styles(Cli *c) {
         r[0] = cell_text(s[i].style.name);
         r[1] = cell_text(s[i].aliases ? s[i].aliases : "");
         r[2] = cell_text(s[i].what);
+        bool places = s[i].style.weight.set;
+        r[3] = cell_text(!places ? "" : s[i].style.sums ? "summed" : "as they are");
     }
     cli_table(c, &t);
 }

@@ -249,6 +249,10 @@ static void gradient_collective(Ex *e, const TraceValue *before, const TraceValu
                            k->skipped ? "the step does nothing, every rank goes on with its own part"
                                       : "the step does something else than its layouts ask for"));
     field(e, "why", k->why);
+    if (undeclared_collective(e->t, k))
+        field(e, "undeclared",
+              "no line of the plan asks for this sum; the note N0008 says which would (explain "
+              "N0008)");
     field(e, "plan line", line_text(e, k->file, k->line));
     for (int i = 0; i < v->shape.n_places; i++) {
         const char *axis = v->shape.place[i].axis, *words = NULL;
@@ -335,6 +339,11 @@ static void explain_param(Ex *e, const TraceParam *p) {
         field(e, "at rest", p->rest.symbolic);
     field(e, "per rank", bytes_text(p->bytes, a));
     field(e, "style", p->style);
+    if (e->t->pass && strcmp(e->t->pass, "forward") != 0)
+        field(e, "gradient",
+              p->summed
+                  ? arena_printf(a, "the plan declares its sum over %s, where it is due", p->summed)
+                  : "no line of the plan declares a sum of it");
     field(e, "plan line",
           p->line > 0 ? line_text(e, p->file, p->line) : "no line names it: every rank holds all of it");
     readers_of(e, p->plan_name ? p->plan_name : "", -1);

@@ -14,8 +14,8 @@ static void add(PlanFindings *p, Arena *a, Finding f) {
     f.code = kept(a, f.code);
     *ARENA_PUSH(a, p->f, p->n, p->cap) = f;
 }
-PlanFindings findings_collect(const Loaded *l, Arena *into) {
-    PlanFindings p = {.plan = l->path, .exit = l->exit};
+PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
+    PlanFindings p = {.plan = l->path, .exit = l->exit, .fails = fails};
     bool told = false;
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
@@ -36,20 +36,24 @@ PlanFindings findings_collect(const Loaded *l, Arena *into) {
     }
     return p;
 }
-/* A defect that the plan expects is a note to other tools, not a failure. */
-static Severity weight(const PlanFindings *p, const Finding *f) { return p->exit == 0 ? DIAG_NOTE : f->severity; }
+/* A defect that the plan expects is a note to other tools, not a failure; what --fail-on makes one
+ * is. */
+static Severity weight(const PlanFindings *p, const Finding *f) {
+    if (p->exit == 0) return DIAG_NOTE;
+    return f->severity <= p->fails ? DIAG_ERROR : f->severity;
+}
 
 /* ---- JUnit ---- */
 static void junit_failure(Str *s, const PlanFindings *p) {
     const char *tag = p->exit == 1 ? "failure" : "error"; /* a plan that breaks a rule, or one that cannot be read */
     const Finding *first = NULL;
     for (int i = 0; i < p->n && !first; i++)
-        if (p->f[i].severity == DIAG_ERROR) first = &p->f[i];
+        if (weight(p, &p->f[i]) == DIAG_ERROR) first = &p->f[i];
     str_addf(s, "      <%s type=\"%s\" message=\"", tag, first ? first->code : "exit");
     text_add_xml(s, first ? first->message : "failed");
     str_add(s, "\">");
     for (int i = 0; i < p->n; i++) {
-        if (p->f[i].severity == DIAG_NOTE) continue;
+        if (weight(p, &p->f[i]) == DIAG_NOTE) continue;
         if (p->f[i].file) text_add_xml(s, p->f[i].file);
         if (p->f[i].line) str_addf(s, ":%d:%d", p->f[i].line, p->f[i].col);
         str_add(s, p->f[i].file ? ": " : "");

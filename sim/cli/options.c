@@ -100,6 +100,8 @@ static const Option options[] = {
     {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure", NULL},
     {"sensitivity", 0, O_FLAG, AT(sensitivity), NULL, C_RUNS | C_ANOTHER,
      "measure the end-to-end bounds by a second unsharded run", NULL},
+    {"fail-on", 0, O_WORD, AT(fail_on), "SEVERITY", C_CHECK | C_ANOTHER,
+     "what makes exit 1 besides wrong values: note, warning or error (the default)", "note warning error"},
     {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run",
      NULL},

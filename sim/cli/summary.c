@@ -6,7 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAIN_SHAPES = 12, SHOWN_RANKS = 16, SHOWN_NOTES = 8, SHOWN_UNOBSERVABLE = 3 };
+enum {
+    SHOWN_SUMS = 3,
+    MAIN_SHAPES = 12,
+    SHOWN_RANKS = 16,
+    SHOWN_NOTES = 8,
+    SHOWN_UNOBSERVABLE = 3
+};
 
 static const char *or_empty(const char *s) { return s ? s : ""; }
 
@@ -26,11 +32,14 @@ static const Diag *first_error(const Diags *d) {
         if (d->item[i].severity == DIAG_ERROR) return &d->item[i];
     return NULL;
 }
+static bool holds(const Trace *t) { return t->verdict && strcmp(t->verdict, "equivalent") == 0; }
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const Diag *g = first_error(l->d);
     if (!t) return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena)) : "not run";
     Str s = str_new(arena);
+    const char *if_so = holds(t) ? undeclared_text(t, 0, arena) : NULL;
     str_add(&s, t->verdict ? t->verdict : "not run");
+    if (if_so) str_addf(&s, ", %s", if_so);
     if (t->first_wrong) str_addf(&s, ", first wrong value %s", t->first_wrong);
     int64_t checks = t->n_pass + t->n_suspect + t->n_fail;
     if (checks) {
@@ -158,10 +167,13 @@ static void heading(Cli *c, const char *text) {
 static void report_verdict(Cli *c, const Loaded *l) {
     const Trace *t = l->trace;
     const char *v = t->verdict ? t->verdict : "not run";
-    const char *color = strcmp(v, "equivalent") == 0 ? "1;32" : t->verdict ? "1;31" : "1";
+    const char *if_so = holds(t) ? undeclared_text(t, SHOWN_SUMS, c->arena) : NULL;
+    const char *color = if_so ? "1;33" : holds(t) ? "1;32" : t->verdict ? "1;31" : "1";
     str_addf(&c->text, "%s: ", table_clean(or_empty(t->plan), 0, c->arena));
     cli_paint(c, color, v);
-    if (t->verdict && strcmp(v, "invalid") != 0)
+    if (if_so)
+        str_addf(&c->text, ", %s", if_so);
+    else if (t->verdict && strcmp(v, "invalid") != 0)
         str_addf(&c->text, " %s the unsharded model", strcmp(v, "different") == 0 ? "from" : "to");
     str_add(&c->text, "\n");
 }
@@ -176,6 +188,7 @@ static void report_run(Cli *c, const Loaded *l) {
     if (t->model_name)
         line(c, "  ", "model", arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
     if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
+    if (l->report.data_parallel) line(c, "  ", "data parallel", l->report.data_parallel);
     if (t->n_pass + t->n_suspect + t->n_fail)
         line(c, "  ", "checks",
              arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass, (long long)t->n_suspect,
@@ -259,14 +272,15 @@ static void report_shapes(Cli *c, const Trace *t) {
 static void report_notes(Cli *c, const Loaded *l) {
     const Trace *t = l->trace;
     int inferred = 0, shown = 0;
-    for (int i = 0; i < t->n_collectives; i++) inferred += t->collectives[i].inferred;
+    for (int i = 0; i < t->n_collectives; i++)
+        inferred += t->collectives[i].inferred && !undeclared_collective(t, &t->collectives[i]);
     if (!inferred && !l->report.unobservable) return;
     heading(c, "Notes");
     if (inferred)
         str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred, inferred == 1 ? "" : "s");
     for (int i = 0; i < t->n_collectives && shown < SHOWN_NOTES; i++) {
         const TraceCollective *k = &t->collectives[i];
-        if (!k->inferred) continue;
+        if (!k->inferred || undeclared_collective(t, k)) continue;
         str_addf(&c->text, "    step %d %s(%s) of %s: %s\n", k->step, or_empty(k->op),
                  or_empty(k->axis ? k->axis : k->axes), or_empty(k->value), or_empty(k->why));
         shown++;

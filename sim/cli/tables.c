@@ -421,6 +421,16 @@ static Items planted_items(const Trace *t, Arena *a) {
             add_item(&l, a, arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)), t->moves[i].planted);
     return l;
 }
+/* Gradients that are right only if somebody sums them, and over what. */
+static Items undeclared_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (undeclared_collective(t, c))
+            add_item(&l, a, or_empty(c->value), arena_printf(a, "over %s, by no line", c->axes));
+    }
+    return l;
+}
 static Items memory_items(const Trace *t, Arena *a) {
     Items l = {0};
     int64_t rest = 0;
@@ -452,6 +462,7 @@ Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
     diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
     diff_items(&t, "value", value_items(a, m), value_items(b, m));
     diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
+    diff_items(&t, "undeclared sum", undeclared_items(a, m), undeclared_items(b, m));
     diff_items(&t, "planted", planted_items(a, m), planted_items(b, m));
     diff_items(&t, "memory", memory_items(a, m), memory_items(b, m));
     if (a->verdict && b->verdict) differ(&t, "verdict", "", a->verdict, b->verdict);

@@ -116,6 +116,16 @@ static void note_inferred(Run *r) {
         }
     if (n) diag_note(r->d, "N0001", first->loc, NULL, "%d collective%s no style asked for %s inserted, the first: %s over %s (%s)", n, n == 1 ? "" : "s", n == 1 ? "was" : "were", step_name(r->program, first, r->arena), program_axes_name(r->program, first, r->arena), first->why);
 }
+/* Whose gradients are summed over which axes of the data, for the report: the default is a
+ * declaration too. */
+static const char *data_parallel_text(const Run *r) {
+    const Assign *a = r->assign;
+    const char *mode = r->plan->data_parallel.mode;
+    if (r->plan->pass == PASS_FORWARD || mesh_size(r->mesh, &a->data) == 1) return NULL;
+    return arena_printf(r->arena, "%s over %s%s", mode ? mode : "ddp",
+                        mesh_axes_text(r->mesh, r->arena, &a->data, false),
+                        a->data_default ? ", by default: the axes that cut the data" : "");
+}
 static bool middle(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
@@ -125,6 +135,7 @@ static bool middle(Run *r) {
     bool blocks = r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block");
     if (blocks) order_units(r->program); /* before anybody notes a step's number */
     note_inferred(r);
+    r->rep->data_parallel = data_parallel_text(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     bool plant = !r->o->sound;
     if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;

@@ -38,6 +38,8 @@ typedef struct PipelineReport {
     Plan *plan;             /* as parsed, also if there were errors */
     int exit;               /* exit code of this plan before `expect` is applied: 0, or 1, 3, 4, 5 */
     const char *shrunk;     /* "D 4096 -> 256, F 14336 -> 896", or NULL */
+    const char
+        *data_parallel; /* of a plan with gradients: "ddp over dp*cp, the default", or NULL */
     /* --against */
     int n_against;
     struct AgainstRow {

@@ -250,6 +250,11 @@ static void record_params(Rec *r) {
             q->line = r->plan->lines[a->line[t]].loc.line;
             q->style = r->plan->lines[a->line[t]].style.name;
         }
+        AxisList summed = {0};
+        for (int ax = 0; ax < r->p->mesh->naxes; ax++)
+            if (a->summed[t] >> ax & 1 && r->p->mesh->axis[ax].size > 1)
+                summed.a[summed.n++] = (uint8_t)ax;
+        if (summed.n) q->summed = mesh_axes_text(r->p->mesh, r->a, &summed, false);
         q->layer = r->user_in_layer[t];
     }
 }

@@ -77,6 +77,8 @@ typedef struct {
     int layer;
     /* cuts of each stored dim in order, for shard pictures: text such as "tp:chunk" joined by "/" per dim, with packed blocks */
     const char *cuts[TRACE_MAX_DIMS];
+    const char *
+        summed; /* axes over which the plan declares the sum of its gradient: "dp*tp"; NULL: none */
 } TraceParam;
 
 typedef struct {

@@ -58,6 +58,7 @@ static const Field param_fields[] = {
     {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"cuts", F_CUTS, OPTIONAL, AT(cuts), 0, 0},
+    {"summed", F_TEXT, OPTIONAL, AT(summed), 0, 0},
     {"matched_by", F_MATCHED, OPTIONAL, 0, 0, 0},
 };
 #undef R

@@ -92,7 +92,7 @@ static bool listed(const Trace *t, const char *value) {
     "}\npass: backward\n"
 #define TITAN                                                                                      \
     "names: torchtitan\nplan:\n  tok_embeddings: {style: rowwise, output: shard(1)}\n"             \
-    "  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n"                         \
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n  loss: loss_parallel\n"                         \
     "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
     "[replicate]}\n"                                                                               \
     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \

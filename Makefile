@@ -79,7 +79,7 @@ gallery: shardproof
 # Each target for FUZZ_SECONDS, from the kept corpus and the plans; what is found goes to build-fuzz.
 FUZZ_SECONDS ?= 30
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-fuzz:
+fuzz: shardproof # it makes the seeds of the trace target
 	$(MAKE) BUILD=build-fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' shardproof-fuzz
 	sh tests/fuzz/run.sh build-fuzz $(FUZZ_SECONDS)
 FUZZERS := plan config safetensors trace rule

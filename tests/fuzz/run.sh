@@ -4,7 +4,11 @@
 dir=${1:?folder} seconds=${2:?seconds}
 shift 2
 here=$(dirname "$0") bad=
-mkdir -p "$dir/found"
+mkdir -p "$dir/found" "$dir/seeds"
+# traces to begin with: of small plans, made by the plain program
+for p in plans/01-*.yaml plans/bugs/01-*.yaml; do
+    [ ! -f "$p" ] || ./shardproof check "$p" --trace "$dir/seeds/$(basename "$p" .yaml).jsonl" > /dev/null 2>&1 || :
+done
 seeds() {
     case $1 in
     plan) echo plans/*.yaml plans/bugs/*.yaml ;;

@@ -402,7 +402,7 @@ static int wrong_step(const BlockGraph *g) {
     if (!t->first_wrong) return best;
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *c = &t->checks[i];
-        if (same_text(c->value, t->first_wrong) && same_text(c->verdict, "FAIL") && (best == -2 || c->step < best))
+        if (c->level > 0 && same_text(c->value, t->first_wrong) && same_text(c->verdict, "FAIL") && (best == -2 || c->step < best))
             best = c->step;
     }
     for (int i = 0; i < t->n_values && best == -2; i++)

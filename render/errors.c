@@ -64,7 +64,7 @@ static const TraceCheck *first_failure(const Trace *t) {
     const TraceCheck *any = NULL;
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
-        if (!is(k->verdict, "FAIL")) continue;
+        if (!is(k->verdict, "FAIL") || k->level == 0) continue;
         if (!any) any = k;
         if (is(t->first_wrong, k->value)) return k;
     }
@@ -79,6 +79,7 @@ static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool fail = is(k->verdict, "FAIL");
+        if (k->level == 0) continue; /* says the same of all ranks */
         int64_t rank;
         for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
             if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
@@ -132,7 +133,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool pass = is(k->verdict, "PASS");
-        if (k->level == 0 && pass) continue; /* of the whole program */
+        if (k->level == 0) continue; /* structure: no value of a rank */
         if (is(k->pass, "parameters") && pass && k->max_abs == 0) {
             if (rest) rest->values++;
             if (!rest) rest = new_row(m, "inputs and parameters", -1);

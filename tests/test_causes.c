@@ -145,7 +145,7 @@ static const struct {
 };
 static const TraceCheck *first_failure(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)
-        if (t->checks[i].verdict[0] == 'F') return &t->checks[i];
+        if (t->checks[i].level > 0 && t->checks[i].verdict[0] == 'F') return &t->checks[i];
     return NULL;
 }
 static int bad;

@@ -324,6 +324,80 @@ static void test_attention_bound_holds(void **state) {
     assert_int_equal(odd, 0);
 }
 
+/* ---- level 0 ---- */
+static int level0_records(const Trace *t, const char *verdict, int *step) {
+    int n = 0;
+    for (int i = 0; i < t->n_checks; i++)
+        if (t->checks[i].level == 0 && !strcmp(t->checks[i].verdict, verdict)) {
+            n++;
+            *step = t->checks[i].step;
+        }
+    return n;
+}
+/* It says what verify found, where; nothing if verify did not run; and decides no verdict. */
+static void test_level0(void **state) {
+    (void)state;
+    static const struct {
+        const char *file;
+        int pass, fail;
+        bool no_verify;
+    } rows[] = {
+        {"plans/03-llama3-8b-tp2.yaml", 1, 0, false},
+        {"plans/03-llama3-8b-tp2.yaml", 0, 0, true},
+        {"plans/bugs/01-output-left-partial.yaml", 0, 1, false},
+        {"plans/bugs/03-missing-reduction.yaml", 0, 1, false},
+        {"plans/bugs/03-missing-reduction.yaml", 0, 0, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = child_read(a, rows[i].file, &n);
+        assert_non_null(text);
+        PipelineOptions o = {.execute = true, .threads = 1, .no_verify = rows[i].no_verify};
+        PlanRun r = plan_run_with(a, rows[i].file, text, &o);
+        assert_non_null(r.t);
+        int step = -2, numbers = 0;
+        assert_int_equal(level0_records(r.t, "PASS", &step), rows[i].pass);
+        assert_true(step == (rows[i].pass ? -1 : -2));
+        assert_true(level0_records(r.t, "FAIL", &step) >= rows[i].fail);
+        assert_true(rows[i].fail || step < 0);
+        for (int k = 0; k < r.t->n_checks; k++) {
+            const TraceCheck *c = &r.t->checks[k];
+            if (rows[i].fail && c->level == 0) assert_true(c->step >= 0 && c->cause && c->value);
+            numbers += c->level > 0 && !strcmp(c->verdict, "FAIL");
+        }
+        assert_int_equal(r.t->n_fail, numbers);
+        assert_string_equal(r.t->verdict, numbers ? "different" : "equivalent");
+        arena_free(a);
+    }
+}
+/* A structure that is wrong and does no harm to these numbers: the other rank's share of the sum is
+ * zero. */
+static void test_lucky(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    double zero[32] = {0}, one[32];
+    for (int i = 0; i < 32; i++) one[i] = i < 16 ? i + 1 : 0;
+    NewTensor t[] = {{.name = "net1.weight", .nd = 2, .shape = {4, 4}, .x = one},
+                     {.name = "net2.weight", .nd = 2, .shape = {4, 4}, .x = zero}};
+    const char *text = arena_printf(
+        a,
+        "model: {kind: mlp, sizes: [4, 4, 4], bias: false, weights: {file: %s}}\n"
+        "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n"
+        "faults: [{at: all_reduce of net2, do: drop}]\n",
+        write_tensors(a, "lucky.safetensors", t, 2));
+    PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+    must_equal(&r);
+    int step = -1;
+    assert_int_equal(level0_records(r.t, "FAIL", &step), 1);
+    assert_int_equal(r.t->n_fail, 0);
+    bool said = false;
+    for (int i = 0; i < r.d->n; i++)
+        said |= strstr(r.d->item[i].message, "no number of this run shows it") != NULL;
+    assert_true(said);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sources_of_every_micro_batch),
@@ -335,6 +409,8 @@ int main(void) {
         cmocka_unit_test(test_sensitivity),
         cmocka_unit_test(test_attention_gradients),
         cmocka_unit_test(test_attention_bound_holds),
+        cmocka_unit_test(test_level0),
+        cmocka_unit_test(test_lucky),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,8 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
 /* ---- the head of a failure ---- */
 static const TraceCheck *first_with(const Trace *t, const char *verdict) {
     for (int i = 0; i < t->n_checks; i++)
-        if (t->checks[i].verdict && strcmp(t->checks[i].verdict, verdict) == 0) return &t->checks[i];
+        if (t->checks[i].level > 0 && t->checks[i].verdict && strcmp(t->checks[i].verdict, verdict) == 0)
+            return &t->checks[i];
     return NULL;
 }
 /* With --strict a value that only a bad summation order could explain is a failure too. */

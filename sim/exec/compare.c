@@ -20,11 +20,10 @@ Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int lev
     Compare m;
     memset(&m, 0, sizeof m);
     const Val *v = &p->val[val];
-    const GTensor *t = &p->graph->t[v->tensor];
     m.e = e;
     m.rec.step = s ? s->id : -1;
     m.rec.pass = s ? s->pass : "parameters";
-    m.rec.value = v->cot ? arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name) : t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
+    m.rec.value = program_value_name(p, v, arena);
     m.rec.level = level;
     m.rec.verdict = "PASS";
     return m;

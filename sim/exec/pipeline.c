@@ -38,6 +38,7 @@ typedef struct {
     Work work;
     double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
                        no loss */
+    int found;      /* by verify */
     bool nonfinite; /* reported already */
     Against *against; /* NULL: no file */
 } Run;
@@ -143,8 +144,8 @@ static bool middle(Run *r) {
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
     bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
     bool warn = planted || r->plan->trust_declared;
-    int found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
-    return warn || !found;
+    r->found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
+    return warn || !r->found;
 }
 
 /* ---- back: execution and checks ---- */
@@ -486,10 +487,41 @@ static bool back(Run *r) {
     against_close(r->against);
     return ok;
 }
-static void level0(Run *r) { /* structure: what verify found about owners, reductions and groups, as one record */
-    TraceCheck *c = ARENA_PUSH(r->t->arena, r->t->checks, r->t->n_checks, r->t->cap_checks);
-    *c = (TraceCheck){.step = -1, .value = "program", .pass = "forward", .level = 0, .ranks = rankset_range(r->arena, 0, r->mesh->nranks, 1), .verdict = "PASS", .count = r->program->ns};
-    r->t->n_pass++;
+/* Structure: what verify found about owners, reductions and groups, a record for each step with a
+ * finding, or one for the whole program. A finding is no number: whether the values hold is decided by
+ * levels 1 to 3 and the end of the run alone, so it counts in no total. Without verify nobody knows. */
+static void level0(Run *r) {
+    RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
+    TraceCheck sound = {.step = -1, .value = "program", .pass = "forward", .ranks = all,
+                        .verdict = "PASS", .count = r->program->ns};
+    Trace *t = r->t;
+    if (r->o->no_verify) return;
+    if (!r->found) {
+        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = sound;
+        t->n_pass++;
+    }
+    for (int i = 0; i < r->program->ns && r->found; i++) {
+        const Step *s = &r->program->step[i];
+        if (!s->wrong) continue;
+        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) =
+            (TraceCheck){.step = i,
+                         .value = program_value_name(r->program, &r->program->val[s->out], r->arena),
+                         .pass = s->pass,
+                         .ranks = all,
+                         .verdict = "FAIL",
+                         .cause = s->wrong,
+                         .count = 1};
+    }
+}
+/* A wrong structure whose values hold: another run may be less lucky. */
+static void note_lucky(Run *r) {
+    const Step *first = NULL;
+    for (int i = r->program->ns - 1; i >= 0; i--)
+        if (r->program->step[i].wrong) first = &r->program->step[i];
+    if (r->found && first && !r->t->n_fail)
+        diag_warn(r->d, "W0401", first->loc, "other data, sizes or passes may show it",
+                  "%s: the structure is wrong, and no number of this run shows it",
+                  step_name(r->program, first, r->arena));
 }
 static void events(Run *r) {
     const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware, r->plan->dir, r->plan->hardware_loc);
@@ -497,6 +529,7 @@ static void events(Run *r) {
 }
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;
+    if (ran) note_lucky(r);
     t->diags = r->d->item;
     t->n_diags = r->d->n;
     if (!valid) t->verdict = "invalid";

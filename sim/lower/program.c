@@ -99,3 +99,9 @@ void program_dump(const Program *p, FILE *f) {
     }
     arena_free(tmp);
 }
+const char *program_value_name(const Program *p, const Val *v, Arena *arena) {
+    const GTensor *t = &p->graph->t[v->tensor];
+    bool param = t->kind == KIND_PARAM;
+    const char *name = param && t->plan_name ? t->plan_name : t->name;
+    return v->cot ? arena_printf(arena, "grad.%s%s", param ? "param." : "", name) : name;
+}

@@ -112,6 +112,8 @@ int step_reads(const Step *s, int *r);
 const char *step_name(const Program *p, const Step *s, Arena *arena);
 /* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */
 const char *step_value(const Program *p, const Step *s);
+/* The name of a value in records: "layers.0.q_proj", "grad.layers.0.q_proj", "grad.param.layers.0.attention.wq.weight". */
+const char *program_value_name(const Program *p, const Val *v, Arena *arena);
 /* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);

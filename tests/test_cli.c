@@ -620,12 +620,14 @@ static void test_unobservable(void **state) {
     assert_non_null(strstr(c.text.s, "could not notice rank 2 missing\n    and 17 more\n"));
     assert_null(strstr(c.text.s, "rank 3 missing"));
     c.text = str_new(arena);
+    c.tamed = 0;
     l.report.unobservable = 1;
     l.report.unobservable_text = one;
     summary_report(&c, &l, NULL, 0);
     assert_non_null(strstr(c.text.s, "  1 rank of reductions could be missing unnoticed:\n    net2: this run could not notice rank 5 missing\n"));
     assert_null(strstr(c.text.s, " more\n"));
     c.text = str_new(arena);
+    c.tamed = 0;
     l.report.unobservable = 0;
     summary_report(&c, &l, NULL, 0);
     assert_null(strstr(c.text.s, "unnoticed"));

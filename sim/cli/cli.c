@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
 /* Whatever a command has put together since the last call: what is hostile in it is shown, never sent. Our own colours are
  * added behind it. Pictures and JSON have escapes of their own. */
 static void tame(Cli *c) {
+    assert(c->tamed <= c->text.n);
     static const char *const own[] = {"json", "jsonl", "chrome", "html", "sarif", NULL};
     bool escaped = c->command && c->command->bit == C_DRAW;
     for (int i = 0; own[i] && c->format; i++) escaped |= strcmp(c->format, own[i]) == 0;
@@ -85,6 +87,8 @@ static void tame(Cli *c) {
     }
     c->tamed = c->text.n;
 }
+/* What was put together has been written, or is not wanted. */
+static void forget(Cli *c) { c->text.n = c->tamed = 0; }
 static void write_result(Cli *c, const char *text, size_t n) {
     errno = 0;
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
@@ -100,7 +104,7 @@ void cli_flush(Cli *c) {
     tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
     write_result(c, s, folds ? strlen(s) : c->text.n);
-    c->text.n = c->tamed = 0;
+    forget(c);
     c->text.s[0] = 0;
 }
 static void write_output(Cli *c) {
@@ -265,7 +269,7 @@ static void print_version(Cli *c) {
              CLI_VERSION);
 }
 static int end(Cli *c, int code) {
-    if (exit_of(c->d) == 2 && c->o.output) c->text.n = c->tamed = 0; /* an output may be what is wrong */
+    if (exit_of(c->d) == 2 && c->o.output) forget(c); /* an output may be what is wrong */
     write_output(c);
     if (c->d->n) cli_diagnostics(c, c->d, false);
     code = cli_worse(code, exit_of(c->d));
@@ -295,7 +299,7 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     if (!c.command) {
         options_help(&c, &c.text);
         fputs(c.text.s, err);
-        c.text.n = 0;
+        forget(&c);
         return end(&c, 2);
     }
     return end(&c, files_check_words(&c) ? c.command->run(&c) : 2);

@@ -927,7 +927,7 @@ static void test_refusals(void **state) {
     /* Several mistakes are told together, with their lines. */
     char path[] = "/tmp/test_model_XXXXXX";
     int fd = mkstemp(path);
-    static const char text[] = "{\n  \"alpha_scale\": 2,\n  \"beta_scale\": 3\n}\n";
+    static const char text[] = "{\n  \"alpha_scale\": 2,\n  \"beta_scale\": 3,\n  \"model_type\": \"llama\"\n}\n";
     assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
     close(fd);
     p->inline_config = NULL;

@@ -50,7 +50,7 @@ static bool is_right(const Result *r) {
 }
 static int first_failed_step(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)
-        if (!strcmp(t->checks[i].verdict, "FAIL")) return t->checks[i].step;
+        if (t->checks[i].level && !strcmp(t->checks[i].verdict, "FAIL")) return t->checks[i].step;
     return -2;
 }
 

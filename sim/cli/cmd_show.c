@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/fold.h"
 #include "cost/cost.h"
 #include "lower/program.h"
 #include "model/model.h"
@@ -31,8 +32,17 @@ static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
 static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
     return show_loaded(c, cli_load(c, path, o, false, l), l);
 }
-/* `records` are the types of trace records that say the same in jsonl. */
-static int show(Cli *c, Table (*make)(const Cli *c, const Trace *t), const char *records) {
+/* People see layers that are alike once, except with -v; programs always see all. `name`: the
+ * column of names. */
+static void show_folded(Cli *c, const Table *t, int name) {
+    bool people = strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0;
+    Table folded = people && !c->o.verbose ? fold_layers(t, name) : *t;
+    cli_table(c, &folded);
+}
+/* `records` are the types of trace records that say the same in jsonl; `name` is the column of
+ * names. */
+typedef Table (*MakeTable)(const Cli *c, const Trace *t);
+static int show(Cli *c, MakeTable make, int name, const char *records) {
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
@@ -40,13 +50,15 @@ static int show(Cli *c, Table (*make)(const Cli *c, const Trace *t), const char 
         cli_records(c, &l, records);
     } else if (t) {
         Table table = make(c, t);
-        cli_table(c, &table);
+        show_folded(c, &table, name);
     }
     return l.exit;
 }
-int cmd_shapes(Cli *c) { return show(c, table_shapes, "value compute collective move diagnostic"); }
-int cmd_params(Cli *c) { return show(c, table_params, "param diagnostic"); }
-int cmd_comms(Cli *c) { return show(c, table_comms, "collective diagnostic"); }
+int cmd_shapes(Cli *c) {
+    return show(c, table_shapes, 3, "value compute collective move diagnostic");
+}
+int cmd_params(Cli *c) { return show(c, table_params, 0, "param diagnostic"); }
+int cmd_comms(Cli *c) { return show(c, table_comms, 13, "collective diagnostic"); }
 
 /* ---- diff ---- */
 int cmd_diff(Cli *c) {
@@ -58,7 +70,7 @@ int cmd_diff(Cli *c) {
     bool text = strcmp(c->format, "text") == 0;
     if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
     if (t.n_rows || !text)
-        cli_table(c, &t);
+        show_folded(c, &t, 1);
     else if (!c->o.quiet)
         str_add(&c->text, "no difference\n");
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));

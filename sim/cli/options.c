@@ -109,7 +109,8 @@ static const Option options[] = {
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
     {"quiet", 'q', O_FLAG, AT(quiet), NULL, C_ALL, "errors only; check: failed plans only", NULL},
-    {"verbose", 'v', O_FLAG, AT(verbose), NULL, C_ALL, "more: notes, times, all checks", NULL},
+    {"verbose", 'v', O_FLAG, AT(verbose), NULL, C_ALL,
+     "more: notes, times, all checks, every layer", NULL},
     {"help", 'h', O_FLAG, AT(help), NULL, C_ALL, "this text", NULL},
     {"version", 0, O_FLAG, AT(version), NULL, C_ALL, "version, licence and what was built in", NULL},
 };

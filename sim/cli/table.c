@@ -359,6 +359,13 @@ static void put_below(Str *s, const Fit *f, int r) {
     }
     if (line.n) str_addf(s, "%s\n", table_wrap(line.s, f->limit, BELOW, f->a));
 }
+static void put_after(Str *s, const Fit *f, int r) {
+    const char *line = f->t->after ? f->t->after[r] : NULL;
+    if (!line) return;
+    line = table_clean(line, 0, f->a);
+    if (f->limit) str_addf(s, "%s\n", table_wrap(line, f->limit, GUTTER, f->a));
+    else str_addf(s, "  %s\n", line);
+}
 static const char *render_text(const Table *t, TableLook look, Arena *a) {
     Fit f = {.t = t, .a = a, .limit = look.width};
     f.text = ARENA_ARRAY(a, const char *, (int64_t)t->n_rows * t->n_cols + 1);
@@ -401,6 +408,7 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
             str_add(&s, "\n");
         } while (more);
         if (r >= 0) put_below(&s, &f, r);
+        if (r >= 0) put_after(&s, &f, r);
     }
     str_add(&s, text_visible_lines(a, t->notes.s, t->notes.n));
     add_left_out(&s, &f);
@@ -415,6 +423,18 @@ static void md_cell(Str *s, const char *text) {
             str_addn(s, "\\", 1);
         str_addn(s, text, 1);
     }
+}
+/* A line after a row, in the first column that is shown. */
+static void md_after(Str *s, const Table *t, int r) {
+    const char *line = r >= 0 && t->after ? t->after[r] : NULL;
+    for (int c = 0; line && c < t->n_cols; c++) {
+        if (hidden(t, c)) continue;
+        str_add(s, "| ");
+        md_cell(s, line);
+        str_add(s, " ");
+        line = "";
+    }
+    if (line) str_add(s, "|\n");
 }
 static const char *render_md(const Table *t, Arena *a) {
     Str s = str_new(a);
@@ -431,6 +451,7 @@ static const char *render_md(const Table *t, Arena *a) {
             str_add(&s, " |");
         }
         str_add(&s, "\n");
+        md_after(&s, t, r);
     }
     if (t->notes.n) str_addf(&s, "\n%s", text_visible_lines(a, t->notes.s, t->notes.n));
     return s.s;

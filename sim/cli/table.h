@@ -35,6 +35,7 @@ typedef struct {
     const Column *col;
     int n_rows, cap_rows;
     Cell **row;
+    const char **after; /* text and md: a line after row r, or NULL; NULL: after none */
     Str notes; /* lines under the table; text and md */
 } Table;
 

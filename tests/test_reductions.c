@@ -447,6 +447,69 @@ static void test_reports(void **state) {
     hold_says(text, "data parallel   fsdp over dp*cp\n");
     arena_free(a);
 }
+/* ---- moves of the forward pass that no line asks for ---- */
+/* The plan of TITAN and TITAN_NORMS with another line for w2; NULL: with none. */
+static const char *other_w2(Arena *a, const char *line) {
+    static const char head[] = WHOLE("tp: 2", "") TITAN, key[] = "  layers.*.feed_forward.w2";
+    int before = (int)(strstr(head, key) - head);
+    return arena_printf(a, "%.*s" TITAN_NORMS "%s", before, head, line);
+}
+static const char *hint_with(const Diags *d, const char *code, const char *part) {
+    for (int i = 0; i < d->n; i++)
+        if (!strcmp(d->item[i].code, code) && strstr(d->item[i].message, part))
+            return d->item[i].hint;
+    fail_msg("no %s says \"%s\"", code, part);
+    return NULL;
+}
+/* A line that is forgotten, and one that forgets its output: made, told in the verdict with the
+ * line that asks for it, in every layer once; the line cures it. */
+static void test_forward_moves(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Sets none = {0};
+    int code;
+    PlanRun r = run_sets(a, other_w2(a, ""), &none, NULL);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_int_equal(r.t->n_unasked, 4);
+    assert_string_equal(r.t->unasked[1], "reduce_scatter of layers.0.mlp.down");
+    assert_int_equal(count_notes(r.d, "N0001"), 2);
+    const char *cured = "write `layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}`";
+    assert_string_equal(hint_with(r.d, "N0001", "reduce_scatter of layers.0.mlp.down and 1 more"),
+                        cured);
+    assert_string_equal(hint_with(r.d, "N0001", "slice of layers.0.feed_forward.w2.weight"), cured);
+
+    r = run_sets(a, other_w2(a, "  layers.*.feed_forward.w2: rowwise\n"), &none, NULL);
+    assert_int_equal(r.t->n_unasked, 2);
+    assert_string_equal(r.t->unasked[0], "slice of layers.0.mlp.down");
+    assert_string_equal(hint_with(r.d, "N0001", "slice of layers.0.mlp.down and 1 more like it"),
+                        "add `output: shard(1)` to the line `layers.*.feed_forward.w2`");
+
+    cured = "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n";
+    r = run_sets(a, other_w2(a, cured), &none, NULL);
+    assert_int_equal(r.t->n_unasked + r.t->n_undeclared + count_notes(r.d, "N0001"), 0);
+
+    const char *path = plan_file(a, "forgot.yaml", other_w2(a, "")), *out = temp_path(a, "out");
+    const char *text = COMMAND(&code, "check", path);
+    hold_says(text, "equivalent, if somebody makes 4 moves (no line of the plan does), ");
+    assert_int_equal(code, 0);
+    COMMAND(&code, "check", "--fail-on", "note", path);
+    assert_int_equal(code, 1);
+    text = COMMAND(&code, "run", path, "-o", out);
+    hold_says(text, "forgot: equivalent, if somebody makes these 4 moves: slice of "
+                    "layers.0.feed_forward.w2.weight, reduce_scatter of layers.0.mlp.down, ");
+    path = plan_file(a, "both.yaml",
+                     WHOLE("tp: 2", "") TITAN "  layers.*.ffn_norm: sequence_parallel\n");
+    text = COMMAND(&code, "run", path, "-o", out, "--set", "model.layers=1", "--set",
+                   "plan[norm]=sequence_parallel", "--set",
+                   "plan[layers.*.feed_forward.w2]=rowwise");
+    hold_says(text, "both: equivalent, if somebody sums this gradient over tp: "
+                    "grad.param.layers.0.attention_norm.weight; and makes this move: slice of "
+                    "layers.0.mlp.down, no line of the plan does\n");
+    text = COMMAND(&code, "run", path, "-o", out, "--format", "json", "--set",
+                   "plan[layers.*.feed_forward.w2]=rowwise");
+    hold_says(text, "\"unasked\":[\"slice of layers.0.mlp.down\",");
+    arena_free(a);
+}
 /* A gradient with a declared sum over tp, one over the data and one that nobody declared: the page
  * of weights has all three. */
 static void test_weights_page(void **state) {
@@ -559,6 +622,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),        cmocka_unit_test(test_two_collectives),
         cmocka_unit_test(test_fail_on),      cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_weights_page), cmocka_unit_test(test_random_plans)};
+        cmocka_unit_test(test_forward_moves), cmocka_unit_test(test_weights_page),
+        cmocka_unit_test(test_random_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

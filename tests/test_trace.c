@@ -462,7 +462,7 @@ static void test_empty_trace(void **state) {
                         "\"executed\":false}\n"
                         "{\"schema\":\"shardproof/"
                         "1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,"
-                        "\"fail\":0,\"undeclared\":[]}\n");
+                        "\"fail\":0,\"undeclared\":[],\"unasked\":[]}\n");
     assert_null(read_ok(a, s, n)->verdict);
     arena_free(a);
 }

@@ -213,8 +213,10 @@ const DiagCode diag_codes[] = {
     {"E0901", 70, "an internal error", "This is a bug of shardproof, not of the plan. Please report it with the plan."},
     /* ---- notes and warnings ---- */
     {"N0001", 0, "moves that no style asked for",
-     "The plan does not say how a value lies here, so the cheapest correct move was inserted. The result is right but "
-     "may cost more than intended; declare the boundary to choose another."},
+     "The plan does not say how a value lies here, so the cheapest correct move was made, a collective or a slice. "
+     "Frameworks make only moves that a line asks for: there blocks do not fit, or a part of a sum goes on as the whole. "
+     "The verdict says that it rests on such moves; the note says which line asks for one. Under `trust: declared` none is "
+     "made, and the numbers show what that does; `check --fail-on note` fails."},
     {"N0002", 0, "a parameter that no line names",
      "No line of the plan matches this parameter: every rank holds all of it."},
     {"N0003", 0, "an axis that cuts nothing",

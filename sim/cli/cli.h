@@ -145,8 +145,9 @@ const char *summary_against_line(const Trace *t, Arena *arena);
 /* ---- what nobody declared (undeclared.c) ---- */
 /* Is this one of the sums that the verdict lists as undeclared? */
 bool undeclared_collective(const Trace *t, const TraceCollective *c);
-/* "if somebody sums these 3 gradients over tp: A, B, C, no line of the plan does", with at most
- * `names` names for each group of axes; with none, shorter. NULL: every sum is declared. */
+/* "if somebody sums these 3 gradients over tp: A, B, C; and makes this move: D, no line of the plan
+ * does", with at most `names` names for each; with none, shorter. NULL: every sum is declared, and
+ * every move asked for. */
 const char *undeclared_text(const Trace *t, int names, Arena *arena);
 
 /* ---- formats of `check` for other tools (findings.c) ---- */

@@ -145,6 +145,9 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_open(&w, "undeclared", '[');
     for (int i = 0; i < t->n_undeclared; i++) json_str(&w, NULL, t->undeclared[i]);
     json_close(&w, ']');
+    json_open(&w, "unasked", '[');
+    for (int i = 0; i < t->n_unasked; i++) json_str(&w, NULL, t->unasked[i]);
+    json_close(&w, ']');
     run_json_against(&w, t);
     json_open(&w, "files", '[');
     for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);

@@ -107,16 +107,6 @@ static bool supported(Run *r) {
         if (row[i].used) diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version", row[i].what);
     return diags_errors(r->d) == before;
 }
-static void note_inferred(Run *r) {
-    int n = 0;
-    const Step *first = NULL;
-    for (int i = 0; i < r->program->ns; i++)
-        if (r->program->step[i].inferred && !undeclared_sum(r->program, &r->program->step[i])) {
-            n++;
-            if (!first) first = &r->program->step[i];
-        }
-    if (n) diag_note(r->d, "N0001", first->loc, NULL, "%d collective%s no style asked for %s inserted, the first: %s over %s (%s)", n, n == 1 ? "" : "s", n == 1 ? "was" : "were", step_name(r->program, first, r->arena), program_axes_name(r->program, first, r->arena), first->why);
-}
 /* Whose gradients are summed over which axes of the data, for the report: the default is a
  * declaration too. */
 static const char *data_parallel_text(const Run *r) {
@@ -135,7 +125,7 @@ static bool middle(Run *r) {
     if (diags_errors(r->d) > before) return false;
     bool blocks = r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block");
     if (blocks) order_units(r->program); /* before anybody notes a step's number */
-    note_inferred(r);
+    r->t->n_unasked = unasked_notes(r->program, r->d, &r->t->unasked);
     r->rep->data_parallel = data_parallel_text(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     bool plant = !r->o->sound;

@@ -80,6 +80,12 @@ bool undeclared_sum(const Program *p, const Step *s);
  * naming scheme. Returns the names of the gradients in *names (in order, none twice; in the
  * program's arena) and their number. */
 int undeclared_notes(const Program *p, Diags *d, const char ***names);
+/* A path with its layer's number as `*`, as a plan's line says it. */
+const char *undeclared_pattern(Arena *a, const char *path);
+/* N0001 for each kind of move of the forward pass that no line of the plan asks for, with the line
+ * that would. Returns them in *names ("slice of layers.0.mlp.down"; in the program's arena) and
+ * their number. */
+int unasked_notes(const Program *p, Diags *d, const char ***names);
 /* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at rest. After adjoint_program. */
 void lower_optimizer(Program *p);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */

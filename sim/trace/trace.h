@@ -285,6 +285,9 @@ typedef struct Trace {
     int n_undeclared;
     const char **undeclared; /* gradients whose sum over some axes no line of the plan declares:
                                 made, and `inferred` */
+    int n_unasked;
+    const char **unasked; /* moves of the forward pass that no line of the plan asks for, "slice of
+                             layers.0.mlp.down": made */
 } Trace;
 
 Trace *trace_new(Arena *arena);

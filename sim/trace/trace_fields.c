@@ -33,6 +33,7 @@ static const Field verdict_fields[] = {
     {"fail", F_I64, ALWAYS, AT(n_fail), 0, 0},
     {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
     {"undeclared", F_TEXTS, ALWAYS, AT(undeclared), AT(n_undeclared), 0},
+    {"unasked", F_TEXTS, ALWAYS, AT(unasked), AT(n_unasked), 0},
 };
 #undef R
 

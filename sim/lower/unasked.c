@@ -1,0 +1,97 @@
+/* Moves of the forward pass that no line of the plan asks for (N0001): they are made, and told with
+ * the line that would ask for them. A framework makes none of them: blocks do not fit, or a part of
+ * a sum goes on as the whole. Refuses to make or to drop a move: lowering did. */
+#include "lower/program.h"
+#include <string.h>
+
+/* Data are cut by whoever loads them: no line asks for that. */
+static bool unasked_move(const Program *p, const Step *s) {
+    const Val *v = &p->val[s->in[0]];
+    return s->id < p->n_forward && s->kind == ST_MOVE && s->unasked && s->move.kind != MOVE_ID &&
+           v->kind != KIND_INPUT && mesh_size(p->mesh, &s->move.axes) > 1;
+}
+/* "shard(1)" or "replicate": how a value lies over the axes of its move. */
+static const char *place_of(const Program *p, const Layout *L, const AxisList *axes) {
+    int d = layout_where(L, axes->a[0]);
+    return d < 0 ? "replicate" : arena_printf(p->arena, "shard(%d)", d);
+}
+/* The last of the unasked moves that follow one another from this one: where they lead. */
+static const Step *last_of(const Program *p, const Step *s) {
+    for (int i = s->id + 1; i < p->n_forward; i++)
+        if (p->step[i].in[0] == s->out && unasked_move(p, &p->step[i])) s = &p->step[i];
+    return s;
+}
+/* The linear module that makes the value, or -1: what may be said about others is not simple. */
+static int linear_of(const Program *p, int tensor) {
+    for (int m = 0; m < p->graph->nm; m++)
+        if (p->graph->module[m].output == tensor && p->graph->module[m].weight >= 0 &&
+            !strcmp(p->graph->module[m].kind, "linear"))
+            return m;
+    return -1;
+}
+static const char *hint_of(const Program *p, const Step *s);
+/* For a whole weight of which a part is used: the style that cuts it so. Where its result is moved
+ * too, the line for that says the style with it. */
+static const char *weight_hint(const Program *p, const Step *s) {
+    int tensor = p->val[s->in[0]].tensor, m = 0, nm = p->graph->nm;
+    while (m < nm && (p->graph->module[m].weight != tensor || strcmp(p->graph->module[m].kind, "linear"))) m++;
+    if (m == nm || p->assign->use[m].style) return "lay it out by a line of its own";
+    for (int i = 0; i < p->n_forward; i++)
+        if (unasked_move(p, &p->step[i]) && p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
+            return hint_of(p, &p->step[i]);
+    int d = layout_where(&p->val[s->out].L, s->move.axes.a[0]); /* of [out, in] */
+    return arena_printf(p->arena, "write `%s: %s`", undeclared_pattern(p->arena, p->graph->module[m].path),
+                        d == 0 ? "colwise" : "rowwise");
+}
+static const char *hint_of(const Program *p, const Step *s) {
+    if (p->val[s->in[0]].kind == KIND_PARAM) return weight_hint(p, s);
+    const Step *end = last_of(p, s);
+    const Val *v = &p->val[s->in[0]];
+    int m = linear_of(p, v->tensor);
+    if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
+    const ModuleUse *u = &p->assign->use[m];
+    const char *place = place_of(p, &p->val[end->out].L, &s->move.axes);
+    const PlanLine *line = u->style && u->line >= 0 ? &p->assign->plan->lines[u->line] : NULL;
+    if (line)
+        return arena_printf(p->arena,
+                            line->style.output.set ? "let `output` say `%s` in the line `%s`"
+                                                   : "add `output: %s` to the line `%s`",
+                            place, line->pattern);
+    if (v->L.type[s->move.axes.a[0]] != TY_P) return "name the module that makes it";
+    return arena_printf(p->arena, "write `%s: {style: rowwise, output: %s}`",
+                        undeclared_pattern(p->arena, p->graph->module[m].path), place);
+}
+static Loc place_in_plan(const Program *p, const Step *s) {
+    int m = linear_of(p, p->val[s->in[0]].tensor);
+    if (m >= 0 && p->assign->use[m].style && p->assign->use[m].loc.line) return p->assign->use[m].loc;
+    return s->loc.file && s->loc.line ? s->loc : p->assign->plan->mesh_loc;
+}
+/* Moves of one kind of values that differ in their layer's number only are told once. */
+static bool alike(const Program *p, const Step *a, const Step *b) {
+    return a->move.kind == b->move.kind &&
+           !strcmp(program_axes_name(p, a, p->arena), program_axes_name(p, b, p->arena)) &&
+           !strcmp(undeclared_pattern(p->arena, step_value(p, a)), undeclared_pattern(p->arena, step_value(p, b)));
+}
+static void say(const Program *p, Diags *d, const Step *s, int n) {
+    const char *more = n > 1 ? arena_printf(p->arena, " and %d more like it", n - 1) : "";
+    diag_note(d, "N0001", place_in_plan(p, s), hint_of(p, s),
+              "the %s%s over %s is made (%s), and no line of the plan asks for it", step_name(p, s, p->arena), more,
+              program_axes_name(p, s, p->arena), s->why);
+}
+int unasked_notes(const Program *p, Diags *d, const char ***names) {
+    int n = 0, cap = 0, kinds = 0;
+    *names = NULL;
+    const Step **first = ARENA_ARRAY(p->arena, const Step *, p->n_forward + 1);
+    int *count = ARENA_ARRAY(p->arena, int, p->n_forward + 1);
+    for (int i = 0; i < p->n_forward; i++) {
+        const Step *s = &p->step[i];
+        if (!unasked_move(p, s)) continue;
+        *ARENA_PUSH(p->arena, *names, n, cap) = step_name(p, s, p->arena);
+        int k = 0;
+        while (k < kinds && !alike(p, first[k], s)) k++;
+        if (k == kinds) first[kinds++] = s, count[k] = 0;
+        count[k]++;
+    }
+    for (int k = 0; k < kinds; k++) say(p, d, first[k], count[k]);
+    return n;
+}

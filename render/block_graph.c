@@ -171,7 +171,7 @@ static void hide_identities(BlockGraph *g) {
         const BlockNode *p = &g->node[n->in[0]];
         n->hidden =
             n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out) : identical_shape(g, p->out, n->out);
-        n->hidden &= !(n->move && n->move->wrong);
+        n->hidden &= !(n->move && (n->move->wrong || n->move->planted));
         if (n->hidden) n->alias = n->in[0];
     }
     for (int i = 0; i < g->n; i++)

@@ -21,6 +21,21 @@ static const char *how_made(const Trace *t, int step) {
     return NULL;
 }
 
+/* What the plan plants at the step, or in the parameter or input of that name. */
+static const char *planted_at(const Trace *t, const char *name, int step) {
+    const TraceParam *p = step < 0 ? trace_param(t, name) : NULL;
+    if (p && p->planted) return p->planted;
+    for (int i = 0; step < 0 && i < t->n_values; i++)
+        if (t->values[i].planted && is(t->values[i].shape.name, name)) return t->values[i].planted;
+    for (int i = 0; step >= 0 && i < t->n_collectives; i++)
+        if (t->collectives[i].step == step) return t->collectives[i].planted;
+    for (int i = 0; step >= 0 && i < t->n_moves; i++)
+        if (t->moves[i].step == step) return t->moves[i].planted;
+    for (int i = 0; step >= 0 && i < t->n_computes; i++)
+        if (t->computes[i].step == step) return t->computes[i].planted;
+    return NULL;
+}
+
 static double rank_error(const TraceCheck *k, int64_t rank) {
     for (int i = 0; i < k->n_rank_error; i++)
         if (k->rank_error[i].rank == rank) return k->rank_error[i].error;
@@ -134,7 +149,8 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         const TraceCheck *k = &t->checks[i];
         bool pass = is(k->verdict, "PASS");
         if (k->level == 0) continue; /* structure: no value of a rank */
-        if (is(k->pass, "parameters") && pass && k->max_abs == 0) {
+        const char *planted = planted_at(t, k->value, k->step);
+        if (is(k->pass, "parameters") && pass && k->max_abs == 0 && !planted) {
             if (rest) rest->values++;
             if (!rest) rest = new_row(m, "inputs and parameters", -1);
             add_check(m, rest, k);
@@ -144,6 +160,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         if (!r || r == rest || r->step != k->step || strcmp(r->name, k->value)) {
             r = new_row(m, k->value, k->step);
             r->how = how_made(t, k->step);
+            r->planted = planted;
         }
         add_check(m, r, k);
     }
@@ -202,6 +219,7 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
 
 /* May b be shown in a's row? */
 static bool alike(const ErrRow *a, const ErrRow *b) {
+    if (a->planted || b->planted) return false;
     return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST && b->worst_state != ERR_FIRST;
 }
 static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
@@ -291,5 +309,7 @@ const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
             const TraceParam *p = trace_param(t, t->computes[i].inputs[j]);
             if (p && p->line > 0) file = p->file, line = p->line;
         }
+    const TraceParam *own = k->step < 0 ? trace_param(t, k->value) : NULL;
+    if (own && own->line > 0) file = own->file, line = own->line;
     return line > 0 ? arena_printf(a, "%s:%d", file ? file : "plan", line) : NULL;
 }

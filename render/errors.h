@@ -19,6 +19,7 @@ typedef enum {
 typedef struct ErrRow {
     const char *name;        /* "layers.0.o_proj", "… and 3 more" */
     const char *how;         /* "AllReduce", "claim"; NULL: computed */
+    const char *planted;     /* the mistake that the plan plants here: "scale: 4"; NULL: none */
     const TraceCheck *worst; /* the check that decided; NULL: of many */
     int step, values;        /* values: how many are folded into the row */
     double max, bound;

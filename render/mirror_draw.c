@@ -16,7 +16,7 @@ static Mark *wrong(MirrorPen *p, Mark *m, int step) {
 /* The flag of a wrong step sits on the upper corner of its box that faces the gutter. */
 static void flag(MirrorPen *p, int step, double cx, double y, double w) {
     bool left = fabs(cx - p->forward) > 1; /* all but the boxes of forward */
-    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y + 5);
+    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y);
 }
 
 static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step, const char *tip) {
@@ -26,7 +26,7 @@ static int box(MirrorPen *p, double cx, double y, double w, double h, const char
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, text, w - 12, 12.5, SEMIBOLD));
     int group = p->s->open;
-    flag(p, step, cx, y, w);
+    flag(p, step, cx, y - 1, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COMPUTE;
     return group;
@@ -55,7 +55,7 @@ static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const 
     /* on a slide edges are short, and words stand close above: the flag goes inside if there is room */
     bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
     double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
-    flag(p, c->step, cx + aside, inside ? y + h / 2 : y, w);
+    flag(p, c->step, cx + aside, (inside ? y + h / 2 : y) + 5, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
     return group;

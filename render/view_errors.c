@@ -60,6 +60,7 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     if (r->step >= 0) tip_add(&tip, "step", arena_printf(p->a, "%d", r->step));
     if (r->how && *r->how == '+') tip_add(&tip, "and", arena_printf(p->a, "%s more values, the worst is shown", r->how + 1));
     else if (r->how) tip_add(&tip, "by", r->how);
+    tip_add(&tip, "planted here", r->planted);
     tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
     if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
     return tip.s;
@@ -68,18 +69,30 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
 /* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
 static const char *joined(Arena *a, const char *how) { return arena_printf(a, *how == '+' ? " %s" : " · %s", how); }
 
+/* Where the plan plants a mistake, in the row of what it spoils. */
+static const char *planted_words(ErrPen *p, const ErrRow *r) {
+    return r->planted ? arena_printf(p->a, " · planted: %s", r->planted) : "";
+}
+
 static void row_name(ErrPen *p, const ErrRow *r, double y) {
     bool first = r->worst_state == ERR_FIRST, later = r->worst_state == ERR_LATER;
     const char *how = r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
     how = how ? joined(p->a, how) : "";
+    int weight = first ? BOLD : REGULAR;
     double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
+    const char *planted = planted_words(p, r);
+    double pw = scene_width(p->s, size, SEMIBOLD, planted);
+    bool tight = hw + pw + scene_width(p->s, size, weight, r->name) > room;
+    if (tight && pw > room * 0.4) planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
+    room -= pw;
     if (hw > room * 0.55)
         how = scene_fit(p->s, how, room * 0.55, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
-    int weight = first ? BOLD : REGULAR;
-    Run run[2] = {
+    Run run[3] = {
         {fit_name(p->s, r->name, room - hw, size, weight), weight, later ? ROLE_SECOND : ROLE_INK, false, false},
         {how, REGULAR, ROLE_SECOND, false, false}};
-    scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, *how ? 2 : 1);
+    int n = *how ? 2 : 1;
+    if (*planted) run[n++] = (Run){planted, SEMIBOLD, ROLE_FAIL, false, false};
+    scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, n);
 }
 
 static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
@@ -258,7 +271,9 @@ static void panel_wrong(Panel *q) {
     const char *line = errors_plan_line(a, m->t, k), *how = NULL;
     for (int i = 0; i < m->n; i++)
         if (&m->row[i] == m->first) how = m->first->how;
-    say(q, 12, REGULAR, ROLE_SECOND, "First wrong value", 1, 0);
+    const char *planted = m->first ? m->first->planted : NULL;
+    say(q, 12, planted ? SEMIBOLD : REGULAR, planted ? ROLE_FAIL : ROLE_SECOND,
+        planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value", 1, 0);
     const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
     scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, ROLE_FAIL, name);
     q->y += 22;
@@ -278,7 +293,10 @@ static void panel_wrong(Panel *q) {
     say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders, so that the number is not cut off */
     say(q, 12.5, REGULAR, ROLE_INK,
-        line ? arena_printf(a, "Plan line %s", file ? file + 1 : line) : "No line of the plan asks for this step.", 2, 0);
+        line      ? arena_printf(a, "Plan line %s", file ? file + 1 : line)
+        : planted ? "The key `faults` of the plan."
+                  : "No line of the plan asks for this step.",
+        2, 0);
 }
 
 static void panel_right(Panel *q) {
@@ -407,12 +425,13 @@ static void measure(ErrPen *p, double room) {
     for (int i = 0; i < n; i++) {
         const ErrRow *r = &p->map.row[i];
         const char *how = r->how ? joined(p->a, r->how) : r->values > 1 ? " · 000 pieces" : "";
-        double w = scene_width(p->s, 12, BOLD, arena_printf(p->a, "%s%s", r->name, how)) + 14;
+        double w = scene_width(p->s, 12, BOLD, arena_printf(p->a, "%s%s%s", r->name, how, planted_words(p, r))) + 14;
         p->left = fmax(p->left, w);
     }
     int maps = 1 + p->twin, n_col = p->map.n_columns;
     /* names may take what cells leave that are just wide enough for their numbers */
-    double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45), left = room - (maps - 1) * TWIN_GAP - maps * n_col * 45.0;
+    double cells = fmax(n_col * 45.0, p->twin ? 128 : 0); /* the heads of two maps need their room */
+    double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45), left = room - (maps - 1) * TWIN_GAP - maps * cells;
     p->left = fmin(p->left, fmax(usual, left));
     p->beside = 0;
     double most = fmax(62, 232.0 / n_col), space = (room - p->left - (maps - 1) * TWIN_GAP) / maps;
@@ -514,6 +533,8 @@ static void text_first(ErrPen *p, Str *s) {
     const char *line = errors_plan_line(p->a, p->c->t, k);
     str_addf(s, "\nfirst wrong  %s\nranks        ", k->value);
     words_paragraph(s, "", rankset_text(&k->ranks, p->a), 67);
+    if (p->map.first && p->map.first->planted)
+        words_paragraph(s, "planted      ", p->map.first->planted, 80);
     words_paragraph(s, "cause        ", k->cause ? k->cause : "not known", 80);
     if (k->n_index)
         str_addf(s, "evidence     at %s: got %.6g, want %.6g\n", words_shape(p->a, k->index, k->n_index), k->got,
@@ -537,6 +558,7 @@ const char *view_errors_text(const ViewCall *c) {
         const char *how = r->how          ? joined(p.a, r->how)
                           : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
                                           : "";
+        if (r->planted) how = arena_printf(p.a, "%s · planted", how);
         const char *name = r->name;
         int room = p.twin ? 31 : 46;
         while (words_columns(name) + words_columns(how) > room && strchr(name, '.')) name = strchr(name, '.') + 1;

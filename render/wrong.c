@@ -52,6 +52,40 @@ static void coll_found(Finds *f, const TraceCollective *c) {
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) = (Found){c->step, name, short_value(f->a, c->value), why};
 }
 
+static const char *planted_words(Finds *f, const char *planted) {
+    return arena_printf(f->a, "is not what it should be (planted: %s)", planted);
+}
+
+static const char *move_why(Finds *f, const TraceLocalMove *m) {
+    if (!m->wrong) return planted_words(f, m->planted);
+    if (!m->planted) return arena_printf(f->a, "does not hold: %s", m->wrong);
+    return arena_printf(f->a, "is not what the layouts need (planted: %s): %s", m->planted, m->wrong);
+}
+
+/* A parameter or input that is planted has no step: the first shown op that reads it speaks of it. */
+static void source_found(Finds *f, const char *what, const char *name, const char *planted,
+                         bool (*shows)(const void *, int), const void *of) {
+    for (int i = 0; planted && i < f->t->n_computes; i++) {
+        const TraceCompute *c = &f->t->computes[i];
+        bool reads = false;
+        for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
+        if (!reads || !shows(of, c->step)) continue;
+        *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+            (Found){c->step, what, short_value(f->a, name), planted_words(f, planted)};
+        return;
+    }
+}
+
+static void read_sources(Finds *f, bool (*shows)(const void *, int), const void *of) {
+    const Trace *t = f->t;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        source_found(f, "shard", p->plan_name ? p->plan_name : p->compute.name, p->planted, shows, of);
+    }
+    for (int i = 0; i < t->n_values; i++)
+        source_found(f, "data", t->values[i].shape.name, t->values[i].planted, shows, of);
+}
+
 static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *of) {
     const Trace *t = f->t;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -60,18 +94,20 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
     }
     for (int i = 0; i < t->n_moves; i++) {
         const TraceLocalMove *m = &t->moves[i];
-        if (!m->wrong || !shows(of, m->step)) continue;
+        if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step, m->op, short_value(f->a, m->value), arena_printf(f->a, "does not hold: %s", m->wrong)};
+            (Found){m->step, m->op, short_value(f->a, m->value), move_why(f, m)};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
-        if (!c->wrong || again || !shows(of, c->step)) continue;
+        if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
             (Found){c->step, c->label ? c->label : c->op, short_value(f->a, c->output),
-                    arena_printf(f->a, "is not allowed: %s", c->wrong)};
+                    c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
+                             : planted_words(f, c->planted)};
     }
+    read_sources(f, shows, of);
 }
 
 static bool alike(const Found *x, const Found *y) { return !strcmp(x->what, y->what) && !strcmp(x->why, y->why); }

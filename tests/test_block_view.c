@@ -257,7 +257,15 @@ static void wrong_steps_are_shown(void **state) {
                {"plans/bugs/17-row-gradient-not-gathered.yaml", "every rank goes on with its own part"},
                {"plans/bugs/19-fsdp-gathers-too-little.yaml", "is missing (planted: drop)"},
                {"plans/bugs/22-loss-without-its-sums.yaml", "taken for complete"},
-               {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"}};
+               {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"},
+               {"plans/bugs/26-gradient-label-of-a-partial.yaml", "(planted: scale: 4)"},
+               {"plans/bugs/29-loss-sum-without-gradient.yaml", "(planted: scale: 0)"},
+               {"plans/bugs/34-global-ids-in-a-local-table.yaml", "(planted: local)"},
+               {"plans/bugs/35-shards-in-the-other-order.yaml", "Shard of w1 is not what it should be"},
+               {"plans/bugs/36-every-rank-the-next-shard.yaml", "(planted: offset: 1)"},
+               {"plans/bugs/38-positions-from-zero.yaml", "(planted: local)"},
+               {"plans/bugs/39-positions-not-zigzag.yaml", "(planted: contiguous)"},
+               {"plans/bugs/44-ranks-fed-different-data.yaml", "Data of input_ids is not"}};
     static const char *const preset[] = {"wide", "column", "a4", "slide"};
     int n_bugs = sizeof bug / sizeof *bug, n_held = sample_of(n_bugs, "planted mistakes");
     for (int held = 0; held < n_held; held++) {

@@ -329,6 +329,8 @@ static void errors_are_the_checks(void **state) {
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->want));
         if (r.rep.plan->n_faults || r.rep.plan->n_gradients) {
             planted++;
+            if (r.rep.plan->n_faults) /* a fault spoils the very step or source that it names */
+                says(words, arena_printf(a, "First wrong value · planted: %s", m.first->planted ? m.first->planted : "?"));
             PlanRun sound = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
             int over = -1;
             assert_true(errors_pair(a, r.t, sound.t, &left, &right, &over));

@@ -221,8 +221,8 @@ static void record_params(Rec *r) {
         const GTensor *x = &g->t[t];
         if (x->kind != KIND_PARAM || x->state_of) continue;
         TraceParam *q = ARENA_PUSH(r->t->arena, r->t->params, r->t->n_params, r->t->cap_params);
-        *q = (TraceParam){.plan_name = x->plan_name, .layer = -1};
         const Val *v = &r->p->val[r->p->first[t]];
+        *q = (TraceParam){.plan_name = x->plan_name, .layer = -1, .planted = v->fault};
         shape_record(r, v, &a->compute[t], &q->compute);
         shape_record(r, v, &a->rest[t], &q->rest);
         q->compute.name = q->rest.name = x->plan_name ? x->plan_name : x->name;
@@ -277,6 +277,7 @@ static const char *part_of(const Rec *r, int tensor) {
 static void record_value(Rec *r, const Val *v, const Step *s) {
     TraceValue *x = ARENA_PUSH(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
     *x = (TraceValue){.step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
+    x->planted = s ? NULL : v->fault;
     shape_record(r, v, &v->L, &x->shape);
     x->shape.name = value_name(r, v);
     x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : r->p->graph->t[v->tensor].next_of ? "updated" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
@@ -287,6 +288,7 @@ static void record_compute(Rec *r, const Step *s) {
     int nr, rd[RULE_MAX_IN + 2], parts = r->t->n_classes;
     const Load *load = n ? loads_of(r->loads, s, &parts) : NULL;
     TraceCompute c = {.step = s->id, .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
+    c.planted = s->fault;
     c.output = value_name(r, &p->val[s->out]);
     c.op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
     c.label = n ? n->label : "sum of uses";

@@ -183,6 +183,15 @@ static void not_found(Diags *d, const PlanFault *f, unsigned on) {
     else
         diag_error(d, "E0209", f->loc, "name a value that is moved, a step number, or 'all_reduce of VALUE' (see `shardproof comms`)", "no move is called '%s'", f->step);
 }
+/* "scale: 4": what is done, as records and pictures say it. */
+static const char *written(Arena *a, const PlanFault *f, const char *doing, int offset) {
+    if (!strcmp(doing, "kind")) return arena_printf(a, "kind: %s", f->kind);
+    if (!strcmp(doing, "axis") && f->axis) return arena_printf(a, "axis: %s", f->axis);
+    if (!strcmp(doing, "dim")) return arena_printf(a, "dim: %lld", (long long)f->dim);
+    if (!strcmp(doing, "offset")) return arena_printf(a, "offset: %d", offset);
+    if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
+    return arena_strdup(a, doing);
+}
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
     int row = 0;
@@ -200,10 +209,11 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     int offset = f->offset ? (int)f->offset : 1;
     if (v) {
         v->edit = doings[row].edit, v->edit_offset = offset;
+        v->fault = written(p->arena, f, doing, offset);
         return true;
     }
     s->edit = doings[row].edit == EDIT_MAX && f->kind ? kind_edit(f->kind) : doings[row].edit;
-    s->fault = arena_strdup(p->arena, doing);
+    s->fault = written(p->arena, f, doing, offset);
     if (s->edit == EDIT_AXIS) {
         s->edit_axis = f->axis ? mesh_axis(p->mesh, f->axis) : -1;
         if (s->edit_axis < 0) {

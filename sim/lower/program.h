@@ -23,6 +23,7 @@ typedef struct Val {
     const Part *parts; /* cotangents: the uses they sum */
     int list, instance; /* index list and instance (rows, pipelines): 0 */
     int edit, edit_offset; /* what a fault made of an input or parameter: EDIT_OFFSET, EDIT_NEST or EDIT_RESEED of a Step */
+    const char *fault; /* as `faults` says it: "offset: 1"; NULL: none */
 } Val;
 
 typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
@@ -47,7 +48,7 @@ typedef struct Step {
     bool recompute;
     int unit; /* collectives of one FSDP unit: id of its first step; -1: none */
     /* what a fault made of it (exec looks here, verify compares with `move`) */
-    const char *fault; /* name, or NULL */
+    const char *fault; /* as the plan says it: "drop", "scale: 4", or NULL */
     enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE,
            EDIT_FLOOR, EDIT_LOCAL, EDIT_CONTIGUOUS, EDIT_NEST, EDIT_RESEED } edit;
     int edit_axis, edit_dim, edit_offset;

@@ -79,6 +79,7 @@ typedef struct {
     const char *cuts[TRACE_MAX_DIMS];
     const char *
         summed; /* axes over which the plan declares the sum of its gradient: "dp*tp"; NULL: none */
+    const char *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
 } TraceParam;
 
 typedef struct {
@@ -88,6 +89,7 @@ typedef struct {
     const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" "updated": a parameter or state,
                          in place, by the optimizer */
     int layer;
+    const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
     int64_t n_numbers; /* small values: numbers of the unsharded value, row-major; else 0 */
     double *numbers;
 } TraceValue;
@@ -106,7 +108,8 @@ typedef struct {
     const char *pass, *iteration_text;
     int iteration, microbatch;
     bool recompute;
-    const char *wrong; /* what the static check found at this step; NULL: nothing */
+    const char *wrong;   /* what the static check found at this step; NULL: nothing */
+    const char *planted; /* the mistake that the plan plants here: "local"; NULL: none */
 } TraceCompute;
 
 /* Bytes of one collective on a class of ranks. */

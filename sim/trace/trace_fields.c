@@ -60,6 +60,7 @@ static const Field param_fields[] = {
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"cuts", F_CUTS, OPTIONAL, AT(cuts), 0, 0},
     {"summed", F_TEXT, OPTIONAL, AT(summed), 0, 0},
+    {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"matched_by", F_MATCHED, OPTIONAL, 0, 0, 0},
 };
 #undef R
@@ -77,6 +78,7 @@ static const Field value_fields[] = {
     {"local", F_LOCALS, ALWAYS, AT(shape), 0, 0},
     {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"numbers", F_NUMBERS, OPTIONAL, AT(numbers), AT(n_numbers), 0},
 };
 #undef R
@@ -103,6 +105,7 @@ static const Field compute_fields[] = {
     {"microbatch", F_INT, OPTIONAL, AT(microbatch), 0, 0},
     {"recompute", F_BOOL, OPTIONAL, AT(recompute), 0, 0},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };
 #undef R
 

@@ -55,7 +55,7 @@ static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const 
     /* on a slide edges are short, and words stand close above: the flag goes inside if there is room */
     bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
     double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
-    flag(p, c->step, cx + aside, (inside ? y + h / 2 : y) + 5, w);
+    flag(p, c->step, cx + aside, inside ? y + h / 2 : y + 5, w);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_COLL;
     return group;

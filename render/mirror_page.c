@@ -170,13 +170,14 @@ static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) 
 }
 
 /* Strips [first, first + n) on one page. */
-static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n, bool beside) {
+static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n, bool beside, bool narrow) {
     const Preset *pr = &presets[preset];
     MirrorPen p = pen_new(c, m, preset);
     Scene *s = p.s;
     const char *sub[8];
     p.look.beside &= beside;
     p.look.weights &= beside;
+    p.look.narrow |= narrow;
     if (preset == PRESET_A4 && !beside) p.look.edge -= 2; /* the weights stand under the strip: edges give way */
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
@@ -195,13 +196,15 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     return s;
 }
 
-/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they must. */
+/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they must, and at last with few
+ * words in the gutter. */
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
-    page[0] = page_new(c, m, PRESET_A4, 0, m->n, true);
+    page[0] = page_new(c, m, PRESET_A4, 0, m->n, true, false);
     if (page[0]->scale * 12 >= 7) return 1;
     for (int i = 0; i < n; i++) {
-        page[i] = page_new(c, m, PRESET_A4, i, 1, true);
-        if (page[i]->scale * 12 < 7) page[i] = page_new(c, m, PRESET_A4, i, 1, false);
+        page[i] = page_new(c, m, PRESET_A4, i, 1, true, false);
+        for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
+            page[i] = page_new(c, m, PRESET_A4, i, 1, false, narrow);
     }
     return n;
 }
@@ -261,7 +264,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
     int n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
     if (preset == PRESET_A4) return a4_pages(c, m, n, page);
     if (preset != PRESET_SLIDE) {
-        page[0] = page_new(c, m, preset, 0, m->n, true);
+        page[0] = page_new(c, m, preset, 0, m->n, true, false);
         return 1;
     }
     for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);

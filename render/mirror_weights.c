@@ -226,7 +226,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     if (yb - ya >= 30 && !wrong_skipped(c))
         scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
                    scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
-    wrong_flag(s, p->wrong, c->step, p->x[col] + 4, y + 4);
+    wrong_flag(s, p->wrong, c->step, p->x[col], y + 3);
     scene_end(s);
     p->legend |= 1u << LEGEND_COLL;
 }
@@ -299,8 +299,10 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
 
 static const char *title(const WeightPen *p) {
     Arena *a = p->c->arena;
-    int fetched = 0, summed = 0;
+    int fetched = 0, summed = 0, left = 0;
     for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].own[0] || p->row[i].unit;
+    for (int i = 0; i < p->n; i++) left += left_out(&p->row[i]);
+    if (p->wrong->n && !left) return "The weights: a step is wrong";
     if (p->wrong->n) return "The weights: a gradient is not made whole";
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where the weights rest";

@@ -254,6 +254,12 @@ const DiagCode diag_codes[] = {
      "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which acts on DTensors. The head's style hands out plain "
      "local tensors unless it says `use_local_output: false`; the cross entropy then takes a rank's part of the vocabulary for all "
      "of it, and labels beyond it raise. Here the loss is computed as the plan means it."},
+    {"N0012", 0, "data parallelism over an axis that cuts no tokens",
+     "`data_parallel` names an axis (`axis`, `replicate`, `shard`) whose ranks work on the same tokens. "
+     "Frameworks add up what its ranks hold without looking: equal gradients count once per rank, and "
+     "gradients of different shards of a parameter are added as if they were the same one. Sums here "
+     "follow from layouts, so none of that is done and the run's numbers do not show it. Name the axes "
+     "that cut the batch or the sequence; a sum over another axis is a style's."},
     {"W0001", 0, "a warning", "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",
      "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake "

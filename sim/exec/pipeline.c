@@ -128,6 +128,7 @@ static bool middle(Run *r) {
     r->t->n_unasked = unasked_notes(r->program, r->d, &r->t->unasked);
     r->rep->data_parallel = data_parallel_text(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
+    not_due_notes(r->program, r->d);
     bool plant = !r->o->sound;
     if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;
     if (blocks) mark_units(r->program);

@@ -475,6 +475,15 @@ static const char *at_rest_why(Lower *l, const GNode *n, int tensor) {
     return arena_printf(l->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it", weight ? "weight" : "parameter", mesh_axes_text(m, l->arena, &axes, true),
                         weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);
 }
+/* Context parallelism by all-gather is what a cut of the data's own sequence means; what a style
+ * has cut besides (sequence parallelism) is not gathered by that. Are all cuts of dim d the
+ * data's? */
+static bool data_cuts(const Lower *l, const Layout *L, int d) {
+    for (int k = 0; k < L->n[d]; k++)
+        if (!(l->a->tokens >> L->e[d][k].axis & 1) && l->p->mesh->axis[L->e[d][k].axis].size > 1)
+            return false;
+    return true;
+}
 static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *want, bool *asked) {
     const Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
@@ -487,7 +496,7 @@ static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *wa
             int x = L->e[d][k].axis;
             if (layout_where(want, x) == d) continue;
             if (!strcmp(t->sym[d], "S") && t->kind == KIND_ACTIVATION && layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
-                *asked = true; /* context parallelism by all-gather is what the plan's sequence cut means */
+                *asked = data_cuts(l, L, d);
                 return "every query needs all earlier keys";
             }
             return arena_printf(l->arena, "%s needs all of %s", n->label, t->sym[d]);

@@ -87,6 +87,9 @@ const char *undeclared_pattern(Arena *a, const char *path);
  * that would. Returns them in *names ("slice of layers.0.mlp.down"; in the program's arena) and
  * their number. */
 int unasked_notes(const Program *p, Diags *d, const char ***names);
+/* N0012 for each axis of `data_parallel` that cuts no tokens and over which a gradient is not a
+ * sum: frameworks would add it up all the same. */
+void not_due_notes(const Program *p, Diags *d);
 /* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at rest. After adjoint_program. */
 void lower_optimizer(Program *p);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */

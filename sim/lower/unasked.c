@@ -4,11 +4,12 @@
 #include "lower/program.h"
 #include <string.h>
 
-/* Data are cut by whoever loads them: no line asks for that. */
+/* Data are cut by whoever loads them, no line asks for that; nobody exchanges them afterwards. */
 static bool unasked_move(const Program *p, const Step *s) {
     const Val *v = &p->val[s->in[0]];
     return s->id < p->n_forward && s->kind == ST_MOVE && s->unasked && s->move.kind != MOVE_ID &&
-           v->kind != KIND_INPUT && mesh_size(p->mesh, &s->move.axes) > 1;
+           (v->kind != KIND_INPUT || move_communicates(s->move.kind)) &&
+           mesh_size(p->mesh, &s->move.axes) > 1;
 }
 /* "shard(1)" or "replicate": how a value lies over the axes of its move. */
 static const char *place_of(const Program *p, const Layout *L, const AxisList *axes) {
@@ -45,6 +46,8 @@ static const char *weight_hint(const Program *p, const Step *s) {
 }
 static const char *hint_of(const Program *p, const Step *s) {
     if (p->val[s->in[0]].kind == KIND_PARAM) return weight_hint(p, s);
+    if (p->val[s->in[0]].kind == KIND_INPUT)
+        return "let `data` give it as it is used (`order`, `cut`, `block_input`)";
     const Step *end = last_of(p, s);
     const Val *v = &p->val[s->in[0]];
     int m = linear_of(p, v->tensor);

@@ -510,6 +510,22 @@ static void test_forward_moves(void **state) {
     hold_says(text, "\"unasked\":[\"slice of layers.0.mlp.down\",");
     arena_free(a);
 }
+/* What no line leads to names its file, and a value is called what `explain` finds. */
+static void test_names(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int code;
+    const char *text = COMMAND(&code, "check", "plans/bugs/39-positions-not-zigzag.yaml", "--set",
+                               "expect.equivalent=true");
+    assert_int_equal(code, 1);
+    hold_says(text, "39-positions-not-zigzag.yaml: error: layers.0.q_rope is wrong on ranks 0-3: ");
+    const char *path = plan_file(a, "whole.yaml", WHOLE("tp: 2", "") TITAN TITAN_NORMS);
+    const Sets none = {0};
+    PlanRun r = run_sets(a, WHOLE("tp: 2", "") TITAN TITAN_NORMS, &none, NULL);
+    COMMAND(&code, "explain", path, r.rep.end_to_end_worst);
+    assert_int_equal(code, 0);
+    arena_free(a);
+}
 /* A gradient with a declared sum over tp, one over the data and one that nobody declared: the page
  * of weights has all three. */
 static void test_weights_page(void **state) {
@@ -622,7 +638,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),        cmocka_unit_test(test_two_collectives),
         cmocka_unit_test(test_fail_on),      cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_forward_moves), cmocka_unit_test(test_weights_page),
+        cmocka_unit_test(test_forward_moves), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_weights_page),
         cmocka_unit_test(test_random_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static const struct {
      "plan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 4, "divides the KV heads, or is a multiple of them", 1},
     {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", "E0204", 3, "unknown axis or group 'cpp'", 3},
     /* lines */
-    {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.0.attention.wq'?", 3},
+    {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.*.attention.wq'?", 3},
     {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4, "names are those of `names: torchtitan`", 3},
     /* a sum that is left pending where an op is not linear */
     {TP2 "  layers.*.feed_forward.w1: {style: rowwise, input: replicate, desired_input: shard(-1), output: partial}\n", "E0403", 4,

@@ -29,8 +29,8 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
         const TraceCheck *k = &t->checks[i];
         if (!k->verdict || strcmp(k->verdict, "FAIL") != 0 || k->level == 0) continue;
         const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
-        const char *message = arena_printf(into, "%s is wrong on ranks %s, error %.3g, bound %.3g%s", k->value,
-                                           rankset_text(&k->ranks, into), k->max_abs, k->bound, cause);
+        const char *message = arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,
+                                           rankset_count(&k->ranks) == 1 ? "" : "s", rankset_text(&k->ranks, into), k->max_abs, k->bound, cause);
         add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR});
         told = true; /* the first wrong value; later ones follow from it */
     }

@@ -135,13 +135,19 @@ static const double *value_again(State *s, const Pair *p, const void *arg) {
     return last_rows(s->e, &s->e->check->e->p->graph->t[a->val->tensor],
                      a->grad ? a->sum : reference_value(r, a->val->tensor));
 }
+/* As the run itself calls it, so that `explain` finds it. */
+static const char *name_of(const EndToEnd *e, const GTensor *t, bool grad) {
+    const char *name = t->plan_name ? t->plan_name : t->name;
+    if (!grad) return name;
+    return arena_printf(e->check->arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", name);
+}
 static void value(State *s, int v, bool grad) {
     const EndToEnd *e = s->e;
     const Program *p = e->check->e->p;
     const Val *x = &p->val[v];
     const GTensor *t = &p->graph->t[x->tensor];
     double *sum = grad ? reference_cotangent(e->ref, x) : NULL;
-    Pair pair = {.name = grad ? arena_printf(e->check->arena, "grad.%s", t->name) : t->name,
+    Pair pair = {.name = name_of(e, t, grad),
                  .step = x->step,
                  .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : "parameters";

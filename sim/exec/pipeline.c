@@ -532,20 +532,29 @@ static void verdict(Run *r, bool valid, bool ran) {
         const TraceCheck *c = &t->checks[r->check->first_fail];
         Loc loc = {0};
         if (c->step >= 0) loc = r->program->step[c->step].loc;
-        diag_error(r->d, "E0501", loc, NULL, "%s is wrong on ranks %s: %s", c->value, rankset_text(&c->ranks, r->arena), c->cause ? c->cause : "it differs");
+        diag_error(r->d, "E0501", loc, NULL, "%s is wrong on rank%s %s: %s", c->value,
+                   rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
+                   c->cause ? c->cause : "it differs");
         t->diags = r->d->item;
         t->n_diags = r->d->n;
     }
 }
 
+/* What no line of the plan leads to is said of its file: one of many that are checked together. */
+static void name_file(Diags *d, int from, const char *file) {
+    for (int i = from; i < d->n; i++)
+        if (!d->item[i].loc.file) d->item[i].loc = (Loc){file, 0, 0};
+}
 Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets, const PipelineOptions *o, PipelineReport *report) {
     memset(report, 0, sizeof *report);
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
+    int before = d->n;
     r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
     bool read = !diags_errors(d);
     if (!read) model_check_preset(arena, d, r.plan);
     if (!read || !supported(&r) || !front(&r)) {
         report->exit = diags_exit(d);
+        name_file(d, before, file);
         return NULL;
     }
     r.t = trace_new(arena);
@@ -560,5 +569,6 @@ Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, 
         }
     }
     verdict(&r, valid, ran);
+    name_file(d, before, file);
     return r.t;
 }

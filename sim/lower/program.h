@@ -81,8 +81,6 @@ bool undeclared_sum(const Program *p, const Step *s);
  * naming scheme. Returns the names of the gradients in *names (in order, none twice; in the
  * program's arena) and their number. */
 int undeclared_notes(const Program *p, Diags *d, const char ***names);
-/* A path with its layer's number as `*`, as a plan's line says it. */
-const char *undeclared_pattern(Arena *a, const char *path);
 /* N0001 for each kind of move of the forward pass that no line of the plan asks for, with the line
  * that would. Returns them in *names ("slice of layers.0.mlp.down"; in the program's arena) and
  * their number. */

@@ -41,7 +41,7 @@ static const char *weight_hint(const Program *p, const Step *s) {
         if (unasked_move(p, &p->step[i]) && p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
             return hint_of(p, &p->step[i]);
     int d = layout_where(&p->val[s->out].L, s->move.axes.a[0]); /* of [out, in] */
-    return arena_printf(p->arena, "write `%s: %s`", undeclared_pattern(p->arena, p->graph->module[m].path),
+    return arena_printf(p->arena, "write `%s: %s`", plan_pattern_of(p->arena, p->graph->module[m].path),
                         d == 0 ? "colwise" : "rowwise");
 }
 static const char *hint_of(const Program *p, const Step *s) {
@@ -62,7 +62,7 @@ static const char *hint_of(const Program *p, const Step *s) {
                             place, line->pattern);
     if (v->L.type[s->move.axes.a[0]] != TY_P) return "name the module that makes it";
     return arena_printf(p->arena, "write `%s: {style: rowwise, output: %s}`",
-                        undeclared_pattern(p->arena, p->graph->module[m].path), place);
+                        plan_pattern_of(p->arena, p->graph->module[m].path), place);
 }
 static Loc place_in_plan(const Program *p, const Step *s) {
     int m = linear_of(p, p->val[s->in[0]].tensor);
@@ -73,7 +73,7 @@ static Loc place_in_plan(const Program *p, const Step *s) {
 static bool alike(const Program *p, const Step *a, const Step *b) {
     return a->move.kind == b->move.kind &&
            !strcmp(program_axes_name(p, a, p->arena), program_axes_name(p, b, p->arena)) &&
-           !strcmp(undeclared_pattern(p->arena, step_value(p, a)), undeclared_pattern(p->arena, step_value(p, b)));
+           !strcmp(plan_pattern_of(p->arena, step_value(p, a)), plan_pattern_of(p->arena, step_value(p, b)));
 }
 static void say(const Program *p, Diags *d, const Step *s, int n) {
     const char *more = n > 1 ? arena_printf(p->arena, " and %d more like it", n - 1) : "";

@@ -2,7 +2,6 @@
  * declare it, as the framework writes it whose names the plan uses. Refuses to make or to drop a
  * sum: lowering did. */
 #include "lower/program.h"
-#include <ctype.h>
 #include <string.h>
 
 bool undeclared_sum(const Program *p, const Step *s) {
@@ -26,20 +25,6 @@ static uint32_t left_out(const Program *p, const Step *s) {
 }
 
 /* ---- the line that would declare it ---- */
-const char *undeclared_pattern(Arena *a, const char *path) {
-    Str s = str_new(a);
-    for (const char *c = path; *c;) {
-        size_t n = strcspn(c, "."), digits = 0;
-        while (digits < n && isdigit((unsigned char)c[digits])) digits++;
-        if (digits && digits == n)
-            str_add(&s, "*");
-        else
-            str_addn(&s, c, n);
-        c += n;
-        if (*c) str_addn(&s, c++, 1);
-    }
-    return s.s;
-}
 static uint32_t bits(const AxisList *l) {
     uint32_t b = 0;
     for (int i = 0; i < l->n; i++) b |= 1u << l->a[i];
@@ -127,7 +112,7 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
     /* a module that has a style keeps it: the line is then the parameter's own */
     bool own = m && m->path && (!p->assign->use[t->module].style || norm) &&
                (m->weight == tensor || m->bias == tensor);
-    const char *path = undeclared_pattern(p->arena, own ? m->path : t->plan_name ? t->plan_name : t->name);
+    const char *path = plan_pattern_of(p->arena, own ? m->path : t->plan_name ? t->plan_name : t->name);
     if (axes & ~default_axes(p, norm))
         return arena_printf(p->arena, "write `%s: {style: %s, axis: %s}`", path, style,
                             written_axes(p, axes));
@@ -172,7 +157,7 @@ static const char *input_line(const Program *p, int module, int arg, uint32_t ax
         return arena_printf(p->arena, "add `desired_input: [%s]` to the line `%s`", list.s,
                             line->pattern);
     return arena_printf(p->arena, "write `%s: {style: prepare_module_input, desired_input: [%s]}`",
-                        undeclared_pattern(p->arena, p->graph->module[module].path), list.s);
+                        plan_pattern_of(p->arena, p->graph->module[module].path), list.s);
 }
 /* For an activation: every module that reads this copy has to say what it wants. NULL if no module
  * does. */

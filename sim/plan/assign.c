@@ -602,7 +602,10 @@ static void shard_at_rest(Assign *a) {
 static const char *nearest_path(const Assign *a, const char *pattern) {
     const Graph *g = &a->model->g;
     const char **names = ARENA_ARRAY(a->arena, const char *, g->nm + 1);
-    for (int m = 0; m < g->nm; m++) names[m] = g->module[m].path;
+    bool many = strchr(pattern, '*') != NULL; /* all layers' line stays that of all layers */
+    for (int m = 0; m < g->nm; m++)
+        names[m] = many && g->module[m].path ? plan_pattern_of(a->arena, g->module[m].path)
+                                             : g->module[m].path;
     return diag_nearest(pattern, names);
 }
 static bool axis_cuts(const Assign *a, int x) {

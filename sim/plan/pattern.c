@@ -120,3 +120,17 @@ int plan_pattern_order(const char *a, const char *b) {
     int na = wildcards(a), nb = wildcards(b);
     return (na < nb) - (na > nb);
 }
+const char *plan_pattern_of(Arena *a, const char *path) {
+    Str s = str_new(a);
+    for (const char *c = path; *c;) {
+        size_t n = strcspn(c, "."), digits = 0;
+        while (digits < n && isdigit((unsigned char)c[digits])) digits++;
+        if (digits && digits == n)
+            str_add(&s, "*");
+        else
+            str_addn(&s, c, n);
+        c += n;
+        if (*c) str_addn(&s, c++, 1);
+    }
+    return s.s ? s.s : "";
+}

@@ -295,4 +295,6 @@ const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, co
 bool plan_match(const char *pattern, const char *path);
 /* Does pattern a beat b? 1: yes, -1: b beats a, 0: the later line wins. Exact beats wildcard, then fewer wildcards. */
 int plan_pattern_order(const char *a, const char *b);
+/* A path with its layer's number as `*`, as a plan's line says it; in the arena. */
+const char *plan_pattern_of(Arena *a, const char *path);
 #endif

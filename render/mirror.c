@@ -104,6 +104,15 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
     return reads && makes;
 }
 
+/* Does the gradient travel with another in this collective? */
+static bool carries(const Trace *t, const TraceCollective *c, const char *grad) {
+    for (int i = 0; i < c->n_with; i++) {
+        const TraceValue *v = strcmp(c->pass, "gradients") ? NULL : words_find_value(t, grad, c->with[i]);
+        if (v && v->step == c->with[i]) return true;
+    }
+    return false;
+}
+
 static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
     const Trace *t = g->t;
     if (r->n_grad >= MIRROR_MAX) return;
@@ -114,12 +123,11 @@ static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
         if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
         if (!strcmp(c->value, b->output) && w->n < MIRROR_CHAIN) w->coll[w->n++] = c;
     }
-    bool cut = false; /* what is cut at rest must have been scattered by somebody */
-    for (int i = 0; i < w->n; i++) cut |= same_text(w->coll[i]->op, "reduce_scatter");
-    for (int i = 0; i < t->n_collectives && !cut && mirror_moves(w->param); i++) {
+    for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const TraceParam *p = of_param_grad(t, c->value);
-        if (p && mirror_moves(p) && p->layer == w->param->layer && same_text(c->op, "reduce_scatter")) w->unit = c;
+        const TraceParam *p = c->n_with ? of_param_grad(t, c->value) : NULL;
+        if (!p || !w->param || p->layer != w->param->layer) continue; /* a unit is of one layer */
+        if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0) w->unit[w->n_unit++] = c;
     }
 }
 

@@ -22,7 +22,8 @@ typedef struct {
     const TraceCompute *made;
     int n;
     const TraceCollective *coll[MIRROR_CHAIN];
-    const TraceCollective *unit; /* travels in this one, that of another parameter */
+    int n_unit; /* collectives of other parameters in which it travels (FSDP units; HSDP has two) */
+    const TraceCollective *unit[2];
 } MirrorGrad;
 
 typedef struct {

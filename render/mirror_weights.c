@@ -7,17 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ROWS = 256, COLS = 9, HEX = 92 };
-/* Columns: name, at rest, what gathers it, in compute, its gradient, up to three reductions of its
- * own (over tp, over the data, and what nobody declared), where it ends. The collective of a unit
- * stands in the last of the reductions. */
-enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_SUM2, C_UNIT, C_END };
+/* Columns: name, at rest, what gathers it, in compute, its gradient, its reductions in the order in
+ * which they run (over tp, over the data, over copies, what nobody declared), where it ends. */
+enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, MAX_SUM = 5, C_END = C_SUM + MAX_SUM };
+enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92 };
 
 typedef struct {
     const TraceParam *w;
     const MirrorGrad *grad; /* NULL: has none */
     const char *names;
-    const TraceCollective *fetch, *own[2], *unit; /* unit: the reduction that it shares, or its only reduce_scatter */
+    const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
+    int n;
+    const TraceCollective *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
     bool freed;
 } WeightRow;
 
@@ -37,20 +38,31 @@ static bool same_text(const char *a, const char *b) { return a == b || (a && b &
 
 /* ---- reading ---- */
 
+/* Do two reductions stand in one column? */
+static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
+    return same_text(x->op, y->op) && same_text(x->axis, y->axis) && x->inferred == y->inferred;
+}
+
 static bool alike(const WeightRow *a, const WeightRow *b) {
     bool same = same_text(a->w->rest.symbolic, b->w->rest.symbolic) &&
                 same_text(a->w->compute.symbolic, b->w->compute.symbolic) && same_text(a->w->style, b->w->style) &&
-                (a->grad != NULL) == (b->grad != NULL) && (a->unit != NULL) == (b->unit != NULL) && a->freed == b->freed &&
+                (a->grad != NULL) == (b->grad != NULL) && a->n == b->n && a->freed == b->freed &&
                 a->fetch == b->fetch;
-    for (int i = 0; i < 2 && same; i++) {
-        const TraceCollective *x = a->own[i], *y = b->own[i];
-        same = (x != NULL) == (y != NULL) &&
-               (!x || (same_text(x->op, y->op) && same_text(x->axis, y->axis) &&
-                       x->inferred == y->inferred && same_text(x->wrong, y->wrong)));
+    for (int i = 0; same && i < a->n; i++) {
+        const TraceCollective *x = a->chain[i], *y = b->chain[i];
+        bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
+        same = same_kind(x, y) && same_text(x->wrong, y->wrong) && (x == y || !shared);
     }
-    if (same && a->unit && a->unit != b->unit)
-        same = same_text(a->unit->op, b->unit->op) && same_text(a->unit->wrong, b->unit->wrong) && !a->grad->unit;
     return same;
+}
+
+/* Into the chain, by steps. */
+static void chain_add(WeightRow *r, const TraceCollective *c) {
+    int at = r->n;
+    if (r->n == MAX_SUM) return;
+    for (; at > 0 && r->chain[at - 1]->step > c->step; at--) r->chain[at] = r->chain[at - 1];
+    r->chain[at] = c;
+    r->n++;
 }
 
 static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, WeightRow *out) {
@@ -64,18 +76,35 @@ static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, Weig
     out->names = bias ? arena_printf(p->c->arena, "%s bias", leaf) : leaf;
     for (int i = 0; i < r->n_grad && !out->grad; i++)
         if (r->grad[i].param == w) out->grad = &r->grad[i];
-    int n = 0;
-    for (int i = 0; out->grad && i < out->grad->n; i++) {
-        const TraceCollective *c = out->grad->coll[i];
-        if (same_text(c->op, "reduce_scatter") && i + 1 == out->grad->n)
-            out->unit = c;
-        else if (n < 2)
-            out->own[n++] = c;
-        else
-            out->unit = c;
-    }
-    if (out->grad && out->grad->unit) out->unit = out->grad->unit;
-    if (out->own[1] && !out->unit) out->unit = out->own[1], out->own[1] = NULL; /* the second stands in the last column */
+    for (int i = 0; out->grad && i < out->grad->n; i++) chain_add(out, out->grad->coll[i]);
+    for (int i = 0; out->grad && i < out->grad->n_unit; i++) chain_add(out, out->grad->unit[i]);
+}
+
+/* Gives each reduction of each row its column: reductions of one kind share one, and each stands right of what runs before
+ * it. Where rows disagree about an order, a row's own order holds. */
+static void place_sums(WeightPen *p) {
+    const TraceCollective *kind[MAX_SUM];
+    int n = 0, col[MAX_SUM] = {0};
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->row[i].n; k++) {
+            int q = 0;
+            while (q < n && !same_kind(kind[q], p->row[i].chain[k])) q++;
+            if (q == n && n < MAX_SUM) kind[n++] = p->row[i].chain[k];
+        }
+    for (int turn = 0; turn < MAX_SUM; turn++)
+        for (int i = 0; i < p->n; i++) {
+            WeightRow *r = &p->row[i];
+            int least = 0;
+            memset(r->sum, 0, sizeof r->sum);
+            for (int k = 0; k < r->n; k++) {
+                int q = 0, most = MAX_SUM - r->n + k;
+                while (q < n - 1 && !same_kind(kind[q], r->chain[k])) q++;
+                if (col[q] < least) col[q] = least;
+                int at = col[q] > most ? most : col[q];
+                r->sum[at] = r->chain[k];
+                least = at + 1;
+            }
+        }
 }
 
 static void read_rows(WeightPen *p) {
@@ -124,8 +153,9 @@ static bool all_freed(const WeightPen *p) {
 
 /* Is the reduction left out after which the gradient would be whole? */
 static bool left_out(const WeightRow *r) {
-    bool own = (r->own[0] && wrong_skipped(r->own[0])) || (r->own[1] && wrong_skipped(r->own[1]));
-    return own || (r->unit && wrong_skipped(r->unit));
+    for (int i = 0; i < r->n; i++)
+        if (wrong_skipped(r->chain[i])) return true;
+    return false;
 }
 
 /* The two lines of a cell; NULL: empty. */
@@ -144,7 +174,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
                                                       : mirror_end_value(p->m, r->grad)
                                       : NULL;
         if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
-        if (col == C_END && !r->own[0] && !r->unit) return line ? "" : "nothing to add";
+        if (col == C_END && !r->n) return line ? "" : "nothing to add";
         sh = &v->shape;
         if (col == C_END && line == 0 && left_out(r))
             return arena_printf(a, "%s, a part of the sum", words_symbol(a, sh->symbolic));
@@ -156,10 +186,8 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
 
 static const TraceCollective *coll_of(const WeightRow *r, int col) {
     return col == C_FETCH  ? r->fetch
-           : col == C_SUM  ? r->own[0]
-           : col == C_SUM2 ? r->own[1]
-           : col == C_UNIT ? r->unit
-                           : NULL;
+           : col >= C_SUM && col < C_END ? r->sum[col - C_SUM]
+                                         : NULL;
 }
 
 static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
@@ -170,16 +198,16 @@ static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
 /* ---- drawing ---- */
 
 static bool is_collective(int col) {
-    return col == C_FETCH || col == C_SUM || col == C_SUM2 || col == C_UNIT;
+    return col == C_FETCH || (col >= C_SUM && col < C_END);
 }
 
 /* Head of a column; "" if it has none. */
 static const char *head(const WeightPen *p, int col, bool moves) {
     static const char *const word[COLS] = {
-        "weight", "at rest", "", "in compute", "its gradient", "", "", "", "gradient at rest"};
+        "weight", "at rest", "", "in compute", "its gradient", [C_END] = "gradient at rest"};
     if (col == C_USE && !moves) return "on this rank";
     if (col == C_END && !moves) return "in the end";
-    return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col];
+    return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col] ? word[col] : "";
 }
 
 static void measure(WeightPen *p, double x) {
@@ -248,10 +276,8 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
 
 /* The way of a weight from left to right: an arrow into each collective and out of it, and one from use to gradient. */
 static void draw_way(WeightPen *p, const WeightRow *r, double y) {
-    static const int stop[] = {C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, C_SUM2, C_UNIT, C_END};
     int from = -1;
-    for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) {
-        int col = stop[i];
+    for (int col = C_REST; col <= C_END; col++) {
         bool box = coll_of(r, col) != NULL;
         if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
         if (from >= 0 && col != C_GRAD) {
@@ -300,7 +326,7 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
 static const char *title(const WeightPen *p) {
     Arena *a = p->c->arena;
     int fetched = 0, summed = 0, left = 0;
-    for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].own[0] || p->row[i].unit;
+    for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
     for (int i = 0; i < p->n; i++) left += left_out(&p->row[i]);
     if (p->wrong->n && !left) return "The weights: a step is wrong";
     if (p->wrong->n) return "The weights: a gradient is not made whole";
@@ -315,6 +341,7 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
     int pages = 0;
     WeightPen probe = {.c = c, .m = m};
     read_rows(&probe);
+    place_sums(&probe);
     if (!probe.n) return 0;
     probe.wrong = mirror_wrong(m, 0, m->n);
     for (int first = 0; first < probe.n && pages < max;) {

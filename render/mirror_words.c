@@ -212,7 +212,7 @@ static const char *grad_words(Arena *a, const char *names, bool bias) {
 }
 
 static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
-    if (x->n != y->n || (x->unit != NULL) != (y->unit != NULL)) return false;
+    if (x->n != y->n || x->n_unit != y->n_unit) return false;
     for (int i = 0; i < x->n; i++)
         if (!same_text(x->coll[i]->op, y->coll[i]->op) || !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
             !same_text(x->coll[i]->wrong, y->coll[i]->wrong))
@@ -284,11 +284,12 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
         return arena_printf(a, "%s  %s", words_symbol(a, e->shape->symbolic), l ? words_shape(a, l->shape, e->shape->nd) : "");
     Str s = str_new(a);
     for (int i = 0; i < w->n; i++) str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
-    if (!w->unit) return w->n ? s.s : "nothing to add";
-    const TraceParam *u = trace_param(p->c->t, w->unit->value + 11); /* behind "grad.param." */
-    const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit->value), false);
+    if (!w->n_unit) return w->n ? s.s : "nothing to add";
+    const TraceParam *u = trace_param(p->c->t, w->unit[0]->value + 11); /* behind "grad.param." */
+    const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);
     str_addf(&s, "%swith %s", w->n ? "; " : "", with);
-    if (!p->look.narrow) str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit->axis));
+    for (int i = 0; i < w->n_unit && !p->look.narrow; i++)
+        str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit[i]->axis));
     return s.s;
 }
 

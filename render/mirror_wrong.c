@@ -19,7 +19,8 @@ static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
     for (int i = 0; i < r->n_conj; i++) is |= r->conj[i]->step == step;
     for (int i = 0; i < r->n_move; i++) is |= r->move[i]->step == step;
     for (int i = 0; i < r->n_grad; i++) {
-        is |= r->grad[i].made->step == step || (r->grad[i].unit && r->grad[i].unit->step == step);
+        is |= r->grad[i].made->step == step;
+        for (int k = 0; k < r->grad[i].n_unit; k++) is |= r->grad[i].unit[k]->step == step;
         for (int k = 0; k < r->grad[i].n; k++) is |= r->grad[i].coll[k]->step == step;
     }
     for (int i = 0; i < t->n_moves && !is; i++) { /* claims about its weights and gradients */

@@ -240,6 +240,45 @@ static void every_part_is_clean(void **state) {
     assert_non_null(strstr(text, "ReduceScatter|dp·cp|"));
 }
 
+/* The reductions of a weight stand in the order in which they run, and those of a unit of hybrid sharding carry all its rows. */
+static void reductions_stand_in_order(void **state) {
+    Ground *g = *state;
+#define UNITS "model: {preset: llama3-8b, layers: 2, shrink: 32}\nnames: torchtitan\npass: backward\n"
+#define ATTENTION \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n" \
+    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+#define MLP \
+    "  layers.*.ffn_norm: sequence_parallel\n" \
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n" \
+    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+#define FSDP \
+    "data: {batch: 4, sequence: 32, cut: {batch: dp}}\nmesh: {dp: 2, tp: 2}\n" \
+    "data_parallel: {mode: fsdp, unit: block}\nplan:\n"
+    static const struct {
+        const char *plan, *order;
+        int scatters;
+    } cases[] = {
+        {UNITS "data: {batch: 8, sequence: 32, cut: {batch: rep*dp}}\nmesh: {rep: 2, dp: 2}\n"
+               "data_parallel: {mode: hsdp, replicate: rep, shard: dp, unit: block}\n",
+         "ReduceScatter|over dp|496 KiB|AllReduce|over rep|496 KiB|", 1},
+        {UNITS FSDP "  layers.*.attention_norm: {style: replicate, input: shard(1), output: shard(1)}\n"
+                    ATTENTION MLP,
+         "ReduceScatter|over dp|248 KiB|AllReduce|over tp|", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PlanRun r = plan_run(g->a, "units.yaml", cases[i].plan, false);
+        assert_non_null(r.t);
+        RenderOptions o = options("block");
+        o.part = "weights";
+        const char *text = all_words(g->a, draw(g, r.t, &o, FORMAT_SVG));
+        int n = 0;
+        for (const char *p = strstr(text, "ReduceScatter|"); p; p = strstr(p + 1, "ReduceScatter|")) n++;
+        if (n != cases[i].scatters || !strstr(text, cases[i].order)) fail_msg("%s: %d\n%s", cases[i].order, n, text);
+        o.part = NULL; /* the entry of a weight names every collective of its unit */
+        if (!i) assert_non_null(strstr(all_words(g->a, draw(g, r.t, &o, FORMAT_SVG)), "with dw2, dp, rep|"));
+    }
+}
+
 /* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not counted as sent. */
 static void wrong_steps_are_shown(void **state) {
     Ground *g = *state;
@@ -385,7 +424,7 @@ static void steps_are_linked(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records), T(nothing_is_left_out), T(every_part_is_clean), T(wrong_steps_are_shown),
+    const struct CMUnitTest tests[] = {T(edges_are_records), T(nothing_is_left_out), T(every_part_is_clean), T(wrong_steps_are_shown), T(reductions_stand_in_order),
                                        T(text_fits), T(overview_counts_everything), T(steps_are_linked)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

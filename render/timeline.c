@@ -282,7 +282,7 @@ static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, i
         order[i] = i;
         for (int k = 0; k < c->t->n_events && n > max && part[i].n; k++) {
             const TraceEvent *e = &c->t->events[k];
-            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, part[i].run[0].first))) end[i] = e->end;
+            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, rankset_first(&part[i])))) end[i] = e->end;
         }
         for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) { /* few: by insertion, equal ones stay */
             int other = order[k];

@@ -119,6 +119,25 @@ static void test_a_million_uneven_ranks(void **state) {
         arena_free(a);
     }
 }
+/* Sets of ranks are boxes there, not runs; every picture of what was not executed takes both. */
+static void test_uneven_ranks_are_drawn(void **state) {
+    (void)state;
+    static const char *const views[] = {"block", "overview", "timeline", "shards", "mesh", "memory", "storyboard"};
+    int n = sample_of(sizeof views / sizeof *views, "views of a million ranks");
+    Arena *a = arena_new();
+    const char *plan = temp_path(a, "wide.yaml");
+    child_write(plan, "model: {preset: llama3.1-405b, layers: 1, parts: [embedding, blocks, norm, head, loss]}\nnames: torchtitan\n"
+                      "recipe: torchtitan-llama3\ngroups: {sp: tp}\nmesh: {dp: 4096, cp: 32, tp: 8}\n"
+                      "data: {batch: 8191, sequence: 8191, dtype: f32}\npass: backward\ndata_parallel: {mode: fsdp, unit: block}\n");
+    for (int i = 0; i < n; i++) {
+        const char *words[] = {"draw", plan, "--view", views[i], "--format", "text", NULL};
+        Ended e = child_run(a, &(Child){.words = words});
+        if (e.code) print_error("view %s: %d\n", views[i], e.code);
+        assert_int_equal(e.code, 0);
+        assert_true(strlen(e.out) > 100);
+    }
+    arena_free(a);
+}
 /* The work, too: 126 layers ask for the parts of the axes as often as one. */
 static void test_layers_share_their_classes(void **state) {
     (void)state;
@@ -144,6 +163,7 @@ static void test_layers_share_their_classes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_million_ranks),
+        cmocka_unit_test(test_uneven_ranks_are_drawn),
         cmocka_unit_test(test_layers_share_their_classes),
         cmocka_unit_test(test_a_million_uneven_ranks),
         cmocka_unit_test(test_workers_say_the_same),

@@ -197,6 +197,14 @@ static void test_nothing_matches(void **state) {
     r = run(a, text, NULL, write_tensors(a, "odd.safetensors", &odd, 1), NULL);
     assert_non_null(strstr(diag_of(&r, "E0209")->hint, "pass: backward"));
     assert_int_equal(r.rep.exit, 3);
+    static const char *const nobody[] = {"rank2/logits", "rank99999999999999999999/logits"};
+    for (int i = 0; i < 2; i++) { /* a rank that the mesh has not holds nothing to compare */
+        odd.name = nobody[i];
+        r = run(a, text, NULL, write_tensors(a, "odd.safetensors", &odd, 1), NULL);
+        assert_non_null(diag_of(&r, "E0209"));
+        assert_non_null(strstr(diag_of(&r, "E0209")->hint, "ranks 0 to 1"));
+        assert_int_equal(r.rep.exit, 3);
+    }
     arena_free(a);
 }
 /* A checkpoint's names are understood whatever scheme the plan's patterns use. */

@@ -105,6 +105,15 @@ static void first_names(const Against *a, bool params, Str *out) {
         n++;
     }
 }
+/* Are all names those of ranks that the mesh has not? */
+static bool of_other_ranks(const Against *a) {
+    for (int i = 0; i < a->st->n; i++) {
+        ValueKey k;
+        value_key(a->arena, a->p, a->steps, a->name[i], &k);
+        if (k.rank < a->p->mesh->nranks) return false;
+    }
+    return a->st->n > 0;
+}
 static void nothing_matches(const Against *a, const char *file) {
     enum { SHOWN = 3 };
     Str theirs = str_new(a->arena), ours = str_new(a->arena);
@@ -117,8 +126,12 @@ static void nothing_matches(const Against *a, const char *file) {
     first_names(a, false, &ours);
     const char *prefix = NULL, *hint = "--map FILE, a YAML of `their name: our name`; `shardproof "
                                        "shapes PLAN` prints our names";
-    int n = grads ? 0 : best_prefix(a, &prefix);
-    if (grads)
+    bool others = of_other_ranks(a);
+    int n = grads || others ? 0 : best_prefix(a, &prefix);
+    if (others)
+        hint = arena_printf(a->arena, "the mesh has the ranks 0 to %lld; the file is of another mesh",
+                            (long long)a->p->mesh->nranks - 1);
+    else if (grads)
         hint = "the file holds gradients: `pass: backward`";
     else if (n)
         hint = arena_printf(

@@ -51,6 +51,7 @@ bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, 
         else
             out->rank = -1;
     }
+    if (out->rank >= p->mesh->nranks) return false; /* nobody of this mesh holds it */
     if (steps && out->rank < 0 && !strcmp(name, "losses")) return true;
     if (!strncmp(name, "after.", 6)) {
         const char *rest = read_number(name + 6, &out->after);

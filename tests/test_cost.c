@@ -173,6 +173,39 @@ static void test_chain_and_moves(void **state) {
     adds_up(t, 0);
     arena_free(a);
 }
+/* What travels together waits for the last of its parts, whichever leads it. */
+static void test_unit_waits_for_its_last_part(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 0.75, 0, -1); /* 0 .. 1 */
+    compute(t, 1, 9.75, 0, 0);  /* 1 .. 11 */
+    TraceCollective *c = collective(t, 2, "reduce_scatter", "tp", tp_of_4, 1, 0);
+    c->with = arena_memdup(a, &(int){3}, sizeof(int));
+    c->with_from = arena_memdup(a, &(int){1}, sizeof(int));
+    c->n_with = c->n_with_from = 1;
+    cost_simulate(t, &toy);
+    spans(t, 2, 11, 22, 11);
+    adds_up(t, 0);
+    arena_free(a);
+}
+/* A gather that runs ahead takes its stream before what is sent after the kernel that it waits for. */
+static void test_gather_ahead_of_a_reduction(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    compute(t, 0, 0.75, 0, -1);                              /* 0 .. 1 */
+    compute(t, 1, 19.75, 0, 0);                              /* 1 .. 21 */
+    collective(t, 2, "reduce_scatter", "tp", tp_of_4, 1, 0); /* 11 s, behind the gather: 14 .. 25 */
+    collective(t, 3, "all_gather", "tp", tp_of_4, 2, -1)->held = &(TraceHeld){1, 4}; /* 13 s: 1 .. 14 */
+    compute(t, 4, 0.75, 0, 3);                                                       /* 21 .. 22 */
+    cost_simulate(t, &toy);
+    spans(t, 3, 1, 14, 0);
+    spans(t, 2, 14, 25, 3);
+    spans(t, 4, 21, 22, 0);
+    adds_up(t, 0);
+    arena_free(a);
+}
 /* A group of one communicates nothing. */
 static void test_group_of_one(void **state) {
     (void)state;
@@ -370,6 +403,8 @@ int main(void) {
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_only_what_ends_the_wait),
         cmocka_unit_test(test_chain_and_moves),
+        cmocka_unit_test(test_unit_waits_for_its_last_part),
+        cmocka_unit_test(test_gather_ahead_of_a_reduction),
         cmocka_unit_test(test_group_of_one),
         cmocka_unit_test(test_dtype_and_nothing),
         cmocka_unit_test(test_classes_meet),

@@ -236,6 +236,24 @@ static int64_t gathered_peak(const Trace *t) {
         if (!strcmp(t->memory[i].category, "gathered") && t->memory[i].bytes > most) most = t->memory[i].bytes;
     return most;
 }
+static const TraceEvent *event_of(const Trace *t, int step) {
+    for (int i = 0; i < t->n_events; i++)
+        if (t->events[i].step == step) return &t->events[i];
+    return NULL;
+}
+/* No unit's sum begins before the last of its gradients is there. Returns how many gradients were looked at. */
+static int units_begin_late(const Trace *t) {
+    int looked = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        for (int k = 0; k < c->n_with_from; k++) {
+            const TraceEvent *made = event_of(t, c->with_from[k]);
+            if (made) assert_true(event_of(t, c->step)->start >= made->end);
+            looked += made != NULL;
+        }
+    }
+    return looked;
+}
 /* Memory and time hold at most the unit in use and TRACE_PREFETCH more. */
 static void test_prefetch(void **state) {
     (void)state;
@@ -261,6 +279,7 @@ static void test_prefetch(void **state) {
         assert_string_equal(trace_text(again, a, true, &length), file);
         assert_non_null(strstr(file, "\"held\":["));
         assert_true(u || strstr(file, "\"with\":["));
+        assert_int_equal(units_begin_late(r.t), u ? 0 : 5 * 8); /* 9 gradients per layer, one of them leads */
         /* no gather begins before the unit TRACE_PREFETCH places earlier is in use */
         double use[256] = {0};
         int n = 0, checked = 0;

@@ -7,6 +7,7 @@
 #include "cost/cost.h"
 #include "trace/trace_parts.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_CLASSES = 256 };
@@ -221,6 +222,7 @@ static Arrival arrive(Sim *s, Class *c, const TraceCollective *k, const char *ax
     x.start = c->stream[x.stream].free;
     x.cause = c->stream[x.stream].last;
     wait_for(c, known(s, k->value_step), &x.start, &x.cause);
+    for (int i = 0; i < k->n_with_from; i++) wait_for(c, known(s, k->with_from[i]), &x.start, &x.cause);
     if (k->held) wait_begun(c, known(s, k->held->from), &x.start, &x.cause);
     return x;
 }
@@ -266,19 +268,37 @@ static void run_collective(Sim *s, const TraceCollective *k) {
         for (int w = 0; w < k->n_with; w++) made(s, &s->cls[i], k->with[w], end, s->cls[i].n_events - 1);
     }
 }
+/* The step at which a collective joins its stream: a gather that runs ahead does so at the kernel that it waits for, before what
+ * is sent between that kernel and the gather's own place in the program. */
+static int issued_at(const TraceCollective *k) {
+    return k->held && k->held->from < k->step ? k->held->from : k->step;
+}
+static int by_issue(const void *x, const void *y) {
+    const TraceCollective *a = *(const TraceCollective *const *)x, *b = *(const TraceCollective *const *)y;
+    int i = issued_at(a), j = issued_at(b);
+    return i != j ? (i > j) - (i < j) : (a->step > b->step) - (a->step < b->step);
+}
+static const TraceCollective **issue_order(const Sim *s) {
+    const Trace *t = s->t;
+    const TraceCollective **order = ARENA_ARRAY(s->scratch, const TraceCollective *, t->n_collectives + 1);
+    for (int i = 0; i < t->n_collectives; i++) order[i] = &t->collectives[i];
+    qsort(order, (size_t)t->n_collectives, sizeof(const TraceCollective *), by_issue);
+    return order;
+}
 /* The arrays are in the order of their steps; merged, that is the program. */
 static void run_program(Sim *s) {
     const Trace *t = s->t;
+    const TraceCollective **order = issue_order(s);
     int c = 0, k = 0, m = 0;
     while (c < t->n_computes || k < t->n_collectives || m < t->n_moves) {
         int sc = c < t->n_computes ? t->computes[c].step : INT32_MAX;
-        int sk = k < t->n_collectives ? t->collectives[k].step : INT32_MAX;
+        int sk = k < t->n_collectives ? issued_at(order[k]) : INT32_MAX;
         int sm = m < t->n_moves ? t->moves[m].step : INT32_MAX;
         if (sc <= sk && sc <= sm && c < t->n_computes) {
             for (int i = 0; i < s->n_classes; i++) run_compute(s, &s->cls[i], &t->computes[c]);
             c++;
         } else if (sk <= sm && k < t->n_collectives) {
-            run_collective(s, &t->collectives[k++]);
+            run_collective(s, order[k++]);
         } else {
             pass_on(s, known(s, t->moves[m].value_step), t->moves[m].step);
             m++;

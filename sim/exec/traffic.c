@@ -144,8 +144,12 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     x->reduce = reduce_text(s, v.kind);
     x->times = fault_times(s) > 1 ? fault_times(s) : 0;
     Members m = members_of(c, s);
-    int cap = 0;
-    for (int i = 1; i < m.n; i++) *ARENA_PUSH(c->arena, x->with, x->n_with, cap) = m.s[i]->id;
+    int cap = 0, cap_from = 0;
+    for (int i = 1; i < m.n; i++) {
+        int from = p->val[m.s[i]->in[0]].step;
+        *ARENA_PUSH(c->arena, x->with, x->n_with, cap) = m.s[i]->id;
+        if (from >= 0) *ARENA_PUSH(c->arena, x->with_from, x->n_with_from, cap_from) = from;
+    }
     fill_bytes(c, &m, x);
     x->skipped = !fault_times(s);
     if (s->edit == EDIT_NONE) return;

@@ -137,6 +137,7 @@ typedef struct {
     int times;       /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0 */
     const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */
     int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of their own */
+    int n_with_from, *with_from; /* steps that make what those read; parameters at rest have none */
     const char *value;
     int value_step;  /* step that made what it reads */
     int dim;         /* stored dim that is gathered or scattered, -1 */

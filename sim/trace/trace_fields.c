@@ -124,6 +124,7 @@ static const Field collective_fields[] = {
     {"local", F_TRAFFIC, OPTIONAL, AT(local), AT(n_local), 0},
     {"times", F_INT, OPTIONAL, AT(times), 0, 0},
     {"with", F_WITH, OPTIONAL, AT(with), AT(n_with), 0},
+    {"with_from", F_WITH, OPTIONAL, AT(with_from), AT(n_with_from), 0},
     {"held", F_HELD, OPTIONAL, AT(held), 0, 0},
     {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
     {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},

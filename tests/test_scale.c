@@ -95,10 +95,10 @@ static const struct {
     long mib; /* most memory that `shapes` and `comms` may have */
     long shapes, comms; /* most KiB of text */
 } giants[] = {
-    {"forward", "data: {batch: 32767, sequence: 4095, dtype: f32}\nmesh: {dp: 8192, cp: 16, tp: 8}\n", 200, 2000, 1000},
-    {"FSDP", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\ndata_parallel: {mode: fsdp}\n", 300, 5000, 2500},
+    {"forward", "data: {batch: 32767, sequence: 4095, dtype: f32}\nmesh: {dp: 8192, cp: 16, tp: 8}\n", 200, 40, 10},
+    {"FSDP", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\ndata_parallel: {mode: fsdp}\n", 300, 120, 40},
     {"training", "data: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: train\n"
-                 "optimizer: {name: adamw, lr: 0.1, steps: 2}\ndata_parallel: {mode: fsdp}\n", 400, 7000, 2500},
+                 "optimizer: {name: adamw, lr: 0.1, steps: 2}\ndata_parallel: {mode: fsdp}\n", 400, 160, 40},
 };
 static void test_a_million_uneven_ranks(void **state) {
     (void)state;
@@ -113,7 +113,7 @@ static void test_a_million_uneven_ranks(void **state) {
             long kib = (long)strlen(e.out) >> 10;
             print_message("%-9s %-7s %5ld KiB of text, %4ld MiB of memory\n", giants[i].name, words[0], kib, e.max_kib >> 10);
             assert_int_equal(e.code, 0);
-            assert_in_range(kib, 10, comms ? giants[i].comms : giants[i].shapes);
+            assert_in_range(kib, 1, comms ? giants[i].comms : giants[i].shapes);
             if (slow_machine() == 1) assert_in_range(e.max_kib >> 10, 1, giants[i].mib);
         }
         arena_free(a);

@@ -24,9 +24,10 @@
     "  layers.*.attention.w[qkv]: colwise\n"                                                       \
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
 #define REST                                                                                       \
+    BLOCKS "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                \
+           "  loss: loss_parallel\n"
+#define BLOCKS                                                                                     \
     "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
-    "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                       \
-    "  loss: loss_parallel\n"                                                                      \
     "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
     "[replicate]}\n"                                                                               \
     "  layers.*.feed_forward.w[13]: colwise\n"                                                     \
@@ -91,6 +92,9 @@ static const struct {
     {"labels in another order than the tokens",
      MODEL("forward", "cp: 2", ", order: {labels: contiguous}") "context_parallel: {order: zigzag}\n",
      "the all_to_all of labels over cp is made", "labels"},
+    {"labels beside logits of a sequence that a style cut",
+     MODEL("forward", "tp: 2", "") "plan:\n" BLOCKS ATTENTION NORMS,
+     "the slice of labels over tp is made", "labels"},
     {"a slice that a style asks for",
      MODEL("forward", "tp: 2", "") "plan:\n  layers.*.feed_forward.w2: rowwise_split_input\n", NULL,
      NULL},

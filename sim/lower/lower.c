@@ -148,8 +148,9 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
         sum |= l->backward && p->val[v].diff && !why->asked && uses_part(&plan.m[i]) &&
                mesh_size(p->mesh, &plan.m[i].axes) > 1;
     }
-    /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the values lie */
-    bool loaded = t->kind == KIND_INPUT && local && !strcmp(why->pass, "loss");
+    /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the values lie;
+     * labels come with the tokens, and are cut as those are */
+    bool loaded = t->kind == KIND_INPUT && local && !t->is_int && !strcmp(why->pass, "loss");
     bool silent = l->declared && !why->output && !why->asked && !loaded;
     if (!ok && !(silent && t->kind != KIND_PARAM)) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));

@@ -10,8 +10,8 @@ typedef struct {
     Check *check;
     const Reference
         *ref; /* of the whole batch, every value of which is kept where there is a backward */
-    Reference *(*nudged)(
-        void *arg); /* runs it once more, every real number off by an ulp; NULL if that fails */
+    /* runs it once more, every real number off by that share of itself; NULL if that fails */
+    Reference *(*nudged)(void *arg, double share);
     void *arg;
     bool measure; /* --sensitivity: every bound is measured; else only one that is passed */
     const double *

@@ -208,7 +208,7 @@ MemoryNeed memory_predict(const Program *p, const MemoryUse *use) {
     Walk run = walk(tmp, p, p->graph, es, false, use->keep_all, true);
     Walk ref = walk(tmp, p, use->whole, 8, true, use->keep_whole, use->keep_whole);
     int64_t after = run.live + run.kept + sums; /* what the run leaves while the unsharded one works */
-    MemoryNeed need = {.sharded = run.peak + sums, .unsharded = ref.peak * (use->nudged ? 2 : 1)};
+    MemoryNeed need = {.sharded = run.peak + sums, .unsharded = ref.peak * (use->nudged ? 3 : 1)};
     need.peak = need.sharded > after + need.unsharded ? need.sharded : after + need.unsharded;
     if (use->exact) {
         Walk one = walk(tmp, p, p->graph, es, true, true, false),

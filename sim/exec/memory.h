@@ -10,7 +10,7 @@ typedef struct {
     bool keep_all;   /* --save-values: no value is dropped */
     bool keep_whole; /* the unsharded values are kept for a comparison */
     bool exact;      /* level 3 runs the program a second time beside the unsharded one, in the run's dtype */
-    bool nudged;     /* --sensitivity: the unsharded run twice, with all values of both */
+    bool nudged;     /* --sensitivity: the unsharded run three times, with all values of each */
     int microbatches;
     const Graph *whole; /* what the unsharded run computes: the graph of the whole batch */
 } MemoryUse;

@@ -371,12 +371,12 @@ typedef struct {
     Run *r;
     const FullSource *pure;
 } Ends;
-/* The unsharded run once more, on numbers that are off by an ulp; nobody could know of it before,
+/* The unsharded run once more, on numbers that are off by a share; nobody could know of it before,
  * so no share of the work. */
-static Reference *nudged_run(void *arg) {
+static Reference *nudged_run(void *arg, double share) {
     const Ends *e = arg;
     FullSource src = *e->pure;
-    src.nudge = true;
+    src.nudge = share;
     src.progress = NULL;
     src.step_done = NULL;
     const Run *r = e->r;

@@ -74,7 +74,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         all.g = f->whole;
         all.parts = 1;
         all.local_mean = NULL; /* means are the micro-batch's own: below */
-        all.nudge = false;
+        all.nudge = 0;
         char *full = reference_full(&all, tensor, dtype);
         if (full) memcpy(p, full + f->part * n * dtype_size(dtype), bytes);
         else free(p);
@@ -85,8 +85,11 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         return NULL;
     }
     if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights")) local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
-    if (f->nudge && !t->is_int && dtype == DT_F64) /* up or down by an ulp, by the index */
-        for (int64_t i = 0; i < n; i++) ((double *)p)[i] *= 1 + ((uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63 ? 0x1p-52 : -0x1p-52);
+    if (f->nudge > 0 && !t->is_int && dtype == DT_F64) /* up or down, by the index */
+        for (int64_t i = 0; i < n; i++) {
+            bool up = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63;
+            ((double *)p)[i] *= 1 + (up ? f->nudge : -f->nudge);
+        }
     return p;
 }
 

@@ -17,7 +17,8 @@ typedef struct {
     int64_t part, parts;
     int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
-    bool nudge;      /* every real number is off by a relative 2^-52: what rounding can do, see exec/endtoend.c */
+    double nudge;    /* every real number is off by this share of itself: what rounding can do, see
+                        exec/endtoend.c; 0: right */
     Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */

@@ -54,7 +54,7 @@ void spoil_all(Exec *e, int val, double factor) {
     for (int k = 0; k < st->n; k++) {
         Local l = packed_copy(e, &st->l[k], dt);
         for (int64_t i = tensor_count(&l.t) - 1; i >= 0; i--)
-            set(&l.t, dt, i, factor * get(&l.t, dt, i));
+            if (get(&l.t, dt, i) != 0) set(&l.t, dt, i, factor * get(&l.t, dt, i));
         store_buf_drop(e, st->l[k].buf);
         st->l[k] = l;
     }

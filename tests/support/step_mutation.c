@@ -59,8 +59,10 @@ static void scaled(StepMutation *m, Exec *e, const Step *s) {
         spoil_all(e, s->out, f);
         return;
     }
-    Spoil part = spoil_part(e, s->out, rank); /* stays */
-    for (int64_t i = 0; i < part.n; i++) spoil_set(&part, i, f * spoil_get(&part, i));
+    Spoil part = spoil_part(e, s->out, rank); /* stays, unless the rank holds nothing */
+    if (!part.n) spoil_undo(&part);
+    for (int64_t i = 0; i < part.n; i++) /* 0 and -0 are the same number */
+        if (spoil_get(&part, i) != 0) spoil_set(&part, i, f * spoil_get(&part, i));
 }
 void step_mutation_watch(void *mutation, Exec *e, const Step *s, bool checked) {
     StepMutation *m = mutation;

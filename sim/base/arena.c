@@ -8,6 +8,7 @@
 typedef struct Block {
     struct Block *next;
     size_t used, size;
+    bool own; /* of one large thing */
     max_align_t data[];
 } Block;
 
@@ -59,12 +60,14 @@ void arena_free(Arena *a) {
     }
     free(a);
 }
+static bool is_large(size_t n) { return n > BLOCK_MAX / 4; }
 /* A block of its own behind the head, whose room is not lost. The system's fresh pages are zeros already: what an array that
  * doubles does not use is never touched. */
 static void *own_block(Arena *a, size_t n) {
     Block *b = calloc(1, sizeof *b + n);
     if (!b) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
     b->size = b->used = n;
+    b->own = true;
     b->next = a->head->next;
     a->head->next = b;
     return b->data;
@@ -72,7 +75,7 @@ static void *own_block(Arena *a, size_t n) {
 void *arena_alloc(Arena *a, size_t n) {
     if (n > SIZE_MAX / 2) base_die(5, "a size of %zu bytes does not fit in memory [E0701]", n);
     n = (n + 15) & ~(size_t)15;
-    if (n > BLOCK_MAX / 4 && a->head) return own_block(a, n);
+    if (is_large(n) && a->head) return own_block(a, n);
     Block *b = a->head;
     if (!b || b->size - b->used < n) {
         /* blocks double up to 2 MiB, a huge page; a large request gets a block of its own */
@@ -82,6 +85,7 @@ void *arena_alloc(Arena *a, size_t n) {
         b = base_big(sizeof *b + size);
         b->size = size;
         b->used = 0;
+        b->own = false;
         b->next = a->head;
         a->head = b;
     }
@@ -122,6 +126,22 @@ void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
     void *p = arena_alloc(a, base_mul((size_t)c, item_size));
     if (n) memcpy(p, items, n * item_size);
     *cap = c;
+    return p;
+}
+/* Frees the block that `items` is the only thing in, if it is one. */
+static void give_back(Arena *a, const void *items) {
+    for (Block *b = a->head; b && b->next; b = b->next) {
+        Block *own = b->next;
+        if ((const void *)own->data != items || !own->own) continue;
+        b->next = own->next;
+        free(own);
+        return;
+    }
+}
+void *arena_regrow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
+    size_t old = base_mul((size_t)*cap, item_size);
+    void *p = arena_grow(a, items, item_size, n, cap);
+    if (is_large(old)) give_back(a, items);
     return p;
 }
 

@@ -13,7 +13,7 @@ Table table_new(Arena *arena, const char *record, const Column *col, int n_cols)
 }
 Cell *table_row(Table *t) {
     Cell *c = ARENA_ARRAY(t->arena, Cell, t->n_cols);
-    *ARENA_PUSH(t->arena, t->row, t->n_rows, t->cap_rows) = c;
+    *ARENA_PUSH_LARGE(t->arena, t->row, t->n_rows, t->cap_rows) = c;
     return c;
 }
 

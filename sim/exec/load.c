@@ -82,7 +82,7 @@ static AxisList asked_axes(const Loads *l, const Step *s) {
         }
     return axes;
 }
-static void set_index(const Loads *l, const Step *s, Place *x) {
+static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
     const GNode *n = &l->p->graph->node[s->node];
     for (int i = 0; i < n->nin; i++)
         for (int d = 0; d < n->rule.nl[i]; d++) {
@@ -90,7 +90,8 @@ static void set_index(const Loads *l, const Step *s, Place *x) {
             const Layout *L = layout_in(l, s, i);
             if (letter < 0 || letter > 25 || !(n->op->asks & RULE_BIT('a' + letter)) || x->index[letter] || !L->n[d]) continue;
             int64_t count;
-            x->index[letter] = layout_index(l->p->mesh, L, d, l->p->graph->t[n->in[i]].size[d], x->rank, &count, l->arena);
+            int64_t N = l->p->graph->t[n->in[i]].size[d];
+            x->index[letter] = layout_index(l->p->mesh, L, d, N, x->rank, &count, into);
         }
 }
 static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
@@ -112,15 +113,18 @@ typedef struct {
 } Split;
 static void meet(Split *x, int64_t c, int64_t rank) {
     if (x->group[c]) return;
-    Place p = {.klass = x->klass, .rank = rank};
+    Place p = {.klass = x->klass, .rank = rank}, try = p;
     OpCall call;
     int64_t bytes;
-    set_index(x->l, x->s, &p);
-    double f = flops_at(x->l, x->s, &p, &call, &bytes);
+    Arena *tmp = arena_new(); /* most combinations do what another does: their positions go */
+    set_index(x->l, x->s, &try, tmp);
+    double f = flops_at(x->l, x->s, &try, &call, &bytes);
+    arena_free(tmp);
     int same = x->begin;
     while (same < x->at->n && x->flops[same - x->begin] != f) same++;
     if (same == x->at->n) {
         x->flops[same - x->begin] = f;
+        set_index(x->l, x->s, &p, x->l->arena);
         *ARENA_PUSH(x->l->arena, x->at->place, x->at->n, x->at->cap) = p;
     }
     x->group[c] = same - x->begin + 1;

@@ -275,7 +275,7 @@ static const char *part_of(const Rec *r, int tensor) {
     return n >= 0 ? r->p->graph->node[n].part : NULL;
 }
 static void record_value(Rec *r, const Val *v, const Step *s) {
-    TraceValue *x = ARENA_PUSH(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
+    TraceValue *x = ARENA_PUSH_LARGE(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
     *x = (TraceValue){.step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
     shape_record(r, v, &v->L, &x->shape);
@@ -286,6 +286,7 @@ static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
     const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
     int nr, rd[RULE_MAX_IN + 2], parts = r->t->n_classes;
+    Trace *t = r->t;
     const Load *load = n ? loads_of(r->loads, s, &parts) : NULL;
     TraceCompute c = {.step = s->id, .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
     c.planted = s->fault;
@@ -307,7 +308,8 @@ static void record_compute(Rec *r, const Step *s) {
         c.input_step[c.n_inputs++] = p->val[rd[i]].step;
     }
     for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
-        TraceCompute *x = ARENA_PUSH(r->t->arena, r->t->computes, r->t->n_computes, r->t->cap_computes);
+        TraceCompute *x =
+            ARENA_PUSH_LARGE(t->arena, t->computes, t->n_computes, t->cap_computes);
         *x = c;
         x->ranks = load ? load[k].ranks : r->t->classes[k];
         if (!load) continue;
@@ -370,7 +372,7 @@ static void record_collective(Rec *r, const Step *s) {
     x->part = part_of(r, first);
 }
 static void record_move(Rec *r, const Step *s) {
-    TraceLocalMove *x = ARENA_PUSH(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
+    TraceLocalMove *x = ARENA_PUSH_LARGE(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
     *x = (TraceLocalMove){.step = s->id, .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind), .value = value_name(r, &r->p->val[s->out]), .pass = s->pass, .why = s->why, .value_step = r->p->val[s->in[0]].step, .layer = layer_of(r, r->p->val[s->out].tensor)};
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
     x->file = s->loc.file;
@@ -388,7 +390,7 @@ static int64_t local_bytes(const Rec *r, const Val *v, int64_t rank) {
     return c;
 }
 static void memory_row(Rec *r, int step, int k, const char *category, int64_t bytes) {
-    TraceMemory *x = ARENA_PUSH(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
+    TraceMemory *x = ARENA_PUSH_LARGE(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
     *x = (TraceMemory){.step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
 }
 /* Does the value share the buffer of what it was made from? The optimizer updates parameters and its state in place. */

@@ -16,13 +16,13 @@ typedef struct {
 static Val *cot_val(Adj *a, const Val *of) {
     Program *p = a->p;
     Val copy = *of; /* the push may move the array */
-    Val *v = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = copy.tensor, .cot = true, .diff = false, .kind = KIND_ACTIVATION, .L = layout_dual(&copy.L), .step = -1};
     memcpy(v->group, copy.group, sizeof v->group);
     return v;
 }
 static Step *step(Adj *a, StepKind k, const char *pass, int out) {
-    Step *s = ARENA_PUSH(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
+    Step *s = ARENA_PUSH_LARGE(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
     *s = (Step){.id = a->p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = out, .unit = -1};
     if (out >= 0) a->p->val[out].step = s->id;
     return s;
@@ -98,7 +98,7 @@ static int make_again(Adj *a, int v) {
     int in[RULE_MAX_IN + 2] = {0};
     for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
     Val copy = p->val[v];
-    Val *w = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     *w = copy;
     w->id = p->nv - 1;
     Step *s = step(a, fwd.kind, "backward", w->id);

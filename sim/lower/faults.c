@@ -269,10 +269,10 @@ static void sum_again(Program *p, int tensor, Loc loc) {
         if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1) axes.a[axes.n++] = (uint8_t)x;
     if (!axes.n) return;
     Val copy = p->val[g];
-    Val *w = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     *w = copy;
     w->id = p->nv - 1;
-    Step *s = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+    Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
     *s = (Step){.id = p->ns - 1, .kind = ST_MOVE, .pass = "gradients", .module = -1, .node = -1, .nin = 1, .in = {g}, .out = w->id, .unit = -1};
     s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";

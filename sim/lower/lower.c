@@ -43,13 +43,13 @@ typedef struct {
 
 /* ---- values ---- */
 static Val *new_val(Program *p, int tensor, const Layout *L) {
-    Val *v = ARENA_PUSH(p->arena, p->val, p->nv, p->cap_v);
+    Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     const GTensor *t = &p->graph->t[tensor];
     *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = tensor, .diff = t->diff, .kind = t->kind, .L = *L, .step = -1};
     return v;
 }
 static Step *new_step(Program *p, StepKind k, const char *pass) {
-    Step *s = ARENA_PUSH(p->arena, p->step, p->ns, p->cap_s);
+    Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
     *s = (Step){.id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
     return s;
 }

@@ -2,6 +2,8 @@
  * axis. Every set is held against the plain list of its ranks, and against itself, written to a
  * trace and read. */
 #include "exec/classes.h"
+#include "trace/rankgrid.h"
+#include "trace/trace_parts.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,9 +170,94 @@ static void test_bad_boxes(void **state) {
     }
 }
 
+/* ---- cells and parts, against each rank by itself ---- */
+static unsigned draw(unsigned *seed, unsigned n) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+/* Runs that need not fit the axes, some beyond the last rank; or boxes of the mesh. */
+static RankSet random_set(Arena *a, unsigned *seed, const RankBox *mesh, int64_t ranks) {
+    int64_t *list = ARENA_ARRAY(a, int64_t, ranks), n = 0;
+    unsigned kind = draw(seed, 3), of = 2 + draw(seed, 9), k = draw(seed, of);
+    unsigned from = draw(seed, (unsigned)ranks), to = from + draw(seed, (unsigned)ranks);
+    if (kind == 0) return rankset_range(a, from, 1 + draw(seed, 40), 1 + draw(seed, 50));
+    for (int64_t r = 0; r < ranks; r++)
+        if (kind == 1 ? r % of == k : r >= from && r < to && r / of % 2) list[n++] = r;
+    return mesh->n && draw(seed, 2) ? rankset_on_mesh(a, mesh, list, n) : rankset_from(a, list, n);
+}
+static void add_cell(void *arg, int64_t cell) { ((bool *)arg)[cell] = true; }
+static void hold_cells(Arena *a, const RankGrid *g, const RankSet *set, int64_t ranks) {
+    int64_t n = grid_cells(g), n_in = 0, *list = ARENA_ARRAY(a, int64_t, n);
+    bool *in = ARENA_ARRAY(a, bool, n);
+    grid_visit(g, set, add_cell, in);
+    for (int64_t c = 0; c < n; c++)
+        if (in[c]) list[n_in++] = c;
+    RankSet again = grid_set(g, a, list, n_in);
+    for (int64_t r = 0; r < ranks; r++)
+        assert_int_equal(rankset_has(&again, r), rankset_has(set, r));
+}
+static void hold_parts(Arena *a, const Trace *t, const RankSet *set, int n) {
+    RankSet *part;
+    int64_t last = -1, sum = 0;
+    int n_parts = trace_parts(t, a, &part);
+    for (int p = 0; p < n_parts; p++) {
+        int64_t first = rankset_first(&part[p]);
+        assert_true(first > last);
+        last = first;
+        for (int64_t r = 0; r < t->ranks; r++) {
+            bool alike = true;
+            for (int i = 0; i < n; i++)
+                alike &= rankset_has(&set[i], r) == rankset_has(&set[i], first);
+            assert_int_equal(rankset_has(&part[p], r), alike);
+        }
+        sum += rankset_count(&part[p]);
+    }
+    assert_int_equal(sum, t->ranks);
+}
+static void test_cells_and_parts(void **state) {
+    (void)state;
+    enum { SETS = 4 };
+    unsigned seed = 7;
+    for (int round = 0; round < 300; round++) {
+        Arena *a = arena_new();
+        struct TraceAxis axes[] = {
+            {"dp", 1 + draw(&seed, 9)}, {"cp", 1 + draw(&seed, 5)}, {"tp", 3}};
+        Trace t = {.arena = a, .n_axes = round % 5 ? 3 : 1, .axes = axes};
+        t.ranks = axes[0].size * axes[1].size * axes[2].size; /* of one axis: no mesh that fits */
+        RankBox mesh = trace_mesh_box(&t);
+        RankSet set[SETS];
+        const RankSet *met[SETS];
+        TraceCompute compute[SETS] = {0};
+        for (int i = 0; i < SETS; i++) {
+            met[i] = &set[i];
+            set[i] = compute[i].ranks = random_set(a, &seed, &mesh, t.ranks);
+        }
+        t.computes = compute;
+        t.n_computes = SETS;
+        const RankGrid *g = grid_new(a, &mesh, t.ranks, met, SETS);
+        for (int i = 0; i < SETS; i++) hold_cells(a, g, &set[i], t.ranks);
+        hold_parts(a, &t, set, SETS);
+        arena_free(a);
+    }
+}
+/* A million ranks are a few cells, whatever the runs look like. */
+static void test_cells_are_few(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Mesh m = mesh_of(8192, 16, 8);
+    RankBox mesh = classes_mesh(&m);
+    RankSet set[] = {rankset_range(a, 127, 8192, 128), rankset_range(a, 0, 1048448, 1)};
+    const RankSet *both[] = {&set[0], &set[1]};
+    assert_int_equal(grid_cells(grid_new(a, &mesh, m.nranks, both, 2)), 2 * 2 * 2);
+    assert_int_equal(rankset_as_boxes(a, &mesh, &set[0]).n, 1);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_combination),
                                        cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_cells_and_parts),
+                                       cmocka_unit_test(test_cells_are_few),
                                        cmocka_unit_test(test_bad_boxes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not name is not found. */
 #include "cli/find.h"
+#include "trace/rankgrid.h"
 #include "trace/trace_parts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -181,26 +182,29 @@ const char *const *lookup_categories(const Trace *t, Arena *arena) {
 }
 
 /* ---- what ranks send ---- */
-static int by_rank(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 /* Two sizes that read alike may still differ. */
 static const char *amount_text(int64_t v, bool exact, Arena *a) {
     const char *s = bytes_text(v, a);
     return !exact || v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
 }
+static void mark_cell(void *arg, int64_t cell) { ((bool *)arg)[cell] = true; }
 /* All ranks of the parts with that sum. */
-static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum, int n, int64_t v, Arena *a) {
-    int64_t all = 0, at = 0;
-    for (int i = 0; i < n; i++)
-        if (sum[i] == v) all += rankset_count(&part[i]);
-    int64_t *list = ARENA_ARRAY(a, int64_t, all + 1), rank;
-    for (int i = 0; i < n; i++)
-        for (RankWalk w = {0}; sum[i] == v && rankset_next(&part[i], &w, &rank);) list[at++] = rank;
-    qsort(list, (size_t)all, sizeof *list, by_rank);
+static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum, int n, int64_t v,
+                        Arena *a) {
+    const RankSet **set = ARENA_ARRAY(a, const RankSet *, n);
     RankBox mesh = trace_mesh_box(t);
-    return rankset_on_mesh(a, &mesh, list, all);
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (sum[i] == v) set[k++] = &part[i];
+    if (k == 1) return *set[0];
+    const RankGrid *g = grid_new(a, &mesh, t->ranks, set, k);
+    int64_t cells = grid_cells(g), n_in = 0;
+    bool *in = ARENA_ARRAY(a, bool, cells);
+    int64_t *list = ARENA_ARRAY(a, int64_t, cells);
+    for (int i = 0; i < k; i++) grid_visit(g, set[i], mark_cell, in);
+    for (int64_t c = 0; c < cells; c++)
+        if (in[c]) list[n_in++] = c;
+    return grid_set(g, a, list, n_in);
 }
 const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
                              bool exact, Arena *a) {

@@ -2,6 +2,7 @@
  * about positions. */
 #include "exec/load.h"
 #include "exec/classes.h"
+#include "trace/rankgrid.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +105,7 @@ typedef struct {
     Loads *l;
     const Step *s;
     Known *at;
-    const RankSet *ranks; /* of the class */
+    const RankSet *ranks; /* of the class, as boxes */
     int klass, begin;     /* first of its places */
     const AxisList *axes;
     int64_t n;
@@ -151,7 +152,7 @@ static bool join(RankBox *a, const RankBox *b) {
     a->side[side].count += b->side[side].count;
     return true;
 }
-/* A class of boxes: no rank is looked at. */
+/* No rank is looked at. */
 static void split_boxes(Split *x) {
     RankBox one;
     for (int i = 0; i < x->ranks->n; i++)
@@ -170,31 +171,17 @@ static void split_boxes(Split *x) {
         arena_free(tmp);
     }
 }
-/* A class of runs: each rank is put into the list of its place. */
-static void split_runs(Split *x) {
-    const Mesh *m = x->l->p->mesh;
-    RankBox mesh = classes_mesh(m);
-    int64_t rank, all = rankset_count(x->ranks), at = 0;
-    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) meet(x, mesh_index_in(m, x->axes, rank), rank);
-    int n = x->at->n - x->begin;
-    int64_t *list = base_big(base_mul((size_t)(all ? all : 1), sizeof *list));
-    int64_t *end = ARENA_ARRAY(x->l->arena, int64_t, n + 1);
-    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) end[x->group[mesh_index_in(m, x->axes, rank)]]++;
-    for (int g = 1; g <= n; g++) end[g] += end[g - 1];
-    for (RankWalk w = {0}; rankset_next(x->ranks, &w, &rank);) list[end[x->group[mesh_index_in(m, x->axes, rank)] - 1]++] = rank;
-    for (int g = 0; g < n; g++, at = end[g - 1]) /* each end has moved to that of its own list */
-        x->at->place[x->begin + g].ranks = rankset_on_mesh(x->l->arena, &mesh, list + at, end[g] - at);
-    free(list);
-}
 /* The ranks of class k with the same work: by what the ranks at each combination of coordinates have to do. */
 static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisList *axes) {
     Split x = {.l = l, .s = s, .at = at, .ranks = &l->classes[k], .klass = k, .begin = at->n, .axes = axes};
     x.n = mesh_size(l->p->mesh, axes);
     x.group = ARENA_ARRAY(l->arena, int, x.n);
     x.flops = ARENA_ARRAY(l->arena, double, x.n);
-    if (x.ranks->box) split_boxes(&x);
-    else split_runs(&x);
-    if (at->n == x.begin + 1) at->place[x.begin].ranks = *x.ranks;
+    RankBox mesh = classes_mesh(l->p->mesh);
+    RankSet boxes = rankset_as_boxes(l->arena, &mesh, x.ranks);
+    x.ranks = &boxes;
+    split_boxes(&x);
+    if (at->n == x.begin + 1) at->place[x.begin].ranks = l->classes[k];
 }
 static const Known *places_of(Loads *l, const Step *s) {
     const GNode *n = &l->p->graph->node[s->node];

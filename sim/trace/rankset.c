@@ -202,6 +202,13 @@ static void cut_list(Cutting *c, int k, const int64_t *ranks, int64_t n) {
     s->first = 0;
     s->count = s->size;
 }
+RankBox *rankset_cut(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n,
+                     int *n_boxes) {
+    Cutting c = {.arena = arena, .box = *mesh};
+    if (n) cut_list(&c, 0, ranks, n);
+    *n_boxes = c.n;
+    return c.out;
+}
 RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n) {
     Arena *tmp = arena_new();
     RankSet runs = rankset_from(tmp, ranks, n);

@@ -315,6 +315,9 @@ RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride
 RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n);
 /* The same as boxes of the mesh whose n_axes whole axes stand in `mesh` (first 0, count = size), where the runs would be many. */
 RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n);
+/* An ascending list of ranks as disjoint boxes of that mesh: *n_boxes of them, in `arena`. */
+RankBox *rankset_cut(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n,
+                     int *n_boxes);
 /* From disjoint boxes of one mesh: as runs, if few say the same. */
 RankSet rankset_boxes(Arena *arena, const RankBox *box, int n);
 /* The mesh of a trace as a box. */

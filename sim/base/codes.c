@@ -210,6 +210,10 @@ const DiagCode diag_codes[] = {
     {"E0706", 5, "a thread could not be started",
      "Pictures need a few threads. The limit of processes (ulimit -u), or that of memory for their stacks (ulimit -v, "
      "ulimit -s), leaves none; commands without pictures do with one."},
+    {"E0707", 5, "the run would take too long",
+     "Before a run its time is estimated from sizes, steps and ranks, at the rates of one machine: more than 100 hours are "
+     "refused, as a slip of a number. Fewer `optimizer.steps`, smaller sizes or a larger `shrink` take less; shape-only "
+     "commands compute nothing."},
     {"E0901", 70, "an internal error", "This is a bug of shardproof, not of the plan. Please report it with the plan."},
     /* ---- notes and warnings ---- */
     {"N0001", 0, "moves that no style asked for",

@@ -100,7 +100,8 @@ static bool load_source(Exec *e, int v) {
         bool fresh;
         int *at = tuplemap_find(&map, &key, &fresh);
         if (fresh) {
-            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, r), flat, tmp);
+            Arena *part = arena_new(); /* lists of positions may be as long as the value */
+            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, r), flat, part);
             Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
             if (flat && b.n[0] && !b.d[0].range && b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
                 b.d[0] = (DimIndex){true, b.d[0].list[0], b.n[0], NULL};
@@ -114,6 +115,7 @@ static bool load_source(Exec *e, int v) {
                 region_copy(&b, &l.t, &wb, &wt, dt, 0);
                 reseed(p->mesh, x, r, &l.t, dt);
             }
+            arena_free(part);
             *at = store_add(s, l);
         }
         s->which[r] = (uint32_t)*at;
@@ -136,7 +138,6 @@ static bool step_claim(Exec *e, const Step *s) {
     const Program *p = e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
     Store *a = &e->store[s->in[0]], *b = store_open(e, s->out);
-    Arena *tmp = arena_new();
     bool ok = true;
     TupleMap map;
     tuplemap_open(&map, 2);
@@ -146,8 +147,10 @@ static bool step_claim(Exec *e, const Step *s) {
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {
             Local l = a->l[a->which[r]];
+            Arena *tmp = arena_new();
             Box box = region_box(p->mesh, t, &s->move.to, r, region_is_flat(&s->move.to, NULL), tmp);
             Tensor as = region_packed(&box);
+            arena_free(tmp);
             bool dense = true; /* the same elements in the same order only if they lie packed */
             Tensor chk = l.t;
             tensor_pack(&chk);
@@ -170,7 +173,6 @@ static bool step_claim(Exec *e, const Step *s) {
         b->which[r] = (uint32_t)*at;
     }
     tuplemap_close(&map);
-    arena_free(tmp);
     return ok;
 }
 static void step_sum(Exec *e, const Step *s) {

@@ -1,6 +1,7 @@
 /* The peak of a run, found by walking its program with sizes instead of tensors, and the room that there is for it.
  * The walk mirrors store.c (which buffers exist, are shared, are kept for reuse) and check.c (what a step's check copies). */
 #include "exec/memory.h"
+#include "exec/books.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ typedef struct {
     int *last;      /* per value: the last step that reads it */
     int *root;      /* per value: whose buffers it shows; -1: not there */
     int *refs;      /* per root: values that show its buffers */
+    int64_t *books; /* per value: bytes of its tables */
     int64_t live, kept, peak; /* bytes in use, in the list for reuse, most of both with copies */
     Kept *list;
     int n_list, cap_list;
@@ -60,6 +62,13 @@ static int64_t own_bytes(const Walk *w, int v) {
 }
 static int64_t own_blocks(const Walk *w, int v) { return w->whole ? 1 : blocks(w->p, &w->p->val[v].L); }
 
+/* Ranks that the walked program runs on, and the tables of a value that is there from now on. */
+static int64_t ranks(const Walk *w) { return w->whole ? 1 : w->p->mesh->nranks; }
+static void open_books(Walk *w, int v) {
+    w->live -= w->books[v];
+    w->books[v] = books_value(ranks(w), own_blocks(w, v));
+    w->live += w->books[v];
+}
 static void see(Walk *w, int64_t beside) {
     if (w->live + w->kept + beside > w->peak) w->peak = w->live + w->kept + beside;
 }
@@ -72,13 +81,13 @@ static void take(Walk *w, int64_t bytes, int64_t n) {
         k->n -= m;
         n -= m;
         w->kept -= m * k->bytes;
-        w->live += m * bytes;
+        w->live += m * bytes + books_buffers(m);
     }
-    w->live += n * bytes;
+    w->live += n * bytes + books_buffers(n);
     see(w, 0);
 }
 static void give(Walk *w, int64_t bytes, int64_t n) {
-    w->live -= bytes * n;
+    w->live -= bytes * n + books_buffers(n);
     if (bytes < KEPT_FROM) return;
     int64_t room = (KEPT_BYTES - w->kept + bytes - 1) / bytes, m = room < 0 ? 0 : room < n ? room : n;
     w->kept += m * bytes;
@@ -93,15 +102,19 @@ static void make(Walk *w, int v) {
     int64_t n = own_blocks(w, v);
     w->root[v] = v;
     w->refs[v] = 1;
+    open_books(w, v);
     take(w, own_bytes(w, v) / n, n);
 }
 static void share(Walk *w, int from, int to) {
     w->root[to] = w->root[from];
     if (w->root[to] >= 0) w->refs[w->root[to]]++;
+    open_books(w, to);
 }
 static void drop(Walk *w, int v) {
     int r = w->root[v];
     w->root[v] = -1;
+    w->live -= w->books[v];
+    w->books[v] = 0;
     if (r < 0 || --w->refs[r]) return;
     bool loaded = w->p->val[r].step < 0; /* one array, of which the ranks hold views */
     int64_t n = loaded ? 1 : own_blocks(w, r);
@@ -119,7 +132,8 @@ static void load(Walk *w, int v) {
     int64_t bytes = own_bytes(w, v);
     w->root[v] = v;
     w->refs[v] = 1;
-    w->live += bytes;
+    open_books(w, v);
+    w->live += bytes + books_buffers(1);
     see(w, is_view(w, v) ? 0 : bytes);
 }
 static void load_checked(Walk *w, int v) {
@@ -169,7 +183,8 @@ static void walk_step(Walk *w, const Step *s) {
     bool shows = s->kind == ST_CLAIM || (s->kind == ST_MOVE && (w->whole || s->move.kind == MOVE_ID || is_slice(s)));
     if (shows) share(w, s->in[0], s->out);
     else make(w, s->out);
-    see(w, check_bytes(w, s, r, n));
+    int64_t in = n ? own_blocks(w, r[0]) : 1;
+    see(w, check_bytes(w, s, r, n) + (w->whole ? 0 : books_step(w->p, s, in, own_blocks(w, s->out))));
     for (int k = 0; k < n && !w->keep_all; k++)
         if (w->last[r[k]] <= s->id && !stays(w, r[k])) drop(w, r[k]);
 }
@@ -179,6 +194,7 @@ static Walk walk(Arena *arena, const Program *p, const Graph *g, int64_t es, boo
     w.last = ARENA_ARRAY(arena, int, p->nv + 1);
     w.root = ARENA_ARRAY(arena, int, p->nv + 1);
     w.refs = ARENA_ARRAY(arena, int, p->nv + 1);
+    w.books = ARENA_ARRAY(arena, int64_t, p->nv + 1);
     for (int v = 0; v < p->nv; v++) w.last[v] = w.root[v] = -1;
     for (int i = 0; i < p->ns; i++) {
         int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
@@ -216,6 +232,10 @@ MemoryNeed memory_predict(const Program *p, const MemoryUse *use) {
         int64_t exact = after + one.peak + all.peak;
         if (exact > need.peak) need.peak = exact;
     }
+    int64_t records = books_records(p, use->steps, use->microbatches);
+    need.peak += records;
+    need.sharded += records;
+    need.records = records;
     /* the heap gives nothing back while a run goes on (mallopt in pipeline.c), and holes between arrays of different sizes stay
      * unused: measured on plans of 0.1 to 10 GiB the process grows to 1.36 .. 1.63 times what is in use at once */
     need.peak += need.peak / 2;

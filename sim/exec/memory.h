@@ -12,12 +12,14 @@ typedef struct {
     bool exact;      /* level 3 runs the program a second time beside the unsharded one, in the run's dtype */
     bool nudged;     /* --sensitivity: the unsharded run three times, with all values of each */
     int microbatches;
+    int64_t steps; /* of training; 1: there are none */
     const Graph *whole; /* what the unsharded run computes: the graph of the whole batch */
 } MemoryUse;
 typedef struct {
     int64_t peak;      /* bytes, without what the process has already */
     int64_t sharded;   /* of it, in the worse of the two phases: values on all ranks with their check */
     int64_t unsharded; /* the float64 run that they are compared with */
+    int64_t records;   /* of the checks, which every training step adds to */
 } MemoryNeed;
 /* Walks the steps as exec, check and reference will: distinct buffers once, kept buffers, copies for the check. No tensor data
  * is touched. */

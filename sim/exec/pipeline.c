@@ -145,6 +145,62 @@ enum { RUN_MAX_RANKS = 1 << 14 }; /* every rank holds blocks of its own: more ta
 static bool keeps_all(const Run *r) {
     return r->o->save_values || (r->against && against_wants_ranks(r->against));
 }
+/* All training steps, or the one pass. */
+static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
+/* What --exact and the comparison add to the work of the run. */
+static double exact_work(const Run *r) {
+    bool backward = r->program->ns > r->program->n_forward;
+    return r->o->exact && !backward ? 2 * r->o->exact * r->work.exact : 0; /* on the ranks and on one */
+}
+static double compare_work(const Run *r) {
+    double n = 0;
+    for (int v = 0; v < r->program->nv; v++) {
+        bool grad;
+        if (!endtoend_result(r->program, v, &grad)) continue;
+        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
+        double one = 1;
+        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
+        n += one;
+    }
+    return n * r->work.compare;
+}
+/* A slip of a number that would take years is told at once. */
+static bool ends(Run *r) {
+    enum { RUN_MAX_HOURS = 100 };
+    const Plan *p = r->plan;
+    double more = exact_work(r) + compare_work(r);
+    double hours = work_seconds(r->exec, &r->work, iterations(r), p->microbatches, more) / 3600;
+    if (hours <= RUN_MAX_HOURS) return true;
+    bool steps = iterations(r) > 1;
+    double least = fmax(1, floor((double)iterations(r) * RUN_MAX_HOURS / hours));
+    const char *fewer = arena_printf(r->arena, "use `optimizer.steps` of at most %.0f", least);
+    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : p->model_loc,
+               steps ? fewer
+                     : "use smaller sizes or a larger `shrink`; shapes, params, comms and draw "
+                       "compute nothing",
+               "executing this plan would take about %.3g hours; the limit is %d", hours,
+               RUN_MAX_HOURS);
+    return false;
+}
+static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
+    const Plan *p = r->plan;
+    bool mlp = r->model->dims.mlp, steps = iterations(r) > 1 && need->records > need->peak / 2;
+    const char *wider = p->dtype == DT_F64 ? "`dtype: f32`, " : "";
+    const char *rest = "shapes, params, comms and draw need none of it";
+    const char *hint = arena_printf(
+        r->arena,
+        "use `shrink` (--set model.shrink=%lld), %sfewer layers or a shorter sequence; %s",
+        (long long)(p->shrink > 1 ? p->shrink * 2 : 2), wider, rest);
+    if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
+    if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
+    diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : p->model_loc, hint,
+               "executing this plan needs about %s of memory (%s for the ranks and their check, %s "
+               "for the unsharded run), there are %s: %s",
+               bytes_text(need->peak, r->arena), bytes_text(need->sharded, r->arena),
+               bytes_text(need->unsharded, r->arena), bytes_text(room->bytes, r->arena),
+               room->what);
+    return false;
+}
 static bool fits(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
         diag_error(r->d, "E0703", r->plan->mesh_loc, "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
@@ -155,6 +211,9 @@ static bool fits(Run *r) {
         diag_error(r->d, "E0602", r->plan->dtype_loc, "use `dtype: f32` or `f64` to execute; shape-only commands accept it", "the virtual backend computes in f32 and f64 only");
         return false;
     }
+    r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
+    r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
+    if (!ends(r)) return false;
     bool backward = r->program->ns > r->program->n_forward;
     MemoryUse use = {.dtype = r->plan->dtype,
                      .keep_all = keeps_all(r),
@@ -162,17 +221,14 @@ static bool fits(Run *r) {
                      .exact = r->o->exact && !backward,
                      .nudged = r->o->sensitivity,
                      .microbatches = (int)r->plan->microbatches,
+                     .steps = iterations(r),
                      .whole = &r->whole->g};
     MemoryNeed need = memory_predict(r->program, &use);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
     r->rep->predicted_bytes = need.peak;
     if (need.peak <= room.bytes - room.bytes / 16) return true;
-    const char *wider = r->plan->dtype == DT_F64 ? "`dtype: f32`, " : "";
-    const char *hint = arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld), %sfewer layers or a shorter sequence; shapes, params, comms and draw need none of it", (long long)(r->plan->shrink > 1 ? r->plan->shrink * 2 : 2), wider);
-    diag_error(r->d, "E0701", r->plan->model_loc, r->model->dims.mlp ? "use smaller sizes or fewer rows; shapes, params, comms and draw need none of it" : hint,
-               "executing this plan needs about %s of memory (%s for the ranks and their check, %s for the unsharded run), there are %s: %s", bytes_text(need.peak, r->arena), bytes_text(need.sharded, r->arena), bytes_text(need.unsharded, r->arena), bytes_text(room.bytes, r->arena), room.what);
-    return false;
+    return refuse_memory(r, &need, &room);
 }
 /* Observes what is due after a step: the value's numbers for pictures. */
 static void keep_numbers(Run *r, const Step *s) {
@@ -337,8 +393,6 @@ static void outside(Run *r, const Reference *ref) {
     against_rest(r->against, &s);
     against_report(r->against, &s, r->rep, r->t);
 }
-/* All training steps, or the one pass. */
-static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
 /* `src` is what the ranks load, `pure` what the check reads: of the same micro-batch and training
  * step. */
 static bool iterate(Run *r, FullSource *src, FullSource *pure) {
@@ -383,18 +437,6 @@ static Reference *nudged_run(void *arg, double share) {
     bool backward = r->program->ns > r->program->n_forward;
     return reference_run(r->arena, r->plan, r->whole, r->weights, r->d, &src, backward, backward);
 }
-static double compare_work(const Run *r) {
-    double n = 0;
-    for (int v = 0; v < r->program->nv; v++) {
-        bool grad;
-        if (!endtoend_result(r->program, v, &grad)) continue;
-        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
-        double one = 1;
-        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
-        n += one;
-    }
-    return n * r->work.compare;
-}
 static void end_to_end(Run *r, const Reference *ref, const FullSource *pure) {
     Ends ends = {r, pure};
     EndToEnd e = {.check = r->check,
@@ -416,7 +458,7 @@ static bool execute(Run *r) {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     r->pool = pool_new(r->o->threads);
-    r->exec = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
+    r->exec->pool = r->pool;
     FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed, .whole = &r->whole->g, .parts = r->plan->microbatches};
     FullSource pure = src; /* what the check holds the run against */
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean")) src.local_mean = r->program;
@@ -429,11 +471,9 @@ static bool execute(Run *r) {
         r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
                                   "count of its own tokens, so tokens of short blocks weigh more";
     bool backward = r->program->ns > r->program->n_forward;
-    bool exact = r->o->exact && !backward;
-    r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
     pure.progress = r->o->progress;
     if (r->against) pure.step_done = reference_stepped, pure.step_arg = r;
-    pure.exact_work = exact ? 2 * r->o->exact * r->work.exact : 0; /* on the ranks and on one */
+    pure.exact_work = exact_work(r);
     pure.reference_work = r->work.reference;
     progress_total(r->o->progress, r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
     progress_phase(r->o->progress, "ranks and check");

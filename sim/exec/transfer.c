@@ -18,7 +18,7 @@ typedef struct {
     int64_t n; /* group size */
     AxisList other; /* a planted wrong group: the ranks that take part instead */
     int64_t parts;  /* how many blocks are put together */
-    Arena *tmp;
+    Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 
 /* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs packed data. */
@@ -140,12 +140,16 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         int64_t owner;
         const Local *data;
         member_data(r, rank, i, &owner, &data);
-        Box sb = region_box(m, r->t, &r->from, owner, r->flat, r->tmp);
+        Arena *part = arena_new();
+        Box sb = region_box(m, r->t, &r->from, owner, r->flat, part);
         Tensor src = reshaped(&data->t, &sb);
-        if (tensor_count(&src) == 0) continue;
-        if (s->edit != EDIT_DIM && !r->flat) src = data->t; /* flattened: packed letters are read as one dim */
-        clamp_box(&sb, &src);
-        region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
+        if (tensor_count(&src)) {
+            /* flattened: packed letters are read as one dim */
+            if (s->edit != EDIT_DIM && !r->flat) src = data->t;
+            clamp_box(&sb, &src);
+            region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
+        }
+        arena_free(part);
     }
     if (e->modulus > 0 && op == 1) call_residues(&l->t, r->dt, e->modulus);
     if (s->edit == EDIT_AVG) transfer_scale(&l->t, r->dt, 1 / (double)r->n);
@@ -194,7 +198,6 @@ void transfer_step(Exec *e, const Step *s) {
     MoveRun r = {.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .from = done.from, .to = done.to, .dt = exec_dtype(e, s->out), .axes = s->move.axes};
     r.n = mesh_size(m, &r.axes);
     r.flat = region_is_flat(&r.from, &r.to);
-    r.tmp = arena_new();
     int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
     r.other = done.axes;
     r.parts = s->edit == EDIT_AXIS && (tf == TY_P || tf == TY_M) ? mesh_size(m, &r.other) : r.n;
@@ -212,6 +215,7 @@ void transfer_step(Exec *e, const Step *s) {
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {
             Local l = {.key = store_key(m, &p->val[s->out].L, rank), .rank = rank};
+            r.tmp = arena_new();
             build_block(&r, rank, &l);
             if (r.flat && !r.to.n[r.to.ndim]) { /* gathered: the flat list is letters again */
                 Box letters = region_box(m, r.t, &r.to, rank, false, r.tmp);
@@ -221,11 +225,11 @@ void transfer_step(Exec *e, const Step *s) {
                 Box want = region_box(m, r.t, &s->move.to, rank, r.flat, r.tmp);
                 l.t = reshaped(&l.t, &want);
             }
+            arena_free(r.tmp);
             *at = store_add(st, l);
         }
         st->which[rank] = (uint32_t)*at;
     }
     tuplemap_close(&map);
     free(gid);
-    arena_free(r.tmp);
 }

@@ -79,3 +79,10 @@ Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts) {
     }
     return w;
 }
+double work_seconds(const Exec *e, const Work *w, int64_t iterations, int64_t parts, double more) {
+    /* small steps cost their bookkeeping: nanoseconds of each, and of each rank in it */
+    const double step = 20e3, rank = 500;
+    double steps = (double)e->p->ns * (double)iterations * (double)parts;
+    double books = steps * (step + rank * (double)e->p->mesh->nranks);
+    return 1e-9 * (w->run + w->reference + more + books);
+}

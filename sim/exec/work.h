@@ -1,5 +1,5 @@
 /* How long each part of a run takes beside the others, estimated from sizes before it begins: for an honest percentage.
- * Refuses to predict seconds: only ratios mean something. */
+ * Ratios mean something; seconds only tell what ends from what does not. */
 #ifndef SP_EXEC_WORK_H
 #define SP_EXEC_WORK_H
 #include "exec/exec.h"
@@ -15,4 +15,7 @@ typedef struct {
 } Work;
 /* Of `e`'s program, run for `iterations` training steps of `parts` micro-batches each. Arrays live in `a`. */
 Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts);
+/* About how long the whole run takes, in seconds of the machine that the rates were measured on; `more`: work that is no part
+ * of `run` and `reference`. Good to a factor of a few: enough to tell an hour from a year. */
+double work_seconds(const Exec *e, const Work *w, int64_t iterations, int64_t parts, double more);
 #endif

@@ -359,7 +359,7 @@ static const Key optimizer_keys[] = {
     {"weight_decay", read_real, &not_negative, P(optimizer.weight_decay), NO_LOC, NULL},
     {"momentum", read_real, &not_negative, P(optimizer.momentum), NO_LOC, NULL},
     {"clip", read_real, &positive, P(optimizer.clip), NO_LOC, "largest norm of the gradient"},
-    {"steps", read_size, NULL, P(optimizer.steps), NO_LOC, NULL},
+    {"steps", read_size, NULL, P(optimizer.steps), P(optimizer.steps_loc), NULL},
     END,
 };
 static const Sub optimizer_sub = {optimizer_keys, "name"};

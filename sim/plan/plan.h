@@ -206,6 +206,7 @@ typedef struct Plan {
         const char *name;
         double lr, beta1, beta2, eps, weight_decay, momentum, clip;
         int64_t steps;
+        Loc steps_loc;
         Loc loc;
     } optimizer;
     struct {

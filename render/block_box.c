@@ -256,7 +256,7 @@ static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp
         const TraceLocal *l = words_find_local(&p->compute, g->rank);
         str_addf(&s, "\n%s: %s", p->plan_name ? p->plan_name : p->compute.name, words_symbol(a, p->compute.symbolic));
         if (l) str_addf(&s, " = %s, %s", words_shape(a, l->shape, p->compute.nd), bytes_text(l->bytes, a));
-        if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", p->file, p->line);
+        if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", words_file(p->file), p->line);
     }
     if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, n, op));
     if (op->c->flops > 0) str_addf(&s, "\n%sFLOP", count_text(op->c->flops, a));
@@ -356,7 +356,7 @@ static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
              bytes_text(c->bytes_sent, a));
     if (c->reduce) str_addf(&s, ", %s of %s", c->reduce, c->dtype ? c->dtype : "");
     tip_add(&s, "why", c->why);
-    if (c->file && c->line > 0) str_addf(&s, "\nplan line: %s:%d", c->file, c->line);
+    if (c->file && c->line > 0) str_addf(&s, "\nplan line: %s:%d", words_file(c->file), c->line);
     tip_inferred(&s, c);
     return s.s;
 }

@@ -311,5 +311,5 @@ const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
         }
     const TraceParam *own = k->step < 0 ? trace_param(t, k->value) : NULL;
     if (own && own->line > 0) file = own->file, line = own->line;
-    return line > 0 ? arena_printf(a, "%s:%d", file ? file : "plan", line) : NULL;
+    return line > 0 ? arena_printf(a, "%s:%d", file ? words_file(file) : "plan", line) : NULL;
 }

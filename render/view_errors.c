@@ -261,7 +261,7 @@ static void repair(Panel *q) {
                           : "and wrong too"),
         3, 0);
     if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
-        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "plan line %s:%d", c->file ? c->file : u->plan, c->line), 2, 0);
+        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "plan line %s:%d", c->file ? words_file(c->file) : u->plan, c->line), 2, 0);
     q->y += 8;
 }
 static void panel_wrong(Panel *q) {

@@ -76,7 +76,7 @@ static const char *param_tip(ShardPen *p, const TraceParam *q) {
     tip_add(&s, "", q->plan_name ? q->plan_name : q->rest.name);
     for (int i = 0; i < q->n_placements && i < p->c->t->n_axes; i++)
         str_addf(&s, "%s%s: %s", i ? ", " : "\n", p->c->t->axes[i].name, q->placements[i]);
-    if (q->file && q->line > 0) str_addf(&s, "\nplan line %s:%d", q->file, q->line);
+    if (q->file && q->line > 0) str_addf(&s, "\nplan line %s:%d", words_file(q->file), q->line);
     return s.s;
 }
 

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *words_file(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
 const char *words_symbol(Arena *a, const char *s) {
     if (!s) return "";
     Str t = str_new(a);

@@ -7,6 +7,8 @@
 
 /* "[B/dp, S/(cp*sp), D]" with the signs of pictures: "*" becomes "·". */
 const char *words_symbol(Arena *a, const char *s);
+/* A file without its folders: a picture goes further than the machine it was made on. */
+const char *words_file(const char *path);
 /* "[1, 2048, 4096]" */
 const char *words_shape(Arena *a, const int64_t *shape, int nd);
 /* "(dp0 cp0 tp0)" of a rank; "" on a mesh without axes. */

@@ -8,6 +8,7 @@
 /* cmocka.h wants these before it */
 #include <cmocka.h>
 
+#include "exec/pipeline.h"
 #include "render/paint.h"
 #include "render/render.h"
 #include "render/ring.h"
@@ -1010,6 +1011,29 @@ static void svg_is_well_formed(void **state) {
     assert_true(well_formed(g->a, draw(g, t, &o, FORMAT_SVG, NULL)));
 }
 
+/* A picture goes further than the machine it was made on: it names the plan's file, not its folders. */
+static void folders_stay_at_home(void **state) {
+    Ground *g = *state;
+    static const char plan[] = "model: {kind: mlp, sizes: [6, 10, 3], layer_names: [up, down]}\n"
+                               "mesh: {tp: 2}\nplan: {up: colwise, down: rowwise}\n";
+    PipelineOptions run = {.execute = true, .numbers = true, .events = true, .threads = 1};
+    PipelineReport report;
+    Trace *t = pipeline_run(g->a, diags_new(g->a), "/home/somebody/secret/plan.yaml", plan,
+                            strlen(plan), NULL, 0, &run, &report);
+    assert_non_null(t);
+    int named = 0;
+    for (int v = 0; v < N_VIEWS; v++) {
+        RenderOptions o = options(all_views[v]);
+        Diags *d = diags_new(g->a);
+        size_t n;
+        char *svg = render_text(t, d, &o, FORMAT_SVG, g->a, &n);
+        if (!svg) continue; /* a view that has nothing to show says so */
+        assert_null(strstr(svg, "somebody"));
+        named += strstr(svg, "plan.yaml:") != NULL;
+    }
+    assert_true(named > 1);
+}
+
 static void same_bytes_twice(void **state) {
     Ground *g = *state;
     static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME};
@@ -1643,6 +1667,7 @@ int main(int argc, char **argv) {
                                        T(lint_finds_faults),
                                        T(links_are_links),
                                        T(svg_is_well_formed),
+                                       T(folders_stay_at_home),
                                        T(same_bytes_twice),
                                        T(facts_equal_the_trace),
                                        T(example_is_drawn_right),

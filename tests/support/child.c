@@ -94,14 +94,31 @@ static bool take(int *fd, Str *s) {
     *fd = -1;
     return false;
 }
+/* Milliseconds of processor time that a process has used; 0 if nobody says. */
+static double used_ms(pid_t pid) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *s = strrchr(text, ')'); /* its name may hold anything */
+    unsigned long user = 0, system = 0;
+    if (!s || sscanf(s, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return 0;
+    return 1e3 * (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+static bool signal_due(const Child *c, pid_t pid, const Str *err, double t) {
+    if (c->after_text) return strstr(err->s, c->after_text) != NULL;
+    if (c->after_cpu_ms) return used_ms(pid) >= c->after_cpu_ms;
+    return t * 1e6 >= c->after_us;
+}
 /* Gives the time of the signal, or that of the start. */
 static double watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
     bool sent = false;
     double when = start;
     while (fd[0] >= 0 || fd[1] >= 0) {
         double t = now() - start;
-        bool due = c->after_text ? strstr(s[1].s, c->after_text) != NULL : t * 1e6 >= c->after_us;
-        if (c->signal && !sent && due) {
+        if (c->signal && !sent && signal_due(c, pid, &s[1], t)) {
             kill(pid, c->signal);
             sent = true;
             when = now();
@@ -109,6 +126,7 @@ static double watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
         if (t > LONGEST_S) kill(pid, SIGKILL);
         struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
         double wait = c->signal && !sent && !c->after_text ? c->after_us * 1e-6 - t : 1;
+        if (c->after_cpu_ms && !sent) wait = 0.05;
         struct timespec ts = {(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)};
         if (wait < 0) ts = (struct timespec){0};
         if (ppoll(p, 2, &ts, NULL) <= 0) continue;

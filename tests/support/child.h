@@ -14,6 +14,7 @@ typedef struct {
     long limit_to;
     int signal, after_us;      /* sent so long after the start; 0: none */
     const char *after_text;    /* the signal is sent when stderr has shown this, not by time; NULL: by time */
+    int after_cpu_ms;          /* the signal is sent when it has used so much processor time; 0: see above */
     bool pty;                  /* stderr (and stdout with pty_out) is a terminal */
     bool pty_out;
     int columns;               /* of it; 0: 80; below 0: it does not say */

@@ -55,6 +55,7 @@ int64_t books_records(const Program *p, int64_t steps, int64_t parts) {
     }
     for (int v = 0; v < p->nv; v++)
         if (p->val[v].step < 0) *(p->val[v].kind == KIND_INPUT ? &each : &once) += 1;
-    int64_t n = steps * (each * parts + once);
+    double all = (double)steps * ((double)each * (double)parts + (double)once);
+    int64_t n = all < 1e12 ? (int64_t)all : (int64_t)1e12; /* more than any machine holds */
     return n * NAME + (doubled(n, 8) + n) * (int64_t)sizeof(TraceCheck);
 }

@@ -213,7 +213,7 @@ static bool fits(Run *r) {
     }
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
     r->work = work_of(r->arena, r->exec, iterations(r), r->plan->microbatches);
-    if (!ends(r)) return false;
+    bool in_time = ends(r);
     bool backward = r->program->ns > r->program->n_forward;
     MemoryUse use = {.dtype = r->plan->dtype,
                      .keep_all = keeps_all(r),
@@ -227,7 +227,7 @@ static bool fits(Run *r) {
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
     r->rep->predicted_bytes = need.peak;
-    if (need.peak <= room.bytes - room.bytes / 16) return true;
+    if (need.peak <= room.bytes - room.bytes / 16) return in_time;
     return refuse_memory(r, &need, &room);
 }
 /* Observes what is due after a step: the value's numbers for pictures. */

@@ -331,22 +331,46 @@ const char *percent_text(Arena *a, double part, double whole) {
     return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
 }
 
-const char *timeline_title(const Timeline *t, Arena *a) {
-    const TraceTimes *s = &t->sum;
-    if (s->comm <= 0) return "Compute never waits: nothing is communicated";
-    if (s->exposed <= 1e-9 * s->span) return "Compute never waits: all communication is hidden behind it";
-    if (s->hidden <= 1e-9 * s->span)
-        return arena_printf(a, "Compute waits %s of the time, no communication is hidden behind it",
-                            percent_text(a, s->exposed, s->span));
-    return arena_printf(a, "Compute waits %s of the time, %s of communication is hidden behind it",
-                        percent_text(a, s->exposed, s->span), percent_text(a, s->hidden, s->comm));
+/* Whose numbers title and totals say: those of the rank that was asked for, else of the slowest. */
+static const Timeline *spoken(const ViewCall *c, const Timeline *t, int n) {
+    const Timeline *best = t;
+    for (int i = 1; i < n && c->o->rank < 0; i++)
+        if (t[i].sum.span > best->sum.span) best = &t[i];
+    return best;
 }
 
-const char *timeline_totals(const Timeline *t, Arena *a) {
-    const TraceTimes *s = &t->sum;
+const char *timeline_ranks(const Timeline *t, Arena *a) {
+    return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks", rankset_text(&t->ranks, a));
+}
+
+const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    const Timeline *x = spoken(c, t, n);
+    const TraceTimes *s = &x->sum;
+    bool one = rankset_count(&x->ranks) == 1;
+    const char *who = n == 1           ? ""
+                      : c->o->rank >= 0 ? arena_printf(a, "On rank %lld: ", (long long)c->o->rank)
+                      : one             ? arena_printf(a, "Slowest, %s: ", timeline_ranks(x, a))
+                                        : "Slowest ranks: ";
+    const char *how = s->comm <= 0                      ? "compute never waits, nothing is communicated"
+                      : s->exposed <= 1e-9 * s->span ? "compute never waits, all communication is hidden behind it"
+                                                     : NULL;
+    if (!how)
+        how = arena_printf(a, "compute waits %s of the time, %s communication is hidden%s",
+                           percent_text(a, s->exposed, s->span),
+                           s->hidden <= 1e-9 * s->span ? "no" : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
+                           n == 1 ? " behind it" : "");
+    return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
+}
+
+const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    const Timeline *x = spoken(c, t, n);
+    const TraceTimes *s = &x->sum;
     Str r = str_new(a);
-    str_addf(&r, "Step %s = compute %s + exposed %s.", time_text(s->span, a), time_text(s->compute, a),
-             time_text(s->exposed, a));
+    if (n > 1) str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
+    str_addf(&r, "%s %s = compute %s + exposed %s.", n > 1 ? "step" : "Step", time_text(s->span, a),
+             time_text(s->compute, a), time_text(s->exposed, a));
     if (s->comm > 0)
         str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).", time_text(s->comm, a),
                  percent_text(a, s->hidden, s->comm));

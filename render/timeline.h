@@ -45,8 +45,10 @@ typedef struct {
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
-/* Title sentence and the sentence of totals. */
-const char *timeline_title(const Timeline *t, Arena *a);
-const char *timeline_totals(const Timeline *t, Arena *a);
+/* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of the slowest, which they name. */
+const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
+const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
+/* "rank 3", "ranks 0,1" of a class. */
+const char *timeline_ranks(const Timeline *t, Arena *a);
 const char *percent_text(Arena *a, double part, double whole);
 #endif

@@ -30,14 +30,14 @@ const char *view_timeline_text(const ViewCall *c) {
     int folded, n = timeline_read(c, t, 3, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
-    words_paragraph(&s, "", timeline_title(&t[0], a), 80);
+    words_paragraph(&s, "", timeline_title(c, t, n), 80);
     const char *model = words_model(a, c->t);
     words_paragraph(&s, "",
                     arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "", model ? " · " : "",
                                  words_data(a, c->t), words_mesh(a, c->t)),
                     80);
     for (int i = 0; i < n; i++) {
-        str_addf(&s, "\nranks %s\n", rankset_text(&t[i].ranks, a));
+        str_addf(&s, "\n%s\n", timeline_ranks(&t[i], a));
         words_pad(&s, "event", 26, false);
         words_pad(&s, "stream", 18, false);
         words_pad(&s, "start", 12, true);
@@ -60,7 +60,7 @@ const char *view_timeline_text(const ViewCall *c) {
     }
     rule(&s);
     if (folded) str_addf(&s, "%d more rank classes are folded (--rank shows another)\n", folded);
-    words_paragraph(&s, "", timeline_totals(&t[0], a), 80);
+    words_paragraph(&s, "", timeline_totals(c, t, n), 80);
     if (c->t->hardware) words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
     str_addf(&s, "%s\n", words_stamp(a, c->t, &role));
     return s.s;

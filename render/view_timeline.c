@@ -419,7 +419,7 @@ static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, in
     part[k++] = words_mesh(a, c->t);
     part[k++] = all == 1 ? arena_printf(a, "one class: all %lld rank%s run%s the same program", (long long)c->t->ranks,
                                         c->t->ranks == 1 ? "" : "s", c->t->ranks == 1 ? "s" : "")
-                         : arena_printf(a, "ranks %s, one of %d classes%s", rankset_text(&t[0].ranks, a), all,
+                         : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a), all,
                                         folded ? arena_printf(a, ", %d folded", folded) : "");
     part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines, pages ? " per page" : "")
                           : "modelled time";
@@ -450,7 +450,7 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     const char *sub[8];
     bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
     subtitle(c, t, n, folded, items, own_scale && items > 2, sub);
-    double y = figure_head(s, preset, timeline_title(&t[0], c->arena), sub, 0) + 10, end = y;
+    double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10, end = y;
     int to = from;
     for (; to < items; to++) {
         end += stave_height(&p, item[to].t, item[to].l);
@@ -463,9 +463,9 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
     const char *note = *codes(&t[0], c->arena) ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena)) : hw;
-    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0), timeline_totals(&t[0], c->arena), note);
+    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0), timeline_totals(c, t, n), note);
     s->desc = arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
-                           timeline_totals(&t[0], c->arena), hw);
+                           timeline_totals(c, t, n), hw);
     figure_page(s, preset, y);
     *out = s;
     return to;
@@ -484,7 +484,7 @@ int view_timeline(const ViewCall *c, Scene **page) {
         for (int k = 0; k < t[i].n_lines; k++)
             item[items++] =
                 (Item){&t[i], &t[i].line[k],
-                       n > 1 ? arena_printf(c->arena, "ranks %s", rankset_text(&t[i].ranks, c->arena)) : ""};
+                       n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
     for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
         from = draw_page(c, t, n, folded, item, from, items, preset, &page[pages]);
     return pages;

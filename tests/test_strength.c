@@ -477,12 +477,12 @@ static const char micro[] =
 static void change_sum(void *arg, Exec *e, const Step *s, bool checked) {
     Late *l = arg;
     l->steps = e->p->ns;
-    bool summed = s->kind == ST_ADJOINT && e->acc && e->acc[s->out];
+    bool summed = s->kind == ST_ADJOINT && e->acc && e->acc[s->out].x;
     if (!checked || l->done || s->id != l->step || !summed) return;
     l->done = true;
     int64_t n = 0;
     for (int k = 0; k < e->store[s->out].n; k++) n += tensor_count(&e->store[s->out].l[k].t);
-    for (int64_t i = 0; i < n; i++) e->acc[s->out][i] *= l->factor;
+    for (int64_t i = 0; i < n; i++) e->acc[s->out].x[i] *= l->factor;
 }
 static void test_accumulated_gradients(void **state) {
     (void)state;

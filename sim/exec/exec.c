@@ -32,6 +32,7 @@ void exec_drop(Exec *e, int v) {
 void exec_free(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) exec_drop(e, v);
     store_buf_free_all(e);
+    accumulate_free(e);
 }
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;
@@ -265,30 +266,6 @@ static bool of_parameter(const Exec *e, const Step *s) {
 }
 bool exec_deferred(const Exec *e, const Step *s) {
     return !strcmp(s->pass, "optimizer") || (of_parameter(e, s) && s->kind != ST_ADJOINT);
-}
-void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
-    if (parts < 2 || s->kind != ST_ADJOINT || !of_parameter(e, s)) return;
-    Store *st = &e->store[s->out];
-    int64_t n = 0;
-    for (int k = 0; k < st->n; k++) n += tensor_count(&st->l[k].t);
-    if (!e->acc) e->acc = ARENA_ARRAY(e->arena, double *, e->p->nv + 1);
-    double **acc = &e->acc[s->out];
-    if (!*acc) *acc = ARENA_ARRAY(e->arena, double, n);
-    int64_t at = 0;
-    for (int k = 0; k < st->n; k++) { /* what an adjoint makes is packed; sums run in micro-batch order, in the run's dtype */
-        int64_t c = tensor_count(&st->l[k].t);
-        for (int64_t i = 0; i < c; i++, at++) {
-            if (e->dtype == DT_F32) {
-                float *x = (float *)st->l[k].t.p + i, sum = part ? (float)(*acc)[at] + *x : *x;
-                (*acc)[at] = (double)sum;
-                if (part == parts - 1) *x = sum;
-            } else {
-                double *x = (double *)st->l[k].t.p + i, sum = part ? (*acc)[at] + *x : *x;
-                (*acc)[at] = sum;
-                if (part == parts - 1) *x = sum;
-            }
-        }
-    }
 }
 void exec_drop_inputs(Exec *e) {
     for (int t = 0; t < e->p->graph->nt; t++)

@@ -23,6 +23,12 @@ typedef struct Store {
     bool alive;
 } Store;
 
+/* Sums over micro-batches of one value (accumulate.c). */
+struct Accumulated {
+    double *x;   /* of all distinct blocks in a row; NULL: nothing yet */
+    int64_t *at; /* per rank: where its block begins */
+};
+
 typedef struct Exec {
     const Program *p;
     Dtype dtype;
@@ -36,7 +42,7 @@ typedef struct Exec {
     double flops;         /* of distinct kernel calls so far */
     const char *stuck;    /* why the run could not go on (trust: declared), or NULL */
     int stuck_step;
-    double **acc;         /* per Val: sums over micro-batches, all its locals in a row; NULL: none */
+    struct Accumulated *acc; /* per Val: sums over micro-batches (accumulate.c); NULL: none */
     double modulus;       /* level 3: all values are integers modulo this; 0: the ordinary run */
     bool edited;          /* a planted mistake changed some bit of its step's output */
     void *(*full)(void *arg, int tensor, Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */

@@ -29,4 +29,7 @@ int64_t store_key(const Mesh *m, const Layout *l, int64_t rank);
 Store *store_open(Exec *e, int val);
 /* Adds a local and returns its index; the store takes over the caller's reference to the buffer. */
 int store_add(Store *s, Local l);
+
+/* Frees the sums over micro-batches (accumulate.c). */
+void accumulate_free(Exec *e);
 #endif

@@ -1,0 +1,55 @@
+/* Gradients added up over the micro-batches of a step: in their order, in the run's dtype, as the
+ * adjoints make them. It refuses to know what moves them afterwards. */
+#include "exec/store.h"
+#include <stdlib.h>
+
+/* The sum so far of the block that a rank holds; NULL: this is the first micro-batch. Found by the
+ * rank: which ranks share a block may differ from one micro-batch to the next. */
+static const double *so_far(const struct Accumulated *a, int64_t rank, int64_t part) {
+    return part ? a->x + a->at[rank] : NULL;
+}
+static double sum_of(Dtype dt, const double *before, int64_t i, double x) {
+    if (!before) return x;
+    return dt == DT_F32 ? (double)((float)before[i] + (float)x) : before[i] + x;
+}
+static void add_block(const Exec *e, const Local *l, const double *before, double *to, bool last) {
+    int64_t n = tensor_count(&l->t); /* what an adjoint makes is packed */
+    for (int64_t i = 0; i < n; i++) {
+        bool f32 = e->dtype == DT_F32;
+        double x = f32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
+        to[i] = sum_of(e->dtype, before, i, x);
+        if (!last) continue;
+        if (f32)
+            ((float *)l->t.p)[i] = (float)to[i];
+        else
+            ((double *)l->t.p)[i] = to[i];
+    }
+}
+void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
+    const Val *v = &e->p->val[s->out];
+    bool gradient = v->cot && e->p->graph->t[v->tensor].kind == KIND_PARAM;
+    if (parts < 2 || s->kind != ST_ADJOINT || !gradient) return;
+    int64_t n = 0, nranks = e->p->mesh->nranks;
+    const Store *st = &e->store[s->out];
+    if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
+    struct Accumulated *a = &e->acc[s->out];
+    int64_t *begin = base_malloc(base_mul((size_t)st->n + 1, sizeof *begin));
+    for (int k = 0; k < st->n; k++) {
+        begin[k] = n;
+        n += tensor_count(&st->l[k].t);
+    }
+    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x));
+    for (int k = 0; k < st->n; k++)
+        add_block(e, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], part == parts - 1);
+    free(a->x);
+    a->x = x;
+    if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));
+    for (int64_t r = 0; r < nranks; r++) a->at[r] = begin[st->which[r]];
+    free(begin);
+}
+void accumulate_free(Exec *e) {
+    for (int v = 0; e->acc && v < e->p->nv; v++) {
+        free(e->acc[v].x);
+        free(e->acc[v].at);
+    }
+}

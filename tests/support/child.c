@@ -32,16 +32,30 @@ const char *child_program(void) {
     if (!program[0] && !realpath("./shardproof", program)) fail_msg("there is no ./shardproof: run `make` in the working directory first");
     return program;
 }
+static void copy_to(const char *from, const char *to, mode_t mode) {
+    Arena *a = arena_new();
+    size_t n;
+    const char *text = child_read(a, from, &n);
+    FILE *f = fopen(to, "wb");
+    assert_true(text && f && fwrite(text, 1, n, f) == n && fclose(f) == 0 && chmod(to, mode) == 0);
+    arena_free(a);
+}
 void child_use(const char *to) {
     program[0] = 0;
     if (!to) return;
-    Arena *a = arena_new();
-    size_t n;
-    const char *text = child_read(a, child_program(), &n);
-    FILE *f = fopen(to, "wb");
-    assert_true(text && f && fwrite(text, 1, n, f) == n && fclose(f) == 0 && chmod(to, 0755) == 0);
+    copy_to(child_program(), to, 0755);
     snprintf(program, sizeof program, "%s", to);
-    arena_free(a);
+}
+static char trip_copy[64]; /* empty: there is none */
+static void remove_copy(void) { unlink(trip_copy); }
+/* The loader takes blanks and colons in LD_PRELOAD for the ends of names. */
+static const char *without_blanks(const char *trip) {
+    if (!strpbrk(trip, " :\t")) return trip;
+    if (*trip_copy) return trip_copy;
+    snprintf(trip_copy, sizeof trip_copy, "/tmp/shardproof-trip-%ld.so", (long)getpid());
+    copy_to(trip, trip_copy, 0644);
+    atexit(remove_copy);
+    return trip_copy;
 }
 const char *child_trip(Arena *a) {
     char self[4096] = {0};
@@ -49,7 +63,7 @@ const char *child_trip(Arena *a) {
     *(strrchr(self, '/') + 1) = 0;
     const char *trip = arena_printf(a, "%strip.so", self);
     if (access(trip, R_OK) != 0) fail_msg("there is no %s: run `make tests`", trip);
-    return trip;
+    return without_blanks(trip);
 }
 
 /* ---- the child's side ---- */

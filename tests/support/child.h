@@ -33,7 +33,7 @@ typedef struct {
 const char *child_program(void);
 /* Copies the program to `path`, where every user may start it, and uses that from now on; NULL: ./shardproof again. */
 void child_use(const char *path);
-/* build/tests/trip.so beside the test that runs. */
+/* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path. */
 const char *child_trip(Arena *a);
 /* Runs to its end, at most 600 s. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);

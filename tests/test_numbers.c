@@ -372,12 +372,34 @@ static void test_causal_load(void **state) {
     }
 }
 
+/* Where rows do not divide, PyTorch's one cut over the ranks of all axes lays the last parts
+ * elsewhere: said, not passed over. */
+static void test_fsdp_over_two_axes(void **state) {
+    (void)state;
+    static const struct {
+        int rows;
+        bool said;
+    } sizes[] = {{10, true}, {9, true}, {7, false}, {12, false}, {8, false}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [6, %d, 8]}\ndata: {rows: 8}\nmesh: {dp: 2, cp: 2}\n"
+            "data_parallel: {mode: fsdp, axis: dp*cp}\npass: backward\n",
+            sizes[i].rows);
+        PlanRun r = plan_run(a, "two.yaml", text, true);
+        assert_string_equal(r.t->verdict, "equivalent");
+        if (run_has(&r, "N0006") != sizes[i].said) fail_msg("%d rows", sizes[i].rows);
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fsdp_rows),      cmocka_unit_test(test_rows_of_short_ranks), cmocka_unit_test(test_unequal_groups),
         cmocka_unit_test(test_unequal_pieces), cmocka_unit_test(test_planted),
         cmocka_unit_test(test_hsdp_units),     cmocka_unit_test(test_units_wait),          cmocka_unit_test(test_prefetch),
         cmocka_unit_test(test_one_definition), cmocka_unit_test(test_causal_load),
+        cmocka_unit_test(test_fsdp_over_two_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

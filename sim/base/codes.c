@@ -237,7 +237,8 @@ const DiagCode diag_codes[] = {
      "differs in three cases, in the systems whose styles are DTensor's (torchtitan, torchtune, kind: mlp): a dim shorter than "
      "the axis is gathered and computed whole on every rank; a plain local tensor under a label that cuts it is taken for one of n "
      "equal blocks, which raises where they are not equal (`use_local_output: false` where it is made hands on its true size); a "
-     "vocabulary that leaves a rank without a class fails in loss_parallel."},
+     "vocabulary that leaves a rank without a class fails in loss_parallel. Also FSDP over several axes: PyTorch cuts rows over all "
+     "their ranks at once, here axis by axis; where the rows do not divide the last ranks hold other parts."},
     {"N0007", 0, "something was folded or left out",
      "The output leaves something out that is the same elsewhere, and says what."},
     {"N0008", 0, "a gradient's sum that no line of the plan declares",

@@ -587,7 +587,44 @@ static void layout_inputs(Assign *a) {
 /* ---- parameters at rest ---- */
 /* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor parallelism cuts (what PyTorch
  * calls a strided shard). A dim 0 of several letters is cut as the flat list that it is in memory. */
+/* Cut axis by axis, do the blocks lie as one cut over all of the axes' ranks would lay them? Their
+ * largest is the same. */
+static bool cut_as_one(const Assign *a, int64_t rows) {
+    int64_t after = mesh_size(a->mesh, &a->shard);
+    for (int i = 0; i < a->shard.n; i++) {
+        int64_t n = a->mesh->axis[a->shard.a[i]].size;
+        rows = (rows + n - 1) / n;
+        after /= n;
+        if (rows % after) return false;
+    }
+    return true;
+}
+/* FSDP2 cuts over the ranks of one flat mesh; here every axis cuts by itself, and uneven rows go to
+ * other ranks. */
+static void note_nested(const Assign *a) {
+    int n = 0, first = -1;
+    int64_t rows = 0;
+    for (int t = 0; t < a->model->g.nt; t++) {
+        const GTensor *x = &a->model->g.t[t];
+        if (x->kind != KIND_PARAM || x->state_of || a->claimed[t] || !x->nd) continue;
+        int64_t local[LAYOUT_MAX_DIMS], r = 1;
+        layout_local(a->mesh, &a->compute[t], x->size, 0, local);
+        for (int k = 0; k < x->stored[0]; k++) r *= local[k];
+        if (cut_as_one(a, r)) continue;
+        if (!n++) first = t, rows = r;
+    }
+    if (n)
+        diag_note(a->d, "N0006", a->plan->data_parallel.loc,
+                  "a size that all of the axes divide together",
+                  "%s%s: %lld rows are cut axis by axis over %s, PyTorch cuts them over all %lld "
+                  "ranks at once: the same numbers and bytes, other parts on the last ranks",
+                  a->model->g.t[first].plan_name,
+                  n > 1 ? arena_printf(a->arena, " and %d more", n - 1) : "", (long long)rows,
+                  mesh_axes_text(a->mesh, a->arena, &a->shard, true),
+                  (long long)mesh_size(a->mesh, &a->shard));
+}
 static void shard_at_rest(Assign *a) {
+    if (a->shard.n > 1) note_nested(a);
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;

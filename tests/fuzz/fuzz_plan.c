@@ -19,7 +19,7 @@ static bool quick(Arena *a, const char *text, size_t n) {
 
 /* Little enough to be executed? By what the records say, on every rank and in every repetition. */
 static bool light(const Plan *p, const Trace *t) {
-    const double most = 3e6;
+    const double most = 1.2e8; /* a block of a few layers, a tenth of a second */
     double flops = 0, times = (double)p->microbatches;
     if (p->pass == PASS_TRAIN) times *= (double)p->optimizer.steps;
     for (int i = 0; i < t->n_computes; i++) flops += (double)t->computes[i].flops + 1;

@@ -77,6 +77,9 @@ static void stream(int fd, const char *file, int pipe_end) {
     if (to != pipe_end) close(to);
 }
 static void become(const Child *c, int out, int err) {
+    /* a shell starts what runs behind it with these ignored */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     const char *argv[64] = {"shardproof"};
     for (int i = 0; c->words[i]; i++) argv[i + 1] = c->words[i];
     for (const char *const *e = c->env; e && *e; e++) {

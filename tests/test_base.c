@@ -339,6 +339,8 @@ static void test_read_refusals(void **state) {
     assert_string_equal(last_code(f), "E0102");
     assert_null(file_read(f->a, f->d, in(f, "plan.yaml"), 5, nowhere, &n));
     assert_string_equal(last_code(f), "E0702");
+    assert_null(file_read(f->a, f->d, "/proc/self/status", 10, nowhere, &n)); /* has no size */
+    assert_string_equal(last_code(f), "E0702");
     assert_null(file_read(f->a, f->d, "/dev/zero", 1000, nowhere, &n)); /* has no size and no end */
     assert_string_equal(last_code(f), "E0702");
     assert_int_equal(diags_exit(f->d), 5);

@@ -119,6 +119,7 @@ same:
 	sh tests/same.sh
 
 lint:
+	clang-format --dry-run -Werror $$(find sim render tests -name '*.[ch]')
 	cppcheck --quiet --enable=warning,portability --inline-suppr -Isim -I. --error-exitcode=1 sim render
 	$(MAKE) BUILD=build-clang CC=clang WARN='$(WARN) -Werror' BIN=build-clang/shardproof all tests
 

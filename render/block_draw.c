@@ -1,5 +1,6 @@
-/* One strip of a block picture: rows, columns, boxes, wires, the residual stream. Wires are vertical in their column
- * and change column only in the gap under the box that makes the value, below its label; so a label never meets a wire.
+/* One strip of a block picture: rows, columns, boxes, wires, the residual stream. Wires are
+ * vertical in their column and change column only in the gap under the box that makes the value,
+ * below its label; so a label never meets a wire.
  */
 #include "render/block_draw.h"
 #include <math.h>
@@ -34,7 +35,8 @@ static char level_kind(const BlockPen *p, const BlockStrip *s, int level) {
     return '-';
 }
 
-/* Where a strip with fewer levels than `like` is stretched, so that most rows show the same kind; late if it is equal.
+/* Where a strip with fewer levels than `like` is stretched, so that most rows show the same kind;
+ * late if it is equal.
  */
 static int stretch_level(const BlockPen *p, const BlockStrip *s, const BlockStrip *like) {
     int extra = like->levels - s->levels, best = s->levels, score = -1;
@@ -61,13 +63,17 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
 enum { BRANCH = 6, ENTRY = 9 };
 
 /* The level under which the output of node i branches: its own; -1 for what stands at the head. */
-static int fork_level(const BlockPen *p, const BlockStrip *s, int i) { return i == s->from ? -1 : node(p, i)->level; }
+static int fork_level(const BlockPen *p, const BlockStrip *s, int i) {
+    return i == s->from ? -1 : node(p, i)->level;
+}
 
-/* How many values branch under a level before node i (-1: all): each has a line of its own to turn on. */
+/* How many values branch under a level before node i (-1: all): each has a line of its own to turn
+ * on. */
 static int branches(const BlockPen *p, const BlockStrip *s, int level, int i) {
     int n = s->from >= 0 && level < 0 && i != s->from && forks(p, s, s->from);
     for (int k = 0; k < s->n && s->node[k] != i; k++)
-        n += fork_level(p, s, s->node[k]) == level && node(p, s->node[k])->level == level && forks(p, s, s->node[k]);
+        n += fork_level(p, s, s->node[k]) == level && node(p, s->node[k])->level == level &&
+             forks(p, s, s->node[k]);
     return n;
 }
 
@@ -89,7 +95,8 @@ static double extra_room(const BlockPen *p, const BlockStrip *s, int level) {
 
 static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockStrip *longest) {
     const BlockStrip *s = f->strip;
-    /* chains begin where the others begin; pieces of the stream are stretched to show alike rows at one height */
+    /* chains begin where the others begin; pieces of the stream are stretched to show alike rows at
+     * one height */
     int extra = grid->n - s->levels, at = s->to >= 0 ? stretch_level(p, s, longest) : s->levels;
     f->row = ARENA_ARRAY(p->g->arena, int, s->levels + 1);
     f->grid = grid;
@@ -99,12 +106,17 @@ static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockS
         if (n->level < 0) continue;
         int r = f->row[n->level];
         grid->h[r] = fmax(grid->h[r], block_box_height(p->look, n));
-        if (forks(p, s, s->node[k])) grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
+        if (forks(p, s, s->node[k]))
+            grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
     }
     bool head_forks = false;
-    for (int k = 0; k < s->n; k++) head_forks |= node(p, s->node[k])->level < 0 && forks(p, s, s->node[k]);
-    grid->head_gap = fmax(grid->head_gap, head_forks ? p->look->fork + extra_room(p, s, -1) : p->look->gap);
-    grid->head = fmax(grid->head, s->from >= 0 ? p->look->head : p->look->plain_head - p->look->gap + grid->head_gap);
+    for (int k = 0; k < s->n; k++)
+        head_forks |= node(p, s->node[k])->level < 0 && forks(p, s, s->node[k]);
+    grid->head_gap =
+        fmax(grid->head_gap, head_forks ? p->look->fork + extra_room(p, s, -1) : p->look->gap);
+    grid->head =
+        fmax(grid->head,
+             s->from >= 0 ? p->look->head : p->look->plain_head - p->look->gap + grid->head_gap);
 }
 
 void block_rows(BlockPen *p, BlockGrid *grid, BlockFrame *frame, int n) {
@@ -135,13 +147,15 @@ static double row_bottom(const BlockFrame *f, int level) {
 double block_gap_top(const BlockFrame *f, int level) { return row_bottom(f, level); }
 
 double block_height(const BlockPen *p, const BlockFrame *f) {
-    if (f->strip->to < 0 && f->strip->levels > 0) return row_bottom(f, f->strip->levels - 1) - f->y + p->look->gap + 24;
+    if (f->strip->to < 0 && f->strip->levels > 0)
+        return row_bottom(f, f->strip->levels - 1) - f->y + p->look->gap + 24;
     return f->grid->top[f->grid->n] + p->look->tail;
 }
 
 /* ---- columns ---- */
 
-/* Does something stand or pass right of column c between the tops of level l and l+1? `gap`: under the boxes of l only.
+/* Does something stand or pass right of column c between the tops of level l and l+1? `gap`: under
+ * the boxes of l only.
  */
 static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, bool gap, int but) {
     for (int k = 0; k < s->n; k++) {
@@ -164,9 +178,12 @@ static double need_between(BlockPen *p, const BlockFrame *f, int c) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
         if (n->col != c) continue;
-        bool narrow = n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
-        if (narrow) need = fmax(need, f->width[c] / 2 + 14 + side_room(f) + 12 + f->width[c + 1] / 2);
-        if (busy_right(p, s, c, n->level, true, s->node[k])) need = fmax(need, 14 + block_label_width(p, n) + 10);
+        bool narrow =
+            n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
+        if (narrow)
+            need = fmax(need, f->width[c] / 2 + 14 + side_room(f) + 12 + f->width[c + 1] / 2);
+        if (busy_right(p, s, c, n->level, true, s->node[k]))
+            need = fmax(need, 14 + block_label_width(p, n) + 10);
     }
     return need;
 }
@@ -177,9 +194,11 @@ void block_columns(BlockPen *p, BlockFrame *f) {
     for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : f->tight ? TIGHT_COL : COL_0;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
-        if (n->kind == NODE_INPUT && n->col < cols) f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
+        if (n->kind == NODE_INPUT && n->col < cols)
+            f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
         if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
-        f->width[n->col] = fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
+        f->width[n->col] =
+            fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
     }
     f->stream = 14;
     f->centre[0] = (s->from >= 0 ? STREAM_ROOM : 0) + f->width[0] / 2;
@@ -192,14 +211,18 @@ static double col_x(const BlockFrame *f, int c) {
     return f->x + f->centre[c < BLOCK_MAX_COLS ? c : BLOCK_MAX_COLS - 1];
 }
 static double row_top(const BlockFrame *f, int level) {
-    return f->y + (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);
+    return f->y +
+           (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);
 }
 /* Where the wires of node i turn into other columns under its level. */
 static double turn_y(const BlockPen *p, const BlockFrame *f, int level, int i) {
-    if (level < 0 && f->strip->from >= 0) return f->y + f->grid->head - (p->look->numbers ? 22 : 16);
-    double bottom = level < 0 ? f->y + f->grid->head : row_bottom(f, level) + f->grid->gap[f->row[level]];
+    if (level < 0 && f->strip->from >= 0)
+        return f->y + f->grid->head - (p->look->numbers ? 22 : 16);
+    double bottom =
+        level < 0 ? f->y + f->grid->head : row_bottom(f, level) + f->grid->gap[f->row[level]];
     double beside = enters_beside(p, f->strip, level) ? ENTRY : 0;
-    return bottom - (p->look->numbers ? 14 : 10) - beside - BRANCH * branches(p, f->strip, level, i);
+    return bottom - (p->look->numbers ? 14 : 10) - beside -
+           BRANCH * branches(p, f->strip, level, i);
 }
 
 static void box_extent(const BlockFrame *f, const BlockNode *n, double *x, double *w) {
@@ -217,17 +240,16 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
         double own = block_box_width(p, n);
         x = col_x(f, n->col) - own / 2;
         w = own;
-        y = n->level < 0 ? f->y + f->grid->head - f->grid->head_gap - 22 : row_bottom(f, n->level) - 22;
+        y = n->level < 0 ? f->y + f->grid->head - f->grid->head_gap - 22
+                         : row_bottom(f, n->level) - 22;
     }
     block_box(p, n, x, y, w);
     if (n->kind != NODE_COLL) return;
     bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
     bool alone = n->col == 0;
     double sx = x + w + 14;
-    if (right)
-        block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
-    else if (alone)
-        block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
+    if (right) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
+    else if (alone) block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
     else {
         double left = x - 10 - (col_x(f, n->col - 1) + 14);
         bool blocked = false;
@@ -235,10 +257,8 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
             const BlockNode *q = node(p, f->strip->node[k]);
             blocked |= q->level == n->level && q->col_last == n->col - 1;
         }
-        if (blocked || left < 90)
-            block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
-        else
-            block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
+        if (blocked || left < 90) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
+        else block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
     }
 }
 
@@ -255,7 +275,8 @@ static const char *value_tip(const BlockGraph *g, const BlockNode *n) {
     return s.s;
 }
 
-/* The wire from the output of node i (the tap of the stream if it is the strip's source) to input j of node q. */
+/* The wire from the output of node i (the tap of the stream if it is the strip's source) to input j
+ * of node q. */
 static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     const BlockNode *q = node(p, qi), *src = node(p, i);
     bool tap = i == f->strip->from;
@@ -284,15 +305,15 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     }
     pt[n++] = (Pt){x1, y1};
     if (!straight && !tap) {
-        bool has_straight = false; /* then the branch starts on that wire, with a dot; else it starts at the box */
+        bool has_straight =
+            false; /* then the branch starts on that wire, with a dot; else it starts at the box */
         for (int k = 0; k < f->strip->n; k++) {
             const BlockNode *r = node(p, f->strip->node[k]);
-            for (int m = 0; m < r->n_in; m++) has_straight |= r->in[m] == i && r->in_col[m] == from_col;
+            for (int m = 0; m < r->n_in; m++)
+                has_straight |= r->in[m] == i && r->in_col[m] == from_col;
         }
-        if (!has_straight)
-            scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
-        else
-            scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
+        if (!has_straight) scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
+        else scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
     }
     scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial && straight, p->group[qi]);
     if (tap) scene_circle(p->s, sx, ty, 4, ROLE_INK, ROLE_NONE, 0);
@@ -301,7 +322,8 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
 static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     const BlockNode *n = node(p, i);
     double top = n->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22 : row_bottom(f, n->level);
-    scene_begin(p->s, "edge", arena_printf(p->g->arena, "value-%s-%d", n->name, n->step), value_tip(p->g, n));
+    scene_begin(p->s, "edge", arena_printf(p->g->arena, "value-%s-%d", n->name, n->step),
+                value_tip(p->g, n));
     bool read = false;
     for (int k = 0; k < f->strip->n; k++) {
         const BlockNode *q = node(p, f->strip->node[k]);
@@ -313,8 +335,8 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
         Pt pt[2] = {{x, y}, {x, top + p->look->gap - 6}};
         scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, false, -1);
     }
-    block_label(p, n, n->kind == NODE_INPUT ? NULL : block_read(p->g, n), col_x(f, n->col) + (n->col ? 12 : 14),
-                top + p->look->sym, top + p->look->num);
+    block_label(p, n, n->kind == NODE_INPUT ? NULL : block_read(p->g, n),
+                col_x(f, n->col) + (n->col ? 12 : 14), top + p->look->sym, top + p->look->num);
     scene_end(p->s);
 }
 
@@ -332,7 +354,8 @@ static void stream_head(BlockPen *p, const BlockFrame *f) {
     double x = f->x + f->stream, y = f->y + 12, lx = f->x + 36.5;
     bool small = !p->look->numbers;
     circle_mark(p, x, y, f->in_name, value_tip(p->g, src));
-    scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to), value_tip(p->g, src));
+    scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to),
+                value_tip(p->g, src));
     if (!small) scene_text(p->s, lx, y + 5, ALIGN_LEFT, 15, BOLD, ROLE_INK, f->strip->title);
     block_label(p, src, src->out, lx, small ? y + 4.5 : y + 27, y + 42);
     scene_end(p->s);
@@ -355,7 +378,8 @@ static void plus_mark(BlockPen *p, double x, double y, const BlockNode *n) {
 static void stream_tail(BlockPen *p, const BlockFrame *f) {
     const BlockStrip *s = f->strip;
     const BlockNode *to = node(p, s->to), *last = node(p, s->last);
-    double x = f->x + f->stream, bottom = f->y + f->grid->top[f->grid->n], py = bottom + (p->look->numbers ? 32 : 28);
+    double x = f->x + f->stream, bottom = f->y + f->grid->top[f->grid->n],
+           py = bottom + (p->look->numbers ? 32 : 28);
     double end = f->y + block_height(p, f) - (p->look->numbers ? 12 : 0);
     int target = -1;
     plus_mark(p, x, py, to);
@@ -373,7 +397,8 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
     Pt back[3] = {{lx, by}, {lx, py}, {x + 10, py}};
     scene_arrow(p->s, back, 3, ROLE_INK, 1.5, false, partial, p->group[s->to]);
     scene_end(p->s);
-    if (f->note && target >= 0) scene_text(p->s, x + 20, end + 17.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+    if (f->note && target >= 0)
+        scene_text(p->s, x + 20, end + 17.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
 }
 
 /* A plain chain ends in a pill with the name of its last value. */
@@ -381,7 +406,8 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) + 20);
-    scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name), value_tip(p->g, last));
+    scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
+                value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);
     scene_rect(p->s, x - w / 2, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
     scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, words_leaf(last->name));
@@ -391,13 +417,13 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     double px = partial ? x - 2.25 : x;
     Pt pt[2] = {{px, row_top(f, last->level) + block_box_height(p->look, last)}, {px, y}};
     scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, partial, group);
-    if (f->note) scene_text(p->s, x + w / 2 + 10, y + 15.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+    if (f->note)
+        scene_text(p->s, x + w / 2 + 10, y + 15.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
 }
 
 void block_strip(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
-    if (s->from >= 0)
-        stream_head(p, f);
+    if (s->from >= 0) stream_head(p, f);
     else if (p->look->numbers)
         scene_text(p->s, f->x, f->y + 17, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
@@ -410,8 +436,6 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
     if (s->last < 0) return;
-    if (s->to >= 0)
-        stream_tail(p, f);
-    else
-        plain_tail(p, f);
+    if (s->to >= 0) stream_tail(p, f);
+    else plain_tail(p, f);
 }

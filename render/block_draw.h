@@ -9,10 +9,10 @@ enum { BLOCK_MAX_COLS = 24 };
 /* Lengths of a level of detail. */
 typedef struct {
     double op, joint, abut, weight, coll, move; /* heights */
-    double gap, fork;                           /* between boxes, and where a value goes to several */
-    double head, plain_head, tail;              /* above the first box, below the last */
-    double sym, num;                            /* baselines of a label from the top of its gap */
-    bool numbers;                               /* second lines: numeric shapes, weights, a circle at the end */
+    double gap, fork;              /* between boxes, and where a value goes to several */
+    double head, plain_head, tail; /* above the first box, below the last */
+    double sym, num;               /* baselines of a label from the top of its gap */
+    bool numbers;                  /* second lines: numeric shapes, weights, a circle at the end */
 } BlockLook;
 
 /* Rows shared by the strips that stand side by side. */
@@ -58,10 +58,12 @@ double block_box_width(BlockPen *p, const BlockNode *n);
 void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w);
 double block_label_width(BlockPen *p, const BlockNode *n);
 /* The two lines of a value's label; `from` is what the step read. */
-void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym, double num);
+void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
+                 double num);
 /* Where the words about a collective go. */
 typedef enum { SIDE_RIGHT, SIDE_BOTH, SIDE_NARROW } BlockSide;
-void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w, double left);
+void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
+                double left);
 /* Name of an op for people: "wq", "RMSNorm", "+ bias". */
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n);

@@ -1,6 +1,7 @@
-/* From a trace to the structure of a block picture: nodes (boxes), strips (a piece of the residual stream and what
- * branches off it), levels and columns. Knows no lengths, no colours, no model and no op by name: what it sees are
- * inputs and outputs, shapes, and the glyph "plus". Whatever the trace is, every step of the chosen layer gets a place.
+/* From a trace to the structure of a block picture: nodes (boxes), strips (a piece of the residual
+ * stream and what branches off it), levels and columns. Knows no lengths, no colours, no model and
+ * no op by name: what it sees are inputs and outputs, shapes, and the glyph "plus". Whatever the
+ * trace is, every step of the chosen layer gets a place.
  */
 #ifndef SP_RENDER_BLOCK_GRAPH_H
 #define SP_RENDER_BLOCK_GRAPH_H
@@ -18,9 +19,10 @@ typedef struct {
     int n_param;
     const TraceParam *param[3];
     const TraceCollective *fetch; /* collective that brings its parameter, or NULL */
-    const char *saved;            /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
-    const char *only;             /* in a box of twins: the one that has this op ("k") */
-    int claim;                    /* step that claims of its parameter what does not hold; -1: none */
+    const char
+        *saved; /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
+    const char *only; /* in a box of twins: the one that has this op ("k") */
+    int claim;        /* step that claims of its parameter what does not hold; -1: none */
 } BlockOp;
 
 typedef struct BlockNode {
@@ -47,7 +49,8 @@ typedef struct BlockNode {
 } BlockNode;
 
 typedef struct {
-    int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a plain chain */
+    int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a
+                     plain chain */
     const char *part, *title;
     int n;
     int *node; /* in step order */
@@ -67,13 +70,14 @@ typedef struct BlockGraph {
     BlockNode *node;
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
-    int wrong_step; /* step that makes the first wrong value, -2: none */
+    int wrong_step;         /* step that makes the first wrong value, -2: none */
     const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
-    int n_used;     /* collectives of what is drawn, parameters' included */
+    int n_used;             /* collectives of what is drawn, parameters' included */
     const TraceCollective **used;
 } BlockGraph;
 
-/* Reads the pass `pass` of one layer as rank `rank` sees it. NULL and a diagnostic (E0211) if there is nothing. */
+/* Reads the pass `pass` of one layer as rank `rank` sees it. NULL and a diagnostic (E0211) if there
+ * is nothing. */
 BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena);
 /* Is the step one of strips [first, first + n)? Its parameters' steps, too. */
 bool block_shows(const BlockGraph *g, int first, int n, int step);

@@ -1,5 +1,6 @@
-/* Levels and columns of one strip. Boxes of one level stand side by side, labels live between levels, so no label ever
- * meets a box of another column. A wire keeps its column from the box that makes the value to the box that reads it. */
+/* Levels and columns of one strip. Boxes of one level stand side by side, labels live between
+ * levels, so no label ever meets a box of another column. A wire keeps its column from the box that
+ * makes the value to the box that reads it. */
 #include "render/block_place.h"
 #include <string.h>
 
@@ -38,7 +39,8 @@ unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) 
     for (int i = 0; i < w->nd; i++) {
         bool kept = false;
         for (int k = 0; k < out->shape.nd; k++)
-            kept |= !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
+            kept |=
+                !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
         if (!kept) mask |= 1u << i;
     }
     /* all or none: symbols do not tell (D to D); weights are stored [out, in] */
@@ -117,9 +119,10 @@ static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b
     if (a->n_param != b->n_param || (a->fetch != NULL) != (b->fetch != NULL)) return false;
     for (int i = 0; i < a->n_param; i++) {
         const TraceParam *p = a->param[i], *q = b->param[i];
-        const TraceLocal *x = words_find_local(&p->compute, g->rank), *y = words_find_local(&q->compute, g->rank);
-        if (!same_text(p->compute.symbolic, q->compute.symbolic) || !same_text(p->style, q->style) || !x || !y ||
-            x->bytes != y->bytes)
+        const TraceLocal *x = words_find_local(&p->compute, g->rank),
+                         *y = words_find_local(&q->compute, g->rank);
+        if (!same_text(p->compute.symbolic, q->compute.symbolic) ||
+            !same_text(p->style, q->style) || !x || !y || x->bytes != y->bytes)
             return false;
     }
     return true;
@@ -127,11 +130,14 @@ static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b
 
 static bool alike(const BlockGraph *g, int i, int j) {
     const BlockNode *a = &g->node[i], *b = &g->node[j];
-    if (a->kind != b->kind || !a->out || !b->out || !block_same_shape(g, a->out, b->out)) return false;
-    if (a->kind == NODE_OP) return same_text(a->op[0].c->op, b->op[0].c->op) && alike_params(g, &a->op[0], &b->op[0]);
+    if (a->kind != b->kind || !a->out || !b->out || !block_same_shape(g, a->out, b->out))
+        return false;
+    if (a->kind == NODE_OP)
+        return same_text(a->op[0].c->op, b->op[0].c->op) && alike_params(g, &a->op[0], &b->op[0]);
     if (a->kind == NODE_COLL)
         return same_text(a->coll->op, b->coll->op) && same_text(a->coll->axis, b->coll->axis) &&
-               a->coll->bytes_sent == b->coll->bytes_sent && same_text(a->coll->dim_symbol, b->coll->dim_symbol);
+               a->coll->bytes_sent == b->coll->bytes_sent &&
+               same_text(a->coll->dim_symbol, b->coll->dim_symbol);
     return a->kind == NODE_MOVE && same_text(a->move->op, b->move->op);
 }
 
@@ -143,7 +149,8 @@ static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b
 }
 
 static const char *op_word(const BlockGraph *g, int i) {
-    return g->node[i].op[0].c->module && *words_leaf(g->node[i].op[0].c->module) && g->node[i].op[0].n_param
+    return g->node[i].op[0].c->module && *words_leaf(g->node[i].op[0].c->module) &&
+                   g->node[i].op[0].n_param
                ? words_leaf(g->node[i].op[0].c->module)
                : g->node[i].name;
 }
@@ -209,10 +216,12 @@ static void find_twins(BlockGraph *g, BlockStrip *s) {
     s->last = s->last >= 0 ? block_real(g, s->last) : -1;
 }
 
-/* Level of a node: one below the lowest of its inputs. Inputs stand just above their first reader. */
+/* Level of a node: one below the lowest of its inputs. Inputs stand just above their first reader.
+ */
 static void set_levels(BlockGraph *g, BlockStrip *s) {
     bool moved = true;
-    for (int k = 0; k < s->n; k++) g->node[s->node[k]].level = g->node[s->node[k]].kind == NODE_INPUT ? -1 : 0;
+    for (int k = 0; k < s->n; k++)
+        g->node[s->node[k]].level = g->node[s->node[k]].kind == NODE_INPUT ? -1 : 0;
     for (int round = 0; moved && round <= s->n; round++) {
         moved = false;
         for (int k = 0; k < s->n; k++) {
@@ -258,12 +267,13 @@ static int free_column(const Wires *w, int from, int level) {
     return from;
 }
 
-/* Wires of a node's output: the first reader stays in the column, every other gets a free one to the right. A value
- * that one box reads twice comes by one wire. */
+/* Wires of a node's output: the first reader stays in the column, every other gets a free one to
+ * the right. A value that one box reads twice comes by one wire. */
 static void send_out(Wires *w, int i, int col, int level) {
     int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
     for (int k = 0; k < n; k++)
-        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) = (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
+        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) =
+            (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
 }
 
 static void place_node(Wires *w, int i) {
@@ -278,7 +288,8 @@ static void place_node(Wires *w, int i) {
     }
     if (hi < 0) lo = hi = free_column(w, 0, n->level);
     bool foreign = false;
-    for (int k = 0; k < w->n; k++) foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
+    for (int k = 0; k < w->n; k++)
+        foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
     n->col = lo;
     n->col_last = foreign ? lo : hi;
     int live = 0;
@@ -295,7 +306,8 @@ static void set_columns(BlockGraph *g, BlockStrip *s) {
         for (int k = 0; k < s->n; k++)
             if (g->node[s->node[k]].level == level) place_node(&w, s->node[k]);
         for (int k = 0; k < s->n; k++)
-            if (g->node[s->node[k]].level == level) send_out(&w, s->node[k], g->node[s->node[k]].col, level);
+            if (g->node[s->node[k]].level == level)
+                send_out(&w, s->node[k], g->node[s->node[k]].col, level);
     }
     s->cols = 1;
     for (int k = 0; k < s->n; k++) {

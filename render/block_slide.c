@@ -1,5 +1,6 @@
-/* The slide form of the block view: another level of detail, not a scaled figure. One strip on 960 x 540 units, no text
- * under 12 (24 px at 1920), one line per edge; numbers become bars of bytes, joined to their edge by a dotted guide. */
+/* The slide form of the block view: another level of detail, not a scaled figure. One strip on 960
+ * x 540 units, no text under 12 (24 px at 1920), one line per edge; numbers become bars of bytes,
+ * joined to their edge by a dotted guide. */
 #include "render/block_page.h"
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
         int i = k < 0 ? s->from : s->node[k];
         if (i < 0) continue;
         const BlockNode *n = &p->g->node[i];
-        int from = k < 0 ? -1 : n->level, to = i == s->last ? s->levels : from + 1, col = k < 0 ? 0 : n->col;
+        int from = k < 0 ? -1 : n->level, to = i == s->last ? s->levels : from + 1,
+            col = k < 0 ? 0 : n->col;
         for (int m = 0; m < s->n; m++) {
             const BlockNode *q = &p->g->node[s->node[m]];
             for (int j = 0; j < q->n_in; j++)
@@ -60,8 +62,9 @@ static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double sca
     Scene *s = p->s;
     int64_t all = c->first + c->others;
     if (all <= 0) return;
-    scene_begin(s, "bytes", "bytes",
-                arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
+    scene_begin(
+        s, "bytes", "bytes",
+        arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
     if (x - 8 > c->label + 16) {
         Mark *m = scene_segment(s, c->label + 8, mid, x - 8, mid, ROLE_GRID, 1);
         m->dash = dots;
@@ -71,7 +74,8 @@ static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double sca
     if (w > 0) scene_rect(s, x, mid - 6, w, 12, 0, ROLE_BYTES, ROLE_WEIGHT_LINE, 1);
     if (v > 0) scene_rect(s, x + w, mid - 6, v, 12, 0, ROLE_BYTES_2, ROLE_WEIGHT_LINE, 1);
     if (c->partial) scene_hatch(s, x, mid - 6, w, 12, ROLE_WEIGHT_LINE, 5, 0.8);
-    scene_text(s, x + w + v + 8, mid + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_INK, bytes_text(all, p->g->arena));
+    scene_text(s, x + w + v + 8, mid + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_INK,
+               bytes_text(all, p->g->arena));
     scene_end(s);
 }
 
@@ -81,7 +85,8 @@ static double key(Scene *s, double x, double y, Role fill, bool hatch, const cha
     return x + 22 + scene_text(s, x + 22, y + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, text) + 14;
 }
 
-static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head, double bottom) {
+static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head,
+                      double bottom) {
     const BlockStrip *s = f->strip;
     int64_t max = 1;
     bool others = false, partial = false;
@@ -129,26 +134,34 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
     l.coll = fmax(31, l.coll - less);
     block_measure(c, g, &l, f, &height);
     if (height <= room) return l;
-    l.op = l.joint = 19, l.abut = 18, l.weight = 22, l.head -= 6, l.plain_head -= 8, l.gap = 17.5, l.fork = 29, l.sym = 13.5;
+    l.op = l.joint = 19, l.abut = 18, l.weight = 22, l.head -= 6, l.plain_head -= 8, l.gap = 17.5,
+    l.fork = 29, l.sym = 13.5;
     return l;
 }
 
 /* The stamp on one line under the strip; what does not fit is left to the larger figure. */
-static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y, int index,
-                        int count) {
+static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y,
+                        int index, int count) {
     Role role;
     Arena *a = c->arena;
     const char *stamp = words_stamp(a, c->t, &role);
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
-    bool beside = y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
-    double x = !beside ? f->x : f->strip->to >= 0 || !last ? f->x + 32 : f->x + f->centre[last->col] + fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
+    bool beside =
+        y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
+    double x =
+        !beside ? f->x
+        : f->strip->to >= 0 || !last
+            ? f->x + 32
+            : f->x + f->centre[last->col] +
+                  fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
     Str rest = str_new(a);
     if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
     if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
     int weight = role == ROLE_SECOND ? REGULAR : SEMIBOLD;
     double w = scene_width(p->s, 12, weight, stamp);
-    Run run[2] = {{scene_fit(p->s, stamp, room - x, 12, weight), weight, role, false, false},
-                  {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
+    Run run[2] = {
+        {scene_fit(p->s, stamp, room - x, 12, weight), weight, role, false, false},
+        {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
     scene_begin(p->s, "footer", "footer", NULL);
     scene_runs(p->s, x, y, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);
     scene_end(p->s);
@@ -159,8 +172,9 @@ static void slide_subtitle(const BlockGraph *g, const RenderOptions *o, const ch
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
-    part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
-                             o->pass ? o->pass : "forward", (long long)g->rank, (long long)g->t->ranks);
+    part[n++] =
+        arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
+                     o->pass ? o->pass : "forward", (long long)g->rank, (long long)g->t->ranks);
     part[n++] = words_mesh(a, g->t);
     part[n++] = words_data(a, g->t);
     part[n++] = words_class(a, g->t, g->rank);
@@ -181,7 +195,9 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
     slide_subtitle(g, c->o, sub);
     s->w = fmax(s->w, right + pr->margin);
-    double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub, bar_w < 60 ? 0 : bar - 12 - pr->margin) + 5;
+    double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
+                           bar_w < 60 ? 0 : bar - 12 - pr->margin) +
+               5;
     const WrongList *wrong = block_wrong(g, first, 1);
     double notes = fmin(right, bar - 24) + 60;
     y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);

@@ -1,5 +1,6 @@
-/* The block view in 80 columns of text: one line per step with its output, the residual stream at the left. Columns:
- * step 30, symbolic shape 22, shape on the rank 19, bytes 9 (right aligned). Needs only box drawing and a few signs. */
+/* The block view in 80 columns of text: one line per step with its output, the residual stream at
+ * the left. Columns: step 30, symbolic shape 22, shape on the rank 19, bytes 9 (right aligned).
+ * Needs only box drawing and a few signs. */
 #include "render/block_page.h"
 #include "render/views.h"
 #include <string.h>
@@ -11,11 +12,13 @@ typedef struct {
     Str out;
 } Page;
 
-void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step, const TraceValue *v) {
+void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step,
+                    const TraceValue *v) {
     Arena *a = g->arena;
     const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
     const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
-    const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "", *bytes = l ? bytes_text(l->bytes, a) : "";
+    const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "",
+               *bytes = l ? bytes_text(l->bytes, a) : "";
     words_pad(out, step, COL_STEP, false);
     if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
         words_end_line(out);
@@ -24,7 +27,8 @@ void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char 
     words_pad(out, sym, COL_SYMBOL, false);
     if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
         words_end_line(out);
-        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) - words_columns(bytes) - 1;
+        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) -
+                   words_columns(bytes) - 1;
         str_add(out, rail);
         words_pad(out, shape, room, true);
         str_addf(out, " %s", bytes);
@@ -39,7 +43,9 @@ static void row(Page *p, const char *rail, const char *step, const TraceValue *v
     block_text_row(&p->out, p->g, rail, step, v);
 }
 
-static void paragraph(Page *p, const char *rail, const char *text) { words_paragraph(&p->out, rail, text, WIDTH); }
+static void paragraph(Page *p, const char *rail, const char *text) {
+    words_paragraph(&p->out, rail, text, WIDTH);
+}
 
 static void rule(Page *p) {
     for (int i = 0; i < WIDTH; i++) str_add(&p->out, "─");
@@ -62,7 +68,8 @@ static const char *step_words(const BlockGraph *g, const BlockNode *n) {
     for (int i = 0; i < one.op[0].n_param; i++) {
         const TraceShape *w = &one.op[0].param[i]->compute;
         const TraceLocal *l = words_find_local(w, g->rank);
-        if (w->nd >= 2 && l) return arena_printf(a, "%s  %s", name, words_shape(a, l->shape, w->nd));
+        if (w->nd >= 2 && l)
+            return arena_printf(a, "%s  %s", name, words_shape(a, l->shape, w->nd));
     }
     bool abuts = n->alias != (int)(n - g->node);
     return abuts ? arena_printf(a, "%s %s", name, short_name(a, n->op[0].c->output)) : name;
@@ -72,8 +79,8 @@ static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
     const CollWord *w = words_coll(n->coll->op);
     Arena *a = g->arena;
     bool side = n->col > 0 || n->twin >= 0 || n->alias != (int)(n - g->node);
-    const char *name =
-        arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "", side ? short_name(a, n->name) : "");
+    const char *name = arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "",
+                                    side ? short_name(a, n->name) : "");
     Str s = str_new(a);
     words_pad(&s, name, 15, false);
     str_addf(&s, "%s%s %s", words_columns(name) >= 15 ? " " : "", n->coll->axis,
@@ -99,7 +106,8 @@ static int next_visible(const BlockGraph *g, int i, int strip) {
 
 static void pending_row(Page *p, const char *edge, const TraceValue *v) {
     if (v && v->shape.pending && *v->shape.pending)
-        str_addf(&p->out, "%s║    partial: Σ %s pending\n", edge, words_symbol(p->g->arena, v->shape.pending));
+        str_addf(&p->out, "%s║    partial: Σ %s pending\n", edge,
+                 words_symbol(p->g->arena, v->shape.pending));
 }
 
 static void wrong_row(Page *p, const char *edge, const BlockNode *n) {
@@ -109,8 +117,7 @@ static void wrong_row(Page *p, const char *edge, const BlockNode *n) {
         number = n->op[i].claim >= 0 ? wrong_number(p->g->wrong, n->op[i].claim) : 0;
     if (number && p->g->wrong->n > 1)
         str_addf(&p->out, "%s✗    wrong, see %d above\n", edge, number);
-    else if (number)
-        str_addf(&p->out, "%s✗    wrong, see above\n", edge);
+    else if (number) str_addf(&p->out, "%s✗    wrong, see above\n", edge);
 }
 
 /* Collectives in a row with the same reason share one line of reason. */
@@ -119,7 +126,8 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
     const BlockNode *n = &g->node[i];
     Arena *a = g->arena;
     const char *rail = arena_printf(a, "%s│    ", edge);
-    row(p, rail, arena_printf(a, "%s◆  %s", edge, coll_words(g, n)), words_find_value(g->t, n->name, n->step));
+    row(p, rail, arena_printf(a, "%s◆  %s", edge, coll_words(g, n)),
+        words_find_value(g->t, n->name, n->step));
     int k = next_visible(g, i, strip);
     bool again = k >= 0 && g->node[k].kind == NODE_COLL && same_why(n->coll, g->node[k].coll);
     if (again) {
@@ -127,8 +135,9 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
         return;
     }
     paragraph(p, rail,
-              arena_printf(a, "sends %s%s%s%s%s", bytes_text(n->coll->bytes_sent, a), *each ? " each" : "",
-                           n->coll->why ? ": " : "", n->coll->why ? words_symbol(a, n->coll->why) : "",
+              arena_printf(a, "sends %s%s%s%s%s", bytes_text(n->coll->bytes_sent, a),
+                           *each ? " each" : "", n->coll->why ? ": " : "",
+                           n->coll->why ? words_symbol(a, n->coll->why) : "",
                            n->coll->inferred ? " (inferred)" : ""));
     *each = false;
 }
@@ -136,7 +145,8 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
 static void strip_rows(Page *p, int strip) {
     const BlockGraph *g = p->g;
     Arena *a = g->arena;
-    const char *edge = g->strip[strip].from >= 0 ? "┃ " : "  ", *rail = arena_printf(a, "%s│    ", edge);
+    const char *edge = g->strip[strip].from >= 0 ? "┃ " : "  ",
+               *rail = arena_printf(a, "%s│    ", edge);
     bool each = false;
     for (int i = 0; i < g->n; i++) {
         if (!visible(g, i, strip)) continue;
@@ -147,15 +157,17 @@ static void strip_rows(Page *p, int strip) {
             wrong_row(p, edge, n);
             continue;
         }
-        const TraceValue *v = words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
+        const TraceValue *v =
+            words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
         bool partial = v && v->shape.pending && *v->shape.pending;
-        if (n->kind == NODE_MOVE)
-            row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
+        if (n->kind == NODE_MOVE) row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
         else
-            row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)), v);
+            row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)),
+                v);
         if (n->kind == NODE_OP && n->op[0].fetch)
             paragraph(p, rail,
-                      arena_printf(a, "weight gathered over %s: sends %s", words_axis_list(a, g->t, n->op[0].fetch->axis),
+                      arena_printf(a, "weight gathered over %s: sends %s",
+                                   words_axis_list(a, g->t, n->op[0].fetch->axis),
                                    bytes_text(n->op[0].fetch->bytes_sent, a)));
         pending_row(p, edge, v);
         wrong_row(p, edge, n);
@@ -187,7 +199,8 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
     str_addf(&p->out, "%s\n", upper(a, s->title));
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = &g->node[s->node[k]];
-        if (n->kind == NODE_INPUT) row(p, "  ", arena_printf(a, "  %s", words_leaf(n->name)), n->out);
+        if (n->kind == NODE_INPUT)
+            row(p, "  ", arena_printf(a, "  %s", words_leaf(n->name)), n->out);
     }
     strip_rows(p, i);
 }
@@ -236,6 +249,8 @@ const char *view_block_text(const ViewCall *call) {
     rule(&p);
     paragraph(&p, "", "┃ residual stream   │ tensor   ║ partial sum   ├─ compute   ◆ collective");
     paragraph(&p, "", totals ? totals : block_totals(g, c->o->pass, 0, g->n_strips));
-    paragraph(&p, "", arena_printf(c->arena, "weights show their local part · %s", words_stamp(c->arena, c->t, &role)));
+    paragraph(&p, "",
+              arena_printf(c->arena, "weights show their local part · %s",
+                           words_stamp(c->arena, c->t, &role)));
     return p.out.s;
 }

@@ -47,25 +47,28 @@ static void set_state(ErrRow *r, int col, ErrState s) {
     if (s > r->worst_state) r->worst_state = s;
 }
 
-/* What one check says about its ranks, and a failure about the others: they are within the bound. */
+/* What one check says about its ranks, and a failure about the others: they are within the bound.
+ */
 static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
     bool fail = is(k->verdict, "FAIL");
-    bool first = k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
+    bool first =
+        k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
     ErrState s = fail                        ? (first ? ERR_FIRST : ERR_LATER)
                  : is(k->verdict, "SUSPECT") ? ERR_SUSPECT
                  : k->max_abs == 0           ? ERR_EQUAL
                                              : ERR_ROUNDED;
     int64_t rank;
     for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
-            if (rank < 0 || rank >= m->t->ranks) continue;
-            int col = m->column[rank];
-            set_state(r, col, s);
-            double e = fail ? rank_error(k, rank) : NAN;
-            if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
-        }
+        if (rank < 0 || rank >= m->t->ranks) continue;
+        int col = m->column[rank];
+        set_state(r, col, s);
+        double e = fail ? rank_error(k, rank) : NAN;
+        if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
+    }
     for (int c = 0; fail && c < m->n_columns; c++)
         if (r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
-    if (k->max_abs > r->max || isnan(k->max_abs) || !r->worst) r->max = k->max_abs, r->bound = k->bound, r->worst = k;
+    if (k->max_abs > r->max || isnan(k->max_abs) || !r->worst)
+        r->max = k->max_abs, r->bound = k->bound, r->worst = k;
 }
 
 static ErrRow *new_row(ErrMap *m, const char *name, int step) {
@@ -88,8 +91,8 @@ static const TraceCheck *first_failure(const Trace *t) {
 
 /* ---- columns ---- */
 
-/* What the checks of a trace say about each rank, as one number per rank, added to what stands there; with the size of
- * its errors to two digits, or without. */
+/* What the checks of a trace say about each rank, as one number per rank, added to what stands
+ * there; with the size of its errors to two digits, or without. */
 static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
@@ -97,14 +100,16 @@ static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
         if (k->level == 0) continue; /* says the same of all ranks */
         int64_t rank;
         for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
-            if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
+            if (rank >= 0 && rank < t->ranks)
+                sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
         for (int r = 0; sizes && fail && r < k->n_rank_error; r++) {
             char two[32];
             uint64_t bits = 0;
             snprintf(two, sizeof two, "%.1e", k->rank_error[r].error);
             for (const char *p = two; *p; p++) bits = bits * 31 + (unsigned char)*p;
             rank = k->rank_error[r].rank;
-            if (rank >= 0 && rank < t->ranks) sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
+            if (rank >= 0 && rank < t->ranks)
+                sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
         }
     }
 }
@@ -189,7 +194,8 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
     other->column = m->column, other->members = m->members;
     other->n_columns = m->n_columns, other->per_column = m->per_column;
     if (!make_rows(a, t, m) || !make_rows(a, u, other)) return false;
-    /* what the other run counts among its equal parameters has no row there: one is made if this run needs it */
+    /* what the other run counts among its equal parameters has no row there: one is made if this
+     * run needs it */
     ErrRow *more = ARENA_ARRAY(a, ErrRow, m->n + 1);
     bool *used = ARENA_ARRAY(a, bool, other->n + 1);
     *left = other->n;
@@ -207,7 +213,8 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
         for (int k = 0; k < u->n_checks; k++) {
             const TraceCheck *c = &u->checks[k];
             if (c->step != r->step || c->level == 0 || strcmp(c->value, r->name)) continue;
-            *made = (ErrRow){.name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
+            *made = (ErrRow){
+                .name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
             for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;
             add_check(other, made, c);
             r->beside = made;
@@ -220,7 +227,8 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
 /* May b be shown in a's row? */
 static bool alike(const ErrRow *a, const ErrRow *b) {
     if (a->planted || b->planted) return false;
-    return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST && b->worst_state != ERR_FIRST;
+    return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
+           b->worst_state != ERR_FIRST;
 }
 static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     a->values += b->values;
@@ -237,7 +245,8 @@ static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     *a->beside = *b->beside;
 }
 
-/* Where right and wrong rows take turns nothing is alike: what comes after the first wrong value becomes one row. */
+/* Where right and wrong rows take turns nothing is alike: what comes after the first wrong value
+ * becomes one row. */
 static void fold_tail(Arena *a, ErrMap *m, int rows) {
     if (m->n <= rows || rows < 2 || !m->first || m->first - m->row >= rows - 1) return;
     ErrRow *last = &m->row[rows - 1];
@@ -276,7 +285,8 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
     int first = -1, over = m->n - rows;
     for (int i = 0; i < m->n; i++)
         if (m->row[i].worst_state == ERR_FIRST) first = i;
-    /* right and wrong take turns: what is far from the first wrong value becomes one row, with the worst of each column */
+    /* right and wrong take turns: what is far from the first wrong value becomes one row, with the
+     * worst of each column */
     bool tail = first < rows - 1;
     int from = tail ? rows - 1 : 0;
     if (over > 0 && (tail || first > over)) {
@@ -294,18 +304,24 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
 const char *errors_number(Arena *a, double v) {
     if (!isfinite(v)) return isnan(v) ? "NaN" : "inf";
     if (v == 0) return "=";
-    return arena_printf(a, v >= 99.5 && v < 9999.5 ? "%.0f" : v >= 0.0095 && v < 99.5 ? "%.2g" : "%.0e", v);
+    return arena_printf(a,
+                        v >= 99.5 && v < 9999.5   ? "%.0f"
+                        : v >= 0.0095 && v < 99.5 ? "%.2g"
+                                                  : "%.0e",
+                        v);
 }
 
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
     const char *file = NULL;
     int line = 0;
     for (int i = 0; i < t->n_collectives; i++)
-        if (t->collectives[i].step == k->step) file = t->collectives[i].file, line = t->collectives[i].line;
+        if (t->collectives[i].step == k->step)
+            file = t->collectives[i].file, line = t->collectives[i].line;
     for (int i = 0; line <= 0 && i < t->n_moves; i++)
         if (t->moves[i].step == k->step) file = t->moves[i].file, line = t->moves[i].line;
     for (int i = 0; line <= 0 && i < t->n_computes; i++)
-        for (int j = 0; t->computes[i].step == k->step && line <= 0 && j < t->computes[i].n_inputs; j++) {
+        for (int j = 0; t->computes[i].step == k->step && line <= 0 && j < t->computes[i].n_inputs;
+             j++) {
             const TraceParam *p = trace_param(t, t->computes[i].inputs[j]);
             if (p && p->line > 0) file = p->file, line = p->line;
         }

@@ -1,5 +1,6 @@
-/* The rows of the error picture: every checked value in step order, its state on every rank. Takes verdicts as recorded
- * and refuses to judge: a rank whose own error is not recorded gets no number of its own. */
+/* The rows of the error picture: every checked value in step order, its state on every rank. Takes
+ * verdicts as recorded and refuses to judge: a rank whose own error is not recorded gets no number
+ * of its own. */
 #ifndef SP_RENDER_ERRORS_H
 #define SP_RENDER_ERRORS_H
 #include "render/words.h"
@@ -32,18 +33,20 @@ typedef struct ErrRow {
 typedef struct {
     const Trace *t;
     int n_columns, n, equal, rounded, suspect, wrong; /* rows of values by their worst state */
-    int64_t per_column;                               /* ranks in a column; 0: a column is a class of ranks */
-    int *column;                                      /* per rank */
-    RankSet *members;                                 /* per column */
+    int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
+    int *column;        /* per rank */
+    RankSet *members;   /* per column */
     ErrRow *row;
     const ErrRow *first;     /* first wrong; NULL: none */
     const TraceCheck *check; /* that found it */
 } ErrMap;
-/* Up to 64 ranks have a column each; of more, those that every check says the same of (to two digits, or right and wrong
- * alone) are a class and share one; where that gives more than 64, neighbours share one. A column shows the worst. False if the trace has no checks. */
+/* Up to 64 ranks have a column each; of more, those that every check says the same of (to two
+ * digits, or right and wrong alone) are a class and share one; where that gives more than 64,
+ * neighbours share one. A column shows the worst. False if the trace has no checks. */
 bool errors_map(Arena *a, const Trace *t, ErrMap *out);
-/* The same for two runs of one model on the same ranks, with the same columns; a row of `m` knows that of `other`: the k-th
- * of a name the k-th. *left: rows of `other` that have no place. False if one has no checks, or other ranks. */
+/* The same for two runs of one model on the same ranks, with the same columns; a row of `m` knows
+ * that of `other`: the k-th of a name the k-th. *left: rows of `other` that have no place. False if
+ * one has no checks, or other ranks. */
 bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left);
 /* Folds neighbours of one kind until at most `rows` rows are left (or nothing can be folded). */
 void errors_fold(Arena *a, ErrMap *m, int rows);

@@ -20,8 +20,8 @@ bool furniture_preset(const char *name, PresetKind *out) {
     return !name;
 }
 
-/* View, plan and whatever else makes one figure differ from another of the same plan, so that figures which stand on one
- * page share no id. */
+/* View, plan and whatever else makes one figure differ from another of the same plan, so that
+ * figures which stand on one page share no id. */
 static const char *figure_name(const ViewCall *c, const char *view, PresetKind p) {
     const RenderOptions *o = c->o;
     Str s = str_new(c->arena);
@@ -43,9 +43,10 @@ Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
     return s;
 }
 
-/* Joins parts with " · " and breaks the line there; a part that is wider than the line is broken at spaces. */
-static double wrap_parts(Scene *s, double x, double y, double w, double size, double pitch, Role role,
-                         const char *const *part) {
+/* Joins parts with " · " and breaks the line there; a part that is wider than the line is broken at
+ * spaces. */
+static double wrap_parts(Scene *s, double x, double y, double w, double size, double pitch,
+                         Role role, const char *const *part) {
     const char *line = "";
     for (int i = 0; part[i]; i++) {
         if (!*part[i]) continue;
@@ -56,23 +57,28 @@ static double wrap_parts(Scene *s, double x, double y, double w, double size, do
             next = part[i];
         }
         const char *cut[8];
-        int n = scene_width(s, size, REGULAR, next) > w ? scene_wrap(s, next, NULL, w, size, REGULAR, 8, cut) : 0;
-        for (int k = 0; k + 1 < n; k++, y += pitch) scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, cut[k]);
+        int n = scene_width(s, size, REGULAR, next) > w
+                    ? scene_wrap(s, next, NULL, w, size, REGULAR, 8, cut)
+                    : 0;
+        for (int k = 0; k + 1 < n; k++, y += pitch)
+            scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, cut[k]);
         line = n ? cut[n - 1] : next;
     }
     if (*line) scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, line);
     return y;
 }
 
-double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w) {
+double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub,
+                   double sub_w) {
     double m = presets[p].margin, w = s->w - 2 * m;
     double size = p == PRESET_SLIDE ? 18 : 20, pitch = 25, y = p == PRESET_SLIDE ? 29 : 38;
     const char *line[3];
     scene_begin(s, "title", "title", NULL);
     int n = scene_wrap(s, title, NULL, w, size, BOLD, 3, line);
-    for (int i = 0; i < n; i++) scene_text(s, m, y + pitch * i, ALIGN_LEFT, size, BOLD, ROLE_INK, line[i]);
-    y = wrap_parts(s, m, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22), sub_w > 0 ? sub_w : w, 12.5, 18,
-                   ROLE_SECOND, sub);
+    for (int i = 0; i < n; i++)
+        scene_text(s, m, y + pitch * i, ALIGN_LEFT, size, BOLD, ROLE_INK, line[i]);
+    y = wrap_parts(s, m, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22), sub_w > 0 ? sub_w : w,
+                   12.5, 18, ROLE_SECOND, sub);
     scene_end(s);
     s->title = title;
     return y + 10;
@@ -81,7 +87,8 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
 /* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
 static void a4_page(Scene *s) {
     const double a = 595.276, b = 841.890, m = 20;
-    double up = fmin((a - 2 * m) / s->w, (b - 2 * m) / s->h), across = fmin((b - 2 * m) / s->w, (a - 2 * m) / s->h);
+    double up = fmin((a - 2 * m) / s->w, (b - 2 * m) / s->h),
+           across = fmin((b - 2 * m) / s->w, (a - 2 * m) / s->h);
     s->page_w = across > up ? b : a;
     s->page_h = across > up ? a : b;
     s->scale = fmax(across, up);
@@ -116,16 +123,25 @@ static bool free_text(const Scene *s, double x, double y, double w) {
 void figure_number(Scene *const *page, int n, bool all) {
     for (int i = 0; i < n && n > 1; i++) {
         Scene *s = page[i];
-        const char *t = arena_printf(s->arena, "page %d of %d%s", i + 1, n, all ? "" : ", a PDF has them all");
-        double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin, x = s->w - m;
-        double w = scene_width(s, 12, REGULAR, t), line = s->w < 1000 ? 29 : 38; /* that of the title */
+        const char *t =
+            arena_printf(s->arena, "page %d of %d%s", i + 1, n, all ? "" : ", a PDF has them all");
+        double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
+               x = s->w - m;
+        double w = scene_width(s, 12, REGULAR, t),
+               line = s->w < 1000 ? 29 : 38; /* that of the title */
         scene_begin(s, "page", "page", NULL);
-        scene_text(s, x, free_text(s, x, line, w) ? line : line < 38 ? 10.5 : 18, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, t);
+        scene_text(s, x,
+                   free_text(s, x, line, w) ? line
+                   : line < 38              ? 10.5
+                                            : 18,
+                   ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, t);
         scene_end(s);
     }
 }
 
-double pill_width(Scene *s, const char *text) { return fmax(28, scene_width(s, 12.5, SEMIBOLD, text) + 16); }
+double pill_width(Scene *s, const char *text) {
+    return fmax(28, scene_width(s, 12.5, SEMIBOLD, text) + 16);
+}
 
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes) {
     double w = pill_width(s, text);
@@ -135,7 +151,8 @@ double draw_pill(Scene *s, double x, double y, const char *text, const char *axe
     return w;
 }
 
-/* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between blocks of the second.
+/* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between
+ * blocks of the second.
  */
 typedef struct {
     int64_t rows, cols, block;
@@ -147,10 +164,8 @@ static MapShape map_shape(Arena *a, const Trace *t) {
     for (int i = 0; i < n; i++) {
         if (ax[i].size <= 1) continue;
         used++;
-        if (used == 1)
-            m.rows = ax[i].size;
-        else
-            m.cols *= ax[i].size;
+        if (used == 1) m.rows = ax[i].size;
+        else m.cols *= ax[i].size;
         if (used == 2) m.block = ax[i].size;
     }
     if (used == 1) return (MapShape){1, m.rows, 0};
@@ -158,8 +173,8 @@ static MapShape map_shape(Arena *a, const Trace *t) {
     return m;
 }
 
-double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank, const char *axes,
-                bool measure, double *height) {
+double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
+                const char *axes, bool measure, double *height) {
     const double cell = 7, gap = 2;
     if (t->ranks > 16 || t->ranks < 2) return 0;
     MapShape m = map_shape(s->arena, t);
@@ -209,7 +224,8 @@ static double key_weight(Scene *s, double x, double y) {
 static double key_map(Scene *s, double x, double y) {
     for (int i = 0; i < 8; i++)
         scene_rect(s, x + (i % 4) * 9 + (i % 4 > 1 ? 2 : 0), y - 8 + (double)(i / 4) * 9, 7, 7, 0,
-                   i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK, i ? 0.8 : 1.6);
+                   i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK,
+                   i ? 0.8 : 1.6);
     return 36;
 }
 static double key_changed(Scene *s, double x, double y) {
@@ -320,7 +336,8 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
     scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
     const char *part[16];
     int n = 0;
-    for (const char *p = rest + end, *next; p && *p && n < 15; p = next) { /* " · " stands before each part */
+    /* " · " stands before each part */
+    for (const char *p = rest + end, *next; p && *p && n < 15; p = next) {
         p += strlen(" · ");
         next = strstr(p, " · ");
         part[n++] = next ? arena_strndup(c->arena, p, (size_t)(next - p)) : p;
@@ -329,11 +346,13 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
     return n ? wrap_parts(s, x, y + 17, w, 12, 17, ROLE_SECOND, part) : y;
 }
 
-double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals, const char *extra) {
+double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals,
+                   const char *extra) {
     const char *line[6];
     scene_begin(s, "footer", "footer", NULL);
     int n = totals && *totals ? scene_wrap(s, totals, NULL, w, 12.5, REGULAR, 6, line) : 0;
-    for (int i = 0; i < n; i++, y += 17) scene_text(s, x, y + 13, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+    for (int i = 0; i < n; i++, y += 17)
+        scene_text(s, x, y + 13, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
     y = figure_stamp(s, c, x, w, y + 17, extra);
     scene_end(s);
     return y + 16;

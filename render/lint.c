@@ -1,8 +1,9 @@
-/* Layout lint: what a careful reader would complain about, found in the display list (visual.md 1.0.8 and
- * figures/README.md 1): text outside the canvas or its box, texts too close, text on a mark that is not its own, a line
- * through a text, marks outside the canvas, arrows that end nowhere, too small or too pale text (in every theme: a scene
- * does not depend on it), colours with a meaning that no legend explains, data without a tooltip, and numbers that are
- * none. Refuses to judge what it cannot know: whether the words are true is a matter of the tests. */
+/* Layout lint: what a careful reader would complain about, found in the display list
+ * (visual.md 1.0.8 and figures/README.md 1): text outside the canvas or its box, texts too close,
+ * text on a mark that is not its own, a line through a text, marks outside the canvas, arrows that
+ * end nowhere, too small or too pale text (in every theme: a scene does not depend on it), colours
+ * with a meaning that no legend explains, data without a tooltip, and numbers that are none.
+ * Refuses to judge what it cannot know: whether the words are true is a matter of the tests. */
 #include "render/scene.h"
 #include <math.h>
 #include <string.h>
@@ -27,7 +28,9 @@ static void found(Lint *l, const Mark *m, const char *what, const char *more) {
     str_addf(&l->out, "%s: %s: %s%s%s\n", l->s->name, id, what, *more ? " " : "", more);
 }
 
-static bool finite_box(Box b) { return isfinite(b.x0) && isfinite(b.x1) && isfinite(b.y0) && isfinite(b.y1); }
+static bool finite_box(Box b) {
+    return isfinite(b.x0) && isfinite(b.x1) && isfinite(b.y0) && isfinite(b.y1);
+}
 
 /* Is group g the group a, or inside it? */
 static bool within(const Scene *s, int g, int a) {
@@ -41,7 +44,8 @@ static bool overlap(Box a, Box b, double slack) {
 }
 
 static bool finite_mark(const Mark *m, Box b) {
-    return finite_box(b) && isfinite(m->line) && isfinite(m->r) && isfinite(m->bend) && isfinite(m->size);
+    return finite_box(b) && isfinite(m->line) && isfinite(m->r) && isfinite(m->bend) &&
+           isfinite(m->size);
 }
 
 static void canvas(Lint *l, const Mark *m, Box b) {
@@ -55,12 +59,13 @@ static void canvas(Lint *l, const Mark *m, Box b) {
               m->kind == MARK_TEXT ? words(l, m) : "");
 }
 
-/* Does a filled mark of group g, painted after mark `after` and before mark `before`, lie under all of the box? A text on
- * ground of its own hides what is below it. */
+/* Does a filled mark of group g, painted after mark `after` and before mark `before`, lie under all
+ * of the box? A text on ground of its own hides what is below it. */
 static bool own_ground(const Scene *s, int g, int after, int before, Box b) {
     for (int i = after + 1; g >= 0 && i < before; i++) {
         const Mark *m = &s->marks[i];
-        if (m->group != g || m->fill == ROLE_NONE || m->kind == MARK_TEXT || m->kind == MARK_HATCH) continue;
+        if (m->group != g || m->fill == ROLE_NONE || m->kind == MARK_TEXT || m->kind == MARK_HATCH)
+            continue;
         Box o = scene_box(m);
         if (o.x0 <= b.x0 && o.x1 >= b.x1 && o.y0 <= b.y0 + 1 && o.y1 >= b.y1 - 1) return true;
     }
@@ -68,7 +73,8 @@ static bool own_ground(const Scene *s, int g, int after, int before, Box b) {
 }
 
 static void inside_frame(Lint *l, const Mark *m, Box b) {
-    int of = m->group, at = (int)(m - l->s->marks); /* the innermost box that the text is in; a flag is none of its words */
+    int of = m->group, at = (int)(m - l->s->marks); /* the innermost box that the text is in; a flag
+                                                       is none of its words */
     for (; of >= 0 && !l->s->groups[of].framed; of = l->s->groups[of].parent)
         if (own_ground(l->s, of, -1, at, b)) return;
     if (of < 0) return;
@@ -77,7 +83,8 @@ static void inside_frame(Lint *l, const Mark *m, Box b) {
         found(l, m, "text wider than its box:", words(l, m));
 }
 
-/* Distance of segment p q from the box, 0 if it crosses it. Wires are horizontal or vertical, so boxes suffice. */
+/* Distance of segment p q from the box, 0 if it crosses it. Wires are horizontal or vertical, so
+ * boxes suffice. */
 static bool crosses(Pt p, Pt q, Box b) {
     double t0 = 0, t1 = 1, d[2] = {q.x - p.x, q.y - p.y};
     double lo[2] = {b.x0 - p.x, b.y0 - p.y}, hi[2] = {b.x1 - p.x, b.y1 - p.y};
@@ -130,7 +137,8 @@ static void near_texts(Lint *l, int ti, Box b) {
     }
 }
 
-/* What lies under a point of a text: the last filled mark painted before it that covers the point. */
+/* What lies under a point of a text: the last filled mark painted before it that covers the point.
+ */
 static Role under(const Scene *s, int ti, double x, double y) {
     Role r = ROLE_PAPER;
     for (int i = 0; i < ti; i++) {
@@ -153,10 +161,12 @@ static void contrast(Lint *l, int ti, Box b) {
         last = ground;
         for (int i = 0; i < m->n_run; i++)
             for (int th = 0; th < THEME_COUNT; th++) {
-                double c = theme_contrast(theme_color((Theme)th, m->run[i].role), theme_color((Theme)th, ground));
+                double c = theme_contrast(theme_color((Theme)th, m->run[i].role),
+                                          theme_color((Theme)th, ground));
                 if (c < 4.5)
-                    found(l, m, "contrast under 4.5:",
-                          arena_printf(l->out.a, "%.2f %s (%s)", c, m->run[i].s, theme_names()[th]));
+                    found(
+                        l, m, "contrast under 4.5:",
+                        arena_printf(l->out.a, "%.2f %s (%s)", c, m->run[i].s, theme_names()[th]));
             }
     }
 }
@@ -165,11 +175,14 @@ static void legible(Lint *l, int ti, Box b) {
     const Mark *m = &l->s->marks[ti];
     /* a slide that had to be scaled shows smaller letters; an A4 page has its own measure (7 pt) */
     double size = l->s->points ? m->size : m->size * l->s->scale;
-    if (l->s->points && m->size * l->s->scale < 7 - 1e-6) found(l, m, "text smaller than 7 pt:", words(l, m));
+    if (l->s->points && m->size * l->s->scale < 7 - 1e-6)
+        found(l, m, "text smaller than 7 pt:", words(l, m));
     if (size < l->s->min_size - 1e-6)
-        found(l, m, "text smaller than the preset allows:", arena_printf(l->out.a, "%.1f %s", m->size, words(l, m)));
+        found(l, m, "text smaller than the preset allows:",
+              arena_printf(l->out.a, "%.1f %s", m->size, words(l, m)));
     contrast(l, ti, b);
-    if (fonts_unknown(l->s->fonts, m->run, m->n_run, m->size)) found(l, m, "no font has a character of", words(l, m));
+    if (fonts_unknown(l->s->fonts, m->run, m->n_run, m->size))
+        found(l, m, "no font has a character of", words(l, m));
 }
 
 /* ---- meaning ---- */
@@ -181,10 +194,11 @@ static bool in_legend(const Scene *s, int g) {
 }
 
 /* Fills that mean something by themselves. Axes are not among them: their pills carry the name. */
-static const Role categories[] = {ROLE_COMPUTE, ROLE_COMPUTE_DARK, ROLE_COMPUTE_PALE, ROLE_COLL,     ROLE_COLL_PALE,
-                                  ROLE_BAND,    ROLE_WEIGHT_FILL,  ROLE_BYTES,        ROLE_BYTES_2,  ROLE_SHARD,
-                                  ROLE_SHARD_1, ROLE_SHARD_2,      ROLE_SHARD_3,      ROLE_LIVE,     ROLE_EQUAL,
-                                  ROLE_ROUNDED, ROLE_SUSPECT,      ROLE_WRONG,        ROLE_WRONG_LATER, ROLE_PART_SUM};
+static const Role categories[] = {
+    ROLE_COMPUTE, ROLE_COMPUTE_DARK, ROLE_COMPUTE_PALE, ROLE_COLL,        ROLE_COLL_PALE,
+    ROLE_BAND,    ROLE_WEIGHT_FILL,  ROLE_BYTES,        ROLE_BYTES_2,     ROLE_SHARD,
+    ROLE_SHARD_1, ROLE_SHARD_2,      ROLE_SHARD_3,      ROLE_LIVE,        ROLE_EQUAL,
+    ROLE_ROUNDED, ROLE_SUSPECT,      ROLE_WRONG,        ROLE_WRONG_LATER, ROLE_PART_SUM};
 
 static bool has_tip(const Scene *s, int g) {
     for (; g >= 0; g = s->groups[g].parent)
@@ -192,7 +206,8 @@ static bool has_tip(const Scene *s, int g) {
     return false;
 }
 
-/* Do words stand in the mark's own group, so that its colour is not the only thing that says what it is? */
+/* Do words stand in the mark's own group, so that its colour is not the only thing that says what
+ * it is? */
 static bool has_words(const Scene *s, const Mark *m) {
     if (m->group < 0) return false;
     const Group *g = &s->groups[m->group];
@@ -201,7 +216,8 @@ static bool has_words(const Scene *s, const Mark *m) {
     return false;
 }
 
-/* Every fill with a meaning is in the legend or beside words of its own, and every such mark has a tooltip. */
+/* Every fill with a meaning is in the legend or beside words of its own, and every such mark has a
+ * tooltip. */
 static void meanings(Lint *l) {
     const Scene *s = l->s;
     for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
@@ -210,8 +226,7 @@ static void meanings(Lint *l) {
         for (int i = 0; i < s->n_marks; i++) {
             const Mark *m = &s->marks[i];
             if (m->fill != categories[k] || m->kind == MARK_TEXT) continue;
-            if (in_legend(s, m->group))
-                explained = true;
+            if (in_legend(s, m->group)) explained = true;
             else {
                 if (!used && !has_words(s, m)) used = m;
                 if (!m->ground && !has_tip(s, m->group)) found(l, m, "data without a tooltip", "");
@@ -239,7 +254,8 @@ static void arrow_end(Lint *l, const Arrow *a) {
     double dy = fmax(fmax(g->y - a->tip.y, a->tip.y - g->y - g->h), 0);
     double edge = fmin(fmin(fabs(a->tip.x - g->x), fabs(a->tip.x - g->x - g->w)),
                        fmin(fabs(a->tip.y - g->y), fabs(a->tip.y - g->y - g->h)));
-    if (hypot(dx, dy) > 1.5 || edge > 1.5) found(l, m, "an arrow does not end on the border of", g->id);
+    if (hypot(dx, dy) > 1.5 || edge > 1.5)
+        found(l, m, "an arrow does not end on the border of", g->id);
 }
 
 int scene_lint(const Scene *s, Arena *arena, const char **report) {
@@ -248,8 +264,8 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
     if (!*s->desc) str_addf(&l.out, "%s: no description\n", s->name), l.n++;
     if (!(s->w > 0 && s->h > 0 && isfinite(s->w) && isfinite(s->h)))
         str_addf(&l.out, "%s: no canvas\n", s->name), l.n++;
-    if (!(s->off_x >= -0.01 && s->off_x + s->scale * s->w <= s->page_w + 0.01 && s->off_y >= -0.01 &&
-          s->off_y + s->scale * s->h <= s->page_h + 0.01))
+    if (!(s->off_x >= -0.01 && s->off_x + s->scale * s->w <= s->page_w + 0.01 &&
+          s->off_y >= -0.01 && s->off_y + s->scale * s->h <= s->page_h + 0.01))
         str_addf(&l.out, "%s: the page is too small\n", s->name), l.n++;
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];

@@ -5,11 +5,12 @@
 #include <string.h>
 
 static bool is_grad(const TraceValue *v) {
-    return v->shape.name &&
-           (!strncmp(v->shape.name, "grad.param.", strlen("grad.param.")) || (v->kind && !strcmp(v->kind, "gradient")));
+    return v->shape.name && (!strncmp(v->shape.name, "grad.param.", strlen("grad.param.")) ||
+                             (v->kind && !strcmp(v->kind, "gradient")));
 }
 static bool shares_buffer(const TraceLocalMove *m) {
-    return m->op && (!strcmp(m->op, "claim") || !strcmp(m->op, "identity") || !strcmp(m->op, "slice"));
+    return m->op &&
+           (!strcmp(m->op, "claim") || !strcmp(m->op, "identity") || !strcmp(m->op, "slice"));
 }
 
 /* ---- lifetimes ---- */
@@ -17,10 +18,10 @@ static bool shares_buffer(const TraceLocalMove *m) {
 typedef struct {
     const Trace *t;
     int n_steps;
-    int *by_step;   /* value that a step makes, -1 */
-    bool *recorded; /* the step has a compute, a collective or a move */
-    bool *shared;   /* the value is a view of another */
-    int *last;      /* by value: last step that reads it, -1 */
+    int *by_step;           /* value that a step makes, -1 */
+    bool *recorded;         /* the step has a compute, a collective or a move */
+    bool *shared;           /* the value is a view of another */
+    int *last;              /* by value: last step that reads it, -1 */
     const TraceHeld **held; /* by step: of gathered parameters; NULL */
 } Use;
 
@@ -46,7 +47,8 @@ static void find_uses(Use *u) {
     }
     for (int i = 0; i < t->n_computes; i++)
         for (int k = 0; k < t->computes[i].n_inputs; k++)
-            reads(u, t->computes[i].inputs[k], t->computes[i].input_step ? t->computes[i].input_step[k] : -1,
+            reads(u, t->computes[i].inputs[k],
+                  t->computes[i].input_step ? t->computes[i].input_step[k] : -1,
                   t->computes[i].step);
     for (int i = 0; i < t->n_collectives; i++)
         reads(u, t->collectives[i].value, t->collectives[i].value_step, t->collectives[i].step);
@@ -61,8 +63,8 @@ static void find_uses(Use *u) {
         int v = value_of(u, t->moves[i].value, t->moves[i].step);
         if (v >= 0 && shares_buffer(&t->moves[i])) u->shared[v] = true;
     }
-    /* what travels with another collective has no record of its own: it reads the value of its name, or a parameter as
-     * it lies at rest */
+    /* what travels with another collective has no record of its own: it reads the value of its
+     * name, or a parameter as it lies at rest */
     for (int i = 0; i < t->n_values; i++) {
         int step = t->values[i].step, k = i - 1;
         if (step < 0 || u->recorded[step] || trace_param(t, t->values[i].shape.name)) continue;
@@ -73,7 +75,8 @@ static void find_uses(Use *u) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         int v = c->value_step >= 0 ? value_of(u, c->value, c->value_step) : -1;
-        if (v >= 0 && c->op && !strcmp(c->op, "all_reduce") && u->last[v] == c->step) u->last[v] = c->step - 1;
+        if (v >= 0 && c->op && !strcmp(c->op, "all_reduce") && u->last[v] == c->step)
+            u->last[v] = c->step - 1;
     }
 }
 
@@ -103,17 +106,21 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
         bool copy = trace_param(t, v->shape.name) != NULL;
         if (!l || u.shared[i]) continue;
         const TraceHeld *held = copy && v->step >= 0 ? u.held[v->step] : NULL;
-        int from = held ? held->from : v->step, last = u.last[i] < 0 ? INT_MAX : held ? held->until : u.last[i];
+        int from = held ? held->from : v->step, last = u.last[i] < 0 ? INT_MAX
+                                                       : held        ? held->until
+                                                                     : u.last[i];
         c->life[c->n_life++] = (MemLife){v, l->bytes, from, last, is_grad(v), copy};
     }
 }
 
 /* Sums of the lives by step, against what was recorded. */
 static void add_up(Arena *a, MemCourse *c, const bool *known) {
-    int64_t *sum = ARENA_ARRAY(a, int64_t, c->n_steps + 2), *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
+    int64_t *sum = ARENA_ARRAY(a, int64_t, c->n_steps + 2),
+            *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
     for (int i = 0; i < c->n_life; i++) {
         const MemLife *l = &c->life[i];
-        int from = l->from < 0 ? 0 : l->from, end = l->last >= c->n_steps ? c->n_steps : l->last + 1;
+        int from = l->from < 0 ? 0 : l->from,
+            end = l->last >= c->n_steps ? c->n_steps : l->last + 1;
         if (end < from) end = from;
         sum[from] += l->bytes, sum[end] -= l->bytes;
         if (l->grad) grad[from] += l->bytes, grad[end] -= l->bytes;
@@ -128,13 +135,17 @@ static void add_up(Arena *a, MemCourse *c, const bool *known) {
     for (int i = 0; i < c->n_steps && !c->exact; i++) c->grad[i] = 0;
 }
 
-/* What a category's records say about the rank, by step; -1 where there is none. False if there is none at all. */
-static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps, int64_t *out) {
+/* What a category's records say about the rank, by step; -1 where there is none. False if there is
+ * none at all. */
+static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps,
+                     int64_t *out) {
     bool any = false;
     for (int i = 0; i < n_steps; i++) out[i] = -1;
     for (int i = 0; i < t->n_memory; i++) {
         const TraceMemory *m = &t->memory[i];
-        if (!m->category || strcmp(m->category, category) || m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
+        if (!m->category || strcmp(m->category, category) || m->step < 0 ||
+            !rankset_has(&m->ranks, rank))
+            continue;
         out[m->step] = m->bytes;
         any = true;
     }
@@ -239,8 +250,8 @@ int64_t memory_capacity(const Trace *t) {
     static const struct {
         const char *unit;
         double bytes;
-    } row[] = {{"GiB", 1073741824.0}, {"GB", 1e9}, {"MiB", 1048576.0}, {"MB", 1e6},
-               {"TB", 1e12},          {"B", 1}};
+    } row[] = {{"GiB", 1073741824.0}, {"GB", 1e9},  {"MiB", 1048576.0},
+               {"MB", 1e6},           {"TB", 1e12}, {"B", 1}};
     const char *word = t->hardware ? strstr(t->hardware, " memory") : NULL;
     if (!word) return 0;
     const char *p = word;

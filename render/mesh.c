@@ -18,7 +18,8 @@ static RankGroups groups_over(const Trace *t, unsigned mask) {
     return g;
 }
 
-/* Bit mask of the axes in "dp*cp"; a group's name stands for its axes, "tp" for "tp.0" and "tp.1". */
+/* Bit mask of the axes in "dp*cp"; a group's name stands for its axes, "tp" for "tp.0" and "tp.1".
+ */
 static unsigned axes_mask(const Trace *t, const char *list) {
     unsigned mask = 0;
     for (const char *p = list ? list : ""; *p;) {
@@ -26,10 +27,12 @@ static unsigned axes_mask(const Trace *t, const char *list) {
         for (int i = 0; i < t->n_axes; i++) {
             const char *name = t->axes[i].name;
             bool part = !strncmp(name, p, n) && (name[n] == 0 || name[n] == '.');
-            if (part && t->axes[i].size > 1) mask |= 1u << i; /* an axis of one rank makes no group */
+            /* an axis of one rank makes no group */
+            if (part && t->axes[i].size > 1) mask |= 1u << i;
         }
         for (int k = 0; k < t->n_groups; k++)
-            if (strlen(t->groups[k].name) == n && !strncmp(t->groups[k].name, p, n) && t->groups[k].axes != list)
+            if (strlen(t->groups[k].name) == n && !strncmp(t->groups[k].name, p, n) &&
+                t->groups[k].axes != list)
                 mask |= axes_mask(t, t->groups[k].axes);
         p += n + (p[n] == '*');
     }
@@ -67,8 +70,10 @@ static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool 
     int64_t sent = 0;
     int n = 0, count[32] = {0};
     const char *op[32];
-    for (int i = 0; axis && i < t->n_params && i < 256; i++) cuts_of(a, t, &t->params[i].compute, mask, &cuts);
-    for (int i = 0; axis && i < t->n_values && i < 256; i++) cuts_of(a, t, &t->values[i].shape, mask, &cuts);
+    for (int i = 0; axis && i < t->n_params && i < 256; i++)
+        cuts_of(a, t, &t->params[i].compute, mask, &cuts);
+    for (int i = 0; axis && i < t->n_values && i < 256; i++)
+        cuts_of(a, t, &t->values[i].shape, mask, &cuts);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (axes_mask(t, k->axes) != mask) continue;
@@ -96,8 +101,10 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
         str_add(&name, ax[i].name);
         have[n] = axes_mask(t, ax[i].name);
         for (int k = 0; k < t->n_groups; k++)
-            if (axes_mask(t, t->groups[k].axes) == have[n]) str_addf(&name, " = %s", t->groups[k].name);
-        comm[n] = (MeshComm){.name = name.s, .axes = ax[i].name, .groups = groups_over(t, have[n]), .axis = true};
+            if (axes_mask(t, t->groups[k].axes) == have[n])
+                str_addf(&name, " = %s", t->groups[k].name);
+        comm[n] = (MeshComm){
+            .name = name.s, .axes = ax[i].name, .groups = groups_over(t, have[n]), .axis = true};
         describe(a, t, &comm[n], have[n], true);
         n++;
     }
@@ -107,9 +114,10 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
         for (int k = 0; k < n; k++) known |= have[k] == mask;
         if (known) continue;
         have[n] = mask;
-        comm[n] = (MeshComm){.name = words_axis_list(a, t, t->collectives[i].axes),
-                             .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
-                             .groups = groups_over(t, mask)};
+        comm[n] = (MeshComm){
+            .name = words_axis_list(a, t, t->collectives[i].axes),
+            .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
+            .groups = groups_over(t, mask)};
         describe(a, t, &comm[n], mask, false);
         n++;
     }
@@ -124,8 +132,8 @@ const char *mesh_formula(Arena *a, const Trace *t) {
         if (ax[i].size <= 1) continue;
         bool nested = s && strchr(s, ' ');
         s = !s ? ax[i].name
-               : arena_printf(a, "%s + %lld·%s%s%s", ax[i].name, (long long)ax[i].size, nested ? "(" : "", s,
-                              nested ? ")" : "");
+               : arena_printf(a, "%s + %lld·%s%s%s", ax[i].name, (long long)ax[i].size,
+                              nested ? "(" : "", s, nested ? ")" : "");
     }
     return s ? arena_printf(a, "rank = %s", s) : "one rank";
 }
@@ -133,13 +141,15 @@ const char *mesh_formula(Arena *a, const Trace *t) {
 const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank) {
     int64_t group = words_group_of(g, rank), n = groups_size(g);
     if (group < 0) return "";
-    int64_t first = groups_member(g, group, 0), step = n > 1 ? groups_member(g, group, 1) - first : 1;
+    int64_t first = groups_member(g, group, 0),
+            step = n > 1 ? groups_member(g, group, 1) - first : 1;
     for (int64_t i = 2; i < n; i++)
         if (groups_member(g, group, i) != first + i * step) return mesh_spelled(a, g, group, 4);
     int64_t last = first + n * step, ranks = n * groups_count(g);
     if (last > ranks) last = ranks; /* no end beyond the ranks that there are */
     return step == 1 ? arena_printf(a, "%lld:%lld", (long long)first, (long long)last)
-                     : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)last, (long long)step);
+                     : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)last,
+                                    (long long)step);
 }
 
 const char *mesh_spelled(Arena *a, const RankGroups *g, int64_t group, int64_t most) {

@@ -1,5 +1,5 @@
-/* The groups of ranks that a trace speaks of: axes, named groups and the groups that collectives use, and what they
- * carry. */
+/* The groups of ranks that a trace speaks of: axes, named groups and the groups that collectives
+ * use, and what they carry. */
 #ifndef SP_RENDER_MESH_H
 #define SP_RENDER_MESH_H
 #include "render/furniture.h"
@@ -15,7 +15,8 @@ typedef struct {
     bool axis;           /* one mesh axis */
 } MeshComm;
 
-/* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that collectives use. */
+/* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that
+ * collectives use. */
 int mesh_comms(Arena *a, const Trace *t, MeshComm *comm);
 /* "rank = tp + 2·(cp + 2·dp)" */
 const char *mesh_formula(Arena *a, const Trace *t);

@@ -13,7 +13,9 @@ static const char *of_grad(const char *name) {
 static const TraceParam *of_param_grad(const Trace *t, const char *name) {
     return name && !strncmp(name, "grad.param.", 11) ? trace_param(t, name + 11) : NULL;
 }
-const char *mirror_grad(const BlockGraph *g, const char *value) { return arena_printf(g->arena, "grad.%s", value); }
+const char *mirror_grad(const BlockGraph *g, const char *value) {
+    return arena_printf(g->arena, "grad.%s", value);
+}
 
 static bool drawn(const BlockGraph *g, const TraceCompute *c) {
     bool here = c->ranks.n == 0 || rankset_has(&c->ranks, g->rank);
@@ -22,7 +24,8 @@ static bool drawn(const BlockGraph *g, const TraceCompute *c) {
 
 /* The backward program begins within the loss. */
 static bool is_back(const char *pass, const char *output) {
-    return in_pass(pass, "backward") || in_pass(pass, "gradients") || (in_pass(pass, "loss") && !strncmp(output, "grad.", 5));
+    return in_pass(pass, "backward") || in_pass(pass, "gradients") ||
+           (in_pass(pass, "loss") && !strncmp(output, "grad.", 5));
 }
 
 static void add_name(const char **list, int *n, const char *name) {
@@ -45,7 +48,8 @@ static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
         MirrorRow *r = &s->row[i];
         bool alike = r->kind == kind && r->level == n->level;
         if (alike && kind == ROW_COLL)
-            alike = same_text(r->coll[0]->op, n->coll->op) && same_text(r->coll[0]->axis, n->coll->axis) &&
+            alike = same_text(r->coll[0]->op, n->coll->op) &&
+                    same_text(r->coll[0]->axis, n->coll->axis) &&
                     same_text(r->coll[0]->reduce, n->coll->reduce);
         if (alike) return r;
         if (r->level < n->level || (r->level == n->level && r->kind <= kind)) at = i + 1;
@@ -72,17 +76,21 @@ static void add_node(const BlockGraph *g, MirrorStrip *s, int i) {
         if (q->kind == NODE_OP) add_op(r, q->op[0].c, false);
     }
     for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++)
-        for (int j = 0; g->node[k].kind == NODE_OP && j < g->node[k].n_op; j++) add_op(r, g->node[k].op[j].c, true);
+        for (int j = 0; g->node[k].kind == NODE_OP && j < g->node[k].n_op; j++)
+            add_op(r, g->node[k].op[j].c, true);
 }
 
 static void read_ends(const BlockGraph *g, MirrorRow *r) {
     r->n_in = r->n_out = 0;
     for (int i = 0; i < r->n_coll; i++)
-        add_name(r->in, &r->n_in, r->coll[i]->value), add_name(r->out, &r->n_out, r->coll[i]->value);
+        add_name(r->in, &r->n_in, r->coll[i]->value),
+            add_name(r->out, &r->n_out, r->coll[i]->value);
     for (int i = 0; i < r->n_conj && r->kind == ROW_BACK; i++)
-        add_name(r->in, &r->n_in, of_grad(r->conj[i]->value)), add_name(r->out, &r->n_out, of_grad(r->conj[i]->value));
+        add_name(r->in, &r->n_in, of_grad(r->conj[i]->value)),
+            add_name(r->out, &r->n_out, of_grad(r->conj[i]->value));
     for (int i = 0; i < r->n_move; i++)
-        add_name(r->in, &r->n_in, r->move[i]->value), add_name(r->out, &r->n_out, r->move[i]->value);
+        add_name(r->in, &r->n_in, r->move[i]->value),
+            add_name(r->out, &r->n_out, r->move[i]->value);
     for (int i = 0; i < r->n_op; i++) {
         const TraceCompute *c = r->op[i].f;
         add_name(r->out, &r->n_out, c->output);
@@ -107,7 +115,8 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
 /* Does the gradient travel with another in this collective? */
 static bool carries(const Trace *t, const TraceCollective *c, const char *grad) {
     for (int i = 0; i < c->n_with; i++) {
-        const TraceValue *v = strcmp(c->pass, "gradients") ? NULL : words_find_value(t, grad, c->with[i]);
+        const TraceValue *v =
+            strcmp(c->pass, "gradients") ? NULL : words_find_value(t, grad, c->with[i]);
         if (v && v->step == c->with[i]) return true;
     }
     return false;
@@ -127,7 +136,8 @@ static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
         const TraceCollective *c = &t->collectives[i];
         const TraceParam *p = c->n_with ? of_param_grad(t, c->value) : NULL;
         if (!p || !w->param || p->layer != w->param->layer) continue; /* a unit is of one layer */
-        if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0) w->unit[w->n_unit++] = c;
+        if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0)
+            w->unit[w->n_unit++] = c;
     }
 }
 
@@ -139,8 +149,7 @@ static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b)
             if (!mirrors(t, r->op[k].f, b)) continue;
             bool weight = of_param_grad(t, b->output) != NULL;
             *(weight ? &r->op[k].dw : &r->op[k].dx) = true;
-            if (weight)
-                add_grad(g, r, b);
+            if (weight) add_grad(g, r, b);
             else if (r->n_back < MIRROR_MAX)
                 r->back[r->n_back++] = (MirrorOp){.f = b, .rest = r->op[k].rest};
             return;
@@ -169,7 +178,8 @@ static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollectiv
         for (int k = 0; r->kind == ROW_COLL && k < r->n_coll; k++) {
             if (strcmp(r->coll[k]->value, value) || !same_text(r->coll[k]->axis, c->axis)) continue;
             bool done = false;
-            for (int j = 0; j < r->n_conj; j++) done |= same_text(of_grad(r->conj[j]->value), value);
+            for (int j = 0; j < r->n_conj; j++)
+                done |= same_text(of_grad(r->conj[j]->value), value);
             if (!done) return r;
         }
     }
@@ -177,7 +187,8 @@ static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollectiv
 }
 
 /* A collective that faces nothing gets a row of its own, above the first use of the value. */
-static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value, const TraceCollective *c) {
+static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value,
+                    const TraceCollective *c) {
     int at = 0;
     while (at < s->n && !has_name(s->row[at].in, s->row[at].n_in, value)) at++;
     if (at == s->n || s->n >= MIRROR_MAX * 2 || (!s->plain && !strcmp(value, s->from))) return;
@@ -221,12 +232,11 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         const char *value = of_grad(c->value);
-        if (!value || !is_back(c->pass, c->value) || words_group_of(&c->groups, g->rank) < 0) continue;
+        if (!value || !is_back(c->pass, c->value) || words_group_of(&c->groups, g->rank) < 0)
+            continue;
         MirrorRow *r = facing(s, value, c);
-        if (r && r->n_conj < MIRROR_FLOW)
-            r->conj[r->n_conj++] = c;
-        else if (!r)
-            own_row(g, s, value, c);
+        if (r && r->n_conj < MIRROR_FLOW) r->conj[r->n_conj++] = c;
+        else if (!r) own_row(g, s, value, c);
     }
     for (int i = 0; i < s->n; i++) sort_conj(&s->row[i]);
 }
@@ -261,9 +271,13 @@ static int last_step(const Mirror *m, const char *name, bool back) {
     return step;
 }
 
-static bool makes(const MirrorRow *r, const char *value) { return has_name(r->out, r->n_out, value); }
+static bool makes(const MirrorRow *r, const char *value) {
+    return has_name(r->out, r->n_out, value);
+}
 
-static bool has_grad(const Mirror *m, const char *value) { return last_step(m, mirror_grad(m->g, value), true) >= 0; }
+static bool has_grad(const Mirror *m, const char *value) {
+    return last_step(m, mirror_grad(m->g, value), true) >= 0;
+}
 
 /* The last step of the strip that makes the gradient `name`; -2: none. */
 static int made_step(const MirrorStrip *s, const char *name) {
@@ -273,7 +287,8 @@ static int made_step(const MirrorStrip *s, const char *name) {
             if (!strcmp(s->row[i].back[k].f->output, name) && s->row[i].back[k].f->step > step)
                 step = s->row[i].back[k].f->step;
         for (int k = 0; k < s->row[i].n_conj; k++)
-            if (!strcmp(s->row[i].conj[k]->value, name) && s->row[i].conj[k]->step > step) step = s->row[i].conj[k]->step;
+            if (!strcmp(s->row[i].conj[k]->value, name) && s->row[i].conj[k]->step > step)
+                step = s->row[i].conj[k]->step;
     }
     return step;
 }
@@ -295,14 +310,16 @@ static bool from_above(const MirrorStrip *s, int r, const char *value) {
 }
 
 /* Names that flow under row r, in the order in which they are read. */
-static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name, int max) {
+static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name,
+                      int max) {
     const MirrorRow *up = r >= 0 ? &s->row[r] : NULL;
     int n = 0;
     if (r + 1 >= s->n && n < max) name[n++] = s->branch;
     if (back && r + 1 < s->n) { /* made by row r + 1 */
         const MirrorRow *down = &s->row[r + 1];
         for (int i = 0; i < down->n_in && n < max; i++)
-            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i])) name[n++] = down->in[i];
+            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]))
+                name[n++] = down->in[i];
         return n;
     }
     for (int k = r + 1; k < s->n; k++) /* made by row r */
@@ -316,7 +333,8 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
     return n;
 }
 
-int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out, int max) {
+int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
+                int max) {
     const char *value[MIRROR_FLOW * 2];
     int n = 0, count = flow_names(m, s, r, back, value, MIRROR_FLOW * 2);
     for (int i = 0; i < count && n < max; i++) {
@@ -325,7 +343,8 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
         for (int k = back ? r : r + 1; k >= 0 && k < s->n && step == -2; k += back ? -1 : 1)
             step = read_step(&s->row[k], name, back);
         if (back && r < 0) step = made_step(s, name);
-        const TraceValue *v = words_find_value(m->g->t, name, step == -2 ? last_step(m, name, back) : step);
+        const TraceValue *v =
+            words_find_value(m->g->t, name, step == -2 ? last_step(m, name, back) : step);
         if (v) out[n++] = v;
     }
     return n;
@@ -336,7 +355,8 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
     int n = 0;
     for (int i = 0; i < row->n_in && n < max; i++) {
         if (from_above(s, r - 1, row->in[i]) || makes(row, row->in[i])) continue;
-        const TraceValue *v = words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
+        const TraceValue *v =
+            words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
         if (v) out[n++] = v;
     }
     return n;
@@ -349,7 +369,8 @@ bool mirror_has_back(const Mirror *m, const MirrorRow *row) {
     return flows;
 }
 
-int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out, int max) {
+int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out,
+                 int max) {
     int n = 0, all = row->n_back + row->n_grad;
     for (int i = 0; i < all; i++) {
         const TraceCompute *c = i < row->n_back ? row->back[i].f : row->grad[i - row->n_back].made;
@@ -358,10 +379,13 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
             low |= row->op[k].rest && mirrors(m->g->t, row->op[k].f, c);
         for (int k = 0; low == rest && k < c->n_inputs; k++) {
             if (!strncmp(c->inputs[k], "grad.", 5) || trace_param(m->g->t, c->inputs[k])) continue;
-            const TraceValue *v = words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
+            const TraceValue *v =
+                words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
             bool have = !v;
-            for (int j = 0; j < n && !have; j++) /* a copy that is only a view lies where the other lies */
-                have = out[j] == v || (!strcmp(out[j]->shape.name, v->shape.name) && block_same_shape(m->g, out[j], v));
+            /* a copy that is only a view lies where the other lies */
+            for (int j = 0; j < n && !have; j++)
+                have = out[j] == v || (!strcmp(out[j]->shape.name, v->shape.name) &&
+                                       block_same_shape(m->g, out[j], v));
             if (!have && n < max) out[n++] = v;
         }
     }
@@ -371,7 +395,8 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
 bool mirror_again(const Mirror *m, const TraceValue *v) { return v->step >= m->first_back; }
 
 bool mirror_moves(const TraceParam *p) {
-    return p && p->rest.symbolic && p->compute.symbolic && strcmp(p->rest.symbolic, p->compute.symbolic) != 0;
+    return p && p->rest.symbolic && p->compute.symbolic &&
+           strcmp(p->rest.symbolic, p->compute.symbolic) != 0;
 }
 
 int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
@@ -381,8 +406,10 @@ int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
     bool unit = false; /* do others travel with it? */
     *freed = false;
     for (int i = 0; i < t->n_collectives; i++)
-        if (trace_param(t, t->collectives[i].value) == p && l) unit |= t->collectives[i].bytes_out > l->bytes;
-    for (int own = !unit; own >= 0 && n == 0; own--) /* its own collectives, else those of its unit */
+        if (trace_param(t, t->collectives[i].value) == p && l)
+            unit |= t->collectives[i].bytes_out > l->bytes;
+    /* its own collectives, else those of its unit */
+    for (int own = !unit; own >= 0 && n == 0; own--)
         for (int i = 0; i < t->n_collectives; i++) {
             const TraceCollective *c = &t->collectives[i];
             const TraceParam *q = trace_param(t, c->value);
@@ -439,7 +466,8 @@ static const char *chain_input(const Mirror *m, const MirrorStrip *s) {
         for (int k = 0; k < s->row[i].n_in; k++) {
             const char *value = s->row[i].in[k];
             bool made = false; /* by an op; a move only passes on */
-            for (int q = 0; q < s->n; q++) made |= s->row[q].kind == ROW_OPS && makes(&s->row[q], value);
+            for (int q = 0; q < s->n; q++)
+                made |= s->row[q].kind == ROW_OPS && makes(&s->row[q], value);
             if (made) continue;
             if (has_grad(m, value)) return value;
             if (!first) first = value;
@@ -469,12 +497,14 @@ Mirror *mirror_new(const BlockGraph *g) {
     m->g = g;
     m->first_back = -1;
     for (int i = 0; i < t->n_computes; i++)
-        if (in_pass(t->computes[i].pass, "backward") && (m->first_back < 0 || t->computes[i].step < m->first_back))
+        if (in_pass(t->computes[i].pass, "backward") &&
+            (m->first_back < 0 || t->computes[i].step < m->first_back))
             m->first_back = t->computes[i].step;
     for (int i = 0; i < g->n_strips && m->first_back >= 0; i++)
         if (!mirrors_strip(m, &g->strip[i])) return NULL;
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->strip[i].n; k++)
-            mirrored += m->strip[i].row[k].n_back + m->strip[i].row[k].n_grad + m->strip[i].row[k].n_conj;
+            mirrored +=
+                m->strip[i].row[k].n_back + m->strip[i].row[k].n_grad + m->strip[i].row[k].n_conj;
     return mirrored > 0 ? m : NULL;
 }

@@ -1,9 +1,9 @@
-/* Rows of "backward beside forward": forward at the left, downwards; its mirror image at the right, upwards; between
- * them what joins them. Labels of forward stand left of their line and those of backward right of it. */
+/* Rows of "backward beside forward": forward at the left, downwards; its mirror image at the right,
+ * upwards; between them what joins them. Labels of forward stand left of their line and those of
+ * backward right of it. */
 #include "render/mirror_draw.h"
 #include <math.h>
 #include <string.h>
-
 
 static Mark *wrong(MirrorPen *p, Mark *m, int step) {
     if (step != p->m->g->wrong_step && !wrong_number(p->wrong, step)) return m;
@@ -19,7 +19,8 @@ static void flag(MirrorPen *p, int step, double cx, double y, double w) {
     wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y);
 }
 
-static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step, const char *tip) {
+static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step,
+               const char *tip) {
     scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
     scene_frame(p->s, cx - w / 2, y, w, h);
     wrong(p, scene_rect(p->s, cx - w / 2, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
@@ -42,7 +43,8 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
     return s.s;
 }
 
-static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text, const TraceCollective *c) {
+static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text,
+                   const TraceCollective *c) {
     scene_begin(p->s, "collective", arena_printf(p->c->arena, "step-%d", c->step), coll_tip(p, c));
     scene_frame(p->s, cx - w / 2, y, w, h);
     Role fill = wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL;
@@ -52,7 +54,8 @@ static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const 
     scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
     int group = p->s->open;
-    /* on a slide edges are short, and words stand close above: the flag goes inside if there is room */
+    /* on a slide edges are short, and words stand close above: the flag goes inside if there is
+     * room */
     bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
     double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
     flag(p, c->step, cx + aside, inside ? y + h / 2 : y + 5, w);
@@ -73,7 +76,8 @@ static int thin(MirrorPen *p, double cx, double y, double h, const char *text, i
     wrong(p, m, step);
     scene_text(p->s, cx, y + h / 2 + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK, text);
     int group = p->s->open;
-    double out = cx > (p->forward + p->backward) / 2 ? w / 2 + 2 : -w / 2 - 2; /* away from the gutter */
+    double out =
+        cx > (p->forward + p->backward) / 2 ? w / 2 + 2 : -w / 2 - 2; /* away from the gutter */
     wrong_flag(p->s, p->wrong, step, cx + out, y + h / 2);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
@@ -84,7 +88,8 @@ static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool
     Str s = str_new(p->c->arena);
     for (int i = 0; i < n; i++)
         if (op[i].rest == rest)
-            str_addf(&s, "%sstep %d: %s makes %s", s.n ? "\n" : "", op[i].f->step, op[i].f->op, op[i].f->output);
+            str_addf(&s, "%sstep %d: %s makes %s", s.n ? "\n" : "", op[i].f->step, op[i].f->op,
+                     op[i].f->output);
     return s.s;
 }
 
@@ -92,13 +97,15 @@ static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool
 static int box_step(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
     int step = -1;
     for (int i = 0; i < n; i++)
-        if (op[i].rest == rest && (step < 0 || op[i].f->step == p->m->g->wrong_step || wrong_number(p->wrong, op[i].f->step)))
+        if (op[i].rest == rest && (step < 0 || op[i].f->step == p->m->g->wrong_step ||
+                                   wrong_number(p->wrong, op[i].f->step)))
             step = op[i].f->step;
     return step;
 }
 
 /* The step among the collectives of a row that a flag speaks of; else the first. */
-static const TraceCollective *wrong_one(const MirrorPen *p, const TraceCollective *const *c, int n) {
+static const TraceCollective *wrong_one(const MirrorPen *p, const TraceCollective *const *c,
+                                        int n) {
     for (int i = 0; i < n; i++)
         if (wrong_number(p->wrong, c[i]->step)) return c[i];
     return n ? c[0] : NULL;
@@ -112,9 +119,11 @@ static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
             const char *name = r->op[i].f->inputs[k];
             if (!trace_param(t, name)) continue;
             for (int m = 0; m < t->n_moves; m++)
-                if (!strcmp(t->moves[m].value, name) && wrong_number(p->wrong, t->moves[m].step)) return t->moves[m].step;
+                if (!strcmp(t->moves[m].value, name) && wrong_number(p->wrong, t->moves[m].step))
+                    return t->moves[m].step;
             for (int m = 0; m < t->n_collectives; m++)
-                if (!strcmp(t->collectives[m].value, name) && wrong_number(p->wrong, t->collectives[m].step))
+                if (!strcmp(t->collectives[m].value, name) &&
+                    wrong_number(p->wrong, t->collectives[m].step))
                     return t->collectives[m].step;
         }
     return -1;
@@ -125,12 +134,14 @@ static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
     const Trace *t = p->c->t;
     for (int i = 0; back && i < t->n_moves; i++)
         for (int k = 0; k < r->n_out; k++)
-            if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) && wrong_number(p->wrong, t->moves[i].step))
+            if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) &&
+                wrong_number(p->wrong, t->moves[i].step))
                 return t->moves[i].step;
     return !back && r->n_move ? r->move[0]->step : -1;
 }
 
-static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back, double y) {
+static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back,
+                            double y) {
     double cx = back ? p->backward : p->forward, h = mirror_row_height(p, s, r),
            row = r->kind == ROW_MOVE ? h : p->look.row;
     const char *text = mirror_words(p, r, back, false);
@@ -138,21 +149,25 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     MirrorSide side = {-1, -1, y, y + h};
     if (back && !mirror_has_back(p->m, r)) return side;
     if (r->kind != ROW_OPS) {
-        side.top = side.bottom = c ? hexagon(p, cx, y, p->box, row, text, c)
-                                   : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
+        side.top = side.bottom =
+            c ? hexagon(p, cx, y, p->box, row, text, c)
+              : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
         if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
         return side;
     }
     const MirrorOp *op = back ? r->back : r->op;
-    int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false), weight = back ? -1 : wrong_weight(p, r, false);
+    int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false),
+        weight = back ? -1 : wrong_weight(p, r, false);
     if (step < 0 && r->n_grad) step = r->grad[0].made->step;
     if (weight >= 0) step = weight;
-    const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "", *tip = steps_tip(p, op, n, false);
+    const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "",
+               *tip = steps_tip(p, op, n, false);
     if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
         tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
     side.top = side.bottom = box(p, cx, y, p->box, *rest ? row : h, text, step, tip);
     if (*rest)
-        side.bottom = box(p, cx, y + row, p->box, h - row, rest, box_step(p, op, n, true), steps_tip(p, op, n, true));
+        side.bottom = box(p, cx, y + row, p->box, h - row, rest, box_step(p, op, n, true),
+                          steps_tip(p, op, n, true));
     return side;
 }
 
@@ -164,11 +179,13 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
     const char *color = words_color_axis(a, p->c->t, c->axis, c->axes), *text = mirror_pill(p, c);
     AxisKind k = theme_axis(color);
     double in = fmax(80, mirror_text_width(p, "identity", REGULAR) + 20) / 2;
-    double x0 = p->forward + (r->n_coll ? p->box / 2 : in) + 4, x1 = p->backward - (r->n_conj ? p->box / 2 : in) - 4;
+    double x0 = p->forward + (r->n_coll ? p->box / 2 : in) + 4,
+           x1 = p->backward - (r->n_conj ? p->box / 2 : in) - 4;
     double w = pill_width(p->s, text), mid = (p->forward + p->backward) / 2;
     scene_begin(p->s, "pair", arena_printf(a, "pair-%d", c->step), coll_tip(p, c));
     for (int i = 0; i < 2; i++) {
-        Mark *m = scene_segment(p->s, i ? mid + w / 2 + 3 : x0, y, i ? x1 : mid - w / 2 - 3, y, ROLE_AXIS + k, 2);
+        Mark *m = scene_segment(p->s, i ? mid + w / 2 + 3 : x0, y, i ? x1 : mid - w / 2 - 3, y,
+                                ROLE_AXIS + k, 2);
         m->dash = theme_axis_dash(k, &m->n_dash);
     }
     draw_pill(p->s, mid - w / 2, y, text, color);
@@ -179,7 +196,8 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
 static void lone_pill(MirrorPen *p, const MirrorRow *r, double y) {
     if (!r->n_coll || mirror_has_back(p->m, r)) return;
     const char *color = words_color_axis(p->c->arena, p->c->t, r->coll[0]->axis, r->coll[0]->axes);
-    scene_begin(p->s, "pair", arena_printf(p->c->arena, "pair-%d", r->coll[0]->step), coll_tip(p, r->coll[0]));
+    scene_begin(p->s, "pair", arena_printf(p->c->arena, "pair-%d", r->coll[0]->step),
+                coll_tip(p, r->coll[0]));
     draw_pill(p->s, p->forward + p->box / 2 + 12, y, mirror_pill(p, r->coll[0]), color);
     scene_end(p->s);
 }
@@ -202,12 +220,16 @@ static void draw_saved(MirrorPen *p, const MirrorRow *r, bool rest, double y, in
 }
 
 /* One entry of weight gradients at (x, y): box, its reductions, words. */
-static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, double h, double from) {
+static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, double h,
+                       double from) {
     Arena *a = p->c->arena;
     int group;
     scene_begin(p->s, "gradient", arena_printf(a, "gradient-%d", e->step), e->first->made->output);
     scene_frame(p->s, x, y - h / 2, p->grad_w, h);
-    wrong(p, scene_rect(p->s, x, y - h / 2, p->grad_w, h, 3, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25), e->step);
+    wrong(
+        p,
+        scene_rect(p->s, x, y - h / 2, p->grad_w, h, 3, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25),
+        e->step);
     scene_text(p->s, x + 10, y + 4.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
                scene_fit(p->s, e->names, p->grad_w - 16, 12.5, SEMIBOLD));
     group = p->s->open;
@@ -230,9 +252,11 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     }
     const TraceCollective *last = e->first->n ? e->first->coll[e->first->n - 1] : NULL;
     Role role = ROLE_SECOND;
-    if (last) role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
+    if (last)
+        role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
     if (last && wrong_number(p->wrong, last->step)) role = ROLE_FAIL;
-    scene_text(p->s, at + 8, y - 3, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK, mirror_end_words(p, e, 0));
+    scene_text(p->s, at + 8, y - 3, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK,
+               mirror_end_words(p, e, 0));
     scene_text(p->s, at + 8, y + 12, ALIGN_LEFT, MIRROR_SIZE, last ? SEMIBOLD : REGULAR, role,
                mirror_end_words(p, e, 1));
 }
@@ -269,13 +293,14 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
         scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
         scene_runs(p->s, lx, at, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
         if (!p->look.inlined)
-            scene_text(p->s, lx, at + p->look.line, align, MIRROR_SIZE, REGULAR, ROLE_SECOND, l.num[i]);
+            scene_text(p->s, lx, at + p->look.line, align, MIRROR_SIZE, REGULAR, ROLE_SECOND,
+                       l.num[i]);
         scene_end(p->s);
     }
     if (!l.pending) return;
     Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.pending, l.pending));
-    scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3, back ? ALIGN_RIGHT : ALIGN_LEFT,
-               MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
+    scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3,
+               back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
 }
 
 /* Values that a row reads from outside, left of its box. */
@@ -286,16 +311,19 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, int 
     for (int i = 0; i < n; i++) {
         double mid = y + h * (i + 0.5) / n;
         Pt pt[2] = {{box - 22, mid}, {box, mid}};
-        scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name), v[i]->shape.name);
+        scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name),
+                    v[i]->shape.name);
         mirror_arrow(p, pt, 2, false, to);
         for (int line = 0; line < 2; line++)
-            scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
-                       line ? ROLE_SECOND : ROLE_INK, mirror_side_words(p, v[i], line));
+            scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE,
+                       line ? REGULAR : SEMIBOLD, line ? ROLE_SECOND : ROLE_INK,
+                       mirror_side_words(p, v[i], line));
         scene_end(p->s);
     }
 }
 
-/* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels with another. */
+/* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels
+ * with another. */
 static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w);
     const CollWord *word = c ? words_coll(c->op) : NULL;
@@ -320,12 +348,15 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
             const TraceShape *sh = k == 1 ? &w[i]->rest : &w[i]->compute;
             const TraceLocal *l = words_find_local(sh, p->m->g->rank);
             if (!*text) continue;
-            scene_text(p->s, p->col[k], ly, ALIGN_LEFT, MIRROR_SIZE, REGULAR, k == 3 ? ROLE_SECOND : ROLE_INK, text);
+            scene_text(p->s, p->col[k], ly, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
+                       k == 3 ? ROLE_SECOND : ROLE_INK, text);
             if (k < 3 && l)
-                scene_text(p->s, p->col[k], ly + pitch, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_SECOND,
-                           words_shape(p->c->arena, l->shape, sh->nd));
+                scene_text(p->s, p->col[k], ly + pitch, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
+                           ROLE_SECOND, words_shape(p->c->arena, l->shape, sh->nd));
             if (k == 2) draw_fetch(p, w[i], p->col[k], ly);
-            if (k == 3) scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
+            if (k == 3)
+                scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND,
+                           "→");
         }
     }
     scene_end(p->s);
@@ -337,14 +368,16 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
     *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
         const MirrorRow *row = &s->row[r];
-        double h = mirror_row_height(p, s, row), mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
+        double h = mirror_row_height(p, s, row),
+               mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
         bool back = mirror_has_back(p->m, row);
         f = draw_side(p, s, row, false, at);
         b = draw_side(p, s, row, true, at);
         scene_link(p->s, f.top, b.top); /* a step and its mirror image */
         if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
         draw_saved(p, row, false, mid, b.top);
-        if (mirror_has_rest(row)) draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
+        if (mirror_has_rest(row))
+            draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
         draw_grads(p, row, mid);
         draw_sides(p, s, r, at, f.top);
         if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
@@ -354,7 +387,8 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
             Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}};
             Pt up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
             if (!k) mirror_arrow(p, pt, 2, l.pending != NULL, f.top);
-            if (k && back && l.n && e->back) mirror_arrow(p, up, 2, l.pending != NULL, e->b1.bottom);
+            if (k && back && l.n && e->back)
+                mirror_arrow(p, up, 2, l.pending != NULL, e->b1.bottom);
             mirror_draw_label(p, s, r - 1, k, at - gap, gap);
         }
         scene_end(p->s);
@@ -377,7 +411,8 @@ void mirror_heads(MirrorPen *p, double y) {
                p->look.narrow ? "backward ↑" : "backward, upwards");
     scene_text(p->s, (p->forward + p->backward) / 2, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
                p->look.narrow ? "saved" : "saved / conjugate");
-    if (p->grads) scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
+    if (p->grads)
+        scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
     if (p->weight < 0 || !p->look.weights) return;
     scene_text(p->s, p->col[0], y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weights");
     scene_text(p->s, p->col[1], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "at rest");
@@ -391,7 +426,9 @@ double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     const char *name[MIRROR_FLOW];
     MirrorEntry e[MIRROR_MAX];
     int entries = 0, states = 0;
-    for (int r = 0; r < s->n; r++) entries += mirror_entries(p, &s->row[r], e), states += mirror_states(p, &s->row[r], w, name);
+    for (int r = 0; r < s->n; r++)
+        entries += mirror_entries(p, &s->row[r], e),
+            states += mirror_states(p, &s->row[r], w, name);
     if (entries) {
         scene_text(p->s, x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
                    arena_printf(a, "%s: weight gradients", s->strip->title));

@@ -10,7 +10,8 @@ typedef struct {
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool inlined;                /* numbers on the line of the symbols */
-    bool beside, weights;        /* weight gradients at the right (if there are any); weights at the left */
+    bool beside,
+        weights; /* weight gradients at the right (if there are any); weights at the left */
 } MirrorLook;
 
 typedef struct {
@@ -22,10 +23,10 @@ typedef struct {
     const WrongList *wrong;
     double box, stream, forward, backward, back_stream; /* width of a box; streams and centres */
     bool grads;                                         /* are there any to stand beside? */
-    double grad, grad_w, right;                         /* column of weight gradients; right edge of all */
-    double hex, gap;                                    /* of their reductions */
-    double weight;                                      /* column of weights at rest, or -1 */
-    double col[4];                                      /* of it: name, at rest, gathered, freed */
+    double grad, grad_w, right; /* column of weight gradients; right edge of all */
+    double hex, gap;            /* of their reductions */
+    double weight;              /* column of weights at rest, or -1 */
+    double col[4];              /* of it: name, at rest, gathered, freed */
 } MirrorPen;
 
 /* Fills the x of everything from the widths of the texts of strips [first, first + n). */
@@ -46,32 +47,37 @@ void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to);
 /* The label of what flows under row r, in the gap [y, y + h]. */
 void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h);
 
-/* Draws strips [first, first + n) from y: pieces of the stream with their circles, chains with their ends; returns the y
- * under them. */
+/* Draws strips [first, first + n) from y: pieces of the stream with their circles, chains with
+ * their ends; returns the y under them. */
 double mirror_strips(MirrorPen *p, int first, int n, double y);
 /* Their height. */
 double mirror_strips_height(const MirrorPen *p, int first, int n);
 /* Head line of the columns at y. */
 void mirror_heads(MirrorPen *p, double y);
-/* The two streams of strips [first, first + n) with dots (at dot[i]) and pluses, from circle to circle. */
+/* The two streams of strips [first, first + n) with dots (at dot[i]) and pluses, from circle to
+ * circle. */
 void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom);
-/* Weight gradients (and weights) as a list at y, where there is no room beside; returns the y under it. */
+/* Weight gradients (and weights) as a list at y, where there is no room beside; returns the y under
+ * it. */
 double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y);
 /* Words of a row, for descriptions. */
 const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest);
 
 /* "Sent per rank: forward tp 16 KiB in 4 collectives ..." of strips [first, first + n). */
 const char *mirror_totals(const Mirror *m, int first, int n, bool brief);
-/* Pages about the weights and their gradients (mirror_weights.c); returns their number, at most `max`. */
+/* Pages about the weights and their gradients (mirror_weights.c); returns their number, at most
+ * `max`. */
 int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max);
 
 /* ---- words and widths (mirror_words.c) ---- */
 enum { MIRROR_LABEL = 12, MIRROR_SIZE = 12 };
 
-/* Shapes of what flows between two rows, one per line; the axis over which a sum is pending, or NULL. */
+/* Shapes of what flows between two rows, one per line; the axis over which a sum is pending, or
+ * NULL. */
 typedef struct {
     int n;
-    const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW], *pending; /* tip: "NAME, step N" per value */
+    const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW],
+        *pending; /* tip: "NAME, step N" per value */
 } MirrorLabel;
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l);
@@ -89,8 +95,10 @@ typedef struct {
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out);
 /* The two lines behind an entry. */
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line);
-/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number. */
-int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out, const char **name);
+/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
+ */
+int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
+                  const char **name);
 /* Name, shape at rest, shape in compute, and what becomes of it: 0 to 3. */
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
 bool mirror_has_rest(const MirrorRow *r);

@@ -1,5 +1,5 @@
-/* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides, column with them as
- * lists underneath, one slide per strip. */
+/* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
+ * column with them as lists underneath, one slide per strip. */
 #include "render/block_page.h"
 #include "render/mirror_draw.h"
 #include "render/views.h"
@@ -27,15 +27,18 @@ static int collect(const Mirror *m, int first, int n, Of of, const TraceCollecti
             for (int r = 0; r < m->strip[i].n; r++) {
                 const MirrorRow *row = &m->strip[i].row[r];
                 for (int j = 0; of == OF_FORWARD && j < row->n_coll; j++) mine |= row->coll[j] == c;
-                for (int j = 0; of == OF_BACKWARD && j < row->n_conj; j++) mine |= row->conj[j] == c;
+                for (int j = 0; of == OF_BACKWARD && j < row->n_conj; j++)
+                    mine |= row->conj[j] == c;
                 for (int j = 0; of == OF_GRADIENTS && j < row->n_grad; j++)
                     for (int l = 0; l < row->grad[j].n; l++) mine |= row->grad[j].coll[l] == c;
                 for (int j = 0; of == OF_AGAIN && c->step >= m->first_back && j < row->n_coll; j++)
                     mine |= !strcmp(row->coll[j]->value, c->value);
                 for (int j = 0; of == OF_WEIGHTS && j < row->n_op; j++)
-                    for (int l = 0; l < row->op[j].f->n_inputs; l++) mine |= !strcmp(row->op[j].f->inputs[l], c->value);
+                    for (int l = 0; l < row->op[j].f->n_inputs; l++)
+                        mine |= !strcmp(row->op[j].f->inputs[l], c->value);
             }
-        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || trace_param(t, c->value))) use[k++] = c;
+        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || trace_param(t, c->value)))
+            use[k++] = c;
     }
     return k;
 }
@@ -47,7 +50,8 @@ static int pieces(const Mirror *m, int first, int n) {
     return k;
 }
 
-/* Does every collective `op` of forward face `conj` (NULL: nothing), as many of them? False if there is none. */
+/* Does every collective `op` of forward face `conj` (NULL: nothing), as many of them? False if
+ * there is none. */
 static bool all_face(const Mirror *m, int first, int n, const char *op, const char *conj) {
     int seen = 0;
     for (int i = first; i < first + n; i++)
@@ -67,7 +71,8 @@ static const char *title(const Mirror *m, int first, int n) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
     if (t->first_wrong && t->verdict && !strcmp(t->verdict, "different"))
-        return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong", t->first_wrong);
+        return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong",
+                            t->first_wrong);
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
     if (mirror_wrong(m, first, n)->n) return "Backward beside forward: a step is wrong";
     int from = first, count = n;
@@ -82,7 +87,8 @@ static const char *title(const Mirror *m, int first, int n) {
         return "The backward pass mirrors the forward pass: every AllReduce faces an identity";
     if (k) return "The backward pass beside the forward pass";
     if (collect(m, first, n, OF_WEIGHTS, use))
-        return "The backward pass mirrors the forward pass: only weights and their gradients travel";
+        return "The backward pass mirrors the forward pass: only weights and their gradients "
+               "travel";
     if (collect(m, first, n, OF_GRADIENTS, use))
         return "The backward pass mirrors the forward pass: only gradients of weights travel";
     return "The backward pass mirrors the forward pass: nothing is sent";
@@ -108,9 +114,11 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
 }
 
 const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
-    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights", "made again"};
+    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights",
+                                               "made again"};
     Arena *a = m->g->arena;
-    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
+    const TraceCollective **use =
+        ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
     Str s = str_new(a);
     int units = 0;
     for (int of = 0; of < OF_COUNT; of++) {
@@ -137,8 +145,8 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
 
 static const char *description(const MirrorPen *p, int first, int n) {
     Str s = str_new(p->c->arena);
-    str_add(&s,
-            "Forward pass of a block and, mirrored beside it, its backward pass with the gradients of the weights.");
+    str_add(&s, "Forward pass of a block and, mirrored beside it, its backward pass with the "
+                "gradients of the weights.");
     for (int i = first; i < first + n; i++) {
         const MirrorStrip *strip = &p->m->strip[i];
         str_addf(&s, " %s:", strip->strip->title);
@@ -170,7 +178,8 @@ static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) 
 }
 
 /* Strips [first, first + n) on one page. */
-static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n, bool beside, bool narrow) {
+static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n,
+                       bool beside, bool narrow) {
     const Preset *pr = &presets[preset];
     MirrorPen p = pen_new(c, m, preset);
     Scene *s = p.s;
@@ -178,10 +187,12 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     p.look.beside &= beside;
     p.look.weights &= beside;
     p.look.narrow |= narrow;
-    if (preset == PRESET_A4 && !beside) p.look.edge -= 2; /* the weights stand under the strip: edges give way */
+    /* the weights stand under the strip: edges give way */
+    if (preset == PRESET_A4 && !beside) p.look.edge -= 2;
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
-    if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w); /* letters of the same size */
+    /* letters of the same size */
+    if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w);
     s->desc = description(&p, first, n);
     subtitle(c, m->g, preset, sub);
     p.wrong = mirror_wrong(m, first, n);
@@ -189,15 +200,16 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
     mirror_heads(&p, y);
     y = mirror_strips(&p, first, n, y + 10) + 14;
-    for (int i = 0; i < n && !p.look.beside; i++) y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
+    for (int i = 0; i < n && !p.look.beside; i++)
+        y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
     y = figure_legend(s, pr->margin, w, y + 4, p.legend);
     y = figure_foot(s, c, pr->margin, w, y, mirror_totals(m, first, n, false), NULL);
     figure_page(s, preset, y);
     return s;
 }
 
-/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they must, and at last with few
- * words in the gutter. */
+/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they
+ * must, and at last with few words in the gutter. */
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, true, false);
     if (page[0]->scale * 12 >= 7) return 1;
@@ -218,7 +230,8 @@ static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) 
     scene_begin(s, "footer", "footer", NULL);
     if (scene_wrap(s, text, NULL, w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, line))
         scene_text(s, pr->margin, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, line[0]);
-    scene_text(s, pr->w - pr->margin, y, ALIGN_RIGHT, 12, REGULAR, role, scene_fit(s, stamp, w / 2, 12, REGULAR));
+    scene_text(s, pr->w - pr->margin, y, ALIGN_RIGHT, 12, REGULAR, role,
+               scene_fit(s, stamp, w / 2, 12, REGULAR));
     scene_end(s);
 }
 
@@ -240,8 +253,10 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     subtitle(c, m->g, PRESET_SLIDE, sub);
     s->desc = description(&p, index, 1);
     p.wrong = mirror_wrong(m, index, 1);
-    double y = figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
-    y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) + (p.wrong->n ? 14 : 8);
+    double y =
+        figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
+    y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
+        (p.wrong->n ? 14 : 8);
     double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
     while (mirror_strips_height(&p, index, 1) > room && less++ < 14) {
         p.look.edge -= 1;
@@ -257,7 +272,8 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     return s;
 }
 
-int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights, Scene **page) {
+int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights,
+                Scene **page) {
     const Mirror *m = mirror_new(g);
     if (!m) return 0;
     if (weights) return mirror_weights(c, m, preset, page, VIEW_MAX_PAGES);

@@ -1,5 +1,6 @@
-/* Strips of "backward beside forward" one under the other: pieces of the residual stream between their circles, chains
- * (embedding, head, loss, models without a stream) between pills or joined to what lies above and below. */
+/* Strips of "backward beside forward" one under the other: pieces of the residual stream between
+ * their circles, chains (embedding, head, loss, models without a stream) between pills or joined to
+ * what lies above and below. */
 #include "render/mirror_draw.h"
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,8 @@ static bool same_text(const char *a, const char *b) { return a == b || (a && b &
 
 enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30 };
 
-/* From the upper circle to the first dot, from the last plus to the lower circle: shorter on a slide. */
+/* From the upper circle to the first dot, from the last plus to the lower circle: shorter on a
+ * slide. */
 static double above_dot(const MirrorPen *p) { return p->look.inlined ? 24 : 30; }
 static double below_plus(const MirrorPen *p) { return p->look.inlined ? 31 : 38; }
 
@@ -72,11 +74,13 @@ static int circle_mark(MirrorPen *p, double x, double y, const char *name, const
 
 static const char *end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
     int before = 0, all = 0; /* pieces of the stream */
-    for (int i = 0; i < p->m->n; i++) before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
-    bool first = before == 0, last = before + 1 == all, mlp = same_text(p->m->strip[strip].strip->part, "mlp");
-    const char *name = bottom                            ? (last && (all > 1 || mlp) ? "y" : "h")
+    for (int i = 0; i < p->m->n; i++)
+        before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
+    bool first = before == 0, last = before + 1 == all,
+         mlp = same_text(p->m->strip[strip].strip->part, "mlp");
+    const char *name = bottom                        ? (last && (all > 1 || mlp) ? "y" : "h")
                        : first && !(all == 1 && mlp) ? "x"
-                                                         : "h";
+                                                     : "h";
     return back ? arena_printf(p->c->arena, "d%s", name) : name;
 }
 
@@ -91,22 +95,24 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
     Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
     scene_arrow(p->s, down, 2, ROLE_INK, 3, true, false, target);
     scene_end(p->s);
-    target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false), mirror_grad(p->m->g, head->from)) : -1;
-    circle_mark(p, bx, bottom, end_name(p, first + n - 1, true, true), mirror_grad(p->m->g, tail->to));
+    target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false),
+                                    mirror_grad(p->m->g, head->from))
+                      : -1;
+    circle_mark(p, bx, bottom, end_name(p, first + n - 1, true, true),
+                mirror_grad(p->m->g, tail->to));
     scene_begin(p->s, "stream", "stream-backward", "gradient of the residual stream");
     Pt rise[2] = {{bx, bottom - 13}, {bx, up}};
     Mark *casing = scene_segment(p->s, bx, bottom - 14, bx, up + 14, ROLE_PAPER, 9);
     casing->ground = true;
-    if (head->up)
-        scene_arrow(p->s, rise, 2, ROLE_INK, 3, true, false, target);
-    else
-        scene_line(p->s, rise, 2, ROLE_INK, 3);
+    if (head->up) scene_arrow(p->s, rise, 2, ROLE_INK, 3, true, false, target);
+    else scene_line(p->s, rise, 2, ROLE_INK, 3);
     scene_end(p->s);
     for (int i = 0; i < n; i++) {
         double plus = dot[i] + mirror_height(p, &p->m->strip[first + i]);
         scene_circle(p->s, x, dot[i], 4, ROLE_INK, ROLE_NONE, 0);
         plus_mark(p, x, plus, p->m->strip[first + i].to);
-        if (p->m->strip[first + i].up) plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
+        if (p->m->strip[first + i].up)
+            plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
         scene_circle(p->s, bx, plus, 4, ROLE_INK, ROLE_NONE, 0);
     }
 }
@@ -157,7 +163,8 @@ static int pill(MirrorPen *p, double x, double y, const char *name) {
 
 static double top_height(const MirrorPen *p, int i, EndKind end) {
     const MirrorStrip *s = &p->m->strip[i];
-    if (end == END_CHAIN) return mirror_edge_height(p, &p->m->strip[i - 1], p->m->strip[i - 1].n - 1);
+    if (end == END_CHAIN)
+        return mirror_edge_height(p, &p->m->strip[i - 1], p->m->strip[i - 1].n - 1);
     return (end == END_PILL ? PILL : BEND) + (s->from ? mirror_edge_height(p, s, -1) : 0);
 }
 static double bottom_height(const MirrorPen *p, const MirrorStrip *s, EndKind end) {
@@ -166,13 +173,15 @@ static double bottom_height(const MirrorPen *p, const MirrorStrip *s, EndKind en
 }
 
 /* What comes into a chain at its upper end, which lies between y and `rows`. */
-static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, const MirrorEnds *e, const MirrorEnds *above) {
+static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, const MirrorEnds *e,
+                      const MirrorEnds *above) {
     const MirrorStrip *s = &p->m->strip[i], *up = i > 0 ? s - 1 : s;
     bool back = s->up && e->back;
     if (end == END_CHAIN) {
         Pt down[2] = {{p->forward, above->f1.y1}, {p->forward, e->f0.y0}};
         Pt rise[2] = {{p->backward, e->b0.y0}, {p->backward, above->b1.y1}};
-        MirrorLabel f = mirror_label(p, up, up->n - 1, false), b = mirror_label(p, up, up->n - 1, true);
+        MirrorLabel f = mirror_label(p, up, up->n - 1, false),
+                    b = mirror_label(p, up, up->n - 1, true);
         mirror_arrow(p, down, 2, f.pending != NULL, e->f0.top);
         if (back && above->back) mirror_arrow(p, rise, 2, b.pending != NULL, above->b1.bottom);
         for (int k = 0; k < 2; k++) mirror_draw_label(p, up, up->n - 1, k, y, rows - y);
@@ -180,8 +189,12 @@ static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, c
     }
     double bend = y + BEND;
     if (end == END_STREAM) {
-        Pt down[4] = {{p->stream, y}, {p->stream, bend}, {p->forward, bend}, {p->forward, e->f0.y0}};
-        Pt rise[4] = {{p->backward, e->b0.y0}, {p->backward, bend}, {p->back_stream, bend}, {p->back_stream, y}};
+        Pt down[4] = {
+            {p->stream, y}, {p->stream, bend}, {p->forward, bend}, {p->forward, e->f0.y0}};
+        Pt rise[4] = {{p->backward, e->b0.y0},
+                      {p->backward, bend},
+                      {p->back_stream, bend},
+                      {p->back_stream, y}};
         mirror_arrow(p, down, 4, false, e->f0.top);
         if (back) mirror_arrow(p, rise, 4, false, -1);
         for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, bend, rows - bend);
@@ -189,7 +202,8 @@ static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, c
     }
     if (!s->from) return;
     pill(p, p->forward, y, s->from);
-    Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}}, rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
+    Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}},
+       rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
     mirror_arrow(p, down, 2, false, e->f0.top);
     if (back) {
         int to = pill(p, p->backward, y, mirror_grad(p->m->g, s->from));
@@ -199,19 +213,25 @@ static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, c
     for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, y + PILL, rows - y - PILL);
 }
 
-static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double y, const MirrorEnds *e) {
+static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double y,
+                         const MirrorEnds *e) {
     double gap = mirror_edge_height(p, s, s->n - 1), at = y + gap;
     MirrorLabel f = mirror_label(p, s, s->n - 1, false), b = mirror_label(p, s, s->n - 1, true);
     bool back = e->back && b.n > 0;
     if (end == END_CHAIN) return;
     if (end == END_STREAM) {
-        Pt down[4] = {{p->forward, e->f1.y1}, {p->forward, at}, {p->stream, at}, {p->stream, at + BEND}};
-        Pt rise[4] = {{p->back_stream, at + BEND}, {p->back_stream, at}, {p->backward, at}, {p->backward, e->b1.y1}};
+        Pt down[4] = {
+            {p->forward, e->f1.y1}, {p->forward, at}, {p->stream, at}, {p->stream, at + BEND}};
+        Pt rise[4] = {{p->back_stream, at + BEND},
+                      {p->back_stream, at},
+                      {p->backward, at},
+                      {p->backward, e->b1.y1}};
         mirror_arrow(p, down, 4, f.pending != NULL, -1);
         if (back) mirror_arrow(p, rise, 4, false, e->b1.bottom);
     } else {
         int to = pill(p, p->forward, at, s->branch);
-        Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}}, rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
+        Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}},
+           rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
         mirror_arrow(p, down, 2, f.pending != NULL, to);
         if (back) pill(p, p->backward, at, mirror_grad(p->m->g, s->branch));
         if (back) mirror_arrow(p, rise, 2, b.pending != NULL, e->b1.bottom);
@@ -229,7 +249,8 @@ static int run_length(const MirrorPen *p, int i, int end) {
 
 static double stream_height(const MirrorPen *p, int first, int n) {
     double h = 2 * RADIUS + above_dot(p) + below_plus(p);
-    for (int i = first; i < first + n; i++) h += mirror_height(p, &p->m->strip[i]) + (i > first ? p->look.next : 0);
+    for (int i = first; i < first + n; i++)
+        h += mirror_height(p, &p->m->strip[i]) + (i > first ? p->look.next : 0);
     return h;
 }
 
@@ -242,8 +263,7 @@ double mirror_strips_height(const MirrorPen *p, int first, int n) {
         if (s->plain)
             h += top_height(p, i, upper_end(p, i, first)) + rows_height(p, s) +
                  bottom_height(p, s, lower_end(p, i, first + n));
-        else
-            h += stream_height(p, i, k);
+        else h += stream_height(p, i, k);
         i += k;
     }
     return h;

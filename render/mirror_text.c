@@ -1,5 +1,5 @@
-/* The backward program in 80 columns of text: the steps of each part in the order in which they run, the last part first. See
- * block_text.c for the columns. */
+/* The backward program in 80 columns of text: the steps of each part in the order in which they
+ * run, the last part first. See block_text.c for the columns. */
 #include "render/block_page.h"
 #include "render/mirror_draw.h"
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static void read_strip(Text *t, const MirrorStrip *s) {
         for (int i = 0; i < row->n_conj; i++) add(t, row->conj[i]->step, NULL, row->conj[i]);
         for (int i = 0; i < row->n_grad; i++) {
             add(t, row->grad[i].made->step, row->grad[i].made, NULL);
-            for (int k = 0; k < row->grad[i].n; k++) add(t, row->grad[i].coll[k]->step, NULL, row->grad[i].coll[k]);
+            for (int k = 0; k < row->grad[i].n; k++)
+                add(t, row->grad[i].coll[k]->step, NULL, row->grad[i].coll[k]);
         }
     }
     if (t->n) qsort(t->item, (size_t)t->n, sizeof *t->item, by_step);
@@ -55,7 +56,9 @@ static const char *grad_name(Arena *a, const char *value) {
     return arena_printf(a, "d%s%s", strlen(leaf) > 3 ? " " : "", leaf);
 }
 
-static bool is_sum(const TraceCompute *c) { return c && c->n_inputs > 1 && !strcmp(c->inputs[0], c->output); }
+static bool is_sum(const TraceCompute *c) {
+    return c && c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
+}
 
 static const char *step_words(Text *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op;
@@ -75,15 +78,14 @@ static void wrong_row(Text *t, const char *edge, int step) {
     const WrongList *l = mirror_all_wrong(t->m->g);
     int number = wrong_number(l, step);
     if (step == t->m->g->wrong_step) str_addf(&t->out, "%s✗    the first wrong value\n", edge);
-    if (number && l->n > 1)
-        str_addf(&t->out, "%s✗    wrong, see %d above\n", edge, number);
-    else if (number)
-        str_addf(&t->out, "%s✗    wrong, see above\n", edge);
+    if (number && l->n > 1) str_addf(&t->out, "%s✗    wrong, see %d above\n", edge, number);
+    else if (number) str_addf(&t->out, "%s✗    wrong, see above\n", edge);
 }
 
 static void pending_row(Text *t, const char *edge, const TraceValue *v) {
     if (v && v->shape.pending && *v->shape.pending)
-        str_addf(&t->out, "%s║    partial: Σ %s pending\n", edge, words_axis_list(t->a, t->m->g->t, v->shape.pending));
+        str_addf(&t->out, "%s║    partial: Σ %s pending\n", edge,
+                 words_axis_list(t->a, t->m->g->t, v->shape.pending));
 }
 
 static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
@@ -92,14 +94,17 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const char *rail = arena_printf(t->a, "%s│    ", edge);
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
-    str_addf(&s, "%s◆  %s %s", edge, w ? w->name : c->op, strncmp(c->value, "grad.param.", 11) ? "" : grad_name(t->a, c->value));
+    str_addf(&s, "%s◆  %s %s", edge, w ? w->name : c->op,
+             strncmp(c->value, "grad.param.", 11) ? "" : grad_name(t->a, c->value));
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));
     block_text_row(&t->out, g, rail, s.s, v);
     words_paragraph(&t->out, rail,
-                    wrong_skipped(c) ? "missing: nothing is sent"
-                                     : arena_printf(t->a, "sends %s%s%s", bytes_text(c->bytes_sent, t->a), c->why ? ": " : "",
-                                                    c->why ? words_symbol(t->a, c->why) : ""),
+                    wrong_skipped(c)
+                        ? "missing: nothing is sent"
+                        : arena_printf(t->a, "sends %s%s%s", bytes_text(c->bytes_sent, t->a),
+                                       c->why ? ": " : "",
+                                       c->why ? words_symbol(t->a, c->why) : ""),
                     WIDTH);
     pending_row(t, edge, v);
     wrong_row(t, edge, c->step);
@@ -113,7 +118,8 @@ static void strip_rows(Text *t, const MirrorStrip *s) {
     str_addf(&t->out, "%s%s, backward\n", s->plain ? "" : "┣━┓  ", s->strip->title);
     for (int i = 0; i < t->n; i++) {
         const Item *x = &t->item[i];
-        bool more = i + 1 < t->n && is_sum(x->c) && is_sum(t->item[i + 1].c) && !strcmp(x->c->output, t->item[i + 1].c->output);
+        bool more = i + 1 < t->n && is_sum(x->c) && is_sum(t->item[i + 1].c) &&
+                    !strcmp(x->c->output, t->item[i + 1].c->output);
         if (more) continue; /* the sum of three uses is two steps */
         if (x->coll) {
             coll_rows(t, edge, x->coll);
@@ -121,7 +127,9 @@ static void strip_rows(Text *t, const MirrorStrip *s) {
         }
         const TraceValue *v = words_find_value(g->t, x->c->output, x->step);
         bool partial = v && v->shape.pending && *v->shape.pending;
-        block_text_row(&t->out, g, rail, arena_printf(t->a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(t, x->c)), v);
+        block_text_row(
+            &t->out, g, rail,
+            arena_printf(t->a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(t, x->c)), v);
         pending_row(t, edge, v);
         wrong_row(t, edge, x->step);
     }

@@ -1,6 +1,7 @@
-/* The life of the weights beside the mirrored block: at rest, gathered, used and freed, and their gradients with every
- * reduction, a row per weight. A collective that serves several weights (an FSDP unit) is one box across their rows. The page
- * exists because a slide of the block has no room for them. */
+/* The life of the weights beside the mirrored block: at rest, gathered, used and freed, and their
+ * gradients with every reduction, a row per weight. A collective that serves several weights (an
+ * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
+ * for them. */
 #include "render/mirror_draw.h"
 #include "render/block_page.h"
 #include "render/views.h"
@@ -18,7 +19,8 @@ typedef struct {
     const char *names;
     const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
     int n;
-    const TraceCollective *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
+    const TraceCollective
+        *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
     bool freed;
 } WeightRow;
 
@@ -30,7 +32,8 @@ typedef struct {
     int n;
     WeightRow *row;
     double x[COLS], w[COLS], pitch, gap;
-    bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at rest and in compute */
+    bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at
+                   rest and in compute */
     unsigned legend;
 } WeightPen;
 
@@ -45,9 +48,9 @@ static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
 
 static bool alike(const WeightRow *a, const WeightRow *b) {
     bool same = same_text(a->w->rest.symbolic, b->w->rest.symbolic) &&
-                same_text(a->w->compute.symbolic, b->w->compute.symbolic) && same_text(a->w->style, b->w->style) &&
-                (a->grad != NULL) == (b->grad != NULL) && a->n == b->n && a->freed == b->freed &&
-                a->fetch == b->fetch;
+                same_text(a->w->compute.symbolic, b->w->compute.symbolic) &&
+                same_text(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
+                a->n == b->n && a->freed == b->freed && a->fetch == b->fetch;
     for (int i = 0; same && i < a->n; i++) {
         const TraceCollective *x = a->chain[i], *y = b->chain[i];
         bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
@@ -72,7 +75,8 @@ static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, Weig
     out->freed = freed;
     const char *path = w->plan_name ? w->plan_name : w->compute.name, *dot = strrchr(path, '.');
     bool weight = dot && !strcmp(dot, ".weight"), bias = dot && !strcmp(dot, ".bias");
-    const char *leaf = words_leaf(weight || bias ? arena_strndup(p->c->arena, path, (size_t)(dot - path)) : path);
+    const char *leaf =
+        words_leaf(weight || bias ? arena_strndup(p->c->arena, path, (size_t)(dot - path)) : path);
     out->names = bias ? arena_printf(p->c->arena, "%s bias", leaf) : leaf;
     for (int i = 0; i < r->n_grad && !out->grad; i++)
         if (r->grad[i].param == w) out->grad = &r->grad[i];
@@ -80,8 +84,8 @@ static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, Weig
     for (int i = 0; out->grad && i < out->grad->n_unit; i++) chain_add(out, out->grad->unit[i]);
 }
 
-/* Gives each reduction of each row its column: reductions of one kind share one, and each stands right of what runs before
- * it. Where rows disagree about an order, a row's own order holds. */
+/* Gives each reduction of each row its column: reductions of one kind share one, and each stands
+ * right of what runs before it. Where rows disagree about an order, a row's own order holds. */
 static void place_sums(WeightPen *p) {
     const TraceCollective *kind[MAX_SUM];
     int n = 0, col[MAX_SUM] = {0};
@@ -125,9 +129,9 @@ static void read_rows(WeightPen *p) {
                     int q = first;
                     while (q < p->n && !alike(&p->row[q], &next)) q++;
                     if (q < p->n)
-                        p->row[q].names = arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
-                    else
-                        p->row[p->n++] = next;
+                        p->row[q].names =
+                            arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
+                    else p->row[p->n++] = next;
                 }
         }
 }
@@ -138,7 +142,8 @@ static const char *numbers(const WeightPen *p, const TraceShape *sh, bool bytes)
     const TraceLocal *l = words_find_local(sh, p->m->g->rank);
     if (!l) return "";
     if (!bytes) return words_shape(p->c->arena, l->shape, sh->nd);
-    return arena_printf(p->c->arena, "%s   %s", words_shape(p->c->arena, l->shape, sh->nd), bytes_text(l->bytes, p->c->arena));
+    return arena_printf(p->c->arena, "%s   %s", words_shape(p->c->arena, l->shape, sh->nd),
+                        bytes_text(l->bytes, p->c->arena));
 }
 
 /* Is every weight that is gathered also freed? Then the head of the column says so. */
@@ -168,38 +173,41 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
     }
     if (col == C_REST && !r->fetch) return NULL;
     if (col == C_USE && line == 0 && r->fetch && !all_freed(p))
-        return arena_printf(a, "%s, %s", words_symbol(a, sh->symbolic), r->freed ? "then freed" : "kept");
+        return arena_printf(a, "%s, %s", words_symbol(a, sh->symbolic),
+                            r->freed ? "then freed" : "kept");
     if (col == C_GRAD || col == C_END) {
-        const TraceValue *v = r->grad ? col == C_GRAD ? words_find_value(p->c->t, r->grad->made->output, r->grad->made->step)
-                                                      : mirror_end_value(p->m, r->grad)
-                                      : NULL;
+        const TraceValue *v =
+            r->grad ? col == C_GRAD
+                          ? words_find_value(p->c->t, r->grad->made->output, r->grad->made->step)
+                          : mirror_end_value(p->m, r->grad)
+                    : NULL;
         if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
         if (col == C_END && !r->n) return line ? "" : "nothing to add";
         sh = &v->shape;
         if (col == C_END && line == 0 && left_out(r))
             return arena_printf(a, "%s, a part of the sum", words_symbol(a, sh->symbolic));
         if (line == 0 && sh->pending && *sh->pending)
-            return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic), words_axis_list(a, p->c->t, sh->pending));
+            return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic),
+                                words_axis_list(a, p->c->t, sh->pending));
     }
-    return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST))) : words_symbol(a, sh->symbolic);
+    return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST)))
+                : words_symbol(a, sh->symbolic);
 }
 
 static const TraceCollective *coll_of(const WeightRow *r, int col) {
-    return col == C_FETCH  ? r->fetch
-           : col >= C_SUM && col < C_END ? r->sum[col - C_SUM]
-                                         : NULL;
+    return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
 }
 
 static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
     const CollWord *w = words_coll(c->op);
-    return wrong_skipped(c) ? arena_printf(p->c->arena, "no %s", w ? w->name : c->op) : w ? w->name : c->op;
+    return wrong_skipped(c) ? arena_printf(p->c->arena, "no %s", w ? w->name : c->op)
+           : w              ? w->name
+                            : c->op;
 }
 
 /* ---- drawing ---- */
 
-static bool is_collective(int col) {
-    return col == C_FETCH || (col >= C_SUM && col < C_END);
-}
+static bool is_collective(int col) { return col == C_FETCH || (col >= C_SUM && col < C_END); }
 
 /* Head of a column; "" if it has none. */
 static const char *head(const WeightPen *p, int col, bool moves) {
@@ -216,15 +224,21 @@ static void measure(WeightPen *p, double x) {
         for (int i = 0; i < p->n; i++) {
             const TraceCollective *c = coll_of(&p->row[i], col);
             if (c)
-                p->w[col] = fmax(p->w[col], fmax(p->tight ? 80 : HEX, (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
-                                                        scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
+                p->w[col] =
+                    fmax(p->w[col], fmax(p->tight ? 80 : HEX,
+                                         (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
+                                             scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
             else if (!is_collective(col))
                 for (int line = 0; line < 2; line++) {
                     const char *text = cell(p, &p->row[i], col, line);
-                    if (text) p->w[col] = fmax(p->w[col], scene_width(p->s, 12, line ? REGULAR : SEMIBOLD, text));
+                    if (text)
+                        p->w[col] =
+                            fmax(p->w[col], scene_width(p->s, 12, line ? REGULAR : SEMIBOLD, text));
                 }
         }
-        if (p->w[col] > 0) p->w[col] = fmax(p->w[col], scene_width(p->s, 12, SEMIBOLD, head(p, col, p->w[C_REST] > 0)));
+        if (p->w[col] > 0)
+            p->w[col] =
+                fmax(p->w[col], scene_width(p->s, 12, SEMIBOLD, head(p, col, p->w[C_REST] > 0)));
         p->x[col] = x;
         if (p->w[col] > 0) x += p->w[col] + p->gap;
     }
@@ -236,7 +250,8 @@ static double right_of(const WeightPen *p) { return p->x[C_END] + p->w[C_END]; }
 static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya, double yb) {
     Arena *a = p->c->arena;
     Scene *s = p->s;
-    double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2, mid = (ya + yb) / 2;
+    double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2,
+           mid = (ya + yb) / 2;
     Str tip = str_new(a);
     str_addf(&tip, "step %d: %s over %s", c->step, c->op, c->axis);
     tip_add(&tip, "sends", bytes_text(c->bytes_sent, a));
@@ -244,13 +259,17 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     tip_inferred(&tip, c);
     scene_begin(s, "collective", arena_printf(a, "step-%d-%d", c->step, (int)ya), tip.s);
     scene_frame(s, p->x[col], y, p->w[col], h);
-    Mark *m = scene_hexagon(s, p->x[col], y, p->w[col], h, wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2);
+    Mark *m = scene_hexagon(s, p->x[col], y, p->w[col], h,
+                            wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2);
     mark_inferred(m, c, &p->legend);
-    if (wrong_number(p->wrong, c->step)) m->stroke = ROLE_FAIL, m->line = 3, p->legend |= 1u << LEGEND_WRONG;
+    if (wrong_number(p->wrong, c->step))
+        m->stroke = ROLE_FAIL, m->line = 3, p->legend |= 1u << LEGEND_WRONG;
     const char *axis = words_axis_list(a, p->c->t, c->axis);
-    scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, coll_name(p, c));
+    scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               coll_name(p, c));
     scene_text(s, p->x[col] + p->w[col] / 2, mid + 11, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
-               scene_fit(s, p->tight ? axis : arena_printf(a, "over %s", axis), p->w[col] - 22, 12, REGULAR));
+               scene_fit(s, p->tight ? axis : arena_printf(a, "over %s", axis), p->w[col] - 22, 12,
+                         REGULAR));
     if (yb - ya >= 30 && !wrong_skipped(c))
         scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
                    scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
@@ -265,8 +284,11 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
         for (int line = 0; line < 2; line++) {
             const char *text = cell(p, r, col, line);
             if (text && *text)
-                scene_text(p->s, p->x[col], y - 3 + 15 * line, ALIGN_LEFT, 12, line ? REGULAR : col ? MEDIUM : SEMIBOLD,
-                           line                             ? ROLE_SECOND
+                scene_text(p->s, p->x[col], y - 3 + 15 * line, ALIGN_LEFT, 12,
+                           line  ? REGULAR
+                           : col ? MEDIUM
+                                 : SEMIBOLD,
+                           line                          ? ROLE_SECOND
                            : col == C_END && left_out(r) ? ROLE_FAIL
                                                          : ROLE_INK,
                            text);
@@ -274,7 +296,8 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
     }
 }
 
-/* The way of a weight from left to right: an arrow into each collective and out of it, and one from use to gradient. */
+/* The way of a weight from left to right: an arrow into each collective and out of it, and one from
+ * use to gradient. */
 static void draw_way(WeightPen *p, const WeightRow *r, double y) {
     int from = -1;
     for (int col = C_REST; col <= C_END; col++) {
@@ -287,7 +310,8 @@ static void draw_way(WeightPen *p, const WeightRow *r, double y) {
                 const char *text = cell(p, r, from, line);
                 if (text) wide = fmax(wide, scene_width(p->s, 12, line ? REGULAR : MEDIUM, text));
             }
-            double x0 = was_box ? p->x[from] + p->w[from] : p->x[from] + wide + 4, x1 = p->x[col] - (box ? 0 : 3);
+            double x0 = was_box ? p->x[from] + p->w[from] : p->x[from] + wide + 4,
+                   x1 = p->x[col] - (box ? 0 : 3);
             Pt pt[2] = {{x0, y}, {x1, y}};
             if (x1 - x0 > 9) scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, false, -1);
         }
@@ -299,7 +323,8 @@ static void heads(WeightPen *p, double y) {
     scene_begin(p->s, "heads", "heads", NULL);
     for (int col = 0; col < COLS; col++)
         if (p->w[col] > 0)
-            scene_text(p->s, p->x[col], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, head(p, col, p->w[C_REST] > 0));
+            scene_text(p->s, p->x[col], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK,
+                       head(p, col, p->w[C_REST] > 0));
     scene_end(p->s);
 }
 
@@ -331,8 +356,11 @@ static const char *title(const WeightPen *p) {
     if (p->wrong->n && !left) return "The weights: a step is wrong";
     if (p->wrong->n) return "The weights: a gradient is not made whole";
     if (fetched)
-        return "The weights: cut at rest, gathered before use, freed after it; gradients end where the weights rest";
-    if (summed) return arena_printf(a, "The weights: every gradient is summed over the ranks that saw other tokens");
+        return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
+               "the weights rest";
+    if (summed)
+        return arena_printf(
+            a, "The weights: every gradient is summed over the ranks that saw other tokens");
     return "The weights: every gradient is whole where it is made";
 }
 
@@ -353,27 +381,32 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         block_subtitle(m->g, &o, sub);
         for (int i = 0; preset == PRESET_SLIDE && i < 7 && sub[i]; i++)
             sub[i] = i == 3 ? words_mesh(c->arena, c->t) : i > 3 ? "" : sub[i];
-        for (p.gap = 20; measure(&p, pr->margin), right_of(&p) + pr->margin > s->w && preset == PRESET_SLIDE;) {
-            if (p.gap <= 10 && p.tight) break; /* on a slide gaps give way, then bytes that are said twice, then gaps again */
+        for (p.gap = 20;
+             measure(&p, pr->margin), right_of(&p) + pr->margin > s->w && preset == PRESET_SLIDE;) {
+            /* on a slide gaps give way, then bytes that are said twice, then gaps again */
+            if (p.gap <= 10 && p.tight) break;
             p.gap = p.gap <= 15 && !p.tight ? 20 : p.gap - 1;
             p.tight |= p.gap == 20;
         }
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
-        double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
-        y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) + (p.wrong->n ? 14 : 6);
+        double w = s->w - 2 * pr->margin,
+               y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
+        y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) +
+            (p.wrong->n ? 14 : 6);
         heads(&p, y + 8);
         y += 18;
         int n = probe.n - first;
         double room = pr->h > 0 && preset == PRESET_SLIDE ? pr->h - 30 - y : 1e9;
         p.pitch = fmin(preset == PRESET_SLIDE ? 58 : 46, fmax(37, room / n));
         n = fmin(n, floor(room / p.pitch)) < 1 ? 1 : (int)fmin(n, floor(room / p.pitch));
-        int left = (probe.n - first + n - 1) / n; /* pages that are needed, with as many rows on each */
+        int left =
+            (probe.n - first + n - 1) / n; /* pages that are needed, with as many rows on each */
         n = (probe.n - first + left - 1) / left;
         if (left > 1 && preset == PRESET_SLIDE) p.pitch = fmin(58, room / n);
         y = draw_rows(&p, first, n, y);
-        s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, how they lie in compute, and "
-                  "what is done to their gradients.";
+        s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, "
+                  "how they lie in compute, and what is done to their gradients.";
         if (preset == PRESET_SLIDE) {
             Role role;
             scene_begin(s, "footer", "footer", NULL);
@@ -382,7 +415,9 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
             scene_end(s);
         } else {
             y = figure_legend(s, pr->margin, w, y + 10, p.legend);
-            y = figure_foot(s, c, pr->margin, w, y, "A box across several rows is one collective that carries them all.", NULL);
+            y = figure_foot(s, c, pr->margin, w, y,
+                            "A box across several rows is one collective that carries them all.",
+                            NULL);
         }
         figure_page(s, preset, preset == PRESET_SLIDE ? pr->h - 4 : y);
         page[pages++] = s;

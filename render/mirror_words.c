@@ -39,18 +39,21 @@ static const char *short_name(Arena *a, const char *name) {
 }
 
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
-static const char *coll_words(const MirrorPen *p, const char *name, const TraceCollective *const *c, int n) {
+static const char *coll_words(const MirrorPen *p, const char *name, const TraceCollective *const *c,
+                              int n) {
     Arena *a = p->c->arena;
     const char *values = "";
     bool same = true;
     for (int i = 0; i < n; i++) {
         bool grad = !strncmp(c[i]->value, "grad.", 5);
-        values = join(a, values, ", ", arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
+        values = join(a, values, ", ",
+                      arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
     }
     if (n && same_text(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
     for (int i = 0; i < n; i++)
-        if (wrong_skipped(c[i])) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
+        if (wrong_skipped(c[i]))
+            return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
     if (n < 2) return name;
     return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
                                                         : arena_printf(a, "%s %s", name, values);
@@ -64,12 +67,16 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     if (r->kind != ROW_OPS || !back) {
         const CollWord *w = r->n_coll ? words_coll(r->coll[0]->op) : NULL,
                        *q = r->n_conj ? words_coll(r->conj[0]->op) : NULL;
-        if (r->kind == ROW_COLL && !back) return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
+        if (r->kind == ROW_COLL && !back)
+            return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
         if (r->kind == ROW_MOVE) return r->move[0]->op;
         if (r->kind != ROW_OPS && (!back || !r->n_conj)) return "identity";
-        if (r->kind != ROW_OPS) return coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
+        if (r->kind != ROW_OPS)
+            return coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
         for (int i = 0; i < r->n_op; i++)
-            if (r->op[i].rest == rest) text = join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(t, r->op[i].f));
+            if (r->op[i].rest == rest)
+                text =
+                    join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(t, r->op[i].f));
         return text;
     }
     bool dx = false;
@@ -77,10 +84,8 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         if (r->op[i].rest != rest || !(r->op[i].dx || r->op[i].dw)) continue;
         const char *word = op_words(t, r->op[i].f);
         if (!strcmp(word, "+ bias")) continue;
-        if (matrix_of(t, r->op[i].f))
-            via = join(a, via, " ", word), dx |= r->op[i].dx;
-        else
-            text = join(a, text, ", ", arena_printf(a, "%s′", word));
+        if (matrix_of(t, r->op[i].f)) via = join(a, via, " ", word), dx |= r->op[i].dx;
+        else text = join(a, text, ", ", arena_printf(a, "%s′", word));
     }
     if (*via) return arena_printf(a, "%s via %s", dx ? "dx" : "dw", via);
     return *text || rest ? text : "dx = dy"; /* a bias passes the gradient on */
@@ -108,14 +113,16 @@ const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line)
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
     if (line) return words_symbol(a, v->shape.symbolic);
-    return arena_printf(a, "%s  %s", words_leaf(v->shape.name), l ? words_shape(a, l->shape, v->shape.nd) : "");
+    return arena_printf(a, "%s  %s", words_leaf(v->shape.name),
+                        l ? words_shape(a, l->shape, v->shape.nd) : "");
 }
 
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
     return scene_width(p->s, 15, BOLD, s->strip->title);
 }
 
-/* Shapes of what flows below row r: one line per shape; names only where it is not clear what it is. */
+/* Shapes of what flows below row r: one line per shape; names only where it is not clear what it
+ * is. */
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
     const BlockGraph *g = p->m->g;
     const TraceValue *v[MIRROR_FLOW];
@@ -128,17 +135,19 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             l.pending = words_axis_list(g->arena, g->t, v[i]->shape.pending);
         if (done[i]) continue;
         names[groups] = "";
-        shapes[groups] = v[i]->shape.nd ? words_symbol(g->arena, v[i]->shape.symbolic) : "one number";
+        shapes[groups] =
+            v[i]->shape.nd ? words_symbol(g->arena, v[i]->shape.symbolic) : "one number";
         int alike = 0;
         l.tip[groups] = "";
         for (int k = i; k < n; k++) {
             if (k != i && (done[k] || !block_same_shape(g, v[i], v[k]))) continue;
             done[k] = true;
             alike++;
-            l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups], *l.tip[groups] ? "\n" : "",
-                                         v[k]->shape.name, v[k]->step);
+            l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
+                                         *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
             const char *word = short_name(g->arena, v[k]->shape.name);
-            names[groups] = join(g->arena, names[groups], ", ", arena_printf(g->arena, "%s%s", back ? "d" : "", word));
+            names[groups] = join(g->arena, names[groups], ", ",
+                                 arena_printf(g->arena, "%s%s", back ? "d" : "", word));
         }
         l.num[groups++] = number_words(p, v[i], alike);
     }
@@ -147,7 +156,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
          to_coll = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_COLL;
     bool named = groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
     for (l.n = 0; l.n < groups; l.n++)
-        l.line[l.n] = named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
+        l.line[l.n] =
+            named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
     return l;
 }
 
@@ -159,7 +169,8 @@ const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
     Arena *a = p->c->arena;
     const char *axis = words_axis_list(a, p->c->t, c->axis);
     if (p->look.narrow) return axis;
-    return arena_printf(a, "%s %s", axis, words_members(a, &c->groups, words_group_of(&c->groups, p->m->g->rank)));
+    return arena_printf(a, "%s %s", axis,
+                        words_members(a, &c->groups, words_group_of(&c->groups, p->m->g->rank)));
 }
 
 static int64_t local_bytes(const MirrorPen *p, const TraceShape *sh) {
@@ -197,7 +208,9 @@ static const char *weight_name(Arena *a, const char *path) {
     bool cut = ends_with(path, ".weight") || ends_with(path, ".bias");
     return words_leaf(cut ? arena_strndup(a, path, (size_t)(strrchr(path, '.') - path)) : path);
 }
-static const char *param_path(const TraceParam *p) { return p->plan_name ? p->plan_name : p->compute.name; }
+static const char *param_path(const TraceParam *p) {
+    return p->plan_name ? p->plan_name : p->compute.name;
+}
 
 /* "dwq dwk", but "d q_proj k_proj". */
 static const char *grad_words(Arena *a, const char *names, bool bias) {
@@ -214,7 +227,8 @@ static const char *grad_words(Arena *a, const char *names, bool bias) {
 static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
     if (x->n != y->n || x->n_unit != y->n_unit) return false;
     for (int i = 0; i < x->n; i++)
-        if (!same_text(x->coll[i]->op, y->coll[i]->op) || !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
+        if (!same_text(x->coll[i]->op, y->coll[i]->op) ||
+            !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
             !same_text(x->coll[i]->wrong, y->coll[i]->wrong))
             return false;
     return true;
@@ -240,11 +254,13 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
             const TraceValue *v = mirror_end_value(p->m, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
             if (k == i) e->shape = v ? &v->shape : NULL;
-            if (k != i && (!v || !e->shape || !same_text(v->shape.symbolic, e->shape->symbolic))) e->shape = NULL;
+            if (k != i && (!v || !e->shape || !same_text(v->shape.symbolic, e->shape->symbolic)))
+                e->shape = NULL;
             bias |= ends_with(r->grad[k].made->output, ".bias");
         }
         for (int k = r->n_grad - 1; k >= i; k--) /* backward is the other way round */
-            if (same_end(&r->grad[i], &r->grad[k])) names = join(a, names, " ", grad_leaf(a, &r->grad[k]));
+            if (same_end(&r->grad[i], &r->grad[k]))
+                names = join(a, names, " ", grad_leaf(a, &r->grad[k]));
         e->names = grad_words(a, names, bias);
     }
     return n;
@@ -281,9 +297,11 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
     if (line == 0 && !e->shape) return bytes_text(e->bytes, a);
     const TraceLocal *l = line == 0 ? words_find_local(e->shape, p->m->g->rank) : NULL;
     if (line == 0)
-        return arena_printf(a, "%s  %s", words_symbol(a, e->shape->symbolic), l ? words_shape(a, l->shape, e->shape->nd) : "");
+        return arena_printf(a, "%s  %s", words_symbol(a, e->shape->symbolic),
+                            l ? words_shape(a, l->shape, e->shape->nd) : "");
     Str s = str_new(a);
-    for (int i = 0; i < w->n; i++) str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
+    for (int i = 0; i < w->n; i++)
+        str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
     if (!w->n_unit) return w->n ? s.s : "nothing to add";
     const TraceParam *u = trace_param(p->c->t, w->unit[0]->value + 11); /* behind "grad.param." */
     const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);
@@ -303,8 +321,10 @@ const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int whic
     return n == 0 ? "" : freed ? "freed" : "kept";
 }
 
-/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number. */
-int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out, const char **name) {
+/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
+ */
+int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
+                  const char **name) {
     Arena *a = p->c->arena;
     int n = 0;
     for (int i = 0; i < r->n_op; i++)
@@ -325,13 +345,14 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
 static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     for (int back = 0; back < 2; back++)
         for (int rest = 0; rest < 2; rest++)
-            widen(&w->box,
-                  mirror_text_width(p, mirror_words(p, r, back, rest), SEMIBOLD) + (r->kind == ROW_COLL ? 32 : 20));
+            widen(&w->box, mirror_text_width(p, mirror_words(p, r, back, rest), SEMIBOLD) +
+                               (r->kind == ROW_COLL ? 32 : 20));
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
     if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
     for (int rest = 0; rest < 2; rest++) {
         const char *text = mirror_saved_words(p, r, rest, false);
-        if (text && mirror_text_width(p, text, REGULAR) > 160) text = mirror_saved_words(p, r, rest, true);
+        if (text && mirror_text_width(p, text, REGULAR) > 160)
+            text = mirror_saved_words(p, r, rest, true);
         widen(&w->gutter, fmin(210, mirror_text_width(p, text, REGULAR) + 48));
     }
     MirrorEntry e[MIRROR_MAX];
@@ -341,10 +362,13 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
         for (int k = 0; k < e[i].first->n; k++) {
             const CollWord *word = words_coll(e[i].first->coll[k]->op);
             double extra = wrong_skipped(e[i].first->coll[k]) ? 50 : 28;
-            widen(&w->hex, mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) + extra);
+            widen(&w->hex,
+                  mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) +
+                      extra);
         }
         widen(&w->chain, e[i].first->n);
-        for (int k = 0; k < 2; k++) widen(&w->end, mirror_text_width(p, mirror_end_words(p, &e[i], k), SEMIBOLD) + 8);
+        for (int k = 0; k < 2; k++)
+            widen(&w->end, mirror_text_width(p, mirror_end_words(p, &e[i], k), SEMIBOLD) + 8);
     }
     const TraceParam *q[MIRROR_FLOW];
     const char *name[MIRROR_FLOW];
@@ -355,7 +379,9 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
             const TraceShape *sh = k == 1 ? &q[i]->rest : &q[i]->compute;
             const TraceLocal *l = words_find_local(sh, p->m->g->rank);
             widen(&w->state[k], mirror_text_width(p, mirror_state_words(p, q[i], k), REGULAR));
-            if (l) widen(&w->state[k], mirror_text_width(p, words_shape(p->c->arena, l->shape, sh->nd), REGULAR));
+            if (l)
+                widen(&w->state[k],
+                      mirror_text_width(p, words_shape(p->c->arena, l->shape, sh->nd), REGULAR));
         }
     }
 }
@@ -364,10 +390,13 @@ static void edge_widths(const MirrorPen *p, const MirrorStrip *s, int r, Widths 
     for (int back = 0; back < 2; back++) {
         MirrorLabel l = mirror_label(p, s, r, back);
         for (int i = 0; i < l.n; i++) {
-            double sym = mirror_text_width(p, l.line[i], REGULAR), num = mirror_text_width(p, l.num[i], REGULAR);
+            double sym = mirror_text_width(p, l.line[i], REGULAR),
+                   num = mirror_text_width(p, l.num[i], REGULAR);
             widen(back ? &w->right : &w->left, p->look.inlined ? sym + 10 + num : fmax(sym, num));
         }
-        if (l.pending) widen(&w->gutter, 2 * (mirror_text_width(p, mirror_pending(p, &l), SEMIBOLD) + 16) - w->box);
+        if (l.pending)
+            widen(&w->gutter,
+                  2 * (mirror_text_width(p, mirror_pending(p, &l), SEMIBOLD) + 16) - w->box);
     }
 }
 
@@ -378,7 +407,8 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
         int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
         for (int i = 0; i < n; i++)
             for (int line = 0; line < 2; line++)
-                widen(&w->left, mirror_text_width(p, mirror_side_words(p, v[i], line), SEMIBOLD) + w->box / 2 + 10);
+                widen(&w->left, mirror_text_width(p, mirror_side_words(p, v[i], line), SEMIBOLD) +
+                                    w->box / 2 + 10);
     }
     if (s->plain) widen(&w->left, mirror_title_width(p, s) + w->box / 2 - 26);
 }
@@ -398,7 +428,8 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     p->col[0] = x;
     if (w.state[1] > 0) /* room for the heads */
         widen(&w.state[0], 48), widen(&w.state[1], 40), widen(&w.state[2], 52);
-    for (int k = 0; k < 3; k++) p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
+    for (int k = 0; k < 3; k++)
+        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
     p->forward = p->stream + 14 + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);

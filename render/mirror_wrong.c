@@ -1,4 +1,5 @@
-/* Which wrong steps the mirrored picture shows: those of its rows, and those that bring a row its weights. See mirror.h. */
+/* Which wrong steps the mirrored picture shows: those of its rows, and those that bring a row its
+ * weights. See mirror.h. */
 #include "render/mirror.h"
 #include <string.h>
 
@@ -9,7 +10,9 @@ static bool has_name(const char *const *list, int n, const char *name) {
 }
 
 /* Is `name` the gradient of the value? */
-static bool grad_of(const char *name, const char *value) { return !strncmp(name, "grad.", 5) && !strcmp(name + 5, value); }
+static bool grad_of(const char *name, const char *value) {
+    return !strncmp(name, "grad.", 5) && !strcmp(name + 5, value);
+}
 
 static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
     bool is = false;
@@ -26,7 +29,8 @@ static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
     for (int i = 0; i < t->n_moves && !is; i++) { /* claims about its weights and gradients */
         const TraceLocalMove *m = &t->moves[i];
         for (int k = 0; m->step == step && k < r->n_op; k++)
-            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) && trace_param(t, m->value);
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) &&
+                  trace_param(t, m->value);
         for (int k = 0; m->step == step && k < r->n_out; k++) is |= grad_of(m->value, r->out[k]);
     }
     for (int i = 0; i < t->n_collectives && !is; i++) /* what brings its weights */

@@ -38,11 +38,13 @@ static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
 /* A step of the pass; the loss belongs to the forward pass of a model that has one. */
 static bool wanted(const Overview *o, const TraceCompute *c) {
     const char *pass = c->pass ? c->pass : "forward";
-    bool loss = !strcmp(pass, "loss") && !strcmp(o->pass, "forward") && same_text(c->part, "loss") && !is_grad(c->output);
+    bool loss = !strcmp(pass, "loss") && !strcmp(o->pass, "forward") &&
+                same_text(c->part, "loss") && !is_grad(c->output);
     bool head = false; /* without a head the loss is a seed of the test, not of the model */
-    for (int i = 0; loss && i < o->c->t->n_computes && !head; i++) head = same_text(o->c->t->computes[i].part, "head");
-    return (same_text(pass, o->pass) || (loss && head)) && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute &&
-           on_rank(&c->ranks, o->rank);
+    for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
+        head = same_text(o->c->t->computes[i].part, "head");
+    return (same_text(pass, o->pass) || (loss && head)) && c->iteration <= 0 &&
+           c->microbatch <= 0 && !c->recompute && on_rank(&c->ranks, o->rank);
 }
 
 static void read_units(Overview *o) {
@@ -59,7 +61,11 @@ static void read_units(Overview *o) {
             if (o->n == OVERVIEW_UNITS) return;
             o->first_step[o->n] = c->step;
             u = &o->unit[o->n++];
-            *u = (OverviewUnit){.part = part, .title = part_title(o->c->arena, part), .layer = c->layer, .layers = 1, .wrong = -1};
+            *u = (OverviewUnit){.part = part,
+                                .title = part_title(o->c->arena, part),
+                                .layer = c->layer,
+                                .layers = 1,
+                                .wrong = -1};
         }
         o->last_step[o->n - 1] = c->step;
         count_params(o, u, c);
@@ -76,11 +82,13 @@ static int unit_of_step(const Overview *o, const TraceCollective *c) {
     int k = 0;
     while (k + 1 < o->n && o->first_step[k + 1] <= c->step) k++;
     /* moves of a value before the first op that reads it stand at the end of the unit before */
-    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && same_text(c->part, o->unit[k + 1].part)) k++;
+    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && same_text(c->part, o->unit[k + 1].part))
+        k++;
     return k;
 }
 
-/* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter; -1: none. */
+/* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter;
+ * -1: none. */
 static int unit_of_value(const Overview *o, const char *name) {
     const Trace *t = o->c->t;
     if (is_grad(name)) name += strncmp(name, "grad.param.", 11) ? 5 : 11;
@@ -107,7 +115,8 @@ static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
     int j = 0;
     while (j < u->n_total[kind] && strcmp(u->total[kind][j].axis, c->axis)) j++;
     if (j == OVERVIEW_TOTALS) return;
-    if (j == u->n_total[kind]) u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
+    if (j == u->n_total[kind])
+        u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
     u->total[kind][j].bytes += c->bytes_sent;
     u->total[kind][j].count++;
 }
@@ -117,7 +126,8 @@ static void read_collectives(Overview *o) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         bool own = same_text(c->pass ? c->pass : "forward", o->pass);
-        bool loss = same_text(c->pass, "loss") && !strcmp(o->pass, "forward") && same_text(c->part, "loss") && !is_grad(c->value);
+        bool loss = same_text(c->pass, "loss") && !strcmp(o->pass, "forward") &&
+                    same_text(c->part, "loss") && !is_grad(c->value);
         if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
         int k = own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
         if (k < 0) continue;
@@ -125,7 +135,8 @@ static void read_collectives(Overview *o) {
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
         if (!wrong_skipped(c)) count(u, kind_of(o, c), c);
         /* what leaves the unit is what its last move makes of it */
-        bool leaves = own && u->out && !strcmp(u->out->shape.name, c->value) && c->step > u->out->step;
+        bool leaves =
+            own && u->out && !strcmp(u->out->shape.name, c->value) && c->step > u->out->step;
         if (leaves) u->out = words_find_value(t, c->value, c->step);
     }
     for (int i = 0; i < t->n_moves; i++) {
@@ -133,7 +144,9 @@ static void read_collectives(Overview *o) {
         if (k >= 0) o->unit[k].wrong = t->moves[i].step;
     }
     for (int i = 0; i < t->n_computes; i++) {
-        int k = wrong_number(o->wrong, t->computes[i].step) ? unit_of_value(o, t->computes[i].output) : -1;
+        int k = wrong_number(o->wrong, t->computes[i].step)
+                    ? unit_of_value(o, t->computes[i].output)
+                    : -1;
         if (k >= 0) o->unit[k].wrong = t->computes[i].step;
     }
 }
@@ -141,12 +154,15 @@ static void read_collectives(Overview *o) {
 /* ---- folding ---- */
 
 static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
-    bool same = same_text(a->part, b->part) && a->weights == b->weights && a->ops == b->ops && (a->wrong < 0) == (b->wrong < 0) &&
-                same_text(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
+    bool same =
+        same_text(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
+        (a->wrong < 0) == (b->wrong < 0) &&
+        same_text(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
         for (int i = 0; same && i < a->n_total[k]; i++)
-            same = same_text(a->total[k][i].axis, b->total[k][i].axis) && a->total[k][i].bytes == b->total[k][i].bytes &&
+            same = same_text(a->total[k][i].axis, b->total[k][i].axis) &&
+                   a->total[k][i].bytes == b->total[k][i].bytes &&
                    a->total[k][i].count == b->total[k][i].count;
     }
     return same;
@@ -186,13 +202,17 @@ static bool any_step(const void *of, int step) { return of != NULL && step >= -1
 
 bool overview_read(Overview *o, const ViewCall *c) {
     bool both = !c->o->pass || !strcmp(c->o->pass, "both");
-    *o = (Overview){.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .pass = both ? "forward" : c->o->pass};
-    for (int i = 0; both && i < c->t->n_computes; i++) o->all |= same_text(c->t->computes[i].pass, "backward");
-    for (int i = 0; both && i < c->t->n_collectives; i++) o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
+    *o = (Overview){
+        .c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .pass = both ? "forward" : c->o->pass};
+    for (int i = 0; both && i < c->t->n_computes; i++)
+        o->all |= same_text(c->t->computes[i].pass, "backward");
+    for (int i = 0; both && i < c->t->n_collectives; i++)
+        o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
     o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
     read_units(o);
     if (o->n == 0) {
-        diag_error(c->d, "E0211", (Loc){0}, NULL, "nothing to draw in view 'overview': no steps of pass '%s' on rank %lld",
+        diag_error(c->d, "E0211", (Loc){0}, NULL,
+                   "nothing to draw in view 'overview': no steps of pass '%s' on rank %lld",
                    o->pass, (long long)o->rank);
         return false;
     }
@@ -223,7 +243,8 @@ void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t
 }
 
 const char *overview_kind(const Overview *o, SendKind k) {
-    static const char *const word[SEND_KINDS] = {"forward", "backward", "weight gradients", "weights"};
+    static const char *const word[SEND_KINDS] = {"forward", "backward", "weight gradients",
+                                                 "weights"};
     return o->all ? word[k] : o->pass;
 }
 
@@ -246,8 +267,12 @@ const char *overview_sent(const Overview *o) {
             }
         if (n) str_addf(&s, "%s%s ", s.n ? "; " : "Sent per rank: ", overview_kind(o, (SendKind)k));
         for (int j = 0; j < n; j++, said = true)
-            str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "", words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),
-                     (long long)all[j].count, said ? "" : all[j].count == 1 ? " collective" : " collectives");
+            str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "",
+                     words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),
+                     (long long)all[j].count,
+                     said                ? ""
+                     : all[j].count == 1 ? " collective"
+                                         : " collectives");
     }
     if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", o->pass);
     str_add(&s, ".");

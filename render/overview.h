@@ -1,5 +1,6 @@
-/* What the overview shows: the units of a model (a part of a layer), what each computes, holds and sends, with equal layers
- * folded. Every number is a sum over records; nothing is known about models. */
+/* What the overview shows: the units of a model (a part of a layer), what each computes, holds and
+ * sends, with equal layers folded. Every number is a sum over records; nothing is known about
+ * models. */
 #ifndef SP_RENDER_OVERVIEW_H
 #define SP_RENDER_OVERVIEW_H
 #include "render/furniture.h"
@@ -28,7 +29,8 @@ typedef struct {
     const ViewCall *c;
     int64_t rank;
     const char *pass; /* whose steps are the units */
-    bool all;         /* forward and backward, gradients and weights; else the collectives of `pass` only, as SEND_FORWARD */
+    bool all; /* forward and backward, gradients and weights; else the collectives of `pass` only,
+                 as SEND_FORWARD */
     const WrongList *wrong;
     int n;
     OverviewUnit *unit;

@@ -1,5 +1,6 @@
-/* Painters: a scene becomes bytes. Each writes into a sink, so that files, memory and tests take the same way. They
- * decide nothing about the picture. Cairo and Pango are named in paint_*.c only. */
+/* Painters: a scene becomes bytes. Each writes into a sink, so that files, memory and tests take
+ * the same way. They decide nothing about the picture. Cairo and Pango are named in paint_*.c only.
+ */
 #ifndef SP_RENDER_PAINT_H
 #define SP_RENDER_PAINT_H
 #include "render/scene.h"

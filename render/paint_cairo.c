@@ -1,7 +1,7 @@
-/* The Cairo painter: PNG and PDF. Both are written into memory; the caller puts them where they belong. PNG is
- * compressed by libpng itself with low effort and one filter, because cairo_surface_write_to_png offers no choice: for
- * the slide preset it takes 48 ms, painting and this writer together 26 ms. PDF has fixed dates: same scene, same
- * bytes. */
+/* The Cairo painter: PNG and PDF. Both are written into memory; the caller puts them where they
+ * belong. PNG is compressed by libpng itself with low effort and one filter, because
+ * cairo_surface_write_to_png offers no choice: for the slide preset it takes 48 ms, painting and
+ * this writer together 26 ms. PDF has fixed dates: same scene, same bytes. */
 #include "render/paint.h"
 #include "render/paint_text.h"
 #include <cairo-pdf.h>
@@ -12,7 +12,8 @@
 
 /* What Cairo says went wrong, or NULL. A lack of memory is no fault of the picture. */
 static const char *trouble(cairo_status_t s) {
-    if (s == CAIRO_STATUS_NO_MEMORY) base_die(5, "out of memory while a picture was painted; try a smaller --width [E0701]");
+    if (s == CAIRO_STATUS_NO_MEMORY)
+        base_die(5, "out of memory while a picture was painted; try a smaller --width [E0701]");
     return s == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(s);
 }
 
@@ -29,7 +30,8 @@ static void finish(cairo_t *cr, const Scene *s, const Mark *m) {
     if (m->stroke != ROLE_NONE && m->line > 0) {
         set_color(cr, s, m->stroke);
         cairo_set_line_width(cr, m->line);
-        cairo_set_line_join(cr, m->miter || m->kind == MARK_RECT ? CAIRO_LINE_JOIN_MITER : CAIRO_LINE_JOIN_ROUND);
+        cairo_set_line_join(cr, m->miter || m->kind == MARK_RECT ? CAIRO_LINE_JOIN_MITER
+                                                                 : CAIRO_LINE_JOIN_ROUND);
         cairo_set_dash(cr, m->dash, m->n_dash, 0);
         cairo_stroke_preserve(cr);
     }
@@ -61,19 +63,17 @@ static void corner(cairo_t *cr, Pt a, Pt b, Pt c, double r) {
     Pt p = {b.x + (a.x - b.x) * k / la, b.y + (a.y - b.y) * k / la};
     Pt q = {b.x + (c.x - b.x) * k / lc, b.y + (c.y - b.y) * k / lc};
     cairo_line_to(cr, p.x, p.y);
-    cairo_curve_to(cr, p.x + 2 * (b.x - p.x) / 3, p.y + 2 * (b.y - p.y) / 3, q.x + 2 * (b.x - q.x) / 3,
-                   q.y + 2 * (b.y - q.y) / 3, q.x, q.y);
+    cairo_curve_to(cr, p.x + 2 * (b.x - p.x) / 3, p.y + 2 * (b.y - p.y) / 3,
+                   q.x + 2 * (b.x - q.x) / 3, q.y + 2 * (b.y - q.y) / 3, q.x, q.y);
 }
 
 static void points_path(cairo_t *cr, const Mark *m) {
     for (int i = 0; i < m->n; i++) {
         bool start = i == 0 || (m->kind == MARK_HATCH && i % 2 == 0);
-        if (start)
-            cairo_move_to(cr, m->pt[i].x, m->pt[i].y);
+        if (start) cairo_move_to(cr, m->pt[i].x, m->pt[i].y);
         else if (m->kind == MARK_LINE && i + 1 < m->n)
             corner(cr, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
-        else
-            cairo_line_to(cr, m->pt[i].x, m->pt[i].y);
+        else cairo_line_to(cr, m->pt[i].x, m->pt[i].y);
     }
     if (m->kind == MARK_POLY) cairo_close_path(cr);
 }
@@ -103,22 +103,23 @@ static void paint_scene(cairo_t *cr, const Scene *s) {
             paint_words(cr, s, m);
             continue;
         }
-        if (m->kind == MARK_RECT)
-            rect_path(cr, m);
-        else if (m->kind == MARK_CIRCLE)
-            cairo_arc(cr, m->x, m->y, m->r, 0, 2 * M_PI);
-        else
-            points_path(cr, m);
+        if (m->kind == MARK_RECT) rect_path(cr, m);
+        else if (m->kind == MARK_CIRCLE) cairo_arc(cr, m->x, m->y, m->r, 0, 2 * M_PI);
+        else points_path(cr, m);
         finish(cr, s, m);
     }
 }
 
-static void png_put(png_structp png, png_bytep p, png_size_t n) { sink_add(png_get_io_ptr(png), p, n); }
+static void png_put(png_structp png, png_bytep p, png_size_t n) {
+    sink_add(png_get_io_ptr(png), p, n);
+}
 static void png_flush_nothing(png_structp png) { (void)png; }
 
-/* ARGB32 of Cairo, opaque, to RGB rows. libpng's errors come back through longjmp, so nothing is allocated in between.
+/* ARGB32 of Cairo, opaque, to RGB rows. libpng's errors come back through longjmp, so nothing is
+ * allocated in between.
  */
-static const char *encode(const unsigned char *data, int w, int h, int stride, unsigned char *row, Sink *out) {
+static const char *encode(const unsigned char *data, int w, int h, int stride, unsigned char *row,
+                          Sink *out) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info || setjmp(png_jmpbuf(png))) {
@@ -128,8 +129,8 @@ static const char *encode(const unsigned char *data, int w, int h, int stride, u
     png_set_write_fn(png, out, png_put, png_flush_nothing);
     png_set_compression_level(png, 4);
     png_set_filter(png, 0, PNG_FILTER_UP);
-    png_set_IHDR(png, info, (png_uint_32)w, (png_uint_32)h, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, (png_uint_32)w, (png_uint_32)h, 8, PNG_COLOR_TYPE_RGB,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
     for (int y = 0; y < h; y++) {
         const uint32_t *p = (const uint32_t *)(const void *)(data + (size_t)y * (size_t)stride);
@@ -146,8 +147,10 @@ static const char *encode(const unsigned char *data, int w, int h, int stride, u
 }
 
 const char *paint_png(const Scene *s, int width_px, Sink *out) {
-    double w = width_px > 0 ? width_px : s->px_width, k = w / s->page_w, h = ceil(s->page_h * k - 1e-6);
-    if (!(w >= 1 && w <= 32767 && h >= 1 && h <= 32767)) return "a side of the picture is not between 1 and 32767 px";
+    double w = width_px > 0 ? width_px : s->px_width, k = w / s->page_w,
+           h = ceil(s->page_h * k - 1e-6);
+    if (!(w >= 1 && w <= 32767 && h >= 1 && h <= 32767))
+        return "a side of the picture is not between 1 and 32767 px";
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)w, (int)h);
     cairo_t *cr = cairo_create(surface);
     cairo_scale(cr, k, k);
@@ -159,10 +162,11 @@ const char *paint_png(const Scene *s, int width_px, Sink *out) {
     const char *error = trouble(status);
     if (!error) {
         unsigned char *row = base_malloc(base_mul((size_t)w, 3));
-        error = encode(cairo_image_surface_get_data(surface), (int)w, (int)h, cairo_image_surface_get_stride(surface),
-                       row, out);
+        error = encode(cairo_image_surface_get_data(surface), (int)w, (int)h,
+                       cairo_image_surface_get_stride(surface), row, out);
         free(row);
-        /* the sizes are right and the sink cannot fail: what remains is memory, of libpng or of zlib */
+        /* the sizes are right and the sink cannot fail: what remains is memory, of libpng or of
+         * zlib */
         if (error) base_die(5, "%s: out of memory [E0701]", error);
     }
     cairo_surface_destroy(surface);
@@ -178,7 +182,8 @@ const char *paint_pdf(Scene *const *page, int n, Sink *out) {
     double unit = 0.75; /* px of 1/96 inch in points */
     const Scene *s0 = page[0];
     double k0 = s0->points ? 1 : unit;
-    cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(pdf_put, out, s0->page_w * k0, s0->page_h * k0);
+    cairo_surface_t *surface =
+        cairo_pdf_surface_create_for_stream(pdf_put, out, s0->page_w * k0, s0->page_h * k0);
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, s0->title);
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_SUBJECT, s0->desc);
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR, "shardproof");

@@ -1,6 +1,7 @@
-/* The SVG painter: writes the display list as SVG 1.1 by hand, because Cairo turns text into outlines and knows neither
- * titles nor links. Text stays text (search, copy, screen readers), every group has an id and its tooltip as <title>.
- * Numbers have at most two decimals, so that two runs give the same bytes. */
+/* The SVG painter: writes the display list as SVG 1.1 by hand, because Cairo turns text into
+ * outlines and knows neither titles nor links. Text stays text (search, copy, screen readers),
+ * every group has an id and its tooltip as <title>. Numbers have at most two decimals, so that two
+ * runs give the same bytes. */
 #include "render/paint.h"
 #include "base/text.h"
 #include <math.h>
@@ -21,7 +22,8 @@ void sink_add(Sink *s, const void *p, size_t n) {
 }
 static void put(Sink *o, const char *t) { sink_add(o, t, strlen(t)); }
 
-/* A length with at most two decimals and no trailing zeros; what is no number becomes 0 (the lint reports it). */
+/* A length with at most two decimals and no trailing zeros; what is no number becomes 0 (the lint
+ * reports it). */
 static void num(Sink *o, double v) {
     char b[40];
     if (!isfinite(v) || fabs(v) > 1e9) v = 0;
@@ -53,9 +55,13 @@ static void attr_text(Sink *o, const char *name, const char *v) {
 static void escape(Sink *o, const char *t) {
     Str s = {0};
     for (const char *end; *t; t = end) {
-        for (end = t; (*end >= 0x20 && *end < 0x7F && !strchr("&<>\"", *end)) || *end == '\n'; end++) continue;
+        for (end = t; (*end >= 0x20 && *end < 0x7F && !strchr("&<>\"", *end)) || *end == '\n';
+             end++)
+            continue;
         sink_add(o, t, (size_t)(end - t));
-        for (t = end; *end && *end != '\n' && (*end < 0x20 || *end >= 0x7F || strchr("&<>\"", *end)); end++) continue;
+        for (t = end;
+             *end && *end != '\n' && (*end < 0x20 || *end >= 0x7F || strchr("&<>\"", *end)); end++)
+            continue;
         if (end == t) continue;
         if (!s.a) s = str_new(o->arena);
         text_add_xml(&s, arena_strndup(o->arena, t, (size_t)(end - t)));
@@ -112,16 +118,15 @@ static void paint_path(Sink *o, const Scene *s, const Mark *m) {
     put(o, "<path d=\"");
     for (int i = 0; i < m->n; i++) {
         bool start = i == 0 || (m->kind == MARK_HATCH && i % 2 == 0);
-        if (start)
-            point(o, "M", m->pt[i]);
+        if (start) point(o, "M", m->pt[i]);
         else if (m->kind == MARK_LINE && i + 1 < m->n)
             corner(o, m->pt[i - 1], m->pt[i], m->pt[i + 1], m->bend);
-        else
-            point(o, "L", m->pt[i]);
+        else point(o, "L", m->pt[i]);
     }
     put(o, m->kind == MARK_POLY ? "Z\"" : "\"");
     look(o, s, m);
-    if (m->kind != MARK_HATCH && m->stroke != ROLE_NONE && !m->miter) attr_text(o, "stroke-linejoin", "round");
+    if (m->kind != MARK_HATCH && m->stroke != ROLE_NONE && !m->miter)
+        attr_text(o, "stroke-linejoin", "round");
     put(o, "/>\n");
 }
 
@@ -255,11 +260,12 @@ void paint_svg(const Scene *s, Sink *o) {
     attr_num(o, "width", s->page_w);
     attr_num(o, "height", s->page_h);
     color(o, s, "fill", ROLE_PAPER);
-    put(o, "/>\n<g font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" style=\"font-feature-settings:'tnum'\" "
-           "xml:space=\"preserve\"");
+    put(o, "/>\n<g font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" "
+           "style=\"font-feature-settings:'tnum'\" xml:space=\"preserve\"");
     if (s->scale != 1 || s->off_x != 0 || s->off_y != 0) {
         char b[96];
-        snprintf(b, sizeof b, " transform=\"translate(%.3f %.3f) scale(%.5f)\"", s->off_x, s->off_y, s->scale);
+        snprintf(b, sizeof b, " transform=\"translate(%.3f %.3f) scale(%.5f)\"", s->off_x, s->off_y,
+                 s->scale);
         put(o, b);
     }
     put(o, ">\n");

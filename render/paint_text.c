@@ -1,7 +1,7 @@
-/* Fonts and measured text. The fonts are loaded from their files into a private fontconfig, so that no configuration of
- * the machine or its user changes a pixel (visual.md 2.2); only if neither Inter nor DejaVu Sans is found where Debian
- * and others put them, the machine's own fonts answer. Hinting, rounding and subpixel rendering are off: a text has the
- * same width at every scale. */
+/* Fonts and measured text. The fonts are loaded from their files into a private fontconfig, so that
+ * no configuration of the machine or its user changes a pixel (visual.md 2.2); only if neither
+ * Inter nor DejaVu Sans is found where Debian and others put them, the machine's own fonts answer.
+ * Hinting, rounding and subpixel rendering are off: a text has the same width at every scale. */
 #include "render/paint_text.h"
 #include "render/paint.h"
 #include <fontconfig/fontconfig.h>
@@ -43,11 +43,12 @@ static const char *const folders[] = {"/usr/share/fonts/opentype/inter",
                                       "/usr/share/fonts/TTF",
                                       "/usr/local/share/fonts",
                                       NULL};
-static const char *const files[] = {"Inter-Regular.otf",   "Inter-Medium.otf",       "Inter-SemiBold.otf",
-                                    "Inter-Bold.otf",      "Inter-Italic.otf",       "Inter-SemiBoldItalic.otf",
-                                    "Inter-Regular.ttf",   "Inter-Medium.ttf",       "Inter-SemiBold.ttf",
-                                    "Inter-Bold.ttf",      "Inter-Italic.ttf",       "DejaVuSans.ttf",
-                                    "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", NULL};
+static const char *const files[] = {
+    "Inter-Regular.otf",   "Inter-Medium.otf",       "Inter-SemiBold.otf",
+    "Inter-Bold.otf",      "Inter-Italic.otf",       "Inter-SemiBoldItalic.otf",
+    "Inter-Regular.ttf",   "Inter-Medium.ttf",       "Inter-SemiBold.ttf",
+    "Inter-Bold.ttf",      "Inter-Italic.ttf",       "DejaVuSans.ttf",
+    "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", NULL};
 
 /* Adds each file from the first folder that has it; returns how many were found. */
 static int load_files(FcConfig *config) {
@@ -56,30 +57,37 @@ static int load_files(FcConfig *config) {
         for (int k = 0; folders[k]; k++) {
             char path[256];
             snprintf(path, sizeof path, "%s/%s", folders[k], files[i]);
-            if (access(path, R_OK) || !FcConfigAppFontAddFile(config, (const FcChar8 *)path)) continue;
+            if (access(path, R_OK) || !FcConfigAppFontAddFile(config, (const FcChar8 *)path))
+                continue;
             found++;
             break;
         }
     return found;
 }
 
-/* The only process-wide state of render/: the fonts, loaded once. Loading takes longer than drawing a figure, and
- * Pango 1.50 keeps a reference to every private fontconfig for ever, so a new one per figure would leak. */
+/* The only process-wide state of render/: the fonts, loaded once. Loading takes longer than drawing
+ * a figure, and Pango 1.50 keeps a reference to every private fontconfig for ever, so a new one per
+ * figure would leak. */
 static Fonts shared;
 
-/* GLib ends the program when it gets no memory or no thread (Pango looks for fonts in threads of its own); it shall end the
- * way that ours does. */
-static void glib_gives_up(const gchar *domain, GLogLevelFlags level, const gchar *text, gpointer unused) {
+/* GLib ends the program when it gets no memory or no thread (Pango looks for fonts in threads of
+ * its own); it shall end the way that ours does. */
+static void glib_gives_up(const gchar *domain, GLogLevelFlags level, const gchar *text,
+                          gpointer unused) {
     (void)level, (void)unused;
     if (strstr(text, "thread"))
-        base_die(5, "no thread could be started to draw a picture (ulimit -u, ulimit -v): %s [E0706]", text);
+        base_die(5,
+                 "no thread could be started to draw a picture (ulimit -u, ulimit -v): %s [E0706]",
+                 text);
     bool memory = strstr(text, "allocate") != NULL;
     base_die(memory ? 5 : 70, "%s: %s%s", domain, text, memory ? " [E0701]" : " [E0901]");
 }
 
 static void load(Fonts *f) {
-    g_log_set_handler("GLib", G_LOG_LEVEL_ERROR | G_LOG_FLAG_FATAL | G_LOG_FLAG_RECURSION, glib_gives_up, NULL);
-    /* an arena of glibc's for each of Pango's threads takes 64 MiB of address space, and none needs one */
+    g_log_set_handler("GLib", G_LOG_LEVEL_ERROR | G_LOG_FLAG_FATAL | G_LOG_FLAG_RECURSION,
+                      glib_gives_up, NULL);
+    /* an arena of glibc's for each of Pango's threads takes 64 MiB of address space, and none needs
+     * one */
     mallopt(M_ARENA_MAX, 1);
     if (!f->config) f->config = FcConfigCreate();
     f->own = f->config && load_files(f->config) > 0;
@@ -101,7 +109,6 @@ static void load(Fonts *f) {
     pango_font_description_set_family_static(f->desc, "Inter, DejaVu Sans");
 }
 
-
 static void attr(PangoAttrList *list, PangoAttribute *a, guint from, guint to) {
     a->start_index = from;
     a->end_index = to;
@@ -119,19 +126,23 @@ PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int them
         memcpy(text + at, run[i].s, k);
         attr(list, pango_attr_weight_new((PangoWeight)run[i].weight), at, at + k);
         if (run[i].italic) attr(list, pango_attr_style_new(PANGO_STYLE_ITALIC), at, at + k);
-        if (run[i].underline) attr(list, pango_attr_underline_new(PANGO_UNDERLINE_SINGLE), at, at + k);
+        if (run[i].underline)
+            attr(list, pango_attr_underline_new(PANGO_UNDERLINE_SINGLE), at, at + k);
         if (theme >= 0) {
             uint32_t c = theme_color((Theme)theme, run[i].role);
             attr(list,
-                 pango_attr_foreground_new((guint16)((c >> 16 & 255) * 257), (guint16)((c >> 8 & 255) * 257),
+                 pango_attr_foreground_new((guint16)((c >> 16 & 255) * 257),
+                                           (guint16)((c >> 8 & 255) * 257),
                                            (guint16)((c & 255) * 257)),
                  at, at + k);
         }
         at += k;
     }
     attr(list, pango_attr_font_features_new("tnum"), 0, at);
-    const char *bad; /* bytes that are no UTF-8 become question marks, so that the attributes keep their places */
-    for (char *p = text; !g_utf8_validate(p, (gssize)(text + len - p), &bad); p = text + (bad - text) + 1)
+    const char *bad; /* bytes that are no UTF-8 become question marks, so that the attributes keep
+                        their places */
+    for (char *p = text; !g_utf8_validate(p, (gssize)(text + len - p), &bad);
+         p = text + (bad - text) + 1)
         text[bad - text] = '?';
     pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
     pango_layout_set_font_description(f->layout, f->desc);
@@ -142,7 +153,8 @@ PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int them
     return f->layout;
 }
 
-/* Size, looks and letters of a text as bytes, malloc'ed; a weight is at most 1000, so no byte of it is taken twice. */
+/* Size, looks and letters of a text as bytes, malloc'ed; a weight is at most 1000, so no byte of it
+ * is taken twice. */
 static char *measure_key(const Run *run, int n, double size, size_t *len) {
     *len = sizeof size;
     for (int i = 0; i < n; i++) *len += strlen(run[i].s) + 4;
@@ -187,16 +199,21 @@ static const Measured *measure(Fonts *f, const Run *run, int n, double size) {
     PangoLayout *l = fonts_layout(f, run, n, size, -1);
     PangoRectangle r;
     pango_layout_line_get_extents(pango_layout_get_line_readonly(l, 0), NULL, &r);
-    *m = (Measured){key, len, (double)r.width / PANGO_SCALE, pango_layout_get_unknown_glyphs_count(l)};
+    *m = (Measured){key, len, (double)r.width / PANGO_SCALE,
+                    pango_layout_get_unknown_glyphs_count(l)};
     f->n_seen++;
     return m;
 }
 
-double fonts_width(Fonts *f, const Run *run, int n, double size) { return measure(f, run, n, size)->width; }
-int fonts_unknown(Fonts *f, const Run *run, int n, double size) { return measure(f, run, n, size)->unknown; }
+double fonts_width(Fonts *f, const Run *run, int n, double size) {
+    return measure(f, run, n, size)->width;
+}
+int fonts_unknown(Fonts *f, const Run *run, int n, double size) {
+    return measure(f, run, n, size)->unknown;
+}
 
-/* Fontconfig, FreeType and HarfBuzz that get no memory leave fonts and letters out and say nothing: a text whose width is
- * known is measured when the fonts are there, and after every picture. */
+/* Fontconfig, FreeType and HarfBuzz that get no memory leave fonts and letters out and say nothing:
+ * a text whose width is known is measured when the fonts are there, and after every picture. */
 static double probe_width(Fonts *f) {
     static const Run word = {.s = "Each rank holds 1/8 of it", .weight = 400};
     return fonts_unknown(f, &word, 1, 20) ? 0 : fonts_width(f, &word, 1, 20);
@@ -205,15 +222,18 @@ Fonts *fonts_shared(void) {
     if (shared.layout) return &shared;
     load(&shared);
     shared.probe = probe_width(&shared);
-    if (shared.own && !(shared.probe > 0)) base_die(5, "the fonts could not be used, most likely for lack of memory [E0701]");
+    if (shared.own && !(shared.probe > 0))
+        base_die(5, "the fonts could not be used, most likely for lack of memory [E0701]");
     return &shared;
 }
 void fonts_intact(Fonts *f) {
-    if (f->probe > 0 && probe_width(f) != f->probe) base_die(5, "out of memory while a picture was drawn: letters are missing [E0701]");
+    if (f->probe > 0 && probe_width(f) != f->probe)
+        base_die(5, "out of memory while a picture was drawn: letters are missing [E0701]");
 }
 
-/* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its own, and when one of
- * them still holds a font at that moment they end the program. The fontconfig is kept (see above) and used again. */
+/* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its
+ * own, and when one of them still holds a font at that moment they end the program. The fontconfig
+ * is kept (see above) and used again. */
 void paint_cleanup(void) {
     Fonts *f = &shared;
     if (!f->layout) return;
@@ -227,6 +247,7 @@ void paint_cleanup(void) {
     f->config = config;
 }
 
-/* Asked for by LeakSanitizer: fontconfig stores pointers as offsets, which no leak checker can follow. */
+/* Asked for by LeakSanitizer: fontconfig stores pointers as offsets, which no leak checker can
+ * follow. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libfontconfig.so\n"; }

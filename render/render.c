@@ -1,5 +1,5 @@
-/* The door of render/: the table of views and formats, and the way from a request to bytes in a file. Writes only what
- * is complete: the picture is made in memory first. */
+/* The door of render/: the table of views and formats, and the way from a request to bytes in a
+ * file. Writes only what is complete: the picture is made in memory first. */
 #include "render/render.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -8,23 +8,28 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Options that mean something to a view only; the others are refused, because the reader would believe in them. */
+/* Options that mean something to a view only; the others are refused, because the reader would
+ * believe in them. */
 enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
 
 /* name, what, options, scenes, text */
-#define VIEWS(V)                                                                                                       \
-    V("block", "one GPU's view of a block: compute, collectives, local shapes",                                        \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS, view_block, view_block_text)                                             \
-    V("timeline", "compute and communication streams per rank class, modelled time", BY_RANK, view_timeline,           \
-      view_timeline_text)                                                                                              \
-    V("overview", "the whole model with repeated layers folded", BY_RANK | BY_PASS, view_overview, view_overview_text) \
-    V("shards", "which part of every weight and activation a rank holds", BY_RANK | BY_LAYER | BY_PART, view_shards,   \
-      view_shards_text)                                                                                                \
-    V("memory", "bytes per rank by category, and what is alive at the peak", BY_RANK, view_memory, view_memory_text)   \
-    V("errors", "where an executed run first differs, value by value on every rank", 0, view_errors, view_errors_text) \
-    V("storyboard", "one collective step by step, on numbers of the run", BY_RANK | BY_PART, view_storyboard,               \
-      view_storyboard_text)                                                                                            \
-    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, view_mesh, view_mesh_text)
+#define VIEWS(V)                                                                                   \
+    V("block", "one GPU's view of a block: compute, collectives, local shapes",                    \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS, view_block, view_block_text)                         \
+    V("timeline", "compute and communication streams per rank class, modelled time", BY_RANK,      \
+      view_timeline, view_timeline_text)                                                           \
+    V("overview", "the whole model with repeated layers folded", BY_RANK | BY_PASS, view_overview, \
+      view_overview_text)                                                                          \
+    V("shards", "which part of every weight and activation a rank holds",                          \
+      BY_RANK | BY_LAYER | BY_PART, view_shards, view_shards_text)                                 \
+    V("memory", "bytes per rank by category, and what is alive at the peak", BY_RANK, view_memory, \
+      view_memory_text)                                                                            \
+    V("errors", "where an executed run first differs, value by value on every rank", 0,            \
+      view_errors, view_errors_text)                                                               \
+    V("storyboard", "one collective step by step, on numbers of the run", BY_RANK | BY_PART,       \
+      view_storyboard, view_storyboard_text)                                                       \
+    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, view_mesh,           \
+      view_mesh_text)
 
 #define ROW(name, what, takes, build, text) {name, what},
 static const RenderView rows[] = {VIEWS(ROW)};
@@ -40,8 +45,9 @@ static const struct View {
     VIEWS(ROW)
 #undef ROW
 };
-/* What fonts and text of a picture may need besides the stacks of Pango's threads, of which six at once were seen.
- * HarfBuzz and FreeType that get no memory leave letters out and say nothing, fontconfig crashes. */
+/* What fonts and text of a picture may need besides the stacks of Pango's threads, of which six at
+ * once were seen. HarfBuzz and FreeType that get no memory leave letters out and say nothing,
+ * fontconfig crashes. */
 enum { DRAWING_BYTES = 64 << 20, DRAWING_STACKS = 8 };
 enum { N_VIEWS = sizeof views / sizeof *views };
 
@@ -78,27 +84,32 @@ static const struct {
 /* Refuses options that the view would leave aside. */
 static bool takes(ViewCall *c, const struct View *v) {
     const RenderOptions *o = c->o;
-    unsigned given = (o->rank >= 0 ? BY_RANK : 0) | (o->layer >= 0 ? BY_LAYER : 0) | (o->part ? BY_PART : 0) |
-                     (o->pass ? BY_PASS : 0);
+    unsigned given = (o->rank >= 0 ? BY_RANK : 0) | (o->layer >= 0 ? BY_LAYER : 0) |
+                     (o->part ? BY_PART : 0) | (o->pass ? BY_PASS : 0);
     for (size_t i = 0; i < sizeof narrowing / sizeof *narrowing; i++) {
         if (!(given & narrowing[i].bit & ~v->takes)) continue;
         Str who = str_new(c->arena);
         for (int k = 0; k < N_VIEWS; k++)
-            if (views[k].takes & narrowing[i].bit) str_addf(&who, "%s%s", who.n ? ", " : "", rows[k].name);
-        diag_error(c->d, "E0212", (Loc){0}, arena_printf(c->arena, "views with --%s: %s", narrowing[i].option, who.s),
-                   "view '%s' has no use for --%s: %s", rows[v - views].name, narrowing[i].option, narrowing[i].why);
+            if (views[k].takes & narrowing[i].bit)
+                str_addf(&who, "%s%s", who.n ? ", " : "", rows[k].name);
+        diag_error(c->d, "E0212", (Loc){0},
+                   arena_printf(c->arena, "views with --%s: %s", narrowing[i].option, who.s),
+                   "view '%s' has no use for --%s: %s", rows[v - views].name, narrowing[i].option,
+                   narrowing[i].why);
         return false;
     }
     return true;
 }
 
 /* A diagnostic for a name that is not in a NULL-terminated list, with the nearest that is. */
-static bool unknown(Diags *d, Arena *a, const char *kind, const char *name, const char *const *list) {
+static bool unknown(Diags *d, Arena *a, const char *kind, const char *name,
+                    const char *const *list) {
     const char *near = diag_nearest(name, list);
     Str all = str_new(a);
     for (int i = 0; list[i]; i++) str_addf(&all, "%s%s", i ? ", " : "", list[i]);
     diag_error(d, "E0212", (Loc){0},
-               near ? arena_printf(a, "did you mean '%s'?", near) : arena_printf(a, "known: %s", all.s),
+               near ? arena_printf(a, "did you mean '%s'?", near)
+                    : arena_printf(a, "known: %s", all.s),
                "unknown %s '%s'", kind, name);
     return false;
 }
@@ -156,7 +167,8 @@ static bool paint_failed(ViewCall *c, const char *what) {
 
 static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *out) {
     if (!text) {
-        diag_error(c->d, "E0211", (Loc){0}, "use svg, png or pdf", "view '%s' has no text form", c->o->view);
+        diag_error(c->d, "E0211", (Loc){0}, "use svg, png or pdf", "view '%s' has no text form",
+                   c->o->view);
         return false;
     }
     const char *t = text(c);
@@ -200,13 +212,15 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     return n > 0 && (!error || paint_failed(c, error));
 }
 
-/* Pictures are of one rank, the first if none is named: of collectives with unequal groups they show its bytes. */
+/* Pictures are of one rank, the first if none is named: of collectives with unequal groups they
+ * show its bytes. */
 static const Trace *seen_by(const Trace *t, const RenderOptions *o, Arena *arena) {
     bool unequal = false;
     for (int i = 0; i < t->n_collectives; i++) unequal |= t->collectives[i].n_local > 0;
     if (!unequal) return t;
     Trace *own = arena_memdup(arena, t, sizeof *t);
-    own->collectives = arena_memdup(arena, t->collectives, (size_t)t->n_collectives * sizeof *t->collectives);
+    own->collectives =
+        arena_memdup(arena, t->collectives, (size_t)t->n_collectives * sizeof *t->collectives);
     for (int i = 0; i < own->n_collectives; i++) {
         TraceCollective *c = &own->collectives[i];
         TraceTraffic b = collective_on(c, o->rank > 0 ? o->rank : 0);
@@ -217,7 +231,8 @@ static const Trace *seen_by(const Trace *t, const RenderOptions *o, Arena *arena
     return own;
 }
 
-char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena, size_t *n) {
+char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena,
+                  size_t *n) {
     ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
     Sink out = {.arena = arena};
     sink_add(&out, "", 0);
@@ -226,7 +241,8 @@ char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat
     return (char *)out.p;
 }
 
-bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, const char *path) {
+bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f,
+                 const char *path) {
     Arena *arena = arena_new();
     size_t n = 0;
     char *p = render_text(t, d, o, f, arena, &n);
@@ -236,7 +252,8 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
     return ok;
 }
 
-int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all, Scene **page, int max) {
+int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
+                 Scene **page, int max) {
     ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
     const struct View *v = prepare(&c);
     Scene *own[VIEW_MAX_PAGES];
@@ -245,7 +262,8 @@ int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
     return n < max ? n : max;
 }
 
-int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, const char **report) {
+int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
+                const char **report) {
     Str text = str_new(arena);
     Scene *page[VIEW_MAX_PAGES];
     int found = 0, n = render_pages(t, d, o, arena, false, page, VIEW_MAX_PAGES);

@@ -15,8 +15,9 @@ typedef struct RenderOptions {
     const char *part;   /* "attention", "mlp", NULL: all */
     const char *pass;   /* "forward", "backward", NULL: what there is */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
-    const Trace *beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
-    bool beside_planted;     /* that run is the same plan without the mistake it plants */
+    const Trace *
+        beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
+    bool beside_planted; /* that run is the same plan without the mistake it plants */
 } RenderOptions;
 
 typedef struct {
@@ -24,19 +25,23 @@ typedef struct {
 } RenderView;
 const RenderView *render_views(int *n);
 
-/* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view, preset or
- * theme (E0212, nearest named), an option that means nothing to the view or names what the trace has not (E0212), a view
- * that the trace has no data for (E0211, says what to run), unwritable output (E0105; an existing file stays
- * untouched). */
-bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, const char *path);
+/* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view, preset
+ * or theme (E0212, nearest named), an option that means nothing to the view or names what the trace
+ * has not (E0212), a view that the trace has no data for (E0211, says what to run), unwritable
+ * output (E0105; an existing file stays untouched). */
+bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f,
+                 const char *path);
 /* The same in memory (in `arena`), for stdout and tests. NULL on failure. */
-char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena, size_t *n);
-/* The pages of a view before they are painted, at most `max` of page[], for the lint and the tests; 0 and a diagnostic on
- * failure. `all`: the format holds all pages. */
+char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena,
+                  size_t *n);
+/* The pages of a view before they are painted, at most `max` of page[], for the lint and the tests;
+ * 0 and a diagnostic on failure. `all`: the format holds all pages. */
 struct Scene;
-int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all, struct Scene **page, int max);
+int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
+                 struct Scene **page, int max);
 /* Layout lint of a view (visual.md 1.0.8): number of findings, texts in *report. */
-int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, const char **report);
+int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
+                const char **report);
 /* Format from a file name's extension; false if unknown. */
 bool render_format(const char *path, RenderFormat *f);
 /* Releases what Cairo, Pango and fontconfig keep (so that leak checkers are quiet). */

@@ -1,4 +1,5 @@
-/* Collectives step by step. See ring.h. Every cell follows from its chunk, its rank and the number of steps. */
+/* Collectives step by step. See ring.h. Every cell follows from its chunk, its rank and the number
+ * of steps. */
 #include "render/ring.h"
 #include <math.h>
 #include <string.h>
@@ -62,8 +63,9 @@ static RingCell reduced(const RingStory *s, int i, int rank, int t) {
     return c;
 }
 
-/* In which step ranks a and b swap: for powers of two the bits in which they differ, for other even n a round-robin; of
- * an odd n every step has idle ranks in every pairing, and all is shown as the last step. */
+/* In which step ranks a and b swap: for powers of two the bits in which they differ, for other even
+ * n a round-robin; of an odd n every step has idle ranks in every pairing, and all is shown as the
+ * last step. */
 static int meeting(int n, int a, int b) {
     int m = n - 1;
     if (a == b) return 0;
@@ -77,7 +79,8 @@ static RingCell exchanged(const RingStory *s, int place, int rank, int t) {
     bool arrived = when <= t;
     for (int i = 0; i < s->n_shown; i++)
         if (s->shown[i] == rank) column = i;
-    RingCell c = {.held = true, .first = arrived ? other : rank, .to = arrived ? rank : other, .terms = 1};
+    RingCell c = {
+        .held = true, .first = arrived ? other : rank, .to = arrived ? rank : other, .terms = 1};
     c.value = arrived ? number(s, column, other) : number(s, place, rank);
     c.done = arrived;
     c.fresh = t && when == t;
@@ -102,7 +105,8 @@ void ring_frame(Ring *r, const RingStory *s, int step) {
         for (int k = 0; k < s->n_shown; k++) {
             int rank = s->shown[k];
             RingCell *c = &r->cell[i][k];
-            if (s->kind == RING_GATHER) *c = gathered(s, i, rank, step, r->steps, number(s, i, s->shown[i]));
+            if (s->kind == RING_GATHER)
+                *c = gathered(s, i, rank, step, r->steps, number(s, i, s->shown[i]));
             if (s->kind == RING_SCATTER) *c = summed(s, i, rank, step);
             if (s->kind == RING_REDUCE) *c = reduced(s, i, rank, step);
             if (s->kind == RING_EXCHANGE) *c = exchanged(s, i, rank, step);

@@ -1,5 +1,5 @@
-/* Building the display list: marks, groups, arrows, text broken into lines. Decides shapes (an arrow head is 8 long, 7
- * wide, notched at 80 %), never colours. Refuses to look at a trace. */
+/* Building the display list: marks, groups, arrows, text broken into lines. Decides shapes (an
+ * arrow head is 8 long, 7 wide, notched at 80 %), never colours. Refuses to look at a trace. */
 #include "render/scene.h"
 #include "base/text.h"
 #include <math.h>
@@ -30,7 +30,8 @@ static bool id_taken(const Scene *s, const char *id) {
 char *scene_clean_id(Arena *a, const char *id) {
     char *t = arena_strdup(a, id && *id ? id : "g");
     for (char *c = t; *c; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("._-", *c)))
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              strchr("._-", *c)))
             *c = '-';
     return t;
 }
@@ -39,7 +40,12 @@ int scene_begin(Scene *s, const char *what, const char *id, const char *tip) {
     const char *base = scene_clean_id(s->arena, id), *unique = base;
     for (int i = 2; id_taken(s, unique); i++) unique = arena_printf(s->arena, "%s_%d", base, i);
     Group *g = ARENA_PUSH(s->arena, s->groups, s->n_groups, s->cap_groups);
-    *g = (Group){.id = unique, .what = what, .tip = tip, .parent = s->open, .first = s->n_marks, .last = s->n_marks};
+    *g = (Group){.id = unique,
+                 .what = what,
+                 .tip = tip,
+                 .parent = s->open,
+                 .first = s->n_marks,
+                 .last = s->n_marks};
     s->open = s->n_groups - 1;
     return s->open;
 }
@@ -67,11 +73,16 @@ void scene_frame(Scene *s, double x, double y, double w, double h) {
 
 static Mark *add(Scene *s, MarkKind kind, Role fill, Role stroke, double line) {
     Mark *m = ARENA_PUSH(s->arena, s->marks, s->n_marks, s->cap_marks);
-    *m = (Mark){.kind = kind, .group = s->open, .fill = fill, .stroke = line > 0 ? stroke : ROLE_NONE, .line = line};
+    *m = (Mark){.kind = kind,
+                .group = s->open,
+                .fill = fill,
+                .stroke = line > 0 ? stroke : ROLE_NONE,
+                .line = line};
     return m;
 }
 
-Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke, double line) {
+Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
+                 double line) {
     Mark *m = add(s, MARK_RECT, fill, stroke, line);
     m->x = x;
     m->y = y;
@@ -100,9 +111,11 @@ Mark *scene_poly(Scene *s, const Pt *pt, int n, Role fill, Role stroke, double l
     return m;
 }
 
-Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke, double line) {
+Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke,
+                    double line) {
     double p = fmin(12, h * 0.4);
-    Pt pt[6] = {{x, y + h / 2}, {x + p, y}, {x + w - p, y}, {x + w, y + h / 2}, {x + w - p, y + h}, {x + p, y + h}};
+    Pt pt[6] = {{x, y + h / 2},     {x + p, y},         {x + w - p, y},
+                {x + w, y + h / 2}, {x + w - p, y + h}, {x + p, y + h}};
     Mark *m = scene_poly(s, pt, 6, fill, stroke, line);
     m->miter = true;
     return m;
@@ -115,13 +128,15 @@ Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line) {
     return m;
 }
 
-Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke, double line) {
+Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke,
+                    double line) {
     Pt pt[2] = {{x0, y0}, {x1, y1}};
     return scene_line(s, pt, 2, stroke, line);
 }
 
 /* Lines x + y = k clipped to the area, as pairs of points. */
-Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch, double line) {
+Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch,
+                  double line) {
     double step = pitch * sqrt(2.0);
     int max = w > 0 && h > 0 && pitch > 0 ? (int)fmin((w + h) / step + 2, 4000) : 0;
     Pt *pt = ARENA_ARRAY(s->arena, Pt, 2 * max + 2);
@@ -153,7 +168,8 @@ static void arrow_head(Scene *s, Pt tip, double dx, double dy, Role role, bool b
     scene_poly(s, pt, 4, role, ROLE_NONE, 0);
 }
 
-void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial, int to) {
+void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial,
+                 int to) {
     static const double dash[2] = {4, 3};
     Pt *q = arena_memdup(s->arena, pt, (size_t)n * sizeof *pt);
     Pt tip = q[n - 1];
@@ -167,19 +183,22 @@ void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool b
     if (partial && len > 12) {
         double ox = 4.5 * dy, oy = 4.5 * dx;
         Pt p0 = q[n - 2];
-        Mark *d = scene_segment(s, p0.x + ox, p0.y - oy, tip.x + ox - 8 * dx, tip.y - oy - 8 * dy, stroke, line);
+        Mark *d = scene_segment(s, p0.x + ox, p0.y - oy, tip.x + ox - 8 * dx, tip.y - oy - 8 * dy,
+                                stroke, line);
         d->dash = dash;
         d->n_dash = 2;
     }
     arrow_head(s, tip, dx, dy, stroke, big);
-    *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) = (Arrow){.mark = index, .tip = tip, .to = to};
+    *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) =
+        (Arrow){.mark = index, .tip = tip, .to = to};
 }
 
 double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n) {
     if (n <= 0) return 0;
     Mark *m = add(s, MARK_TEXT, ROLE_NONE, ROLE_NONE, 0);
     m->run = arena_memdup(s->arena, run, (size_t)n * sizeof *run);
-    for (int i = 0; i < n; i++) m->run[i].s = arena_strdup(s->arena, text_visible(s->arena, run[i].s ? run[i].s : ""));
+    for (int i = 0; i < n; i++)
+        m->run[i].s = arena_strdup(s->arena, text_visible(s->arena, run[i].s ? run[i].s : ""));
     m->n_run = n;
     m->x = x;
     m->y = y;
@@ -189,13 +208,14 @@ double scene_runs(Scene *s, double x, double y, Align align, double size, const 
     return m->w;
 }
 
-double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *text) {
+double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                  const char *text) {
     Run run = {.s = text, .weight = weight, .role = role};
     return text && *text ? scene_runs(s, x, y, align, size, &run, 1) : 0;
 }
 
-double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *fmt,
-                   ...) {
+double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                   const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *t = arena_vprintf(s->arena, fmt, ap);
@@ -224,7 +244,8 @@ const char *scene_fit(Scene *s, const char *text, double w, double size, int wei
 
 /* Does a unit stand at p, so that the number before it must stay on its line? */
 static bool unit_at(const char *p) {
-    static const char *const unit[] = {"%", "B", "KiB", "MiB", "GiB", "TiB", "s", "ms", "µs", "ns", "×", "→"};
+    static const char *const unit[] = {"%", "B",  "KiB", "MiB", "GiB", "TiB",
+                                       "s", "ms", "µs",  "ns",  "×",   "→"};
     for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
         size_t n = strlen(unit[i]);
         if (!strncmp(p, unit[i], n) && (!p[n] || strchr(" .,)", p[n]))) return true;
@@ -232,7 +253,8 @@ static bool unit_at(const char *p) {
     return false;
 }
 
-/* Next place after p where the text may break: behind a space, or behind `sep`; the end if there is none. */
+/* Next place after p where the text may break: behind a space, or behind `sep`; the end if there is
+ * none. */
 static const char *break_after(const char *p, const char *sep) {
     for (const char *q = strstr(p, sep); q; q = strstr(q, sep)) {
         q += strlen(sep);
@@ -241,8 +263,8 @@ static const char *break_after(const char *p, const char *sep) {
     return p + strlen(p);
 }
 
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max,
-               const char **line) {
+int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight,
+               int max, const char **line) {
     const char *by = sep ? sep : " ";
     size_t drop = strlen(by); /* the separator at the end of a line is not printed */
     int n = 0;
@@ -281,20 +303,14 @@ Box scene_box(const Mark *m) {
     Box b;
     switch (m->kind) {
     case MARK_RECT:
-    case MARK_HATCH:
-        b = (Box){m->x, m->y, m->x + m->w, m->y + m->h};
-        break;
-    case MARK_CIRCLE:
-        b = (Box){m->x - m->r, m->y - m->r, m->x + m->r, m->y + m->r};
-        break;
+    case MARK_HATCH: b = (Box){m->x, m->y, m->x + m->w, m->y + m->h}; break;
+    case MARK_CIRCLE: b = (Box){m->x - m->r, m->y - m->r, m->x + m->r, m->y + m->r}; break;
     case MARK_TEXT: {
         double x = m->x - shift[m->align] * m->w;
         b = (Box){x, m->y - 0.76 * m->size, x + m->w, m->y + 0.22 * m->size};
         break;
     }
-    default:
-        b = points_box(m);
-        break;
+    default: b = points_box(m); break;
     }
     double half = m->stroke != ROLE_NONE && m->kind != MARK_HATCH ? m->line / 2 : 0;
     return (Box){b.x0 - half, b.y0 - half, b.x1 + half, b.y1 + half};

@@ -1,6 +1,6 @@
-/* The display list: what a picture consists of, in painting order, before anything is painted. Views build it, painters
- * paint it, the layout lint and the tests read it. Lengths are units of the canvas (px at scale 1), y grows downwards.
- * A scene knows no file format and no trace. */
+/* The display list: what a picture consists of, in painting order, before anything is painted.
+ * Views build it, painters paint it, the layout lint and the tests read it. Lengths are units of
+ * the canvas (px at scale 1), y grows downwards. A scene knows no file format and no trace. */
 #ifndef SP_RENDER_SCENE_H
 #define SP_RENDER_SCENE_H
 #include "base/arena.h"
@@ -46,14 +46,15 @@ typedef struct {
     int n_run;
 } Mark;
 
-/* Marks that stand for one thing: a step, a value, a rank. Painters give it an id and its tooltip. */
+/* Marks that stand for one thing: a step, a value, a rank. Painters give it an id and its tooltip.
+ */
 typedef struct {
     const char *id;   /* unique in the scene */
     const char *what; /* class: "compute" "collective" "edge" "weight" "legend" ... */
     const char *tip;  /* tooltip; NULL: none */
     const char *href; /* link; NULL: none */
     int parent;       /* -1: none */
-    bool framed;      /* x y w h is the border inside which its texts stay and on which arrows end */
+    bool framed; /* x y w h is the border inside which its texts stay and on which arrows end */
     double x, y, w, h;
     int first, last; /* marks [first, last) while it was open */
 } Group;
@@ -70,7 +71,8 @@ typedef struct Scene {
     Fonts *fonts;
     Theme theme;
     double w, h;
-    /* page on which the scene lies: scene point p is at off + scale*p; by default the scene itself */
+    /* page on which the scene lies: scene point p is at off + scale*p; by default the scene itself
+     */
     double page_w, page_h, scale, off_x, off_y;
     bool points;      /* page lengths are points, not px */
     double min_size;  /* smallest text allowed */
@@ -89,7 +91,8 @@ typedef struct Scene {
 
 /* The fonts of this process, loaded on first use; never NULL. paint_cleanup releases them. */
 Fonts *fonts_shared(void);
-/* Ends the run (exit 5) if text is not measured as it was when the fonts were loaded: a library lost letters for lack of memory. */
+/* Ends the run (exit 5) if text is not measured as it was when the fonts were loaded: a library
+ * lost letters for lack of memory. */
 void fonts_intact(Fonts *f);
 /* Advance width of a text in units. */
 double fonts_width(Fonts *f, const Run *run, int n, double size);
@@ -97,39 +100,47 @@ double fonts_width(Fonts *f, const Run *run, int n, double size);
 int fonts_unknown(Fonts *f, const Run *run, int n, double size);
 
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
-/* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else becomes a dash. */
+/* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else
+ * becomes a dash. */
 char *scene_clean_id(Arena *a, const char *id);
 /* Opens a group inside the open one and returns its index; `id` is made unique. */
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip);
 void scene_end(Scene *s);
-/* A click on one of two groups of this scene leads to the other; nothing where one of them is -1. */
+/* A click on one of two groups of this scene leads to the other; nothing where one of them is -1.
+ */
 void scene_link(Scene *s, int a, int b);
 /* Declares the border of the open group. */
 void scene_frame(Scene *s, double x, double y, double w, double h);
 
-Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke, double line);
+Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
+                 double line);
 Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role stroke, double line);
 /* Elongated hexagon with points of 12 (or h/3 if smaller boxes ask for it). */
-Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke, double line);
+Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke,
+                    double line);
 Mark *scene_poly(Scene *s, const Pt *pt, int n, Role fill, Role stroke, double line);
 Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line);
 Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke, double line);
 /* 45 degree hatch of an area: pitch 5, line 0.6. */
-Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch, double line);
-/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in particular). `big`:
- * the head of the residual stream. `partial`: with the dashed companion of a pending sum at its right. */
-void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial, int to);
+Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch,
+                  double line);
+/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in
+ * particular). `big`: the head of the residual stream. `partial`: with the dashed companion of a
+ * pending sum at its right. */
+void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial,
+                 int to);
 
 /* Text with its baseline at y; returns its width. */
-double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *text);
-double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role, const char *fmt, ...)
-    __attribute__((format(printf, 8, 9)));
+double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                  const char *text);
+double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                   const char *fmt, ...) __attribute__((format(printf, 8, 9)));
 double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n);
 double scene_width(Scene *s, double size, int weight, const char *text);
-/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w; the last line ends in
- * an ellipsis if there was more. Returns the number of lines. */
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight, int max,
-               const char **line);
+/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w;
+ * the last line ends in an ellipsis if there was more. Returns the number of lines. */
+int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight,
+               int max, const char **line);
 /* The text, cut with an ellipsis to width w. */
 const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
 

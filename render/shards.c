@@ -1,5 +1,5 @@
-/* Cuts of dims. See shards.h. Sizes are read from the local shapes, never computed by a rule: uneven and empty shards
- * show as they are. */
+/* Cuts of dims. See shards.h. Sizes are read from the local shapes, never computed by a rule:
+ * uneven and empty shards show as they are. */
 #include "render/shards.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ int64_t shards_blocks(const char *symbol) {
 }
 
 /* Sizes of all parts, from the shapes of their owners. */
-static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, int dim, int64_t rank) {
+static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, int dim,
+                    int64_t rank) {
     c->size = s->global_shape[dim];
     c->blocks = shards_blocks(s->dim_symbol[dim]);
     c->n = 1;
@@ -60,7 +61,8 @@ static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, in
 }
 
 static void add_axis(const Trace *t, DimCut *c, int axis) {
-    if (axis >= 0 && t->axes[axis].size > 1 && c->n_axis < SHARDS_MAX_CUT) c->axis[c->n_axis++] = axis;
+    if (axis >= 0 && t->axes[axis].size > 1 && c->n_axis < SHARDS_MAX_CUT)
+        c->axis[c->n_axis++] = axis;
 }
 
 DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, int64_t rank) {
@@ -88,7 +90,9 @@ static void add_name(const Trace *t, DimCut *c, const char *name, size_t n) {
         if (!strncmp(t->axes[i].name, name, n) && t->axes[i].name[n] == '.') add_axis(t, c, i);
     for (int k = 0; k < t->n_groups; k++) {
         const char *list = t->groups[k].axes;
-        if (strlen(t->groups[k].name) != n || strncmp(t->groups[k].name, name, n) || !strncmp(list, name, n)) continue;
+        if (strlen(t->groups[k].name) != n || strncmp(t->groups[k].name, name, n) ||
+            !strncmp(list, name, n))
+            continue;
         for (const char *p = list; *p;) {
             size_t m = strcspn(p, "*");
             add_name(t, c, p, m);
@@ -106,12 +110,14 @@ DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, 
         p += n + (p[n] != 0);
     }
     for (int i = 0; i < s->n_places; i++)
-        c.zigzag |= s->place[i].place && !strcmp(s->place[i].place, arena_printf(a, "zigzag(%d)", dim));
+        c.zigzag |=
+            s->place[i].place && !strcmp(s->place[i].place, arena_printf(a, "zigzag(%d)", dim));
     measure(a, t, &c, s, dim, rank);
     return c;
 }
 
-const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d, int64_t j) {
+const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
+                          int64_t j) {
     int64_t *list = ARENA_ARRAY(a, int64_t, t->ranks), n = 0;
     for (int64_t r = 0; r < t->ranks; r++)
         if (shards_part_of(t, c, r) == i && (!d || shards_part_of(t, d, r) == j)) list[n++] = r;
@@ -124,18 +130,22 @@ static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t
     for (int i = 0; i < n; i++) {
         int64_t len = piece[i][1] - piece[i][0], a = from > 0 ? from : 0, b = to < len ? to : len;
         if (a < b)
-            str_addf(s, "%s%lld:%lld", s->n ? "," : "", (long long)(piece[i][0] + a), (long long)(piece[i][0] + b));
+            str_addf(s, "%s%lld:%lld", s->n ? "," : "", (long long)(piece[i][0] + a),
+                     (long long)(piece[i][0] + b));
         from -= len, to -= len;
     }
 }
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
     if (c->n < 2) return ":";
-    int64_t own = shards_part_of(t, c, rank), outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
+    int64_t own = shards_part_of(t, c, rank),
+            outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
     Str s = str_new(a);
     if (c->zigzag) {
-        int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer), chunk = (2 * len + inner - 1) / inner;
+        int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer),
+                chunk = (2 * len + inner - 1) / inner;
         if (c->size % (2 * outer)) return NULL;
-        int64_t piece[2][2] = {{r * len, (r + 1) * len}, {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
+        int64_t piece[2][2] = {{r * len, (r + 1) * len},
+                               {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
         add_slices(&s, piece, 2, own % inner * chunk, (own % inner + 1) * chunk);
         return s.n ? s.s : "none";
     }
@@ -144,14 +154,16 @@ const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank
     for (int64_t i = 0; i < own; i++) start += c->part[i] / c->blocks;
     for (int64_t b = 0; b < c->blocks && c->part[own]; b++) {
         int64_t at = b * (c->size / c->blocks) + start;
-        str_addf(&s, "%s%lld:%lld", s.n ? "," : "", (long long)at, (long long)(at + c->part[own] / c->blocks));
+        str_addf(&s, "%s%lld:%lld", s.n ? "," : "", (long long)at,
+                 (long long)(at + c->part[own] / c->blocks));
     }
     return s.n ? s.s : "none";
 }
 
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c) {
     Str s = str_new(a);
-    for (int i = 0; i < c->n_axis; i++) str_addf(&s, "%s%s", i ? "*" : "", t->axes[c->axis[i]].name);
+    for (int i = 0; i < c->n_axis; i++)
+        str_addf(&s, "%s%s", i ? "*" : "", t->axes[c->axis[i]].name);
     return words_axis_list(a, t, s.s);
 }
 
@@ -163,8 +175,7 @@ const char *shards_sizes(Arena *a, const DimCut *c) {
         if (run > 3) {
             str_addf(&s, "%s%lld ×%lld", s.n ? ", " : "", (long long)c->part[i], (long long)run);
             i += run - 1;
-        } else
-            str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)c->part[i]);
+        } else str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)c->part[i]);
     }
     return s.s;
 }

@@ -36,7 +36,8 @@ static int64_t axes_size(const Trace *t, const char *axes) {
     for (const char *p = axes ? axes : ""; *p;) {
         size_t k = strcspn(p, "*");
         for (int i = 0; i < t->n_axes; i++)
-            if (strlen(t->axes[i].name) == k && !strncmp(t->axes[i].name, p, k)) n *= t->axes[i].size;
+            if (strlen(t->axes[i].name) == k && !strncmp(t->axes[i].name, p, k))
+                n *= t->axes[i].size;
         p += k + (p[k] != 0);
     }
     return n;
@@ -79,9 +80,12 @@ static const char *what_there_is(const ViewCall *c) {
     Str s = str_new(c->arena);
     for (int k = 0; k < N_KINDS; k++) {
         bool has = false;
-        for (int i = 0; i < c->t->n_collectives; i++) has |= !strcmp(c->t->collectives[i].op, kinds[k].op);
+        for (int i = 0; i < c->t->n_collectives; i++)
+            has |= !strcmp(c->t->collectives[i].op, kinds[k].op);
         for (int i = 0; i < c->t->n_moves; i++) has |= !strcmp(c->t->moves[i].op, kinds[k].op);
-        if (has) str_addf(&s, "%s%s", s.n ? ", " : "--part takes a value, a step or one of: ", kinds[k].op);
+        if (has)
+            str_addf(&s, "%s%s",
+                     s.n ? ", " : "--part takes a value, a step or one of: ", kinds[k].op);
     }
     return s.n ? s.s : NULL;
 }
@@ -109,7 +113,8 @@ static void choose_ranks(Story *s) {
     r->n_shown = r->n > RING_MAX ? 4 : r->n;
     for (int i = 0; i < r->n_shown; i++) {
         r->shown[i] = r->n > RING_MAX && i == r->n_shown - 1 ? r->n - 1 : i;
-        s->rank[i] = s->coll ? groups_member(&s->coll->groups, group < 0 ? 0 : group, r->shown[i]) : r->shown[i];
+        s->rank[i] = s->coll ? groups_member(&s->coll->groups, group < 0 ? 0 : group, r->shown[i])
+                             : r->shown[i];
     }
     s->sample = find_sample(s, group);
     r->before = s->sample ? s->sample->before : NULL;
@@ -117,7 +122,8 @@ static void choose_ranks(Story *s) {
 static void make_frames(Story *s) {
     int n = s->ring.n, steps = ring_steps(s->ring.kind, n), half = n - 1;
     int few[] = {0, 1, 2, half, half + 1, steps}; /* of a long story */
-    bool whole = n <= RING_MAX && !(s->ring.kind == RING_EXCHANGE && n % 2), pairs = s->ring.kind == RING_EXCHANGE && n % 2;
+    bool whole = n <= RING_MAX && !(s->ring.kind == RING_EXCHANGE && n % 2),
+         pairs = s->ring.kind == RING_EXCHANGE && n % 2;
     if (whole)
         for (int i = 0; i <= steps; i++) ring_frame(&s->frame[s->frames++], &s->ring, i);
     for (int i = 0, last = -1; !whole && i < 6; i++) {
@@ -125,7 +131,8 @@ static void make_frames(Story *s) {
         ring_frame(&s->frame[s->frames++], &s->ring, last = few[i]);
     }
 }
-/* As many decimals as give the largest number three digits or four; very small or large ones get a power of ten. */
+/* As many decimals as give the largest number three digits or four; very small or large ones get a
+ * power of ten. */
 static void choose_digits(Story *s) {
     double top = 0;
     s->whole = true;
@@ -150,8 +157,10 @@ static void choose_digits(Story *s) {
 bool story_prepare(const ViewCall *c, Story *s) {
     *s = (Story){.c = c, .a = c->arena};
     if (!choose(s)) {
-        diag_error(c->d, c->o->part ? "E0212" : "E0211", (Loc){0}, what_there_is(c), "nothing to draw in view 'storyboard': the trace has no %s",
-                   c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part) : "collective");
+        diag_error(c->d, c->o->part ? "E0212" : "E0211", (Loc){0}, what_there_is(c),
+                   "nothing to draw in view 'storyboard': the trace has no %s",
+                   c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part)
+                              : "collective");
         return false;
     }
     choose_ranks(s);
@@ -182,8 +191,10 @@ const char *story_terms(const Story *s, const RingCell *c, bool shorter) {
     if (s->ring.kind == RING_EXCHANGE)
         return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first), (long long)id(s, c->to));
     if (shorter || c->terms > RING_MAX)
-        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first), (long long)id(s, c->first + c->terms - 1));
-    for (int i = 0; i < c->terms; i++) str_addf(&t, "%s%lld", i ? "+" : "", (long long)id(s, c->first + i));
+        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first),
+                            (long long)id(s, c->first + c->terms - 1));
+    for (int i = 0; i < c->terms; i++)
+        str_addf(&t, "%s%lld", i ? "+" : "", (long long)id(s, c->first + i));
     return t.s;
 }
 static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
@@ -191,37 +202,41 @@ static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
 const char *story_headline(const Story *s) {
     const CollWord *w = words_coll(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
-    return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "", name,
-                        s->value ? s->value : "a value", (long long)s->ranks);
+    return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "",
+                        name, s->value ? s->value : "a value", (long long)s->ranks);
 }
 const char *story_text(const Story *s) {
     const char *what = s->ring.max ? "maximum" : "sum";
     switch (s->ring.kind) {
     case RING_GATHER:
-        return "Each rank starts with one chunk and ends with all. In every step all ranks send one chunk to the right at "
-               "the same time.";
+        return "Each rank starts with one chunk and ends with all. In every step all ranks send "
+               "one chunk to the right at the same time.";
     case RING_SCATTER:
-        return arena_printf(s->a,
-                            "Each rank starts with its own term of %lld chunks and ends with the finished %s of one. In "
-                            "every step all ranks send one chunk to the right at the same time.",
-                            (long long)s->ranks, what);
+        return arena_printf(
+            s->a,
+            "Each rank starts with its own term of %lld chunks and ends with the finished %s of "
+            "one. In every step all ranks send one chunk to the right at the same time.",
+            (long long)s->ranks, what);
     case RING_REDUCE:
-        return arena_printf(s->a,
-                            "First a ReduceScatter (%lld chunks, every rank finishes one %s), then an AllGather of the "
-                            "results. In each step all ranks send a chunk to the right.",
-                            (long long)s->ranks, what);
+        return arena_printf(
+            s->a,
+            "First a ReduceScatter (%lld chunks, every rank finishes one %s), then an AllGather of "
+            "the results. In each step all ranks send a chunk to the right.",
+            (long long)s->ranks, what);
     case RING_EXCHANGE:
-        return s->ranks % 2 ? "Place r of a rank holds what is meant for rank r, afterwards what came from rank r: the "
-                              "table is transposed. The steps are drawn as one."
-                            : "Place r of a rank holds what is meant for rank r, afterwards what came from rank r: the "
-                              "table is transposed. In every step the ranks swap in pairs.";
-    default:
-        return "Every rank has all chunks and keeps its own: nothing is sent, nobody waits.";
+        return s->ranks % 2
+                   ? "Place r of a rank holds what is meant for rank r, afterwards what came from "
+                     "rank r: the table is transposed. The steps are drawn as one."
+                   : "Place r of a rank holds what is meant for rank r, afterwards what came from "
+                     "rank r: the table is transposed. In every step the ranks swap in pairs.";
+    default: return "Every rank has all chunks and keeps its own: nothing is sent, nobody waits.";
     }
 }
 const char *story_frame(const Story *s, const Ring *f) {
     if (f->step == 0) return "Start";
-    if (f->step == f->steps) return s->ring.kind == RING_SLICE ? "Done" : arena_printf(s->a, "After step %d: done", f->step);
+    if (f->step == f->steps)
+        return s->ring.kind == RING_SLICE ? "Done"
+                                          : arena_printf(s->a, "After step %d: done", f->step);
     bool half = s->ring.kind == RING_REDUCE && f->step == s->ring.n - 1;
     return arena_printf(s->a, "After step %d%s", f->step, half ? ": sums" : "");
 }
@@ -232,19 +247,23 @@ const char *story_sent(const Story *s, const Ring *f) {
     int a = f->step, b = s->ring.n;
     for (int d = 2; d <= b; d++)
         while (a % d == 0 && b % d == 0) a /= d, b /= d;
-    const char *part = b == 1 ? arena_printf(s->a, "%sM", a == 1 ? "" : arena_printf(s->a, "%d ", a))
-                              : arena_printf(s->a, "%d/%d of M", a, b);
+    const char *part = b == 1
+                           ? arena_printf(s->a, "%sM", a == 1 ? "" : arena_printf(s->a, "%d ", a))
+                           : arena_printf(s->a, "%d/%d of M", a, b);
     return arena_printf(s->a, "sent %s = %s", part, bytes_text(s->sent * f->step / f->steps, s->a));
 }
 
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
-    if (!k && s->ranks > 64) return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
+    if (!k && s->ranks > 64)
+        return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
     if (!k && s->c->t->n_samples)
-        return "No numbers: the trace has samples of another group, or a planted mistake changed this step; "
-               "`draw PLAN --view storyboard --rank R` samples the group of rank R.";
+        return "No numbers: the trace has samples of another group, or a planted mistake changed "
+               "this step; `draw PLAN --view storyboard --rank R` samples the group of rank R.";
     if (!k)
-        return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has two lines for all */
+        return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has
+                                                                                        two lines
+                                                                                        for all */
     Str t = str_new(s->a);
     str_addf(&t, "Numbers: of the run, one element per chunk");
     if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0]) str_addf(&t, " (c0: %s)", k->at[0]);
@@ -259,19 +278,24 @@ static const char *numbers_words(const Story *s) {
                 top = fmax(top, fabs(k->after[i]));
             }
     if (s->ring.kind == RING_SCATTER || s->ring.kind == RING_REDUCE)
-        str_addf(&t, off <= 1e-5 * top ? "; the %s are those of the run" : "; the run's own results differ from these %s",
+        str_addf(&t,
+                 off <= 1e-5 * top ? "; the %s are those of the run"
+                                   : "; the run's own results differ from these %s",
                  s->ring.max ? "maxima" : "sums");
     return arena_printf(s->a, "%s.", t.s);
 }
 const char *story_plan(const Story *s) {
     const char *steps = s->ring.kind == RING_REDUCE ? "2(n−1)" : "n−1";
     Str t = str_new(s->a);
-    str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value", s->axis);
+    str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
+             s->axis);
     if (s->ranks > s->ring.n_shown)
-        str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn", (long long)s->ranks);
+        str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
+                 (long long)s->ranks);
     str_addf(&t, ", M = %s, n = %lld", bytes_text(s->bytes, s->a), (long long)s->ranks);
     if (s->ring.kind != RING_SLICE)
-        str_addf(&t, ": %s = %d step%s, %s sent per rank", steps, ring_steps(s->ring.kind, s->ring.n),
+        str_addf(&t, ": %s = %d step%s, %s sent per rank", steps,
+                 ring_steps(s->ring.kind, s->ring.n),
                  ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a));
     str_add(&t, ".");
     for (int i = 0; i < s->c->t->n_events; i++) {
@@ -282,7 +306,8 @@ const char *story_plan(const Story *s) {
                  result ? "" : arena_printf(s->a, " = %s", time_text(e->end - e->start, s->a)));
         break;
     }
-    if (s->ring.kind == RING_REDUCE) str_add(&t, " AllReduce = ReduceScatter, then AllGather of the results.");
+    if (s->ring.kind == RING_REDUCE)
+        str_add(&t, " AllReduce = ReduceScatter, then AllGather of the results.");
     str_addf(&t, " %s", numbers_words(s));
     return t.s;
 }

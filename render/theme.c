@@ -1,5 +1,5 @@
-/* The table of colours (visual.md 1.0.3 with the changes of figures/README.md 3), one row per role: light, dark, print.
- * The only file in which a colour is written down. */
+/* The table of colours (visual.md 1.0.3 with the changes of figures/README.md 3), one row per role:
+ * light, dark, print. The only file in which a colour is written down. */
 #include "render/theme.h"
 #include <math.h>
 #include <stddef.h>
@@ -88,7 +88,8 @@ bool theme_find(const char *name, Theme *out) {
 const char *const *theme_names(void) { return names; }
 uint32_t theme_color(Theme t, Role r) { return colors[r][t]; }
 
-/* An axis belongs to a kind if its name is the kind's, alone or followed by a part or suffix: tp.0, dp_shard, dp*cp. */
+/* An axis belongs to a kind if its name is the kind's, alone or followed by a part or suffix: tp.0,
+ * dp_shard, dp*cp. */
 AxisKind theme_axis(const char *axes) {
     static const struct {
         const char *name;
@@ -105,9 +106,13 @@ AxisKind theme_axis(const char *axes) {
 }
 
 const double *theme_axis_dash(AxisKind k, int *n) {
-    static const double dash[AXIS_KINDS][4] = {
-        [AXIS_DP] = {8, 4}, [AXIS_PP] = {2, 3}, [AXIS_CP] = {8, 3, 2, 3}, [AXIS_EP] = {14, 4}, [AXIS_USER] = {1, 2}};
-    static const int len[AXIS_KINDS] = {[AXIS_DP] = 2, [AXIS_PP] = 2, [AXIS_CP] = 4, [AXIS_EP] = 2, [AXIS_USER] = 2};
+    static const double dash[AXIS_KINDS][4] = {[AXIS_DP] = {8, 4},
+                                               [AXIS_PP] = {2, 3},
+                                               [AXIS_CP] = {8, 3, 2, 3},
+                                               [AXIS_EP] = {14, 4},
+                                               [AXIS_USER] = {1, 2}};
+    static const int len[AXIS_KINDS] = {
+        [AXIS_DP] = 2, [AXIS_PP] = 2, [AXIS_CP] = 4, [AXIS_EP] = 2, [AXIS_USER] = 2};
     *n = len[k];
     return dash[k];
 }

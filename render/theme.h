@@ -1,5 +1,5 @@
-/* Roles of things in pictures, and the colours they have in each theme. Views name roles; only painters see colours.
- * Refuses to know about views, marks or traces. */
+/* Roles of things in pictures, and the colours they have in each theme. Views name roles; only
+ * painters see colours. Refuses to know about views, marks or traces. */
 #ifndef SP_RENDER_THEME_H
 #define SP_RENDER_THEME_H
 #include <stdbool.h>
@@ -50,7 +50,7 @@ typedef enum {
     ROLE_WRONG,
     ROLE_WRONG_TEXT,
     ROLE_WRONG_LATER,
-    ROLE_PART_SUM, /* partial sums of a storyboard */
+    ROLE_PART_SUM,                                /* partial sums of a storyboard */
     ROLE_AXIS,                                    /* + AxisKind: lines and pills */
     ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS,      /* + AxisKind: words on paper */
     ROLE_AXIS_PILL = ROLE_AXIS_TEXT + AXIS_KINDS, /* + AxisKind: words on a pill */

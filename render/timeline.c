@@ -32,7 +32,8 @@ static const char *value_word(const Trace *t, Arena *a, const char *value) {
     return n == 1 ? arena_strndup(a, leaf, n) : leaf;
 }
 
-static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c, const TraceEvent *e) {
+static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
+                                const TraceEvent *e) {
     if (!c) return e->name ? e->name : "";
     bool matrix = false;
     for (int i = 0; i < c->n_inputs; i++) {
@@ -43,12 +44,14 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                        : c->label && *c->label                       ? c->label
                        : e->name                                     ? e->name
                                                                      : "";
-    if (c->output && !strncmp(c->output, "grad.param.", 11)) /* the gradient of a parameter: "dw2" */
+    /* the gradient of a parameter: "dw2" */
+    if (c->output && !strncmp(c->output, "grad.param.", 11))
         return arena_printf(a, "d%s", value_word(t, a, c->output));
     return c->pass && !strcmp(c->pass, "backward") ? arena_printf(a, "dx %s", name) : name;
 }
 
-/* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the layers. */
+/* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the
+ * layers. */
 static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
     if (!c->n_with) return value_word(t, a, c->value);
     return c->layer < 0 ? "root" : arena_printf(a, "layer %d", c->layer);
@@ -113,7 +116,8 @@ static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->
 
 /* The part of kernel i of n; a norm belongs to what follows it. */
 static const char *unit_part(TimeEvent *const *k, int n, int i) {
-    while (i > 0 && !*part_of(k[i]) && layer_of(k[i - 1]) == layer_of(k[i])) i--; /* sums: to what is before */
+    /* sums: to what is before */
+    while (i > 0 && !*part_of(k[i]) && layer_of(k[i - 1]) == layer_of(k[i])) i--;
     for (int j = i; j < n && layer_of(k[j]) == layer_of(k[i]); j++)
         if (strcmp(part_of(k[j]), "norm")) return part_of(k[j]);
     return part_of(k[i]);
@@ -128,7 +132,8 @@ typedef struct {
     int first, n; /* kernels, by index into the list of kernels */
 } Unit;
 
-/* "attention and MLP": the parts of a line in the order of the program; a norm belongs to what follows it. */
+/* "attention and MLP": the parts of a line in the order of the program; a norm belongs to what
+ * follows it. */
 static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
     const char *part[8];
     int m = 0;
@@ -141,40 +146,43 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
     if (m == 0) return unit_part(k, n, u.first); /* norms alone */
     Str s = str_new(a);
     for (int j = 0; j < m; j++)
-        str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", !strcmp(part[j], "mlp") ? "MLP" : part[j]);
+        str_addf(&s, "%s%s",
+                 j == 0      ? ""
+                 : j + 1 < m ? ", "
+                             : " and ",
+                 !strcmp(part[j], "mlp") ? "MLP" : part[j]);
     return s.s;
 }
 
-static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass, int layers) {
+static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass,
+                              int layers) {
     const char *pass = words_capital(a, pass_of(k[u.first]));
     if (whole_pass) return pass;
     int first = layer_of(k[u.first]), last = layer_of(k[u.first + u.n - 1]);
     if (layers > 1 && first >= 0 && last >= 0)
-        pass = first == last ? arena_printf(a, "%s, layer %d", pass, first)
-                             : arena_printf(a, "%s, layers %d to %d", pass, first < last ? first : last,
-                                            first < last ? last : first);
+        pass = first == last
+                   ? arena_printf(a, "%s, layer %d", pass, first)
+                   : arena_printf(a, "%s, layers %d to %d", pass, first < last ? first : last,
+                                  first < last ? last : first);
     const char *parts = parts_text(a, k, n, u);
     return *parts ? arena_printf(a, "%s, %s", pass, parts) : pass;
 }
 
-/* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer, else by part. */
+/* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer,
+ * else by part. */
 static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **out) {
     Unit *u = ARENA_ARRAY(a, Unit, n + 1);
     int m = 0;
     for (int i = 0; i < n; i++) {
-        if (m && same_unit(k, n, i, i - 1))
-            u[m - 1].n++;
-        else
-            u[m++] = (Unit){i, 1};
+        if (m && same_unit(k, n, i, i - 1)) u[m - 1].n++;
+        else u[m++] = (Unit){i, 1};
     }
     int kept = 0;
     for (int i = 0; i < m; i++) {
-        bool joins =
-            kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) && u[kept - 1].n + u[i].n <= kernels;
-        if (joins)
-            u[kept - 1].n += u[i].n;
-        else
-            u[kept++] = u[i];
+        bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
+                     u[kept - 1].n + u[i].n <= kernels;
+        if (joins) u[kept - 1].n += u[i].n;
+        else u[kept++] = u[i];
     }
     *out = u;
     return kept;
@@ -200,7 +208,8 @@ static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
         bool qj = j < t->n_events && t->event[j].e->start < q->end - eps;
         if (!pi || !qj) return pi == qj;
         const TraceEvent *x = t->event[i].e, *y = t->event[j].e;
-        if (strcmp(t->event[i].name, t->event[j].name) || !same_text(x->stream, y->stream)) return false;
+        if (strcmp(t->event[i].name, t->event[j].name) || !same_text(x->stream, y->stream))
+            return false;
         if (fabs((x->start - p->start) - (y->start - q->start)) > eps ||
             fabs((x->end - x->start) - (y->end - y->start)) > eps)
             return false;
@@ -222,7 +231,8 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
     int units = make_units(a, k, n, kernels, &u);
     t->line = ARENA_ARRAY(a, TimeLine, units + 1);
     if (units == 0) {
-        t->line[t->n_lines++] = (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
+        t->line[t->n_lines++] =
+            (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
         return;
     }
     double from = 0;
@@ -231,7 +241,9 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
         bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
         bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
         double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
-        TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers), .start = from, .end = to};
+        TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers),
+                      .start = from,
+                      .end = to};
         from = to;
         int like = 0; /* the layers of a model repeat */
         while (like < t->n_lines && !alike(t, &t->line[like], &l)) like++;
@@ -282,9 +294,11 @@ static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, i
         order[i] = i;
         for (int k = 0; k < c->t->n_events && n > max && part[i].n; k++) {
             const TraceEvent *e = &c->t->events[k];
-            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, rankset_first(&part[i])))) end[i] = e->end;
+            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, rankset_first(&part[i]))))
+                end[i] = e->end;
         }
-        for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) { /* few: by insertion, equal ones stay */
+        /* few: by insertion, equal ones stay */
+        for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) {
             int other = order[k];
             order[k] = order[k - 1];
             order[k - 1] = other;
@@ -299,7 +313,8 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
     *folded = 0;
     if (t->n_events == 0) {
         diag_error(c->d, "E0211", (Loc){0},
-                   "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) and draw that trace",
+                   "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "
+                   "and draw that trace",
                    "the trace has no times for view 'timeline'");
         return 0;
     }
@@ -314,12 +329,12 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
             Timeline x = read_class(c, own ? focus : rankset_first(r), *r, kernels);
             bool known = x.n_events == 0;
             for (int q = 0; q < n && !known; q++) known = same_times(&out[q], &x);
-            if (known || n >= max)
-                ++*folded;
-            else
-                out[n++] = x;
+            if (known || n >= max) ++*folded;
+            else out[n++] = x;
         }
-    if (n == 0) diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld", (long long)focus);
+    if (n == 0)
+        diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld",
+                   (long long)focus);
     return n;
 }
 
@@ -340,7 +355,8 @@ static const Timeline *spoken(const ViewCall *c, const Timeline *t, int n) {
 }
 
 const char *timeline_ranks(const Timeline *t, Arena *a) {
-    return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks", rankset_text(&t->ranks, a));
+    return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks",
+                        rankset_text(&t->ranks, a));
 }
 
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
@@ -348,17 +364,20 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
     const Timeline *x = spoken(c, t, n);
     const TraceTimes *s = &x->sum;
     bool one = rankset_count(&x->ranks) == 1;
-    const char *who = n == 1           ? ""
+    const char *who = n == 1            ? ""
                       : c->o->rank >= 0 ? arena_printf(a, "On rank %lld: ", (long long)c->o->rank)
                       : one             ? arena_printf(a, "Slowest, %s: ", timeline_ranks(x, a))
                                         : "Slowest ranks: ";
-    const char *how = s->comm <= 0                      ? "compute never waits, nothing is communicated"
-                      : s->exposed <= 1e-9 * s->span ? "compute never waits, all communication is hidden behind it"
-                                                     : NULL;
+    const char *how = s->comm <= 0 ? "compute never waits, nothing is communicated"
+                      : s->exposed <= 1e-9 * s->span
+                          ? "compute never waits, all communication is hidden behind it"
+                          : NULL;
     if (!how)
         how = arena_printf(a, "compute waits %s of the time, %s communication is hidden%s",
                            percent_text(a, s->exposed, s->span),
-                           s->hidden <= 1e-9 * s->span ? "no" : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
+                           s->hidden <= 1e-9 * s->span
+                               ? "no"
+                               : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
                            n == 1 ? " behind it" : "");
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
@@ -368,11 +387,12 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     const Timeline *x = spoken(c, t, n);
     const TraceTimes *s = &x->sum;
     Str r = str_new(a);
-    if (n > 1) str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
+    if (n > 1)
+        str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
     str_addf(&r, "%s %s = compute %s + exposed %s.", n > 1 ? "step" : "Step", time_text(s->span, a),
              time_text(s->compute, a), time_text(s->exposed, a));
     if (s->comm > 0)
-        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).", time_text(s->comm, a),
-                 percent_text(a, s->hidden, s->comm));
+        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
+                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
     return r.s;
 }

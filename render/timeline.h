@@ -1,5 +1,5 @@
-/* The events of one rank class, cut into lines at boundaries of the program: what the timeline view draws, prints and
- * sums. Knows no lengths and no colours. */
+/* The events of one rank class, cut into lines at boundaries of the program: what the timeline view
+ * draws, prints and sums. Knows no lengths and no colours. */
 #ifndef SP_RENDER_TIMELINE_H
 #define SP_RENDER_TIMELINE_H
 #include "render/furniture.h"
@@ -40,12 +40,14 @@ typedef struct {
     TraceTimes sum;
 } Timeline;
 
-/* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a diagnostic without
- * events); `folded` counts classes with the same times as one that is returned. */
+/* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a
+ * diagnostic without events); `folded` counts classes with the same times as one that is returned.
+ */
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
-/* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of the slowest, which they name. */
+/* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of
+ * the slowest, which they name. */
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 /* "rank 3", "ranks 0,1" of a class. */

@@ -1,5 +1,5 @@
-/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one process per rank class,
- * one thread per stream, times in microseconds). */
+/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one
+ * process per rank class, one thread per stream, times in microseconds). */
 #include "base/text.h"
 #include "render/timeline.h"
 #include "render/views.h"
@@ -14,7 +14,10 @@ static void rule(Str *s) {
 
 static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
     int lane = timeline_lane(t, e->e);
-    const char *stream = lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis), t->lane[lane].members) : "compute";
+    const char *stream =
+        lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
+                            t->lane[lane].members)
+             : "compute";
     words_pad(s, e->name, 26, false);
     words_pad(s, stream, 18, false);
     words_pad(s, time_text(e->e->start, a), 12, true);
@@ -33,8 +36,8 @@ const char *view_timeline_text(const ViewCall *c) {
     words_paragraph(&s, "", timeline_title(c, t, n), 80);
     const char *model = words_model(a, c->t);
     words_paragraph(&s, "",
-                    arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "", model ? " · " : "",
-                                 words_data(a, c->t), words_mesh(a, c->t)),
+                    arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "",
+                                 model ? " · " : "", words_data(a, c->t), words_mesh(a, c->t)),
                     80);
     for (int i = 0; i < n; i++) {
         str_addf(&s, "\n%s\n", timeline_ranks(&t[i], a));
@@ -47,21 +50,24 @@ const char *view_timeline_text(const ViewCall *c) {
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
             rule(&s);
-            const char *sums = arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
-                                            time_text(line->end - line->start, a), time_text(line->sum.compute, a),
-                                            time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
-                                            line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
+            const char *sums =
+                arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
+                             time_text(line->end - line->start, a), time_text(line->sum.compute, a),
+                             time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
+                             line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
             words_paragraph(&s, "", sums, 80);
             for (int k = 0; k < t[i].n_events; k++) {
                 const TraceEvent *e = t[i].event[k].e;
-                if (e->start >= line->start - 1e-15 && e->start < line->end) event_row(&s, &t[i], &t[i].event[k], a);
+                if (e->start >= line->start - 1e-15 && e->start < line->end)
+                    event_row(&s, &t[i], &t[i].event[k], a);
             }
         }
     }
     rule(&s);
     if (folded) str_addf(&s, "%d more rank classes are folded (--rank shows another)\n", folded);
     words_paragraph(&s, "", timeline_totals(c, t, n), 80);
-    if (c->t->hardware) words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
+    if (c->t->hardware)
+        words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
     str_addf(&s, "%s\n", words_stamp(a, c->t, &role));
     return s.s;
 }
@@ -77,15 +83,18 @@ static void micros(Str *s, double seconds) {
 }
 
 static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
-    str_addf(s, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_name\",\"args\":{\"name\":", pid, tid, kind);
+    str_addf(s, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_name\",\"args\":{\"name\":", pid,
+             tid, kind);
     quote(s, name);
-    str_addf(s, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}},\n",
+    str_addf(s,
+             "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_"
+             "index\":%d}},\n",
              pid, tid, kind, strcmp(kind, "process") ? tid : pid);
 }
 
 static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
-    str_addf(s, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"name\":", pid, timeline_lane(t, e->e),
-             e->e->kind ? e->e->kind : "compute");
+    str_addf(s, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"name\":", pid,
+             timeline_lane(t, e->e), e->e->kind ? e->e->kind : "compute");
     quote(s, e->name);
     str_add(s, ",\"ts\":");
     micros(s, e->e->start);
@@ -101,13 +110,14 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
         str_add(s, ",\"value\":");
         quote(s, e->coll->value);
         str_addf(s, ",\"group\":\"%lld groups × %lld ranks\",\"bytes_sent\":%lld,\"why\":",
-                 (long long)groups_count(&e->coll->groups), (long long)groups_size(&e->coll->groups),
-                 (long long)e->coll->bytes_sent);
+                 (long long)groups_count(&e->coll->groups),
+                 (long long)groups_size(&e->coll->groups), (long long)e->coll->bytes_sent);
         quote(s, e->coll->why);
     }
     if (e->c) {
         const TraceValue *v = words_find_value(t->trace, e->c->output, e->c->step);
-        str_addf(s, ",\"flops\":%.0f,\"bytes\":%lld,\"output\":", e->c->flops, (long long)e->c->bytes);
+        str_addf(s, ",\"flops\":%.0f,\"bytes\":%lld,\"output\":", e->c->flops,
+                 (long long)e->c->bytes);
         quote(s, e->c->output);
         str_add(s, ",\"shape\":");
         quote(s, v ? words_symbol(a, v->shape.symbolic) : "");
@@ -130,7 +140,8 @@ const char *chrome_text(const ViewCall *c) {
     for (int i = 0; i < n; i++) {
         meta(&s, "process", i, 0, arena_printf(a, "ranks %s", rankset_text(&t[i].ranks, a)));
         for (int k = 0; k < t[i].n_lanes; k++)
-            meta(&s, "thread", i, k, k ? arena_printf(a, "%s %s", t[i].lane[k].axis, t[i].lane[k].members) : "compute");
+            meta(&s, "thread", i, k,
+                 k ? arena_printf(a, "%s %s", t[i].lane[k].axis, t[i].lane[k].members) : "compute");
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; k < t[i].n_events; k++, first = false) {

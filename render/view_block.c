@@ -1,5 +1,6 @@
-/* View `block`: what one GPU computes and communicates in one layer, every edge with its local shape. Wide: strips side
- * by side on common rows; column: one under the other; slide: one strip per page, bytes as bars. */
+/* View `block`: what one GPU computes and communicates in one layer, every edge with its local
+ * shape. Wide: strips side by side on common rows; column: one under the other; slide: one strip
+ * per page, bytes as bars. */
 #include "render/block_page.h"
 #include "render/views.h"
 #include <math.h>
@@ -50,7 +51,8 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
         for (int j = 0; j < g->n; j++) {
             const BlockNode *x = &g->node[j];
             bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
-            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i])) continue;
+            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i]))
+                continue;
             use[k++] = g->used[i];
             break;
         }
@@ -60,15 +62,18 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
 /* What one strip teaches, if its collectives make a known figure; NULL if not. */
-static const char *lesson(const BlockGraph *g, const TraceCollective *const *use, int n, const BlockStrip *s) {
+static const char *lesson(const BlockGraph *g, const TraceCollective *const *use, int n,
+                          const BlockStrip *s) {
     if (n < 1) return NULL;
     const TraceCollective *a = use[0], *b = use[n - 1];
-    if (n > 1 && is_op(a, "all_gather") && is_op(b, "reduce_scatter") && a->dim_symbol && b->dim_symbol &&
-        !strcmp(a->dim_symbol, b->dim_symbol) && !strncmp(a->dim_symbol, "S", 1))
-        return arena_printf(g->arena, "%s inside one GPU: tokens are gathered for the matmuls, then scattered",
-                            s->title);
+    if (n > 1 && is_op(a, "all_gather") && is_op(b, "reduce_scatter") && a->dim_symbol &&
+        b->dim_symbol && !strcmp(a->dim_symbol, b->dim_symbol) && !strncmp(a->dim_symbol, "S", 1))
+        return arena_printf(
+            g->arena, "%s inside one GPU: tokens are gathered for the matmuls, then scattered",
+            s->title);
     if (n == 1 && is_op(a, "all_reduce"))
-        return arena_printf(g->arena, "%s inside one GPU: one AllReduce adds the partial sums", s->title);
+        return arena_printf(g->arena, "%s inside one GPU: one AllReduce adds the partial sums",
+                            s->title);
     return NULL;
 }
 
@@ -79,38 +84,43 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     int64_t sent = 0;
     for (int i = 0; i < k; i++) sent += use[i]->bytes_sent;
     if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
-        return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong", g->t->first_wrong);
+        return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong",
+                            g->t->first_wrong);
     const WrongList *wrong = block_wrong(g, first, n);
     int bad = 0;
     for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
     if (bad)
-        return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s", subject(g, first, n),
-                            bad == 1 ? "is" : "are");
+        return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",
+                            subject(g, first, n), bad == 1 ? "is" : "are");
     bool forward = !g->pass || !strcmp(g->pass, "forward");
-    const char *one = forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
+    const char *one =
+        forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
-    const char *pass = g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
+    const char *pass =
+        g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
     const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
                *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
     if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
-    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k, k == 1 ? "" : "s",
-                        bytes_text(sent, a));
+    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k,
+                        k == 1 ? "" : "s", bytes_text(sent, a));
 }
 
 static const char *layer_words(const BlockGraph *g) {
     if (g->layer < 0 || g->n_layers <= 1) return "";
-    return arena_printf(g->arena, "layer %d of %d, the other%s folded (--layer)", g->layer, g->n_layers,
-                        g->n_layers == 2 ? " is" : "s are");
+    return arena_printf(g->arena, "layer %d of %d, the other%s folded (--layer)", g->layer,
+                        g->n_layers, g->n_layers == 2 ? " is" : "s are");
 }
 
 /* Parts of the subtitle. */
 void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part) {
     Arena *a = g->arena;
-    const char *model = words_model(a, g->t), *order = words_order(a, g->t), *mesh = words_mesh(a, g->t);
+    const char *model = words_model(a, g->t), *order = words_order(a, g->t),
+               *mesh = words_mesh(a, g->t);
     int n = 0;
-    part[n++] =
-        arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "", words_coords(a, g->t, g->rank));
-    part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "", o->pass ? o->pass : "forward");
+    part[n++] = arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "",
+                             words_coords(a, g->t, g->rank));
+    part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "",
+                             o->pass ? o->pass : "forward");
     part[n++] = words_data(a, g->t);
     part[n++] = order ? arena_printf(a, "%s, %s", mesh, order) : mesh;
     part[n++] = words_class(a, g->t, g->rank);
@@ -122,7 +132,9 @@ void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **pa
 static const char *cause(const BlockGraph *g) {
     for (int i = 0; g->wrong_step > -2 && i < g->t->n_checks; i++) {
         const TraceCheck *c = &g->t->checks[i];
-        if (c->step == g->wrong_step && c->cause && *c->cause && !strcmp(c->value, g->t->first_wrong)) return c->cause;
+        if (c->step == g->wrong_step && c->cause && *c->cause &&
+            !strcmp(c->value, g->t->first_wrong))
+            return c->cause;
     }
     return NULL;
 }
@@ -138,7 +150,8 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis), bytes_text(t[i].bytes, a), (long long)t[i].count,
+        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
+                 bytes_text(t[i].bytes, a), (long long)t[i].count,
                  i                 ? ""
                  : t[i].count == 1 ? " collective"
                                    : " collectives");
@@ -149,7 +162,8 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
 /* What a screen reader is told: every box in order. */
 const char *block_description(const BlockGraph *g, int first, int count) {
     Str s = str_new(g->arena);
-    str_add(&s, "Block diagram of what one GPU computes and communicates, every edge with its local shape.");
+    str_add(&s, "Block diagram of what one GPU computes and communicates, every edge with its "
+                "local shape.");
     for (int i = first; i < first + count; i++) {
         str_addf(&s, " %s:", g->strip[i].title);
         for (int k = 0; k < g->strip[i].n; k++) {
@@ -158,10 +172,10 @@ const char *block_description(const BlockGraph *g, int first, int count) {
             str_add(&s, k ? ", " : " ");
             if (n->kind == NODE_COLL)
                 str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);
-            else if (n->kind == NODE_MOVE)
-                str_add(&s, n->move->op);
+            else if (n->kind == NODE_MOVE) str_add(&s, n->move->op);
             else
-                for (int j = 0; j < n->n_op; j++) str_addf(&s, "%s%s", j ? ", " : "", block_op_name(g, n, &n->op[j]));
+                for (int j = 0; j < n->n_op; j++)
+                    str_addf(&s, "%s%s", j ? ", " : "", block_op_name(g, n, &n->op[j]));
         }
         str_add(&s, ".");
     }
@@ -186,8 +200,8 @@ static const char *state_name(const BlockGraph *g, int index, int total) {
 
 static bool same_layout(const BlockGraph *g, int i, int j) {
     const TraceValue *a = g->node[i].out, *b = g->node[j].out;
-    return a && b && a->shape.symbolic && b->shape.symbolic && !strcmp(a->shape.symbolic, b->shape.symbolic) &&
-           block_same_shape(g, a, b);
+    return a && b && a->shape.symbolic && b->shape.symbolic &&
+           !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
 }
 
 static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
@@ -197,20 +211,20 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     /* with one part asked for, the stream still is that of the block */
     bool first = k == 0, last = k + 1 == total;
     f->in_name = first && s->part && !strcmp(s->part, "mlp") ? "h" : state_name(g, k, total);
-    f->out_name = last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
+    f->out_name =
+        last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
     if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
     if (!last)
-        f->note = arena_printf(g->arena, "hidden state, also the input of %s", part_words(&g->strip[i + 1]));
-    else if (strcmp(f->out_name, "y"))
-        f->note = "hidden state, the input of the MLP";
+        f->note = arena_printf(g->arena, "hidden state, also the input of %s",
+                               part_words(&g->strip[i + 1]));
+    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
     else if (total > 1) {
         int from = 0;
         while (g->strip[from].to < 0) from++;
         f->note = same_layout(g, g->strip[from].from, s->to)
                       ? "output of the block: same layout as x, so blocks stack without a reshard"
                       : "output of the block: not laid out like x";
-    } else
-        f->note = "output of the block";
+    } else f->note = "output of the block";
 }
 
 BlockFrame *block_frames(BlockGraph *g) {
@@ -225,12 +239,14 @@ BlockFrame *block_frames(BlockGraph *g) {
 /* ---- pages ---- */
 
 BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *look) {
-    BlockPen p = {.c = c, .g = g, .s = s, .look = look, .group = ARENA_ARRAY(c->arena, int, g->n + 1)};
+    BlockPen p = {
+        .c = c, .g = g, .s = s, .look = look, .group = ARENA_ARRAY(c->arena, int, g->n + 1)};
     for (int i = 0; i < g->n; i++) p.group[i] = -1;
     return p;
 }
 
-double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look, const BlockFrame *frame, double *height) {
+double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look,
+                     const BlockFrame *frame, double *height) {
     Scene *s = scene_new(c->arena, c->fonts, c->theme, 1, 1);
     BlockPen p = block_pen(c, g, s, look);
     BlockFrame f = *frame;
@@ -245,13 +261,15 @@ double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look, co
     return right;
 }
 
-/* Distance from the left edge of a strip to that of the next: strips of the stream stand on a grid of 568. */
+/* Distance from the left edge of a strip to that of the next: strips of the stream stand on a grid
+ * of 568. */
 static double pitch(const BlockFrame *f, double width) {
     return f->strip->to >= 0 ? width + fmax(20, 568 - width) : width + 44;
 }
 
 /* How many strips from `first` fit side by side into width w; their total width goes to *used. */
-static int fit_line(const BlockFrame *f, const double *width, int first, int n, double w, int max, double *used) {
+static int fit_line(const BlockFrame *f, const double *width, int first, int n, double w, int max,
+                    double *used) {
     double x = 0;
     int k = 0;
     for (; first + k < n && k < max; k++) {
@@ -262,7 +280,8 @@ static int fit_line(const BlockFrame *f, const double *width, int first, int n, 
     return k;
 }
 
-static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int n, double x, double y) {
+static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int n, double x,
+                        double y) {
     BlockGrid grid;
     double height = 0;
     for (int i = 0; i < n; i++) {
@@ -280,7 +299,8 @@ static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int
 }
 
 /* Strips [first, first + n) on one page, wrapped into lines. */
-static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all, int first, int n) {
+static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all,
+                       int first, int n) {
     BlockFrame *frame = all + first;
     int per_line = preset == PRESET_COLUMN ? 1 : 4;
     const Preset *pr = &presets[preset];
@@ -288,10 +308,13 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
     /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
     double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;
-    for (int i = 0; i < n; i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {
+    for (int i = 0; i < n;
+         i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {
     }
     Scene *s = figure_new(c, "block", preset);
-    double wide = n > 1 ? 1140 : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
+    double wide =
+        n > 1 ? 1140
+              : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : wide, ceil(widest + 2 * pr->margin));
     if (preset == PRESET_WIDE) s->px_width = n > 1 ? pr->px : (int)(pr->px * s->w / 1140);
     BlockPen p = block_pen(c, g, s, &full);
@@ -314,9 +337,11 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
 }
 
 /* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
-static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *frame, Scene **page) {
+static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *frame,
+                 Scene **page) {
     int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
-    for (int i = 0; preset == PRESET_SLIDE && i < n; i++) page[i] = block_slide(c, g, &frame[i], i, g->n_strips);
+    for (int i = 0; preset == PRESET_SLIDE && i < n; i++)
+        page[i] = block_slide(c, g, &frame[i], i, g->n_strips);
     if (preset == PRESET_SLIDE) return n;
     page[0] = page_new(c, g, preset, frame, 0, g->n_strips);
     if (preset != PRESET_A4 || page[0]->scale * 11.5 >= 7) return 1;
@@ -343,7 +368,8 @@ int view_block(const ViewCall *c, Scene **page) {
     if (!g) return 0;
     int n = both || weights ? view_mirror(&call, g, preset, weights, page) : 0;
     if (weights && !n)
-        diag_error(c->d, "E0211", (Loc){0}, "give the plan `pass: backward`", "part 'weights' shows gradients, and the trace has none");
+        diag_error(c->d, "E0211", (Loc){0}, "give the plan `pass: backward`",
+                   "part 'weights' shows gradients, and the trace has none");
     if (weights) return n;
     return n ? n : pages(&call, g, preset, block_frames(g), page);
 }

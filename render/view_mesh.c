@@ -1,6 +1,7 @@
-/* View `mesh`: ranks, axes and groups. Up to 16 ranks: every rank with its address, and one small mesh per axis with
- * the links of all groups. Above: each axis is a bar, slowest first; the focus rank's cell opens into the bar below,
- * and a table lists its groups. Never one number alone: always groups × ranks. */
+/* View `mesh`: ranks, axes and groups. Up to 16 ranks: every rank with its address, and one small
+ * mesh per axis with the links of all groups. Above: each axis is a bar, slowest first; the focus
+ * rank's cell opens into the bar below, and a table lists its groups. Never one number alone:
+ * always groups × ranks. */
 #include "render/mesh.h"
 #include "render/views.h"
 #include <math.h>
@@ -21,7 +22,8 @@ typedef struct {
 
 static const char *group_count(Arena *a, const RankGroups *g) {
     long long n = (long long)groups_count(g), m = (long long)groups_size(g);
-    return arena_printf(a, "%lld group%s × %lld rank%s", n, n == 1 ? "" : "s", m, m == 1 ? "" : "s");
+    return arena_printf(a, "%lld group%s × %lld rank%s", n, n == 1 ? "" : "s", m,
+                        m == 1 ? "" : "s");
 }
 
 /* ---- few ranks ---- */
@@ -49,28 +51,34 @@ static int class_of(const Trace *t, int64_t rank) {
 static double draw_ranks(MeshPen *p, double y) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
-    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap), h = t->n_classes > 1 ? 60 : 42;
+    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap),
+           h = t->n_classes > 1 ? 60 : 42;
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
-    double fw = 2 * 16 + (double)p->cols * (w + gap) - gap, fh = 2 * 14 + (double)rows * (h + gap) - gap;
+    double fw = 2 * 16 + (double)p->cols * (w + gap) - gap,
+           fh = 2 * 14 + (double)rows * (h + gap) - gap;
     bool beside = w >= 128;
     if (!beside) fh += (double)rows * 16, h += 16;
     scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
     for (int64_t r = 0; r < t->ranks; r++) {
-        double x = p->x + 16 + (double)(r % p->cols) * (w + gap), cy = y + 14 + (double)(r / p->cols) * (h + gap);
+        double x = p->x + 16 + (double)(r % p->cols) * (w + gap),
+               cy = y + 14 + (double)(r / p->cols) * (h + gap);
         const char *coords = words_coords(a, t, r),
                    *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
         scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
                     arena_printf(a, "rank %lld %s", (long long)r, coords));
         scene_frame(p->s, x, cy, w, h);
         scene_rect(p->s, x, cy, w, h, 3, ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25);
-        double num = scene_textf(p->s, x + 12, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld", (long long)r);
+        double num = scene_textf(p->s, x + 12, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld",
+                                 (long long)r);
         if (beside)
-            scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, inner);
+            scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM,
+                       ROLE_INK, inner);
         else
             scene_text(p->s, x + 12, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                        scene_fit(p->s, inner, w - 16, 12, REGULAR));
         if (t->n_classes > 1)
-            scene_textf(p->s, x + 12, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d", class_of(t, r));
+            scene_textf(p->s, x + 12, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d",
+                        class_of(t, r));
         scene_end(p->s);
     }
     return y + fh;
@@ -93,8 +101,10 @@ static void link_line(MeshPen *p, const MeshComm *c, bool focus, const Pt *pt, i
     if (!focus) m->dash = dash, m->n_dash = nd;
 }
 
-/* Joins two members: straight if they are neighbours, else by a bracket above (even groups) or below the row. */
-static void link_pair(MeshPen *p, const MeshComm *c, const Small *m, int64_t a, int64_t b, int64_t group, bool focus) {
+/* Joins two members: straight if they are neighbours, else by a bracket above (even groups) or
+ * below the row. */
+static void link_pair(MeshPen *p, const MeshComm *c, const Small *m, int64_t a, int64_t b,
+                      int64_t group, bool focus) {
     Pt u = cell_at(m, a), v = cell_at(m, b);
     double half = m->cell / 2, side = group % 2 ? 1 : -1, lift = 5 + 3.5 * (double)(group / 2 % 2);
     if (u.y == v.y && v.x - u.x <= m->dx + 0.1) {
@@ -106,7 +116,8 @@ static void link_pair(MeshPen *p, const MeshComm *c, const Small *m, int64_t a, 
         link_line(p, c, focus, pt, 4);
     } else {
         double mid = u.y + m->cell + (m->dy - m->cell) / 2 + (side < 0 ? -3 : 3);
-        Pt pt[4] = {{u.x + half, u.y + m->cell}, {u.x + half, mid}, {v.x + half, mid}, {v.x + half, v.y}};
+        Pt pt[4] = {
+            {u.x + half, u.y + m->cell}, {u.x + half, mid}, {v.x + half, mid}, {v.x + half, v.y}};
         if (u.x == v.x) pt[1] = pt[3];
         link_line(p, c, focus, pt, u.x == v.x ? 2 : 4);
     }
@@ -137,12 +148,14 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name),
                 arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
-    scene_text(p->s, x + pw + 8, y + 13.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, group_count(a, &c->groups));
+    scene_text(p->s, x + pw + 8, y + 13.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+               group_count(a, &c->groups));
     for (int64_t g = 0; g < groups_count(&c->groups); g++) link_group(p, c, &m, g, g == own);
     for (int64_t r = 0; r < t->ranks; r++) {
         Pt q = cell_at(&m, r);
         bool in = words_group_of(&c->groups, r) == own;
-        scene_rect(p->s, q.x, q.y, m.cell, m.cell, 3, in ? ROLE_AXIS + kind : ROLE_PAPER, ROLE_AXIS + kind, 1.25);
+        scene_rect(p->s, q.x, q.y, m.cell, m.cell, 3, in ? ROLE_AXIS + kind : ROLE_PAPER,
+                   ROLE_AXIS + kind, 1.25);
         scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5, ALIGN_MIDDLE, 12, SEMIBOLD,
                     in ? ROLE_AXIS_PILL + kind : ROLE_INK, "%lld", (long long)r);
     }
@@ -152,7 +165,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
         str_addf(&list, "%s%s", g ? " " : "", mesh_spelled(a, &c->groups, g, 8));
     const char *line[4];
     int n = scene_wrap(p->s, list.s, NULL, w - 12, 12.5, REGULAR, 3, line);
-    for (int i = 0; i < n; i++, ty += 17) scene_text(p->s, x, ty, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+    for (int i = 0; i < n; i++, ty += 17)
+        scene_text(p->s, x, ty, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
     const char *about[2] = {c->cuts, c->carries};
     for (int k = 0; k < 2; k++) {
         n = *about[k] ? scene_wrap(p->s, about[k], NULL, w - 12, 12, REGULAR, 3, line) : 0;
@@ -183,36 +197,40 @@ static double few_ranks(MeshPen *p, double y, int *next) {
 
 /* ---- many ranks ---- */
 
-static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, double x, double y, double w, bool own) {
+static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, double x, double y,
+                     double w, bool own) {
     Arena *a = p->c->arena;
     AxisKind kind = theme_axis(ax->name);
     Role ink = own ? ROLE_AXIS_PILL + kind : ROLE_INK;
     const char *name = arena_printf(a, "%s%lld", ax->name, (long long)i);
     int64_t lo = base + i * ax->stride, hi = lo + ax->stride - 1;
-    const char *range = ax->stride == 1 ? arena_printf(a, "rank %lld", (long long)lo)
-                                        : arena_printf(a, "%lld–%lld", (long long)lo, (long long)hi);
+    const char *range = ax->stride == 1
+                            ? arena_printf(a, "rank %lld", (long long)lo)
+                            : arena_printf(a, "%lld–%lld", (long long)lo, (long long)hi);
     if (w > 3 || own) {
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
                     arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
-        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
-                   w > 5 ? 1 : 0);
-        bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 && scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
+        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER,
+                   w > 5 ? ROLE_FAINT : ROLE_NONE, w > 5 ? 1 : 0);
+        bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 &&
+                   scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
         const char *index = arena_printf(a, "%lld", (long long)i),
                    *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
         if (two) {
             scene_text(p->s, x + w / 2, y + 19, ALIGN_MIDDLE, 13, SEMIBOLD, ink, name);
-            scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND, range);
+            scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND,
+                       range);
         } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
-            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR, own ? ink : ROLE_SECOND,
-                       index);
+            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR,
+                       own ? ink : ROLE_SECOND, index);
         }
         scene_end(p->s);
     }
 }
 
 /* One axis as a bar; returns the extent of the focus cell. */
-static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w, double *c0,
-                     double *c1) {
+static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w,
+                     double *c0, double *c1) {
     int64_t own = p->rank / ax->stride % ax->size;
     double cell = w / (double)ax->size;
     for (int64_t i = 0; i < ax->size; i++)
@@ -220,12 +238,13 @@ static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, dou
     *c0 = x + (double)own * cell;
     *c1 = *c0 + fmax(cell, 2);
     bar_cell(p, ax, own, base, *c0, y, *c1 - *c0, true);
-    if (scene_width(p->s, 12, SEMIBOLD, arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) >
+    if (scene_width(p->s, 12, SEMIBOLD,
+                    arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) >
         cell - 3) { /* too narrow for an index: say which one it is above the bar */
         double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
         scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5,
-                    p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(ax->name),
-                    "%s%lld", ax->name, (long long)own);
+                    p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD,
+                    ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
     }
     scene_rect(p->s, x, y, w, 44, 0, ROLE_NONE, ROLE_INK, 1.5);
 }
@@ -253,12 +272,15 @@ static double draw_bars(MeshPen *p, double y) {
         scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name), NULL);
         double pw = draw_pill(p->s, p->x, y + (narrow ? 10 : 13), ax[i].name, ax[i].name);
         double tx = p->x + pw + 8;
-        const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size, first ? "" : " of the cell above");
-        double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5), ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, what);
-        const char *each =
-            ax[i].stride == 1 ? "1 rank in each" : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
-        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-                   each);
+        const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size,
+                                        first ? "" : " of the cell above");
+        double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5), ALIGN_LEFT, 13, SEMIBOLD,
+                               ROLE_INK, what);
+        const char *each = ax[i].stride == 1
+                               ? "1 rank in each"
+                               : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
+        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12,
+                   REGULAR, ROLE_SECOND, each);
         draw_bar(p, &ax[i], base, left, y + head, w, &c0, &c1);
         scene_end(p->s);
         base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
@@ -268,7 +290,8 @@ static double draw_bars(MeshPen *p, double y) {
     return y;
 }
 
-/* The members of the focus rank's group, as many as fit into width w; all that are left out stand for an ellipsis. */
+/* The members of the focus rank's group, as many as fit into width w; all that are left out stand
+ * for an ellipsis. */
 static const char *spelled_within(MeshPen *p, const RankGroups *g, double w) {
     const char *t = "";
     for (int64_t most = 8; most >= 2; most--) {
@@ -280,31 +303,40 @@ static const char *spelled_within(MeshPen *p, const RankGroups *g, double w) {
 
 /* What an axis cuts and what its groups carry: on two lines if one is too short for both. */
 static double about_lines(MeshPen *p, const MeshComm *c, double x, double y, double w) {
-    const char *whole = arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries), *line[3];
+    const char *whole =
+                   arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries),
+               *line[3];
     int n = scene_wrap(p->s, whole, "; ", w, 12, REGULAR, 3, line);
-    for (int i = 0; i < n; i++) scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    for (int i = 0; i < n; i++)
+        scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
     return 16 * (n > 0 ? n - 1 : 0);
 }
 
 static double draw_table(MeshPen *p, double y) {
     Arena *a = p->c->arena;
     bool narrow = p->w < 700;
-    double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540), p->x + (narrow ? 340 : 680), 0};
+    double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540),
+                     p->x + (narrow ? 340 : 680), 0};
     scene_begin(p->s, "table", "groups", NULL);
     scene_segment(p->s, p->x, y - 8, p->x + p->w, y - 8, ROLE_GRID, 1);
-    scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld", (long long)p->rank);
+    scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld",
+                (long long)p->rank);
     scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                narrow ? "groups × ranks" : "groups × ranks");
-    scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "as a slice");
-    if (!narrow) scene_text(p->s, col[2], y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "spelled out");
+    scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               "as a slice");
+    if (!narrow)
+        scene_text(p->s, col[2], y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "spelled out");
     y += 24;
     for (int i = 0; i < p->n; i++, y += narrow ? 38 : 23) {
         const MeshComm *c = &p->comm[i];
         double pw = draw_pill(p->s, p->x, y + 8, c->name, c->axes);
         double room = narrow ? p->w : col[0] - p->x - pw - 20;
-        double more = about_lines(p, c, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), room);
-        scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK, "%lld × %lld",
-                    (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+        double more =
+            about_lines(p, c, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), room);
+        scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+                    "%lld × %lld", (long long)groups_count(&c->groups),
+                    (long long)groups_size(&c->groups));
         scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
                    mesh_slice(a, &c->groups, p->rank));
         if (!narrow)
@@ -321,12 +353,13 @@ static const char *classes_text(const ViewCall *c) {
     const Trace *t = c->t;
     if (t->ranks == 1) return "It holds everything and sends nothing.";
     if (t->n_classes <= 1)
-        return arena_printf(a, "All %lld ranks have the same local shapes and steps.", (long long)t->ranks);
+        return arena_printf(a, "All %lld ranks have the same local shapes and steps.",
+                            (long long)t->ranks);
     Str s = str_new(a);
     str_addf(&s, "%d rank classes (same local shapes and steps): ", t->n_classes);
     for (int i = 0; i < t->n_classes && i < 6; i++)
-        str_addf(&s, "%sclass %d ranks %s ×%lld", i ? " · " : "", i, rankset_text(&t->classes[i], a),
-                 (long long)rankset_count(&t->classes[i]));
+        str_addf(&s, "%sclass %d ranks %s ×%lld", i ? " · " : "", i,
+                 rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]));
     if (t->n_classes > 6) str_addf(&s, " · %d more", t->n_classes - 6);
     return s.s;
 }
@@ -338,8 +371,8 @@ static const char *mesh_title(const MeshPen *p) {
     for (int i = 0; i < p->n; i++) axes += p->comm[i].axis;
     if (ranks == 1) return "One rank: nobody to talk to";
     if (ranks > FEW_RANKS)
-        return arena_printf(a, "%lld ranks in %d bar%s: where rank %lld sits and whom it talks to", ranks, axes,
-                            axes == 1 ? "" : "s", rank);
+        return arena_printf(a, "%lld ranks in %d bar%s: where rank %lld sits and whom it talks to",
+                            ranks, axes, axes == 1 ? "" : "s", rank);
     if (p->n == 1) return arena_printf(a, "%lld ranks, all in one group", ranks);
     return arena_printf(a, "%lld ranks: rank %lld is in %d groups%s", ranks, rank, p->n,
                         axes == p->n ? ", one per axis" : "");
@@ -353,22 +386,25 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     Scene *s = p->s = figure_new(c, "mesh", p->preset);
     bool few = c->t->ranks <= FEW_RANKS;
     p->x = pr->margin;
-    if (few && p->preset == PRESET_WIDE) { /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
-        s->w = fmin(s->w, fmax(760, (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin));
+    /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
+    if (few && p->preset == PRESET_WIDE) {
+        s->w = fmin(
+            s->w, fmax(760, (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin));
         s->px_width = (int)(pr->px * s->w / pr->w);
     }
     p->w = s->w - 2 * pr->margin;
     const char *order = words_order(a, c->t);
-    const char *sub[] = {words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
-                         few && p->n ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
-                         : few || p->n < 2 ? ""
-                                           : "each bar is one cell of the bar above, enlarged",
-                         NULL};
-    double y = figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
-    if (few)
-        y = few_ranks(p, y, next);
-    else
-        y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
+    const char *sub[] = {
+        words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
+        few && p->n
+            ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
+        : few || p->n < 2 ? ""
+                          : "each bar is one cell of the bar above, enlarged",
+        NULL};
+    double y =
+        figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
+    if (few) y = few_ranks(p, y, next);
+    else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
     y = figure_foot(s, c, p->x, p->w, y + 2, classes_text(c), NULL);
     s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
     figure_page(s, p->preset, y);
@@ -379,7 +415,8 @@ int view_mesh(const ViewCall *c, Scene **page) {
     MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
     int next = 0, pages = 0;
     if (p.rank >= c->t->ranks) {
-        diag_error(c->d, "E0212", (Loc){0}, arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0212", (Loc){0},
+                   arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)p.rank);
         return 0;
     }
@@ -398,7 +435,8 @@ const char *view_mesh_text(const ViewCall *c) {
     int n = mesh_comms(a, c->t, comm);
     Role role;
     Str s = str_new(a);
-    words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)), 80);
+    words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)),
+                    80);
     str_addf(&s, "\nGroups of rank %lld %s\n", (long long)rank, words_coords(a, c->t, rank));
     words_pad(&s, "group", 14, false);
     words_pad(&s, "groups × ranks", 20, false);
@@ -412,8 +450,10 @@ const char *view_mesh_text(const ViewCall *c) {
                   20, false);
         words_pad(&s, mesh_slice(a, &comm[i].groups, rank), 22, false);
         words_end_line(&s);
-        words_paragraph(&s, "    ", arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries),
-                        80);
+        words_paragraph(
+            &s, "    ",
+            arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries),
+            80);
     }
     str_add(&s, "\n");
     words_paragraph(&s, "", classes_text(c), 80);

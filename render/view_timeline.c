@@ -1,5 +1,6 @@
-/* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like a line of music,
- * all lines at one scale; a pale band shows where compute waits. What ends the wait is hatched; the rest is hidden. */
+/* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like
+ * a line of music, all lines at one scale; a pale band shows where compute waits. What ends the
+ * wait is hatched; the rest is hidden. */
 #include "render/timeline.h"
 #include "render/views.h"
 #include <math.h>
@@ -44,7 +45,9 @@ typedef struct {
 
 static double lane_y(const TimePen *p, const Stave *v, int lane) {
     int r = v->lane_row[lane];
-    return r <= 0 ? v->y : v->y + p->look->compute + p->look->gap + (r - 1) * (p->look->comm + p->look->gap);
+    return r <= 0
+               ? v->y
+               : v->y + p->look->compute + p->look->gap + (r - 1) * (p->look->comm + p->look->gap);
 }
 static double lane_h(const TimePen *p, int lane) { return lane ? p->look->comm : p->look->compute; }
 static double time_x(const TimePen *p, const Stave *v, double t) {
@@ -61,7 +64,8 @@ static void lay_lanes(const TimePen *p, Stave *v) {
     for (int i = 0; i < 64; i++) v->lane_row[i] = i ? -1 : 0;
     for (int lane = 1; lane < t->n_lanes && lane < 64; lane++)
         for (int i = 0; i < t->n_events && v->lane_row[lane] < 0; i++)
-            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, t->event[i].e)) v->lane_row[lane] = v->rows++;
+            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, t->event[i].e))
+                v->lane_row[lane] = v->rows++;
     v->bottom = v->y + p->look->compute + (v->rows - 1) * (p->look->comm + p->look->gap);
 }
 
@@ -89,20 +93,23 @@ static Unit unit_of(double span) {
 
 static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit) {
     Unit u = unit_of(longest);
-    double step = nice_step(longest / u.seconds * 46 / p->width), span = (v->l->end - v->l->start) / u.seconds;
+    double step = nice_step(longest / u.seconds * 46 / p->width),
+           span = (v->l->end - v->l->start) / u.seconds;
     int digits = step < 0.999 ? (int)ceil(-log10(step) - 1e-9) : 0;
     double last = p->x0;
     for (int i = 0; i * step <= span + 1e-9 && i < 200; i++) {
         double x = p->x0 + i * step * u.seconds * p->scale;
         Mark *m = scene_segment(p->s, x, v->y - 2, x, v->bottom + 4, ROLE_GRID, 1);
         m->ground = true;
-        last = x +
-               scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%.*f", digits, i * step) / 2;
+        last = x + scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK,
+                               "%.*f", digits, i * step) /
+                       2;
     }
-    bool behind = last + 9 + scene_width(p->s, 12, REGULAR, u.name) <= p->right; /* else before the first tick */
+    bool behind = last + 9 + scene_width(p->s, 12, REGULAR, u.name) <=
+                  p->right; /* else before the first tick */
     if (with_unit)
-        scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17, behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR,
-                   ROLE_TICK, u.name);
+        scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17,
+                   behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, u.name);
     for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
         if (v->lane_row[lane] < 0) continue;
         double y = lane_y(p, v, lane) + p->look->comm;
@@ -116,12 +123,14 @@ static void draw_waits(TimePen *p, const Stave *v) {
     double busy = v->l->start;
     for (int i = 0; i <= v->t->n_events; i++) {
         const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
-        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) || strcmp(e->kind ? e->kind : "", "collective") == 0))
+        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) ||
+                  strcmp(e->kind ? e->kind : "", "collective") == 0))
             continue;
         double until = e ? e->start : v->l->end;
         double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
         if (until > busy && w > 0.3) {
-            scene_rect(p->s, x, v->y - 2, w, v->bottom - v->y + 4, 0, ROLE_BAND, ROLE_NONE, 0)->ground = true;
+            scene_rect(p->s, x, v->y - 2, w, v->bottom - v->y + 4, 0, ROLE_BAND, ROLE_NONE, 0)
+                ->ground = true;
             p->legend |= 1u << LEGEND_WAIT;
         }
         if (e) busy = fmax(busy, e->end);
@@ -138,8 +147,8 @@ static const char *last_word(const char *s) {
 static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     Arena *a = p->c->arena;
     Str s = str_new(a);
-    str_addf(&s, "step %d: %s, %s to %s, %s", x->e->step, x->name, time_text(x->e->start, a), time_text(x->e->end, a),
-             time_text(x->e->end - x->e->start, a));
+    str_addf(&s, "step %d: %s, %s to %s, %s", x->e->step, x->name, time_text(x->e->start, a),
+             time_text(x->e->end, a), time_text(x->e->end - x->e->start, a));
     if (x->e->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->e->exposed, a));
     if (x->c) tip_add(&s, "makes", x->c->output);
     if (x->coll)
@@ -151,7 +160,8 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     return s.s;
 }
 
-/* The hatched part of a collective: where it runs while compute waits, as much as was counted as exposed. */
+/* The hatched part of a collective: where it runs while compute waits, as much as was counted as
+ * exposed. */
 static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
     double left = x->e->exposed, busy = v->l->start;
     for (int i = 0; i <= v->t->n_events && left > 0; i++) {
@@ -169,26 +179,30 @@ static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double 
     }
 }
 
-/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last word of the name.
+/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last
+ * word of the name.
  */
 static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
     double room = time_x(p, v, x->e->end) - time_x(p, v, x->e->start) - 6;
     bool coll = timeline_lane(v->t, x->e) > 0;
-    const char *try[3] = {
-        coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(x->e->end - x->e->start, p->c->arena)) : x->name,
-        x->name, coll ? x->name : last_word(x->name)};
+    const char *try[3] = {coll ? arena_printf(p->c->arena, "%s  %s", x->name,
+                                              time_text(x->e->end - x->e->start, p->c->arena))
+                               : x->name,
+                          x->name, coll ? x->name : last_word(x->name)};
     for (int i = 0; i < 3; i++)
-        if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room) return try[i];
+        if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
+            return try[i];
     return NULL;
 }
 
 static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
-    double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane), h = lane_h(p, lane);
+    double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
+           h = lane_h(p, lane);
     bool coll = lane > 0, exposed = coll && x->e->exposed > 0;
     const char *text = inside_text(p, v, x);
-    scene_begin(p->s, coll ? "collective" : "compute", arena_printf(p->c->arena, "event-%d", x->e->step),
-                event_tip(p, x));
+    scene_begin(p->s, coll ? "collective" : "compute",
+                arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
     double d = x->e->end - x->e->start;
     bool pale = coll && !(x->e->exposed >= d * (1 - 1e-9)); /* some of it is hidden */
     Role fill = pale          ? ROLE_COLL_PALE
@@ -198,15 +212,20 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
                               : ROLE_COMPUTE;
     scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, fill, ROLE_NONE, 0);
     if (exposed) draw_exposed(p, v, x, y, h);
-    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE,
-               b - a > 4 ? 1.25 : 0.6);
+    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE,
+               coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6);
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
-        if (exposed) scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
-        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK, text);
+        if (exposed)
+            scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
+        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK,
+                   text);
     }
     if (pale) p->legend |= 1u << LEGEND_HIDDEN;
-    if (!coll) p->legend |= 1u << (x->small ? LEGEND_SMALL : x->gradient ? LEGEND_GRADIENT : LEGEND_MATMUL);
+    if (!coll)
+        p->legend |= 1u << (x->small      ? LEGEND_SMALL
+                            : x->gradient ? LEGEND_GRADIENT
+                                          : LEGEND_MATMUL);
     scene_end(p->s);
 }
 
@@ -241,7 +260,8 @@ static void label_computes(TimePen *p, const Stave *v) {
     }
 }
 
-/* ---- labels of collectives beside them: right, left, shorter; neighbours of one kind share one ---- */
+/* ---- labels of collectives beside them: right, left, shorter; neighbours of one kind share one
+ * ---- */
 
 typedef struct {
     double a, b; /* px */
@@ -273,7 +293,8 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
     for (int i = 0; i < v->t->n_events; i++) {
         const TimeEvent *x = &v->t->event[i];
         if (timeline_lane(v->t, x->e) != lane || !in_line(v, x->e)) continue;
-        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = x->e->end - x->e->start;
+        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end),
+               d = x->e->end - x->e->start;
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
         bool inside = inside_text(p, v, x) != NULL;
         if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 &&
@@ -285,7 +306,8 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
             continue;
         }
         if (n >= MAX_EVENT_LABELS) break;
-        k[n++] = (Cluster){a, b, {x->name}, x->code, d, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
+        k[n++] = (Cluster){
+            a, b, {x->name}, x->code, d, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
     }
     return n;
 }
@@ -293,7 +315,8 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
 static void label_lane(TimePen *p, const Stave *v, int lane) {
     Cluster k[MAX_EVENT_LABELS];
     int n = clusters(p, v, lane, k);
-    double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2, taken = p->x0 - 4, size = fmax(11.5, p->s->min_size);
+    double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2, taken = p->x0 - 4,
+           size = fmax(11.5, p->s->min_size);
     for (int i = 0; i < n; i++) {
         double next = i + 1 < n ? k[i + 1].a : p->right;
         bool done = k[i].inside;
@@ -332,10 +355,12 @@ static void draw_sums(TimePen *p, const Stave *v) {
         double t;
         const char *what;
     } row[3] = {{s->compute, "compute"}, {s->exposed, "exposed"}, {s->hidden, "hidden"}};
-    scene_begin(p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
-                arena_printf(a, "%s: compute %s and exposed communication %s make %s; hidden communication %s", v->l->title,
-                             time_text(s->compute, a), time_text(s->exposed, a), time_text(s->span, a),
-                             time_text(s->hidden, a)));
+    scene_begin(
+        p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
+        arena_printf(a,
+                     "%s: compute %s and exposed communication %s make %s; hidden communication %s",
+                     v->l->title, time_text(s->compute, a), time_text(s->exposed, a),
+                     time_text(s->span, a), time_text(s->hidden, a)));
     if (p->look->margin_w > 0) {
         double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
         for (int i = 0; i < 3; i++, y += 19) {
@@ -349,8 +374,8 @@ static void draw_sums(TimePen *p, const Stave *v) {
         double y = v->bottom + 26;
         bar(p, s, p->x0, y, 120, 12);
         scene_textf(p->s, p->x0 + 130, y + 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-                    "%s compute, %s exposed, %s hidden", time_text(row[0].t, a), time_text(row[1].t, a),
-                    time_text(row[2].t, a));
+                    "%s compute, %s exposed, %s hidden", time_text(row[0].t, a),
+                    time_text(row[1].t, a), time_text(row[2].t, a));
     }
     scene_end(p->s);
 }
@@ -365,7 +390,8 @@ static double stave_height(const TimePen *p, const Timeline *t, const TimeLine *
     return p->look->head + p->look->over + lanes + p->look->below;
 }
 
-static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest, const char *who) {
+static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest,
+                         const char *who) {
     Arena *a = p->c->arena;
     Stave v = {.t = t, .l = l, .y = y + p->look->head + p->look->over};
     double left = presets[PRESET_WIDE].margin;
@@ -381,11 +407,14 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
         if (v.lane_row[i] < 0) continue;
         const char *text =
-            i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis), t->lane[i].members) : "compute";
-        Role role =
-            i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis, t->lane[i].axes)) : ROLE_INK;
-        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12, MEDIUM, role,
-                   scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
+            i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis),
+                             t->lane[i].members)
+              : "compute";
+        Role role = i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis,
+                                                                     t->lane[i].axes))
+                      : ROLE_INK;
+        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12,
+                   MEDIUM, role, scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
     }
     for (int i = 0; i < t->n_events; i++)
         if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);
@@ -410,18 +439,22 @@ static double longest_line(const Item *item, int from, int to) {
 }
 
 /* `pages`: every page has a scale of its own. */
-static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, bool pages, const char **part) {
+static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, bool pages,
+                     const char **part) {
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + folded;
     part[k++] = model ? model : "";
     part[k++] = words_data(a, c->t);
     part[k++] = words_mesh(a, c->t);
-    part[k++] = all == 1 ? arena_printf(a, "one class: all %lld rank%s run%s the same program", (long long)c->t->ranks,
-                                        c->t->ranks == 1 ? "" : "s", c->t->ranks == 1 ? "s" : "")
-                         : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a), all,
-                                        folded ? arena_printf(a, ", %d folded", folded) : "");
-    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines, pages ? " per page" : "")
+    part[k++] = all == 1
+                    ? arena_printf(a, "one class: all %lld rank%s run%s the same program",
+                                   (long long)c->t->ranks, c->t->ranks == 1 ? "" : "s",
+                                   c->t->ranks == 1 ? "s" : "")
+                    : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
+                                   all, folded ? arena_printf(a, ", %d folded", folded) : "");
+    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines,
+                                         pages ? " per page" : "")
                           : "modelled time";
     part[k] = NULL;
 }
@@ -437,9 +470,10 @@ static const char *codes(const Timeline *t, Arena *a) {
     return s.s;
 }
 
-/* A page with as many lines as fit (all, where the height is free); returns the index of the first that does not. */
-static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, const Item *item, int from, int items,
-                     PresetKind preset, Scene **out) {
+/* A page with as many lines as fit (all, where the height is free); returns the index of the first
+ * that does not. */
+static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, const Item *item,
+                     int from, int items, PresetKind preset, Scene **out) {
     const Preset *pr = &presets[preset];
     Scene *s = figure_new(c, "timeline", preset);
     TimePen p = {.c = c, .s = s, .look = &looks[preset]};
@@ -458,14 +492,19 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     }
     double longest = longest_line(item, own_scale ? from : 0, own_scale ? to : items);
     p.scale = p.width / longest;
-    for (int i = from; i < to; i++) y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
+    for (int i = from; i < to; i++)
+        y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
-    const char *note = *codes(&t[0], c->arena) ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena)) : hw;
-    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0), timeline_totals(c, t, n), note);
-    s->desc = arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
-                           timeline_totals(c, t, n), hw);
+    const char *note = *codes(&t[0], c->arena)
+                           ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena))
+                           : hw;
+    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0),
+                    timeline_totals(c, t, n), note);
+    s->desc =
+        arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
+                     timeline_totals(c, t, n), hw);
     figure_page(s, preset, y);
     *out = s;
     return to;
@@ -475,7 +514,8 @@ int view_timeline(const ViewCall *c, Scene **page) {
     Timeline t[MAX_CLASSES];
     PresetKind preset;
     furniture_preset(c->o->preset, &preset);
-    int folded, n = timeline_read(c, t, MAX_CLASSES, looks[preset].kernels, &folded), items = 0, pages = 0;
+    int folded, n = timeline_read(c, t, MAX_CLASSES, looks[preset].kernels, &folded), items = 0,
+                pages = 0;
     if (n == 0) return 0;
     for (int i = 0; i < n; i++) items += t[i].n_lines;
     Item *item = ARENA_ARRAY(c->arena, Item, items + 1);
@@ -483,8 +523,7 @@ int view_timeline(const ViewCall *c, Scene **page) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < t[i].n_lines; k++)
             item[items++] =
-                (Item){&t[i], &t[i].line[k],
-                       n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
+                (Item){&t[i], &t[i].line[k], n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
     for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
         from = draw_page(c, t, n, folded, item, from, items, preset, &page[pages]);
     return pages;

@@ -1,12 +1,13 @@
-/* The views: each turns a trace into scenes (pages), some also into text. To add one: write view_NAME.c, declare its
- * functions here, add a row to the table in render.c. */
+/* The views: each turns a trace into scenes (pages), some also into text. To add one: write
+ * view_NAME.c, declare its functions here, add a row to the table in render.c. */
 #ifndef SP_RENDER_VIEWS_H
 #define SP_RENDER_VIEWS_H
 #include "render/furniture.h"
 
 enum { VIEW_MAX_PAGES = 32 };
 
-/* Fills page[] and returns the number of pages; 0 and a diagnostic if the trace has nothing for the view. */
+/* Fills page[] and returns the number of pages; 0 and a diagnostic if the trace has nothing for the
+ * view. */
 int view_block(const ViewCall *c, Scene **page);
 int view_timeline(const ViewCall *c, Scene **page);
 int view_mesh(const ViewCall *c, Scene **page);

@@ -50,7 +50,8 @@ const char *words_axis_list(Arena *a, const Trace *t, const char *axes) {
     for (int i = 0; i < n; i++) {
         if (ax[i].parts < 2) continue;
         Str all = str_new(a);
-        for (int k = 0; k < ax[i].parts; k++) str_addf(&all, "%s%s", k ? "*" : "", t->axes[ax[i].first + k].name);
+        for (int k = 0; k < ax[i].parts; k++)
+            str_addf(&all, "%s%s", k ? "*" : "", t->axes[ax[i].first + k].name);
         const char *at = strstr(axes, all.s);
         if (at) axes = arena_printf(a, "%.*s%s%s", (int)(at - axes), axes, ax[i].name, at + all.n);
     }
@@ -62,7 +63,8 @@ const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const c
     for (const char *p = axes ? axes : ""; *p;) {
         size_t n = strcspn(p, "*");
         for (int i = 0; i < t->n_axes; i++)
-            if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, p, n) && t->axes[i].size > 1)
+            if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, p, n) &&
+                t->axes[i].size > 1)
                 return arena_strndup(a, p, n);
         p += n + (p[n] == '*');
     }
@@ -74,7 +76,8 @@ const char *words_coords(Arena *a, const Trace *t, int64_t rank) {
     int n = words_axes(a, t, ax, TRACE_MAX_AXES);
     Str s = str_new(a);
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s%lld", i ? " " : "(", ax[i].name, (long long)(rank / ax[i].stride % ax[i].size));
+        str_addf(&s, "%s%s%lld", i ? " " : "(", ax[i].name,
+                 (long long)(rank / ax[i].stride % ax[i].size));
     if (n) str_add(&s, ")");
     return s.s;
 }
@@ -87,7 +90,8 @@ const char *words_mesh(Arena *a, const Trace *t) {
     for (int i = 0; i < n; i++) {
         str_addf(&s, "%s%s", i ? " " : "", ax[i].name);
         for (int k = 0; k < t->n_groups; k++)
-            if (!strcmp(words_axis_list(a, t, t->groups[k].axes), ax[i].name)) str_addf(&s, "=%s", t->groups[k].name);
+            if (!strcmp(words_axis_list(a, t, t->groups[k].axes), ax[i].name))
+                str_addf(&s, "=%s", t->groups[k].name);
         str_addf(&s, "=%lld", (long long)ax[i].size);
         for (int k = 0; ax[i].parts > 1 && k < ax[i].parts; k++)
             str_addf(&s, "%s%s=%lld%s", k ? " " : " (", t->axes[ax[i].first + k].name,
@@ -133,16 +137,22 @@ const char *words_class(Arena *a, const Trace *t, int64_t rank) {
         if (!rankset_has(&t->classes[i], rank)) continue;
         int64_t n = rankset_count(&t->classes[i]);
         if (n == t->ranks && n == 1) return "a single rank";
-        return arena_printf(a, "identical on %lld of %lld ranks", (long long)n, (long long)t->ranks);
+        return arena_printf(a, "identical on %lld of %lld ranks", (long long)n,
+                            (long long)t->ranks);
     }
     return arena_printf(a, "%lld ranks", (long long)t->ranks);
 }
 
-/* "llama3-8b" is how plans write what its makers write "Llama-3-8B": a family, a version, a size. */
+/* "llama3-8b" is how plans write what its makers write "Llama-3-8B": a family, a version, a size.
+ */
 const char *words_model(Arena *a, const Trace *t) {
     static const struct {
         const char *plan, *people;
-    } family[] = {{"llama", "Llama"}, {"qwen", "Qwen"}, {"mistral", "Mistral"}, {"gemma", "Gemma"}, {"phi", "Phi"}};
+    } family[] = {{"llama", "Llama"},
+                  {"qwen", "Qwen"},
+                  {"mistral", "Mistral"},
+                  {"gemma", "Gemma"},
+                  {"phi", "Phi"}};
     const char *m = t->model_name;
     if (!m || !*m) return NULL;
     for (size_t i = 0; i < sizeof family / sizeof *family; i++) {
@@ -170,7 +180,8 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;
-        return t->first_wrong ? arena_printf(a, "✗ different: first wrong %s", t->first_wrong) : "✗ different";
+        return t->first_wrong ? arena_printf(a, "✗ different: first wrong %s", t->first_wrong)
+                              : "✗ different";
     }
     if (!strcmp(v, "invalid")) {
         *role = ROLE_FAIL;
@@ -196,15 +207,18 @@ const CollWord *words_coll(const char *op) {
 }
 
 int64_t words_group_of(const RankGroups *g, int64_t rank) {
-    /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first */
-    int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES], index = 0;
+    /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
+     */
+    int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES],
+        index = 0;
     int n = 0;
     int64_t w = 1;
     for (int i = g->n_out - 1; i >= 0; i--) {
         stride[n] = g->out_stride[i], size[n] = g->out_size[i], weight[n++] = w;
         w *= g->out_size[i];
     }
-    for (int i = 0; i < g->n_in; i++) stride[n] = g->in_stride[i], size[n] = g->in_size[i], weight[n++] = 0;
+    for (int i = 0; i < g->n_in; i++)
+        stride[n] = g->in_stride[i], size[n] = g->in_size[i], weight[n++] = 0;
     for (int k = 0; k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++)
@@ -227,19 +241,22 @@ const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
     Str s = str_new(a);
     bool run = n > 3 && last - first == n - 1;
     if (n <= 4 && !run) {
-        for (int64_t i = 0; i < n; i++) str_addf(&s, "%s%lld", i ? "," : "{", (long long)groups_member(g, group, i));
+        for (int64_t i = 0; i < n; i++)
+            str_addf(&s, "%s%lld", i ? "," : "{", (long long)groups_member(g, group, i));
         str_add(&s, "}");
         return s.s;
     }
     int64_t step = groups_member(g, group, 1) - first;
     bool even = step > 0;
-    for (int64_t i = 1; i < n && i < 65536 && even; i++) even = groups_member(g, group, i) == first + i * step;
-    if (even && step == 1)
-        str_addf(&s, "{%lld-%lld}", (long long)first, (long long)last);
+    for (int64_t i = 1; i < n && i < 65536 && even; i++)
+        even = groups_member(g, group, i) == first + i * step;
+    if (even && step == 1) str_addf(&s, "{%lld-%lld}", (long long)first, (long long)last);
     else if (even)
-        str_addf(&s, "{%lld:%lld:%lld}", (long long)first, (long long)(last + step), (long long)step);
+        str_addf(&s, "{%lld:%lld:%lld}", (long long)first, (long long)(last + step),
+                 (long long)step);
     else
-        str_addf(&s, "{%lld,%lld,…,%lld}", (long long)first, (long long)groups_member(g, group, 1), (long long)last);
+        str_addf(&s, "{%lld,%lld,…,%lld}", (long long)first, (long long)groups_member(g, group, 1),
+                 (long long)last);
     return s.s;
 }
 
@@ -322,7 +339,8 @@ const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
     const TraceValue *best = NULL;
     for (int i = 0; name && i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
-        if (v->step > step || (v->step < step && best && v->step <= best->step)) continue; /* before names are compared */
+        /* before names are compared */
+        if (v->step > step || (v->step < step && best && v->step <= best->step)) continue;
         if (strcmp(v->shape.name, name)) continue;
         if (v->step == step) return v;
         best = v;

@@ -1,5 +1,5 @@
-/* Words and numbers that pictures print, made from a trace: every view says the same thing in the same way. Refuses to
- * draw and to compute anything that the trace does not hold. */
+/* Words and numbers that pictures print, made from a trace: every view says the same thing in the
+ * same way. Refuses to draw and to compute anything that the trace does not hold. */
 #ifndef SP_RENDER_WORDS_H
 #define SP_RENDER_WORDS_H
 #include "render/scene.h"
@@ -13,8 +13,8 @@ const char *words_file(const char *path);
 const char *words_shape(Arena *a, const int64_t *shape, int nd);
 /* "(dp0 cp0 tp0)" of a rank; "" on a mesh without axes. */
 const char *words_coords(Arena *a, const Trace *t, int64_t rank);
-/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first; returns their
- * number. */
+/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first;
+ * returns their number. */
 typedef struct {
     const char *name;
     int64_t size, stride;
@@ -23,7 +23,8 @@ typedef struct {
 int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
 /* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
 const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
-/* The axis whose colour stands for a collective over `axis` (as the plan says) = `axes`: the first larger than 1. */
+/* The axis whose colour stands for a collective over `axis` (as the plan says) = `axes`: the first
+ * larger than 1. */
 const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes);
 /* "dp=2 cp=2 tp=sp=2" */
 const char *words_mesh(Arena *a, const Trace *t);
@@ -38,12 +39,14 @@ const char *words_model(Arena *a, const Trace *t);
 /* "✓ executed on 8 virtual ranks: equivalent"; sets the role of its colour. */
 const char *words_stamp(Arena *a, const Trace *t, Role *role);
 
-/* Names of collectives: "AllGather", "AG"; what it does to the dim: "×" "÷" "". Unknown ops give their own name. */
+/* Names of collectives: "AllGather", "AG"; what it does to the dim: "×" "÷" "". Unknown ops give
+ * their own name. */
 typedef struct {
     const char *op, *name, *code, *effect;
 } CollWord;
 const CollWord *words_coll(const char *op);
-/* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none. */
+/* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none.
+ */
 const char *words_members(Arena *a, const RankGroups *g, int64_t group);
 int64_t words_group_of(const RankGroups *g, int64_t rank);
 /* Last component of a path: "wq" of "layers.0.attention.wq". */
@@ -55,14 +58,16 @@ const char *words_base(Arena *a, const char *dim);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 
-/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w; a paragraph broken
- * at spaces to lines of `w` characters that start with `rail`; the blanks at the end of a line taken away. */
+/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w;
+ * a paragraph broken at spaces to lines of `w` characters that start with `rail`; the blanks at the
+ * end of a line taken away. */
 int words_columns(const char *s);
 void words_pad(Str *s, const char *text, int w, bool right);
 void words_paragraph(Str *s, const char *rail, const char *text, int w);
 void words_end_line(Str *s);
 
-/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use` (an array of n) lists.
+/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use`
+ * (an array of n) lists.
  */
 typedef struct {
     const char *axis, *axes;
@@ -71,7 +76,8 @@ typedef struct {
 int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out);
 
 /* ---- finding things in a trace ---- */
-/* The value of that name made by that step; failing that, the last one of that name at or before it; NULL. */
+/* The value of that name made by that step; failing that, the last one of that name at or before
+ * it; NULL. */
 const TraceValue *words_find_value(const Trace *t, const char *name, int step);
 /* The part of a shape that the rank holds; NULL if it holds none. */
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);

@@ -31,25 +31,29 @@ static const char *short_value(Arena *a, const char *name) {
 static const char *left_undone(Finds *f, const TraceCollective *c) {
     const char *axis = words_axis_list(f->a, f->t, c->axis);
     if (!c->reduce) return "every rank goes on with its own part";
-    if (!strcmp(c->reduce, "max")) return arena_printf(f->a, "the largest over %s is never looked for", axis);
+    if (!strcmp(c->reduce, "max"))
+        return arena_printf(f->a, "the largest over %s is never looked for", axis);
     return arena_printf(f->a, "the terms on the ranks of %s are never added", axis);
 }
 
 static void coll_found(Finds *f, const TraceCollective *c) {
     const CollWord *w = words_coll(c->op);
-    const char *name = arena_printf(f->a, "%s over %s", w ? w->name : c->op, words_axis_list(f->a, f->t, c->axis));
+    const char *name =
+        arena_printf(f->a, "%s over %s", w ? w->name : c->op, words_axis_list(f->a, f->t, c->axis));
     const char *why = c->wrong;
     if (c->skipped)
-        why = arena_printf(f->a, "is missing (planted: %s), so %s", c->planted ? c->planted : "dropped", left_undone(f, c));
+        why = arena_printf(f->a, "is missing (planted: %s), so %s",
+                           c->planted ? c->planted : "dropped", left_undone(f, c));
     else if (c->planted && c->wrong && strstr(c->wrong, c->planted))
         why = arena_printf(f->a, "is not what the layouts need (planted: %s)", c->planted);
     else if (c->planted && c->wrong)
-        why = arena_printf(f->a, "is not what the layouts need (planted: %s): %s", c->planted, c->wrong);
+        why = arena_printf(f->a, "is not what the layouts need (planted: %s): %s", c->planted,
+                           c->wrong);
     else if (c->planted)
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
-    else
-        why = arena_printf(f->a, "is wrong: %s", c->wrong);
-    *ARENA_PUSH(f->a, f->found, f->n, f->cap) = (Found){c->step, name, short_value(f->a, c->value), why};
+    else why = arena_printf(f->a, "is wrong: %s", c->wrong);
+    *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+        (Found){c->step, name, short_value(f->a, c->value), why};
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
@@ -59,10 +63,12 @@ static const char *planted_words(Finds *f, const char *planted) {
 static const char *move_why(Finds *f, const TraceLocalMove *m) {
     if (!m->wrong) return planted_words(f, m->planted);
     if (!m->planted) return arena_printf(f->a, "does not hold: %s", m->wrong);
-    return arena_printf(f->a, "is not what the layouts need (planted: %s): %s", m->planted, m->wrong);
+    return arena_printf(f->a, "is not what the layouts need (planted: %s): %s", m->planted,
+                        m->wrong);
 }
 
-/* A parameter or input that is planted has no step: the first shown op that reads it speaks of it. */
+/* A parameter or input that is planted has no step: the first shown op that reads it speaks of it.
+ */
 static void source_found(Finds *f, const char *what, const char *name, const char *planted,
                          bool (*shows)(const void *, int), const void *of) {
     for (int i = 0; planted && i < f->t->n_computes; i++) {
@@ -80,7 +86,8 @@ static void read_sources(Finds *f, bool (*shows)(const void *, int), const void 
     const Trace *t = f->t;
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
-        source_found(f, "shard", p->plan_name ? p->plan_name : p->compute.name, p->planted, shows, of);
+        source_found(f, "shard", p->plan_name ? p->plan_name : p->compute.name, p->planted, shows,
+                     of);
     }
     for (int i = 0; i < t->n_values; i++)
         source_found(f, "data", t->values[i].shape.name, t->values[i].planted, shows, of);
@@ -110,7 +117,9 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
     read_sources(f, shows, of);
 }
 
-static bool alike(const Found *x, const Found *y) { return !strcmp(x->what, y->what) && !strcmp(x->why, y->why); }
+static bool alike(const Found *x, const Found *y) {
+    return !strcmp(x->what, y->what) && !strcmp(x->why, y->why);
+}
 
 /* "dw2, dw3, dw1 and 4 more" */
 static const char *names(Finds *f, int first, int *step, int *n) {
@@ -119,16 +128,15 @@ static const char *names(Finds *f, int first, int *step, int *n) {
     for (int i = first; i < f->n; i++) {
         if (!alike(&f->found[first], &f->found[i])) continue;
         step[(*n)++] = f->found[i].step;
-        if (said < 6)
-            str_addf(&s, "%s%s", said++ ? ", " : "", f->found[i].value);
-        else
-            more++;
+        if (said < 6) str_addf(&s, "%s%s", said++ ? ", " : "", f->found[i].value);
+        else more++;
     }
     if (more) str_addf(&s, " and %d more", more);
     return s.s;
 }
 
-const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step), const void *of) {
+const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
+                            const void *of) {
     Finds f = {.a = a, .t = t};
     WrongList *l = ARENA_NEW(a, WrongList);
     read_trace(&f, shows, of);
@@ -140,7 +148,9 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
         WrongNote *note = &l->note[l->n++];
         const char *values = names(&f, i, step, &note->n);
         note->step = step;
-        note->text = words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what), values, f.found[i].why));
+        note->text =
+            words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
+                                         values, f.found[i].why));
     }
     return l;
 }
@@ -171,7 +181,8 @@ double wrong_height(Scene *s, const WrongList *l, double w, int max) {
     const char *line[LINES];
     double h = 0;
     for (int i = 0; l && i < l->n; i++)
-        if (lines_of(l, i, max) > 0) h += PITCH * wrap_note(s, &l->note[i], w, lines_of(l, i, max), line);
+        if (lines_of(l, i, max) > 0)
+            h += PITCH * wrap_note(s, &l->note[i], w, lines_of(l, i, max), line);
     return h;
 }
 

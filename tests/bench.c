@@ -1,6 +1,7 @@
-/* make bench: how fast the full-size Llama-3-8B block (tp=8, sequence parallel, S=2048, f32) is executed and checked, as
- * ratios to the floor measured in the same run: distinct FLOPs over the rate of the default GEMM on the block's own shapes.
- * Prints a table and writes out/bench.json. SHARDPROOF_BENCH_S sets another sequence length. */
+/* make bench: how fast the full-size Llama-3-8B block (tp=8, sequence parallel, S=2048, f32) is
+ * executed and checked, as ratios to the floor measured in the same run: distinct FLOPs over the
+ * rate of the default GEMM on the block's own shapes. Prints a table and writes out/bench.json.
+ * SHARDPROOF_BENCH_S sets another sequence length. */
 #include "exec/pipeline.h"
 #include "tests/bench_scale.h"
 #include "json/json.h"
@@ -21,8 +22,10 @@ static const char *const plan_text =
     "plan:\n"
     "  layers.*.attention_norm: sequence_parallel\n"
     "  layers.*.ffn_norm: sequence_parallel\n"
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  layers.*.attention.w[qkv]: colwise\n"
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
     "  layers.*.feed_forward.w[13]: colwise\n"
@@ -48,13 +51,15 @@ typedef struct {
 static void one_rank(void *arg, int64_t r) {
     const GemmRun *g = arg;
     int64_t es = g->f64 ? 8 : 4;
-    GemmView A = {.p = g->x, .rs = g->s.K, .cs = 1}, B = {.p = g->w, .rs = g->s.K, .cs = 1}, C = {.p = g->y + r * g->s.M * g->s.N * es, .rs = g->s.N, .cs = 1};
+    GemmView A = {.p = g->x, .rs = g->s.K, .cs = 1}, B = {.p = g->w, .rs = g->s.K, .cs = 1},
+             C = {.p = g->y + r * g->s.M * g->s.N * es, .rs = g->s.N, .cs = 1};
     (g->f64 ? gemm_f64 : gemm_f32)(g->s.M, g->s.N, g->s.K, &A, &B, &C);
 }
 /* FLOP/s, best of two; *whole: the share of the FLOPs in sums that the plan does not split. */
 static double gemm_rate(Pool *pool, int64_t S, bool f64, double *whole) {
-    const Shape shapes[] = {{S, 512, 4096, false}, {S, 128, 4096, false}, {S, 128, 4096, false}, {S, 4096, 512, true},
-                            {S, 1792, 4096, false}, {S, 1792, 4096, false}, {S, 4096, 1792, true}}; /* q k v o gate up down */
+    const Shape shapes[] = {{S, 512, 4096, false}, {S, 128, 4096, false},  {S, 128, 4096, false},
+                            {S, 4096, 512, true},  {S, 1792, 4096, false}, {S, 1792, 4096, false},
+                            {S, 4096, 1792, true}}; /* q k v o gate up down */
     double flops = 0, seconds = 0;
     size_t es = f64 ? 8 : 4, nx = (size_t)(S * 4096), nw = (size_t)4096 * 4096;
     char *x = base_malloc(nx * es), *w = base_malloc(nw * es), *y = base_malloc(8 * nx * es);
@@ -85,7 +90,8 @@ static double gemm_rate(Pool *pool, int64_t S, bool f64, double *whole) {
     free(y);
     return flops / seconds;
 }
-static void row(JsonWriter *w, const char *what, const char *key, double seconds, double floor_s, double goal) {
+static void row(JsonWriter *w, const char *what, const char *key, double seconds, double floor_s,
+                double goal) {
     printf("| %s | %.2f s | %.2f | ", what, seconds, seconds / floor_s);
     if (goal > 0) printf("%g |\n", goal);
     else printf("|\n");
@@ -98,7 +104,8 @@ int main(void) {
     Diags *d = diags_new(a);
     JsonWriter w = json_writer(a);
     json_open(&w, NULL, '{');
-    if (!bench_scale(&w)) return 1; /* first: a started process counts the memory of the one that started it */
+    /* first: a started process counts the memory of the one that started it */
+    if (!bench_scale(&w)) return 1;
     const char *text = arena_printf(a, plan_text, S);
     PipelineOptions o = {.execute = true};
     PipelineReport r;
@@ -111,15 +118,21 @@ int main(void) {
     }
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    Pool *pool = pool_new(0); /* the rates come last: the run starts with the memory of a new process */
+    Pool *pool =
+        pool_new(0); /* the rates come last: the run starts with the memory of a new process */
     int threads = pool_threads(pool);
-    double whole, rate = gemm_rate(pool, S, false, &whole), rate64 = gemm_rate(pool, S, true, &whole);
+    double whole, rate = gemm_rate(pool, S, false, &whole),
+                  rate64 = gemm_rate(pool, S, true, &whole);
     pool_free(pool);
     double floor_s = r.flops_distinct / rate;
-    printf("full-size Llama-3-8B block, tp=8, sequence parallel, B=1 S=%d f32, %d threads, GEMM %s\n\n", S, threads, r.gemm);
+    printf("full-size Llama-3-8B block, tp=8, sequence parallel, B=1 S=%d f32, %d threads, GEMM "
+           "%s\n\n",
+           S, threads, r.gemm);
     printf("| what | value | ratio to the floor | goal |\n|---|---|---|---|\n");
     printf("| distinct FLOPs | %.1f G | | |\n", r.flops_distinct / 1e9);
-    printf("| rate of the default GEMM on the block's shapes, this run; in float64 | %.0f; %.0f GFLOP/s | | |\n", rate / 1e9, rate64 / 1e9);
+    printf("| rate of the default GEMM on the block's shapes, this run; in float64 | %.0f; %.0f "
+           "GFLOP/s | | |\n",
+           rate / 1e9, rate64 / 1e9);
     printf("| floor: distinct FLOPs at that rate | %.2f s | 1.00 | |\n", floor_s);
     json_str(&w, "what", "llama3-8b block tp=8 sp f32");
     json_int(&w, "sequence", S);
@@ -127,12 +140,19 @@ int main(void) {
     json_real(&w, "gemm_gflops", rate / 1e9);
     json_real(&w, "gemm_f64_gflops", rate64 / 1e9);
     json_real(&w, "floor_s", floor_s);
-    double checked = r.seconds_sharded + r.seconds_check, least = floor_s * (1 + whole + rate / rate64);
-    row(&w, "sharded part (weights made, all ranks stepped)", "sharded_ratio", r.seconds_sharded, floor_s, 1.1);
-    row(&w, "the check by itself, levels 0 to 2, every value of every rank", "check_ratio", r.seconds_check, floor_s, 0);
+    double checked = r.seconds_sharded + r.seconds_check,
+           least = floor_s * (1 + whole + rate / rate64);
+    row(&w, "sharded part (weights made, all ranks stepped)", "sharded_ratio", r.seconds_sharded,
+        floor_s, 1.1);
+    row(&w, "the check by itself, levels 0 to 2, every value of every rank", "check_ratio",
+        r.seconds_check, floor_s, 0);
     row(&w, "sharded part and check", "checked_ratio", checked, floor_s, 3);
-    row(&w, "the least that can be: each FLOP once sharded, once in float64, and once unsharded where no sum is split", "least_ratio", least, floor_s, 0);
-    row(&w, "unsharded float64 reference by itself, end to end", "reference_ratio", r.seconds_reference, floor_s, 0);
+    row(&w,
+        "the least that can be: each FLOP once sharded, once in float64, and once unsharded where "
+        "no sum is split",
+        "least_ratio", least, floor_s, 0);
+    row(&w, "unsharded float64 reference by itself, end to end", "reference_ratio",
+        r.seconds_reference, floor_s, 0);
     row(&w, "all of it", "total_ratio", total, floor_s, 5);
     printf("| peak memory | %.2f GiB | | 6 GiB |\n", (double)u.ru_maxrss / 1048576);
     json_real(&w, "peak_gib", (double)u.ru_maxrss / 1048576);

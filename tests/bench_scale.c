@@ -1,7 +1,7 @@
-/* make bench, second part: many ranks, start-up, and commands that only look. Each row starts the program itself and waits for
- * it, so that the time is from start to exit and the memory that of the whole process (run it while this one is small: the peak of
- * a child begins with its parent's). Prints a table and adds to
- * out/bench.json. Refuses to count a run that ends with an error. */
+/* make bench, second part: many ranks, start-up, and commands that only look. Each row starts the
+ * program itself and waits for it, so that the time is from start to exit and the memory that of
+ * the whole process (run it while this one is small: the peak of a child begins with its parent's).
+ * Prints a table and adds to out/bench.json. Refuses to count a run that ends with an error. */
 #include "tests/bench_scale.h"
 #include <fcntl.h>
 #include <math.h>
@@ -33,12 +33,14 @@ static bool once(char *const *argv, Cost *c) {
     pid_t pid;
     int status = -1;
     double t0 = now();
-    bool ok = posix_spawn(&pid, "./shardproof", &quiet, NULL, argv, environ) == 0 && wait4(pid, &status, 0, &u) == pid;
+    bool ok = posix_spawn(&pid, "./shardproof", &quiet, NULL, argv, environ) == 0 &&
+              wait4(pid, &status, 0, &u) == pid;
     c->seconds = now() - t0;
     posix_spawn_file_actions_destroy(&quiet);
     ok = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!ok) return false;
-    c->cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    c->cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+             1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
     c->mib = (double)u.ru_maxrss / 1024;
     return true;
 }
@@ -68,18 +70,64 @@ typedef struct {
 #define WIDE "tests/bench/ranks-8192.yaml"
 #define OUT "-o", "out/bench-figure.svg"
 static const Row rows[] = {
-    {"dense_512", "dense block, D=512, H=K=64, F=2048, S=128, B=64, dp 64 x tp 8 = 512 ranks, all values checked", 3, 2, 0, {"check", "tests/bench/dense-512.yaml"}},
-    {"ranks_8192", "8,192 ranks executed (dp 256 x cp 4 x tp 8, D=64, S=64), all values of all ranks checked", 3, 60, 4096, {"check", WIDE}},
-    {"start", "start to exit: check of a small plan (2 ranks)", 10, 0.015, 0, {"check", "plans/02-toymodel-2.yaml"}},
-    {"start_5m", "start to exit: check of 5.2 million weights on 4 ranks", 10, 0.015, 0, {"check", "plans/01-column-row-mlp.yaml"}},
+    {"dense_512",
+     "dense block, D=512, H=K=64, F=2048, S=128, B=64, dp 64 x tp 8 = 512 ranks, all values "
+     "checked",
+     3,
+     2,
+     0,
+     {"check", "tests/bench/dense-512.yaml"}},
+    {"ranks_8192",
+     "8,192 ranks executed (dp 256 x cp 4 x tp 8, D=64, S=64), all values of all ranks checked",
+     3,
+     60,
+     4096,
+     {"check", WIDE}},
+    {"start",
+     "start to exit: check of a small plan (2 ranks)",
+     10,
+     0.015,
+     0,
+     {"check", "plans/02-toymodel-2.yaml"}},
+    {"start_5m",
+     "start to exit: check of 5.2 million weights on 4 ranks",
+     10,
+     0.015,
+     0,
+     {"check", "plans/01-column-row-mlp.yaml"}},
     {"version", "start to exit: --version", 10, 0, 0, {"--version"}},
-    {"shapes_405b", "Llama-3.1-405B, 126 layers, 8,192 ranks: YAML to shapes", 5, 0.05, 0, {"shapes", LARGE}},
+    {"shapes_405b",
+     "Llama-3.1-405B, 126 layers, 8,192 ranks: YAML to shapes",
+     5,
+     0.05,
+     0,
+     {"shapes", LARGE}},
     {"params_405b", "the same to parameters", 5, 0.05, 0, {"params", LARGE}},
     {"comms_405b", "the same to collectives", 5, 0.05, 0, {"comms", LARGE}},
-    {"draw_405b", "the same to a figure (block, SVG)", 5, 0.05, 0, {"draw", "--view=block", OUT, LARGE}},
-    {"timeline_405b", "the same to a timeline (SVG)", 5, 0.05, 0, {"draw", "--view=timeline", OUT, LARGE}},
-    {"million", "1,000,000 ranks, shape-only, all cuts even", 3, 1, 100, {"comms", WIDE, "--set=mesh.dp=31250", "--set=data.batch=31250"}},
-    {"million_uneven", "1,000,000 ranks, shape-only, batch and sequence uneven", 3, 1, 100, {"comms", WIDE, "--set=mesh.dp=31250", "--set=data.batch=100000", "--set=data.sequence=65"}},
+    {"draw_405b",
+     "the same to a figure (block, SVG)",
+     5,
+     0.05,
+     0,
+     {"draw", "--view=block", OUT, LARGE}},
+    {"timeline_405b",
+     "the same to a timeline (SVG)",
+     5,
+     0.05,
+     0,
+     {"draw", "--view=timeline", OUT, LARGE}},
+    {"million",
+     "1,000,000 ranks, shape-only, all cuts even",
+     3,
+     1,
+     100,
+     {"comms", WIDE, "--set=mesh.dp=31250", "--set=data.batch=31250"}},
+    {"million_uneven",
+     "1,000,000 ranks, shape-only, batch and sequence uneven",
+     3,
+     1,
+     100,
+     {"comms", WIDE, "--set=mesh.dp=31250", "--set=data.batch=100000", "--set=data.sequence=65"}},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -88,19 +136,29 @@ static const int64_t rank_steps[] = {8, 64, 512, 2048, 8192};
 enum { N_STEPS = sizeof rank_steps / sizeof rank_steps[0] };
 static bool cost_of_ranks(JsonWriter *w) {
     double first = 0, last = 0, first_cpu = 0, last_cpu = 0;
-    printf("\nThe cost of ranks: D=64, S=16, B=1024, dp = ranks/8 x tp 8, all values checked, every record written\n\n");
-    printf("| ranks | start to exit | to 8 ranks | processor time | memory |\n|---|---|---|---|---|\n");
+    printf("\nThe cost of ranks: D=64, S=16, B=1024, dp = ranks/8 x tp 8, all values checked, "
+           "every record written\n\n");
+    printf("| ranks | start to exit | to 8 ranks | processor time | memory "
+           "|\n|---|---|---|---|---|\n");
     json_open(w, "cost_of_ranks", '[');
     for (int i = 0; i < N_STEPS; i++) {
         char dp[64];
         snprintf(dp, sizeof dp, "--set=mesh.dp=%lld", (long long)rank_steps[i] / 8);
-        char *const argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "check", (char *)(uintptr_t)WIDE, dp, (char *)(uintptr_t) "--set=mesh.cp=1",
-                              (char *)(uintptr_t) "--set=data.batch=1024", (char *)(uintptr_t) "--set=data.sequence=16", (char *)(uintptr_t) "--format=jsonl", NULL};
+        char *const argv[] = {(char *)(uintptr_t) "shardproof",
+                              (char *)(uintptr_t) "check",
+                              (char *)(uintptr_t)WIDE,
+                              dp,
+                              (char *)(uintptr_t) "--set=mesh.cp=1",
+                              (char *)(uintptr_t) "--set=data.batch=1024",
+                              (char *)(uintptr_t) "--set=data.sequence=16",
+                              (char *)(uintptr_t) "--format=jsonl",
+                              NULL};
         Cost c = {0};
         if (!best_of(3, argv, &c)) return false;
         if (!i) first = c.seconds, first_cpu = c.cpu;
         last = c.seconds, last_cpu = c.cpu;
-        printf("| %lld | %.2f s | %.2f | %.2f s | %.0f MiB |\n", (long long)rank_steps[i], c.seconds, c.seconds / first, c.cpu, c.mib);
+        printf("| %lld | %.2f s | %.2f | %.2f s | %.0f MiB |\n", (long long)rank_steps[i],
+               c.seconds, c.seconds / first, c.cpu, c.mib);
         json_open(w, NULL, '{');
         json_int(w, "ranks", rank_steps[i]);
         json_real(w, "seconds", c.seconds);
@@ -109,8 +167,10 @@ static bool cost_of_ranks(JsonWriter *w) {
         json_close(w, '}');
     }
     json_close(w, ']');
-    double growth = log((double)rank_steps[N_STEPS - 1] / (double)rank_steps[0]), p = log(last / first) / growth, q = log(last_cpu / first_cpu) / growth;
-    printf("\ntime grows as ranks^%.2f, processor time as ranks^%.2f (goal: at most ranks^0.5)\n", p, q);
+    double growth = log((double)rank_steps[N_STEPS - 1] / (double)rank_steps[0]),
+           p = log(last / first) / growth, q = log(last_cpu / first_cpu) / growth;
+    printf("\ntime grows as ranks^%.2f, processor time as ranks^%.2f (goal: at most ranks^0.5)\n",
+           p, q);
     json_real(w, "growth", p);
     json_real(w, "growth_cpu", q);
     return true;
@@ -118,15 +178,20 @@ static bool cost_of_ranks(JsonWriter *w) {
 
 /* ---- a thousand plans in one call ---- */
 static const char *const small_plans[] = {
-    "plans/02-toymodel-2.yaml", "plans/02-toymodel-4.yaml", "tests/bench/small-tp.yaml", "tests/bench/small-fsdp.yaml", "tests/bench/small-wrong.yaml",
+    "plans/02-toymodel-2.yaml",    "plans/02-toymodel-4.yaml",     "tests/bench/small-tp.yaml",
+    "tests/bench/small-fsdp.yaml", "tests/bench/small-wrong.yaml",
 };
 static bool thousand(JsonWriter *w) {
     enum { N = 1000 };
     char *argv[N + 3] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "check"};
-    for (int i = 0; i < N; i++) argv[i + 2] = (char *)(uintptr_t)small_plans[i % (sizeof small_plans / sizeof small_plans[0])];
+    for (int i = 0; i < N; i++)
+        argv[i + 2] =
+            (char *)(uintptr_t)small_plans[i % (sizeof small_plans / sizeof small_plans[0])];
     Cost c = {0};
     if (!best_of(3, argv, &c)) return false;
-    printf("| 1,000 small plans (2 to 8 ranks, forward and backward) in one call of check | %.2f s | %.2f s | %.0f MiB | 5 s | %.2f |\n", c.seconds, c.cpu, c.mib, c.seconds / 5);
+    printf("| 1,000 small plans (2 to 8 ranks, forward and backward) in one call of check | %.2f s "
+           "| %.2f s | %.0f MiB | 5 s | %.2f |\n",
+           c.seconds, c.cpu, c.mib, c.seconds / 5);
     json_real(w, "thousand_plans_s", c.seconds);
     json_real(w, "thousand_plans_mib", c.mib);
     return true;
@@ -135,8 +200,10 @@ static bool thousand(JsonWriter *w) {
 bool bench_scale(JsonWriter *w) {
     double jax = 6.1; /* measured earlier on this kind of machine: whole process, nothing checked */
     Cost dense = {0};
-    printf("\nMany ranks and start-up: the program started anew, from start to exit, best of several\n\n");
-    printf("| what | time | processor time | memory | goal | share of the goal |\n|---|---|---|---|---|---|\n");
+    printf("\nMany ranks and start-up: the program started anew, from start to exit, best of "
+           "several\n\n");
+    printf("| what | time | processor time | memory | goal | share of the goal "
+           "|\n|---|---|---|---|---|---|\n");
     json_open(w, "scale", '{');
     for (int i = 0; i < N_ROWS; i++) {
         const Row *r = &rows[i];
@@ -147,8 +214,12 @@ bool bench_scale(JsonWriter *w) {
         if (!i) dense = c;
         const char *unit = c.seconds < 0.5 ? "ms" : "s";
         double scale = c.seconds < 0.5 ? 1e3 : 1;
-        printf("| %s | %.*f %s | %.*f %s | %.0f MiB | ", r->what, scale > 1 ? 1 : 2, c.seconds * scale, unit, scale > 1 ? 1 : 2, c.cpu * scale, unit, c.mib);
-        if (r->seconds > 0) printf("%g s%s | %.2f |\n", r->seconds, r->mib > 0 ? (r->mib > 1000 ? ", 4 GiB" : ", 100 MiB") : "", fmax(c.seconds / r->seconds, r->mib > 0 ? c.mib / r->mib : 0));
+        printf("| %s | %.*f %s | %.*f %s | %.0f MiB | ", r->what, scale > 1 ? 1 : 2,
+               c.seconds * scale, unit, scale > 1 ? 1 : 2, c.cpu * scale, unit, c.mib);
+        if (r->seconds > 0)
+            printf("%g s%s | %.2f |\n", r->seconds,
+                   r->mib > 0 ? (r->mib > 1000 ? ", 4 GiB" : ", 100 MiB") : "",
+                   fmax(c.seconds / r->seconds, r->mib > 0 ? c.mib / r->mib : 0));
         else printf("| |\n");
         fflush(stdout);
         json_open(w, r->key, '{');
@@ -158,7 +229,9 @@ bool bench_scale(JsonWriter *w) {
         json_close(w, '}');
     }
     if (!thousand(w)) return false;
-    printf("\n512 ranks to JAX's whole process for the same block, unchecked (stored figure, 6.1 s): %.2f\n", dense.seconds / jax);
+    printf("\n512 ranks to JAX's whole process for the same block, unchecked (stored figure, 6.1 "
+           "s): %.2f\n",
+           dense.seconds / jax);
     json_real(w, "dense_512_to_stored_jax", dense.seconds / jax);
     bool ok = cost_of_ranks(w);
     json_close(w, '}');

@@ -1,7 +1,8 @@
 /* Many random plans on several processes, to be stopped and resumed:
  *     soak [PLANS [FIRST_SEED [PROCESSES [FOLDER]]]]
- * Process k runs seeds FIRST_SEED + k, + k + n, ... and leaves its counts in FOLDER/soak.k after every hundred plans; a run with the
- * same numbers goes on from there. Each process prints what is wrong into FOLDER/soak.k.log. Exit status 1 if anything was. */
+ * Process k runs seeds FIRST_SEED + k, + k + n, ... and leaves its counts in FOLDER/soak.k after
+ * every hundred plans; a run with the same numbers goes on from there. Each process prints what is
+ * wrong into FOLDER/soak.k.log. Exit status 1 if anything was. */
 #include "support/random_run.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -21,12 +22,15 @@ static const char *folder = "build/soak";
 static volatile sig_atomic_t stopped; /* what has been counted is printed before the end */
 static void stop(int sig) { stopped = sig; }
 
-static const char *path(Arena *a, int k, const char *what) { return arena_printf(a, "%s/soak.%d%s", folder, k, what); }
+static const char *path(Arena *a, int k, const char *what) {
+    return arena_printf(a, "%s/soak.%d%s", folder, k, what);
+}
 static bool load(Arena *a, int k, State *s, Coverage *c) {
     State from;
     FILE *f = fopen(path(a, k, ""), "r");
     if (!f) return false;
-    bool ok = fread(&from, sizeof from, 1, f) == 1 && from.plans == s->plans && from.seed == s->seed && from.n == s->n && coverage_load(c, f);
+    bool ok = fread(&from, sizeof from, 1, f) == 1 && from.plans == s->plans &&
+              from.seed == s->seed && from.n == s->n && coverage_load(c, f);
     if (ok) *s = from;
     fclose(f);
     return ok;
@@ -69,9 +73,12 @@ static RandomTable total(State s, Coverage *c) {
     return sum;
 }
 int main(int argc, char **argv) {
-    State s = {.plans = argc > 1 ? atol(argv[1]) : 100000, .seed = argc > 2 ? atol(argv[2]) : 1000000, .n = argc > 3 ? atol(argv[3]) : 2};
+    State s = {.plans = argc > 1 ? atol(argv[1]) : 100000,
+               .seed = argc > 2 ? atol(argv[2]) : 1000000,
+               .n = argc > 3 ? atol(argv[3]) : 2};
     if (argc > 4) folder = argv[4];
-    if (s.plans < 1 || s.seed < 0 || s.n < 1 || s.n > 64) return fprintf(stderr, "soak [PLANS [FIRST_SEED [PROCESSES [FOLDER]]]]\n"), 2;
+    if (s.plans < 1 || s.seed < 0 || s.n < 1 || s.n > 64)
+        return fprintf(stderr, "soak [PLANS [FIRST_SEED [PROCESSES [FOLDER]]]]\n"), 2;
     mkdir(folder, 0777);
     pid_t pid[64];
     for (int k = 0; k < s.n; k++)
@@ -90,7 +97,8 @@ int main(int argc, char **argv) {
         Arena *a = arena_new();
         Coverage *c = coverage_new(a);
         RandomTable t = total(s, c);
-        fprintf(stderr, "\r%ld of %ld legal plans, %ld wrong, %ld s ", t.legal, s.plans, random_table_bad(&t), (long)(time(NULL) - start));
+        fprintf(stderr, "\r%ld of %ld legal plans, %ld wrong, %ld s ", t.legal, s.plans,
+                random_table_bad(&t), (long)(time(NULL) - start));
         arena_free(a);
     }
     fprintf(stderr, "\n");
@@ -100,7 +108,9 @@ int main(int argc, char **argv) {
     int never = coverage_print(c, stdout, true);
     random_table_print(&t, stdout);
     if (random_table_bad(&t)) printf("what was wrong: %s/soak.*.log\n", folder);
-    if (stopped) printf("stopped at %ld of %ld plans; the same command goes on from here\n", t.legal, s.plans);
+    if (stopped)
+        printf("stopped at %ld of %ld plans; the same command goes on from here\n", t.legal,
+               s.plans);
     else if (failed) printf("%d of %ld processes ended before their time\n", failed, s.n);
     bool bad = random_table_bad(&t) || failed || t.legal < s.plans || (s.plans >= 1000 && never);
     arena_free(a);

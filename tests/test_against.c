@@ -261,8 +261,8 @@ static NewTensor reordered(Arena *a, const SafeTensors *st, const char *name, in
 /* D 48, H 6, K 3, d 8 (H*d = D), F 10, B 2, S 5: wo is a square. */
 static const char square[] =
     "model: {config: {model_type: llama, hidden_size: 48, num_attention_heads: 6, "
-    "num_key_value_heads: 3, intermediate_size: 10, vocab_size: 11, "
-    "num_hidden_layers: 1, head_dim: 8}, parts: [embedding, blocks, norm, head, loss]}\n"
+    "num_key_value_heads: 3, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1, "
+    "head_dim: 8}, parts: [embedding, blocks, norm, head, loss]}\n"
     "data: {batch: 2, sequence: 5, dtype: f64}\nmesh: {dp: 2}\nnames: hf\n";
 static void test_orders(void **state) {
     (void)state;

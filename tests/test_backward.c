@@ -1,7 +1,7 @@
-/* The backward program from outside: the backward and gradient counts of lowering.md 6 and the bytes of
- * semantics.md 10.4, every dense row of the table of semantics.md 5.2 (which parameter's gradient is summed over which
- * axes), and difference quotients of the whole loss, which know nothing of adjoints. Golden gradients are in
- * test_golden. */
+/* The backward program from outside: the backward and gradient counts of lowering.md 6 and the
+ * bytes of semantics.md 10.4, every dense row of the table of semantics.md 5.2 (which parameter's
+ * gradient is summed over which axes), and difference quotients of the whole loss, which know
+ * nothing of adjoints. Golden gradients are in test_golden. */
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -13,10 +13,10 @@
 
 /* ---- plans ---- */
 enum { LAYERS = 2, B = 4, S = 24, D = 40, K = 4, HEAD = 6 };
-#define MODEL_OF(names, extra, parts, kv)                                                                              \
-    "model: {layers: 2, parts: [" parts "], config: {hidden_size: 40, num_attention_heads: 8, "                        \
-    "num_key_value_heads: " kv ", head_dim: 6, intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra      \
-    "}}\n"                                                                                                             \
+#define MODEL_OF(names, extra, parts, kv)                                                          \
+    "model: {layers: 2, parts: [" parts "], config: {hidden_size: 40, num_attention_heads: 8, "    \
+    "num_key_value_heads: " kv                                                                     \
+    ", head_dim: 6, intermediate_size: 48, vocab_size: 56, num_hidden_layers: 2" extra "}}\n"      \
     "data: {batch: 4, sequence: 24, dtype: f64, seed: 5}\nnames: " names "\npass: backward\n"
 #define MODEL_KV(extra, parts, kv) MODEL_OF("torchtitan", extra, parts, kv)
 #define MODEL(extra, parts) MODEL_KV(extra, parts, "4")
@@ -26,57 +26,64 @@ enum { LAYERS = 2, B = 4, S = 24, D = 40, K = 4, HEAD = 6 };
 #define BIASES ", attention_bias: true, mlp_bias: true"
 #define QK_NORM ", qk_norm: true"
 #define TIED ", tie_word_embeddings: true"
-#define COLUMNS "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.feed_forward.w[13]: colwise\n"
+#define COLUMNS                                                                                    \
+    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.feed_forward.w[13]: colwise\n"
 #define TP COLUMNS "  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowwise\n"
-#define SP_NORMS "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"
-#define SP_INPUTS                                                                                                      \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"             \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-#define SP_ROWS                                                                                                        \
-    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                                    \
+#define SP_NORMS                                                                                   \
+    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"
+#define SP_INPUTS                                                                                  \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
+    "[replicate]}\n"
+#define SP_ROWS                                                                                    \
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
 #define SP COLUMNS SP_NORMS SP_INPUTS SP_ROWS
-#define SP_PER_MODULE                                                                                                  \
-    "boundary: per_module\nplan:\n"                                                                                    \
-    "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: replicate}\n"                       \
-    "  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), desired_input: replicate}\n" SP_NORMS SP_ROWS
+#define SP_PER_MODULE                                                                              \
+    "boundary: per_module\nplan:\n"                                                                \
+    "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: replicate}\n"   \
+    "  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), desired_input: "             \
+    "replicate}\n" SP_NORMS SP_ROWS
 #define QK_LINE "  layers.*.attention.[qk]_norm: replicated_with_grad_allreduce\n"
 /* around the blocks: torchtitan's lines, without and with sequence parallelism */
 #define TP_ENDS "  tok_embeddings: rowwise\n  output: colwise\n  loss: loss_parallel\n"
-#define SP_ENDS                                                                                                        \
-    "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"                                \
+#define SP_ENDS                                                                                    \
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"            \
     "  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n"
 #define FSDP(axis, reshard) "data_parallel: {mode: fsdp, axis: " axis ", reshard: " reshard "}\n"
 
 /* ---- counts ---- */
-/* So many of one collective: per layer, and once around them. A plan has exactly the rows below and nothing else. */
+/* So many of one collective: per layer, and once around them. A plan has exactly the rows below and
+ * nothing else. */
 typedef struct {
     const char *pass, *op, *axes;
     int layer, once;
 } Count;
-/* Bytes that a rank sends over tp in the backward pass, per layer, in units of A/t with A = b s D 8. 0: not asked. */
+/* Bytes that a rank sends over tp in the backward pass, per layer, in units of A/t with A = b s
+ * D 8. 0: not asked. */
 typedef struct {
     const char *what, *text;
     int units;
     Count count[16];
 } CountCase;
-#define FWD_TP                                                                                                         \
+#define FWD_TP                                                                                     \
     { "forward", "all_reduce", "tp", 2, 0 }
-#define FWD_SP                                                                                                         \
+#define FWD_SP                                                                                     \
     {"forward", "all_gather", "tp", 2, 0}, { "forward", "reduce_scatter", "tp", 2, 0 }
-#define BWD_SP                                                                                                         \
+#define BWD_SP                                                                                     \
     {"backward", "all_gather", "tp", 2, 0}, { "backward", "reduce_scatter", "tp", 2, 0 }
-#define CP_KV                                                                                                          \
+#define CP_KV                                                                                      \
     {"forward", "all_gather", "cp", 2, 0}, { "backward", "reduce_scatter", "cp", 2, 0 }
 /* embedding, head and loss with sequence parallelism and a vocabulary-parallel loss */
-#define FWD_ENDS                                                                                                       \
+#define FWD_ENDS                                                                                   \
     {"forward", "all_gather", "tp", 2, 1}, { "forward", "reduce_scatter", "tp", 2, 1 }
-#define BWD_ENDS                                                                                                       \
+#define BWD_ENDS                                                                                   \
     {"backward", "all_gather", "tp", 2, 1}, { "backward", "reduce_scatter", "tp", 2, 1 }
-#define LOSS3                                                                                                          \
+#define LOSS3                                                                                      \
     { "loss", "all_reduce", "tp", 0, 3 }
 /* the dot loss of plans without a head is one sum over the axes that cut the blocks' output */
-#define DOT(axes)                                                                                                      \
+#define DOT(axes)                                                                                  \
     { "loss", "all_reduce", axes, 0, 1 }
 static const CountCase counts[] = {
     {"TP", BLOCKS "mesh: {tp: 4}\n" TP, 4 * 3, {FWD_TP, {"backward", "all_reduce", "tp", 2, 0}}},
@@ -88,8 +95,10 @@ static const CountCase counts[] = {
      BLOCKS "mesh: {tp: 4}\n" SP,
      4 * 3,
      {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp", 2, 0}}},
-    {"TP + SP, biases, q/k norm, Megatron", /* a row bias is added to each part of the sequence after the sum */
-     MODEL_OF("megatron", BIASES QK_NORM, "blocks", "4") "mesh: {tp: 4}\nrecipe: megatron-sp\nplan:\n  loss: prepare_module_input\n",
+    {"TP + SP, biases, q/k norm, Megatron", /* a row bias is added to each part of the sequence
+                                               after the sum */
+     MODEL_OF("megatron", BIASES QK_NORM, "blocks",
+              "4") "mesh: {tp: 4}\nrecipe: megatron-sp\nplan:\n  loss: prepare_module_input\n",
      4 * 3,
      {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp", 6, 0}}},
     {"TP + SP, biases, q/k norm, DTensor", /* ... by shares before it */
@@ -117,7 +126,8 @@ static const CountCase counts[] = {
       {"backward", "all_gather", "tp", 4, 0},
       {"backward", "reduce_scatter", "tp", 2, 0},
       {"gradients", "all_reduce", "tp", 2, 0}}},
-    /* The forward collectives of a layer again, but for its last one: what it makes leaves the layer and is kept. */
+    /* The forward collectives of a layer again, but for its last one: what it makes leaves the
+       layer and is kept. */
     {"recompute, TP",
      BLOCKS "mesh: {tp: 4}\nrecompute: block\n" TP,
      6 * 3,
@@ -139,7 +149,8 @@ static const CountCase counts[] = {
      0,
      {{"forward", "all_reduce", "tp", 2, 1}, LOSS3, {"backward", "all_reduce", "tp", 2, 1}}},
     {"gathered logits: a slice backward",
-     EVERYTHING "mesh: {tp: 4}\n" SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
+     EVERYTHING "mesh: {tp: 4}\n" SP
+                "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
                 "  output: {style: colwise, input: shard(1), output: replicate}\n",
      0,
      {{"forward", "all_gather", "tp", 2, 2},
@@ -157,7 +168,11 @@ static const CountCase counts[] = {
     {"cp all-gather, contiguous, TP",
      BLOCKS "mesh: {cp: 2, tp: 2}\ncontext_parallel: {mode: all_gather, order: contiguous}\n" TP,
      4,
-     {FWD_TP, CP_KV, DOT("cp"), {"backward", "all_reduce", "tp", 2, 0}, {"gradients", "all_reduce", "cp", 9, 0}}},
+     {FWD_TP,
+      CP_KV,
+      DOT("cp"),
+      {"backward", "all_reduce", "tp", 2, 0},
+      {"gradients", "all_reduce", "cp", 9, 0}}},
     {"dp2 cp2 tp2 SP, DDP",
      BLOCKS "mesh: {dp: 2, cp: 2, tp: 2}\n" SP,
      4,
@@ -185,7 +200,8 @@ static const CountCase counts[] = {
       LOSS3,
       {"loss", "all_reduce", "dp*cp", 0, 1},
       BWD_ENDS,
-      {"parameters", "all_gather", "dp*cp", 2 * 9, 3 + 2}, /* the embedding's table is not read backward */
+      {"parameters", "all_gather", "dp*cp", 2 * 9,
+       3 + 2}, /* the embedding's table is not read backward */
       {"gradients", "reduce_scatter", "dp*cp", 9, 3},
       {"gradients", "all_reduce", "tp", 2, 1}}},
     {"FSDP over dp*cp, kept",
@@ -203,7 +219,8 @@ static const CountCase counts[] = {
      EVERYTHING "mesh: {dp: 4}\nrecompute: block\n" FSDP("dp", "true"),
      0,
      {{"loss", "all_reduce", "dp", 0, 1},
-      {"parameters", "all_gather", "dp", 2 * 9, 3 + 2}, /* gathered once for the second forward and the backward pass */
+      {"parameters", "all_gather", "dp", 2 * 9,
+       3 + 2}, /* gathered once for the second forward and the backward pass */
       {"gradients", "reduce_scatter", "dp", 9, 3}}},
     {"KV replicated, K 2 on tp 4",
      MODEL_KV(BIASES, "blocks", "2") "mesh: {tp: 4}\n" TP,
@@ -212,29 +229,37 @@ static const CountCase counts[] = {
     {"KV replicated, SP",
      MODEL_KV("", "blocks", "2") "mesh: {tp: 4}\n" SP,
      4 * 3,
-     {FWD_SP, DOT("tp"), BWD_SP, {"gradients", "all_reduce", "tp.1", 2, 0}, {"gradients", "all_reduce", "tp", 2, 0}}},
+     {FWD_SP,
+      DOT("tp"),
+      BWD_SP,
+      {"gradients", "all_reduce", "tp.1", 2, 0},
+      {"gradients", "all_reduce", "tp", 2, 0}}},
 };
 static int64_t axis_size(const Trace *t, const char *name) {
     int64_t n = 1;
     for (int i = 0; i < t->n_axes; i++) {
         const char *a = t->axes[i].name;
-        if (!strncmp(a, name, strlen(name)) && (!a[strlen(name)] || a[strlen(name)] == '.')) n *= t->axes[i].size;
+        if (!strncmp(a, name, strlen(name)) && (!a[strlen(name)] || a[strlen(name)] == '.'))
+            n *= t->axes[i].size;
     }
     return n;
 }
 static void hold_counts(const CountCase *c, const Trace *t) {
     int all = 0;
     for (const Count *k = c->count; k->pass; k++) {
-        int64_t got = count_collectives(t, k->pass, k->op, k->axes), want = LAYERS * k->layer + k->once;
+        int64_t got = count_collectives(t, k->pass, k->op, k->axes),
+                want = LAYERS * k->layer + k->once;
         if (got != want)
-            fail_msg("%s: %s %s(%s) is %lld, not %lld", c->what, k->pass, k->op, k->axes, (long long)got,
-                     (long long)want);
+            fail_msg("%s: %s %s(%s) is %lld, not %lld", c->what, k->pass, k->op, k->axes,
+                     (long long)got, (long long)want);
         all += (int)want;
     }
-    if (all != t->n_collectives) fail_msg("%s: %d collectives, not %d", c->what, t->n_collectives, all);
+    if (all != t->n_collectives)
+        fail_msg("%s: %d collectives, not %d", c->what, t->n_collectives, all);
     for (int i = 0; i < t->n_collectives; i++)
         if (t->collectives[i].inferred)
-            fail_msg("%s: %s of %s is inferred", c->what, t->collectives[i].op, t->collectives[i].value);
+            fail_msg("%s: %s of %s is inferred", c->what, t->collectives[i].op,
+                     t->collectives[i].value);
 }
 static void test_counts(void **state) {
     (void)state;
@@ -256,19 +281,22 @@ static void test_counts(void **state) {
         }
 }
 
-/* ---- bytes of data parallelism (semantics.md 5.5, 10.4): R ranks, P_b the parameter bytes of a rank's tp part ---- */
+/* ---- bytes of data parallelism (semantics.md 5.5, 10.4): R ranks, P_b the parameter bytes of a
+ * rank's tp part ---- */
 static int64_t sent_of(const Trace *t, const char *pass, const char *op, const char *axes) {
     int64_t n = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (!strcmp(c->pass, pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes)) n += c->bytes_sent;
+        if (!strcmp(c->pass, pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes))
+            n += c->bytes_sent;
     }
     return n;
 }
 static void test_data_parallel_bytes(void **state) {
     (void)state;
     Arena *a = arena_new();
-    int64_t layer = 8 * (2 * D * 8 * HEAD + 2 * D * K * HEAD + 3 * D * 48) / 2, norms = 8 * 2 * D; /* at tp 2 */
+    int64_t layer = 8 * (2 * D * 8 * HEAD + 2 * D * K * HEAD + 3 * D * 48) / 2,
+            norms = 8 * 2 * D; /* at tp 2 */
     int64_t table = 8 * 56 * D / 2, all = LAYERS * (layer + norms) + 2 * table + 8 * D;
     static const char *const text[] = {
         EVERYTHING "mesh: {dp: 2, cp: 2, tp: 2}\n" SP SP_ENDS,
@@ -280,11 +308,14 @@ static void test_data_parallel_bytes(void **state) {
     int64_t whole = LAYERS * norms + 8 * D;
     assert_int_equal(sent_of(r.t, "gradients", "all_reduce", "dp*cp"), 2 * (all - whole) * 3 / 4);
     assert_int_equal(sent_of(r.t, "gradients", "all_reduce", "dp*cp*tp"), 2 * whole * 7 / 8);
-    for (int keep = 0; keep < 2; keep++) { /* FSDP: forward (R-1)/R P_b, backward twice that or, kept, once */
+    /* FSDP: forward (R-1)/R P_b, backward twice that or, kept, once */
+    for (int keep = 0; keep < 2; keep++) {
         r = plan_good(a, text[1 + keep], false);
-        assert_int_equal(sent_of(r.t, "parameters", "all_gather", "dp*cp"), (keep ? all : 2 * all - table) * 3 / 4);
+        assert_int_equal(sent_of(r.t, "parameters", "all_gather", "dp*cp"),
+                         (keep ? all : 2 * all - table) * 3 / 4);
         assert_int_equal(sent_of(r.t, "gradients", "reduce_scatter", "dp*cp"), all * 3 / 4);
-        assert_int_equal(sent_of(r.t, "gradients", "all_reduce", "tp"), 2 * (whole / 4) / 2); /* on the shard */
+        assert_int_equal(sent_of(r.t, "gradients", "all_reduce", "tp"),
+                         2 * (whole / 4) / 2); /* on the shard */
     }
     arena_free(a);
 }
@@ -299,16 +330,19 @@ typedef struct {
 #define FULL(mesh, lines) MODEL(BIASES QK_NORM, WHOLE) mesh lines QK_LINE
 #define MEGATRON(mesh) MODEL_OF("megatron", BIASES QK_NORM, WHOLE, "4") mesh "recipe: megatron-sp\n"
 #define L0 "layers.0."
-#define BIAS_SHARES                                                                                                    \
-    COLUMNS SP_NORMS SP_INPUTS "  layers.*.attention.wo: {style: rowwise, output: shard(1), bias: partial}\n"          \
-                               "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1), bias: partial}\n"
+#define BIAS_SHARES                                                                                \
+    COLUMNS SP_NORMS SP_INPUTS                                                                     \
+        "  layers.*.attention.wo: {style: rowwise, output: shard(1), bias: partial}\n"             \
+        "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1), bias: partial}\n"
 /* the embedding's table whole on every rank, its result cut to the sequence part */
-#define TABLE_WHOLE(placement)                                                                                         \
-    "styles:\n  table: {axis: tp, weight: " placement ", output: shard(1)}\n" SP                                       \
-    "  tok_embeddings: table\n  norm: sequence_parallel\n  output: {style: colwise, input: shard(1)}\n"                \
+#define TABLE_WHOLE(placement)                                                                     \
+    "styles:\n  table: {axis: tp, weight: " placement ", output: shard(1)}\n" SP                   \
+    "  tok_embeddings: table\n  norm: sequence_parallel\n  output: {style: colwise, input: "       \
+    "shard(1)}\n"                                                                                  \
     "  loss: loss_parallel\n"
 /* the head's table whole on every rank, the loss of each sequence part where it is */
-#define HEAD_WHOLE SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
+#define HEAD_WHOLE                                                                                 \
+    SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
 #define KV_WHOLE TP "  layers.*.attention.w[kv]: {style: colwise, desired_input: invariant}\n"
 static const GradRow rows[] = {
     {"norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention_norm.weight", ""},
@@ -331,39 +365,49 @@ static const GradRow rows[] = {
     {"row weight", FULL(M2, SP SP_ENDS), L0 "feed_forward.w2.weight", ""},
     {"row weight", FULL(M8, SP SP_ENDS), L0 "attention.wo.weight", "all_reduce(dp*cp)"},
     {"row bias after the sum, no SP", FULL(M2, TP TP_ENDS), L0 "attention.wo.bias", ""},
-    {"row bias after the sum, SP", MEGATRON(M2), "decoder.layers.0.self_attention.linear_proj.bias", "all_reduce(tp)"},
-    {"row bias after the sum, SP", MEGATRON(M8), "decoder.layers.0.mlp.linear_fc2.bias", "all_reduce(dp*cp*tp)"},
+    {"row bias after the sum, SP", MEGATRON(M2), "decoder.layers.0.self_attention.linear_proj.bias",
+     "all_reduce(tp)"},
+    {"row bias after the sum, SP", MEGATRON(M8), "decoder.layers.0.mlp.linear_fc2.bias",
+     "all_reduce(dp*cp*tp)"},
     {"row bias as DTensor adds it, SP", FULL(M2, SP SP_ENDS), L0 "attention.wo.bias", ""},
-    {"row bias as DTensor adds it, SP", FULL(M8, SP SP_ENDS), L0 "feed_forward.w2.bias", "all_reduce(dp*cp)"},
+    {"row bias as DTensor adds it, SP", FULL(M8, SP SP_ENDS), L0 "feed_forward.w2.bias",
+     "all_reduce(dp*cp)"},
     {"row bias by shares, SP", FULL(M2, BIAS_SHARES SP_ENDS), L0 "attention.wo.bias", ""},
-    {"row bias by shares, SP", FULL(M8, BIAS_SHARES SP_ENDS), L0 "feed_forward.w2.bias", "all_reduce(dp*cp)"},
+    {"row bias by shares, SP", FULL(M8, BIAS_SHARES SP_ENDS), L0 "feed_forward.w2.bias",
+     "all_reduce(dp*cp)"},
     {"q norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention.q_norm.weight", "all_reduce(tp)"},
     {"k norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention.k_norm.weight", "all_reduce(tp)"},
     {"q norm, SP", FULL(M2, SP SP_ENDS), L0 "attention.q_norm.weight", "all_reduce(tp)"},
     {"k norm, dp, cp", FULL(M8, SP SP_ENDS), L0 "attention.k_norm.weight", "all_reduce(dp*cp*tp)"},
-    {"KV replicated, x with uses that differ", MODEL_KV("", "blocks", "2") M2 TP, L0 "attention.wk.weight",
-     "all_reduce(tp.1)"},
-    {"KV replicated, x with uses that differ", MODEL_KV("", "blocks", "2") M2 TP, L0 "attention.wv.weight",
-     "all_reduce(tp.1)"},
-    {"KV replicated, dk and dv reduced", MODEL_KV("", "blocks", "2") M2 KV_WHOLE, L0 "attention.wk.weight", ""},
-    {"KV replicated, dk and dv reduced", MODEL_KV("", "blocks", "2") M2 KV_WHOLE, L0 "attention.wv.weight", ""},
+    {"KV replicated, x with uses that differ", MODEL_KV("", "blocks", "2") M2 TP,
+     L0 "attention.wk.weight", "all_reduce(tp.1)"},
+    {"KV replicated, x with uses that differ", MODEL_KV("", "blocks", "2") M2 TP,
+     L0 "attention.wv.weight", "all_reduce(tp.1)"},
+    {"KV replicated, dk and dv reduced", MODEL_KV("", "blocks", "2") M2 KV_WHOLE,
+     L0 "attention.wk.weight", ""},
+    {"KV replicated, dk and dv reduced", MODEL_KV("", "blocks", "2") M2 KV_WHOLE,
+     L0 "attention.wv.weight", ""},
     {"embedding, vocabulary cut", FULL(M2, SP SP_ENDS), "tok_embeddings.weight", ""},
-    {"embedding, vocabulary cut", FULL(M8, SP SP_ENDS), "tok_embeddings.weight", "all_reduce(dp*cp)"},
+    {"embedding, vocabulary cut", FULL(M8, SP SP_ENDS), "tok_embeddings.weight",
+     "all_reduce(dp*cp)"},
     {"embedding whole, no SP", EVERYTHING M2 TP, "tok_embeddings.weight", ""},
-    {"embedding whole, its result sliced", EVERYTHING M2 TABLE_WHOLE("replicate"), "tok_embeddings.weight", ""},
-    {"embedding whole, each rank its tokens", EVERYTHING M2 TABLE_WHOLE("varying_use"), "tok_embeddings.weight",
-     "all_reduce(tp)"},
+    {"embedding whole, its result sliced", EVERYTHING M2 TABLE_WHOLE("replicate"),
+     "tok_embeddings.weight", ""},
+    {"embedding whole, each rank its tokens", EVERYTHING M2 TABLE_WHOLE("varying_use"),
+     "tok_embeddings.weight", "all_reduce(tp)"},
     {"head, vocabulary cut", FULL(M2, SP SP_ENDS), "output.weight", ""},
     {"head, vocabulary cut", FULL(M8, SP SP_ENDS), "output.weight", "all_reduce(dp*cp)"},
     {"head whole, no SP", EVERYTHING M2 TP, "output.weight", ""},
-    {"head whole, loss on sequence parts", EVERYTHING M2 HEAD_WHOLE, "output.weight", "all_reduce(tp)"},
+    {"head whole, loss on sequence parts", EVERYTHING M2 HEAD_WHOLE, "output.weight",
+     "all_reduce(tp)"},
     {"tied table, both uses summed once", MODEL(TIED, WHOLE) M8 SP SP_ENDS, "tok_embeddings.weight",
      "all_reduce(dp*cp)"},
-    {"FSDP: weight", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS, L0 "attention.wq.weight", "reduce_scatter(dp*cp)"},
-    {"FSDP: norm, then tp on the shard", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS, L0 "ffn_norm.weight",
-     "reduce_scatter(dp*cp) all_reduce(tp)"},
-    {"FSDP over dp only, cp by all-reduce", EVERYTHING M8 FSDP("dp", "true") SP SP_ENDS, L0 "attention.wo.weight",
-     "reduce_scatter(dp) all_reduce(cp)"},
+    {"FSDP: weight", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS, L0 "attention.wq.weight",
+     "reduce_scatter(dp*cp)"},
+    {"FSDP: norm, then tp on the shard", EVERYTHING M8 FSDP("dp*cp", "true") SP SP_ENDS,
+     L0 "ffn_norm.weight", "reduce_scatter(dp*cp) all_reduce(tp)"},
+    {"FSDP over dp only, cp by all-reduce", EVERYTHING M8 FSDP("dp", "true") SP SP_ENDS,
+     L0 "attention.wo.weight", "reduce_scatter(dp) all_reduce(cp)"},
 };
 static const char *reductions(Arena *a, const Trace *t, const char *param) {
     const char *value = arena_printf(a, "grad.param.%s", param);
@@ -393,8 +437,8 @@ static void test_gradient_table(void **state) {
         find_param(r.t, rows[i].param);
         const char *got = reductions(a, r.t, rows[i].param);
         if (strcmp(got, rows[i].want))
-            fail_msg("%s: the gradient of %s goes through '%s', not '%s'", rows[i].row, rows[i].param, got,
-                     rows[i].want);
+            fail_msg("%s: the gradient of %s goes through '%s', not '%s'", rows[i].row,
+                     rows[i].param, got, rows[i].want);
     }
     arena_free(a);
     printf("%d rows of semantics.md 5.2 on %d plans, each equivalent\n", n_rows, plans);
@@ -407,19 +451,21 @@ static void test_planted_gradients(void **state) {
     } words[] = {{"none", "missing"}, {"mean", "averaged"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, BLOCKS M2 SP "gradients: {layers.1.ffn_norm: %s}\n", words[i].word);
+        const char *text =
+            arena_printf(a, BLOCKS M2 SP "gradients: {layers.1.ffn_norm: %s}\n", words[i].word);
         PlanRun r = plan_run(a, "planted.yaml", text, true);
         assert_string_equal(r.t->verdict, "different");
         const char *cause = NULL;
         for (int k = 0; k < r.t->n_checks && !cause; k++)
             if (r.t->checks[k].level && r.t->checks[k].verdict[0] == 'F')
                 cause = r.t->checks[k].cause; /* level 0 says what verify found */
-        if (!cause || !strstr(cause, words[i].cause)) fail_msg("%s: %s", words[i].word, cause ? cause : "no cause");
+        if (!cause || !strstr(cause, words[i].cause))
+            fail_msg("%s: %s", words[i].word, cause ? cause : "no cause");
         arena_free(a);
     }
 }
-/* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of the sequence with
- * it. */
+/* The gradient at a block's boundary: equal with equal uses without sequence parallelism, a part of
+ * the sequence with it. */
 static const char *place_of(const TraceShape *s, const char *axis) {
     for (int i = 0; i < s->n_places; i++)
         if (!strcmp(s->place[i].axis, axis)) return s->place[i].place;
@@ -429,18 +475,22 @@ static void test_boundary(void **state) {
     (void)state;
     static const struct {
         const char *text, *place;
-    } plans[] = {{BLOCKS M2 TP, "replicate"}, {BLOCKS M2 SP, "shard(1)"}, {BLOCKS M8 SP, "shard(1)"}};
+    } plans[] = {
+        {BLOCKS M2 TP, "replicate"}, {BLOCKS M2 SP, "shard(1)"}, {BLOCKS M8 SP, "shard(1)"}};
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_good(a, plans[i].text, true);
-        assert_string_equal(place_of(find_value(r.t, "grad.layers.0.output", true), "tp"), plans[i].place);
-        assert_string_equal(place_of(find_value(r.t, "grad.layers.1.resid_attn", true), "tp"), plans[i].place);
+        assert_string_equal(place_of(find_value(r.t, "grad.layers.0.output", true), "tp"),
+                            plans[i].place);
+        assert_string_equal(place_of(find_value(r.t, "grad.layers.1.resid_attn", true), "tp"),
+                            plans[i].place);
         arena_free(a);
     }
 }
 
 /* ---- difference quotients ---- */
-/* The whole loss of a tiny model at weights of our own, and its gradient; then single weights moved. */
+/* The whole loss of a tiny model at weights of our own, and its gradient; then single weights
+ * moved. */
 typedef struct {
     Arena *a;
     const char *text;
@@ -451,28 +501,30 @@ static double *loss_at(const Tiny *m, const char *pass, SafeTensors **saved) {
     const char *weights = write_tensors(m->a, "tiny.safetensors", m->w, m->n),
                *out = temp_path(m->a, "tiny.out.safetensors");
     int64_t n;
-    PlanRun r = plan_run_with(m->a, "tiny.yaml", arena_printf(m->a, m->text, weights, pass),
-                              &(PipelineOptions){.execute = true, .threads = 1, .save_values = out});
+    PlanRun r =
+        plan_run_with(m->a, "tiny.yaml", arena_printf(m->a, m->text, weights, pass),
+                      &(PipelineOptions){.execute = true, .threads = 1, .save_values = out});
     if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
     SafeTensors *st = golden_tensors(m->a, out);
     double *loss = arena_memdup(m->a, tensor_numbers(m->a, st, "loss_mean", &n), sizeof *loss);
-    if (saved)
-        *saved = st;
-    else
-        st_close(st);
+    if (saved) *saved = st;
+    else st_close(st);
     return loss;
 }
 static void hold_quotients(const char *extra, const char *loss, int *held, double *worst) {
     Arena *a = arena_new();
     const char *model = arena_printf(
         a,
-        "model: {parts: [" WHOLE "], config: {hidden_size: 8, num_attention_heads: 4, num_key_value_heads: 2, "
-        "head_dim: 4, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1%s}, weights: %%s}\n"
-        "data: {batch: 2, sequence: 6, dtype: f64, seed: 3}\nnames: hf\nmesh: {tp: 1}\n%spass: %%s\n",
+        "model: {parts: [" WHOLE
+        "], config: {hidden_size: 8, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 4, "
+        "intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1%s}, weights: %%s}\n"
+        "data: {batch: 2, sequence: 6, dtype: f64, seed: 3}\nnames: hf\nmesh: {tp: 1}\n%spass: "
+        "%%s\n",
         extra, loss);
-    const char *bare = arena_printf(a, "%.*s}\n%s", (int)(strstr(model, ", weights") - model), model,
-                                    "data: {batch: 2, sequence: 6, dtype: f64}\nnames: hf\nmesh: {tp: 1}\n");
+    const char *bare =
+        arena_printf(a, "%.*s}\n%s", (int)(strstr(model, ", weights") - model), model,
+                     "data: {batch: 2, sequence: 6, dtype: f64}\nnames: hf\nmesh: {tp: 1}\n");
     const Trace *t = plan_good(a, bare, false).t;
     Tiny m = {.a = a, .text = model, .w = ARENA_ARRAY(a, NewTensor, t->n_params), .n = t->n_params};
     uint64_t seed = 12;
@@ -494,7 +546,8 @@ static void hold_quotients(const char *extra, const char *loss, int *held, doubl
     loss_at(&m, "backward", &st);
     for (int i = 0; i < m.n; i++) {
         int64_t n;
-        const double *g = tensor_numbers(a, st, arena_printf(a, "rank0/grad.param.%s", m.w[i].name), &n);
+        const double *g =
+            tensor_numbers(a, st, arena_printf(a, "rank0/grad.param.%s", m.w[i].name), &n);
         assert_int_equal(n, count[i]);
         double *x = (double *)(uintptr_t)m.w[i].x, h = 0x1p-13;
         for (int64_t at = count[i] / 3; at < count[i]; at += count[i] / 2 + 1) {
@@ -506,7 +559,8 @@ static void hold_quotients(const char *extra, const char *loss, int *held, doubl
             x[at] = keep;
             double q = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h), off = fabs(q - g[at]);
             if (!(off <= 1e-10 * (1 + fabs(q))))
-                fail_msg("d loss / d %s[%lld]: quotient %.12g, gradient %.12g", m.w[i].name, (long long)at, q, g[at]);
+                fail_msg("d loss / d %s[%lld]: quotient %.12g, gradient %.12g", m.w[i].name,
+                         (long long)at, q, g[at]);
             *worst = fmax(*worst, off);
             ++*held;
         }
@@ -517,7 +571,8 @@ static void hold_quotients(const char *extra, const char *loss, int *held, doubl
 static void test_quotients(void **state) {
     (void)state;
     static const char *const models[] = {"", BIASES QK_NORM, TIED BIASES};
-    static const char *const losses[] = {"", "", "loss: {kind: cross_entropy, label_smoothing: 0.1}\n"};
+    static const char *const losses[] = {"", "",
+                                         "loss: {kind: cross_entropy, label_smoothing: 0.1}\n"};
     int held = 0, n = sample_of(3, "models");
     double worst = 0;
     for (int i = 0; i < n; i++) hold_quotients(models[i], losses[i], &held, &worst);
@@ -527,8 +582,11 @@ static void test_quotients(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_data_parallel_bytes),
-        cmocka_unit_test(test_gradient_table), cmocka_unit_test(test_boundary),     cmocka_unit_test(test_planted_gradients),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_data_parallel_bytes),
+        cmocka_unit_test(test_gradient_table),
+        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_planted_gradients),
         cmocka_unit_test(test_quotients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,11 +29,11 @@ static char *printed(const Diags *d, bool color) {
     return s;
 }
 
-#define assert_prints(d, want)                                                                                         \
-    do {                                                                                                               \
-        char *got_ = printed((d), false);                                                                              \
-        assert_string_equal(got_, (want));                                                                             \
-        free(got_);                                                                                                    \
+#define assert_prints(d, want)                                                                     \
+    do {                                                                                           \
+        char *got_ = printed((d), false);                                                          \
+        assert_string_equal(got_, (want));                                                         \
+        free(got_);                                                                                \
     } while (0)
 
 /* ---- diagnostics ---- */
@@ -80,7 +80,8 @@ static void test_long_lines_are_cut(void **state) {
         Diags *d = diags_new(a);
         diags_source(d, "p", line, 300);
         diag_error(d, "E0104", ((Loc){"p", 1, cols[c]}), NULL, "m");
-        char *s = printed(d, false), *source = strchr(s, '\n') + 1, *caret = strchr(source, '\n') + 1;
+        char *s = printed(d, false), *source = strchr(s, '\n') + 1,
+             *caret = strchr(source, '\n') + 1;
         size_t width = (size_t)(caret - 1 - source), at = (size_t)(strchr(caret, '^') - caret);
         assert_true(width <= 2 + 120 + 6);
         assert_int_equal(source[at], line[cols[c] - 1]);
@@ -114,15 +115,18 @@ static void test_order_dedupe_and_sources(void **state) {
     arena_free(a);
 }
 
-/* One line of a plan is wrong in many layers: said once. Other numbers, places and words stay apart. */
+/* One line of a plan is wrong in many layers: said once. Other numbers, places and words stay
+ * apart. */
 static void test_layers_are_folded(void **state) {
     (void)state;
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     for (int pass = 0; pass < 2; pass++) /* twice the same is no news */
         for (int i = 0; i < 126; i++)
-            diag_error(d, "E0401", ((Loc){"p", 1, 2}), NULL, "%d dims: layers.%d.w2 of layers.%d", 2, i, i);
-    for (int i = 9; i >= 0; i -= i ? 9 : 1) diag_error(d, "E0401", ((Loc){"p", 2, 2}), NULL, "layers.%d.w2", i);
+            diag_error(d, "E0401", ((Loc){"p", 1, 2}), NULL, "%d dims: layers.%d.w2 of layers.%d",
+                       2, i, i);
+    for (int i = 9; i >= 0; i -= i ? 9 : 1)
+        diag_error(d, "E0401", ((Loc){"p", 2, 2}), NULL, "layers.%d.w2", i);
     for (int i = 0; i < 3; i++) diag_error(d, "E0401", ((Loc){"p", 3, 2}), NULL, "blk.%d.w", i);
     assert_int_equal(d->n, 3);
     for (int i = 0; i < 2; i++) {
@@ -154,8 +158,9 @@ static void test_terminal_gets_no_control_characters(void **state) {
 static void test_exit_codes(void **state) {
     (void)state;
     /* each pair: the first one wins, in either order */
-    static const char *const wins[][2] = {{"E0901", "E0701"}, {"E0701", "E0105"}, {"E0105", "E0201"},
-                                          {"E0201", "E0212"}, {"E0212", "E0402"}, {"E0701", "E0402"}};
+    static const char *const wins[][2] = {{"E0901", "E0701"}, {"E0701", "E0105"},
+                                          {"E0105", "E0201"}, {"E0201", "E0212"},
+                                          {"E0212", "E0402"}, {"E0701", "E0402"}};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof wins / sizeof wins[0]; i++)
         for (int flip = 0; flip < 2; flip++) {
@@ -178,10 +183,12 @@ static void test_full_collection_keeps_what_matters(void **state) {
     (void)state;
     Arena *a = arena_new();
     Diags *d = diags_new(a);
-    for (int i = 0; i < DIAG_KEEP + 10; i++) diag_note(d, "N0006", ((Loc){"p", i + 1, 1}), NULL, "note");
+    for (int i = 0; i < DIAG_KEEP + 10; i++)
+        diag_note(d, "N0006", ((Loc){"p", i + 1, 1}), NULL, "note");
     assert_int_equal(d->n, DIAG_KEEP);
     assert_int_equal(d->hidden, 10);
-    for (int i = 0; i < DIAG_KEEP + 5; i++) diag_error(d, "E0402", ((Loc){"p", i + 1, 2}), NULL, "error");
+    for (int i = 0; i < DIAG_KEEP + 5; i++)
+        diag_error(d, "E0402", ((Loc){"p", i + 1, 2}), NULL, "error");
     assert_int_equal(diags_errors(d), DIAG_KEEP);
     assert_int_equal(diags_exit(d), 1);
     diag_error(d, "E0701", ((Loc){"p", 1, 3}), NULL, "limit");
@@ -230,10 +237,8 @@ static void test_nearest(void **state) {
     };
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         const char *got = diag_nearest(t[i].word, names);
-        if (t[i].near)
-            assert_string_equal(got, t[i].near);
-        else
-            assert_null(got);
+        if (t[i].near) assert_string_equal(got, t[i].near);
+        else assert_null(got);
     }
     char big[5000];
     memset(big, 'a', sizeof big - 1);
@@ -249,17 +254,20 @@ static void test_codes_table(void **state) {
         assert_true(strlen(c->title) > 5 && strlen(c->text) > 10);
         assert_ptr_equal(diag_code(c->code), c); /* unique */
         if (c->code[0] != 'E') assert_int_equal(c->exit, 0);
-        if (strncmp(c->code, "E07", 3) == 0 && strcmp(c->code, "E0704") != 0) assert_int_equal(c->exit, 5);
+        if (strncmp(c->code, "E07", 3) == 0 && strcmp(c->code, "E0704") != 0)
+            assert_int_equal(c->exit, 5);
         if (c->code[0] == 'E') assert_true(c->exit > 0);
     }
     static const struct {
         const char *code;
         int exit;
-    } t[] = {{"E0101", 3}, {"E0105", 4}, {"E0203", 3}, {"E0205", 3}, {"E0211", 3}, {"E0212", 2}, {"E0302", 3},
-             {"E0303", 1}, {"E0304", 1}, {"E0305", 1}, {"E0307", 3}, {"E0401", 3}, {"E0402", 1}, {"E0403", 1},
-             {"E0404", 1}, {"E0405", 1}, {"E0406", 1}, {"E0501", 1}, {"E0502", 3}, {"E0503", 3}, {"E0504", 3},
-             {"E0505", 1}, {"E0506", 1}, {"E0507", 3}, {"E0601", 5}, {"E0701", 5}, {"E0704", 3}};
-    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) assert_int_equal(diag_code(t[i].code)->exit, t[i].exit);
+    } t[] = {{"E0101", 3}, {"E0105", 4}, {"E0203", 3}, {"E0205", 3}, {"E0211", 3}, {"E0212", 2},
+             {"E0302", 3}, {"E0303", 1}, {"E0304", 1}, {"E0305", 1}, {"E0307", 3}, {"E0401", 3},
+             {"E0402", 1}, {"E0403", 1}, {"E0404", 1}, {"E0405", 1}, {"E0406", 1}, {"E0501", 1},
+             {"E0502", 3}, {"E0503", 3}, {"E0504", 3}, {"E0505", 1}, {"E0506", 1}, {"E0507", 3},
+             {"E0601", 5}, {"E0701", 5}, {"E0704", 3}};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
+        assert_int_equal(diag_code(t[i].code)->exit, t[i].exit);
     assert_null(diag_code("E9999"));
 }
 
@@ -486,7 +494,8 @@ static void test_write_to_own_stdout(void **state) {
     int status;
     waitpid(pid, &status, 0);
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_string_equal(file_read(f->a, f->d, in(f, "log"), 99, nowhere, &n), "before middle named after");
+    assert_string_equal(file_read(f->a, f->d, in(f, "log"), 99, nowhere, &n),
+                        "before middle named after");
     assert_int_equal(entries(f), 1);
 }
 
@@ -529,10 +538,9 @@ static void test_dirs_and_joins(void **state) {
 static void test_json_reads_all_kinds(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *e,
-        *t = "\xEF\xBB\xBF{\"z\": [1, -2.5, true, null, \"a\\u00e9\\n\"], \"a\": {\"big\": 9223372036854775807,"
-             "\"more\": 9223372036854775808, \"low\": -9223372036854775808, \"much\": 123456789012345678901, \"f\": "
-             "2.0}}";
+    const char *e, *t = "\xEF\xBB\xBF{\"z\": [1, -2.5, true, null, \"a\\u00e9\\n\"], \"a\": "
+                        "{\"big\": 9223372036854775807,\"more\": 9223372036854775808, \"low\": "
+                        "-9223372036854775808, \"much\": 123456789012345678901, \"f\": 2.0}}";
     int line, col;
     Json *j = json_parse(a, t, strlen(t), &e, &line, &col);
     assert_non_null(j);
@@ -567,10 +575,13 @@ static void test_json_errors_have_places(void **state) {
     } t[] = {
         {"{\"a\": 1,\n  \"b\": x}", "invalid token", 2, 8},
         {"{\"ä\": 1\n,, 2}", "string or '}' expected", 2, 2},
-        {"[1, 99999999999999999999, tru]", "invalid token", 1, 27}, /* the patched number does not shift it */
+        {"[1, 99999999999999999999, tru]", "invalid token", 1,
+         27}, /* the patched number does not shift it */
         {"{\"a\": 1, \"a\": 2}", "duplicate object key \"a\"", 1, 10},
-        {"{\"layers.0.attention.wq.weight\": 1, \"layers.0.attention.wq.weight\": 2}", "key \"layers.0.attention.wq.weight\"", 1, 37},
-        {"{\"x\": 1e5, \"a quote: \\\" and a \\\\\": 1,\n \"a quote: \\\" and a \\\\\": 2}", "key \"a quote: \\\" and a \\\\\"", 2, 2},
+        {"{\"layers.0.attention.wq.weight\": 1, \"layers.0.attention.wq.weight\": 2}",
+         "key \"layers.0.attention.wq.weight\"", 1, 37},
+        {"{\"x\": 1e5, \"a quote: \\\" and a \\\\\": 1,\n \"a quote: \\\" and a \\\\\": 2}",
+         "key \"a quote: \\\" and a \\\\\"", 2, 2},
         {"[1] 2", "end of file expected", 1, 5},
         {"", "'[' or '{'", 1, 1},
         {"\"\\u0000\"", "", 1, 1},
@@ -584,8 +595,10 @@ static void test_json_errors_have_places(void **state) {
         int line, col;
         assert_null(json_parse(a, t[i].text, strlen(t[i].text), &e, &line, &col));
         assert_non_null(e);
-        if (*t[i].error && *t[i].text && !strstr(e, t[i].error)) fail_msg("'%s' gave '%s'", t[i].text, e);
-        if (line != t[i].line || abs(col - t[i].col) > 1) fail_msg("'%s' (%s) at %d:%d", t[i].text, e, line, col);
+        if (*t[i].error && *t[i].text && !strstr(e, t[i].error))
+            fail_msg("'%s' gave '%s'", t[i].text, e);
+        if (line != t[i].line || abs(col - t[i].col) > 1)
+            fail_msg("'%s' (%s) at %d:%d", t[i].text, e, line, col);
         arena_free(a);
     }
 }
@@ -638,9 +651,10 @@ static void test_json_writes(void **state) {
     json_newline(&w);
     json_int(&w, NULL, 2);
     json_newline(&w);
-    assert_string_equal(w.s.s, "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 "
-                               "é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,true,\"inf\",null,{}],\"r\":[1],"
-                               "\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
+    assert_string_equal(w.s.s,
+                        "{\"s\":\"q\\\"\\\\\\n\\t\\u0001 "
+                        "é\xEF\xBF\xBD\",\"a\":[-9223372036854775808,false,true,\"inf\",null,{}],"
+                        "\"r\":[1],\"n\":null,\"nan\":\"nan\",\"inf\":\"-inf\"}\n2\n");
     arena_free(a);
 }
 

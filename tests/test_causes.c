@@ -1,6 +1,6 @@
-/* Every planted mistake is named by its numbers: each row of `--fault` and of `faults` on forward moves, reductions of gradients
- * and moves of the loss, over one axis and several, with blocks of unequal size. The sentence is asserted word for word, so that
- * no two mistakes share one. */
+/* Every planted mistake is named by its numbers: each row of `--fault` and of `faults` on forward
+ * moves, reductions of gradients and moves of the loss, over one axis and several, with blocks of
+ * unequal size. The sentence is asserted word for word, so that no two mistakes share one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,52 +10,72 @@
 #include "support/support.h"
 #include <string.h>
 
-#define MODEL                                                                                                          \
-    "model: {config: {hidden_size: 16, intermediate_size: 10, num_hidden_layers: 1, num_attention_heads: 4, "          \
-    "num_key_value_heads: 4, head_dim: 4, vocab_size: 13}, parts: [embedding, blocks, norm, head, loss]}\n"            \
+#define MODEL                                                                                      \
+    "model: {config: {hidden_size: 16, intermediate_size: 10, num_hidden_layers: 1, "              \
+    "num_attention_heads: 4, "                                                                     \
+    "num_key_value_heads: 4, head_dim: 4, vocab_size: 13}, parts: [embedding, blocks, norm, "      \
+    "head, loss]}\n"                                                                               \
     "names: torchtitan\npass: backward\n"
 /* 10 tokens over 4 ranks are 3, 3, 3, 1; 13 ids 4, 4, 4, 1; a batch of 3 over 2 ranks 2, 1 */
-#define LINES                                                                                                          \
-    "plan:\n  layers.*.attention_norm: sequence_parallel\n"                                                            \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"             \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"              \
-    "  layers.*.ffn_norm: sequence_parallel\n"                                                                         \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"          \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"         \
-    "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"                                \
+#define LINES                                                                                      \
+    "plan:\n  layers.*.attention_norm: sequence_parallel\n"                                        \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
+    "shard(1)}\n"                                                                                  \
+    "  layers.*.ffn_norm: sequence_parallel\n"                                                     \
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
+    "output: shard(1)}\n"                                                                          \
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"            \
     "  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n"
 #define SP MODEL "data: {batch: 3, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES
-#define SP64 MODEL "data: {batch: 3, sequence: 10, dtype: f64, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES
-#define CP                                                                                                             \
-    MODEL "data: {batch: 4, sequence: 16, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3, tp: 2}\n"                         \
+#define SP64                                                                                       \
+    MODEL "data: {batch: 3, sequence: 10, dtype: f64, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES
+#define CP                                                                                         \
+    MODEL "data: {batch: 4, sequence: 16, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3, tp: 2}\n"     \
           "context_parallel: {mode: all_gather, order: contiguous}\n" LINES
-#define ZIGZAG                                                                                                         \
-    MODEL "data: {batch: 4, sequence: 12, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3}\n"                               \
+#define ZIGZAG                                                                                     \
+    MODEL "data: {batch: 4, sequence: 12, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3}\n"            \
           "context_parallel: {mode: all_gather, order: zigzag}\n"
-#define AGAIN MODEL "data: {batch: 4, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\nrecompute: block\n" LINES
-#define BOTH                                                                                                           \
-    MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n"                                \
+#define AGAIN                                                                                      \
+    MODEL "data: {batch: 4, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\nrecompute: " \
+          "block\n" LINES
+#define BOTH                                                                                       \
+    MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n"             \
           "data_parallel: {mode: fsdp, axis: dp}\n" LINES
-#define FSDP MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n"
+#define FSDP                                                                                       \
+    MODEL "data: {batch: 4, sequence: 8, dtype: f32, seed: 3}\nmesh: {dp: 4}\ndata_parallel: "     \
+          "{mode: fsdp, axis: dp}\n"
 /* a residual stream that is whole and is cut for a norm: a slice */
-#define SLICE                                                                                                          \
-    "model: {config: {hidden_size: 16, intermediate_size: 10, num_hidden_layers: 1, num_attention_heads: 4, "          \
-    "num_key_value_heads: 4, head_dim: 4, vocab_size: 13}}\nnames: torchtitan\npass: backward\n"                      \
-    "data: {batch: 4, sequence: 10, dtype: f32, seed: 3, block_input: replicate}\nmesh: {dp: 2, tp: 4}\nplan:\n"      \
-    "  layers.*.attention_norm: {input: [replicate], desired_input: [shard(1)], output: shard(1), axis: tp}\n"         \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"             \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                                         \
+#define SLICE                                                                                      \
+    "model: {config: {hidden_size: 16, intermediate_size: 10, num_hidden_layers: 1, "              \
+    "num_attention_heads: 4, "                                                                     \
+    "num_key_value_heads: 4, head_dim: 4, vocab_size: 13}}\nnames: torchtitan\npass: backward\n"   \
+    "data: {batch: 4, sequence: 10, dtype: f32, seed: 3, block_input: replicate}\nmesh: {dp: 2, "  \
+    "tp: 4}\nplan:\n"                                                                              \
+    "  layers.*.attention_norm: {input: [replicate], desired_input: [shard(1)], output: "          \
+    "shard(1), axis: tp}\n"                                                                        \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                     \
     "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
-#define SHARES                                                                                                         \
-    "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu}\ndata: {rows: 20, dtype: f32, seed: 0}\n"   \
+#define SHARES                                                                                     \
+    "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu}\ndata: {rows: 20, "      \
+    "dtype: f32, seed: 0}\n"                                                                       \
     "mesh: {dp: 2, tp: 4}\nplan:\n  net1: colwise\n  net2: {style: rowwise, bias: partial}\n"
 
 #define EACH(n) "exactly " n " times too large: the sum over tp is counted on every rank"
-#define OWN_PART(axes) "the sum over " axes " is missing: each rank passes on its own part, and the parts add up to the right value"
-#define OWN_SLICE "the sum over tp is missing: each rank keeps its slice of its own part (a slice instead of a reduce-scatter)"
+#define OWN_PART(axes)                                                                             \
+    "the sum over " axes                                                                           \
+    " is missing: each rank passes on its own part, and the parts add up to the right value"
+#define OWN_SLICE                                                                                  \
+    "the sum over tp is missing: each rank keeps its slice of its own part (a slice instead of a " \
+    "reduce-scatter)"
 #define LARGEST(axes) "the largest of the parts of " axes " instead of their sum: a maximum"
 #define LOCAL_POSITIONS "positions are counted from 0 on each rank: local where global ones are due"
-#define GRAD "grad.param.norm.weight"                          /* summed over dp*tp */
+#define GRAD "grad.param.norm.weight"                        /* summed over dp*tp */
 #define GRAD_W1 "grad.param.layers.0.feed_forward.w1.weight" /* cut by tp, summed over dp */
 
 static const struct {
@@ -63,85 +83,136 @@ static const struct {
 } rows[] = {
     /* reductions of the loss: most of what a rank holds of loss.target is zero */
     {SP, "at: all_reduce of loss.target, do: drop", "loss.target", OWN_PART("tp")},
-    {SP, "at: loss.max, do: drop", "loss.max", "the maximum over tp is missing: each rank holds only that of its own part"},
-    {SP, "at: loss.max, kind: avg", "loss.max", "the mean of the parts of tp is taken where their maximum is due"},
+    {SP, "at: loss.max, do: drop", "loss.max",
+     "the maximum over tp is missing: each rank holds only that of its own part"},
+    {SP, "at: loss.max, kind: avg", "loss.max",
+     "the mean of the parts of tp is taken where their maximum is due"},
     {SP, "at: loss.max, axis: dp", "loss.max", "the maximum is taken over dp instead of tp"},
     {SP, "at: loss.sumexp, do: double", "loss.sumexp", EACH("4")},
     {SP, "at: loss.sumexp, kind: max", "loss.sumexp", LARGEST("tp")},
     {SP, "at: loss.sumexp, axis: dp", "loss.sumexp", "summed over dp instead of tp"},
-    {SP, "at: loss.sumexp, scale: 2", "loss.sumexp", "exactly 2 times too large, and dp has that size: it is counted once for each rank of dp"},
+    {SP, "at: loss.sumexp, scale: 2", "loss.sumexp",
+     "exactly 2 times too large, and dp has that size: it is counted once for each rank of dp"},
     {SP, "at: loss_mean, do: drop", "loss_mean", OWN_PART("dp")},
     {SP, "at: loss_mean, scale: 0.7", "loss_mean", "off by a factor of 0.7"},
     /* a reduce-scatter into blocks of 3, 3, 3, 1 tokens */
     {SP, "at: layers.0.o_proj, do: drop", "layers.0.o_proj", OWN_SLICE},
     {SP, "at: layers.0.o_proj, kind: slice", "layers.0.o_proj", OWN_SLICE},
     {SP, "at: layers.0.o_proj, do: double", "layers.0.o_proj", EACH("4")},
-    {SP, "at: layers.0.o_proj, kind: avg", "layers.0.o_proj", "exactly 1/4 of the right value: averaged over tp instead of summed"},
+    {SP, "at: layers.0.o_proj, kind: avg", "layers.0.o_proj",
+     "exactly 1/4 of the right value: averaged over tp instead of summed"},
     {SP, "at: layers.0.o_proj, kind: max", "layers.0.o_proj", LARGEST("tp")},
     {SP, "at: layers.0.o_proj, axis: dp", "layers.0.o_proj", "summed over dp instead of tp"},
-    {SP, "at: layers.0.o_proj, dim: 2", "layers.0.o_proj", "dim 2 is cut over tp, not dim 1: the block of another dim"},
-    {SP, "at: layers.0.o_proj, offset: 1", "layers.0.o_proj", "it is the block of the next rank of tp, not the own"},
-    {SP, "at: layers.0.o_proj, offset: 2", "layers.0.o_proj", "it is the block of the rank 2 after in tp, not the own"},
+    {SP, "at: layers.0.o_proj, dim: 2", "layers.0.o_proj",
+     "dim 2 is cut over tp, not dim 1: the block of another dim"},
+    {SP, "at: layers.0.o_proj, offset: 1", "layers.0.o_proj",
+     "it is the block of the next rank of tp, not the own"},
+    {SP, "at: layers.0.o_proj, offset: 2", "layers.0.o_proj",
+     "it is the block of the rank 2 after in tp, not the own"},
     {SP, "at: layers.0.o_proj, scale: 0.37", "layers.0.o_proj", "off by a constant factor of 0.37"},
     {SP64, "at: layers.0.o_proj, kind: max", "layers.0.o_proj", LARGEST("tp")},
-    {SP64, "at: layers.0.o_proj, scale: 0", "layers.0.o_proj", "it is zero everywhere: nothing arrives"},
+    {SP64, "at: layers.0.o_proj, scale: 0", "layers.0.o_proj",
+     "it is zero everywhere: nothing arrives"},
     {SP64, "at: layers.0.o_proj, scale: -1", "layers.0.o_proj", "of the wrong sign"},
     /* a gather of them */
-    {SP, "at: layers.0.input_norm, do: drop", "layers.0.input_norm", "nothing is gathered over tp: each rank goes on with its own block, repeated"},
-    {SP, "at: layers.0.input_norm, axis: dp", "layers.0.input_norm", "the blocks come from the ranks of dp instead of tp"},
-    {SP, "at: layers.0.input_norm, dim: 2", "layers.0.input_norm", "the blocks are put together along dim 2, not dim 1"},
-    {SP, "at: layers.0.input_norm, offset: 1", "layers.0.input_norm", "the blocks of tp stand in the wrong order: each where that of the rank 1 after belongs"},
-    {SP, "at: layers.0.input_norm, scale: 3", "layers.0.input_norm", "off by a constant factor of 3"},
+    {SP, "at: layers.0.input_norm, do: drop", "layers.0.input_norm",
+     "nothing is gathered over tp: each rank goes on with its own block, repeated"},
+    {SP, "at: layers.0.input_norm, axis: dp", "layers.0.input_norm",
+     "the blocks come from the ranks of dp instead of tp"},
+    {SP, "at: layers.0.input_norm, dim: 2", "layers.0.input_norm",
+     "the blocks are put together along dim 2, not dim 1"},
+    {SP, "at: layers.0.input_norm, offset: 1", "layers.0.input_norm",
+     "the blocks of tp stand in the wrong order: each where that of the rank 1 after belongs"},
+    {SP, "at: layers.0.input_norm, scale: 3", "layers.0.input_norm",
+     "off by a constant factor of 3"},
     /* slices */
-    {SLICE, "at: slice of layers.0.input, do: drop", "layers.0.input", "nothing is cut over tp: each rank goes on with all that it had"},
-    {SLICE, "at: slice of layers.0.input, offset: 1", "layers.0.input", "it is the block of the next rank of tp, not the own"},
-    {SLICE, "at: slice of layers.0.input, axis: dp", "layers.0.input", "each rank takes the part that its place in dp says, not that in tp"},
-    {SLICE, "at: slice of layers.0.input, dim: 2", "layers.0.input", "dim 2 is cut over tp, not dim 1: the block of another dim"},
-    {SLICE, "at: identity of grad.layers.0.o_proj, scale: 4", "grad.layers.0.o_proj", "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
-    {SHARES, "at: keep_first of net2.bias, do: drop", "net2.bias", "it is whole on every rank instead of on one: the sum over tp counts it 4 times"},
+    {SLICE, "at: slice of layers.0.input, do: drop", "layers.0.input",
+     "nothing is cut over tp: each rank goes on with all that it had"},
+    {SLICE, "at: slice of layers.0.input, offset: 1", "layers.0.input",
+     "it is the block of the next rank of tp, not the own"},
+    {SLICE, "at: slice of layers.0.input, axis: dp", "layers.0.input",
+     "each rank takes the part that its place in dp says, not that in tp"},
+    {SLICE, "at: slice of layers.0.input, dim: 2", "layers.0.input",
+     "dim 2 is cut over tp, not dim 1: the block of another dim"},
+    {SLICE, "at: identity of grad.layers.0.o_proj, scale: 4", "grad.layers.0.o_proj",
+     "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
+    {SHARES, "at: keep_first of net2.bias, do: drop", "net2.bias",
+     "it is whole on every rank instead of on one: the sum over tp counts it 4 times"},
     /* gradients: over several axes, over one of several */
     {SP, "at: all_reduce of " GRAD ", do: drop", GRAD, OWN_PART("dp*tp")},
-    {SP, "at: all_reduce of " GRAD ", axis: dp", GRAD, "summed over dp only: that over tp is missing"},
-    {SP, "at: all_reduce of " GRAD ", axis: tp", GRAD, "summed over tp only: that over dp is missing"},
-    {SP, "at: all_reduce of " GRAD ", kind: avg", GRAD, "exactly 1/8 of the right value: averaged over dp*tp instead of summed"},
-    {SP, "at: all_reduce of " GRAD ", do: double", GRAD, "exactly 8 times too large: the sum over dp*tp is counted on every rank"},
+    {SP, "at: all_reduce of " GRAD ", axis: dp", GRAD,
+     "summed over dp only: that over tp is missing"},
+    {SP, "at: all_reduce of " GRAD ", axis: tp", GRAD,
+     "summed over tp only: that over dp is missing"},
+    {SP, "at: all_reduce of " GRAD ", kind: avg", GRAD,
+     "exactly 1/8 of the right value: averaged over dp*tp instead of summed"},
+    {SP, "at: all_reduce of " GRAD ", do: double", GRAD,
+     "exactly 8 times too large: the sum over dp*tp is counted on every rank"},
     {SP, "at: all_reduce of " GRAD ", kind: max", GRAD, LARGEST("dp*tp")},
-    {SP, "at: all_reduce of " GRAD ", scale: 0.25", GRAD, "exactly 1/4 of the right value, and tp has that size: it is divided by it"},
+    {SP, "at: all_reduce of " GRAD ", scale: 0.25", GRAD,
+     "exactly 1/4 of the right value, and tp has that size: it is divided by it"},
     {SP, "at: all_reduce of " GRAD_W1 ", axis: tp", GRAD_W1, "summed over tp instead of dp"},
     {SP, "at: all_reduce of " GRAD_W1 ", do: drop", GRAD_W1, OWN_PART("dp")},
-    {CP, "at: all_reduce of " GRAD ", axis: cp", GRAD, "summed over cp only: that over dp*tp is missing"},
-    {CP, "at: all_reduce of " GRAD_W1 ", axis: cp", GRAD_W1, "summed over cp only: that over dp is missing"},
+    {CP, "at: all_reduce of " GRAD ", axis: cp", GRAD,
+     "summed over cp only: that over dp*tp is missing"},
+    {CP, "at: all_reduce of " GRAD_W1 ", axis: cp", GRAD_W1,
+     "summed over cp only: that over dp is missing"},
     {CP, "at: all_reduce of " GRAD_W1 ", axis: tp", GRAD_W1, "summed over tp instead of dp*cp"},
-    {CP, "at: all_reduce of " GRAD_W1 ", scale: 3", GRAD_W1, "exactly 3 times too large, and cp has that size: it is counted once for each rank of cp"},
-    {CP, "at: all_reduce of " GRAD_W1 ", kind: avg", GRAD_W1, "exactly 1/6 of the right value: averaged over dp*cp instead of summed"},
+    {CP, "at: all_reduce of " GRAD_W1 ", scale: 3", GRAD_W1,
+     "exactly 3 times too large, and cp has that size: it is counted once for each rank of cp"},
+    {CP, "at: all_reduce of " GRAD_W1 ", kind: avg", GRAD_W1,
+     "exactly 1/6 of the right value: averaged over dp*cp instead of summed"},
     /* backward of the moves */
-    {SP, "at: all_gather of grad.layers.0.mlp.down, do: drop", "grad.layers.0.mlp.down", "nothing is gathered over tp: each rank goes on with its own block, repeated"},
-    {SP, "at: reduce_scatter of grad.layers.0.input_norm, offset: 3", "grad.layers.0.input_norm", "it is the block of the rank 3 after in tp, not the own"},
+    {SP, "at: all_gather of grad.layers.0.mlp.down, do: drop", "grad.layers.0.mlp.down",
+     "nothing is gathered over tp: each rank goes on with its own block, repeated"},
+    {SP, "at: reduce_scatter of grad.layers.0.input_norm, offset: 3", "grad.layers.0.input_norm",
+     "it is the block of the rank 3 after in tp, not the own"},
     /* divided without remainder */
-    {SP, "at: layers.0.o_proj, do: floor", "layers.0.o_proj", "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
-    {SP, "at: layers.0.input_norm, do: floor", "layers.0.input_norm", "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
+    {SP, "at: layers.0.o_proj, do: floor", "layers.0.o_proj",
+     "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
+    {SP, "at: layers.0.input_norm, do: floor", "layers.0.input_norm",
+     "the last 2 of 10 are missing: 4 does not divide them, and the rest was dropped"},
     /* ops */
-    {SP, "at: embed, do: local", "embed", "ids of the vocabulary are counted from 0 on each rank: local where global ones are due"},
+    {SP, "at: embed, do: local", "embed",
+     "ids of the vocabulary are counted from 0 on each rank: local where global ones are due"},
     {CP, "at: layers.0.q_rope, do: local", "layers.0.q_rope", LOCAL_POSITIONS},
     {CP, "at: layers.0.attn_context, do: local", "layers.0.attn_context", LOCAL_POSITIONS},
     {ZIGZAG, "at: layers.0.k_rope, do: local", "layers.0.k_rope", LOCAL_POSITIONS},
-    {ZIGZAG, "at: layers.0.k_rope, do: contiguous", "layers.0.k_rope", "positions are those of contiguous blocks, and the data lie in another order (zigzag)"},
-    {CP, "at: layers.0.q_rope, do: drop", "layers.0.q_rope", "its input goes through unchanged: the op (RoPE) is not applied"},
+    {ZIGZAG, "at: layers.0.k_rope, do: contiguous", "layers.0.k_rope",
+     "positions are those of contiguous blocks, and the data lie in another order (zigzag)"},
+    {CP, "at: layers.0.q_rope, do: drop", "layers.0.q_rope",
+     "its input goes through unchanged: the op (RoPE) is not applied"},
     {CP, "at: layers.0.q_rope, scale: 0.3", "layers.0.q_rope", "off by a constant factor of 0.3"},
-    {SP, "at: grad.loss.target, scale: 0", "grad.loss.target", "it is zero everywhere: nothing arrives"},
-    {SP, "at: grad.layers.0.attn_context, scale: 4", "grad.layers.0.attn_context", "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
+    {SP, "at: grad.loss.target, scale: 0", "grad.loss.target",
+     "it is zero everywhere: nothing arrives"},
+    {SP, "at: grad.layers.0.attn_context, scale: 4", "grad.layers.0.attn_context",
+     "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
     /* inputs and parameters as they lie */
-    {SP, "at: input_ids, do: reseed", "input_ids", "the ranks of tp should hold the same and hold different data"},
-    {SP, "at: norm.weight, do: reseed", "norm.weight", "the ranks of dp*tp should hold the same and hold different data"},
-    {SP, "at: layers.0.feed_forward.w1.weight, offset: 1", "layers.0.feed_forward.w1.weight", "each rank holds the block of the next rank of tp"},
-    {BOTH, "at: layers.0.feed_forward.w1.weight, do: nest", "layers.0.feed_forward.w1.weight", "its rows are those of another order of the axes than tp*dp: cut by the inner one first"},
+    {SP, "at: input_ids, do: reseed", "input_ids",
+     "the ranks of tp should hold the same and hold different data"},
+    {SP, "at: norm.weight, do: reseed", "norm.weight",
+     "the ranks of dp*tp should hold the same and hold different data"},
+    {SP, "at: layers.0.feed_forward.w1.weight, offset: 1", "layers.0.feed_forward.w1.weight",
+     "each rank holds the block of the next rank of tp"},
+    {BOTH, "at: layers.0.feed_forward.w1.weight, do: nest", "layers.0.feed_forward.w1.weight",
+     "its rows are those of another order of the axes than tp*dp: cut by the inner one first"},
     /* what a recomputed block does again */
-    {AGAIN, "at: recomputed all_gather of layers.0.input_norm, offset: 1", "layers.0.input_norm", "the blocks of tp stand in the wrong order: each where that of the rank 1 after belongs"},
+    {AGAIN, "at: recomputed all_gather of layers.0.input_norm, offset: 1", "layers.0.input_norm",
+     "the blocks of tp stand in the wrong order: each where that of the rank 1 after belongs"},
     /* FSDP: flattened rows */
-    {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wo.weight, offset: 1", "grad.param.layers.0.attention.wo.weight", "it is the block of the next rank of dp, not the own"},
-    {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wq.weight, do: drop", "grad.param.layers.0.attention.wq.weight", "the sum over dp is missing: each rank keeps its slice of its own part (a slice instead of a reduce-scatter)"},
-    {FSDP, "at: all_gather of layers.0.feed_forward.w1.weight, do: drop", "layers.0.feed_forward.w1.weight", "nothing is gathered over dp: each rank goes on with its own block, repeated"},
-    {FSDP, "at: all_gather of layers.0.feed_forward.w1.weight, offset: 1", "layers.0.feed_forward.w1.weight", "the blocks of dp stand in the wrong order: each where that of the rank 1 after belongs"},
+    {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wo.weight, offset: 1",
+     "grad.param.layers.0.attention.wo.weight",
+     "it is the block of the next rank of dp, not the own"},
+    {FSDP, "at: reduce_scatter of grad.param.layers.0.attention.wq.weight, do: drop",
+     "grad.param.layers.0.attention.wq.weight",
+     "the sum over dp is missing: each rank keeps its slice of its own part (a slice instead of a "
+     "reduce-scatter)"},
+    {FSDP, "at: all_gather of layers.0.feed_forward.w1.weight, do: drop",
+     "layers.0.feed_forward.w1.weight",
+     "nothing is gathered over dp: each rank goes on with its own block, repeated"},
+    {FSDP, "at: all_gather of layers.0.feed_forward.w1.weight, offset: 1",
+     "layers.0.feed_forward.w1.weight",
+     "the blocks of dp stand in the wrong order: each where that of the rank 1 after belongs"},
 };
 static const TraceCheck *first_failure(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)
@@ -149,7 +220,8 @@ static const TraceCheck *first_failure(const Trace *t) {
     return NULL;
 }
 static int bad;
-static void hold(Arena *a, const char *plan, const char *fault, const PlanRun *r, const char *wrong, const char *cause) {
+static void hold(Arena *a, const char *plan, const char *fault, const PlanRun *r, const char *wrong,
+                 const char *cause) {
     const TraceCheck *c = r->t ? first_failure(r->t) : NULL;
     const char *at = c && c->value ? c->value : "nothing", *why = c && c->cause ? c->cause : "none";
     (void)a;
@@ -166,7 +238,9 @@ static void test_faults(void **state) {
     for (int k = 0; k < n; k++) {
         int i = sample_at(k, n, all);
         Arena *a = arena_new();
-        PlanRun r = plan_run(a, "causes.yaml", arena_printf(a, "%sfaults: [{%s}]\n", rows[i].plan, rows[i].fault), true);
+        PlanRun r =
+            plan_run(a, "causes.yaml",
+                     arena_printf(a, "%sfaults: [{%s}]\n", rows[i].plan, rows[i].fault), true);
         hold(a, rows[i].plan, rows[i].fault, &r, rows[i].wrong, rows[i].cause);
         arena_free(a);
     }
@@ -180,8 +254,10 @@ static void test_names(void **state) {
     } named[] = {
         {"drop-reduction", SP, "loss.sumexp", OWN_PART("tp")},
         {"drop-reduce-scatter", SP, "embed", OWN_SLICE},
-        {"drop-gather", SP, "layers.0.input_norm", "nothing is gathered over tp: each rank goes on with its own block, repeated"},
-        {"average", SP, "loss.sumexp", "exactly 1/4 of the right value: averaged over tp instead of summed"},
+        {"drop-gather", SP, "layers.0.input_norm",
+         "nothing is gathered over tp: each rank goes on with its own block, repeated"},
+        {"average", SP, "loss.sumexp",
+         "exactly 1/4 of the right value: averaged over tp instead of summed"},
         {"max-for-sum", SP, "loss.sumexp", LARGEST("tp")},
         {"double-reduction", SP, "loss.sumexp", EACH("4")},
         {"wrong-block", SP, "embed", "it is the block of the next rank of tp, not the own"},

@@ -1,5 +1,5 @@
-/* The command line: options, help, exit codes, formats, expectations, --update-expect, through cli_main as users call
- * it. */
+/* The command line: options, help, exit codes, formats, expectations, --update-expect, through
+ * cli_main as users call it. */
 #define _GNU_SOURCE /* posix_openpt */
 #include "base/file.h"
 #include "cli/cli.h"
@@ -49,8 +49,8 @@ static void done(Ran r) {
 }
 static void expect_code(Ran r, int code, const char *in_out, const char *in_err) {
     if (r.code != code || (in_out && !strstr(r.out, in_out)) || (in_err && !strstr(r.err, in_err)))
-        print_error("exit %d, wanted %d\n%s\n%s\nwanted: %s | %s\n", r.code, code, r.out, r.err, in_out ? in_out : "",
-                    in_err ? in_err : "");
+        print_error("exit %d, wanted %d\n%s\n%s\nwanted: %s | %s\n", r.code, code, r.out, r.err,
+                    in_out ? in_out : "", in_err ? in_err : "");
     assert_int_equal(r.code, code);
     if (in_out) assert_non_null(strstr(r.out, in_out));
     if (in_err) assert_non_null(strstr(r.err, in_err));
@@ -99,9 +99,11 @@ static void test_usage(void **state) {
     expect_code(RUN("--version"), 0, "shardproof " CLI_VERSION "\nLicence MIT;", NULL);
     expect_code(RUN("chek"), 2, NULL, "did you mean 'check'?");
     expect_code(RUN("check", "--frmat", "json", "x"), 2, NULL, "did you mean '--format'?");
-    expect_code(RUN("check", "--form", "json", "x"), 2, NULL, "unknown option '--form'"); /* no abbreviations */
+    expect_code(RUN("check", "--form", "json", "x"), 2, NULL,
+                "unknown option '--form'"); /* no abbreviations */
     expect_code(RUN("check", "--format", "jsn", "x"), 2, NULL, "did you mean 'json'?");
-    expect_code(RUN("shapes", "--format", "sarif", "x"), 2, NULL, "`shapes` writes text json jsonl csv md");
+    expect_code(RUN("shapes", "--format", "sarif", "x"), 2, NULL,
+                "`shapes` writes text json jsonl csv md");
     expect_code(RUN("shapes", "--against", "y", "x"), 2, NULL, "`shapes` has no option --against");
     expect_code(RUN("shapes"), 2, NULL, "`shapes` wants PLAN|TRACE");
     expect_code(RUN("shapes", "a", "b"), 2, NULL, "and no more");
@@ -113,7 +115,8 @@ static void test_usage(void **state) {
     expect_code(RUN("check", "x", "--strict=yes"), 2, NULL, "takes no value");
     expect_code(RUN("check", "x", "--set", "novalue"), 2, NULL, "KEY=VALUE");
     expect_code(RUN("check", "x", "--color", "alway"), 2, NULL, "did you mean 'always'?");
-    expect_code(RUN("check", "x", "--dump", "nonsense"), 2, NULL, "--dump is one of lower, not 'nonsense'");
+    expect_code(RUN("check", "x", "--dump", "nonsense"), 2, NULL,
+                "--dump is one of lower, not 'nonsense'");
     expect_code(RUN("check", "x", "-z"), 2, NULL, "unknown option '-z'");
     expect_code(RUN("check", "x", "-o", ""), 2, NULL, "--output is empty");
     expect_code(RUN("list", "styles", "--format", "csv"), 0, "\nall_reduce,gather,", NULL);
@@ -139,7 +142,8 @@ static void test_help_plans(void **state) {
         Ran r = i < 0 ? RUN("--help") : RUN(cli_commands[i].name, "--help");
         for (const char *p = r.out; (p = strstr(p, "plans/")); p++) {
             const char *path = arena_strndup(arena, p, strcspn(p, " \n"));
-            if (!strchr(path, '*') && access(path, F_OK) != 0) print_error("the help names %s\n", path);
+            if (!strchr(path, '*') && access(path, F_OK) != 0)
+                print_error("the help names %s\n", path);
             assert_true(strchr(path, '*') || access(path, F_OK) == 0);
         }
         done(r);
@@ -148,9 +152,10 @@ static void test_help_plans(void **state) {
 /* The parser itself: what ends up in CliOptions. */
 static void test_parser(void **state) {
     (void)state;
-    const char *words[] = {"shardproof",   "-q",     "check", "--set=a=b=c",      "a.yaml", "-vo",
-                           "out",          "--seed", "7",     "--tolerance=2e-3", "--set",  "plan[w[qkv]]=colwise",
-                           "--format=csv", "--",     "-x"};
+    const char *words[] = {
+        "shardproof",   "-q",     "check", "--set=a=b=c",      "a.yaml", "-vo",
+        "out",          "--seed", "7",     "--tolerance=2e-3", "--set",  "plan[w[qkv]]=colwise",
+        "--format=csv", "--",     "-x"};
     char *argv[16];
     for (int i = 0; i < 15; i++) argv[i] = (char *)(uintptr_t)words[i];
     Cli c = {.arena = arena, .d = diags_new(arena)};
@@ -218,23 +223,26 @@ static void test_tables(void **state) {
                                                                 "größe|\\x0a       -7\n"
                                                                 "                     p, -\n"
                                                                 "three things\n");
-    assert_string_equal(table_render(&t, "csv", plain, arena), "name,n,same,what\r\n"
-                                                               "\"a,\"\"b\"\"\",1536,x,\"[1, 20]\"\r\n"
-                                                               "\"größe|\n\",-7,x,\r\n"
-                                                               ",,x,\"p, -\"\r\n");
+    assert_string_equal(table_render(&t, "csv", plain, arena),
+                        "name,n,same,what\r\n"
+                        "\"a,\"\"b\"\"\",1536,x,\"[1, 20]\"\r\n"
+                        "\"größe|\n\",-7,x,\r\n"
+                        ",,x,\"p, -\"\r\n");
     assert_string_equal(table_render(&t, "md", plain, arena), "| name | count | what |\n"
                                                               "| --- | ---: | --- |\n"
                                                               "| a,\"b\" | 1.5 KiB | [1, 20] |\n"
                                                               "| größe\\|  | -7 |  |\n"
                                                               "|  |  | p, - |\n"
                                                               "\nthree things\n");
-    assert_string_equal(table_render(&t, "jsonl", plain, arena),
-                        "{\"schema\":\"shardproof/"
-                        "1\",\"type\":\"thing\",\"name\":\"a,\\\"b\\\"\",\"n\":1536,\"same\":\"x\",\"what\":[1, 20]}\n"
-                        "{\"schema\":\"shardproof/"
-                        "1\",\"type\":\"thing\",\"name\":\"größe|\\n\",\"n\":-7,\"same\":\"x\",\"what\":null}\n"
-                        "{\"schema\":\"shardproof/"
-                        "1\",\"type\":\"thing\",\"name\":null,\"n\":null,\"same\":\"x\",\"what\":[\"p\",null]}\n");
+    assert_string_equal(
+        table_render(&t, "jsonl", plain, arena),
+        "{\"schema\":\"shardproof/"
+        "1\",\"type\":\"thing\",\"name\":\"a,\\\"b\\\"\",\"n\":1536,\"same\":\"x\",\"what\":[1, "
+        "20]}\n"
+        "{\"schema\":\"shardproof/"
+        "1\",\"type\":\"thing\",\"name\":\"größe|\\n\",\"n\":-7,\"same\":\"x\",\"what\":null}\n"
+        "{\"schema\":\"shardproof/"
+        "1\",\"type\":\"thing\",\"name\":null,\"n\":null,\"same\":\"x\",\"what\":[\"p\",null]}\n");
     const char *json = table_render(&t, "json", plain, arena), *why;
     int line, col;
     Json *j = json_parse(arena, json, strlen(json), &why, &line, &col);
@@ -289,27 +297,35 @@ static void test_narrow(void **state) {
                         "left out, as the terminal\n"
                         "is narrow: bytes (--format\n"
                         "csv has all)\n");
-    t.row[1][1] = cell_text("grad.layers.12.o_proj"); /* nothing in common: a number begins no other name */
+    t.row[1][1] =
+        cell_text("grad.layers.12.o_proj"); /* nothing in common: a number begins no other name */
     const char *s = table_render(&t, "text", (TableLook){62, false}, arena);
     if (!strstr(s, "  0.attn          123456")) print_error("%s", s);
     assert_non_null(strstr(s, "  0.attn          123456"));
     assert_non_null(strstr(s, "  grad.12.o_proj "));
-    assert_string_equal(table_wrap("one two  threefour", 8, 2, arena), "  one\n  two\n  threef\n  our");
+    assert_string_equal(table_wrap("one two  threefour", 8, 2, arena),
+                        "  one\n  two\n  threef\n  our");
 }
 /* What people look at most, in a terminal of 80 columns: no shape and no name is cut. */
 static void test_80_columns(void **state) {
     (void)state;
-    static const char *const plans[] = {"plans/05-llama3-8b-tp4-sp.yaml", "plans/09-llama3-8b-dp2-cp2-tp2.yaml"};
+    static const char *const plans[] = {"plans/05-llama3-8b-tp4-sp.yaml",
+                                        "plans/09-llama3-8b-dp2-cp2-tp2.yaml"};
     static const struct {
         Table (*make)(const Cli *c, const Trace *t);
         int rows;
         const char *has[4];
-    } tables[] = {{table_shapes, 21, {"  [B", ", H/tp, d]", "post_attn_norm", NULL}},
-                  {table_comms, 4, {"reduce_scat", "post_attn_norm; the matmul needs every token", NULL}},
-                  {table_params, 9, {"feed_forward.w1.weight ", "[F/tp, D]", "Shard(0)", NULL}}};
+    } tables[] = {
+        {table_shapes, 21, {"  [B", ", H/tp, d]", "post_attn_norm", NULL}},
+        {table_comms, 4, {"reduce_scat", "post_attn_norm; the matmul needs every token", NULL}},
+        {table_params, 9, {"feed_forward.w1.weight ", "[F/tp, D]", "Shard(0)", NULL}}};
     if (access("plans", F_OK) != 0) skip();
     for (int p = 0; p < 2; p++) {
-        Cli c = {.arena = arena, .d = diags_new(arena), .command = &cli_commands[2], .format = "text", .o = {.rank = -1}};
+        Cli c = {.arena = arena,
+                 .d = diags_new(arena),
+                 .command = &cli_commands[2],
+                 .format = "text",
+                 .o = {.rank = -1}};
         PipelineOptions o = cli_pipeline(&c);
         Loaded l;
         assert_true(cli_load(&c, plans[p], &o, false, &l));
@@ -323,7 +339,8 @@ static void test_80_columns(void **state) {
                 if (!strstr(s, *h)) print_error("%s\nwanted: %s\n", s, *h);
                 assert_non_null(strstr(s, *h));
             }
-            for (const char *e = s, *start = s; (e = strstr(e, "…")); e++) { /* only ops are cut; they stand left */
+            /* only ops are cut; they stand left */
+            for (const char *e = s, *start = s; (e = strstr(e, "…")); e++) {
                 while (strchr(start, '\n') < e) start = strchr(start, '\n') + 1;
                 assert_true(e - start < 24);
             }
@@ -354,16 +371,19 @@ static Trace *small_trace(void) {
     t->ranks = 8;
     t->verdict = "equivalent";
     t->n_axes = 4;
-    t->axes =
-        arena_memdup(arena, (struct TraceAxis[]){{"dp", 2}, {"cp", 1}, {"tp", 4}, {"ep", 1}}, 4 * sizeof *t->axes);
+    t->axes = arena_memdup(arena, (struct TraceAxis[]){{"dp", 2}, {"cp", 1}, {"tp", 4}, {"ep", 1}},
+                           4 * sizeof *t->axes);
     t->n_groups = 3;
-    t->groups = arena_memdup(arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}},
-                             3 * sizeof *t->groups);
+    t->groups = arena_memdup(
+        arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}},
+        3 * sizeof *t->groups);
     TraceValue *v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
-    *v = (TraceValue){.step = 1, .kind = "moved", .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
-    v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
     *v = (TraceValue){
-        .step = 0, .kind = "activation", .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
+        .step = 1, .kind = "moved", .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
+    v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
+    *v = (TraceValue){.step = 0,
+                      .kind = "activation",
+                      .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
     TraceCompute *c = ARENA_PUSH(arena, t->computes, t->n_computes, t->cap_computes);
     *c = (TraceCompute){.step = 0,
                         .module = "net1",
@@ -373,9 +393,13 @@ static Trace *small_trace(void) {
                         .inputs = arena_memdup(arena, (const char *[]){"layers.0.output"}, 8),
                         .input_step = arena_memdup(arena, (int[]){1}, 4)};
     for (int i = 0; i < 3; i++) {
-        TraceCollective *k = ARENA_PUSH(arena, t->collectives, t->n_collectives, t->cap_collectives);
-        *k = (TraceCollective){
-            .step = i, .op = "all_gather", .axis = i ? "sp" : "tp", .axes = i == 2 ? "tp*dp" : "tp", .pass = "forward"};
+        TraceCollective *k =
+            ARENA_PUSH(arena, t->collectives, t->n_collectives, t->cap_collectives);
+        *k = (TraceCollective){.step = i,
+                               .op = "all_gather",
+                               .axis = i ? "sp" : "tp",
+                               .axes = i == 2 ? "tp*dp" : "tp",
+                               .pass = "forward"};
     }
     TraceParam *p = ARENA_PUSH(arena, t->params, t->n_params, t->cap_params);
     *p = (TraceParam){.plan_name = "blk.0.attn_q.weight",
@@ -434,7 +458,8 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
 }
 static void test_expect(void **state) {
     (void)state;
-    Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace(), *unrun = small_trace();
+    Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace(),
+          *unrun = small_trace();
     unrun->verdict = NULL;
     wrong->verdict = "different";
     wrong->first_wrong = "layers.0.output";
@@ -467,28 +492,35 @@ static void test_expect(void **state) {
         {"{diagnostics: []}", equal, 0, NULL, 0, 0},
         {"{equivalent: true}", NULL, 3, "E0203", 3, 0}, /* not understood: nothing more is said */
         {"{first_wrong: x}", NULL, 3, "E0203", 3, 0},
-        {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", unrun, 5, "E0701", 5, 0},
+        {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", unrun,
+         5, "E0701", 5, 0},
         {"{equivalent: true, diagnostics: []}", unrun, 5, "E0701", 5, 1}, /* asked for */
         {"{diagnostics: [E0701]}", unrun, 5, "E0701", 0, 0},
         {"{equivalent: true}", unrun, 3, "E0109", 3, 0}, /* its weights could not be read */
         {"{equivalent: true}", unrun, 0, NULL, 1, 1},
         {"{equivalent: false}", wrong, 5, "E0701", 5, 0}, /* the machine, not the plan */
-        {"{equivalent: true}", equal, 1, "E0506", 1, 0},  /* --against failed: no expectation speaks of it */
+        {"{equivalent: true}", equal, 1, "E0506", 1,
+         0}, /* --against failed: no expectation speaks of it */
         {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", equal, 0, NULL, 0, 0},
         {"{local_shapes: {layers.0.output: \"[B/dp, S/seq, H·d]\"}}", equal, 0, NULL, 0, 0},
-        {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", equal, 0, NULL, 1, 1}, /* another order */
+        {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", equal, 0, NULL, 1,
+         1}, /* another order */
         {"{local_shapes: {layers.0.output: \"[B/dp, S/sp, H*d]\"}}", equal, 0, NULL, 1, 1},
         {"{local_shapes: {layers.0.output: \"[B/dp, S/(cp*sp)]\"}}", equal, 0, NULL, 1, 1},
-        {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", equal, 0, NULL, 1, 2},
+        {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", equal, 0, NULL, 1,
+         2},
         {"{local_shapes: {blk.0.attn_q.weight: \"[H*d/sp, D]\"}}", equal, 0, NULL, 0, 0},
-        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, all_reduce: 0}}}", equal,
-         0, NULL, 0, 0},
-        {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", equal, 0, NULL, 1, 2},
+        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, "
+         "all_reduce: 0}}}",
+         equal, 0, NULL, 0, 0},
+        {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", equal, 0, NULL,
+         1, 2},
         {"{memory_per_rank: 120}", equal, 0, NULL, 0, 0},
         {"{memory_per_rank: 119}", equal, 0, NULL, 1, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int failures, result = held(cases[i].expect, cases[i].t, cases[i].before, cases[i].code, &failures);
+        int failures,
+            result = held(cases[i].expect, cases[i].t, cases[i].before, cases[i].code, &failures);
         if (result != cases[i].result || failures != cases[i].failures)
             print_error("%s: %d with %d failures\n", cases[i].expect, result, failures);
         assert_int_equal(result, cases[i].result);
@@ -499,16 +531,22 @@ static void test_exit_codes(void **state) {
     (void)state;
     static const int order[] = {0, 1, 3, 4, 5, 70, 2};
     for (int i = 0; i < 7; i++)
-        for (int k = 0; k < 7; k++) assert_int_equal(cli_worse(order[i], order[k]), order[i > k ? i : k]);
+        for (int k = 0; k < 7; k++)
+            assert_int_equal(cli_worse(order[i], order[k]), order[i > k ? i : k]);
 }
 /* ---- commands on real plans ---- */
 static void test_check(void **state) {
     (void)state;
-    const char *good = put("good.yaml", mlp), *bad = put("bad.yaml", arena_printf(arena, "%smesh: {tp: 3}\n", mlp));
-    const char *wrong = put("wrong.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    const char *good = put("good.yaml", mlp),
+               *bad = put("bad.yaml", arena_printf(arena, "%smesh: {tp: 3}\n", mlp));
+    const char *wrong =
+        put("wrong.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
     const char *taught = put(
         "taught.yaml",
-        arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\nexpect: {equivalent: false, first_wrong: net2}\n", mlp));
+        arena_printf(
+            arena,
+            "%sfaults: [{at: net2, do: drop}]\nexpect: {equivalent: false, first_wrong: net2}\n",
+            mlp));
     expect_code(RUN("check", good), 0, "equivalent", "");
     expect_code(RUN("check", good, taught), 0, "2 plans hold", "");
     expect_code(RUN("check", bad), 3, "E0107", "bad.yaml:9:1: error");
@@ -517,7 +555,8 @@ static void test_check(void **state) {
     assert_non_null(strstr(once.err, "E0301"));
     assert_null(strstr(once.err, "E0505"));
     done(once);
-    once = RUN("check", good, "--set", "expect={equivalent: true}", "--set", "data.rows=1000000000000");
+    once = RUN("check", good, "--set", "expect={equivalent: true}", "--set",
+               "data.rows=1000000000000");
     assert_int_equal(once.code, 5);
     assert_non_null(strstr(once.err, "E0701"));
     assert_null(strstr(once.err, "E0505"));
@@ -558,25 +597,28 @@ static void test_check_notes(void **state) {
 static void test_hardware_first(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp), *out = in_dir("h/out");
-    expect_code(RUN("check", plan, "--set", "hardware=h1000"), 3, "E0213", "--set:1:10: error: unknown hardware 'h1000'");
+    expect_code(RUN("check", plan, "--set", "hardware=h1000"), 3, "E0213",
+                "--set:1:10: error: unknown hardware 'h1000'");
     expect_code(RUN("check", plan, "--hardware", "h10-sxm"), 3, NULL, "did you mean 'h100-sxm'?");
     expect_code(RUN("run", plan, "-o", out, "--set", "hardware=h1000"), 3, "", "E0213");
     assert_int_equal(access(in_dir("h"), F_OK), -1); /* and nothing was written */
-    expect_code(RUN("check", plan, "--set", "hardware=h1000", "--set", "expect={diagnostics: [E0213]}"), 0, "as expected",
-                NULL);
+    expect_code(
+        RUN("check", plan, "--set", "hardware=h1000", "--set", "expect={diagnostics: [E0213]}"), 0,
+        "as expected", NULL);
     expect_code(RUN("check", plan, "--hardware", "cpu"), 0, "equivalent", "");
 }
 /* What is wrong with a claim is shown at the line that claims it. */
 static void test_claim_line(void **state) {
     (void)state;
-    const char *plan = put("claim.yaml", "name: small\n"
-                                         "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
-                                         "data: {rows: 5, dtype: f32, seed: 1}\n"
-                                         "mesh: {tp: 2}\n"
-                                         "trust: declared\n"
-                                         "plan:\n"
-                                         "  net1: colwise\n"
-                                         "  net2: {style: rowwise, output: local}\n");
+    const char *plan =
+        put("claim.yaml", "name: small\n"
+                          "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
+                          "data: {rows: 5, dtype: f32, seed: 1}\n"
+                          "mesh: {tp: 2}\n"
+                          "trust: declared\n"
+                          "plan:\n"
+                          "  net1: colwise\n"
+                          "  net2: {style: rowwise, output: local}\n");
     expect_code(RUN("check", plan), 1, "claim.yaml:8  net2: {style: rowwise, output: local}", NULL);
     expect_code(RUN("explain", plan, "net2"), 0, "claim.yaml:8", NULL);
 }
@@ -588,14 +630,18 @@ static void test_cp_line(void **state) {
                              "mesh:\n"
                              "  cp: 2\n";
     expect_code(RUN("comms", put("cp.yaml", cp), "--format", "csv"), 0, "cp.yaml:4,false", NULL);
-    expect_code(RUN("comms", put("cq.yaml", arena_printf(arena, "%scontext_parallel: {mode: all_gather}\n", cp)), "--format", "csv"),
-                0, "cq.yaml:5,false", NULL);
+    expect_code(
+        RUN("comms",
+            put("cq.yaml", arena_printf(arena, "%scontext_parallel: {mode: all_gather}\n", cp)),
+            "--format", "csv"),
+        0, "cq.yaml:5,false", NULL);
 }
 static void test_faults(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp);
     expect_code(RUN("check", plan, "--fault", "nope"), 2, NULL, "see `shardproof list faults`");
-    expect_code(RUN("check", plan, "--fault", "drop-reductoin"), 2, NULL, "did you mean 'drop-reduction'?");
+    expect_code(RUN("check", plan, "--fault", "drop-reductoin"), 2, NULL,
+                "did you mean 'drop-reduction'?");
     expect_code(RUN("check", plan, "--fault", "drop-gather"), 3, NULL, "`list faults` says");
     const char *const *what, *const *names = fault_names(arena, &what);
     Ran r = RUN("list", "faults");
@@ -610,11 +656,19 @@ static void test_faults(void **state) {
 /* Ranks that could be missing: three at most, from a list that ends with NULL. */
 static void test_unobservable(void **state) {
     (void)state;
-    Cli c = {.arena = arena, .d = diags_new(arena), .format = "text", .text = str_new(arena), .o = {.rank = -1}};
-    const char *four[] = {"net2: this run could not notice rank 0 missing", "net2: this run could not notice rank 1 missing",
-                          "net2: this run could not notice rank 2 missing", "net2: this run could not notice rank 3 missing", NULL};
+    Cli c = {.arena = arena,
+             .d = diags_new(arena),
+             .format = "text",
+             .text = str_new(arena),
+             .o = {.rank = -1}};
+    const char *four[] = {"net2: this run could not notice rank 0 missing",
+                          "net2: this run could not notice rank 1 missing",
+                          "net2: this run could not notice rank 2 missing",
+                          "net2: this run could not notice rank 3 missing", NULL};
     const char *one[] = {"net2: this run could not notice rank 5 missing", NULL};
-    Loaded l = {.d = diags_new(arena), .trace = small_trace(), .report = {.unobservable = 20, .unobservable_text = four}};
+    Loaded l = {.d = diags_new(arena),
+                .trace = small_trace(),
+                .report = {.unobservable = 20, .unobservable_text = four}};
     summary_report(&c, &l, NULL, 0);
     assert_non_null(strstr(c.text.s, "  20 ranks of reductions could be missing unnoticed:\n"));
     assert_non_null(strstr(c.text.s, "could not notice rank 2 missing\n    and 17 more\n"));
@@ -624,7 +678,8 @@ static void test_unobservable(void **state) {
     l.report.unobservable = 1;
     l.report.unobservable_text = one;
     summary_report(&c, &l, NULL, 0);
-    assert_non_null(strstr(c.text.s, "  1 rank of reductions could be missing unnoticed:\n    net2: this run could not notice rank 5 missing\n"));
+    assert_non_null(strstr(c.text.s, "  1 rank of reductions could be missing unnoticed:\n    "
+                                     "net2: this run could not notice rank 5 missing\n"));
     assert_null(strstr(c.text.s, " more\n"));
     c.text = str_new(arena);
     c.tamed = 0;
@@ -635,12 +690,14 @@ static void test_unobservable(void **state) {
 static void test_findings(void **state) {
     (void)state;
     const char *good = put("good.yaml", mlp),
-               *wrong = put("w,r.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+               *wrong =
+                   put("w,r.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
     expect_code(RUN("check", good, wrong, "--format", "junit"), 1,
                 "<testsuites name=\"shardproof\" tests=\"2\" failures=\"1\" errors=\"0\">", NULL);
-    expect_code(RUN("check", wrong, "--format", "junit"), 1, "<failure type=\"E0501\" message=\"net2 is wrong", NULL);
-    expect_code(RUN("check", wrong, "--format", "github"), 1, "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong",
-                NULL);
+    expect_code(RUN("check", wrong, "--format", "junit"), 1,
+                "<failure type=\"E0501\" message=\"net2 is wrong", NULL);
+    expect_code(RUN("check", wrong, "--format", "github"), 1,
+                "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong", NULL);
     Ran r = RUN("check", good, wrong, "--format", "sarif");
     const char *why;
     int line, col;
@@ -648,12 +705,14 @@ static void test_findings(void **state) {
     assert_non_null(j);
     const Json *run = json_get(j, "runs")->item[0], *results = json_get(run, "results");
     bool found = false;
-    for (int i = 0; i < results->n; i++) found = found || strcmp(json_get(results->item[i], "ruleId")->s, "E0501") == 0;
+    for (int i = 0; i < results->n; i++)
+        found = found || strcmp(json_get(results->item[i], "ruleId")->s, "E0501") == 0;
     assert_true(found);
     done(r);
     r = RUN("check", put("broken.yaml", "mesh: {tp: 2}\nmodel: nope\n"), "--format", "jsonl");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "\"type\":\"diagnostic\",\"code\":\"E0202\",\"severity\":\"error\""));
+    assert_non_null(
+        strstr(r.out, "\"type\":\"diagnostic\",\"code\":\"E0202\",\"severity\":\"error\""));
     assert_non_null(strstr(r.out, "\"type\":\"verdict\",\"verdict\":\"invalid\""));
     done(r);
 }
@@ -664,13 +723,14 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", plan, "--rank", "2"), 2, NULL, "the mesh has 2 ranks");
     expect_code(RUN("params", plan, "--format", "json"), 0, "\"placements\":[\"Shard(0)\"]", NULL);
     expect_code(RUN("comms", plan, "--format", "csv"), 0, "all_reduce,tp,tp,1,2,", NULL);
-    expect_code(RUN("comms", plan, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"collective\",",
-                NULL);
+    expect_code(RUN("comms", plan, "--format", "jsonl"), 0,
+                "{\"schema\":\"shardproof/1\",\"type\":\"collective\",", NULL);
     expect_code(RUN("params", plan, "--trace", trace), 0, "net1.weight", NULL);
     /* a trace says what its plan says */
     static const char *const commands[] = {"shapes", "params", "comms"};
     for (int i = 0; i < 3; i++) {
-        Ran a = RUN(commands[i], plan, "--format", "csv"), b = RUN(commands[i], trace, "--format", "csv");
+        Ran a = RUN(commands[i], plan, "--format", "csv"),
+            b = RUN(commands[i], trace, "--format", "csv");
         assert_string_equal(a.out, b.out);
         assert_int_equal(b.code, 0);
         done(a);
@@ -679,13 +739,16 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", plan, "-o", in_dir("s.md"), "--format", "md"), 0, "", NULL);
     assert_int_equal(strncmp(get(in_dir("s.md")), "| step |", 8), 0);
     expect_code(RUN("check", trace), 3, NULL, "this is a trace");
-    expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL, "E0109");
+    expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL,
+                "E0109");
     expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
 }
-/* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form. */
+/* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
+ */
 static void test_skipped(void **state) {
     (void)state;
-    const char *bug = put("bug.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    const char *bug =
+        put("bug.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
     const char *good = put("good.yaml", mlp);
     Ran r = RUN("comms", bug);
     assert_non_null(strstr(r.out, "planted: drop"));
@@ -698,14 +761,21 @@ static void test_skipped(void **state) {
     assert_non_null(strstr(r.out, "\n1 collectives, 64 B sent"));
     done(r);
     expect_code(RUN("comms", bug, "--format", "md"), 0, "| 0 B |", NULL);
-    expect_code(RUN("comms", bug, "--format", "md"), 0, "| planted: drop, where all\\_reduce(tp), sum is due |", NULL);
-    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",planted,skipped,times,local,declared\r\n", NULL);
-    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",drop,true,,,\"all_reduce(tp), sum\"\r\n", NULL);
-    expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
+    expect_code(RUN("comms", bug, "--format", "md"), 0,
+                "| planted: drop, where all\\_reduce(tp), sum is due |", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0,
+                ",planted,skipped,times,local,declared\r\n", NULL);
+    expect_code(RUN("comms", bug, "--format", "csv"), 0, ",drop,true,,,\"all_reduce(tp), sum\"\r\n",
+                NULL);
+    expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true",
+                NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"bytes_sent\":0,", NULL);
-    expect_code(RUN("comms", good, "--format", "json"), 0, "\"planted\":null,\"skipped\":false", NULL);
-    expect_code(RUN("comms", bug, "--format", "jsonl"), 0, "\"planted\":\"drop\",\"skipped\":true", NULL);
-    expect_code(RUN("explain", bug, "3"), 0, "drop: the step does nothing; due: all_reduce(tp), sum", NULL);
+    expect_code(RUN("comms", good, "--format", "json"), 0, "\"planted\":null,\"skipped\":false",
+                NULL);
+    expect_code(RUN("comms", bug, "--format", "jsonl"), 0, "\"planted\":\"drop\",\"skipped\":true",
+                NULL);
+    expect_code(RUN("explain", bug, "3"), 0,
+                "drop: the step does nothing; due: all_reduce(tp), sum", NULL);
     expect_code(RUN("diff", good, bug), 1, "0, sending 0 B", NULL);
     expect_code(RUN("run", bug, "-o", in_dir("o")), 1, "1 skipped by a planted mistake", NULL);
 }
@@ -721,7 +791,8 @@ static void test_explain(void **state) {
     expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
     expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");
 }
-/* How a gradient comes about: its steps, the sums with their reason, what would be wrong otherwise, the axes without one. */
+/* How a gradient comes about: its steps, the sums with their reason, what would be wrong otherwise,
+ * the axes without one. */
 static void test_explain_gradient(void **state) {
     (void)state;
     if (access("plans", F_OK) != 0) skip();
@@ -729,31 +800,49 @@ static void test_explain_gradient(void **state) {
         const char *plan, *name, *says;
     } rows[] = {
         /* a norm weight under sequence parallelism */
-        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "summed over  tp, by step"},
-        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "from here on its uses differ over tp"},
-        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight", "only what its own tokens give; a second sum would make it 4 times"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
+         "summed over  tp, by step"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
+         "from here on its uses differ over tp"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
+         "only what its own tokens give; a second sum would make it 4 times"},
         /* a column weight, what it multiplies, what a row layer starts from */
-        {"18-llama3-8b-backward", "grad.param.layers.0.attention.wq.weight", "no sum       over tp: every rank holds the whole gradient of its own block"},
+        {"18-llama3-8b-backward", "grad.param.layers.0.attention.wq.weight",
+         "no sum       over tp: every rank holds the whole gradient of its own block"},
         {"18-llama3-8b-backward", "grad.layers.0.input_norm", "only what its own heads give"},
         {"18-llama3-8b-backward", "grad.layers.0.input_norm", "added up     step"},
-        {"18-llama3-8b-backward", "grad.layers.0.mlp.down", "without this gather every rank would know the gradient of its own tokens only"},
+        {"18-llama3-8b-backward", "grad.layers.0.mlp.down",
+         "without this gather every rank would know the gradient of its own tokens only"},
         /* copies of a KV head serve other query heads */
-        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "should sum   over tp.1, by step"},
-        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "'gradients: none': the step does nothing"},
-        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight", "as it is every rank holds only what its own heads give; a second sum would make it 2 times"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight",
+         "should sum   over tp.1, by step"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight",
+         "'gradients: none': the step does nothing"},
+        {"bugs/16-kv-copies-not-summed", "grad.param.layers.0.attention.wv.weight",
+         "as it is every rank holds only what its own heads give; a second sum would make it 2 "
+         "times"},
         /* a norm without sequence parallelism, and a sum that is not due */
-        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.ffn_norm.weight", "every rank has computed all of it; a sum would make it 4 times too large"},
-        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.attention_norm.weight", "every rank had all of it before: this sum makes it 4 times too large"},
+        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.ffn_norm.weight",
+         "every rank has computed all of it; a sum would make it 4 times too large"},
+        {"bugs/10-gradient-summed-where-not-due", "grad.param.layers.0.attention_norm.weight",
+         "every rank had all of it before: this sum makes it 4 times too large"},
         /* FSDP, alone and a unit at a time */
-        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight", "FSDP: the weight is cut at rest over dp, the matmul needs all of it"},
-        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight", "only what its own sequences give"},
-        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "in the reduce_scatter(dp*cp) of step"},
-        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "FSDP: each rank keeps the part it has at rest"},
-        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight", "its own sequences and tokens give"},
+        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight",
+         "FSDP: the weight is cut at rest over dp, the matmul needs all of it"},
+        {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight",
+         "only what its own sequences give"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
+         "in the reduce_scatter(dp*cp) of step"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
+         "FSDP: each rank keeps the part it has at rest"},
+        {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
+         "its own sequences and tokens give"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ran r = RUN("explain", arena_printf(arena, "plans/%s.yaml", rows[i].plan), rows[i].name);
-        if (!strstr(r.out, rows[i].says)) print_error("%s of %s does not say '%s'\n%s", rows[i].name, rows[i].plan, rows[i].says, r.out);
+        if (!strstr(r.out, rows[i].says))
+            print_error("%s of %s does not say '%s'\n%s", rows[i].name, rows[i].plan, rows[i].says,
+                        r.out);
         assert_int_equal(r.code, 0);
         assert_non_null(strstr(r.out, rows[i].says));
         done(r);
@@ -761,7 +850,8 @@ static void test_explain_gradient(void **state) {
 }
 static void test_diff(void **state) {
     (void)state;
-    const char *a = put("a.yaml", mlp), *b = put("b.yaml", arena_printf(arena, "%s%s", mlp, "groups: {g: tp}\n"));
+    const char *a = put("a.yaml", mlp),
+               *b = put("b.yaml", arena_printf(arena, "%s%s", mlp, "groups: {g: tp}\n"));
     expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
     expect_code(RUN("diff", a, a, "--format", "json"), 0, "[]\n", NULL);
     expect_code(RUN("diff", a, b), 1, "group g", NULL);
@@ -793,8 +883,10 @@ static void test_run(void **state) {
     assert_int_equal(json_get(j, "exit")->i, 0);
     done(r);
     expect_code(RUN("run", plan, "-o", plan), 4, "", "it is a file [E0105]");
-    expect_code(RUN("run", plan, "-o", arena_printf(arena, "%s/x", plan)), 4, "", "name another folder with -o; nothing was run");
-    if (access("/proc", F_OK) == 0) expect_code(RUN("run", plan, "-o", "/proc/x"), 4, "", "'/proc/x' cannot be made");
+    expect_code(RUN("run", plan, "-o", arena_printf(arena, "%s/x", plan)), 4, "",
+                "name another folder with -o; nothing was run");
+    if (access("/proc", F_OK) == 0)
+        expect_code(RUN("run", plan, "-o", "/proc/x"), 4, "", "'/proc/x' cannot be made");
     expect_code(RUN("run", in_dir("none.yaml"), "-o", in_dir("new/a/b")), 3, "", "E0101");
     assert_int_equal(access(in_dir("new"), F_OK), -1); /* no empty folders stay */
     assert_int_equal(mkdir(in_dir("kept"), 0777), 0);
@@ -838,14 +930,15 @@ static void test_update_expect(void **state) {
     assert_string_equal(text, get(plan));
     expect_code(RUN("check", plan, "--fault", "nonsense"), 2, NULL, "E0212");
     plan = put("v.yaml", arena_printf(arena,
-                                      "expect:\n  equivalent: true\n  collectives: {forward: {all_gather: "
-                                      "0}}\n%sfaults: [{at: net2, do: drop}]\n",
+                                      "expect:\n  equivalent: true\n  collectives: {forward: "
+                                      "{all_gather: 0}}\n%sfaults: [{at: net2, do: drop}]\n",
                                       mlp));
     expect_code(RUN("check", plan), 1, NULL, "E0505");
     expect_code(RUN("check", plan, "--update-expect"), 0, "as expected", NULL);
     assert_non_null(strstr(get(plan), "equivalent: false\n  first_wrong: net2\n"));
     assert_non_null(strstr(get(plan), "all_gather: 0"));
-    const char *flow = put("f.yaml", "{model: {kind: mlp, sizes: [2, 2]}, mesh: {tp: 2}, data: {rows: 2}}\n");
+    const char *flow =
+        put("f.yaml", "{model: {kind: mlp, sizes: [2, 2]}, mesh: {tp: 2}, data: {rows: 2}}\n");
     expect_code(RUN("check", flow, "--update-expect"), 3, NULL, "cannot be rewritten");
     assert_non_null(strstr(get(flow), "{model: {kind: mlp, sizes: [2, 2]}, mesh"));
 }
@@ -853,11 +946,13 @@ static void test_list(void **state) {
     (void)state;
     static const struct {
         const char *what, *has;
-    } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"},    {"ops", "rmsnorm"}, {"views", "block"},
-                 {"names", "megatron"},   {"hardware", "h100-sxm"}, {"codes", "E0403"}, {"faults", "drop-reduction"}};
+    } lists[] = {{"models", "llama3-8b"}, {"styles", "colwise"},       {"ops", "rmsnorm"},
+                 {"views", "block"},      {"names", "megatron"},       {"hardware", "h100-sxm"},
+                 {"codes", "E0403"},      {"faults", "drop-reduction"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         expect_code(RUN("list", lists[i].what), 0, lists[i].has, "");
-        expect_code(RUN("list", lists[i].what, "--format", "jsonl"), 0, "{\"schema\":\"shardproof/1\",\"type\":\"", "");
+        expect_code(RUN("list", lists[i].what, "--format", "jsonl"), 0,
+                    "{\"schema\":\"shardproof/1\",\"type\":\"", "");
     }
 }
 /* Rules of ops that have none of their own are shown as they typically are, and can be read. */
@@ -908,14 +1003,16 @@ static void test_draw_formats(void **state) {
     const char *plan = put("good.yaml", mlp);
     static const struct {
         const char *name, *head;
-    } f[] = {{"f.svg", "<?xml"}, {"f.png", "\x89PNG"}, {"f.pdf", "%PDF-1"}, {"f.txt", "shapes checked"}, {"f.json", "{\"displayTimeUnit\""}};
+    } f[] = {{"f.svg", "<?xml"},
+             {"f.png", "\x89PNG"},
+             {"f.pdf", "%PDF-1"},
+             {"f.txt", "shapes checked"},
+             {"f.json", "{\"displayTimeUnit\""}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         const char *path = in_dir(f[i].name);
         expect_code(RUN("draw", plan, "--hardware", "h100-sxm", "-o", path), 0, "", NULL);
-        if (i == 3)
-            assert_non_null(strstr(get(path), f[i].head));
-        else
-            assert_memory_equal(get(path), f[i].head, strlen(f[i].head));
+        if (i == 3) assert_non_null(strstr(get(path), f[i].head));
+        else assert_memory_equal(get(path), f[i].head, strlen(f[i].head));
     }
     /* --format wins over the name */
     expect_code(RUN("draw", plan, "--format", "svg", "-o", in_dir("odd.name")), 0, "", NULL);
@@ -929,7 +1026,7 @@ static void test_draw_options(void **state) {
     static const char *const value[] = {"1", "0", "mlp", "forward"};
     static const struct {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
-    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"}, {"shards", "rla"},
+    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"},   {"shards", "rla"},
              {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"}};
     int n;
     render_views(&n);
@@ -937,13 +1034,15 @@ static void test_draw_options(void **state) {
     for (size_t i = 0; i < sizeof v / sizeof *v; i++)
         for (int k = 0; k < 4; k++) {
             bool takes = strchr(v[i].takes, "rlap"[k]) != NULL;
-            const char *arg = k != 2                              ? value[k]
+            const char *arg = k != 2                             ? value[k]
                               : !strcmp(v[i].view, "storyboard") ? "all-reduce"
                               : !strcmp(v[i].view, "shards")     ? "net1"
                                                                  : value[k];
-            Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg, "-o", svg);
+            Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg,
+                        "-o", svg);
             if (r.code != (takes ? 0 : 2)) print_error("%s %s\n", v[i].view, option[k]);
-            const char *why = arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
+            const char *why =
+                arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
             expect_code(r, takes ? 0 : 2, "", takes ? NULL : why);
         }
     expect_code(RUN("draw", plan, "--rank", "2"), 2, NULL, "--rank 2: the mesh has 2 ranks");
@@ -956,18 +1055,22 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--view", "mesh", "--beside", plan), 2, NULL, "--view errors");
     expect_code(RUN("draw", plan, "--pass", "backwrad"), 2, NULL, "did you mean 'backward'?");
     expect_code(RUN("draw", plan, "--pass", "backward"), 3, NULL, "E0211");
-    expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL, "did you mean 'slide'?");
+    expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL,
+                "did you mean 'slide'?");
     expect_code(RUN("draw", plan, "--theme", "drak", "-o", svg), 2, NULL, "did you mean 'dark'?");
     expect_code(RUN("draw", plan, "--preset", "slide"), 2, NULL, "--preset is for pictures");
-    expect_code(RUN("draw", plan, "--theme", "dark", "--format", "chrome"), 2, NULL, "this is a Chrome trace");
+    expect_code(RUN("draw", plan, "--theme", "dark", "--format", "chrome"), 2, NULL,
+                "this is a Chrome trace");
     expect_code(RUN("draw", plan, "--width", "400", "-o", svg), 2, NULL, "--width is for a PNG");
     expect_code(RUN("draw", plan, "--width", "40000", "-o", in_dir("w.png")), 2, NULL, "32767");
     assert_int_not_equal(access(in_dir("w.png"), F_OK), 0);
 }
-/* What cannot be read is said with line and reason; what cannot be written leaves what was there. */
+/* What cannot be read is said with line and reason; what cannot be written leaves what was there.
+ */
 static void test_draw_failures(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl"), *old = put("old.svg", "mine");
+    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl"),
+               *old = put("old.svg", "mine");
     expect_code(RUN("params", plan, "--trace", trace), 0, NULL, NULL);
     const char *text = get(trace);
     size_t n = strlen(text), first = strcspn(text, "\n");
@@ -977,14 +1080,18 @@ static void test_draw_failures(void **state) {
     expect_code(RUN("draw", cut, "-o", old), 3, NULL, line);
     const char *last = text + n - 1;
     while (last > text && last[-1] != '\n') last--;
-    expect_code(RUN("draw", put("end.jsonl", arena_strndup(arena, text, (size_t)(last - text))), "-o", old), 3, NULL,
-                "the trace is cut off");
-    expect_code(RUN("draw", put("one.jsonl", arena_strndup(arena, text, first)), "-o", old), 3, NULL, "cut off");
-    expect_code(RUN("draw", put("foreign.jsonl", "{\"schema\":\"other/3\",\"type\":\"run\"}\n"), "-o", old), 3, NULL,
-                "foreign.jsonl:1: error: schema \"other/3\"");
+    expect_code(
+        RUN("draw", put("end.jsonl", arena_strndup(arena, text, (size_t)(last - text))), "-o", old),
+        3, NULL, "the trace is cut off");
+    expect_code(RUN("draw", put("one.jsonl", arena_strndup(arena, text, first)), "-o", old), 3,
+                NULL, "cut off");
+    expect_code(
+        RUN("draw", put("foreign.jsonl", "{\"schema\":\"other/3\",\"type\":\"run\"}\n"), "-o", old),
+        3, NULL, "foreign.jsonl:1: error: schema \"other/3\"");
     expect_code(RUN("draw", in_dir("none.yaml"), "-o", old), 3, NULL, "E0101");
     /* no data for a view: what to run */
-    expect_code(RUN("draw", trace, "--view", "timeline", "-o", old), 3, NULL, "draw the plan itself");
+    expect_code(RUN("draw", trace, "--view", "timeline", "-o", old), 3, NULL,
+                "draw the plan itself");
     expect_code(RUN("draw", trace, "--view", "errors", "-o", old), 3, NULL, "run the plan");
     expect_code(RUN("draw", trace, "--format", "chrome", "-o", old), 3, NULL, "E0211");
     assert_string_equal(get(old), "mine");
@@ -992,14 +1099,16 @@ static void test_draw_failures(void **state) {
     expect_code(RUN("draw", plan, "-o", dir), 4, NULL, "is a folder");
     assert_int_equal(mkdir(in_dir("d.svg"), 0777), 0);
     expect_code(RUN("draw", plan, "-o", in_dir("d.svg")), 4, NULL, "is a folder");
-    expect_code(RUN("draw", plan, "-o", in_dir("no/where.svg")), 4, NULL, "the folder does not exist");
+    expect_code(RUN("draw", plan, "-o", in_dir("no/where.svg")), 4, NULL,
+                "the folder does not exist");
     if (access("/dev/full", W_OK) == 0)
         expect_code(RUN("draw", plan, "--format", "svg", "-o", "/dev/full"), 4, NULL, "E0105");
     if (geteuid() != 0) {
         assert_int_equal(chmod(old, 0444), 0);
         expect_code(RUN("draw", plan, "-o", old), 4, NULL, "E0105");
     } else {
-        print_message("left to test_outputs, which runs as nobody: a file that may not be written (root writes everything)\n");
+        print_message("left to test_outputs, which runs as nobody: a file that may not be written "
+                      "(root writes everything)\n");
     }
     assert_string_equal(get(old), "mine");
     assert_int_equal(chmod(old, 0644), 0);
@@ -1015,8 +1124,9 @@ static void test_draw_terminal(void **state) {
         FILE *tty = fopen(ptsname(fd), "w"), *err = tmpfile();
         assert_non_null(tty);
         assert_true(isatty(fileno(tty)));
-        char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "draw", (char *)(uintptr_t)plan,
-                        (char *)(uintptr_t) "--format",   (char *)(uintptr_t)format[i], (char *)(uintptr_t) "-o",
+        char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "draw",
+                        (char *)(uintptr_t)plan,          (char *)(uintptr_t) "--format",
+                        (char *)(uintptr_t)format[i],     (char *)(uintptr_t) "-o",
                         (char *)(uintptr_t) "-"};
         assert_int_equal(cli_main(7, argv, tty, err), i < 2 ? 2 : 0);
         assert_true(i == 2 || ftell(err) > 0);
@@ -1028,7 +1138,8 @@ static void test_draw_terminal(void **state) {
 /* A reader that goes away ends the program quietly; a full disk does not. */
 static void test_lost_output(void **state) {
     (void)state;
-    char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "list", (char *)(uintptr_t) "codes"};
+    char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "list",
+                    (char *)(uintptr_t) "codes"};
     FILE *full = fopen("/dev/full", "w"), *err = tmpfile();
     if (full) {
         assert_int_equal(cli_main(3, argv, full, err), 4);
@@ -1057,20 +1168,48 @@ static int make_dir(void **state) {
 static int remove_dir(void **state) {
     (void)state;
     render_cleanup();
-    return system(arena_printf(arena = arena_new(), "rm -r '%s'", dir)) == 0 ? (arena_free(arena), 0) : -1;
+    return system(arena_printf(arena = arena_new(), "rm -r '%s'", dir)) == 0
+               ? (arena_free(arena), 0)
+               : -1;
 }
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_usage),         TEST(test_parser), TEST(test_manual),   TEST(test_tables),
-        TEST(test_table_width),   TEST(test_lookup), TEST(test_expect),   TEST(test_exit_codes),
-        TEST(test_check),  TEST(test_findings), TEST(test_show),
-        TEST(test_skipped), TEST(test_explain),       TEST(test_diff),   TEST(test_run),      TEST(test_same_bytes),
-        TEST(test_update_expect),  TEST(test_list),       TEST(test_draw),       TEST(test_draw_formats), TEST(test_draw_options),
-        TEST(test_draw_failures), TEST(test_draw_terminal), TEST(test_lost_output),
-        TEST(test_help_plans),     TEST(test_narrow),     TEST(test_80_columns), TEST(test_check_notes),
-        TEST(test_hardware_first), TEST(test_claim_line), TEST(test_cp_line),    TEST(test_faults),
-        TEST(test_unobservable),   TEST(test_list_ops), TEST(test_explain_gradient),
+        TEST(test_usage),
+        TEST(test_parser),
+        TEST(test_manual),
+        TEST(test_tables),
+        TEST(test_table_width),
+        TEST(test_lookup),
+        TEST(test_expect),
+        TEST(test_exit_codes),
+        TEST(test_check),
+        TEST(test_findings),
+        TEST(test_show),
+        TEST(test_skipped),
+        TEST(test_explain),
+        TEST(test_diff),
+        TEST(test_run),
+        TEST(test_same_bytes),
+        TEST(test_update_expect),
+        TEST(test_list),
+        TEST(test_draw),
+        TEST(test_draw_formats),
+        TEST(test_draw_options),
+        TEST(test_draw_failures),
+        TEST(test_draw_terminal),
+        TEST(test_lost_output),
+        TEST(test_help_plans),
+        TEST(test_narrow),
+        TEST(test_80_columns),
+        TEST(test_check_notes),
+        TEST(test_hardware_first),
+        TEST(test_claim_line),
+        TEST(test_cp_line),
+        TEST(test_faults),
+        TEST(test_unobservable),
+        TEST(test_list_ops),
+        TEST(test_explain_gradient),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

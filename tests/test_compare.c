@@ -1,5 +1,5 @@
-/* The comparison of blocks: the quick pass over quiet rows may lose nothing that a plain loop would see, whatever the number of
- * workers, the strides and the place of the wrong element. */
+/* The comparison of blocks: the quick pass over quiet rows may lose nothing that a plain loop would
+ * see, whatever the number of workers, the strides and the place of the wrong element. */
 #include "exec/compare.h"
 #include "ops/util.h"
 #include <math.h>
@@ -20,7 +20,10 @@ static double uniform(uint64_t *s) {
     return (double)(*s >> 11) * 0x1p-53 - 0.5;
 }
 static Case make(uint64_t seed, int64_t pad) {
-    Case c = {.got = calloc((size_t)ROWS * (size_t)(COLS + pad), sizeof *c.got), .want = calloc(N, 8), .bound = calloc(N, 8), .prob = calloc(N, 8)};
+    Case c = {.got = calloc((size_t)ROWS * (size_t)(COLS + pad), sizeof *c.got),
+              .want = calloc(N, 8),
+              .bound = calloc(N, 8),
+              .prob = calloc(N, 8)};
     for (int64_t i = 0; i < N; i++) {
         c.want[i] = uniform(&seed) * exp(8 * uniform(&seed));
         c.got[i / COLS * (COLS + pad) + i % COLS] = (float)c.want[i];
@@ -42,7 +45,8 @@ static void drop(Case *c) {
 static CompareSeen plain(const Case *c) {
     CompareSeen s = {.first = -1};
     for (int64_t i = 0; i < N; i++) {
-        double g = c->got[i / COLS * c->b.got.s[0] + i % COLS], w = c->want[i], e = g == w ? 0 : fabs(g - w), b = c->bound[i];
+        double g = c->got[i / COLS * c->b.got.s[0] + i % COLS], w = c->want[i],
+               e = g == w ? 0 : fabs(g - w), b = c->bound[i];
         if (isnan(e)) e = INFINITY;
         double used = e > 0 ? e / b : 0;
         s.max_abs = fmax(s.max_abs, e);
@@ -51,8 +55,7 @@ static CompareSeen plain(const Case *c) {
         if (e > b) {
             s.worst = fmax(s.worst, e);
             if (s.first < 0) s.first = i, s.got = g, s.want = w;
-        } else if (e > c->prob[i])
-            s.odd = true;
+        } else if (e > c->prob[i]) s.odd = true;
     }
     return s;
 }
@@ -64,7 +67,8 @@ static void same(const CompareSeen *a, const CompareSeen *b) {
     assert_true(a->worst == b->worst);
     assert_int_equal(a->first, b->first);
     assert_int_equal(a->odd, b->odd);
-    if (a->first >= 0) assert_true(a->want == b->want && (a->got == b->got || (isnan(a->got) && isnan(b->got))));
+    if (a->first >= 0)
+        assert_true(a->want == b->want && (a->got == b->got || (isnan(a->got) && isnan(b->got))));
 }
 static void all_ways(const Case *c) {
     CompareSeen want = plain(c);
@@ -83,7 +87,8 @@ static void test_rounding_only(void **state) {
         drop(&c);
     }
 }
-static void test_all_equal(void **state) { /* the largest bound is reported even if no element differs */
+static void
+test_all_equal(void **state) { /* the largest bound is reported even if no element differs */
     (void)state;
     Case c = make(8, 0);
     for (int64_t i = 0; i < N; i++) c.want[i] = (double)c.got[i];
@@ -92,10 +97,12 @@ static void test_all_equal(void **state) { /* the largest bound is reported even
     assert_true(s.used == 0 && s.bound > 0);
     drop(&c);
 }
-/* One wrong element anywhere: at the ends of rows, of the pieces of a row and of the workers' shares. */
+/* One wrong element anywhere: at the ends of rows, of the pieces of a row and of the workers'
+ * shares. */
 static void test_one_wrong(void **state) {
     (void)state;
-    static const int64_t at[] = {0, 1, 255, 256, 257, 511, 512, 776, 777, 19 * COLS, 19 * COLS - 1, 150 * COLS + 300, N - 1};
+    static const int64_t at[] = {
+        0, 1, 255, 256, 257, 511, 512, 776, 777, 19 * COLS, 19 * COLS - 1, 150 * COLS + 300, N - 1};
     Case c = make(9, 0);
     for (size_t k = 0; k < sizeof at / sizeof at[0]; k++) {
         float old = c.got[at[k]];
@@ -153,7 +160,9 @@ static void test_nothing(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding_only), cmocka_unit_test(test_all_equal), cmocka_unit_test(test_one_wrong), cmocka_unit_test(test_bits), cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_rounding_only), cmocka_unit_test(test_all_equal),
+        cmocka_unit_test(test_one_wrong),     cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The time model: hand-computed examples, what is exposed, classes that wait for each other, profiles as files. */
+/* The time model: hand-computed examples, what is exposed, classes that wait for each other,
+ * profiles as files. */
 #include "base/file.h"
 #include "cost/cost.h"
 #include <math.h>
@@ -13,8 +14,8 @@
 
 static const Loc nowhere = {NULL, 0, 0};
 
-/* A machine with round numbers: 1 FLOP takes 1 s, 1 byte over memory 1 s, over a link 2 s (between nodes 10 s), a step
- * of latency 3 s (7 s); 4 per node. */
+/* A machine with round numbers: 1 FLOP takes 1 s, 1 byte over memory 1 s, over a link 2 s (between
+ * nodes 10 s), a step of latency 3 s (7 s); 4 per node. */
 static const Hardware toy = {.name = "toy",
                              .what = "",
                              .flops_f32 = 1,
@@ -34,7 +35,8 @@ static Trace *mesh_trace(Arena *a, int64_t outer, int64_t inner) {
     t->ranks = outer * inner;
     t->dtype = "f32";
     t->n_axes = 2;
-    t->axes = arena_memdup(a, (struct TraceAxis[]){{"dp", outer}, {"tp", inner}}, 2 * sizeof *t->axes);
+    t->axes =
+        arena_memdup(a, (struct TraceAxis[]){{"dp", outer}, {"tp", inner}}, 2 * sizeof *t->axes);
     return t;
 }
 static void compute(Trace *t, int step, double flops, int64_t bytes, int from) {
@@ -49,8 +51,8 @@ static void compute(Trace *t, int step, double flops, int64_t bytes, int from) {
                         .input_step = arena_memdup(t->arena, &from, sizeof from),
                         .ranks = rankset_range(t->arena, 0, t->ranks, 1)};
 }
-static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes, RankGroups g, int64_t sent,
-                                   int from) {
+static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes,
+                                   RankGroups g, int64_t sent, int from) {
     TraceCollective *c = ARENA_PUSH(t->arena, t->collectives, t->n_collectives, t->cap_collectives);
     *c = (TraceCollective){.step = step,
                            .op = op,
@@ -64,7 +66,8 @@ static TraceCollective *collective(Trace *t, int step, const char *op, const cha
 }
 static const TraceEvent *event(const Trace *t, int step, int64_t rank) {
     for (int i = 0; i < t->n_events; i++)
-        if (t->events[i].step == step && rankset_has(&t->events[i].ranks, rank)) return &t->events[i];
+        if (t->events[i].step == step && rankset_has(&t->events[i].ranks, rank))
+            return &t->events[i];
     fail_msg("no event of step %d on rank %d", step, (int)rank);
     return NULL;
 }
@@ -74,8 +77,8 @@ static void spans(const Trace *t, int step, double start, double end, double exp
     assert_true(e->end == end);
     assert_true(e->exposed == exposed);
 }
-/* compute + exposed = makespan, for the class of `rank`; no event is exposed for longer than it lasts, streams run one
- * event at a time. */
+/* compute + exposed = makespan, for the class of `rank`; no event is exposed for longer than it
+ * lasts, streams run one event at a time. */
 static void adds_up(const Trace *t, int64_t rank) {
     double compute_time = 0, exposed = 0, end = 0;
     for (int i = 0; i < t->n_events; i++) {
@@ -89,7 +92,8 @@ static void adds_up(const Trace *t, int64_t rank) {
         if (e->end > end) end = e->end;
         for (int k = 0; k < i; k++) {
             const TraceEvent *f = &t->events[k];
-            if (rankset_has(&f->ranks, rank) && strcmp(e->stream, f->stream) == 0) assert_true(f->end <= e->start);
+            if (rankset_has(&f->ranks, rank) && strcmp(e->stream, f->stream) == 0)
+                assert_true(f->end <= e->start);
         }
     }
     assert_true(fabs(compute_time + exposed - end) <= 1e-9 * end);
@@ -113,13 +117,13 @@ static void test_all_exposed(void **state) {
     assert_string_equal(event(t, 1, 0)->kind, "collective");
     assert_string_equal(event(t, 1, 0)->name, "AG d x");
     assert_string_equal(event(t, 1, 0)->formula, "3 × 3 s + 6 B / 0.5 B/s = 21 s");
-    assert_string_equal(event(t, 0, 0)->formula, "max(9.75 FLOP / 1 FLOP/s, 4 B / 1 B/s) + 250 ms = 10 s");
+    assert_string_equal(event(t, 0, 0)->formula,
+                        "max(9.75 FLOP / 1 FLOP/s, 4 B / 1 B/s) + 250 ms = 10 s");
     assert_string_equal(event(t, 0, 0)->name, "y");
     assert_string_equal(rankset_text(&event(t, 0, 0)->ranks, a), "0-7");
-    assert_string_equal(
-        t->hardware,
-        "toy: 1 FLOP/s f32, 1 B/s, 3 GiB memory, 250 ms per kernel; ring steps of 3 s at 0.5 B/s, of 7 s at 0.1 B/s across "
-        "nodes of 4");
+    assert_string_equal(t->hardware,
+                        "toy: 1 FLOP/s f32, 1 B/s, 3 GiB memory, 250 ms per kernel; ring steps of "
+                        "3 s at 0.5 B/s, of 7 s at 0.1 B/s across nodes of 4");
     arena_free(a);
 }
 /* A gather beside a compute that does not need it is hidden as far as the compute goes. */
@@ -142,8 +146,9 @@ static void test_only_what_ends_the_wait(void **state) {
     (void)state;
     Arena *a = arena_new();
     Trace *t = mesh_trace(a, 2, 4);
-    compute(t, 0, 0.75, 0, -1);                          /* 0 .. 1 */
-    collective(t, 1, "all_reduce", "dp", dp_of_2, 1, 0); /* other nodes: 2 steps of 7 + 10 = 24: 1 .. 25 */
+    compute(t, 0, 0.75, 0, -1); /* 0 .. 1 */
+    collective(t, 1, "all_reduce", "dp", dp_of_2, 1,
+               0); /* other nodes: 2 steps of 7 + 10 = 24: 1 .. 25 */
     collective(t, 2, "all_gather", "tp", tp_of_4, 3, 0); /* 9 + 6 = 15: 1 .. 16 */
     compute(t, 3, 0.75, 0, 2);                           /* 16 .. 17 */
     collective(t, 4, "all_gather", "tp", tp_of_4, 0, 3); /* 17 .. 26: the last chain */
@@ -154,7 +159,8 @@ static void test_only_what_ends_the_wait(void **state) {
     adds_up(t, 7);
     arena_free(a);
 }
-/* Two collectives one after the other end one wait: both are exposed, the first as far as compute stood still. */
+/* Two collectives one after the other end one wait: both are exposed, the first as far as compute
+ * stood still. */
 static void test_chain_and_moves(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -189,7 +195,8 @@ static void test_unit_waits_for_its_last_part(void **state) {
     adds_up(t, 0);
     arena_free(a);
 }
-/* A gather that runs ahead takes its stream before what is sent after the kernel that it waits for. */
+/* A gather that runs ahead takes its stream before what is sent after the kernel that it waits for.
+ */
 static void test_gather_ahead_of_a_reduction(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -197,8 +204,9 @@ static void test_gather_ahead_of_a_reduction(void **state) {
     compute(t, 0, 0.75, 0, -1);                              /* 0 .. 1 */
     compute(t, 1, 19.75, 0, 0);                              /* 1 .. 21 */
     collective(t, 2, "reduce_scatter", "tp", tp_of_4, 1, 0); /* 11 s, behind the gather: 14 .. 25 */
-    collective(t, 3, "all_gather", "tp", tp_of_4, 2, -1)->held = &(TraceHeld){1, 4}; /* 13 s: 1 .. 14 */
-    compute(t, 4, 0.75, 0, 3);                                                       /* 21 .. 22 */
+    collective(t, 3, "all_gather", "tp", tp_of_4, 2, -1)->held =
+        &(TraceHeld){1, 4};    /* 13 s: 1 .. 14 */
+    compute(t, 4, 0.75, 0, 3); /* 21 .. 22 */
     cost_simulate(t, &toy);
     spans(t, 3, 1, 14, 0);
     spans(t, 2, 14, 25, 3);
@@ -273,12 +281,10 @@ static void test_random_programs(void **state) {
         for (int s = 0; s < 40; s++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             int from = (int)(x >> 8 & 63) % (s + 1) - 1;
-            if (x & 1)
-                compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
+            if (x & 1) compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
             else if (x & 2)
                 collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
-            else
-                collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
+            else collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
         }
         cost_simulate(t, &toy);
         adds_up(t, 5);
@@ -293,7 +299,8 @@ static void same_profile(const Hardware *x, const Hardware *y) {
     const double *a = &x->flops_f32, *b = &y->flops_f32;
     for (int i = 0; i < 5; i++) assert_true(a[i] == b[i]);
     assert_int_equal(x->gpus_per_node, y->gpus_per_node);
-    assert_true(x->intra_bandwidth == y->intra_bandwidth && x->inter_bandwidth == y->inter_bandwidth);
+    assert_true(x->intra_bandwidth == y->intra_bandwidth &&
+                x->inter_bandwidth == y->inter_bandwidth);
     assert_true(x->intra_latency == y->intra_latency && x->inter_latency == y->inter_latency);
     assert_int_equal(x->memory, y->memory);
 }
@@ -330,9 +337,10 @@ static void test_unknown_hardware(void **state) {
     assert_string_equal(d->item[1].code, "E0101");
     arena_free(a);
 }
-static const char good[] =
-    "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: 3e12}\nmemory_bandwidth: 4e12\nkernel_overhead: 0\n"
-    "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: {bandwidth: 8e9, latency: 0}\nmemory: 9\n";
+static const char good[] = "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: "
+                           "3e12}\nmemory_bandwidth: 4e12\nkernel_overhead: 0\n"
+                           "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: "
+                           "{bandwidth: 8e9, latency: 0}\nmemory: 9\n";
 
 static void test_own_profile(void **state) {
     (void)state;
@@ -359,13 +367,15 @@ static void test_own_profile(void **state) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
         const char *at = strstr(good, cases[i].from), *path = file_join(a, dir, "mine.yaml");
-        const char *text = arena_printf(a, "%.*s%s%s", (int)(at - good), good, cases[i].to, at + strlen(cases[i].from));
+        const char *text = arena_printf(a, "%.*s%s%s", (int)(at - good), good, cases[i].to,
+                                        at + strlen(cases[i].from));
         assert_true(file_write(d, path, text, strlen(text)));
         const char *const dirs[] = {"/nowhere", dir, NULL};
         const Hardware *h = hardware_find(a, d, "mine", dirs, nowhere);
         assert_int_equal(h != NULL, cases[i].code == NULL);
         if (h) {
-            assert_true(h->flops_bf16 == 3e12 && h->intra_latency == 7e-6 && h->gpus_per_node == 5 && h->memory == 9);
+            assert_true(h->flops_bf16 == 3e12 && h->intra_latency == 7e-6 &&
+                        h->gpus_per_node == 5 && h->memory == 9);
             assert_string_equal(h->what, "other");
         } else {
             assert_string_equal(d->item[0].code, cases[i].code);
@@ -377,7 +387,8 @@ static void test_own_profile(void **state) {
     rmdir(dir);
 }
 
-/* A path in a plan starts at the plan's folder, one on the command line at the working directory. */
+/* A path in a plan starts at the plan's folder, one on the command line at the working directory.
+ */
 static void test_path_of_a_plan(void **state) {
     (void)state;
     char dir[] = "/tmp/test_cost_XXXXXX";

@@ -1,6 +1,6 @@
-/* What a newcomer meets: every shipped plan holds what it expects, the plans show the numbers of the articles that
- * they reproduce, the examples' scripts print their expected output, and what the README says is so. Runs in the root
- * of the repository. */
+/* What a newcomer meets: every shipped plan holds what it expects, the plans show the numbers of
+ * the articles that they reproduce, the examples' scripts print their expected output, and what the
+ * README says is so. Runs in the root of the repository. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "support/support.h"
@@ -33,7 +33,7 @@ typedef struct {
     const char *out, *err;
 } Ran;
 static Ran run_words(const char *const *words) {
-    char *argv[32] = {(char *)(uintptr_t)"shardproof"}, *text[2];
+    char *argv[32] = {(char *)(uintptr_t) "shardproof"}, *text[2];
     int argc = 1;
     size_t n;
     for (; *words; words++) argv[argc++] = (char *)(uintptr_t)*words;
@@ -49,7 +49,8 @@ static Ran run_words(const char *const *words) {
 }
 #define RUN(...) run_words((const char *const[]){__VA_ARGS__, NULL})
 static void must_exit(const char *what, Ran r, int code) {
-    if (r.code != code) print_error("%s: exit %d, wanted %d\n%s%s", what, r.code, code, r.out, r.err);
+    if (r.code != code)
+        print_error("%s: exit %d, wanted %d\n%s%s", what, r.code, code, r.out, r.err);
     assert_int_equal(r.code, code);
 }
 static void must_say(const char *what, const char *text, const char *part) {
@@ -83,7 +84,8 @@ static double seconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-/* Every plan of a folder: it begins with a comment, expects something, and the run gives exactly that. */
+/* Every plan of a folder: it begins with a comment, expects something, and the run gives exactly
+ * that. */
 static void hold_folder(const char *pattern, size_t at_least) {
     glob_t g;
     int failed = 0;
@@ -96,8 +98,11 @@ static void hold_folder(const char *pattern, size_t at_least) {
         Ran r = RUN("check", path);
         double took = seconds() - start;
         bool tells = text[0] == '#' && strstr(text, "\nexpect:\n");
-        if (r.code || !tells) print_error("%s%s\n%s%s", path, tells ? "" : ": no comment or no expect", r.out, r.err);
-        if (took > 2) print_message("%s took %.1f s; a plan for learning should take less than 2\n", path, took);
+        if (r.code || !tells)
+            print_error("%s%s\n%s%s", path, tells ? "" : ": no comment or no expect", r.out, r.err);
+        if (took > 2)
+            print_message("%s took %.1f s; a plan for learning should take less than 2\n", path,
+                          took);
         failed += r.code != 0 || !tells;
     }
     globfree(&g);
@@ -121,14 +126,17 @@ static void test_wrong_expectations_fail(void **state) {
         {"plans/04-llama3-8b-tp4.yaml", "\"[B, S, F/tp]\"", "\"[B, S, F]\""},
         {"plans/04-llama3-8b-tp4.yaml", "equivalent: true", "equivalent: false"},
         {"plans/11-llama3-70b-tp16.yaml", "[N0004]", "[N0005]"},
-        {"plans/bugs/03-missing-reduction.yaml", "first_wrong: layers.0.mlp.down", "first_wrong: layers.0.output"},
+        {"plans/bugs/03-missing-reduction.yaml", "first_wrong: layers.0.mlp.down",
+         "first_wrong: layers.0.output"},
         {"plans/bugs/03-missing-reduction.yaml", "faults: [{at: layers.0.mlp.down, do: drop}]", ""},
         {"plans/bugs/07-sequence-not-cut.yaml", "[E0402]", "[E0403]"},
     };
     int n = sample_of((int)(sizeof edits / sizeof *edits), "wrong expectations");
     for (int i = 0; i < n; i++) {
-        const char *path = put("edited.yaml", edited(get(edits[i].plan), edits[i].from, edits[i].to));
-        must_exit(arena_printf(arena, "%s with '%s'", edits[i].plan, edits[i].to), RUN("check", path), 1);
+        const char *path =
+            put("edited.yaml", edited(get(edits[i].plan), edits[i].from, edits[i].to));
+        must_exit(arena_printf(arena, "%s with '%s'", edits[i].plan, edits[i].to),
+                  RUN("check", path), 1);
     }
 }
 /* Numbers that the articles give. */
@@ -142,17 +150,28 @@ static void test_numbers_of_the_articles(void **state) {
         {"params", "plans/02-toymodel-4.yaml", "data.seed=0", "net1.weight", "[8, 10]"},
         {"params", "plans/02-toymodel-4.yaml", "data.seed=0", "net1.bias", "[8]"},
         {"params", "plans/02-toymodel-4.yaml", "data.seed=0", "net2.weight", "[5, 8]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_q.weight", "[2048, 4096]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_k.weight", "[512, 4096]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_v.weight", "[512, 4096]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_output.weight", "[4096, 2048]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_up.weight", "[7168, 4096]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_gate.weight", "[7168, 4096]"},
-        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_down.weight", "[4096, 7168]"},
-        {"shapes", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "layers.0.q_rope", "[1, 64, 16, 128]"},
-        {"shapes", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "layers.0.k_rope", "[1, 64, 4, 128]"},
-        {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "q_proj.weight", "[512, 1024]"},
-        {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "o_proj.weight", "[1024, 512]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_q.weight",
+         "[2048, 4096]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_k.weight",
+         "[512, 4096]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_v.weight",
+         "[512, 4096]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.attn_output.weight",
+         "[4096, 2048]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_up.weight",
+         "[7168, 4096]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_gate.weight",
+         "[7168, 4096]"},
+        {"params", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "blk.0.ffn_down.weight",
+         "[4096, 7168]"},
+        {"shapes", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "layers.0.q_rope",
+         "[1, 64, 16, 128]"},
+        {"shapes", "plans/03-llama3-8b-tp2.yaml", "model.shrink=1", "layers.0.k_rope",
+         "[1, 64, 4, 128]"},
+        {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "q_proj.weight",
+         "[512, 1024]"},
+        {"params", "plans/13-qwen3-0.6b-tp4.yaml", "model.shrink=1", "o_proj.weight",
+         "[1024, 512]"},
     };
     int all = sizeof rows / sizeof *rows, n = sample_of(all, "numbers");
     for (int k = 0; k < n; k++) {
@@ -199,7 +218,8 @@ static void test_readme_names_files(void **state) {
     for (size_t k = 0; k < sizeof roots / sizeof *roots; k++)
         for (const char *at = readme; (at = strstr(at, roots[k])); at++) {
             const char *path = arena_strndup(arena, at, strcspn(at, " `)\n\"'*:,;#"));
-            if (access(path, R_OK) != 0) print_error("README.md names %s, which is not there\n", path);
+            if (access(path, R_OK) != 0)
+                print_error("README.md names %s, which is not there\n", path);
             assert_int_equal(access(path, R_OK), 0);
         }
 }
@@ -226,27 +246,30 @@ static void script_prints(const char *folder, const char *script) {
     int code;
     need_binary();
     assert_non_null(getcwd(here, sizeof here));
-    const char *command =
-        arena_printf(arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
+    const char *command = arena_printf(
+        arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
     const char *expected = arena_printf(arena, "examples/%s/expected.txt", folder);
     const char *got = output_of(command, &code), *want = get(expected);
     if (strcmp(got, want) != 0) {
         const char *path = put("got.txt", got);
         int ignored;
-        print_error("%s differs from what %s prints; if that is right: sh %s > expected.txt\n%s", expected, script,
-                    script, output_of(arena_printf(arena, "diff -u %s %s", expected, path), &ignored));
+        print_error("%s differs from what %s prints; if that is right: sh %s > expected.txt\n%s",
+                    expected, script, script,
+                    output_of(arena_printf(arena, "diff -u %s %s", expected, path), &ignored));
     }
     assert_int_equal(code, 0);
     assert_string_equal(got, want);
 }
-/* Every line of README.md that calls the program does what the page says: exit 0, or the code in its comment. */
+/* Every line of README.md that calls the program does what the page says: exit 0, or the code in
+ * its comment. */
 static void test_readme_commands(void **state) {
     (void)state;
     int n = 0, code;
     need_binary();
     for (const char *at = get("README.md"); (at = strstr(at, "\n./shardproof ")); n++) {
         at++;
-        const char *line = arena_strndup(arena, at, strcspn(at, "\n")), *says = strstr(line, "# exit ");
+        const char *line = arena_strndup(arena, at, strcspn(at, "\n")),
+                   *says = strstr(line, "# exit ");
         const char *out = output_of(arena_printf(arena, "%s", line), &code);
         if (code != (says ? atoi(says + 7) : 0)) print_error("%s\nexit %d\n%s", line, code, out);
         assert_int_equal(code, says ? atoi(says + 7) : 0);

@@ -63,8 +63,7 @@ static void test_steps_are_all_told(void **state) {
                     assert_true(labs(last - first) + 1 >= 3 && labs(first - of) == 1);
                     for (long s = from; s <= to; s++) told[s] = true;
                     folds++;
-                } else if ((from = strtol(line, &end, 10), end != line))
-                    told[from] = true;
+                } else if ((from = strtol(line, &end, 10), end != line)) told[from] = true;
             }
             assert_true(folds >= 1 + (p > 0));
             for (const char *line = csv; (line = strstr(line, "\r\n")) && line[2]; line += 2)

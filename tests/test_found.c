@@ -8,42 +8,59 @@
 #include <math.h>
 #include <string.h>
 
-#define SMALL "hidden_size: 6, intermediate_size: 6, num_hidden_layers: 1, vocab_size: 7, head_dim: 4"
-#define SP_LINES                                                                                                                   \
-    "plan:\n  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"                                \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"                         \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                           \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"                      \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
-#define SP_PLAN(more) "model: {config: {" SMALL ", num_attention_heads: 2}}\ndata: {sequence: 8, dtype: f64}\nmesh: {tp: 2}\n" more SP_LINES
+#define SMALL                                                                                      \
+    "hidden_size: 6, intermediate_size: 6, num_hidden_layers: 1, vocab_size: 7, head_dim: 4"
+#define SP_LINES                                                                                   \
+    "plan:\n  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: "                   \
+    "sequence_parallel\n"                                                                          \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
+    "shard(1)}\n"                                                                                  \
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
+    "output: shard(1)}\n"
+#define SP_PLAN(more)                                                                              \
+    "model: {config: {" SMALL                                                                      \
+    ", num_attention_heads: 2}}\ndata: {sequence: 8, dtype: f64}\nmesh: {tp: 2}\n" more SP_LINES
 
 static const struct {
     const char *what, *text;
 } equivalent[] = {
-    /* what enters the first block lies as what leaves the last one, whatever sums the loss or the optimizer make after it */
+    /* what enters the first block lies as what leaves the last one, whatever sums the loss or the
+       optimizer make after it */
     {"block input, loss var", SP_PLAN("loss: var\n")},
     {"block input, clipped gradients", SP_PLAN("pass: train\noptimizer: {name: sgd, clip: 0.5}\n")},
     /* the loss's own data are cut as the values lie: nobody could label them */
     {"trust: declared and the loss's cotangent", SP_PLAN("pass: backward\ntrust: declared\n")},
     /* shard(2) counts heads on [B, S, H, d] as on [B, S, H*d], and KV heads are replicated alike */
     {"heads of a 4-dim value",
-     "model: {config: {" SMALL ", num_attention_heads: 6, num_key_value_heads: 3}}\ndata: {dtype: f64, sequence: 6}\nmesh: {a: 3, b: 2}\n"
-     "groups: {tp: a*b}\nplan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
-     "  layers.*.attention.core: {style: prepare_module_input, input: [shard(2), shard(2), shard(2)]}\n"},
+     "model: {config: {" SMALL ", num_attention_heads: 6, num_key_value_heads: 3}}\ndata: {dtype: "
+     "f64, sequence: 6}\nmesh: {a: 3, b: 2}\n"
+     "groups: {tp: a*b}\nplan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: "
+     "rowwise\n"
+     "  layers.*.attention.core: {style: prepare_module_input, input: [shard(2), shard(2), "
+     "shard(2)]}\n"},
     /* a saturated softmax makes rounding grow beyond 1e-9 of the largest number */
     {"rounding that the model makes grow",
-     "model: {config: {hidden_size: 5, intermediate_size: 6, num_hidden_layers: 1, num_attention_heads: 3, vocab_size: 1, "
-     "num_key_value_heads: 1, head_dim: 8, v_bias: true, o_bias: true, gate_bias: true}}\n"
-     "data: {sequence: 16, dtype: f64, seed: 59, microbatches: 2}\nmesh: {tp: 2}\nloss: sum\npass: train\n"
-     "optimizer: {name: sgd, lr: 0.04, momentum: 0.2, steps: 3}\nplan:\n  layers.*.attention.wv: {weight: {tp: shard(d)}}\n"
-     "  layers.*.attention.wo: {params: {weight: {tp: shard(x)}}}\n  layers.*.feed_forward.w1: {weight: {tp: shard(d)}}\n"},
+     "model: {config: {hidden_size: 5, intermediate_size: 6, num_hidden_layers: 1, "
+     "num_attention_heads: 3, vocab_size: 1, num_key_value_heads: 1, head_dim: 8, v_bias: true, "
+     "o_bias: true, gate_bias: true}}\n"
+     "data: {sequence: 16, dtype: f64, seed: 59, microbatches: 2}\nmesh: {tp: 2}\nloss: sum\npass: "
+     "train\n"
+     "optimizer: {name: sgd, lr: 0.04, momentum: 0.2, steps: 3}\nplan:\n  layers.*.attention.wv: "
+     "{weight: {tp: shard(d)}}\n"
+     "  layers.*.attention.wo: {params: {weight: {tp: shard(x)}}}\n  layers.*.feed_forward.w1: "
+     "{weight: {tp: shard(d)}}\n"},
 };
 static void test_equivalent(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof equivalent / sizeof equivalent[0]; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run(a, "found.yaml", equivalent[i].text, true);
-        bool good = r.t && !diags_errors(r.d) && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
+        bool good =
+            r.t && !diags_errors(r.d) && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
         if (!good) {
             run_print(&r);
             fail_msg("%s", equivalent[i].what);
@@ -52,12 +69,17 @@ static void test_equivalent(void **state) {
     }
 }
 
-/* ... and the allowance for rounding hides no mistake: the same plan with a gradient left unsummed. */
+/* ... and the allowance for rounding hides no mistake: the same plan with a gradient left unsummed.
+ */
 static void test_allowance_hides_nothing(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *good = equivalent[sizeof equivalent / sizeof equivalent[0] - 1].text;
-    PlanRun r = plan_run(a, "found.yaml", arena_printf(a, "%sfaults: [{at: all_reduce of layers.0.o_proj.product, kind: avg}]\n", good), true);
+    PlanRun r = plan_run(
+        a, "found.yaml",
+        arena_printf(a, "%sfaults: [{at: all_reduce of layers.0.o_proj.product, kind: avg}]\n",
+                     good),
+        true);
     assert_non_null(r.t);
     assert_string_equal(r.t->verdict, "different");
     assert_string_equal(r.t->first_wrong, "layers.0.o_proj.product");
@@ -67,13 +89,15 @@ static void test_allowance_hides_nothing(void **state) {
 static void test_only_a_loss(void **state) {
     (void)state;
     Arena *a = arena_new();
-    PlanRun r = plan_run(a, "found.yaml", "model: {preset: llama3-8b, parts: [loss]}\nmesh: {tp: 2}\n", true);
+    PlanRun r = plan_run(a, "found.yaml",
+                         "model: {preset: llama3-8b, parts: [loss]}\nmesh: {tp: 2}\n", true);
     assert_null(r.t);
     assert_true(run_has(&r, "E0208"));
     arena_free(a);
 }
 
-/* Micro-batches with as many labels each: the mean of their means is the mean. With fewer in one it is not. */
+/* Micro-batches with as many labels each: the mean of their means is the mean. With fewer in one it
+ * is not. */
 static void test_local_mean_of_micro_batches(void **state) {
     (void)state;
     for (int uneven = 0; uneven < 2; uneven++) {
@@ -81,12 +105,15 @@ static void test_local_mean_of_micro_batches(void **state) {
         int64_t ids[32], labels[32];
         for (int i = 0; i < 32; i++) ids[i] = i % 7, labels[i] = (i * 3) % 7;
         if (uneven) labels[0] = -100;
-        NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {4, 8}, .ids = ids}, {.name = "labels", .nd = 2, .shape = {4, 8}, .ids = labels}};
-        const char *text = arena_printf(a,
-                                        "model: {config: {" SMALL ", num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
-                                        "data: {inputs: %s, dtype: f64, microbatches: 2}\nmesh: {dp: 2}\npass: backward\n"
-                                        "loss: {kind: cross_entropy, normalise: local_mean}\n",
-                                        write_tensors(a, "means.safetensors", t, 2));
+        NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {4, 8}, .ids = ids},
+                         {.name = "labels", .nd = 2, .shape = {4, 8}, .ids = labels}};
+        const char *text = arena_printf(
+            a,
+            "model: {config: {" SMALL
+            ", num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {inputs: %s, dtype: f64, microbatches: 2}\nmesh: {dp: 2}\npass: backward\n"
+            "loss: {kind: cross_entropy, normalise: local_mean}\n",
+            write_tensors(a, "means.safetensors", t, 2));
         PlanRun r = plan_run(a, "found.yaml", text, true);
         if (!r.t || strcmp(r.t->verdict, uneven ? "different" : "equivalent") != 0) run_print(&r);
         assert_non_null(r.t);
@@ -101,19 +128,27 @@ static void test_order_of_labels(void **state) {
     (void)state;
     static const struct {
         const char *tokens, *labels, *places;
-    } rows[] = {{"contiguous", "zigzag", "zigzag(1)"}, {"zigzag", "striped", "striped(1)"}, {"striped", "contiguous", "shard(1)"}};
+    } rows[] = {{"contiguous", "zigzag", "zigzag(1)"},
+                {"zigzag", "striped", "striped(1)"},
+                {"striped", "contiguous", "shard(1)"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a,
-                                        "model: {config: {" SMALL ", num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
-                                        "data: {sequence: 8, dtype: f64, order: {labels: %s}}\nmesh: {cp: 2}\ncontext_parallel: {order: %s}\n",
-                                        rows[i].labels, rows[i].tokens);
+        const char *text = arena_printf(
+            a,
+            "model: {config: {" SMALL
+            ", num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {sequence: 8, dtype: f64, order: {labels: %s}}\nmesh: {cp: "
+            "2}\ncontext_parallel: {order: %s}\n",
+            rows[i].labels, rows[i].tokens);
         PlanRun r = plan_good(a, text, true);
         assert_string_equal(find_value(r.t, "labels", false)->place[0].place, rows[i].places);
         arena_free(a);
     }
     Arena *a = arena_new();
-    PlanRun r = plan_run(a, "found.yaml", "model: {preset: llama3-8b, shrink: 512}\ndata: {sequence: 6, order: {labels: zigzag}}\nmesh: {cp: 2}\n", false);
+    PlanRun r = plan_run(a, "found.yaml",
+                         "model: {preset: llama3-8b, shrink: 512}\ndata: {sequence: 6, order: "
+                         "{labels: zigzag}}\nmesh: {cp: 2}\n",
+                         false);
     assert_true(run_has(&r, "E0304"));
     arena_free(a);
 }
@@ -122,18 +157,23 @@ static void test_order_of_labels(void **state) {
 static void test_refused(void **state) {
     (void)state;
     static const char *const rows[] = {"data_parallel: {mode: fsdp, axis: tp, reduce: avg}\n",
-                                       "plan:\n  layers.*.attention: {style: prepare_module_input, kwargs: {x: {input: replicate}}}\n"};
+                                       "plan:\n  layers.*.attention: {style: prepare_module_input, "
+                                       "kwargs: {x: {input: replicate}}}\n"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
-        PlanRun r = plan_run(a, "found.yaml", arena_printf(a, "model: {preset: llama3-8b, shrink: 512}\nmesh: {tp: 2}\n%s", rows[i]), false);
+        PlanRun r = plan_run(
+            a, "found.yaml",
+            arena_printf(a, "model: {preset: llama3-8b, shrink: 512}\nmesh: {tp: 2}\n%s", rows[i]),
+            false);
         assert_null(r.t);
         assert_true(run_has(&r, "E0214"));
         assert_int_equal(r.rep.exit, 3);
         arena_free(a);
     }
 }
-/* Label smoothing as PyTorch defines it, from the logits: (1 - a) of the label's -log p and a of their mean over all ids. What
- * the ranks compute is only held against a reference of the same graph. */
+/* Label smoothing as PyTorch defines it, from the logits: (1 - a) of the label's -log p and a of
+ * their mean over all ids. What the ranks compute is only held against a reference of the same
+ * graph. */
 static void test_smoothed_loss(void **state) {
     (void)state;
     enum { TOKENS = 16, IDS = 7 };
@@ -143,18 +183,21 @@ static void test_smoothed_loss(void **state) {
     NewTensor t[] = {{.name = "input_ids", .nd = 2, .shape = {2, 8}, .ids = ids},
                      {.name = "labels", .nd = 2, .shape = {2, 8}, .ids = labels}};
     const char *save = temp_path(a, "smoothed-values.safetensors");
-    const char *text = arena_printf(
-        a,
-        "model: {config: {hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1, head_dim: 4, vocab_size: 7,\n"
-        "  num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
-        "data: {inputs: %s, dtype: f64}\nmesh: {dp: 2}\nloss: {kind: cross_entropy, label_smoothing: 0.3}\n",
-        write_tensors(a, "smoothed.safetensors", t, 2));
+    const char *text =
+        arena_printf(a,
+                     "model: {config: {hidden_size: 8, intermediate_size: 12, num_hidden_layers: "
+                     "1, head_dim: 4, vocab_size: 7,\n"
+                     "  num_attention_heads: 2}, parts: [embedding, blocks, norm, head, loss]}\n"
+                     "data: {inputs: %s, dtype: f64}\nmesh: {dp: 2}\nloss: {kind: cross_entropy, "
+                     "label_smoothing: 0.3}\n",
+                     write_tensors(a, "smoothed.safetensors", t, 2));
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
     PlanRun r = plan_run_with(a, "found.yaml", text, &o);
     assert_string_equal(r.t->verdict, "equivalent");
     SafeTensors *st = golden_tensors(a, save);
     int64_t n;
-    const double *z = tensor_numbers(a, st, "logits", &n), *loss = tensor_numbers(a, st, "loss_mean", &n);
+    const double *z = tensor_numbers(a, st, "logits", &n),
+                 *loss = tensor_numbers(a, st, "loss_mean", &n);
     double sum = 0;
     for (int i = 0; i < TOKENS; i++) {
         double all = 0, mean = 0;
@@ -167,8 +210,10 @@ static void test_smoothed_loss(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_equivalent), cmocka_unit_test(test_allowance_hides_nothing),
-                                       cmocka_unit_test(test_only_a_loss), cmocka_unit_test(test_local_mean_of_micro_batches),
-                                       cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equivalent),      cmocka_unit_test(test_allowance_hides_nothing),
+        cmocka_unit_test(test_only_a_loss),     cmocka_unit_test(test_local_mean_of_micro_batches),
+        cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

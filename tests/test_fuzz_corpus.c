@@ -1,4 +1,5 @@
-/* Every kept input of every fuzz target, without libFuzzer: what once was a crash stays mended, on any compiler. */
+/* Every kept input of every fuzz target, without libFuzzer: what once was a crash stays mended, on
+ * any compiler. */
 #include "base/file.h"
 #include "fuzz/fuzz.h"
 #include <dirent.h>
@@ -54,7 +55,7 @@ static void test_rule(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan), cmocka_unit_test(test_config),
-                                       cmocka_unit_test(test_safetensors), cmocka_unit_test(test_trace),
-                                       cmocka_unit_test(test_rule)};
+                                       cmocka_unit_test(test_safetensors),
+                                       cmocka_unit_test(test_trace), cmocka_unit_test(test_rule)};
     return cmocka_run_group_tests_name("fuzz corpus", tests, NULL, NULL);
 }

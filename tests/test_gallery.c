@@ -1,6 +1,7 @@
-/* The proof of the pictures: every view of every plan that is shipped (the planted bugs too), on every page preset, held
- * against the layout lint, an XML parser, the trace that it was made from, and itself, drawn elsewhere.
- * `test_gallery --draw DIR PLAN...` draws all views of some plans and is what the test of determinism starts. */
+/* The proof of the pictures: every view of every plan that is shipped (the planted bugs too), on
+ * every page preset, held against the layout lint, an XML parser, the trace that it was made from,
+ * and itself, drawn elsewhere. `test_gallery --draw DIR PLAN...` draws all views of some plans and
+ * is what the test of determinism starts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@
 enum { MAX_PAGES = 64, MARK_BUDGET = 20000, BYTE_BUDGET = 2 << 20 };
 static const char *const presets[] = {"wide", "column", "slide", "a4"};
 static const char *const themes[] = {"light", "dark", "print"};
-static const char *const folders[] = {"plans/*.yaml", "plans/bugs/*.yaml", "plans/shape-only/*.yaml"};
+static const char *const folders[] = {"plans/*.yaml", "plans/bugs/*.yaml",
+                                      "plans/shape-only/*.yaml"};
 
 /* ---- reading an SVG ---- */
 
@@ -36,7 +38,9 @@ typedef struct {
     const char **item;
     int n, cap;
 } Words;
-static void names_add(Arena *a, Words *l, const char *s) { *ARENA_PUSH(a, l->item, l->n, l->cap) = s; }
+static void names_add(Arena *a, Words *l, const char *s) {
+    *ARENA_PUSH(a, l->item, l->n, l->cap) = s;
+}
 static bool names_have(const Words *l, const char *s) {
     for (int i = 0; i < l->n; i++)
         if (!strcmp(l->item[i], s)) return true;
@@ -62,7 +66,8 @@ static const char *attribute(const char **attr, const char *name) {
 
 /* Numbers must be numbers, colours colours. */
 static bool good_value(const char *name, const char *v) {
-    static const char *const lengths[] = {"x", "y", "cx", "cy", "r", "rx", "width", "height", "stroke-width", "font-size"};
+    static const char *const lengths[] = {"x",  "y",     "cx",     "cy",           "r",
+                                          "rx", "width", "height", "stroke-width", "font-size"};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         if (!strcmp(name, lengths[i])) {
             char *end;
@@ -70,27 +75,32 @@ static bool good_value(const char *name, const char *v) {
             return end != v && isfinite(d) && (!*end || !strcmp(end, "pt"));
         }
     if (!strcmp(name, "fill") || !strcmp(name, "stroke"))
-        return !strcmp(v, "none") || (*v == '#' && strlen(v) == 7 && strspn(v + 1, "0123456789ABCDEF") == 6);
+        return !strcmp(v, "none") ||
+               (*v == '#' && strlen(v) == 7 && strspn(v + 1, "0123456789ABCDEF") == 6);
     if (!strcmp(name, "d")) return !strpbrk(v, "naif") && *v == 'M';
     return true;
 }
 
 static void start(void *data, const char *name, const char **attr) {
-    static const char *const known[] = {"svg", "title", "desc", "g", "a", "rect", "circle", "path", "text", "tspan", NULL};
+    static const char *const known[] = {"svg",    "title", "desc", "g",     "a", "rect",
+                                        "circle", "path",  "text", "tspan", NULL};
     Svg *s = data;
     int i = 0;
     while (known[i] && strcmp(known[i], name)) i++;
     if (!known[i]) s->problem = arena_printf(s->a, "element <%s>", name);
     for (int k = 0; attr[k]; k += 2)
-        if (!good_value(attr[k], attr[k + 1])) s->problem = arena_printf(s->a, "%s=\"%s\"", attr[k], attr[k + 1]);
+        if (!good_value(attr[k], attr[k + 1]))
+            s->problem = arena_printf(s->a, "%s=\"%s\"", attr[k], attr[k + 1]);
     const char *id = attribute(attr, "id"), *link = attribute(attr, "xlink:href");
     id = id ? arena_strdup(s->a, id) : NULL;
-    if (id && names_have(&s->ids, id)) s->problem = arena_printf(s->a, "two elements with the id %s", id);
+    if (id && names_have(&s->ids, id))
+        s->problem = arena_printf(s->a, "two elements with the id %s", id);
     if (id) names_add(s->a, &s->ids, id);
     if (link) names_add(s->a, &s->links, arena_strdup(s->a, link));
     if (s->depth == 0 || !strcmp(name, "svg")) {
         s->role = arena_strdup(s->a, attribute(attr, "role") ? attribute(attr, "role") : "");
-        s->labels = arena_strdup(s->a, attribute(attr, "aria-labelledby") ? attribute(attr, "aria-labelledby") : "");
+        s->labels = arena_strdup(
+            s->a, attribute(attr, "aria-labelledby") ? attribute(attr, "aria-labelledby") : "");
     }
     s->marks += i >= 5 && i <= 8;
     names_add(s->a, &s->open, arena_strdup(s->a, name));
@@ -98,7 +108,9 @@ static void start(void *data, const char *name, const char **attr) {
     s->depth++;
     if (strcmp(name, "tspan")) s->text = str_new(s->a);
 }
-static void letters(void *data, const char *t, int n) { str_addn(&((Svg *)data)->text, t, (size_t)n); }
+static void letters(void *data, const char *t, int n) {
+    str_addn(&((Svg *)data)->text, t, (size_t)n);
+}
 static void end(void *data, const char *name) {
     Svg *s = data;
     s->depth--;
@@ -125,7 +137,8 @@ static Svg read_svg(Arena *a, const char *text, size_t n, const char *what) {
                  XML_ErrorString(XML_GetErrorCode(s.parser)));
     if (s.problem) fail_msg("%s: %s", what, s.problem);
     for (int i = 0; i < s.links.n; i++) /* a click leads to a mark of the same figure */
-        if (s.links.item[i][0] == '#' && !names_have(&s.ids, s.links.item[i] + 1)) fail_msg("%s: link to %s, which is not there", what, s.links.item[i]);
+        if (s.links.item[i][0] == '#' && !names_have(&s.ids, s.links.item[i] + 1))
+            fail_msg("%s: link to %s, which is not there", what, s.links.item[i]);
     XML_ParserFree(s.parser);
     return s;
 }
@@ -154,7 +167,8 @@ static const char *tip_of(const Svg *s, const char *end_of_id) {
 typedef struct {
     const char *path;
     Arena *a;
-    Trace *t, *saved; /* as run, and as read from its own text; NULL: refused before there is a program */
+    Trace *t,
+        *saved; /* as run, and as read from its own text; NULL: refused before there is a program */
 } Plan1;
 
 static Plan1 load(const char *path) {
@@ -164,8 +178,9 @@ static Plan1 load(const char *path) {
     const char *text = file_read(p.a, d, path, 1 << 20, (Loc){0}, &n);
     assert_non_null(text);
     bool execute = !strstr(path, "shape-only");
-    PlanRun r = plan_run_with(p.a, path, text,
-                              &(PipelineOptions){.execute = execute, .events = true, .numbers = true, .threads = 1});
+    PlanRun r = plan_run_with(
+        p.a, path, text,
+        &(PipelineOptions){.execute = execute, .events = true, .numbers = true, .threads = 1});
     if (!r.t && strstr(text, "\n  diagnostics: [")) return p; /* there to be refused */
     assert_non_null(r.t);
     p.t = r.t;
@@ -179,7 +194,8 @@ static Plan1 load(const char *path) {
 static RenderOptions options(const char *view, const char *preset, const char *theme) {
     return (RenderOptions){.view = view, .preset = preset, .theme = theme, .rank = -1, .layer = -1};
 }
-static const char *draw(Arena *a, const Trace *t, const RenderOptions *o, RenderFormat f, size_t *n) {
+static const char *draw(Arena *a, const Trace *t, const RenderOptions *o, RenderFormat f,
+                        size_t *n) {
     Diags *d = diags_new(a);
     const char *s = render_text(t, d, o, f, a, n);
     if (!s) diags_print(d, stderr, false);
@@ -232,11 +248,13 @@ static void check_page(Arena *a, const Scene *s, const char *what) {
         assert_string_equal(x.texts.item[texts++], t.s);
     }
     assert_int_equal(texts, x.texts.n);
-    for (int i = 0; i < s->n_groups; i++) tips += s->groups[i].tip && s->groups[i].last > s->groups[i].first;
+    for (int i = 0; i < s->n_groups; i++)
+        tips += s->groups[i].tip && s->groups[i].last > s->groups[i].first;
     assert_true(x.tips.n == tips);
 }
 
-/* A slide is filled: its footer stands at the bottom, and no band without marks is higher than a third of it. */
+/* A slide is filled: its footer stands at the bottom, and no band without marks is higher than a
+ * third of it. */
 static int slide_filled(const Scene *s, const char *what) {
     enum { H = 540 };
     bool full[H] = {false};
@@ -261,7 +279,8 @@ static int slide_filled(const Scene *s, const char *what) {
 }
 
 /* Lint, markup, budgets and names of every page. */
-static int check_figure(const Plan1 *p, const char *view, const char *preset, Words *names, int *figures) {
+static int check_figure(const Plan1 *p, const char *view, const char *preset, Words *names,
+                        int *figures) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     Scene *page[MAX_PAGES];
@@ -299,13 +318,16 @@ static void check_trace_and_themes(const Plan1 *p, const char *view) {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         RenderOptions o = options(view, i == 2 ? "slide" : NULL, NULL);
         if (i == 2) o.width_px = 480;
-        const char *x = draw(a, p->t, &o, formats[i], &n), *y = draw(a, p->saved, &o, formats[i], &m);
+        const char *x = draw(a, p->t, &o, formats[i], &n),
+                   *y = draw(a, p->saved, &o, formats[i], &m);
         assert_int_equal(n, m);
         assert_memory_equal(x, y, n);
-        for (const char *line = x, *end; formats[i] == FORMAT_TEXT && *line; line = *end ? end + 1 : end) {
+        for (const char *line = x, *end; formats[i] == FORMAT_TEXT && *line;
+             line = *end ? end + 1 : end) {
             end = line + strcspn(line, "\n");
             const char *one = arena_strndup(a, line, (size_t)(end - line));
-            if (words_columns(one) > 80) fail_msg("%s %s: a line of %d columns: %s", p->path, view, words_columns(one), one);
+            if (words_columns(one) > 80)
+                fail_msg("%s %s: a line of %d columns: %s", p->path, view, words_columns(one), one);
         }
     }
     RenderOptions o = options(view, NULL, NULL);
@@ -332,7 +354,8 @@ static void every_figure(void **state) {
         Plan1 p = load(g.gl_pathv[sample_at(i, n, all)]);
         Words names = {0};
         for (int k = 0; k < n_views && p.t; k++) {
-            for (int q = 0; q < (n < all ? 1 : 4); q++) /* of a sample the default page */ found += check_figure(&p, v[k].name, presets[q], &names, &figures);
+            for (int q = 0; q < (n < all ? 1 : 4); q++) /* of a sample the default page */
+                found += check_figure(&p, v[k].name, presets[q], &names, &figures);
             if (!nothing_to_draw(p.t, v[k].name)) check_trace_and_themes(&p, v[k].name);
         }
         arena_free(p.a);
@@ -368,10 +391,12 @@ static const char *slice(Arena *a, const Trace *t, int axis, int64_t rank) {
     int64_t first = rank - rank / step % size * step, end = first + size * step;
     if (end > t->ranks) end = t->ranks;
     return step == 1 ? arena_printf(a, "%lld:%lld", (long long)first, (long long)end)
-                     : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)end, (long long)step);
+                     : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)end,
+                                    (long long)step);
 }
 
-/* Among the small meshes, the one of this axis: exactly the members of the rank's group are filled. */
+/* Among the small meshes, the one of this axis: exactly the members of the rank's group are filled.
+ */
 static void check_filled(Arena *a, const Trace *t, const RenderOptions *o, const char *axis) {
     Scene *page[MAX_PAGES];
     int n = render_pages(t, diags_new(a), o, a, false, page, MAX_PAGES), cells = 0;
@@ -380,12 +405,17 @@ static void check_filled(Arena *a, const Trace *t, const RenderOptions *o, const
     assert_true(n > 0);
     for (int i = 0; i + 1 < page[0]->n_marks; i++) {
         const Mark *m = &page[0]->marks[i], *text = m + 1;
-        const char *tip = m->group >= 0 ? page[0]->groups[m->group].tip : NULL; /* "tp: 4 groups", "tp = sp: ..." */
-        if (!tip || strncmp(tip, axis, k) || (strncmp(tip + k, ": ", 2) && strncmp(tip + k, " = ", 3))) continue;
+        const char *tip = m->group >= 0 ? page[0]->groups[m->group].tip
+                                        : NULL; /* "tp: 4 groups", "tp = sp: ..." */
+        if (!tip || strncmp(tip, axis, k) ||
+            (strncmp(tip + k, ": ", 2) && strncmp(tip + k, " = ", 3)))
+            continue;
         if (m->kind != MARK_RECT || m->w != m->h || text->kind != MARK_TEXT) continue;
-        const char *rank = arena_printf(a, ",%s,", text->run[0].s), *list = arena_printf(a, ",%s", own + 1);
+        const char *rank = arena_printf(a, ",%s,", text->run[0].s),
+                   *list = arena_printf(a, ",%s", own + 1);
         bool in = strstr(arena_printf(a, "%.*s,", (int)strlen(list) - 1, list), rank) != NULL;
-        if (in != (m->fill != ROLE_PAPER)) fail_msg("axis %s of rank %lld: cell %s", axis, (long long)o->rank, rank);
+        if (in != (m->fill != ROLE_PAPER))
+            fail_msg("axis %s of rank %lld: cell %s", axis, (long long)o->rank, rank);
         cells++;
     }
     assert_int_equal(cells, t->ranks);
@@ -396,19 +426,23 @@ static void check_mesh(Arena *a, const Trace *t, int64_t rank, const char *prese
     o.rank = rank;
     const char *report;
     Diags *d = diags_new(a);
-    if (render_lint(t, d, &o, a, &report)) fail_msg("%lld ranks, %s:\n%s", (long long)t->ranks, preset, report);
+    if (render_lint(t, d, &o, a, &report))
+        fail_msg("%lld ranks, %s:\n%s", (long long)t->ranks, preset, report);
     Svg s = svg_of(a, t, &o, "mesh");
     assert_true(s.marks < 5000);
-    if (!strcmp(preset, "slide") || !strcmp(preset, "a4")) return; /* not all groups are on the first page */
+    /* not all groups are on the first page */
+    if (!strcmp(preset, "slide") || !strcmp(preset, "a4")) return;
     const char *words = words_of(&s);
-    says(words, "mesh", arena_printf(a, t->ranks == 1 ? "One rank" : "%lld rank", (long long)t->ranks));
+    says(words, "mesh",
+         arena_printf(a, t->ranks == 1 ? "One rank" : "%lld rank", (long long)t->ranks));
     for (int i = 0; i < t->n_axes; i++) {
         long long size = t->axes[i].size, groups = t->ranks / size;
-        if (size == 1 || strchr(t->axes[i].name, '.')) continue; /* the pieces of an axis are drawn as the axis */
+        /* the pieces of an axis are drawn as the axis */
+        if (size == 1 || strchr(t->axes[i].name, '.')) continue;
         says(words, "mesh",
              t->ranks > 16 ? arena_printf(a, "%lld × %lld", groups, size)
-                           : arena_printf(a, "%lld group%s × %lld rank%s", groups, groups == 1 ? "" : "s", size,
-                                          size == 1 ? "" : "s"));
+                           : arena_printf(a, "%lld group%s × %lld rank%s", groups,
+                                          groups == 1 ? "" : "s", size, size == 1 ? "" : "s"));
         const char *own = members(a, t, t->axes[i].name, rank);
         if (size <= 8 && (t->ranks <= 16 || !strcmp(preset, "wide"))) says(words, "mesh", own);
         for (int64_t r = 0; r < t->ranks && t->ranks <= 16 && size <= 8; r++)
@@ -419,7 +453,8 @@ static void check_mesh(Arena *a, const Trace *t, int64_t rank, const char *prese
         int64_t sent = 0;
         int count = 0;
         for (int k = 0; k < t->n_collectives; k++)
-            if (!strcmp(t->collectives[k].axes, t->axes[i].name)) count++, sent += t->collectives[k].bytes_sent;
+            if (!strcmp(t->collectives[k].axes, t->axes[i].name))
+                count++, sent += t->collectives[k].bytes_sent;
         if (count) says(words, "mesh", arena_printf(a, "sends %s", bytes_text(sent, a)));
     }
 }
@@ -495,8 +530,9 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
     double last, compute = busy(a, t, 0, true, &last), exposed = 0;
     for (int i = 0; i < t->n_events; i++)
         if (rankset_has(&t->events[i].ranks, 0)) exposed += t->events[i].exposed;
-    says(words, what, arena_printf(a, "Step %s = compute %s + exposed %s.", time_text(last, a), time_text(compute, a),
-                                   time_text(last - compute, a)));
+    says(words, what,
+         arena_printf(a, "Step %s = compute %s + exposed %s.", time_text(last, a),
+                      time_text(compute, a), time_text(last - compute, a)));
     /* what the events themselves call exposed makes up the wait */
     assert_true(fabs(exposed - (last - compute)) <= 1e-6 * last + 1e-9);
     says(words, what, t->hardware);
@@ -509,8 +545,9 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
         if (!tip && folded) continue;
         if (!tip) fail_msg("%s: step %d has no event", what, e->step);
         says(tip, what, arena_printf(a, "step %d: ", e->step));
-        says(tip, what, arena_printf(a, "%s to %s, %s", time_text(e->start, a), time_text(e->end, a),
-                                     time_text(e->end - e->start, a)));
+        says(tip, what,
+             arena_printf(a, "%s to %s, %s", time_text(e->start, a), time_text(e->end, a),
+                          time_text(e->end - e->start, a)));
         if (e->formula) says(tip, what, e->formula);
         shown++;
     }
@@ -523,7 +560,8 @@ static double micros(const Json *x) {
     return x->r * 1e-6;
 }
 
-/* The Chrome trace has the events of the picture: the same names, starts and durations, in rows that have names. */
+/* The Chrome trace has the events of the picture: the same names, starts and durations, in rows
+ * that have names. */
 static void check_chrome(Arena *a, const Trace *t, const char *what) {
     RenderOptions o = options("timeline", NULL, NULL);
     size_t n;
@@ -584,11 +622,14 @@ static void check_block(Arena *a, const Trace *t, const char *what) {
         const char *tip = tip_of(&s, arena_printf(a, "-step-%d", c->step));
         if (!tip) continue; /* k and v travel as one */
         shown++;
-        says(tip, what, arena_printf(a, "step %d: %s of %s over %s", c->step, c->op, c->value, c->axis));
-        says(tip, what, arena_printf(a, "%lld groups × %lld ranks", (long long)groups_count(&c->groups),
-                                     (long long)groups_size(&c->groups)));
-        says(tip, what, arena_printf(a, "in %s, out %s, sends %s per rank", bytes_text(c->bytes_in, a),
-                                     bytes_text(c->bytes_out, a), bytes_text(c->bytes_sent, a)));
+        says(tip, what,
+             arena_printf(a, "step %d: %s of %s over %s", c->step, c->op, c->value, c->axis));
+        says(tip, what,
+             arena_printf(a, "%lld groups × %lld ranks", (long long)groups_count(&c->groups),
+                          (long long)groups_size(&c->groups)));
+        says(tip, what,
+             arena_printf(a, "in %s, out %s, sends %s per rank", bytes_text(c->bytes_in, a),
+                          bytes_text(c->bytes_out, a), bytes_text(c->bytes_sent, a)));
         if (c->why) says(tip, what, c->why);
     }
     assert_true(all == 0 || shown * 2 >= all);
@@ -622,7 +663,8 @@ static void figures_say_what_the_log_says(void **state) {
 /* Any two figures may stand in one HTML page: no id is in both. */
 static void figures_share_a_page(void **state) {
     (void)state;
-    Plan1 p = load("plans/09-llama3-8b-dp2-cp2-tp2.yaml"), q = load("plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml");
+    Plan1 p = load("plans/09-llama3-8b-dp2-cp2-tp2.yaml"),
+          q = load("plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml");
     Str page = str_new(p.a);
     int n_views;
     const RenderView *v = render_views(&n_views);
@@ -664,13 +706,17 @@ static int draw_into(const char *dir, char **plans) {
         size_t n;
         const char *text = file_read(a, d, plans[i], 1 << 20, (Loc){0}, &n);
         PipelineReport rep = {0};
-        Trace *t = pipeline_run(a, d, "plan.yaml", text, n, NULL, 0,
-                                &(PipelineOptions){.execute = true, .events = true, .numbers = true, .threads = 1}, &rep);
+        Trace *t = pipeline_run(
+            a, d, "plan.yaml", text, n, NULL, 0,
+            &(PipelineOptions){.execute = true, .events = true, .numbers = true, .threads = 1},
+            &rep);
         for (int k = 0; k < n_views; k++)
             for (size_t f = 0; f < 4; f++) {
-                RenderOptions o = options(v[k].name, f == 1 ? "slide" : NULL, f == 2 ? "print" : NULL);
-                rc |= !render_file(t, d, &o, all_formats[f],
-                                   arena_printf(a, "%s/%d-%s.%s", dir, i, v[k].name, extensions[f]));
+                RenderOptions o =
+                    options(v[k].name, f == 1 ? "slide" : NULL, f == 2 ? "print" : NULL);
+                rc |=
+                    !render_file(t, d, &o, all_formats[f],
+                                 arena_printf(a, "%s/%d-%s.%s", dir, i, v[k].name, extensions[f]));
             }
         arena_free(a);
     }
@@ -678,11 +724,13 @@ static int draw_into(const char *dir, char **plans) {
     return rc;
 }
 
-static void start_elsewhere(const char *self, const char *out, const char *cwd, const char *const *env, char **plans) {
+static void start_elsewhere(const char *self, const char *out, const char *cwd,
+                            const char *const *env, char **plans) {
     pid_t pid = fork();
     if (pid == 0) {
         for (int i = 0; env[i]; i += 2) setenv(env[i], env[i + 1], 1);
-        char *argv[8] = {(char *)(uintptr_t)self, (char *)(uintptr_t) "--draw", (char *)(uintptr_t)out};
+        char *argv[8] = {(char *)(uintptr_t)self, (char *)(uintptr_t) "--draw",
+                         (char *)(uintptr_t)out};
         for (int i = 0; plans[i]; i++) argv[3 + i] = plans[i];
         if (chdir(cwd) == 0) execv(self, argv);
         _exit(99);
@@ -708,19 +756,22 @@ static bool is_file(const Page *p, const char *name) {
 }
 static void page_start(void *data, const char *name, const char **attr) {
     Page *p = data;
-    const char *src = attribute(attr, "src"), *alt = attribute(attr, "alt"), *href = attribute(attr, "href"),
-               *id = attribute(attr, "id");
+    const char *src = attribute(attr, "src"), *alt = attribute(attr, "alt"),
+               *href = attribute(attr, "href"), *id = attribute(attr, "id");
     if (!strcmp(name, "img")) {
-        if (!src || !is_file(p, src) || !alt || strlen(alt) < 20) fail_msg("image %s: %s", src, alt);
+        if (!src || !is_file(p, src) || !alt || strlen(alt) < 20)
+            fail_msg("image %s: %s", src, alt);
         p->images++;
     }
-    if (!strcmp(name, "a") && href && *href == '#') names_add(p->a, &p->inner, arena_strdup(p->a, href + 1));
+    if (!strcmp(name, "a") && href && *href == '#')
+        names_add(p->a, &p->inner, arena_strdup(p->a, href + 1));
     if (!strcmp(name, "a") && href && *href != '#') {
         if (!is_file(p, href)) fail_msg("link to %s", href);
         p->anchors++;
     }
     if (id) names_add(p->a, &p->ids, arena_strdup(p->a, id));
-    if (!strcmp(name, "script") || !strcmp(name, "link")) fail_msg("the page loads something: %s", name);
+    if (!strcmp(name, "script") || !strcmp(name, "link"))
+        fail_msg("the page loads something: %s", name);
 }
 
 static void gallery_page(void **state) {
@@ -733,9 +784,11 @@ static void gallery_page(void **state) {
     p.dir = temp_path(p.a, "gallery");
     static const char *const plans = "plans/02-toymodel-2.yaml plans/bugs/07-sequence-not-cut.yaml "
                                      "plans/shape-only/llama3.1-405b-8192.yaml";
-    assert_int_equal(system(arena_printf(p.a, "sh tests/gallery.sh '%s' %s >/dev/null", p.dir, plans)), 0);
+    assert_int_equal(
+        system(arena_printf(p.a, "sh tests/gallery.sh '%s' %s >/dev/null", p.dir, plans)), 0);
     size_t n;
-    const char *text = file_read(p.a, diags_new(p.a), file_join(p.a, p.dir, "index.html"), 1 << 22, (Loc){0}, &n);
+    const char *text =
+        file_read(p.a, diags_new(p.a), file_join(p.a, p.dir, "index.html"), 1 << 22, (Loc){0}, &n);
     assert_non_null(text);
     XML_Parser x = XML_ParserCreate("UTF-8");
     XML_SetUserData(x, &p);
@@ -759,22 +812,28 @@ static void same_bytes_everywhere(void **state) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     static const char hostile[] =
-        "<?xml version=\"1.0\"?><!DOCTYPE fontconfig SYSTEM \"fonts.dtd\"><fontconfig>"
-        "<dir>/nowhere</dir><match target=\"pattern\"><edit name=\"family\" mode=\"assign\" binding=\"strong\">"
-        "<string>Comic Sans MS</string></edit><edit name=\"size\" mode=\"assign\"><double>40</double></edit></match>"
-        "<match target=\"font\"><edit name=\"hinting\" mode=\"assign\"><bool>true</bool></edit>"
-        "<edit name=\"hintstyle\" mode=\"assign\"><const>hintfull</const></edit>"
-        "<edit name=\"embolden\" mode=\"assign\"><bool>true</bool></edit></match></fontconfig>";
+        "<?xml version=\"1.0\"?><!DOCTYPE fontconfig SYSTEM "
+        "\"fonts.dtd\"><fontconfig><dir>/nowhere</dir><match target=\"pattern\"><edit "
+        "name=\"family\" mode=\"assign\" binding=\"strong\"><string>Comic Sans "
+        "MS</string></edit><edit name=\"size\" "
+        "mode=\"assign\"><double>40</double></edit></match><match target=\"font\"><edit "
+        "name=\"hinting\" mode=\"assign\"><bool>true</bool></edit><edit name=\"hintstyle\" "
+        "mode=\"assign\"><const>hintfull</const></edit><edit name=\"embolden\" "
+        "mode=\"assign\"><bool>true</bool></edit></match></fontconfig>";
     const char *conf = temp_path(a, "fonts.conf");
     assert_true(file_write(d, conf, hostile, sizeof hostile - 1));
     const char *const plain[] = {NULL};
-    const char *const place[] = {"TZ", "Asia/Tokyo", "LANG", "tr_TR.UTF-8", "LC_ALL", "de_DE.UTF-8", NULL};
-    const char *const gone[] = {"FONTCONFIG_FILE", "/dev/null", "HOME", "/nowhere", "TZ", "America/St_Johns", NULL};
-    const char *const bad[] = {"FONTCONFIG_FILE", conf, "SOURCE_DATE_EPOCH", "1", "LC_ALL", "C", NULL};
+    const char *const place[] = {"TZ",     "Asia/Tokyo",  "LANG", "tr_TR.UTF-8",
+                                 "LC_ALL", "de_DE.UTF-8", NULL};
+    const char *const gone[] = {"FONTCONFIG_FILE",  "/dev/null", "HOME", "/nowhere", "TZ",
+                                "America/St_Johns", NULL};
+    const char *const bad[] = {
+        "FONTCONFIG_FILE", conf, "SOURCE_DATE_EPOCH", "1", "LC_ALL", "C", NULL};
     const struct {
         const char *name, *cwd;
         const char *const *env;
-    } at[] = {{"here", ".", plain}, {"place", "/", place}, {"gone", "/tmp", gone}, {"bad", "/", bad}};
+    } at[] = {
+        {"here", ".", plain}, {"place", "/", place}, {"gone", "/tmp", gone}, {"bad", "/", bad}};
     char path[2][PATH_MAX];
     char *plans[] = {realpath("plans/09-llama3-8b-dp2-cp2-tp2.yaml", path[0]),
                      realpath("plans/bugs/06-reduced-twice.yaml", path[1]), NULL};
@@ -795,8 +854,10 @@ static void same_bytes_everywhere(void **state) {
                 const char *x = file_read(a, d, file_join(a, dir[0], name), 1 << 24, (Loc){0}, &n);
                 assert_non_null(x);
                 for (int i = 1; i < 4; i++) {
-                    const char *y = file_read(a, d, file_join(a, dir[i], name), 1 << 24, (Loc){0}, &m);
-                    if (!y || n != m || memcmp(x, y, n)) fail_msg("%s differs with %s", name, at[i].name);
+                    const char *y =
+                        file_read(a, d, file_join(a, dir[i], name), 1 << 24, (Loc){0}, &m);
+                    if (!y || n != m || memcmp(x, y, n))
+                        fail_msg("%s differs with %s", name, at[i].name);
                 }
             }
     assert_int_equal(files, (plans[1] ? 2 : 1) * n_views * 4);
@@ -807,8 +868,8 @@ int main(int argc, char **argv) {
     if (argc > 3 && !strcmp(argv[1], "--draw")) return draw_into(argv[2], argv + 3);
     if (!realpath(argv[0], self_path)) return 99;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_figure),         cmocka_unit_test(mesh_says_the_groups),
-        cmocka_unit_test(figures_share_a_page), cmocka_unit_test(figures_say_what_the_log_says),
+        cmocka_unit_test(every_figure),          cmocka_unit_test(mesh_says_the_groups),
+        cmocka_unit_test(figures_share_a_page),  cmocka_unit_test(figures_say_what_the_log_says),
         cmocka_unit_test(same_bytes_everywhere), cmocka_unit_test(gallery_page)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

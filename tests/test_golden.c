@@ -1,7 +1,7 @@
-/* Other people's models: every dense case of golden/hf (Hugging Face transformers in float64) against the unsharded
- * reference, and every plan family (TP, TP + SP, each with dp, cp, zigzag and all of them) on those weights, executed
- * and checked rank by rank in f64 and f32. Together they close the chain framework = reference = every rank. Prints the
- * table of case x family. */
+/* Other people's models: every dense case of golden/hf (Hugging Face transformers in float64)
+ * against the unsharded reference, and every plan family (TP, TP + SP, each with dp, cp, zigzag and
+ * all of them) on those weights, executed and checked rank by rank in f64 and f32. Together they
+ * close the chain framework = reference = every rank. Prints the table of case x family. */
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -18,8 +18,9 @@ typedef struct {
     int tp[4]; /* 0 ends */
 } Case;
 static const Case cases[] = {
-    {"llama-gqa", 2, false, {2, 4, 8}}, {"llama-wide", 1, false, {2, 4, 8}}, {"llama31-rope", 2, false, {2, 4, 8}},
-    {"qwen2", 2, false, {2, 4, 8}},     {"llama-bias", 2, false, {2, 6}},    {"qwen3", 2, true, {2, 6}},
+    {"llama-gqa", 2, false, {2, 4, 8}},    {"llama-wide", 1, false, {2, 4, 8}},
+    {"llama31-rope", 2, false, {2, 4, 8}}, {"qwen2", 2, false, {2, 4, 8}},
+    {"llama-bias", 2, false, {2, 6}},      {"qwen3", 2, true, {2, 6}},
     {"llama-odd", 1, false, {3}},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
@@ -29,14 +30,17 @@ static const char *const block_values[] = {
     "input_norm", "q_proj",   "k_proj", "v_proj",  "q_rope",   "k_rope", "attn_context",   "o_proj",
     "resid_attn", "mlp.gate", "mlp.up", "mlp.act", "mlp.down", "output", "post_attn_norm",
 };
-static const char *golden_plan(Arena *a, const char *name, const char *config, const char *parts, const char *dtype) {
+static const char *golden_plan(Arena *a, const char *name, const char *config, const char *parts,
+                               const char *dtype) {
     return arena_printf(a,
                         "model: {hf_config: %s, weights: %s, layers: all, parts: [%s]}\n"
                         "data: {dtype: %s, inputs: %s}\nnames: hf\n",
-                        golden_path(a, "hf/%s/%s", name, config), golden_path(a, "hf/%s/model.safetensors", name),
-                        parts, dtype, golden_path(a, "hf/%s/values.safetensors", name));
+                        golden_path(a, "hf/%s/%s", name, config),
+                        golden_path(a, "hf/%s/model.safetensors", name), parts, dtype,
+                        golden_path(a, "hf/%s/values.safetensors", name));
 }
-/* Values of the file that a forward run is not held against: gradients, and what is no value of this program. */
+/* Values of the file that a forward run is not held against: gradients, and what is no value of
+ * this program. */
 static bool excused(const char *name) {
     static const char *const never[] = {"rope.inv_freq", "rope.attention_scaling", "loss_sum"};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
@@ -45,7 +49,8 @@ static bool excused(const char *name) {
 }
 static const struct AgainstRow *row_of(const PlanRun *r, const char *name) {
     for (int i = 0; i < r->rep.n_against; i++)
-        if (!strcmp(r->rep.against[i].name, name) && !r->rep.against[i].missing_there) return &r->rep.against[i];
+        if (!strcmp(r->rep.against[i].name, name) && !r->rep.against[i].missing_there)
+            return &r->rep.against[i];
     return NULL;
 }
 /* tests/golden leaves out what the next value judges as well: a sum, a factor, what is rotated. */
@@ -59,7 +64,8 @@ static PlanRun against(Arena *a, const char *text, const char *file) {
     PipelineOptions o = {.execute = true, .threads = 1, .against = file};
     return plan_run_with(a, "golden.yaml", text, &o);
 }
-/* Every value of the blocks is in the file, is found in the model, and is equal to 1e-11 of its largest. */
+/* Every value of the blocks is in the file, is found in the model, and is equal to 1e-11 of its
+ * largest. */
 static void hold_blocks(Arena *a, const PlanRun *r, const Case *c, bool whole, double *worst) {
     for (int l = 0; l < c->layers; l++)
         for (size_t i = 0; i < sizeof block_values / sizeof *block_values; i++) {
@@ -77,8 +83,8 @@ static void hold_blocks(Arena *a, const PlanRun *r, const Case *c, bool whole, d
         const struct AgainstRow *x = &r->rep.against[i];
         if (x->missing_there || excused(x->name) || (!whole && x->missing_here)) continue;
         if (x->missing_here || !x->ok)
-            fail_msg("%s: %s %s (%.3g)", c->name, x->name, x->missing_here ? "has no name here" : "differs",
-                     x->max_rel);
+            fail_msg("%s: %s %s (%.3g)", c->name, x->name,
+                     x->missing_here ? "has no name here" : "differs", x->max_rel);
         if (x->max_rel > *worst) *worst = x->max_rel;
     }
 }
@@ -91,7 +97,8 @@ static void test_reference(void **state) {
             const char *file = golden_path(a, "hf/%s/values.safetensors", cases[c].name);
             const char *text =
                 arena_printf(a, "%smesh: {tp: 1}\n",
-                             golden_plan(a, cases[c].name, configs[g], "embedding, blocks, norm, head, loss", "f64"));
+                             golden_plan(a, cases[c].name, configs[g],
+                                         "embedding, blocks, norm, head, loss", "f64"));
             PlanRun r = against(a, text, file);
             if (!r.t || r.rep.exit) run_print(&r);
             assert_non_null(r.t);
@@ -103,13 +110,15 @@ static void test_reference(void **state) {
             static const char *const complete[] = {"embed", "logits", "layers.0.attn_probs"};
             for (int k = 0; k < 3; k++) {
                 assert_true(row_of(&r, selected[k]) && row_of(&r, selected[k])->ok);
-                if (golden_complete()) assert_true(row_of(&r, complete[k]) && row_of(&r, complete[k])->ok);
+                if (golden_complete())
+                    assert_true(row_of(&r, complete[k]) && row_of(&r, complete[k])->ok);
             }
             printf("%-13s %-15s worst %.2g of the largest\n", cases[c].name, configs[g], worst);
             arena_free(a);
         }
 }
-/* The comparison can fail: one number of the file moved by 1e-9 of the largest is found, under its name. */
+/* The comparison can fail: one number of the file moved by 1e-9 of the largest is found, under its
+ * name. */
 static void test_against_fails(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -126,7 +135,8 @@ static void test_against_fails(void **state) {
         t[i] = (NewTensor){.name = names[i], .nd = s->nd, .x = y};
         for (int d = 0; d < s->nd; d++) t[i].shape[d] = s->shape[d];
     }
-    const char *text = arena_printf(a, "%smesh: {tp: 1}\n", golden_plan(a, "qwen3", "config.json", "blocks", "f64"));
+    const char *text = arena_printf(a, "%smesh: {tp: 1}\n",
+                                    golden_plan(a, "qwen3", "config.json", "blocks", "f64"));
     PlanRun r = against(a, text, write_tensors(a, "moved.safetensors", t, 2));
     assert_true(row_of(&r, "layers.1.k_rope")->ok);
     assert_false(row_of(&r, "layers.0.o_proj")->ok);
@@ -138,18 +148,22 @@ static void test_against_fails(void **state) {
 }
 
 /* ---- plan families ---- */
-static const char tp_lines[] = "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
-                               "  model.layers.*.mlp.gate_proj: colwise\n  model.layers.*.mlp.up_proj: colwise\n";
+static const char tp_lines[] =
+    "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
+    "  model.layers.*.mlp.gate_proj: colwise\n  model.layers.*.mlp.up_proj: colwise\n";
 static const char plain_lines[] =
     "  model.layers.*.self_attn.o_proj: rowwise\n  model.layers.*.mlp.down_proj: rowwise\n";
 static const char sp_lines[] =
     "  model.layers.*.input_layernorm: sequence_parallel\n"
     "  model.layers.*.post_attention_layernorm: sequence_parallel\n"
-    "  model.layers.*.self_attn: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
-    "  model.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  model.layers.*.self_attn: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
+    "  model.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  model.layers.*.self_attn.o_proj: {style: rowwise, output: shard(1)}\n"
     "  model.layers.*.mlp.down_proj: {style: rowwise, output: shard(1)}\n";
-static const char norm_lines[] = "  model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n";
+static const char norm_lines[] =
+    "  model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n";
 
 typedef struct {
     const char *name, *mesh, *order; /* mesh: %d is tp */
@@ -185,16 +199,19 @@ static const char *expected_code(const Case *c, const Family *f, int tp) {
             return forbidden[i].code;
     return NULL;
 }
-static const char *family_text(Arena *a, const Case *c, const Family *f, bool sp, int tp, const char *dtype) {
+static const char *family_text(Arena *a, const Case *c, const Family *f, bool sp, int tp,
+                               const char *dtype) {
     Str s = str_new(a);
     str_add(&s, golden_plan(a, c->name, "config.json", "blocks", dtype));
     str_add(&s, "mesh: ");
     str_addf(&s, "%.*s%d}\n", (int)(strlen(f->mesh) - 3), f->mesh, tp);
     if (f->order) str_addf(&s, "context_parallel: {mode: all_gather, order: %s}\n", f->order);
-    str_addf(&s, "plan:\n%s%s%s", tp_lines, sp ? sp_lines : plain_lines, c->qk_norm ? norm_lines : "");
+    str_addf(&s, "plan:\n%s%s%s", tp_lines, sp ? sp_lines : plain_lines,
+             c->qk_norm ? norm_lines : "");
     return s.s;
 }
-/* Collectives of hand-written systems, per layer: 2 AR, or 2 AG 2 RS; context parallel adds 2 AG(cp); dp nothing. */
+/* Collectives of hand-written systems, per layer: 2 AR, or 2 AG 2 RS; context parallel adds 2
+ * AG(cp); dp nothing. */
 static void hold_counts(const PlanRun *r, const Case *c, const Family *f, bool sp) {
     int64_t L = c->layers, cp = f->cp > 1 ? 2 * L : 0;
     assert_int_equal(count_collectives(r->t, "forward", "all_reduce", "tp"), sp ? 0 : 2 * L);
@@ -207,18 +224,22 @@ typedef struct {
     int runs, refused;
     double worst; /* share of its bound that the worst value used */
 } Tally;
-static void run_family(const Case *c, const Family *f, bool sp, int tp, const char *dtype, Tally *tally) {
+static void run_family(const Case *c, const Family *f, bool sp, int tp, const char *dtype,
+                       Tally *tally) {
     Arena *a = arena_new();
     const char *text = family_text(a, c, f, sp, tp, dtype), *code = expected_code(c, f, tp);
     bool f64 = !strcmp(dtype, "f64");
-    PipelineOptions o = {.execute = true,
-                         .threads = 1,
-                         .against = f64 && f->cp == 1 ? golden_path(a, "hf/%s/values.safetensors", c->name) : NULL};
+    PipelineOptions o = {
+        .execute = true,
+        .threads = 1,
+        .against = f64 && f->cp == 1 ? golden_path(a, "hf/%s/values.safetensors", c->name) : NULL};
     PlanRun r = plan_run_with(a, "golden.yaml", text, &o);
-    bool as_expected = code ? run_has(&r, code) && r.rep.exit == 1
-                            : r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
+    bool as_expected =
+        code ? run_has(&r, code) && r.rep.exit == 1
+             : r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
     if (!as_expected) {
-        fprintf(stderr, "%s %s %s tp=%d %s\n%s\n", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype, text);
+        fprintf(stderr, "%s %s %s tp=%d %s\n%s\n", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype,
+                text);
         run_print(&r);
         fail_msg("%s %s %s tp=%d %s: %s expected", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype,
                  code ? code : "equivalent");
@@ -241,7 +262,8 @@ static Tally run_cell(const Case *c, const Family *f, bool sp) {
     for (int d = 0; d < 2; d++) {
         if (f->fixed_tp2) run_family(c, f, sp, 2, dtypes[d], &t);
         if (f->fixed_tp2 && c->tp[0] == 3) run_family(c, f, sp, 3, dtypes[d], &t);
-        for (int i = 0; !f->fixed_tp2 && i < 4 && c->tp[i]; i++) run_family(c, f, sp, c->tp[i], dtypes[d], &t);
+        for (int i = 0; !f->fixed_tp2 && i < 4 && c->tp[i]; i++)
+            run_family(c, f, sp, c->tp[i], dtypes[d], &t);
     }
     return t;
 }
@@ -257,13 +279,15 @@ static void test_families(void **state) {
             for (int f = 0; f < N_FAMILIES; f++) {
                 Tally t = run_cell(&cases[c], &families[f], sp);
                 char cell[48];
-                snprintf(cell, sizeof cell, "%d/%d %3.0f%%", t.runs - t.refused, t.runs, 100 * t.worst);
+                snprintf(cell, sizeof cell, "%d/%d %3.0f%%", t.runs - t.refused, t.runs,
+                         100 * t.worst);
                 printf(" %15s", cell);
                 runs += t.runs, refused += t.refused;
             }
             printf("\n");
         }
-    printf("%d runs: %d equivalent, %d refused with the expected code\n", runs, runs - refused, refused);
+    printf("%d runs: %d equivalent, %d refused with the expected code\n", runs, runs - refused,
+           refused);
     if (n < N_CASES) return;
     assert_int_equal(runs, 336);
     assert_int_equal(refused, 24);
@@ -282,9 +306,11 @@ static void test_family_fails(void **state) {
     arena_free(a);
 }
 
-/* ---- gradients: every cotangent and every parameter gradient of the framework, and every rank's, whatever the plan
+/* ---- gradients: every cotangent and every parameter gradient of the framework, and every rank's,
+ * whatever the plan
  * ---- */
-static const char end_lines[] = "  model.embed_tokens: rowwise\n  lm_head: colwise\n  loss: loss_parallel\n";
+static const char end_lines[] =
+    "  model.embed_tokens: rowwise\n  lm_head: colwise\n  loss: loss_parallel\n";
 static const char sp_end_lines[] =
     "  model.embed_tokens: {style: rowwise, output: shard(1)}\n  model.norm: sequence_parallel\n"
     "  lm_head: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n";
@@ -296,22 +322,26 @@ static const GradFamily grad_families[] = {
     {"unsharded", "{one: 1}", "", 0},
     {"TP", "{tp: %d}", "", 1},
     {"TP + SP", "{tp: %d}", "", 2},
-    {"dp2 cp2 TP + SP", "{dp: 2, cp: 2, tp: %d}", "context_parallel: {mode: all_gather, order: contiguous}\n", 2},
+    {"dp2 cp2 TP + SP", "{dp: 2, cp: 2, tp: %d}",
+     "context_parallel: {mode: all_gather, order: contiguous}\n", 2},
     {"FSDP", "{dp: 4}", "data_parallel: {mode: fsdp, axis: dp}\n", 0},
-    {"FSDP dp2 cp2 TP + SP", "{dp: 2, cp: 2, tp: %d}", "data_parallel: {mode: fsdp, axis: dp*cp, reshard: false}\n", 2},
-    {"FSDP TP, recompute", "{dp: 2, tp: %d}", "data_parallel: {mode: fsdp, axis: dp}\nrecompute: block\n", 1},
+    {"FSDP dp2 cp2 TP + SP", "{dp: 2, cp: 2, tp: %d}",
+     "data_parallel: {mode: fsdp, axis: dp*cp, reshard: false}\n", 2},
+    {"FSDP TP, recompute", "{dp: 2, tp: %d}",
+     "data_parallel: {mode: fsdp, axis: dp}\nrecompute: block\n", 1},
 };
 enum { N_GRAD_FAMILIES = sizeof grad_families / sizeof *grad_families };
 static const char *grad_text(Arena *a, const Case *c, const GradFamily *f) {
     Str s = str_new(a);
-    str_add(&s, golden_plan(a, c->name, "config.json", "embedding, blocks, norm, head, loss", "f64"));
+    str_add(&s,
+            golden_plan(a, c->name, "config.json", "embedding, blocks, norm, head, loss", "f64"));
     const char *tp = strstr(f->mesh, "%d");
     str_addf(&s, "mesh: %.*s", (int)(tp ? tp - f->mesh : (long)strlen(f->mesh)), f->mesh);
     if (tp) str_addf(&s, "%d%s", c->tp[0], tp + 2);
     str_addf(&s, "\npass: backward\n%s", f->extra);
     if (f->style)
-        str_addf(&s, "plan:\n%s%s%s%s", tp_lines, f->style == 2 ? sp_lines : plain_lines, c->qk_norm ? norm_lines : "",
-                 f->style == 2 ? sp_end_lines : end_lines);
+        str_addf(&s, "plan:\n%s%s%s%s", tp_lines, f->style == 2 ? sp_lines : plain_lines,
+                 c->qk_norm ? norm_lines : "", f->style == 2 ? sp_end_lines : end_lines);
     return s.s;
 }
 /* Gradients of the file that are held, and the worst. */
@@ -320,10 +350,11 @@ static int hold_gradients(const PlanRun *r, const Case *c, const char *family, d
     for (int i = 0; i < r->rep.n_against; i++) {
         const struct AgainstRow *x = &r->rep.against[i];
         if (x->missing_there || strncmp(x->name, "grad.", 5)) continue;
-        if (strstr(x->name, ".attn_probs")) continue; /* inside the attention kernel: its gradient is never a tensor */
+        /* inside the attention kernel: its gradient is never a tensor */
+        if (strstr(x->name, ".attn_probs")) continue;
         if (x->missing_here || !x->ok || !(x->max_rel <= 1e-10))
-            fail_msg("%s %s: %s %s (%.3g)", c->name, family, x->name, x->missing_here ? "has no name here" : "differs",
-                     x->max_rel);
+            fail_msg("%s %s: %s %s (%.3g)", c->name, family, x->name,
+                     x->missing_here ? "has no name here" : "differs", x->max_rel);
         *worst = fmax(*worst, x->max_rel);
         *(strncmp(x->name, "grad.param.", 11) ? &values : &params) += 1;
     }
@@ -347,19 +378,22 @@ static void test_gradients(void **state) {
             assert_true(r.rep.end_to_end_rel < 1e-9);
             arena_free(a);
         }
-        printf("%-13s %d gradients of the framework, %d plans equivalent, worst %.2g of the largest\n", cases[c].name,
-               held, families_held, worst);
+        printf(
+            "%-13s %d gradients of the framework, %d plans equivalent, worst %.2g of the largest\n",
+            cases[c].name, held, families_held, worst);
     }
 }
-/* It can fail: a gradient that is not summed is found on the ranks, although the reference agrees with the file. */
+/* It can fail: a gradient that is not summed is found on the ranks, although the reference agrees
+ * with the file. */
 static void test_gradients_fail(void **state) {
     (void)state;
     Arena *a = arena_new();
     const Case *c = &cases[5];
-    const char *text = arena_printf(a,
-                                    "%sfaults: [{at: all_reduce of grad.param.model.layers.1.self_attn.q_norm.weight, "
-                                    "do: drop}]\n",
-                                    grad_text(a, c, &grad_families[2]));
+    const char *text =
+        arena_printf(a,
+                     "%sfaults: [{at: all_reduce of "
+                     "grad.param.model.layers.1.self_attn.q_norm.weight, do: drop}]\n",
+                     grad_text(a, c, &grad_families[2]));
     PlanRun r = against(a, text, golden_path(a, "hf/%s/values.safetensors", c->name));
     double worst = 0;
     assert_non_null(r.t);
@@ -370,7 +404,8 @@ static void test_gradients_fail(void **state) {
     arena_free(a);
 }
 
-/* ---- toy runs: the first step's output, unsharded and as every rank of a column and row pair has it ---- */
+/* ---- toy runs: the first step's output, unsharded and as every rank of a column and row pair has
+ * it ---- */
 static void test_toy(void **state) {
     (void)state;
     static const char *const runs[] = {"adamw-sum", "adamw-var", "adamw-sum-clip", "adamw-var-clip",
@@ -382,7 +417,8 @@ static void test_toy(void **state) {
                        *saved = temp_path(a, "toy.safetensors");
             SafeTensors *st = golden_tensors(a, file);
             const StTensor *x = st_find(st, st_find(st, "input") ? "input" : "inputs"),
-                           *w1 = st_find(st, "initial.net1.weight"), *w2 = st_find(st, "initial.net2.weight");
+                           *w1 = st_find(st, "initial.net1.weight"),
+                           *w2 = st_find(st, "initial.net2.weight");
             int64_t rows = x->shape[x->nd - 2], n, m;
             NewTensor in = {.name = "input",
                             .nd = 2,
@@ -390,21 +426,25 @@ static void test_toy(void **state) {
                             .x = tensor_numbers(a, st, x->name, &n)};
             const char *text =
                 arena_printf(a,
-                             "model: {kind: mlp, sizes: [%d, %d, %d], bias: true, activation: relu, weights: {file: "
-                             "%s, prefix: \"initial.\"}}\n"
-                             "data: {dtype: f64, inputs: %s}\nmesh: {tp: %d}\nplan: {net1: colwise, net2: rowwise}\n",
+                             "model: {kind: mlp, sizes: [%d, %d, %d], bias: true, activation: "
+                             "relu, weights: {file: %s, prefix: \"initial.\"}}\n"
+                             "data: {dtype: f64, inputs: %s}\nmesh: {tp: %d}\nplan: {net1: "
+                             "colwise, net2: rowwise}\n",
                              (int)w1->shape[1], (int)w1->shape[0], (int)w2->shape[0], file,
                              write_tensors(a, "toy.in.safetensors", &in, 1), tp);
-            PlanRun r = plan_run_with(a, "toy.yaml", text,
-                                      &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
+            PlanRun r = plan_run_with(
+                a, "toy.yaml", text,
+                &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
             if (!r.t || diags_errors(r.d)) run_print(&r);
             assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
             SafeTensors *out = golden_tensors(a, saved);
             const double *want = tensor_numbers(a, st, "step0.output", &n);
             for (int q = -1; q < tp; q++) {
-                const double *have = tensor_numbers(a, out, q < 0 ? "net2" : arena_printf(a, "rank%d/net2", q), &m);
+                const double *have =
+                    tensor_numbers(a, out, q < 0 ? "net2" : arena_printf(a, "rank%d/net2", q), &m);
                 assert_int_equal(n, m);
-                for (int64_t k = 0; k < n; k++) assert_true(fabs(want[k] - have[k]) <= 1e-14 * (1 + fabs(want[k])));
+                for (int64_t k = 0; k < n; k++)
+                    assert_true(fabs(want[k] - have[k]) <= 1e-14 * (1 + fabs(want[k])));
             }
             st_close(st), st_close(out);
             arena_free(a);

@@ -1,7 +1,7 @@
-/* Hostile inputs through the whole program, as a process of its own: each gets its diagnostic, place and exit code, within
- * 100 ms of processor time (where the machine is slow or busy: 40 units of work, measured beside it)
- * and 64 MiB, and leaves nothing behind. This program plays shardproof when it is told to, so that
- * every build (sanitizers too) tests its own code. */
+/* Hostile inputs through the whole program, as a process of its own: each gets its diagnostic,
+ * place and exit code, within 100 ms of processor time (where the machine is slow or busy: 40 units
+ * of work, measured beside it) and 64 MiB, and leaves nothing behind. This program plays shardproof
+ * when it is told to, so that every build (sanitizers too) tests its own code. */
 #include "cli/cli.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -46,18 +46,21 @@ static void slurp(const char *path, char *to, size_t size) {
 }
 static Ran run(char *const *argv, const char *in) {
     Ran r = {0};
-    const char *err = arena_printf(arena, "%s/stderr", dir), *out = arena_printf(arena, "%s/stdout", dir);
+    const char *err = arena_printf(arena, "%s/stderr", dir),
+               *out = arena_printf(arena, "%s/stdout", dir);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        int fi = open(in ? in : "/dev/null", O_RDONLY | O_NONBLOCK), fo = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
+        int fi = open(in ? in : "/dev/null", O_RDONLY | O_NONBLOCK),
+            fo = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
             fe = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(fi, 0), dup2(fo, 1), dup2(fe, 2);
         struct rlimit as = {ADDRESS_SPACE, ADDRESS_SPACE};
         if (!SANITIZED) setrlimit(RLIMIT_AS, &as);
         alarm(PATIENCE_S);
         setenv("SHARDPROOF_PLAYED", "1", 1);
-        if (nobody) setenv("GCOV_PREFIX", dir, 1); /* counts of a --coverage build go where nobody may write */
+        /* counts of a --coverage build go where nobody may write */
+        if (nobody) setenv("GCOV_PREFIX", dir, 1);
         if (nobody && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(125);
         execv(self, argv);
         _exit(127);
@@ -66,7 +69,8 @@ static Ran run(char *const *argv, const char *in) {
     struct rusage u;
     while (wait4(pid, &status, 0, &u) < 0) assert_int_equal(errno, EINTR);
     r.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    r.cpu_ms = 1e3 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    r.cpu_ms = 1e3 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+               1e-3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
     r.rss_kib = u.ru_maxrss;
     slurp(err, r.err, sizeof r.err);
     slurp(out, r.out, sizeof r.out);
@@ -78,11 +82,14 @@ static void split(const char *words, const char *path, char **argv) {
     char *copy = arena_strdup(arena, words), *save = NULL;
     argv[n++] = arena_strdup(arena, "shardproof");
     for (char *w = strtok_r(copy, " ", &save); w && n < 15; w = strtok_r(NULL, " ", &save))
-        argv[n++] = !strcmp(w, "@") ? arena_strdup(arena, path) : !strcmp(w, "OUT") ? arena_printf(arena, "%s/out.svg", dir) : !strcmp(w, "DIR") ? arena_printf(arena, "%s/outdir", dir) : w;
+        argv[n++] = !strcmp(w, "@")     ? arena_strdup(arena, path)
+                    : !strcmp(w, "OUT") ? arena_printf(arena, "%s/out.svg", dir)
+                    : !strcmp(w, "DIR") ? arena_printf(arena, "%s/outdir", dir)
+                                        : w;
     argv[n] = NULL;
 }
-/* Processor time of a fixed piece of work, in ms: what the machine gives for it now. A busy one gives
- * less, to this process as to the one that was just measured. */
+/* Processor time of a fixed piece of work, in ms: what the machine gives for it now. A busy one
+ * gives less, to this process as to the one that was just measured. */
 static double unit_ms(void) {
     enum { N = 1 << 15, ROUNDS = 40 };
     static volatile uint32_t text[N];
@@ -93,7 +100,8 @@ static double unit_ms(void) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
     return 1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec);
 }
-/* The limit on this machine, now: 100 ms, or as much work as that is on one that has time for us. */
+/* The limit on this machine, now: 100 ms, or as much work as that is on one that has time for us.
+ */
 static double limit_now(void) {
     double most = 0;
     for (int i = 0; i < 4; i++) {
@@ -103,8 +111,10 @@ static double limit_now(void) {
     double units = UNITS * most * cpu_limit / CPU_MS;
     return units > cpu_limit ? units : cpu_limit;
 }
-/* Runs one command line and holds it against what it must say. `where` is "path:line:col" or a path; NULL: nowhere. */
-static void expect(const char *what, const char *words, const char *path, const char *in, int exit, const char *code, const char *where) {
+/* Runs one command line and holds it against what it must say. `where` is "path:line:col" or a
+ * path; NULL: nowhere. */
+static void expect(const char *what, const char *words, const char *path, const char *in, int exit,
+                   const char *code, const char *where) {
     char *argv[16];
     Ran r;
     double limit = cpu_limit;
@@ -116,14 +126,14 @@ static void expect(const char *what, const char *words, const char *path, const 
     }
     const char *wanted = code ? arena_printf(arena, "[%s]", code) : "";
     const char *place = where ? arena_printf(arena, "%s: error: ", where) : "";
-    bool ok = r.code == exit && strstr(r.err, wanted) && strstr(r.err, place) && r.cpu_ms <= limit &&
-              (SANITIZED || r.rss_kib <= RSS_KIB);
+    bool ok = r.code == exit && strstr(r.err, wanted) && strstr(r.err, place) &&
+              r.cpu_ms <= limit && (SANITIZED || r.rss_kib <= RSS_KIB);
     struct stat st;
     char *out = arena_printf(arena, "%s/out.svg", dir);
     if (stat(out, &st) == 0) ok = false, unlink(out);
     if (!ok)
-        fail_msg("%s: `%s`: exit %d (wanted %d), %.0f ms, %ld KiB, wanted %s at %s\n%s", what, words, r.code, exit, r.cpu_ms,
-                 r.rss_kib, wanted, where ? where : "-", r.err);
+        fail_msg("%s: `%s`: exit %d (wanted %d), %.0f ms, %ld KiB, wanted %s at %s\n%s", what,
+                 words, r.code, exit, r.cpu_ms, r.rss_kib, wanted, where ? where : "-", r.err);
 }
 static const char *path_of(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
 static const char *put(const char *name, const void *p, size_t n) {
@@ -134,7 +144,8 @@ static const char *put(const char *name, const void *p, size_t n) {
     assert_int_equal(fclose(f), 0);
     return path;
 }
-static const char *put_repeated(const char *name, const char *head, const char *unit, long times, const char *tail) {
+static const char *put_repeated(const char *name, const char *head, const char *unit, long times,
+                                const char *tail) {
     const char *path = path_of(name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
@@ -146,12 +157,19 @@ static const char *put_repeated(const char *name, const char *head, const char *
 }
 
 /* ---- every command that reads a plan ---- */
-static const char *const readers[] = {"check @",          "run @ -o DIR",      "shapes @",
-                                      "params @",         "comms @",           "explain @ net1",
-                                      "draw @ -o OUT",    "diff @ @",          "draw @ --view mesh -o OUT",
+static const char *const readers[] = {"check @",
+                                      "run @ -o DIR",
+                                      "shapes @",
+                                      "params @",
+                                      "comms @",
+                                      "explain @ net1",
+                                      "draw @ -o OUT",
+                                      "diff @ @",
+                                      "draw @ --view mesh -o OUT",
                                       "check --update-expect @"};
 static void every_reader(const char *what, const char *path, int exit, const char *code) {
-    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) expect(what, readers[i], path, NULL, exit, code, NULL);
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        expect(what, readers[i], path, NULL, exit, code, NULL);
 }
 static void test_basics(void **state) {
     (void)state;
@@ -159,13 +177,19 @@ static void test_basics(void **state) {
     every_reader("a folder", dir, 3, "E0102");
     every_reader("empty", put("empty.yaml", "", 0), 3, "E0103");
     every_reader("NUL bytes", put("nul.yaml", "a\0b\0c", 5), 3, "E0106");
-    every_reader("binary", put("binary.yaml", "\x7f"
-                                              "ELF\x02\x01\x01\x00\xff\xfe\x80",
-                               11),
+    every_reader("binary",
+                 put("binary.yaml",
+                     "\x7f"
+                     "ELF\x02\x01\x01\x00\xff\xfe\x80",
+                     11),
                  3, "E0106");
     every_reader("UTF-16", put("utf16.yaml", "\xff\xfem\0o\0", 6), 3, "E0106");
     every_reader("/dev/zero", "/dev/zero", 5, "E0702");
-    every_reader("100 MB", put_repeated("huge.yaml", "", "key: a value that goes on and on and on and on and on and on\n", 1700000, ""), 5, "E0702");
+    every_reader("100 MB",
+                 put_repeated("huge.yaml", "",
+                              "key: a value that goes on and on and on and on and on and on\n",
+                              1700000, ""),
+                 5, "E0702");
     unlink(path_of("huge.yaml"));
     struct stat st; /* a run that never began leaves no folder */
     assert_int_not_equal(stat(path_of("outdir"), &st), 0);
@@ -179,7 +203,8 @@ static void test_unreadable(void **state) {
     assert_int_equal(chmod(dir, 0777), 0);
     nobody = geteuid() == 0;
     if (nobody && run(argv, NULL).code != 0) {
-        print_message("skipped: root reads everything, and this program cannot be run as nobody from where it lies\n");
+        print_message("skipped: root reads everything, and this program cannot be run as nobody "
+                      "from where it lies\n");
         skip();
     }
     every_reader("unreadable", path, 3, "E0102");
@@ -221,23 +246,33 @@ static const Bad bad_plans[] = {
     {"negative", MLP "mesh: {tp: -1}\n", "", 0, "", 3, "E0302", 2, 12},
     {"zero", MLP "mesh: {tp: 0}\n", "", 0, "", 3, "E0302", 2, 12},
     {"not a number", MLP "mesh: {tp: .nan}\n", "", 0, "", 3, "E0302", 2, 12},
-    {"a product beyond 63 bits", MLP "mesh: {a: 3037000500, b: 3037000500}\n", "", 0, "", 3, "E0306", 2, 26},
+    {"a product beyond 63 bits", MLP "mesh: {a: 3037000500, b: 3037000500}\n", "", 0, "", 3,
+     "E0306", 2, 26},
     {"ten million ranks", MLP "mesh: {tp: 10000000}\n", "", 0, "", 5, "E0703", 2, 1},
     {"2^63-1 ranks", MLP "mesh: {tp: 9223372036854775807}\n", "", 0, "", 5, "E0703", 2, 1},
-    {"values beyond memory", "model: {kind: mlp, sizes: [1099511627776, 1099511627776]}\nmesh: {tp: 2}\n", "", 0, "", 5, "E0701", 1, 1},
-    {"a batch beyond memory", MLP "data: {rows: 9223372036854775807}\nmesh: {tp: 2}\n", "", 0, "", 5, "E0701", 2, 14},
-    {"a sequence beyond memory", "model: {preset: llama3-8b, shrink: 64}\ndata: {sequence: 4611686018427387904}\nmesh: {tp: 2}\n", "", 0, "", 5, "E0701", 2, 18},
-    {"a name of 1 MB", MLP "mesh: {tp: 2}\nplan:\n  ", "n", 1000000, ": colwise\n", 3, "E0704", 4, 3},
+    {"values beyond memory",
+     "model: {kind: mlp, sizes: [1099511627776, 1099511627776]}\nmesh: {tp: 2}\n", "", 0, "", 5,
+     "E0701", 1, 1},
+    {"a batch beyond memory", MLP "data: {rows: 9223372036854775807}\nmesh: {tp: 2}\n", "", 0, "",
+     5, "E0701", 2, 14},
+    {"a sequence beyond memory",
+     "model: {preset: llama3-8b, shrink: 64}\ndata: {sequence: 4611686018427387904}\nmesh: {tp: "
+     "2}\n",
+     "", 0, "", 5, "E0701", 2, 18},
+    {"a name of 1 MB", MLP "mesh: {tp: 2}\nplan:\n  ", "n", 1000000, ": colwise\n", 3, "E0704", 4,
+     3},
     {"a text of 1 MB", MLP "name: \"", "n", 1000000, "\"\nmesh: {tp: 2}\n", 3, "E0704", 2, 7},
     {"stars", MLP "mesh: {tp: 2}\nplan:\n  \"", "*n", 500, "b\": colwise\n", 3, "E0205", 4, 3},
-    {"brackets", MLP "mesh: {tp: 2}\nplan:\n  \"", "*[n[:alpha:]]", 75, "\": colwise\n", 3, "E0205", 4, 3},
+    {"brackets", MLP "mesh: {tp: 2}\nplan:\n  \"", "*[n[:alpha:]]", 75, "\": colwise\n", 3, "E0205",
+     4, 3},
     {"many items", "a: [", "x,", 200000, "]\n", 3, "E0704", 1, 0},
 };
 static void test_plans(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad_plans / sizeof *bad_plans; i++) {
         const Bad *b = &bad_plans[i];
-        const char *path = put_repeated("bad.yaml", b->head, b->unit, b->times, b->tail), *where = NULL;
+        const char *path = put_repeated("bad.yaml", b->head, b->unit, b->times, b->tail),
+                   *where = NULL;
         if (b->col) where = arena_printf(arena, "%s:%d:%d", path, b->line, b->col);
         expect(b->what, "check @", path, NULL, b->exit, b->code, where);
         expect(b->what, "draw @ --view block -o OUT", path, NULL, b->exit, b->code, where);
@@ -256,48 +291,65 @@ static const Bad bad_configs[] = {
     {"cut off", "{\"hidden_size\": 8,", "", 0, "", 3, "E0109", 1, 0},
     {"a list", "[1]", "", 0, "", 3, "E0109", 0, 0},
     {"a key twice", "{\"hidden_size\": 8, \"hidden_size\": 8}", "", 0, "", 3, "E0109", 1, 0},
-    {"a size beyond 64 bits", "{\"hidden_size\": 99999999999999999999}", "", 0, "", 3, "E0302", 1, 2},
+    {"a size beyond 64 bits", "{\"hidden_size\": 99999999999999999999}", "", 0, "", 3, "E0302", 1,
+     2},
     {"a negative size", "{\"hidden_size\": -8}", "", 0, "", 3, "E0302", 1, 2},
     {"a fraction", "{\"hidden_size\": 8.5}", "", 0, "", 3, "E0302", 1, 2},
     {"a text for a size", "{\"hidden_size\": \"8\"}", "", 0, "", 3, "E0302", 1, 2},
     {"2 MB", "{\"a\": \"", "x", 2000000, "\"}", 5, "E0702", 0, 0},
     {"not UTF-8", "{\"a\": \"\xff\"}", "", 0, "", 3, "E0109", 1, 0},
-    {"layers without end", "{\"model_type\":\"llama\",\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":1000000000000,"
-                           "\"num_attention_heads\":1,\"vocab_size\":8}", "", 0, "", 5, "E0701", 0, 0},
+    {"layers without end",
+     "{\"model_type\":\"llama\",\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":"
+     "1000000000000,\"num_attention_heads\":1,\"vocab_size\":8}",
+     "", 0, "", 5, "E0701", 0, 0},
 };
 static void test_configs(void **state) {
     (void)state;
-    const char *plan = put_repeated("config-plan.yaml", "model: {hf_config: c.json, layers: all}\nmesh: {tp: 2}\n", "", 0, "");
+    const char *plan = put_repeated(
+        "config-plan.yaml", "model: {hf_config: c.json, layers: all}\nmesh: {tp: 2}\n", "", 0, "");
     for (size_t i = 0; i < sizeof bad_configs / sizeof *bad_configs; i++) {
         const Bad *b = &bad_configs[i];
         const char *path = put_repeated("c.json", b->head, b->unit, b->times, b->tail);
         expect(b->what, "shapes @", plan, NULL, b->exit, b->code,
                b->line && b->col ? arena_printf(arena, "%s:%d:%d", path, b->line, b->col) : NULL);
     }
-    const char *zero = put_repeated("zero-plan.yaml", "model: {hf_config: /dev/zero}\nmesh: {tp: 2}\n", "", 0, "");
+    const char *zero =
+        put_repeated("zero-plan.yaml", "model: {hf_config: /dev/zero}\nmesh: {tp: 2}\n", "", 0, "");
     expect("/dev/zero as config", "shapes @", zero, NULL, 5, "E0702", NULL);
-    const char *folder = put_repeated("folder-plan.yaml", "model: {hf_config: /tmp}\nmesh: {tp: 2}\n", "", 0, "");
+    const char *folder =
+        put_repeated("folder-plan.yaml", "model: {hf_config: /tmp}\nmesh: {tp: 2}\n", "", 0, "");
     expect("a folder as config", "shapes @", folder, NULL, 3, "E0102", NULL);
 }
 #define RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"tp\":4},\"ranks\":4}\n"
 #define LINE(x) "{\"schema\":\"shardproof/1\",\"type\":" x "}\n"
 static const Bad bad_traces[] = {
-    {"cut off", RUN_LINE, LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1"), 3, "", 3, "E0109", 4, 0},
+    {"cut off", RUN_LINE,
+     LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1"), 3, "", 3, "E0109",
+     4, 0},
     {"depth", "{\"schema\":\"shardproof/1\",\"a\":", "[", 100000, "\n", 3, "E0109", 1, 0},
-    {"values without end", "{\"schema\":\"shardproof/1\",\"a\":[", "[],", 1500000, "\n", 3, "E0109", 1, 0},
-    {"ranks without end", LINE("\"run\",\"mesh\":{\"tp\":1099511627776},\"ranks\":1099511627776"), "", 0, "", 3, "E0109", 1, 0},
-    {"sizes beyond 64 bits", RUN_LINE LINE("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1152921504606846976,64]"), "", 0, "", 3, "E0109", 2, 0},
-    {"sums beyond 64 bits", RUN_LINE, LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1152921504606846976"), 9, "", 3, "E0109", 4, 0},
+    {"values without end", "{\"schema\":\"shardproof/1\",\"a\":[", "[],", 1500000, "\n", 3, "E0109",
+     1, 0},
+    {"ranks without end", LINE("\"run\",\"mesh\":{\"tp\":1099511627776},\"ranks\":1099511627776"),
+     "", 0, "", 3, "E0109", 1, 0},
+    {"sizes beyond 64 bits",
+     RUN_LINE LINE("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1152921504606846976,64]"),
+     "", 0, "", 3, "E0109", 2, 0},
+    {"sums beyond 64 bits", RUN_LINE,
+     LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1152921504606846976"),
+     9, "", 3, "E0109", 4, 0},
     {"another schema", "{\"schema\":\"other/1\",\"type\":\"run\"}\n", "", 0, "", 3, "E0109", 1, 0},
-    {"no text", RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"\xff\"}\n", "", 0, "", 3, "E0109", 2, 0},
+    {"no text", RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"\xff\"}\n", "", 0, "", 3, "E0109",
+     2, 0},
 };
 static void test_traces(void **state) {
     (void)state;
-    static const char *const draws[] = {"draw @ -o OUT", "draw @ --view memory -o OUT", "shapes @", "comms @", "diff @ @"};
+    static const char *const draws[] = {"draw @ -o OUT", "draw @ --view memory -o OUT", "shapes @",
+                                        "comms @", "diff @ @"};
     for (size_t i = 0; i < sizeof bad_traces / sizeof *bad_traces; i++) {
         const Bad *b = &bad_traces[i];
         const char *path = put_repeated("t.jsonl", b->head, b->unit, b->times, b->tail);
-        for (size_t k = 0; k < sizeof draws / sizeof *draws; k++) expect(b->what, draws[k], path, NULL, b->exit, b->code, NULL);
+        for (size_t k = 0; k < sizeof draws / sizeof *draws; k++)
+            expect(b->what, draws[k], path, NULL, b->exit, b->code, NULL);
     }
 }
 
@@ -309,7 +361,8 @@ typedef struct {
     int exit;
     const char *code;
 } Tensors;
-#define T(name, dtype, shape, offsets) "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define T(name, dtype, shape, offsets)                                                             \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 static const Tensors bad_tensors[] = {
     {"too short", "", 2, 0, 3, "E0109"},
     {"a header beyond the file", "{}", 1000, 0, 3, "E0109"},
@@ -321,13 +374,18 @@ static const Tensors bad_tensors[] = {
     {"offsets outside", "{" T("a", "F32", "[2]", "[0,8]") "}", 0, 4, 3, "E0109"},
     {"offsets turned around", "{" T("a", "F32", "[1]", "[4,0]") "}", 0, 4, 3, "E0109"},
     {"negative offsets", "{" T("a", "F32", "[1]", "[-4,0]") "}", 0, 4, 3, "E0109"},
-    {"offsets beyond 64 bits", "{" T("a", "F32", "[1]", "[18446744073709551615,18446744073709551619]") "}", 0, 4, 3, "E0109"},
-    {"dims that overflow", "{" T("a", "F32", "[4294967296,4294967296,4]", "[0,4]") "}", 0, 4, 3, "E0109"},
+    {"offsets beyond 64 bits",
+     "{" T("a", "F32", "[1]", "[18446744073709551615,18446744073709551619]") "}", 0, 4, 3, "E0109"},
+    {"dims that overflow", "{" T("a", "F32", "[4294967296,4294967296,4]", "[0,4]") "}", 0, 4, 3,
+     "E0109"},
     {"a shape that lies", "{" T("a", "F32", "[2]", "[0,4]") "}", 0, 4, 3, "E0109"},
     {"nine dims", "{" T("a", "F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]") "}", 0, 4, 3, "E0109"},
-    {"an overlap", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[2,6]") "}", 0, 6, 3, "E0109"},
-    {"a hole", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[8,12]") "}", 0, 12, 3, "E0109"},
-    {"a name twice", "{" T("a", "F32", "[1]", "[0,4]") "," T("a", "F32", "[1]", "[4,8]") "}", 0, 8, 3, "E0109"},
+    {"an overlap", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[2,6]") "}", 0, 6, 3,
+     "E0109"},
+    {"a hole", "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[8,12]") "}", 0, 12, 3,
+     "E0109"},
+    {"a name twice", "{" T("a", "F32", "[1]", "[0,4]") "," T("a", "F32", "[1]", "[4,8]") "}", 0, 8,
+     3, "E0109"},
     {"data left over", "{" T("a", "F32", "[1]", "[0,4]") "}", 0, 9, 3, "E0109"},
     {"no tensors that fit", "{" T("a", "F32", "[1]", "[0,4]") "}", 0, 4, 3, "E0502"},
 };
@@ -341,14 +399,18 @@ static const char *put_tensors(const Tensors *t) {
 }
 static void test_safetensors(void **state) {
     (void)state;
-    const char *plan = put_repeated("w.yaml", "model: {kind: mlp, sizes: [6, 10, 3], weights: w.safetensors}\nmesh: {tp: 2}\n", "", 0, "");
+    const char *plan = put_repeated(
+        "w.yaml", "model: {kind: mlp, sizes: [6, 10, 3], weights: w.safetensors}\nmesh: {tp: 2}\n",
+        "", 0, "");
     const char *good = put_repeated("g.yaml", MLP "mesh: {tp: 2}\n", "", 0, "");
     for (size_t i = 0; i < sizeof bad_tensors / sizeof *bad_tensors; i++) {
         const Tensors *t = &bad_tensors[i];
         const char *path = put_tensors(t);
         expect(t->what, "check @", plan, NULL, t->exit, t->code, NULL);
-        bool lies = !strcmp(t->code, "E0109"); /* a file that fits nothing is none to compare with */
-        expect(t->what, arena_printf(arena, "check @ --against %s", path), good, NULL, 3, lies ? t->code : "E0209", NULL);
+        bool lies =
+            !strcmp(t->code, "E0109"); /* a file that fits nothing is none to compare with */
+        expect(t->what, arena_printf(arena, "check @ --against %s", path), good, NULL, 3,
+               lies ? t->code : "E0209", NULL);
     }
     /* a header of 20 MB of nothing, and one of 1.5 million values */
     const char *path = path_of("w.safetensors");
@@ -358,14 +420,17 @@ static void test_safetensors(void **state) {
         fwrite(&n, 8, 1, f);
         for (uint64_t i = 0; i < n; i += k ? 3 : 1) fputs(k ? i ? "[]," : "[[," : i ? " " : "{", f);
         fclose(f);
-        expect(k ? "values without end" : "a large header", "check @", plan, NULL, k ? 3 : 5, k ? "E0109" : "E0702", NULL);
+        expect(k ? "values without end" : "a large header", "check @", plan, NULL, k ? 3 : 5,
+               k ? "E0109" : "E0702", NULL);
     }
-    expect("--against a folder", arena_printf(arena, "check @ --against %s/none", dir), good, NULL, 3, "E0101", NULL);
+    expect("--against a folder", arena_printf(arena, "check @ --against %s/none", dir), good, NULL,
+           3, "E0101", NULL);
     expect("--against /dev/zero", "check @ --against /dev/zero", good, NULL, 3, "E0109", NULL);
     const Tensors fits = bad_tensors[sizeof bad_tensors / sizeof *bad_tensors - 1];
     const char *list = put("map.yaml", "[a, b]\n", 7);
-    expect("a map that is a list", arena_printf(arena, "check @ --against %s --map %s", put_tensors(&fits), list), good, NULL, 3, "E0301",
-           arena_printf(arena, "%s:1:1", list));
+    expect("a map that is a list",
+           arena_printf(arena, "check @ --against %s --map %s", put_tensors(&fits), list), good,
+           NULL, 3, "E0301", arena_printf(arena, "%s:1:1", list));
 }
 
 /* ---- hardware profiles ---- */
@@ -383,9 +448,12 @@ static void test_hardware(void **state) {
                {"an unknown key", "what: x\nmemory_bandwith: 1\n", "E0201", 3}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const char *path = put("h.yaml", row[i].text, strlen(row[i].text));
-        expect(row[i].what, arena_printf(arena, "draw @ --view timeline --hardware %s -o OUT", path), good, NULL, row[i].exit, row[i].code, NULL);
+        expect(row[i].what,
+               arena_printf(arena, "draw @ --view timeline --hardware %s -o OUT", path), good, NULL,
+               row[i].exit, row[i].code, NULL);
     }
-    expect("/dev/zero", "draw @ --view timeline --hardware /dev/zero -o OUT", good, NULL, 5, "E0702", NULL);
+    expect("/dev/zero", "draw @ --view timeline --hardware /dev/zero -o OUT", good, NULL, 5,
+           "E0702", NULL);
 }
 
 static int setup(void **state) {
@@ -417,7 +485,8 @@ int main(int argc, char **argv) {
     cpu_limit = CPU_MS * (slow && atof(slow) > SLOWER ? atof(slow) : SLOWER);
     if (!mkdtemp(dir)) return 1;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(test_basics), TEST(test_unreadable),   TEST(test_pipes),    TEST(test_plans), TEST(test_configs),
-                                       TEST(test_traces), TEST(test_safetensors), TEST(test_hardware)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_basics),  TEST(test_unreadable), TEST(test_pipes),       TEST(test_plans),
+        TEST(test_configs), TEST(test_traces),     TEST(test_safetensors), TEST(test_hardware)};
     return cmocka_run_group_tests_name("hostile", tests, NULL, end);
 }

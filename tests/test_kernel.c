@@ -1,6 +1,6 @@
-/* Tests of sim/kernel: products bit by bit against a naive fma loop, the same bits from every instruction set,
- * accuracy of the element-wise functions, attention against a naive double version and under slicing, and the thread
- * pool. It measures no speed. */
+/* Tests of sim/kernel: products bit by bit against a naive fma loop, the same bits from every
+ * instruction set, accuracy of the element-wise functions, attention against a naive double version
+ * and under slicing, and the thread pool. It measures no speed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,13 +38,14 @@ static int64_t bits_f64(double x) {
     memcpy(&u, &x, sizeof u);
     return x != x ? -1 : u;
 }
-/* Bit equality; any NaN equals any NaN (which of two NaNs an fma returns is the processor's business). */
-#define SAME_BITS(R, n, a, b)                                                                                          \
-    for (int64_t i_ = 0; i_ < (int64_t)(n); i_++)                                                                      \
-        if (bits_##R((a)[i_]) != bits_##R((b)[i_])) {                                                                  \
-            print_error("%s: element %lld: %a is not %a\n", kernel_isa(), (long long)i_, (double)(a)[i_],              \
-                        (double)(b)[i_]);                                                                              \
-            fail();                                                                                                    \
+/* Bit equality; any NaN equals any NaN (which of two NaNs an fma returns is the processor's
+ * business). */
+#define SAME_BITS(R, n, a, b)                                                                      \
+    for (int64_t i_ = 0; i_ < (int64_t)(n); i_++)                                                  \
+        if (bits_##R((a)[i_]) != bits_##R((b)[i_])) {                                              \
+            print_error("%s: element %lld: %a is not %a\n", kernel_isa(), (long long)i_,           \
+                        (double)(a)[i_], (double)(b)[i_]);                                         \
+            fail();                                                                                \
         }
 
 /* Valgrind computes long double as double: too coarse a reference then, and everything is slow. */
@@ -70,12 +71,17 @@ static void shuffle(int64_t *t, int64_t n) {
     }
 }
 
-/* kind 0 row major, 1 column major, 2 strided both ways, 3 shuffled tables, 4 rows backwards and columns in runs of
- * 24, by tables, 5 tables that are strides. */
+/* kind 0 row major, 1 column major, 2 strided both ways, 3 shuffled tables, 4 rows backwards and
+ * columns in runs of 24, by tables, 5 tables that are strides. */
 static Matrix matrix(int64_t rows, int64_t cols, int kind) {
     int64_t pad = pick(3);
     Matrix m = {.rows = rows, .cols = cols};
-    int64_t rs = kind == 1 ? 1 : kind == 2 ? 2 * cols + 3 : cols + pad, cs = kind == 1 ? rows + pad : kind == 2 ? 2 : 1;
+    int64_t rs = kind == 1   ? 1
+                 : kind == 2 ? 2 * cols + 3
+                             : cols + pad,
+            cs = kind == 1   ? rows + pad
+                 : kind == 2 ? 2
+                             : 1;
     m.size = rows * rs + cols * cs + 64 + 2 * cols;
     m.row = malloc((size_t)(rows + 1) * sizeof(int64_t));
     m.col = malloc((size_t)(cols + 1) * sizeof(int64_t));
@@ -105,75 +111,83 @@ static int64_t some_size(int64_t most) {
     return s < most ? s : most;
 }
 
-#define GEMM_TEST(R, T, FMA)                                                                                           \
-    static T *buffer_##R(int64_t n, int special) {                                                                     \
-        static const T odd[] = {0, (T)-0.0, (T)INFINITY, (T)-INFINITY, (T)NAN, (T)1e-40, (T)-1e-44};                   \
-        T *p = malloc((size_t)(n + 1) * sizeof(T));                                                                    \
-        for (int64_t i = 0; i < n; i++) p[i] = special && pick(20) == 0 ? odd[pick(7)] : (T)real();                    \
-        return p;                                                                                                      \
-    }                                                                                                                  \
-    static void naive_##R(const Matrix *a, const Matrix *b, const Matrix *c, const T *pa, const T *pb, T *pc) {        \
-        for (int64_t i = 0; i < a->rows; i++)                                                                          \
-            for (int64_t j = 0; j < b->rows; j++) {                                                                    \
-                T sum = 0;                                                                                             \
-                for (int64_t k0 = 0; k0 < a->cols; k0 += GEMM_KB) {                                                    \
-                    T acc = 0;                                                                                         \
-                    for (int64_t k = k0; k < a->cols && k < k0 + GEMM_KB; k++)                                         \
-                        acc = FMA(pa[a->row[i] + a->col[k]], pb[b->row[j] + b->col[k]], acc);                          \
-                    sum = k0 == 0 ? acc : sum + acc;                                                                   \
-                }                                                                                                      \
-                pc[c->row[i] + c->col[j]] = sum;                                                                       \
-            }                                                                                                          \
-    }                                                                                                                  \
-    static void gemm_case_##R(int64_t M, int64_t N, int64_t K, int special) {                                          \
-        Matrix a = matrix(M, K, (int)pick(6)), b = matrix(N, K, (int)pick(6)), c = matrix(M, N, (int)pick(6));         \
-        T *pa = buffer_##R(a.size, special), *pb = buffer_##R(b.size, special), *want = buffer_##R(c.size, 0);         \
-        T *got = malloc((size_t)(c.size + 1) * sizeof(T)), *start = malloc((size_t)(c.size + 1) * sizeof(T));          \
-        memcpy(start, want, (size_t)c.size * sizeof(T)); /* what lies between the elements of C must stay */           \
-        naive_##R(&a, &b, &c, pa, pb, want);                                                                           \
-        a.view.p = pa, b.view.p = pb, c.view.p = got;                                                                  \
-        for (int s = 0; s < N_ISAS; s++) {                                                                             \
-            if (!kernel_select(isas[s])) continue;                                                                     \
-            memcpy(got, start, (size_t)c.size * sizeof(T));                                                            \
-            gemm_##R(M, N, K, &a.view, &b.view, &c.view);                                                              \
-            SAME_BITS(R, c.size, got, want)                                                                            \
-        }                                                                                                              \
-        free(pa), free(pb), free(want), free(got), free(start);                                                        \
-        matrix_free(&a), matrix_free(&b), matrix_free(&c);                                                             \
-    }                                                                                                                  \
-    static void test_gemm_##R(void **state) {                                                                          \
-        (void)state;                                                                                                   \
-        for (int n = 0, cases = emulated() ? 60 : 600; n < cases; n++) {                                               \
-            int64_t M = some_size(769), N = some_size(M > 0 ? 60000 / M + 1 : 769);                                    \
-            int64_t K = some_size(M * N > 0 ? 300000 / (M * N) + 2 : 769);                                             \
-            int64_t s[3] = {M, N, K};                                                                                  \
-            shuffle(s, 3);                                                                                             \
-            gemm_case_##R(s[0], s[1], s[2], n % 10 == 9);                                                              \
-        }                                                                                                              \
-        gemm_case_##R(300, 40, 400, 0); /* several blocks of rows */                                                   \
-        gemm_case_##R(250, 1100, 3, 0); /* and of columns */                                                           \
-        gemm_case_##R(1, 1, 1000, 0);                                                                                  \
-        kernel_select("auto");                                                                                         \
-    }                                                                                                                  \
-    static void test_gemm_slices_##R(void **state) {                                                                   \
-        (void)state;                                                                                                   \
-        enum { M = 70, N = 90, K = 500 };                                                                              \
-        T *a = buffer_##R(M * K, 0), *b = buffer_##R(N * K, 0);                                                        \
-        T *whole = buffer_##R(M * N, 0), *c = buffer_##R(M * N, 0);                                                    \
-        GemmView va = {a, NULL, NULL, K, 1}, vb = {b, NULL, NULL, K, 1}, vw = {whole, NULL, NULL, N, 1};               \
-        gemm_##R(M, N, K, &va, &vb, &vw);                                                                              \
-        for (int n = 0; n < 30; n++) {                                                                                 \
-            int64_t i = pick(M), m = 1 + pick(M - i), j = pick(N), w = 1 + pick(N - j);                                \
-            GemmView sa = {a + i * K, NULL, NULL, K, 1}, sb = {b + j * K, NULL, NULL, K, 1};                           \
-            GemmView sc = {c, NULL, NULL, w, 1}, st = {c, NULL, NULL, 1, m};                                           \
-            gemm_##R(m, w, K, &sa, &sb, n % 2 ? &sc : &st);                                                            \
-            for (int64_t r = 0; r < m; r++)                                                                            \
-                for (int64_t t = 0; t < w; t++) {                                                                      \
-                    T x = c[n % 2 ? r * w + t : t * m + r];                                                            \
-                    SAME_BITS(R, 1, &x, whole + (i + r) * N + j + t)                                                   \
-                }                                                                                                      \
-        }                                                                                                              \
-        free(a), free(b), free(whole), free(c);                                                                        \
+#define GEMM_TEST(R, T, FMA)                                                                       \
+    static T *buffer_##R(int64_t n, int special) {                                                 \
+        static const T odd[] = {                                                                   \
+            0, (T)-0.0, (T)INFINITY, (T)-INFINITY, (T)NAN, (T)1e-40, (T)-1e-44};                   \
+        T *p = malloc((size_t)(n + 1) * sizeof(T));                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            p[i] = special && pick(20) == 0 ? odd[pick(7)] : (T)real();                            \
+        return p;                                                                                  \
+    }                                                                                              \
+    static void naive_##R(const Matrix *a, const Matrix *b, const Matrix *c, const T *pa,          \
+                          const T *pb, T *pc) {                                                    \
+        for (int64_t i = 0; i < a->rows; i++)                                                      \
+            for (int64_t j = 0; j < b->rows; j++) {                                                \
+                T sum = 0;                                                                         \
+                for (int64_t k0 = 0; k0 < a->cols; k0 += GEMM_KB) {                                \
+                    T acc = 0;                                                                     \
+                    for (int64_t k = k0; k < a->cols && k < k0 + GEMM_KB; k++)                     \
+                        acc = FMA(pa[a->row[i] + a->col[k]], pb[b->row[j] + b->col[k]], acc);      \
+                    sum = k0 == 0 ? acc : sum + acc;                                               \
+                }                                                                                  \
+                pc[c->row[i] + c->col[j]] = sum;                                                   \
+            }                                                                                      \
+    }                                                                                              \
+    static void gemm_case_##R(int64_t M, int64_t N, int64_t K, int special) {                      \
+        Matrix a = matrix(M, K, (int)pick(6)), b = matrix(N, K, (int)pick(6)),                     \
+               c = matrix(M, N, (int)pick(6));                                                     \
+        T *pa = buffer_##R(a.size, special), *pb = buffer_##R(b.size, special),                    \
+          *want = buffer_##R(c.size, 0);                                                           \
+        T *got = malloc((size_t)(c.size + 1) * sizeof(T)),                                         \
+          *start = malloc((size_t)(c.size + 1) * sizeof(T));                                       \
+        memcpy(start, want,                                                                        \
+               (size_t)c.size * sizeof(T)); /* what lies between the elements of C must stay */    \
+        naive_##R(&a, &b, &c, pa, pb, want);                                                       \
+        a.view.p = pa, b.view.p = pb, c.view.p = got;                                              \
+        for (int s = 0; s < N_ISAS; s++) {                                                         \
+            if (!kernel_select(isas[s])) continue;                                                 \
+            memcpy(got, start, (size_t)c.size * sizeof(T));                                        \
+            gemm_##R(M, N, K, &a.view, &b.view, &c.view);                                          \
+            SAME_BITS(R, c.size, got, want)                                                        \
+        }                                                                                          \
+        free(pa), free(pb), free(want), free(got), free(start);                                    \
+        matrix_free(&a), matrix_free(&b), matrix_free(&c);                                         \
+    }                                                                                              \
+    static void test_gemm_##R(void **state) {                                                      \
+        (void)state;                                                                               \
+        for (int n = 0, cases = emulated() ? 60 : 600; n < cases; n++) {                           \
+            int64_t M = some_size(769), N = some_size(M > 0 ? 60000 / M + 1 : 769);                \
+            int64_t K = some_size(M * N > 0 ? 300000 / (M * N) + 2 : 769);                         \
+            int64_t s[3] = {M, N, K};                                                              \
+            shuffle(s, 3);                                                                         \
+            gemm_case_##R(s[0], s[1], s[2], n % 10 == 9);                                          \
+        }                                                                                          \
+        gemm_case_##R(300, 40, 400, 0); /* several blocks of rows */                               \
+        gemm_case_##R(250, 1100, 3, 0); /* and of columns */                                       \
+        gemm_case_##R(1, 1, 1000, 0);                                                              \
+        kernel_select("auto");                                                                     \
+    }                                                                                              \
+    static void test_gemm_slices_##R(void **state) {                                               \
+        (void)state;                                                                               \
+        enum { M = 70, N = 90, K = 500 };                                                          \
+        T *a = buffer_##R(M * K, 0), *b = buffer_##R(N * K, 0);                                    \
+        T *whole = buffer_##R(M * N, 0), *c = buffer_##R(M * N, 0);                                \
+        GemmView va = {a, NULL, NULL, K, 1}, vb = {b, NULL, NULL, K, 1},                           \
+                 vw = {whole, NULL, NULL, N, 1};                                                   \
+        gemm_##R(M, N, K, &va, &vb, &vw);                                                          \
+        for (int n = 0; n < 30; n++) {                                                             \
+            int64_t i = pick(M), m = 1 + pick(M - i), j = pick(N), w = 1 + pick(N - j);            \
+            GemmView sa = {a + i * K, NULL, NULL, K, 1}, sb = {b + j * K, NULL, NULL, K, 1};       \
+            GemmView sc = {c, NULL, NULL, w, 1}, st = {c, NULL, NULL, 1, m};                       \
+            gemm_##R(m, w, K, &sa, &sb, n % 2 ? &sc : &st);                                        \
+            for (int64_t r = 0; r < m; r++)                                                        \
+                for (int64_t t = 0; t < w; t++) {                                                  \
+                    T x = c[n % 2 ? r * w + t : t * m + r];                                        \
+                    SAME_BITS(R, 1, &x, whole + (i + r) * N + j + t)                               \
+                }                                                                                  \
+        }                                                                                          \
+        free(a), free(b), free(whole), free(c);                                                    \
     }
 GEMM_TEST(f32, float, fmaf)
 GEMM_TEST(f64, double, fma)
@@ -202,7 +216,8 @@ static const Function functions[] = {
     {"gelu tail", vec_gelu_f32, vec_gelu_f64, ref_gelu, -36, -10, 0.6, 8},
 };
 
-/* Distance in units of the last place of the type with `digits` bits of mantissa and least exponent `least`. */
+/* Distance in units of the last place of the type with `digits` bits of mantissa and least exponent
+ * `least`. */
 static double ulps(long double got, long double want, int digits, int least) {
     int e;
     if (got == want) return 0;
@@ -261,61 +276,66 @@ static void test_vec_edges(void **state) {
     assert_true(isnan(y[0]) && y[1] == INFINITY && y[3] == 0 && y[7] == 0 && y[8] == 1e30f);
     vec_gelu_f64(10, z, w);
     assert_true(isnan(w[0]) && w[1] == INFINITY && w[3] == 0 && w[7] == 0 && w[8] == 1e300);
-    assert_true(vec_max_f32(0, x) == -INFINITY && vec_sum_f32(0, x) == 0 && vec_dot_f64(0, z, z) == 0);
+    assert_true(vec_max_f32(0, x) == -INFINITY && vec_sum_f32(0, x) == 0 &&
+                vec_dot_f64(0, z, z) == 0);
     vec_softmax_f32(0, y, 1);
 }
 
-/* Every row function on n elements of x (and z), one after the other into out (14 n elements and some). */
-#define VEC_ALL(R, T)                                                                                                  \
-    static int64_t all_##R(int64_t n, const T *x, const T *z, T *out) {                                                \
-        T *o = out;                                                                                                    \
-        vec_exp_##R(n, x, o), o += n;                                                                                  \
-        vec_silu_##R(n, x, o), o += n;                                                                                 \
-        vec_silu_mul_##R(n, x, z, o), o += n;                                                                          \
-        vec_sigmoid_##R(n, x, o), o += n;                                                                              \
-        vec_gelu_##R(n, x, o), o += n;                                                                                 \
-        vec_rmsnorm_##R(n, x, z, (T)1e-5, o), o += n;                                                                  \
-        vec_add_##R(n, x, z, o), o += n;                                                                               \
-        memcpy(o, x, (size_t)n * sizeof(T)), vec_softmax_##R(n, o, (T)0.7), o += n;                                    \
-        memcpy(o, x, (size_t)n * sizeof(T)), memcpy(o + n, z, (size_t)n * sizeof(T));                                  \
-        kernel_current()->R->softgrad(n, o, o + n, (T)3, (T)0.3), o += 2 * n;                                          \
-        *o++ = vec_sum_##R(n, x), *o++ = vec_dot_##R(n, x, z), *o++ = vec_max_##R(n, x);                               \
-        return o - out;                                                                                                \
-    }                                                                                                                  \
-    static void test_vec_isas_##R(void **state) {                                                                      \
-        (void)state;                                                                                                   \
-        static T x[300], z[300], want[5000], got[5000];                                                                \
-        for (int64_t n = 0; n < 130; n++) {                                                                            \
-            T big = n % 3 == 0 ? 100 : 5;                                                                              \
-            for (int64_t i = 0; i < n; i++) x[i] = (T)real() * big, z[i] = (T)real();                                  \
-            if (n % 7 == 6) x[pick(n)] = (T)NAN, x[pick(n)] = (T)INFINITY, z[pick(n)] = (T)-0.0, x[0] = (T)1e-42;      \
-            kernel_select("generic");                                                                                  \
-            int64_t count = all_##R(n, x, z, want);                                                                    \
-            for (int s = 1; s < N_ISAS; s++) {                                                                         \
-                if (!kernel_select(isas[s])) continue;                                                                 \
-                all_##R(n, x, z, got);                                                                                 \
-                SAME_BITS(R, count, got, want)                                                                         \
-            }                                                                                                          \
-        }                                                                                                              \
-        kernel_select("auto");                                                                                         \
-    }                                                                                                                  \
-    static void test_vec_lanes_##R(void **state) { /* the order of sums that vec.h promises */                         \
-        (void)state;                                                                                                   \
-        T x[100], lane[16];                                                                                            \
-        for (int64_t n = 0; n <= 100; n++) {                                                                           \
-            for (int i = 0; i < 16; i++) lane[i] = 0;                                                                  \
-            for (int64_t i = 0; i < n; i++) x[i] = (T)real(), lane[i % 16] += x[i];                                    \
-            for (int h = 8; h > 0; h /= 2)                                                                             \
-                for (int i = 0; i < h; i++) lane[i] += lane[i + h];                                                    \
-            T got = vec_sum_##R(n, x);                                                                                 \
-            SAME_BITS(R, 1, &got, lane)                                                                                \
-        }                                                                                                              \
-        T sum = 0, y[100];                                                                                             \
-        memcpy(y, x, sizeof x);                                                                                        \
-        vec_softmax_##R(100, y, 2);                                                                                    \
-        for (int i = 0; i < 100; i++) sum += y[i];                                                                     \
-        double ratio = exp(2.0 * ((double)x[3] - (double)x[7]));                                                       \
-        assert_true(fabs((double)sum - 1) < 1e-5 && fabs((double)(y[3] / y[7]) - ratio) < 1e-4 * ratio);               \
+/* Every row function on n elements of x (and z), one after the other into out (14 n elements and
+ * some). */
+#define VEC_ALL(R, T)                                                                              \
+    static int64_t all_##R(int64_t n, const T *x, const T *z, T *out) {                            \
+        T *o = out;                                                                                \
+        vec_exp_##R(n, x, o), o += n;                                                              \
+        vec_silu_##R(n, x, o), o += n;                                                             \
+        vec_silu_mul_##R(n, x, z, o), o += n;                                                      \
+        vec_sigmoid_##R(n, x, o), o += n;                                                          \
+        vec_gelu_##R(n, x, o), o += n;                                                             \
+        vec_rmsnorm_##R(n, x, z, (T)1e-5, o), o += n;                                              \
+        vec_add_##R(n, x, z, o), o += n;                                                           \
+        memcpy(o, x, (size_t)n * sizeof(T)), vec_softmax_##R(n, o, (T)0.7), o += n;                \
+        memcpy(o, x, (size_t)n * sizeof(T)), memcpy(o + n, z, (size_t)n * sizeof(T));              \
+        kernel_current()->R->softgrad(n, o, o + n, (T)3, (T)0.3), o += 2 * n;                      \
+        *o++ = vec_sum_##R(n, x), *o++ = vec_dot_##R(n, x, z), *o++ = vec_max_##R(n, x);           \
+        return o - out;                                                                            \
+    }                                                                                              \
+    static void test_vec_isas_##R(void **state) {                                                  \
+        (void)state;                                                                               \
+        static T x[300], z[300], want[5000], got[5000];                                            \
+        for (int64_t n = 0; n < 130; n++) {                                                        \
+            T big = n % 3 == 0 ? 100 : 5;                                                          \
+            for (int64_t i = 0; i < n; i++) x[i] = (T)real() * big, z[i] = (T)real();              \
+            if (n % 7 == 6)                                                                        \
+                x[pick(n)] = (T)NAN, x[pick(n)] = (T)INFINITY, z[pick(n)] = (T)-0.0,               \
+                x[0] = (T)1e-42;                                                                   \
+            kernel_select("generic");                                                              \
+            int64_t count = all_##R(n, x, z, want);                                                \
+            for (int s = 1; s < N_ISAS; s++) {                                                     \
+                if (!kernel_select(isas[s])) continue;                                             \
+                all_##R(n, x, z, got);                                                             \
+                SAME_BITS(R, count, got, want)                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        kernel_select("auto");                                                                     \
+    }                                                                                              \
+    static void test_vec_lanes_##R(void **state) { /* the order of sums that vec.h promises */     \
+        (void)state;                                                                               \
+        T x[100], lane[16];                                                                        \
+        for (int64_t n = 0; n <= 100; n++) {                                                       \
+            for (int i = 0; i < 16; i++) lane[i] = 0;                                              \
+            for (int64_t i = 0; i < n; i++) x[i] = (T)real(), lane[i % 16] += x[i];                \
+            for (int h = 8; h > 0; h /= 2)                                                         \
+                for (int i = 0; i < h; i++) lane[i] += lane[i + h];                                \
+            T got = vec_sum_##R(n, x);                                                             \
+            SAME_BITS(R, 1, &got, lane)                                                            \
+        }                                                                                          \
+        T sum = 0, y[100];                                                                         \
+        memcpy(y, x, sizeof x);                                                                    \
+        vec_softmax_##R(100, y, 2);                                                                \
+        for (int i = 0; i < 100; i++) sum += y[i];                                                 \
+        double ratio = exp(2.0 * ((double)x[3] - (double)x[7]));                                   \
+        assert_true(fabs((double)sum - 1) < 1e-5 &&                                                \
+                    fabs((double)(y[3] / y[7]) - ratio) < 1e-4 * ratio);                           \
     }
 VEC_ALL(f32, float)
 VEC_ALL(f64, double)
@@ -374,80 +394,84 @@ static void naive_attention(const Problem *p, double *o, double *dq, double *dk,
     }
 }
 
-#define CLOSE(n, got, want, tol)                                                                                       \
-    for (int64_t i_ = 0; i_ < (n); i_++)                                                                               \
-        if (!(fabs((double)(got)[i_] - (want)[i_]) <= (tol) * (1 + fabs((want)[i_])))) {                               \
-            print_error("element %lld: %g, not %g\n", (long long)i_, (double)(got)[i_], (want)[i_]);                   \
-            fail();                                                                                                    \
+#define CLOSE(n, got, want, tol)                                                                   \
+    for (int64_t i_ = 0; i_ < (n); i_++)                                                           \
+        if (!(fabs((double)(got)[i_] - (want)[i_]) <= (tol) * (1 + fabs((want)[i_])))) {           \
+            print_error("element %lld: %g, not %g\n", (long long)i_, (double)(got)[i_],            \
+                        (want)[i_]);                                                               \
+            fail();                                                                                \
         }
 
-#define ATTN_TEST(R, T, TOL)                                                                                           \
-    typedef struct {                                                                                                   \
-        T q[AT_S * AT_D], k[AT_S * AT_D], v[AT_S * AT_D], d_o[AT_S * AT_D];                                            \
-        T o[AT_S * AT_D], dq[AT_S * AT_D], dk[AT_S * AT_D], dv[AT_S * AT_D];                                           \
-    } Run_##R;                                                                                                         \
-    static Run_##R *run_new_##R(const Problem *p) {                                                                    \
-        Run_##R *r = malloc(sizeof *r);                                                                                \
-        for (int i = 0; i < AT_S * AT_D; i++) {                                                                        \
-            r->q[i] = (T)p->q[i], r->k[i] = (T)p->k[i], r->v[i] = (T)p->v[i], r->d_o[i] = (T)p->d_o[i];                \
-            r->o[i] = r->dq[i] = r->dk[i] = r->dv[i] = (T)NAN;                                                         \
-        }                                                                                                              \
-        return r;                                                                                                      \
-    }                                                                                                                  \
-    static void run_##R(const Problem *p, Run_##R *r, int64_t t0, int64_t n, int accumulate) {                         \
-        int64_t d = p->d, at = t0 * d;                                                                                 \
-        attention_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->o + at, d, p->query_pos + t0, NULL, p->scale);   \
-        attention_bwd_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->d_o + at, d, r->dq + at, d, r->dk, d, r->dv, \
-                          d, p->query_pos + t0, NULL, p->scale, accumulate);                                           \
-    }                                                                                                                  \
-    static void attention_case_##R(int64_t nt, int64_t ns, int64_t d) {                                                \
-        static double o[AT_S * AT_D], dq[AT_S * AT_D], dk[AT_S * AT_D], dv[AT_S * AT_D];                               \
-        Problem *p = problem(nt, ns, d);                                                                               \
-        Run_##R *first = NULL;                                                                                         \
-        naive_attention(p, o, dq, dk, dv);                                                                             \
-        for (int s = 0; s < N_ISAS; s++) {                                                                             \
-            if (!kernel_select(isas[s])) continue;                                                                     \
-            Run_##R *r = run_new_##R(p);                                                                               \
-            run_##R(p, r, 0, nt, 0);                                                                                   \
-            CLOSE(nt * d, r->o, o, TOL)                                                                                \
-            CLOSE(nt * d, r->dq, dq, TOL)                                                                              \
-            CLOSE(ns * d, r->dk, dk, 5 * TOL)                                                                          \
-            CLOSE(ns * d, r->dv, dv, 5 * TOL)                                                                          \
-            if (first) {                                                                                               \
-                SAME_BITS(R, nt * d, r->o, first->o)                                                                   \
-                SAME_BITS(R, nt * d, r->dq, first->dq)                                                                 \
-                SAME_BITS(R, ns * d, r->dk, first->dk)                                                                 \
-                SAME_BITS(R, ns * d, r->dv, first->dv)                                                                 \
-            }                                                                                                          \
-            if (!first) first = r;                                                                                     \
-            else free(r);                                                                                              \
-        }                                                                                                              \
-        kernel_select("auto");                                                                                         \
-        Run_##R *cut = run_new_##R(p); /* o and dq of any rows alone, in any order: the same bits */                   \
-        for (int64_t t = 0; t < nt;) {                                                                                 \
-            int64_t n = 1 + pick(nt - t < 140 ? nt - t : 140);                                                         \
-            run_##R(p, cut, t, n, 0);                                                                                  \
-            t += n;                                                                                                    \
-        }                                                                                                              \
-        SAME_BITS(R, nt * d, cut->o, first->o)                                                                         \
-        SAME_BITS(R, nt * d, cut->dq, first->dq)                                                                       \
-        memcpy(cut->dk, first->dk, sizeof cut->dk), memcpy(cut->dv, first->dv, sizeof cut->dv);                        \
-        run_##R(p, cut, 0, nt, 1); /* accumulate: exactly twice the gradient */                                        \
-        for (int64_t i = 0; i < ns * d; i++) first->dk[i] *= 2, first->dv[i] *= 2;                                     \
-        SAME_BITS(R, ns * d, cut->dk, first->dk)                                                                       \
-        SAME_BITS(R, ns * d, cut->dv, first->dv)                                                                       \
-        free(cut), free(first), free(p);                                                                               \
-    }                                                                                                                  \
-    static void test_attention_##R(void **state) {                                                                     \
-        (void)state;                                                                                                   \
-        attention_case_##R(1, 1, 1);                                                                                   \
-        attention_case_##R(5, 7, 3);                                                                                   \
-        attention_case_##R(AT_T, AT_S, AT_D);                                                                          \
-        attention_case_##R(500, 130, 8);                                                                               \
-        attention_case_##R(3, 450, 16);                                                                                \
-        T o[4] = {1, 1, 1, 1};                                                                                         \
-        attention_##R(2, 0, 2, o, 2, NULL, 2, NULL, 2, o, 2, NULL, NULL, 1);                                           \
-        for (int i = 0; i < 4; i++) assert_true(o[i] == 0);                                                            \
+#define ATTN_TEST(R, T, TOL)                                                                       \
+    typedef struct {                                                                               \
+        T q[AT_S * AT_D], k[AT_S * AT_D], v[AT_S * AT_D], d_o[AT_S * AT_D];                        \
+        T o[AT_S * AT_D], dq[AT_S * AT_D], dk[AT_S * AT_D], dv[AT_S * AT_D];                       \
+    } Run_##R;                                                                                     \
+    static Run_##R *run_new_##R(const Problem *p) {                                                \
+        Run_##R *r = malloc(sizeof *r);                                                            \
+        for (int i = 0; i < AT_S * AT_D; i++) {                                                    \
+            r->q[i] = (T)p->q[i], r->k[i] = (T)p->k[i], r->v[i] = (T)p->v[i],                      \
+            r->d_o[i] = (T)p->d_o[i];                                                              \
+            r->o[i] = r->dq[i] = r->dk[i] = r->dv[i] = (T)NAN;                                     \
+        }                                                                                          \
+        return r;                                                                                  \
+    }                                                                                              \
+    static void run_##R(const Problem *p, Run_##R *r, int64_t t0, int64_t n, int accumulate) {     \
+        int64_t d = p->d, at = t0 * d;                                                             \
+        attention_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->o + at, d,                   \
+                      p->query_pos + t0, NULL, p->scale);                                          \
+        attention_bwd_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->d_o + at, d, r->dq + at, \
+                          d, r->dk, d, r->dv, d, p->query_pos + t0, NULL, p->scale, accumulate);   \
+    }                                                                                              \
+    static void attention_case_##R(int64_t nt, int64_t ns, int64_t d) {                            \
+        static double o[AT_S * AT_D], dq[AT_S * AT_D], dk[AT_S * AT_D], dv[AT_S * AT_D];           \
+        Problem *p = problem(nt, ns, d);                                                           \
+        Run_##R *first = NULL;                                                                     \
+        naive_attention(p, o, dq, dk, dv);                                                         \
+        for (int s = 0; s < N_ISAS; s++) {                                                         \
+            if (!kernel_select(isas[s])) continue;                                                 \
+            Run_##R *r = run_new_##R(p);                                                           \
+            run_##R(p, r, 0, nt, 0);                                                               \
+            CLOSE(nt *d, r->o, o, TOL)                                                             \
+            CLOSE(nt *d, r->dq, dq, TOL)                                                           \
+            CLOSE(ns *d, r->dk, dk, 5 * TOL)                                                       \
+            CLOSE(ns *d, r->dv, dv, 5 * TOL)                                                       \
+            if (first) {                                                                           \
+                SAME_BITS(R, nt *d, r->o, first->o)                                                \
+                SAME_BITS(R, nt *d, r->dq, first->dq)                                              \
+                SAME_BITS(R, ns *d, r->dk, first->dk)                                              \
+                SAME_BITS(R, ns *d, r->dv, first->dv)                                              \
+            }                                                                                      \
+            if (!first) first = r;                                                                 \
+            else free(r);                                                                          \
+        }                                                                                          \
+        kernel_select("auto");                                                                     \
+        Run_##R *cut =                                                                             \
+            run_new_##R(p); /* o and dq of any rows alone, in any order: the same bits */          \
+        for (int64_t t = 0; t < nt;) {                                                             \
+            int64_t n = 1 + pick(nt - t < 140 ? nt - t : 140);                                     \
+            run_##R(p, cut, t, n, 0);                                                              \
+            t += n;                                                                                \
+        }                                                                                          \
+        SAME_BITS(R, nt *d, cut->o, first->o)                                                      \
+        SAME_BITS(R, nt *d, cut->dq, first->dq)                                                    \
+        memcpy(cut->dk, first->dk, sizeof cut->dk), memcpy(cut->dv, first->dv, sizeof cut->dv);    \
+        run_##R(p, cut, 0, nt, 1); /* accumulate: exactly twice the gradient */                    \
+        for (int64_t i = 0; i < ns * d; i++) first->dk[i] *= 2, first->dv[i] *= 2;                 \
+        SAME_BITS(R, ns *d, cut->dk, first->dk)                                                    \
+        SAME_BITS(R, ns *d, cut->dv, first->dv)                                                    \
+        free(cut), free(first), free(p);                                                           \
+    }                                                                                              \
+    static void test_attention_##R(void **state) {                                                 \
+        (void)state;                                                                               \
+        attention_case_##R(1, 1, 1);                                                               \
+        attention_case_##R(5, 7, 3);                                                               \
+        attention_case_##R(AT_T, AT_S, AT_D);                                                      \
+        attention_case_##R(500, 130, 8);                                                           \
+        attention_case_##R(3, 450, 16);                                                            \
+        T o[4] = {1, 1, 1, 1};                                                                     \
+        attention_##R(2, 0, 2, o, 2, NULL, 2, NULL, 2, o, 2, NULL, NULL, 1);                       \
+        for (int i = 0; i < 4; i++) assert_true(o[i] == 0);                                        \
     }
 ATTN_TEST(f32, float, 2e-5)
 ATTN_TEST(f64, double, 1e-13)
@@ -459,9 +483,10 @@ static void test_attention_positions(void **state) {
     float x[3][NT * W], o[NT * W], part[NT * W], dq[NT * W], dq2[NT * W];
     for (int i = 0; i < 3 * NT * W; i++) x[i / (NT * W)][i % (NT * W)] = (float)real();
     attention_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, NULL, NULL, 0.5);
-    attention_bwd_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, dq, W, NULL, 0, NULL, 0, NULL, NULL, 0.5, 0);
-    /* The same keys at positions 10, 20, ...; query t sees keys 0..t: at 10 t + 10, where its own key lies, or behind it.
-     * In zigzag order of the queries. */
+    attention_bwd_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, dq, W, NULL, 0, NULL, 0, NULL,
+                      NULL, 0.5, 0);
+    /* The same keys at positions 10, 20, ...; query t sees keys 0..t: at 10 t + 10, where its own
+     * key lies, or behind it. In zigzag order of the queries. */
     int64_t key_pos[NT], query_pos[NT];
     float zig[NT * W], d_o[NT * W];
     for (int t = 0; t < NT; t++) {
@@ -472,8 +497,8 @@ static void test_attention_positions(void **state) {
         memcpy(d_o + t * W, o + from * W, D * sizeof(float));
     }
     attention_f32(NT, NT, D, zig, W, x[1], W, x[2], W, part, W, query_pos, key_pos, 0.5);
-    attention_bwd_f32(NT, NT, D, zig, W, x[1], W, x[2], W, d_o, W, dq2, W, NULL, 0, NULL, 0, query_pos, key_pos, 0.5,
-                      0);
+    attention_bwd_f32(NT, NT, D, zig, W, x[1], W, x[2], W, d_o, W, dq2, W, NULL, 0, NULL, 0,
+                      query_pos, key_pos, 0.5, 0);
     for (int t = 0; t < NT; t++) {
         int from = t % 2 ? NT - 1 - t / 2 : t / 2;
         SAME_BITS(f32, D, part + t * W, o + from * W)
@@ -489,15 +514,20 @@ static void test_attention_differences(void **state) {
     run_f64(p, r, 0, p->nt, 0);
     for (int n = 0; n < 60; n++) {
         int64_t which = n % 3, i = pick((which == 0 ? p->nt : p->ns) * p->d);
-        double *x = which == 0 ? s->q : which == 1 ? s->k : s->v, keep = x[i], f[2] = {0, 0}, h = 1e-5;
+        double *x = which == 0   ? s->q
+                    : which == 1 ? s->k
+                                 : s->v,
+               keep = x[i], f[2] = {0, 0}, h = 1e-5;
         for (int side = 0; side < 2; side++) {
             x[i] = keep + (side ? h : -h);
-            attention_f64(p->nt, p->ns, p->d, s->q, p->d, s->k, p->d, s->v, p->d, s->o, p->d, p->query_pos, NULL,
-                          p->scale);
+            attention_f64(p->nt, p->ns, p->d, s->q, p->d, s->k, p->d, s->v, p->d, s->o, p->d,
+                          p->query_pos, NULL, p->scale);
             for (int64_t j = 0; j < p->nt * p->d; j++) f[side] += s->o[j] * s->d_o[j];
         }
         x[i] = keep;
-        double want = (f[1] - f[0]) / (2 * h), got = which == 0 ? r->dq[i] : which == 1 ? r->dk[i] : r->dv[i];
+        double want = (f[1] - f[0]) / (2 * h), got = which == 0   ? r->dq[i]
+                                                     : which == 1 ? r->dk[i]
+                                                                  : r->dv[i];
         assert_true(fabs(got - want) < 1e-7);
     }
     free(r), free(s), free(p);
@@ -563,14 +593,22 @@ static void test_select(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_select),           cmocka_unit_test(test_gemm_f32),
-        cmocka_unit_test(test_gemm_f64),         cmocka_unit_test(test_gemm_slices_f32),
-        cmocka_unit_test(test_gemm_slices_f64),  cmocka_unit_test(test_vec_accuracy),
-        cmocka_unit_test(test_vec_edges),        cmocka_unit_test(test_vec_isas_f32),
-        cmocka_unit_test(test_vec_isas_f64),     cmocka_unit_test(test_vec_lanes_f32),
-        cmocka_unit_test(test_vec_lanes_f64),    cmocka_unit_test(test_attention_f32),
-        cmocka_unit_test(test_attention_f64),    cmocka_unit_test(test_attention_positions),
-        cmocka_unit_test(test_attention_differences), cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_gemm_f32),
+        cmocka_unit_test(test_gemm_f64),
+        cmocka_unit_test(test_gemm_slices_f32),
+        cmocka_unit_test(test_gemm_slices_f64),
+        cmocka_unit_test(test_vec_accuracy),
+        cmocka_unit_test(test_vec_edges),
+        cmocka_unit_test(test_vec_isas_f32),
+        cmocka_unit_test(test_vec_isas_f64),
+        cmocka_unit_test(test_vec_lanes_f32),
+        cmocka_unit_test(test_vec_lanes_f64),
+        cmocka_unit_test(test_attention_f32),
+        cmocka_unit_test(test_attention_f64),
+        cmocka_unit_test(test_attention_positions),
+        cmocka_unit_test(test_attention_differences),
+        cmocka_unit_test(test_pool),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     kernel_thread_cleanup();

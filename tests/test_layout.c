@@ -1,5 +1,6 @@
-/* Layouts and redistribution: test vectors of the chunk rule, nesting, zigzag and the flattened cut, and thousands of random
- * redistributions, right in value and in adjoint, executed by the virtual backend. */
+/* Layouts and redistribution: test vectors of the chunk rule, nesting, zigzag and the flattened
+ * cut, and thousands of random redistributions, right in value and in adjoint, executed by the
+ * virtual backend. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,8 @@ static Mesh mesh_of(int n, const int64_t *size) {
     assert_true(mesh_finish(&m));
     return m;
 }
-static void check_index(const Mesh *m, const Layout *l, int64_t N, int64_t rank, int n, const int64_t *want) {
+static void check_index(const Mesh *m, const Layout *l, int64_t N, int64_t rank, int n,
+                        const int64_t *want) {
     Arena *a = arena_new();
     int64_t k;
     const int64_t *got = layout_index(m, l, 0, N, rank, &k, a);
@@ -33,15 +35,19 @@ static void test_chunk_rule(void **state) {
     (void)state;
     static const struct {
         int64_t N, n, size[8];
-    } rows[] = {{5, 4, {2, 2, 1, 0}}, {9, 4, {3, 3, 3, 0}}, {6, 4, {2, 2, 2, 0}}, {3, 8, {1, 1, 1, 0, 0, 0, 0, 0}}, {10, 4, {3, 3, 3, 1}}, {0, 3, {0, 0, 0}}};
+    } rows[] = {{5, 4, {2, 2, 1, 0}},  {9, 4, {3, 3, 3, 0}},
+                {6, 4, {2, 2, 2, 0}},  {3, 8, {1, 1, 1, 0, 0, 0, 0, 0}},
+                {10, 4, {3, 3, 3, 1}}, {0, 3, {0, 0, 0}}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Mesh m = mesh_of(1, &rows[i].n);
         Layout l = layout_whole(&m, 1, TY_I);
         layout_cut(&l, 0, 0, CUT_CHUNK);
-        for (int64_t r = 0; r < rows[i].n; r++) assert_int_equal(layout_dim_size(&m, &l, 0, rows[i].N, r), rows[i].size[r]);
+        for (int64_t r = 0; r < rows[i].n; r++)
+            assert_int_equal(layout_dim_size(&m, &l, 0, rows[i].N, r), rows[i].size[r]);
     }
 }
-/* FSDP (dp) on top of TP on the same dim of 8 rows, mesh 2x2 (dp, tp): tp outermost, what PyTorch calls strided. */
+/* FSDP (dp) on top of TP on the same dim of 8 rows, mesh 2x2 (dp, tp): tp outermost, what PyTorch
+ * calls strided. */
 static void test_ordered_axes(void **state) {
     (void)state;
     Mesh m = mesh_of(2, (int64_t[]){2, 2});
@@ -50,17 +56,20 @@ static void test_ordered_axes(void **state) {
     layout_cut(&strided, 0, 0, CUT_CHUNK);
     layout_cut(&plain, 0, 0, CUT_CHUNK);
     layout_cut(&plain, 0, 1, CUT_CHUNK);
-    static const int64_t s[4][2] = {{0, 1}, {4, 5}, {2, 3}, {6, 7}}, p[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+    static const int64_t s[4][2] = {{0, 1}, {4, 5}, {2, 3}, {6, 7}},
+                         p[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
     for (int64_t r = 0; r < 4; r++) {
         check_index(&m, &strided, 8, r, 2, s[r]);
         check_index(&m, &plain, 8, r, 2, p[r]);
     }
-    /* length 9, dp cuts each of two tp blocks in 4: [0,1,5] [2,3,6] [4,7] [8] put together over tp */
+    /* length 9, dp cuts each of two tp blocks in 4: [0,1,5] [2,3,6] [4,7] [8] put together over tp
+     */
     Mesh m2 = mesh_of(2, (int64_t[]){4, 2});
     Layout l = layout_whole(&m2, 1, TY_I);
     layout_cut(&l, 0, 1, CUT_CHUNK);
     layout_cut(&l, 0, 0, CUT_CHUNK);
-    static const int64_t want[8][2] = {{0, 1}, {5, -1}, {2, 3}, {6, -1}, {4, -1}, {7, -1}, {-1, -1}, {8, -1}};
+    static const int64_t want[8][2] = {{0, 1},  {5, -1}, {2, 3},   {6, -1},
+                                       {4, -1}, {7, -1}, {-1, -1}, {8, -1}};
     for (int64_t r = 0; r < 8; r++) {
         int n = want[r][0] < 0 ? 0 : want[r][1] < 0 ? 1 : 2;
         check_index(&m2, &l, 9, r, n, want[r]);
@@ -97,7 +106,8 @@ static void test_split_axis(void **state) {
     assert_int_equal(l.n, 2);
     assert_false(mesh_split(&m, a, "a", 3));
     for (int64_t r = 0; r < m.nranks; r++)
-        for (int64_t i = 0; i < 12; i++) assert_int_equal(mesh_index_in(&m, &l, mesh_member(&m, &l, r, i)), i);
+        for (int64_t i = 0; i < 12; i++)
+            assert_int_equal(mesh_index_in(&m, &l, mesh_member(&m, &l, r, i)), i);
     arena_free(a);
 }
 
@@ -152,15 +162,18 @@ static void chain(World *w, const Layout *from, const MovePlan *mv) {
     w->p.nv = 1;
     for (int i = 0; i < mv->n; i++) {
         w->p.val[i + 1] = (Val){.id = i + 1, .L = mv->m[i].to, .step = i};
-        w->p.step[i] = (Step){.id = i, .kind = ST_MOVE, .nin = 1, .in = {i}, .out = i + 1, .move = mv->m[i]};
+        w->p.step[i] =
+            (Step){.id = i, .kind = ST_MOVE, .nin = 1, .in = {i}, .out = i + 1, .move = mv->m[i]};
         w->p.nv++;
     }
     w->p.ns = mv->n;
     w->e = exec_new(w->a, &w->p, DT_F64, w->pool);
 }
 static double value_at(int64_t i) { return (double)((i * 7919 + 13) % 1009) / 64 - 7; }
-/* Locals that denote X: blocks of it; over pending axes random parts that add up to it exactly (sixteenths). */
-struct Buf; /* private to the executor: locals are made through exec_load and then edited in place */
+/* Locals that denote X: blocks of it; over pending axes random parts that add up to it exactly
+ * (sixteenths). */
+struct Buf; /* private to the executor: locals are made through exec_load and then edited in place
+             */
 static double *full_values;
 static Local kept; /* t.p: the locals that exec_load made */
 static int kept_n;
@@ -173,8 +186,8 @@ static void *give_full(void *arg, int tensor, Dtype t) {
     memcpy(p, full_values, (size_t)n * 8);
     return p;
 }
-/* Parts over pending axes: the program's first move is preceded by I -> P (the first rank keeps the value), then noise that
- * cancels is added by hand: +k on one member, -k on the next. */
+/* Parts over pending axes: the program's first move is preceded by I -> P (the first rank keeps the
+ * value), then noise that cancels is added by hand: +k on one member, -k on the next. */
 static void scatter(World *w, const Layout *from) {
     Layout base = *from;
     for (int x = 0; x < w->mesh.naxes; x++)
@@ -208,7 +221,9 @@ static void scatter(World *w, const Layout *from) {
         for (int64_t k = 0; k < n; k++) {
             int64_t o = 0;
             for (int d = 0; d < t.nd; d++) o += idx[d] * src.s[d];
-            double noise = np > 1 ? (me + 1 < np ? (double)((me + 1) * (k % 5 + 1)) : -(double)(np * (np - 1) / 2 * (k % 5 + 1))) : 0;
+            double noise = np > 1 ? (me + 1 < np ? (double)((me + 1) * (k % 5 + 1))
+                                                 : -(double)(np * (np - 1) / 2 * (k % 5 + 1)))
+                                  : 0;
             p[k] = (first ? ((double *)src.p)[o] : 0) + noise;
             for (int d = t.nd - 1; d >= 0; d--) {
                 if (++idx[d] < t.n[d]) break;
@@ -234,7 +249,8 @@ static void scatter(World *w, const Layout *from) {
     s->n = s->cap = (int)w->mesh.nranks;
     free(own);
 }
-/* The made-up locals own nothing: what exec_load counted is put back before the executor frees it. */
+/* The made-up locals own nothing: what exec_load counted is put back before the executor frees it.
+ */
 static void unscatter(World *w) {
     Store *s = &w->e->store[0];
     if (!s->alive) return;
@@ -250,7 +266,8 @@ static void check_value(World *w, int val, const double *X) {
         if (L->type[x] == TY_P) P.a[P.n++] = (uint8_t)x;
     int64_t n = 1, np = mesh_size(&w->mesh, &P);
     for (int d = 0; d < w->t.nd; d++) n *= w->t.size[d];
-    for (int64_t r = 0; r < w->mesh.nranks; r++) { /* from every rank's point of view: replicas must agree */
+    /* from every rank's point of view: replicas must agree */
+    for (int64_t r = 0; r < w->mesh.nranks; r++) {
         if (mesh_index_in(&w->mesh, &P, r)) continue;
         double *sum = base_malloc((size_t)(n ? n : 1) * 8);
         memset(sum, 0, (size_t)n * 8);
@@ -275,7 +292,8 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
         if (f.type[x] == TY_R && t.type[x] == TY_I) t.type[x] = TY_R;
     MovePlan plan, greedy;
     if (!redistribute(&m, shape, &f, &t, &plan)) return 1;
-    if (redistribute_greedy(&m, &f, &t, &greedy)) *cheaper += plan.n != greedy.n || memcmp(plan.m, greedy.m, sizeof(Move) * (size_t)plan.n);
+    if (redistribute_greedy(&m, &f, &t, &greedy))
+        *cheaper += plan.n != greedy.n || memcmp(plan.m, greedy.m, sizeof(Move) * (size_t)plan.n);
     for (int i = 0; i < plan.n; i++) kinds[plan.m[i].kind]++;
     full_values = base_malloc((size_t)n * 8);
     for (int64_t i = 0; i < n; i++) full_values[i] = value_at(i);
@@ -306,9 +324,12 @@ static void test_random_redistributions(void **state) {
     int no_way = 0, kinds[MOVE_KINDS] = {0};
     rng = 1;
     for (int i = 0; i < 3000; i++) no_way += one_redistribution(&cheaper, kinds);
-    print_message("3000 redistributions, no way found for %d, the mirror was taken in %lld\n", no_way, (long long)cheaper);
+    print_message("3000 redistributions, no way found for %d, the mirror was taken in %lld\n",
+                  no_way, (long long)cheaper);
     for (int k = 0; k < MOVE_SEND; k++) {
-        print_message("  %-16s %d\n", k == MOVE_ALL_REDUCE_MAX ? "all_reduce max" : move_name((MoveKind)k), kinds[k]);
+        print_message("  %-16s %d\n",
+                      k == MOVE_ALL_REDUCE_MAX ? "all_reduce max" : move_name((MoveKind)k),
+                      kinds[k]);
         if (k != MOVE_ALL_REDUCE_MAX) assert_true(kinds[k] > 50);
     }
     assert_int_equal(no_way, 0);
@@ -316,8 +337,11 @@ static void test_random_redistributions(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chunk_rule),      cmocka_unit_test(test_ordered_axes),           cmocka_unit_test(test_zigzag_and_striped),
-        cmocka_unit_test(test_split_axis),      cmocka_unit_test(test_random_redistributions),
+        cmocka_unit_test(test_chunk_rule),
+        cmocka_unit_test(test_ordered_axes),
+        cmocka_unit_test(test_zigzag_and_striped),
+        cmocka_unit_test(test_split_axis),
+        cmocka_unit_test(test_random_redistributions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* The model room: graphs of every feature combination against the golden cases (names and shapes that other people's
- * implementations recorded), both generations of config keys, parameter totals, rotation bands, naming schemes, shrink,
- * and what is refused. Golden files are in tests/golden/hf, or else in ../shared/golden/hf. */
+/* The model room: graphs of every feature combination against the golden cases (names and shapes
+ * that other people's implementations recorded), both generations of config keys, parameter totals,
+ * rotation bands, naming schemes, shrink, and what is refused. Golden files are in tests/golden/hf,
+ * or else in ../shared/golden/hf. */
 #include "base/file.h"
 #include "exec/reference.h"
 #include "model/model.h"
@@ -80,7 +81,8 @@ static void assert_shape(const GTensor *t, int nd, const int64_t *shape) {
     int n;
     int64_t have[LAYOUT_MAX_DIMS];
     graph_stored_shape(t, &n, have);
-    if (n != nd || memcmp(have, shape, (size_t)n * sizeof *shape)) fail_msg("the shape of %s differs", t->name);
+    if (n != nd || memcmp(have, shape, (size_t)n * sizeof *shape))
+        fail_msg("the shape of %s differs", t->name);
 }
 
 /* ---- golden cases ---- */
@@ -88,7 +90,8 @@ static void assert_shape(const GTensor *t, int nd, const int64_t *shape) {
 /* Values that only the other implementation has, or that are no values of the forward graph. */
 static bool not_ours(const char *name) {
     return !strncmp(name, "grad.", 5) || !strncmp(name, "rope.", 5) || !strcmp(name, "loss_sum") ||
-           strstr(name, "attn_probs") || strstr(name, ".q_attn") || strstr(name, ".k_attn") || strstr(name, ".v_attn");
+           strstr(name, "attn_probs") || strstr(name, ".q_attn") || strstr(name, ".k_attn") ||
+           strstr(name, ".v_attn");
 }
 
 static void test_golden_shapes(void **state) {
@@ -96,7 +99,8 @@ static void test_golden_shapes(void **state) {
     for (int c = 0; c < N_CASES; c++) {
         Arena *a = arena_new();
         Model *m = must_build(a, golden_plan(a, cases[c], "config.json"));
-        SafeTensors *st = st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
+        SafeTensors *st =
+            st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
         assert_non_null(st);
         int found = 0;
         for (int i = 0; i < st->n; i++) {
@@ -148,14 +152,16 @@ static void test_golden_frequencies(void **state) {
     for (int c = 0; c < N_CASES; c++) {
         Arena *a = arena_new();
         Model *m = must_build(a, golden_plan(a, cases[c], "config.json"));
-        SafeTensors *st = st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
+        SafeTensors *st =
+            st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
         const StTensor *s = st_find(st, "rope.inv_freq");
         if (s) { /* trimmed copies may lack it */
             double want[64];
             const double *have = model_inv_freq(a, &m->dims);
             assert_int_equal(s->shape[0], m->dims.d / 2);
             assert_true(st_read(s, 0, s->shape[0], DT_F64, want));
-            for (int i = 0; i < m->dims.d / 2; i++) assert_true(fabs(have[i] - want[i]) <= 1e-14 * want[i]);
+            for (int i = 0; i < m->dims.d / 2; i++)
+                assert_true(fabs(have[i] - want[i]) <= 1e-14 * want[i]);
         }
         st_close(st);
         arena_free(a);
@@ -181,7 +187,8 @@ static void **run_graph(Arena *a, const Plan *p, const Model *m) {
     for (int t = 0; t < g->nt; t++) {
         Tensor x = letters_of(&g->t[t], NULL);
         v[t] = arena_alloc(a, (size_t)tensor_count(&x) * 8);
-        if (g->t[t].kind != KIND_ACTIVATION) assert_true(weights_load(w, d, t, g->t[t].is_int ? DT_I64 : DT_F64, v[t]));
+        if (g->t[t].kind != KIND_ACTIVATION)
+            assert_true(weights_load(w, d, t, g->t[t].is_int ? DT_I64 : DT_F64, v[t]));
     }
     for (int i = 0; i < g->nn; i++) {
         const GNode *n = &g->node[i];
@@ -190,12 +197,11 @@ static void **run_graph(Arena *a, const Plan *p, const Model *m) {
             const GTensor *t = &g->t[k < n->nin ? n->in[k] : n->out];
             const char *letters = k < n->nin ? n->rule.in[k] : n->rule.out;
             Tensor x = letters_of(t, v[t->id]);
-            if (k < n->nin)
-                c.in[k] = x;
-            else
-                c.out = x;
+            if (k < n->nin) c.in[k] = x;
+            else c.out = x;
             if (k < n->nin && t->is_int) c.in_int |= 1u << k;
-            for (int l = 0; l < t->nd; l++) c.local[letters[l] - 'a'] = c.global[letters[l] - 'a'] = t->size[l];
+            for (int l = 0; l < t->nd; l++)
+                c.local[letters[l] - 'a'] = c.global[letters[l] - 'a'] = t->size[l];
         }
         n->op->forward(&c);
     }
@@ -217,7 +223,8 @@ static void test_golden_values(void **state) {
         for (int i = 0; i < st->n; i++) {
             const StTensor *s = &st->t[i];
             /* loss_per_token is 0 at ignored labels there; here only its weight is. */
-            if (not_ours(s->name) || s->dtype != DT_F64 || !strcmp(s->name, "loss_per_token")) continue;
+            if (not_ours(s->name) || s->dtype != DT_F64 || !strcmp(s->name, "loss_per_token"))
+                continue;
             const double *have = v[graph_find(&m->g, s->name)];
             int64_t n = s->bytes / 8;
             double *want = ARENA_ARRAY(a, double, n), most = 0;
@@ -225,7 +232,8 @@ static void test_golden_values(void **state) {
             for (int64_t k = 0; k < n; k++) most = fmax(most, fabs(want[k]));
             for (int64_t k = 0; k < n; k++)
                 if (!(fabs(have[k] - want[k]) <= 1e-11 * most))
-                    fail_msg("%s: %s differs at %lld: %g, not %g", cases[c], s->name, (long long)k, have[k], want[k]);
+                    fail_msg("%s: %s differs at %lld: %g, not %g", cases[c], s->name, (long long)k,
+                             have[k], want[k]);
             compared++;
         }
         assert_true(compared >= 13);
@@ -241,12 +249,14 @@ static void test_totals(void **state) {
     static const struct {
         const char *name;
         int64_t total;
-    } known[] = {{"llama3-8b", 8030261248},       {"llama3-70b", 70553706496}, {"llama3.1-405b", 405853388800},
-                 {"llama2-7b", 6738415616},       {"llama3.2-1b", 1235814400}, {"llama3.2-3b", 3212749824},
-                 {"mistral-7b-v0.3", 7248023552}, {"qwen2-0.5b", 494032768},   {"qwen2-1.5b", 1543714304},
-                 {"qwen2-7b", 7615616512},        {"qwen3-0.6b", 596049920},   {"qwen3-1.7b", 1720574976},
-                 {"qwen3-4b", 4022468096},        {"qwen3-8b", 8190735360},    {"qwen3-14b", 14768307200},
-                 {"qwen3-32b", 32762123264}};
+    } known[] = {{"llama3-8b", 8030261248},       {"llama3-70b", 70553706496},
+                 {"llama3.1-405b", 405853388800}, {"llama2-7b", 6738415616},
+                 {"llama3.2-1b", 1235814400},     {"llama3.2-3b", 3212749824},
+                 {"mistral-7b-v0.3", 7248023552}, {"qwen2-0.5b", 494032768},
+                 {"qwen2-1.5b", 1543714304},      {"qwen2-7b", 7615616512},
+                 {"qwen3-0.6b", 596049920},       {"qwen3-1.7b", 1720574976},
+                 {"qwen3-4b", 4022468096},        {"qwen3-8b", 8190735360},
+                 {"qwen3-14b", 14768307200},      {"qwen3-32b", 32762123264}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
@@ -276,10 +286,8 @@ static void test_every_preset(void **state) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
         p->preset = s[i].name;
-        if (s[i].unsupported)
-            must_fail(a, p, "E0214", s[i].name);
-        else
-            assert_int_equal(must_build(a, p)->dims.H, s[i].H);
+        if (s[i].unsupported) must_fail(a, p, "E0214", s[i].name);
+        else assert_int_equal(must_build(a, p)->dims.H, s[i].H);
         for (int k = 0; k < i; k++) assert_string_not_equal(s[i].name, s[k].name);
         arena_free(a);
     }
@@ -293,16 +301,23 @@ static void test_rope_bands(void **state) {
     const double *plain = model_inv_freq(a, &must_build(a, p)->dims);
     p->preset = "llama3.1-8b";
     const double *scaled = model_inv_freq(a, &must_build(a, p)->dims);
-    static const double blended[] = {0.8282, 0.6437, 0.4935, 0.3711, 0.2714, 0.1902}; /* pairs 29..34 */
+    static const double blended[] = {0.8282, 0.6437, 0.4935,
+                                     0.3711, 0.2714, 0.1902}; /* pairs 29..34 */
     for (int i = 0; i < 64; i++) {
         double want = i < 29 ? 1 : i > 34 ? 1.0 / 8 : blended[i - 29];
         assert_true(fabs(scaled[i] / plain[i] - want) < (i >= 29 && i <= 34 ? 5e-5 : 1e-15));
     }
     /* Bands that touch: factor 16, low = high = 1: 0..34 kept, 35..63 divided. */
-    ModelDims m = {.d = 128, .rope_base = 5e5, .rope_type = "llama3", .rope_factor = 16, .rope_low = 1, .rope_high = 1,
+    ModelDims m = {.d = 128,
+                   .rope_base = 5e5,
+                   .rope_type = "llama3",
+                   .rope_factor = 16,
+                   .rope_low = 1,
+                   .rope_high = 1,
                    .rope_old_ctx = 8192};
     const double *scout = model_inv_freq(a, &m);
-    for (int i = 0; i < 64; i++) assert_true(fabs(scout[i] / plain[i] - (i < 35 ? 1 : 1.0 / 16)) < 1e-15);
+    for (int i = 0; i < 64; i++)
+        assert_true(fabs(scout[i] / plain[i] - (i < 35 ? 1 : 1.0 / 16)) < 1e-15);
     m.rope_type = "linear";
     assert_true(model_inv_freq(a, &m)[5] == plain[5] / 16);
     arena_free(a);
@@ -356,21 +371,23 @@ static void check_graph(const Graph *g) {
     }
 }
 
-static const char inline_sizes[] = "\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": 3, "
-                                   "\"head_dim\": 4, \"intermediate_size\": 7, \"vocab_size\": 11, "
-                                   "\"num_hidden_layers\": 3";
+static const char inline_sizes[] =
+    "\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": 3, \"head_dim\": 4, "
+    "\"intermediate_size\": 7, \"vocab_size\": 11, \"num_hidden_layers\": 3";
 
 static void test_every_feature(void **state) {
     (void)state;
-    static const char *const flags[] = {"qk_norm", "q_bias", "k_bias", "v_bias", "o_bias", "gate_bias", "up_bias",
-                                        "down_bias", "tie_word_embeddings"};
+    static const char *const flags[] = {"qk_norm", "q_bias",    "k_bias",
+                                        "v_bias",  "o_bias",    "gate_bias",
+                                        "up_bias", "down_bias", "tie_word_embeddings"};
     enum { N = sizeof flags / sizeof *flags };
     for (unsigned bits = 0; bits < 1u << N; bits++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
         Str s = str_new(a);
         str_addf(&s, "{%s", inline_sizes);
-        for (int i = 0; i < N; i++) str_addf(&s, ", \"%s\": %s", flags[i], bits >> i & 1 ? "true" : "false");
+        for (int i = 0; i < N; i++)
+            str_addf(&s, ", \"%s\": %s", flags[i], bits >> i & 1 ? "true" : "false");
         str_add(&s, "}");
         p->inline_config = s.s;
         p->parts = ALL_PARTS;
@@ -381,7 +398,8 @@ static void test_every_feature(void **state) {
         int qk = bits & 1, biases = __builtin_popcount(bits >> 1 & 127u);
         assert_int_equal(m->g.nn, 2 * (16 + 2 * qk + biases) + 3 + 5);
         assert_int_equal(graph_find(&m->g, "layers.0.q_proj.product") >= 0, bits >> 1 & 1);
-        assert_int_equal(graph_find(&m->g, "lm_head.weight") == graph_find(&m->g, "model.embed_tokens.weight"),
+        assert_int_equal(graph_find(&m->g, "lm_head.weight") ==
+                             graph_find(&m->g, "model.embed_tokens.weight"),
                          bits >> 8 & 1);
         arena_free(a);
     }
@@ -427,15 +445,22 @@ static void test_symbols(void **state) {
     Model *m = must_build(a, golden_plan(a, "qwen3", "config.json"));
     static const struct {
         const char *name, *shape;
-    } want[] = {{"layers.0.input", "B S D"},        {"layers.0.q_proj", "B S H*d"}, {"layers.0.q_rope", "B S H d"},
-                {"layers.0.k_proj", "B S K*d"},     {"layers.0.k_norm", "B S K d"}, {"layers.0.mlp.gate", "B S F"},
-                {"layers.0.attention.wo.weight", "D H*d"}, {"layers.0.attention.wk.weight", "K*d D"},
-                {"logits", "B S V"},                {"loss_mean", ""},
+    } want[] = {{"layers.0.input", "B S D"},
+                {"layers.0.q_proj", "B S H*d"},
+                {"layers.0.q_rope", "B S H d"},
+                {"layers.0.k_proj", "B S K*d"},
+                {"layers.0.k_norm", "B S K d"},
+                {"layers.0.mlp.gate", "B S F"},
+                {"layers.0.attention.wo.weight", "D H*d"},
+                {"layers.0.attention.wk.weight", "K*d D"},
+                {"logits", "B S V"},
+                {"loss_mean", ""},
                 {"layers.0.attention.q_norm.weight", "d"}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const GTensor *t = &m->g.t[graph_find(&m->g, want[i].name)];
         Str s = str_new(a);
-        for (int k = 0; k < t->nstored; k++) str_addf(&s, "%s%s", k ? " " : "", graph_stored_symbol(t, k, a));
+        for (int k = 0; k < t->nstored; k++)
+            str_addf(&s, "%s%s", k ? " " : "", graph_stored_symbol(t, k, a));
         assert_string_equal(s.s, want[i].shape);
     }
     arena_free(a);
@@ -515,7 +540,8 @@ static void *moved_full(void *arg, int t, Dtype dtype) {
     const GTensor *g = &m->src.g->t[t];
     double *x = reference_full(&m->src, t, dtype);
     assert_non_null(x);
-    for (int64_t i = 0; g->kind == KIND_PARAM && i < count_of(g); i++) x[i] += m->h * direction(g, i);
+    for (int64_t i = 0; g->kind == KIND_PARAM && i < count_of(g); i++)
+        x[i] += m->h * direction(g, i);
     return x;
 }
 
@@ -554,7 +580,8 @@ static Ran run_model(Arena *a, const Plan *p, double h) {
     return r;
 }
 
-/* Every loss: the gradient against central differences along one direction in all parameters, padded rows included. */
+/* Every loss: the gradient against central differences along one direction in all parameters,
+ * padded rows included. */
 static void test_loss_slopes(void **state) {
     (void)state;
     static const struct {
@@ -562,8 +589,9 @@ static void test_loss_slopes(void **state) {
         double smoothing;
         int64_t multiple;
         bool mlp;
-    } losses[] = {{NULL, 0, 1, false}, {NULL, 0.1, 1, false}, {NULL, 0, 8, false}, {NULL, 0.3, 32, false},
-                 {"var", 0, 1, false}, {"var", 0, 1, true},  {"sum", 0, 1, true}, {"dot", 0, 1, true}};
+    } losses[] = {{NULL, 0, 1, false},    {NULL, 0.1, 1, false}, {NULL, 0, 8, false},
+                  {NULL, 0.3, 32, false}, {"var", 0, 1, false},  {"var", 0, 1, true},
+                  {"sum", 0, 1, true},    {"dot", 0, 1, true}};
     int64_t sizes[] = {5, 7, 3};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         Arena *a = arena_new();
@@ -596,7 +624,8 @@ static void test_loss_slopes(void **state) {
     }
 }
 
-/* A padded vocabulary changes no loss and no gradient, and has none of its own; with or without a weights file. */
+/* A padded vocabulary changes no loss and no gradient, and has none of its own; with or without a
+ * weights file. */
 static void test_padding(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -622,9 +651,11 @@ static void test_padding(void **state) {
         for (int t = 0; t < plain.m->g.nt; t++) {
             if (plain.m->g.t[t].kind != KIND_PARAM) continue;
             int64_t n = count_of(&plain.m->g.t[t]), all = count_of(&padded.m->g.t[t]);
-            const double *x = plain.e->store[plain.p->grad[t]].l[0].t.p, *y = padded.e->store[padded.p->grad[t]].l[0].t.p;
+            const double *x = plain.e->store[plain.p->grad[t]].l[0].t.p,
+                         *y = padded.e->store[padded.p->grad[t]].l[0].t.p;
             const double *value = padded.e->store[padded.p->first[t]].l[0].t.p;
-            for (int64_t k = 0; k < n; k++) assert_true(fabs(x[k] - y[k]) <= 1e-14 * (1 + fabs(x[k])));
+            for (int64_t k = 0; k < n; k++)
+                assert_true(fabs(x[k] - y[k]) <= 1e-14 * (1 + fabs(x[k])));
             for (int64_t k = n; k < all; k++) assert_true(y[k] == 0 && value[k] == 0);
         }
         exec_free(plain.e);
@@ -638,7 +669,8 @@ static void test_toy_losses(void **state) {
     (void)state;
     static const struct {
         const char *run, *loss;
-    } runs[] = {{"adamw-var", "var"}, {"sgd-var-clip", "var"}, {"adamw-sum", "sum"}, {"sgd-sum", "sum"}};
+    } runs[] = {
+        {"adamw-var", "var"}, {"sgd-var-clip", "var"}, {"adamw-sum", "sum"}, {"sgd-sum", "sum"}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
@@ -684,7 +716,8 @@ static void test_mlp(void **state) {
     p->pass = PASS_BACKWARD;
     Model *m = must_build(a, p);
     check_graph(&m->g);
-    static const char *const order[] = {"net1.product", "net1", "act1", "net2.product", "net2", "loss"};
+    static const char *const order[] = {"net1.product", "net1", "act1",
+                                        "net2.product", "net2", "loss"};
     assert_int_equal(m->g.nn, 6);
     for (int i = 0; i < 6; i++) assert_string_equal(m->g.t[m->g.node[i].out].name, order[i]);
     assert_shape(&m->g.t[graph_find(&m->g, "net2.weight")], 2, (int64_t[]){5, 32});
@@ -725,17 +758,20 @@ static void test_schemes(void **state) {
         const char *wq, *down, *gate_out, *attn_in, *norm, *head;
     } want[] = {
         {NAMES_TORCHTITAN, "layers.1.attention.wq.weight", "layers.1.feed_forward.w2.weight",
-         "layers.1.feed_forward.w1.output", "layers.1.attention.input", "layers.1.ffn_norm.weight", "output.weight"},
-        {NAMES_TORCHTUNE, "layers.1.attn.q_proj.weight", "layers.1.mlp.w2.weight", "layers.1.mlp.w1.output",
-         "layers.1.attn.input", "layers.1.mlp_norm.weight", "output.weight"},
+         "layers.1.feed_forward.w1.output", "layers.1.attention.input", "layers.1.ffn_norm.weight",
+         "output.weight"},
+        {NAMES_TORCHTUNE, "layers.1.attn.q_proj.weight", "layers.1.mlp.w2.weight",
+         "layers.1.mlp.w1.output", "layers.1.attn.input", "layers.1.mlp_norm.weight",
+         "output.weight"},
         {NAMES_HF, "model.layers.1.self_attn.q_proj.weight", "model.layers.1.mlp.down_proj.weight",
          "model.layers.1.mlp.gate_proj.output", "layers.1.self_attn.input",
          "model.layers.1.post_attention_layernorm.weight", "lm_head.weight"},
-        {NAMES_MEGATRON, "decoder.layers.1.self_attention.linear_q.weight", "decoder.layers.1.mlp.linear_fc2.weight",
-         "decoder.layers.1.mlp.linear_fc1_gate.output", "decoder.layers.1.self_attention.input",
-         "decoder.layers.1.pre_mlp_layernorm.weight", "output_layer.weight"},
-        {NAMES_GGUF, "blk.1.attn_q.weight", "blk.1.ffn_down.weight", "blk.1.ffn_gate.output", "blk.1.attn.input",
-         "blk.1.ffn_norm.weight", "output.weight"},
+        {NAMES_MEGATRON, "decoder.layers.1.self_attention.linear_q.weight",
+         "decoder.layers.1.mlp.linear_fc2.weight", "decoder.layers.1.mlp.linear_fc1_gate.output",
+         "decoder.layers.1.self_attention.input", "decoder.layers.1.pre_mlp_layernorm.weight",
+         "output_layer.weight"},
+        {NAMES_GGUF, "blk.1.attn_q.weight", "blk.1.ffn_down.weight", "blk.1.ffn_gate.output",
+         "blk.1.attn.input", "blk.1.ffn_norm.weight", "output.weight"},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         Arena *a = arena_new();
@@ -776,9 +812,11 @@ static void test_names_table(void **state) {
     assert_null(names_to_scheme(a, NAMES_GGUF, "model.layers.x.mlp"));
     assert_null(names_to_scheme(a, NAMES_GGUF, "net1"));
     assert_string_equal(names_to_scheme(a, NAMES_GGUF, "model.layers.12.mlp"), "blk.12.ffn");
-    assert_string_equal(names_to_scheme(a, NAMES_TORCHTITAN, "model.layers.3.self_attn.q_proj.bias"),
-                        "layers.3.attention.wq.bias");
-    static const char *const titan[] = {"tok_embeddings.weight", "layers.0.attention.wq.weight", "norm.weight"};
+    assert_string_equal(
+        names_to_scheme(a, NAMES_TORCHTITAN, "model.layers.3.self_attn.q_proj.bias"),
+        "layers.3.attention.wq.bias");
+    static const char *const titan[] = {"tok_embeddings.weight", "layers.0.attention.wq.weight",
+                                        "norm.weight"};
     static const char *const tune[] = {"layers.0.attn.q_proj.weight", "layers.0.mlp.w1.weight"};
     static const char *const hf[] = {"model.layers.0.self_attn.q_proj.weight"};
     static const char *const gguf[] = {"token_embd.weight", "blk.7.attn_q.weight"};
@@ -836,7 +874,8 @@ static const struct {
 } config_keys[] = {
     {"\"attention_dropout\": 0.1", NULL, NULL},
     {"\"use_cache\": true, \"bos_token_id\": 1", NULL, NULL},
-    {"\"something_new\": null, \"a\": false, \"b\": 0, \"c\": \"\", \"e\": [], \"f\": {}", NULL, NULL},
+    {"\"something_new\": null, \"a\": false, \"b\": 0, \"c\": \"\", \"e\": [], \"f\": {}", NULL,
+     NULL},
     {"\"something_new\": 3", "E0207", "something_new"},
     {"\"logit_softcap\": 30.0", "E0207", "logit_softcap"},
     {"\"quantization_config\": {\"bits\": 4}", "E0207", "quantization_config"},
@@ -877,9 +916,10 @@ static void test_config_keys(void **state) {
         /* As a file: the keys under test, then those of the base that they do not set. */
         Str s = str_new(a);
         str_addf(&s, "{\n%s", config_keys[i].keys);
-        static const char *const base[] = {"\"hidden_size\": 12", "\"num_attention_heads\": 6",
-                                           "\"num_key_value_heads\": 3", "\"head_dim\": 4", "\"intermediate_size\": 7",
-                                           "\"vocab_size\": 11", "\"num_hidden_layers\": 3", "\"model_type\": \"llama\""};
+        static const char *const base[] = {
+            "\"hidden_size\": 12",      "\"num_attention_heads\": 6", "\"num_key_value_heads\": 3",
+            "\"head_dim\": 4",          "\"intermediate_size\": 7",   "\"vocab_size\": 11",
+            "\"num_hidden_layers\": 3", "\"model_type\": \"llama\""};
         for (size_t k = 0; k < sizeof base / sizeof *base; k++) {
             char *key = arena_strndup(a, base[k], strcspn(base[k], ":"));
             if (!strstr(config_keys[i].keys, key)) str_addf(&s, ",\n%s", base[k]);
@@ -890,10 +930,8 @@ static void test_config_keys(void **state) {
         assert_true(fd >= 0 && write(fd, s.s, s.n) == (ssize_t)s.n);
         close(fd);
         p->hf_config = path;
-        if (config_keys[i].code)
-            must_fail(a, p, config_keys[i].code, config_keys[i].text);
-        else
-            must_build(a, p);
+        if (config_keys[i].code) must_fail(a, p, config_keys[i].code, config_keys[i].text);
+        else must_build(a, p);
         unlink(path);
         arena_free(a);
     }
@@ -927,7 +965,8 @@ static void test_refusals(void **state) {
     /* Several mistakes are told together, with their lines. */
     char path[] = "/tmp/test_model_XXXXXX";
     int fd = mkstemp(path);
-    static const char text[] = "{\n  \"alpha_scale\": 2,\n  \"beta_scale\": 3,\n  \"model_type\": \"llama\"\n}\n";
+    static const char text[] =
+        "{\n  \"alpha_scale\": 2,\n  \"beta_scale\": 3,\n  \"model_type\": \"llama\"\n}\n";
     assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
     close(fd);
     p->inline_config = NULL;
@@ -952,8 +991,9 @@ static void test_config_without_type(void **state) {
     Plan *p = new_plan(a);
     char path[] = "/tmp/test_model_XXXXXX";
     int fd = mkstemp(path);
-    static const char text[] = "{\"architectures\": [\"GPT2LMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
-                               "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 8}\n";
+    static const char text[] =
+        "{\"architectures\": [\"GPT2LMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
+        "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 8}\n";
     assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
     close(fd);
     p->hf_config = path;
@@ -994,14 +1034,27 @@ static void test_overrides(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_shapes), cmocka_unit_test(test_config_generations),
-        cmocka_unit_test(test_golden_frequencies), cmocka_unit_test(test_golden_values),
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_every_preset),
-        cmocka_unit_test(test_rope_bands), cmocka_unit_test(test_every_feature), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_symbols), cmocka_unit_test(test_parts), cmocka_unit_test(test_loss_slopes),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_toy_losses), cmocka_unit_test(test_mlp),
-        cmocka_unit_test(test_schemes), cmocka_unit_test(test_names_table), cmocka_unit_test(test_shrink),
-        cmocka_unit_test(test_config_keys), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_golden_shapes),
+        cmocka_unit_test(test_config_generations),
+        cmocka_unit_test(test_golden_frequencies),
+        cmocka_unit_test(test_golden_values),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_every_preset),
+        cmocka_unit_test(test_rope_bands),
+        cmocka_unit_test(test_every_feature),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_loss_slopes),
+        cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_toy_losses),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_schemes),
+        cmocka_unit_test(test_names_table),
+        cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_config_keys),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_overrides),
         cmocka_unit_test(test_config_without_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-/* Every shipped plan, damaged: bytes flipped, the end cut off, a line dropped or doubled, a value swapped with another or
- * replaced by what nobody expects. Whatever comes out, nothing crashes, the exit code is one of 0 1 3 5, and what is refused
- * says why. Shape-only, so that a plan that survives costs nothing. A fixed sample; SHARDPROOF_SOAK sets how many per plan. */
+/* Every shipped plan, damaged: bytes flipped, the end cut off, a line dropped or doubled, a value
+ * swapped with another or replaced by what nobody expects. Whatever comes out, nothing crashes, the
+ * exit code is one of 0 1 3 5, and what is refused says why. Shape-only, so that a plan that
+ * survives costs nothing. A fixed sample; SHARDPROOF_SOAK sets how many per plan. */
 #include "base/file.h"
 #include "exec/pipeline.h"
 #include <dirent.h>
@@ -38,7 +39,8 @@ static Word any_line(const char *s, size_t n) {
     if (w.at + w.n < n) w.n++;
     return w;
 }
-static char *replaced(Arena *a, const char *s, size_t n, Word w, const char *by, size_t nby, size_t *m) {
+static char *replaced(Arena *a, const char *s, size_t n, Word w, const char *by, size_t nby,
+                      size_t *m) {
     Str o = str_new(a);
     str_addn(&o, s, w.at);
     str_addn(&o, by, nby);
@@ -47,9 +49,39 @@ static char *replaced(Arena *a, const char *s, size_t n, Word w, const char *by,
     return o.s;
 }
 static char *damaged(Arena *a, const char *s, size_t n, size_t *m) {
-    static const char *const odd[] = {"0", "-1", "1", "3", "7", "2147483648", "9223372036854775807", "9223372036854775808", "nan", ".inf", "1e3",
-                                      "0x10", "[]", "[1, 2]", "{}", "{a: b}", "null", "~", "true", "\"\"", "shard(9)", "shard(-9)", "shard(z)",
-                                      "partial", "local", "tp*tp", "dp", "*", "[", "all", "train", "colwise", "rowwise"};
+    static const char *const odd[] = {"0",
+                                      "-1",
+                                      "1",
+                                      "3",
+                                      "7",
+                                      "2147483648",
+                                      "9223372036854775807",
+                                      "9223372036854775808",
+                                      "nan",
+                                      ".inf",
+                                      "1e3",
+                                      "0x10",
+                                      "[]",
+                                      "[1, 2]",
+                                      "{}",
+                                      "{a: b}",
+                                      "null",
+                                      "~",
+                                      "true",
+                                      "\"\"",
+                                      "shard(9)",
+                                      "shard(-9)",
+                                      "shard(z)",
+                                      "partial",
+                                      "local",
+                                      "tp*tp",
+                                      "dp",
+                                      "*",
+                                      "[",
+                                      "all",
+                                      "train",
+                                      "colwise",
+                                      "rowwise"};
     enum { N_ODD = sizeof odd / sizeof *odd };
     Word w = any_word(s, n), l = any_line(s, n);
     switch (draw(8)) {
@@ -76,7 +108,8 @@ static bool quick(Arena *a, const char *file, const char *s, size_t n) {
     const Plan *p = plan_parse(a, diags_new(a), file, s, n, NULL, 0);
     double ranks = 1;
     for (int i = 0; i < p->n_axes; i++) ranks *= (double)p->axes[i].size;
-    return p->layers_last >= 0 && p->layers_last - p->layers_first <= 4 && (ranks <= 1024 || ranks > 1e7);
+    return p->layers_last >= 0 && p->layers_last - p->layers_first <= 4 &&
+           (ranks <= 1024 || ranks > 1e7);
 }
 typedef struct {
     long made, refused, wrong, fine;
@@ -93,9 +126,11 @@ static void one(const char *path, const char *s, size_t n, Count *count) {
         PipelineReport r;
         Trace *t = pipeline_run(a, d, path, text, m, NULL, 0, &o, &r);
         int code = diags_exit(d);
-        bool known = code == 0 || code == 1 || code == 3 || code == 5, reason = t || diags_errors(d);
+        bool known = code == 0 || code == 1 || code == 3 || code == 5,
+             reason = t || diags_errors(d);
         if (!known || !reason || (t ? r.exit : code) != code)
-            fail_msg("%s, seed %llu: exit %d, reported %d, %d errors\n%s", path, (unsigned long long)seed, code, r.exit, diags_errors(d), text);
+            fail_msg("%s, seed %llu: exit %d, reported %d, %d errors\n%s", path,
+                     (unsigned long long)seed, code, r.exit, diags_errors(d), text);
         count->made++;
         *(code == 0 ? &count->fine : code == 1 ? &count->wrong : &count->refused) += 1;
     }
@@ -125,7 +160,8 @@ static void test_damaged_plans(void **unused) {
     Count c = {0};
     folder("plans", per_plan, &c);
     folder("plans/bugs", per_plan, &c);
-    print_message("%ld damaged plans: %ld not understood, %ld broke a rule, %ld were plans still\n", c.made, c.refused, c.wrong, c.fine);
+    print_message("%ld damaged plans: %ld not understood, %ld broke a rule, %ld were plans still\n",
+                  c.made, c.refused, c.wrong, c.fine);
     /* a damage that never is understood, or always refused, tests one pass only */
     assert_true(c.made > 1000 && c.refused > c.made / 10 && c.fine > c.made / 20 && c.wrong > 0);
 }

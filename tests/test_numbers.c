@@ -1,5 +1,5 @@
-/* Numbers that stand for all ranks: bytes by padded rows, unequal groups, what a planted mistake does to the log. What is right is
- * worked out here from sizes, not taken from the program. */
+/* Numbers that stand for all ranks: bytes by padded rows, unequal groups, what a planted mistake
+ * does to the log. What is right is worked out here from sizes, not taken from the program. */
 #include "support/support.h"
 #include "trace/trace_parts.h"
 #include "trace/trace_times.h"
@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#define BLOCK(mesh, more)                                                                                              \
-    "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"                                                              \
+#define BLOCK(mesh, more)                                                                          \
+    "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"                                          \
     "data: {batch: 3, sequence: 8, dtype: f32, seed: 0}\nmesh: " mesh "\nnames: torchtitan\n" more
-#define TP                                                                                                             \
-    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                                  \
+#define TP                                                                                         \
+    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"              \
     "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -48,27 +48,35 @@ static void test_fsdp_rows(void **state) {
             const char *name = !strncmp(c->value, "grad.param.", 11) ? c->value + 11 : c->value;
             const TraceParam *p = trace_param(r.t, name);
             if (!p || strcmp(c->axes, "dp") || !strcmp(c->op, "all_reduce")) continue;
-            /* the rows of the tensor-parallel block, of which each data rank holds ceil(rows / n) at most */
+            /* the rows of the tensor-parallel block, of which each data rank holds ceil(rows / n)
+             * at most */
             const int64_t *local = p->compute.local[0].shape;
             check_rows(c, local[0], 4 * (p->compute.nd > 1 ? local[1] : 1), cases[i].n);
-            /* what ranks hold at rest are whole rows that add up to those of the tensor-parallel block */
+            /* what ranks hold at rest are whole rows that add up to those of the tensor-parallel
+             * block */
             int64_t rows = 0;
             for (int64_t q = 0; q < cases[i].n; q++)
                 for (int l = 0; l < p->rest.n_local; l++)
-                    if (rankset_has(&p->rest.local[l].ranks, q * cases[i].tp)) rows += p->rest.local[l].shape[0];
+                    if (rankset_has(&p->rest.local[l].ranks, q * cases[i].tp))
+                        rows += p->rest.local[l].shape[0];
             assert_int_equal(rows, local[0]);
             assert_int_equal(p->bytes, c->op[0] == 'a' ? c->bytes_in : c->bytes_out);
             seen++;
         }
-        assert_int_equal(seen, 26); /* 9 parameters gathered, 8 again for the backward pass, 9 gradients scattered */
-        if (i == 0) { /* the shape that a review named: 256 rows of 128 on 3 ranks are 86 rows each */
-            const TraceCollective *c = find_collective(r.t, "all_gather", "layers.0.attention.wq.weight");
+        assert_int_equal(
+            seen,
+            26); /* 9 parameters gathered, 8 again for the backward pass, 9 gradients scattered */
+        /* the shape that a review named: 256 rows of 128 on 3 ranks are 86 rows each */
+        if (i == 0) {
+            const TraceCollective *c =
+                find_collective(r.t, "all_gather", "layers.0.attention.wq.weight");
             assert_true(c->bytes_in == 44032 && c->bytes_sent == 88064);
         }
         arena_free(a);
     }
 }
-/* Packed gate and up with an uneven F: ranks of tp hold 6, 6, 6 and 2 rows; 6 divides by 3 and 2 does not. */
+/* Packed gate and up with an uneven F: ranks of tp hold 6, 6, 6 and 2 rows; 6 divides by 3 and 2
+ * does not. */
 static void test_rows_of_short_ranks(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -83,7 +91,8 @@ static void test_rows_of_short_ranks(void **state) {
     assert_int_equal(uneven.n, 2);
     AxisParts p = classes_of_value(a, &m, &t, &l);
     bool has[3] = {false};
-    for (int64_t i = 0; i < classes_count(&p); i++) { /* the rows of every class's first rank, 2 f cut by dp */
+    /* the rows of every class's first rank, 2 f cut by dp */
+    for (int64_t i = 0; i < classes_count(&p); i++) {
         int64_t rank = classes_rank(&m, &p, i), f = layout_dim_size(&m, &l, 1, 10, rank);
         has[layout_dim_size(&m, &l, 3, 2 * f, rank)] = true;
     }
@@ -104,7 +113,8 @@ static void test_unequal_groups(void **state) {
             continue;
         }
         unequal++;
-        for (int64_t rank = 0; rank < 4; rank++) { /* 3 rows of the batch: 2 on dp 0, 1 on dp 1; 8 tokens of 128 f32 */
+        /* 3 rows of the batch: 2 on dp 0, 1 on dp 1; 8 tokens of 128 f32 */
+        for (int64_t rank = 0; rank < 4; rank++) {
             int64_t bytes = (rank < 2 ? 2 : 1) * 8 * 128 * 4;
             TraceTraffic b = collective_on(c, rank);
             assert_true(b.bytes_in == bytes && b.bytes_out == bytes && b.bytes_sent == bytes);
@@ -124,7 +134,8 @@ static void test_unequal_groups(void **state) {
     assert_string_equal(rankset_text(&part[1], a), "2,3");
     arena_free(a);
 }
-/* An all-to-all whose pieces differ: contiguous to zigzag, each rank keeps another share of what it has. */
+/* An all-to-all whose pieces differ: contiguous to zigzag, each rank keeps another share of what it
+ * has. */
 static void test_unequal_pieces(void **state) {
     (void)state;
     Mesh m = {.naxes = 1, .axis = {{.name = "cp", .size = 4}}};
@@ -145,9 +156,13 @@ static void test_unequal_pieces(void **state) {
 
 /* ---- what a planted mistake does stands in the log ---- */
 static const TraceCollective *planted(Arena *a, const char *fault, PlanRun *r) {
-    const char *text = arena_printf(a, BLOCK("{dp: 2, tp: 3}", "pass: backward\nplan:\n"
-                                       "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
-                                       "faults: [{at: layers.0.mlp.down, %s}]\n"), fault);
+    const char *text = arena_printf(
+        a,
+        BLOCK("{dp: 2, tp: 3}",
+              "pass: backward\nplan:\n"
+              "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+              "faults: [{at: layers.0.mlp.down, %s}]\n"),
+        fault);
     *r = plan_run(a, "plan.yaml", text, false);
     if (!r->t) run_print(r);
     assert_non_null(r->t);
@@ -163,9 +178,10 @@ static void test_planted(void **state) {
         int times;
         bool skipped;
     } cases[] = {
-        {"kind: max", "max", "tp", 0, false},    {"kind: avg", "avg", "tp", 0, false}, {"do: double", "sum", "tp", 2, false},
-        {"do: drop", "sum", "tp", 0, true},      {"axis: dp", "sum", "dp", 0, false},  {"offset: 1", "sum", "tp", 0, false},
-        {"kind: slice", "sum", "tp", 0, true},   {"scale: 2", "sum", "tp", 0, false},
+        {"kind: max", "max", "tp", 0, false},  {"kind: avg", "avg", "tp", 0, false},
+        {"do: double", "sum", "tp", 2, false}, {"do: drop", "sum", "tp", 0, true},
+        {"axis: dp", "sum", "dp", 0, false},   {"offset: 1", "sum", "tp", 0, false},
+        {"kind: slice", "sum", "tp", 0, true}, {"scale: 2", "sum", "tp", 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *a = arena_new();
@@ -179,21 +195,28 @@ static void test_planted(void **state) {
         bool dp = !strcmp(cases[i].axes, "dp");
         assert_int_equal(groups_size(&c->groups), dp ? 2 : 3);
         assert_int_equal(groups_member(&c->groups, 0, 1), dp ? 3 : 1);
-        int64_t all = 2 * 8 * 128, n = dp ? 2 : 3, once = 2 * (n - 1) * ceil_div(all, n) * 4; /* elements of dp 0 */
+        int64_t all = 2 * 8 * 128, n = dp ? 2 : 3,
+                once = 2 * (n - 1) * ceil_div(all, n) * 4; /* elements of dp 0 */
         assert_int_equal(c->bytes_sent, cases[i].skipped ? 0 : (cases[i].times ? 2 : 1) * once);
         arena_free(a);
     }
 }
 
 /* ---- units of FSDP and HSDP ---- */
-#define MODEL2 "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, loss]}\nnames: torchtitan\npass: backward\n"
-#define HSDP "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*sh}}\ndata_parallel: {mode: hsdp, replicate: rep, shard: sh, unit: block}\n"
-/* PyTorch's records 04_hsdp2x2 and 04_hsdp2x2_tp2_sp_loss_parallel: 3 reduce-scatters and 3 all-reduces of what they leave, one for
- * each block and one for the root; the 5 norms' sums over tp stand by themselves. */
+#define MODEL2                                                                                     \
+    "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "    \
+    "loss]}\nnames: torchtitan\npass: backward\n"
+#define HSDP                                                                                       \
+    "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*sh}}\ndata_parallel: {mode: "      \
+    "hsdp, replicate: rep, shard: sh, unit: block}\n"
+/* PyTorch's records 04_hsdp2x2 and 04_hsdp2x2_tp2_sp_loss_parallel: 3 reduce-scatters and 3
+ * all-reduces of what they leave, one for each block and one for the root; the 5 norms' sums over
+ * tp stand by themselves. */
 static void test_hsdp_units(void **state) {
     (void)state;
     static const char *const plans[] = {MODEL2 "mesh: {rep: 2, sh: 3}\n" HSDP,
-                                        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP "recipe: torchtitan-llama3\n"};
+                                        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP
+                                               "recipe: torchtitan-llama3\n"};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_good(a, plans[i], true);
@@ -204,8 +227,11 @@ static void test_hsdp_units(void **state) {
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *c = &r.t->collectives[k];
             if (!strcmp(c->op, "reduce_scatter") && !strcmp(c->pass, "gradients")) scatter = c;
-            if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") || strcmp(c->pass, "gradients")) continue;
-            assert_true(scatter && c->bytes_in == scatter->bytes_out && c->n_with == scatter->n_with);
+            if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") ||
+                strcmp(c->pass, "gradients"))
+                continue;
+            assert_true(scatter && c->bytes_in == scatter->bytes_out &&
+                        c->n_with == scatter->n_with);
         }
         arena_free(a);
     }
@@ -214,7 +240,10 @@ static void test_hsdp_units(void **state) {
 static void test_units_wait(void **state) {
     (void)state;
     Arena *a = arena_new();
-    PlanRun r = plan_good(a, MODEL2 "mesh: {dp: 2}\ndata: {batch: 3, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: block}\n", true);
+    PlanRun r = plan_good(a,
+                          MODEL2 "mesh: {dp: 2}\ndata: {batch: 3, sequence: 8, dtype: "
+                                 "f32}\ndata_parallel: {mode: fsdp, unit: block}\n",
+                          true);
     int seen = 0;
     for (int k = 0; k < r.t->n_collectives; k++) {
         const TraceCollective *c = &r.t->collectives[k];
@@ -233,7 +262,8 @@ static void test_units_wait(void **state) {
 static int64_t gathered_peak(const Trace *t) {
     int64_t most = 0;
     for (int i = 0; i < t->n_memory; i++)
-        if (!strcmp(t->memory[i].category, "gathered") && t->memory[i].bytes > most) most = t->memory[i].bytes;
+        if (!strcmp(t->memory[i].category, "gathered") && t->memory[i].bytes > most)
+            most = t->memory[i].bytes;
     return most;
 }
 static const TraceEvent *event_of(const Trace *t, int step) {
@@ -241,7 +271,8 @@ static const TraceEvent *event_of(const Trace *t, int step) {
         if (t->events[i].step == step) return &t->events[i];
     return NULL;
 }
-/* No unit's sum begins before the last of its gradients is there. Returns how many gradients were looked at. */
+/* No unit's sum begins before the last of its gradients is there. Returns how many gradients were
+ * looked at. */
 static int units_begin_late(const Trace *t) {
     int looked = 0;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -261,8 +292,12 @@ static void test_prefetch(void **state) {
     int64_t block = 0, largest = 0;
     for (int u = 0; u < 2; u++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 5, shrink: 32}\nnames: torchtitan\npass: backward\nmesh: {dp: 2}\n"
-                                           "data: {batch: 2, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: %s}\n", units[u]);
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 5, shrink: 32}\nnames: torchtitan\npass: "
+            "backward\nmesh: {dp: 2}\n"
+            "data: {batch: 2, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: %s}\n",
+            units[u]);
         PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         for (int i = 0; i < r.t->n_params; i++) {
@@ -279,7 +314,8 @@ static void test_prefetch(void **state) {
         assert_string_equal(trace_text(again, a, true, &length), file);
         assert_non_null(strstr(file, "\"held\":["));
         assert_true(u || strstr(file, "\"with\":["));
-        assert_int_equal(units_begin_late(r.t), u ? 0 : 5 * 8); /* 9 gradients per layer, one of them leads */
+        assert_int_equal(units_begin_late(r.t),
+                         u ? 0 : 5 * 8); /* 9 gradients per layer, one of them leads */
         /* no gather begins before the unit TRACE_PREFETCH places earlier is in use */
         double use[256] = {0};
         int n = 0, checked = 0;
@@ -306,7 +342,9 @@ static void test_prefetch(void **state) {
 static void test_one_definition(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *text = MODEL2 "mesh: {dp: 2, tp: 2}\ndata: {batch: 3, sequence: 8, dtype: f32}\ndata_parallel: {mode: fsdp, unit: block}\nrecipe: torchtitan-llama3\n";
+    const char *text =
+        MODEL2 "mesh: {dp: 2, tp: 2}\ndata: {batch: 3, sequence: 8, dtype: f32}\ndata_parallel: "
+               "{mode: fsdp, unit: block}\nrecipe: torchtitan-llama3\n";
     PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
     assert_non_null(r.t);
     RankSet *part;
@@ -316,10 +354,12 @@ static void test_one_definition(void **state) {
         TraceTimes s = trace_times_of(r.t, part[i].run[0].first);
         double exposed = 0, one = 1e-9 * s.span;
         for (int e = 0; e < r.t->n_events; e++)
-            if (rankset_has(&r.t->events[e].ranks, part[i].run[0].first)) exposed += r.t->events[e].exposed;
+            if (rankset_has(&r.t->events[e].ranks, part[i].run[0].first))
+                exposed += r.t->events[e].exposed;
         assert_true(fabs(exposed - s.exposed) < one);
         assert_true(fabs(s.span - s.compute - s.exposed) < one);
-        assert_true(fabs(s.comm - s.hidden - s.exposed) < one); /* in a modelled run nobody waits for anything else */
+        assert_true(fabs(s.comm - s.hidden - s.exposed) <
+                    one); /* in a modelled run nobody waits for anything else */
         assert_true(s.hidden > 0);
     }
     arena_free(a);
@@ -330,7 +370,9 @@ static double visible_pairs(const char *order, int64_t S, int64_t cp, int64_t ra
     double pairs = 0;
     int64_t c = S / (2 * cp);
     for (int64_t t = 0; t < S; t++) {
-        int64_t half = t / c, owner = !strcmp(order, "contiguous") ? half / 2 : half < cp ? half : 2 * cp - 1 - half;
+        int64_t half = t / c, owner = !strcmp(order, "contiguous") ? half / 2
+                                      : half < cp                  ? half
+                                                                   : 2 * cp - 1 - half;
         if (owner == rank) pairs += (double)(t + 1);
     }
     return pairs;
@@ -341,8 +383,13 @@ static void test_causal_load(void **state) {
     enum { S = 24576, CP = 3, B = 2, HEADS = 32, HEAD_SIZE = 8 };
     for (int z = 0; z < 2; z++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 1, shrink: 32}\nnames: torchtitan\npass: backward\nmesh: {cp: 3, tp: 2}\n"
-                                           "data: {batch: 2, sequence: 24576, dtype: f32}\ncontext_parallel: {mode: all_gather, order: %s}\n" TP, orders[z]);
+        const char *text =
+            arena_printf(a,
+                         "model: {preset: llama3-8b, layers: 1, shrink: 32}\nnames: "
+                         "torchtitan\npass: backward\nmesh: {cp: 3, tp: 2}\n"
+                         "data: {batch: 2, sequence: 24576, dtype: f32}\ncontext_parallel: {mode: "
+                         "all_gather, order: %s}\n" TP,
+                         orders[z]);
         PlanRun r = plan_run_with(a, "plan.yaml", text, &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         double all = 0, end[CP] = {0};
@@ -350,15 +397,18 @@ static void test_causal_load(void **state) {
         for (int64_t rank = 0; rank < 2 * CP; rank++)
             for (int i = 0; i < r.t->n_computes; i++) {
                 const TraceCompute *c = &r.t->computes[i];
-                bool attention = !strcmp(c->op, "attention") || !strcmp(c->op, "causal attention_backward");
+                bool attention =
+                    !strcmp(c->op, "attention") || !strcmp(c->op, "causal attention_backward");
                 if (!attention || !rankset_has(&c->ranks, rank)) continue;
-                double want = 4.0 * B * HEADS / 2 * HEAD_SIZE * visible_pairs(orders[z], S, CP, rank / 2);
+                double want =
+                    4.0 * B * HEADS / 2 * HEAD_SIZE * visible_pairs(orders[z], S, CP, rank / 2);
                 assert_true(c->flops == want);
                 if (!strcmp(c->op, "attention")) all += c->flops;
                 seen++;
             }
         assert_int_equal(seen, 2 * CP * 4); /* forward, and the adjoints of three operands */
-        assert_true(all == 4.0 * B * HEADS * HEAD_SIZE * S * (S + 1) / 2); /* no pair twice, none left out */
+        assert_true(all == 4.0 * B * HEADS * HEAD_SIZE * S * (S + 1) /
+                               2); /* no pair twice, none left out */
         RankSet *part;
         assert_int_equal(trace_parts(r.t, a, &part), z ? 1 : CP);
         for (int i = 0; i < r.t->n_events; i++) {
@@ -395,10 +445,16 @@ static void test_fsdp_over_two_axes(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fsdp_rows),      cmocka_unit_test(test_rows_of_short_ranks), cmocka_unit_test(test_unequal_groups),
-        cmocka_unit_test(test_unequal_pieces), cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_hsdp_units),     cmocka_unit_test(test_units_wait),          cmocka_unit_test(test_prefetch),
-        cmocka_unit_test(test_one_definition), cmocka_unit_test(test_causal_load),
+        cmocka_unit_test(test_fsdp_rows),
+        cmocka_unit_test(test_rows_of_short_ranks),
+        cmocka_unit_test(test_unequal_groups),
+        cmocka_unit_test(test_unequal_pieces),
+        cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_hsdp_units),
+        cmocka_unit_test(test_units_wait),
+        cmocka_unit_test(test_prefetch),
+        cmocka_unit_test(test_one_definition),
+        cmocka_unit_test(test_causal_load),
         cmocka_unit_test(test_fsdp_over_two_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* Every op, every dim that may be cut, sizes that do not divide, forward and adjoint: sharded against whole through lower, the
- * derived backward, the executor and the check. The cases are generated from the list of ops and their rules. */
+/* Every op, every dim that may be cut, sizes that do not divide, forward and adjoint: sharded
+ * against whole through lower, the derived backward, the executor and the check. The cases are
+ * generated from the list of ops and their rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,19 +18,46 @@
 static const struct {
     const char *op, *rule;
 } cases[] = {
-    {"einsum", "btd,fd->btf"},          {"einsum", "btd,kgxd->btkgx"}, {"einsum", "btkgx,dkgx->btd"}, {"einsum", "btf,btf->btf"},
-    {"einsum", "bted,efd->btef"},       {"einsum", "btd->"},           {"einsum", "bt,bt->"},         {"einsum", "btd,ufd->btuf"},
-    {"add", "btd,btd->btd"},            {"add", "btf,f->btf"},         {"add", "btkgx,kgx->btkgx"},   {"rmsnorm", "btd!,d->btd"},
-    {"rmsnorm", "btkgx!,x->btkgx"},     {"rope", "btkgx!->btkgx"},     {"rope", "btkx!->btkx"},       {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
-    {"relu", "btf->btf"},               {"silu", "btf->btf"},          {"gelu", "btf->btf"},          {"embed", "vd,bt->btd"},
-    {"add", "btd,->btd"},               {"scale", "btd->btd"},         {"scale", "->"},               {"rowsum", "btv->bt"},
-    {"swiglu", "btu!f->btf"},      {"axpby", "bd,bd->bd"},             {"ema_square", "bd,bd->bd"},   {"adamw", "bd,bd,bd->bd"},     {"sumsq", "bd->"},        {"clip", "->"},
-    {"rowmax", "btv->bt"},              {"sumexp", "btv,bt->bt"},      {"pick", "btv,bt->bt"},        {"nll", "bt,bt,bt,bt->bt"},
+    {"einsum", "btd,fd->btf"},
+    {"einsum", "btd,kgxd->btkgx"},
+    {"einsum", "btkgx,dkgx->btd"},
+    {"einsum", "btf,btf->btf"},
+    {"einsum", "bted,efd->btef"},
+    {"einsum", "btd->"},
+    {"einsum", "bt,bt->"},
+    {"einsum", "btd,ufd->btuf"},
+    {"add", "btd,btd->btd"},
+    {"add", "btf,f->btf"},
+    {"add", "btkgx,kgx->btkgx"},
+    {"rmsnorm", "btd!,d->btd"},
+    {"rmsnorm", "btkgx!,x->btkgx"},
+    {"rope", "btkgx!->btkgx"},
+    {"rope", "btkx!->btkx"},
+    {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
+    {"relu", "btf->btf"},
+    {"silu", "btf->btf"},
+    {"gelu", "btf->btf"},
+    {"embed", "vd,bt->btd"},
+    {"add", "btd,->btd"},
+    {"scale", "btd->btd"},
+    {"scale", "->"},
+    {"rowsum", "btv->bt"},
+    {"swiglu", "btu!f->btf"},
+    {"axpby", "bd,bd->bd"},
+    {"ema_square", "bd,bd->bd"},
+    {"adamw", "bd,bd,bd->bd"},
+    {"sumsq", "bd->"},
+    {"clip", "->"},
+    {"rowmax", "btv->bt"},
+    {"sumexp", "btv,bt->bt"},
+    {"pick", "btv,bt->bt"},
+    {"nll", "bt,bt,bt,bt->bt"},
 };
 static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */
     switch (ch) {
     case 'b': return 3;
-    case 't': case 's': return 7;
+    case 't':
+    case 's': return 7;
     case 'd': return 5;
     case 'f': return 11;
     case 'k': return 3;
@@ -51,9 +79,18 @@ typedef struct {
     double freq[8];
     Diags *d;
 } World;
-static void tensor(World *w, const char *name, const char *letters, int nl, ValueKind kind, bool diff, bool is_int) {
+static void tensor(World *w, const char *name, const char *letters, int nl, ValueKind kind,
+                   bool diff, bool is_int) {
     GTensor *t = &w->t[w->g.nt];
-    *t = (GTensor){.id = w->g.nt++, .name = name, .kind = kind, .diff = diff, .is_int = is_int, .nd = nl, .nstored = nl, .module = -1, .producer = -1};
+    *t = (GTensor){.id = w->g.nt++,
+                   .name = name,
+                   .kind = kind,
+                   .diff = diff,
+                   .is_int = is_int,
+                   .nd = nl,
+                   .nstored = nl,
+                   .module = -1,
+                   .producer = -1};
     memcpy(t->letter, letters, (size_t)nl);
     for (int i = 0; i < nl; i++) {
         t->size[i] = size_of(letters[i]);
@@ -61,7 +98,10 @@ static void tensor(World *w, const char *name, const char *letters, int nl, Valu
         t->sym[i] = arena_strndup(w->a, letters + i, 1);
     }
 }
-static bool int_operand(const Op *op, int i) { return ((!strcmp(op->name, "embed") || !strcmp(op->name, "pick")) && i == 1) || (!strcmp(op->name, "nll") && i == 3); }
+static bool int_operand(const Op *op, int i) {
+    return ((!strcmp(op->name, "embed") || !strcmp(op->name, "pick")) && i == 1) ||
+           (!strcmp(op->name, "nll") && i == 3);
+}
 static void *give(void *arg, int t, Dtype dt) {
     World *w = arg;
     const GTensor *x = &w->t[t];
@@ -71,7 +111,13 @@ static void *give(void *arg, int t, Dtype dt) {
     for (int64_t i = 0; i < n; i++) {
         int64_t h = (i * 2654435761 + t * 40503 + 12345) % 1009;
         if (dt == DT_I64) ((int64_t *)p)[i] = h % size_of('v');
-        else ((double *)p)[i] = (double)h / 500 - 0.8 + ((t == 0 && !strcmp(w->node[0].op->name, "nll")) || (t == 2 && !strcmp(w->node[0].op->name, "adamw")) || !strcmp(w->node[0].op->name, "clip") ? 2 : 0);
+        else
+            ((double *)p)[i] = (double)h / 500 - 0.8 +
+                               ((t == 0 && !strcmp(w->node[0].op->name, "nll")) ||
+                                        (t == 2 && !strcmp(w->node[0].op->name, "adamw")) ||
+                                        !strcmp(w->node[0].op->name, "clip")
+                                    ? 2
+                                    : 0);
     }
     return p;
 }
@@ -84,7 +130,20 @@ static void build(World *w, const Op *op, const char *rule) {
     *n = (GNode){.op = op, .module = -1, .layer = -1, .label = op->name, .part = "mlp"};
     assert_true(rule_parse(rule, &n->rule, &err, &at));
     for (int i = 0; i < 8; i++) w->freq[i] = 1.0 / (1 + i);
-    n->at = (Attrs){.eps = 1e-5, .scale = 0.5, .inv_freq = w->freq, .n_freq = 2, .interleaved = 1, .ignore = 5, .factor = 11, .a = 0.7, .b = 0.4, .lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .decay = 0.01, .step = 3}; /* two of the 13 ids are padding */
+    n->at = (Attrs){.eps = 1e-5,
+                    .scale = 0.5,
+                    .inv_freq = w->freq,
+                    .n_freq = 2,
+                    .interleaved = 1,
+                    .ignore = 5,
+                    .factor = 11,
+                    .a = 0.7,
+                    .b = 0.4,
+                    .lr = 0.1,
+                    .beta1 = 0.9,
+                    .beta2 = 0.99,
+                    .decay = 0.01,
+                    .step = 3}; /* two of the 13 ids are padding */
     static const char *const names[] = {"p", "q", "r", "u"};
     for (int i = 0; i < n->rule.nin; i++) {
         bool is_int = int_operand(op, i), nodiff = op->nodiff >> i & 1;
@@ -100,7 +159,13 @@ static void build(World *w, const Op *op, const char *rule) {
     w->g.loss = -1;
     if (diff) { /* loss = sum of y g */
         GNode *l = &w->node[1];
-        *l = (GNode){.id = 1, .op = op_find("einsum"), .module = -1, .layer = -1, .label = "loss", .part = "loss", .nin = 2};
+        *l = (GNode){.id = 1,
+                     .op = op_find("einsum"),
+                     .module = -1,
+                     .layer = -1,
+                     .label = "loss",
+                     .part = "loss",
+                     .nin = 2};
         int cot = w->g.nt;
         tensor(w, "g", n->rule.out, n->rule.nout, KIND_INPUT, false, false);
         l->in[0] = n->out;
@@ -118,12 +183,14 @@ static void build(World *w, const Op *op, const char *rule) {
     w->g.node = w->node;
     w->model.g = w->g;
 }
-/* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks every value. */
+/* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks
+ * every value. */
 static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, int *values) {
     w->mesh = (Mesh){.naxes = 1, .axis = {{.name = "a", .size = n}}};
     assert_true(mesh_finish(&w->mesh));
     w->plan.kv_replicate = "auto";
-    w->assign = (Assign){.plan = &w->plan, .mesh = &w->mesh, .model = &w->model, .d = w->d, .arena = w->a};
+    w->assign =
+        (Assign){.plan = &w->plan, .mesh = &w->mesh, .model = &w->model, .d = w->d, .arena = w->a};
     w->assign.use = ARENA_ARRAY(w->a, ModuleUse, 1);
     w->assign.compute = ARENA_ARRAY(w->a, Layout, w->g.nt);
     w->assign.rest = ARENA_ARRAY(w->a, Layout, w->g.nt);
@@ -134,7 +201,8 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
         Layout *l = &w->assign.rest[t];
         *l = layout_whole(&w->mesh, w->t[t].nd, TY_I);
         const char *at = memchr(w->t[t].letter, letter, (size_t)w->t[t].nd);
-        if (letter && at && w->t[t].kind == KIND_INPUT) layout_cut(l, (int)(at - w->t[t].letter), 0, how);
+        if (letter && at && w->t[t].kind == KIND_INPUT)
+            layout_cut(l, (int)(at - w->t[t].letter), 0, how);
         w->assign.compute[t] = *l;
     }
     Program *p = lower(w->a, &w->assign);
@@ -155,10 +223,15 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
     }
     int fails = (int)tr->n_fail;
     for (int i = 0; i < tr->n_checks; i++)
-        if (!strcmp(tr->checks[i].verdict, "FAIL")) print_message("%s %s cut %c by %lld: %s level %d got %g want %g bound %g: %s\n", w->node[0].op->name, w->node[0].rule.text, letter ? letter : '-', (long long)n, tr->checks[i].value, tr->checks[i].level, tr->checks[i].got, tr->checks[i].want, tr->checks[i].bound, tr->checks[i].cause);
+        if (!strcmp(tr->checks[i].verdict, "FAIL"))
+            print_message("%s %s cut %c by %lld: %s level %d got %g want %g bound %g: %s\n",
+                          w->node[0].op->name, w->node[0].rule.text, letter ? letter : '-',
+                          (long long)n, tr->checks[i].value, tr->checks[i].level, tr->checks[i].got,
+                          tr->checks[i].want, tr->checks[i].bound, tr->checks[i].cause);
     *values += tr->n_checks;
     for (int k = 0; k < 5; k++) out[k] = NULL;
-    for (int k = 0, i = 0; k <= w->node[0].nin; k++) { /* the output and the gradients, as one rank of each group denotes them */
+    /* the output and the gradients, as one rank of each group denotes them */
+    for (int k = 0, i = 0; k <= w->node[0].nin; k++) {
         int v = k == 0 ? p->first[w->node[0].out] : p->grad[w->node[0].in[k - 1]];
         i = k;
         if (v < 0) continue;
@@ -171,7 +244,9 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
             if (!out[i]) out[i] = arena_alloc(w->a, (size_t)(count + 1) * 8), out[i][count] = NAN;
             for (int64_t z = 0; z < count; z++) {
                 double x = ((double *)t.p)[z];
-                out[i][z] = q == 0 ? x : p->val[v].L.type[0] == TY_M ? fmax(out[i][z], x) : out[i][z] + x;
+                out[i][z] = q == 0                        ? x
+                            : p->val[v].L.type[0] == TY_M ? fmax(out[i][z], x)
+                                                          : out[i][z] + x;
             }
             free(t.p);
         }
@@ -208,8 +283,15 @@ static void test_every_op_every_dim(void **state) {
                         for (int k = 0; k <= w.node[0].nin; k++) {
                             assert_true(!whole[k] == !cut[k]);
                             for (int64_t i = 0; whole[k] && i < count_of(&w, k); i++) {
-                                if (!(fabs(whole[k][i] - cut[k][i]) <= 1e-12 * (1 + fabs(whole[k][i])))) print_message("%s %s cut %c by %lld, output or gradient %d, element %lld: %g against %g\n", op_list[o]->name, cases[c].rule, *ch, (long long)n, k, (long long)i, cut[k][i], whole[k][i]);
-                                assert_true(fabs(whole[k][i] - cut[k][i]) <= 1e-12 * (1 + fabs(whole[k][i])));
+                                if (!(fabs(whole[k][i] - cut[k][i]) <=
+                                      1e-12 * (1 + fabs(whole[k][i]))))
+                                    print_message("%s %s cut %c by %lld, output or gradient %d, "
+                                                  "element %lld: %g against %g\n",
+                                                  op_list[o]->name, cases[c].rule, *ch,
+                                                  (long long)n, k, (long long)i, cut[k][i],
+                                                  whole[k][i]);
+                                assert_true(fabs(whole[k][i] - cut[k][i]) <=
+                                            1e-12 * (1 + fabs(whole[k][i])));
                             }
                         }
                     }
@@ -284,7 +366,9 @@ static void test_adjoint_is_the_gradient(void **state) {
                 for (int64_t z = 0; z < no; z++) lo += ((double *)f.out.p)[z] * cot[z];
                 x[k] = keep;
                 double want = (hi - lo) / (2 * h);
-                if (!(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)))) print_message("%s %s operand %d element %lld: %g against %g\n", op->name, cases[c].rule, i, (long long)k, g[k], want);
+                if (!(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want))))
+                    print_message("%s %s operand %d element %lld: %g against %g\n", op->name,
+                                  cases[c].rule, i, (long long)k, g[k], want);
                 assert_true(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)));
             }
             free(a.out.p);
@@ -297,7 +381,8 @@ static void test_adjoint_is_the_gradient(void **state) {
     }
     for (int o = 0; o < n_ops; o++) {
         if (!op_list[o]->adjoint == !held[o]) continue;
-        fail_msg("the adjoint of %s is held against no differences: it needs a case", op_list[o]->name);
+        fail_msg("the adjoint of %s is held against no differences: it needs a case",
+                 op_list[o]->name);
     }
 }
 /* gelu(x) = x Phi(x): values from tables of the normal distribution. */
@@ -305,12 +390,18 @@ static void test_gelu_values(void **state) {
     (void)state;
     const Op *op = op_activation("gelu");
     assert_non_null(op);
-    double x[] = {-3, -1, 0, 0.5, 1, 2}, y[6], want[] = {-0.004049694094890287, -0.1586552539314571, 0, 0.3457312306370066, 0.8413447460685429, 1.954499736103642};
+    double x[] = {-3, -1, 0, 0.5, 1, 2}, y[6],
+           want[] = {-0.004049694094890287, -0.1586552539314571, 0,
+                     0.3457312306370066,    0.8413447460685429,  1.954499736103642};
     Rule r;
     const char *e;
     int at;
     assert_true(rule_parse("b->b", &r, &e, &at));
-    OpCall c = {.op = op, .rule = &r, .dtype = DT_F64, .in = {{.nd = 1, .n = {6}, .s = {1}, .p = x}}, .out = {.nd = 1, .n = {6}, .s = {1}, .p = y}};
+    OpCall c = {.op = op,
+                .rule = &r,
+                .dtype = DT_F64,
+                .in = {{.nd = 1, .n = {6}, .s = {1}, .p = x}},
+                .out = {.nd = 1, .n = {6}, .s = {1}, .p = y}};
     op->forward(&c);
     for (int i = 0; i < 6; i++) assert_true(fabs(y[i] - want[i]) < 1e-14);
 }
@@ -324,7 +415,8 @@ static void test_rules(void **state) {
     assert_int_equal(r.whole, RULE_BIT('x') | RULE_BIT('s'));
     assert_true(rule_parse("[bte]d,efd->[bte]f", &r, &e, &at));
     assert_int_equal(r.listed[0], RULE_BIT('b') | RULE_BIT('t') | RULE_BIT('e'));
-    static const char *const bad[] = {"", "btd", "btd->btd!", "bb->b", "b,->->b", "b[t->b", "bT->b", "abcdefghi->a", "a,b,c,d,e->a"};
+    static const char *const bad[] = {"",       "btd",   "btd->btd!",    "bb->b",       "b,->->b",
+                                      "b[t->b", "bT->b", "abcdefghi->a", "a,b,c,d,e->a"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         e = NULL;
         assert_false(rule_parse(bad[i], &r, &e, &at));
@@ -334,6 +426,8 @@ static void test_rules(void **state) {
         if (op_list[i]->rule) assert_true(rule_parse(op_list[i]->rule, &r, &e, &at));
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_gelu_values), cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules), cmocka_unit_test(test_gelu_values),
+        cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

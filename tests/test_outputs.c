@@ -1,6 +1,7 @@
-/* What happens to outputs when the machine says no or the user says stop: a folder that cannot be written, a full disk, a
- * limit of file sizes, a closed stream, a reader that goes away, a signal at any moment. Run on the real binary: the exit
- * code is that of docs/shardproof.1, an earlier file keeps its bytes, and no file is left that was not asked for. */
+/* What happens to outputs when the machine says no or the user says stop: a folder that cannot be
+ * written, a full disk, a limit of file sizes, a closed stream, a reader that goes away, a signal
+ * at any moment. Run on the real binary: the exit code is that of docs/shardproof.1, an earlier
+ * file keeps its bytes, and no file is left that was not asked for. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,9 +27,10 @@ static const char plan[] = "name: small\n"
                            "plan:\n"
                            "  net1: colwise\n"
                            "  net2: rowwise\n";
-static const char *const run_files[] = {"small.trace.jsonl", "small.block.svg", "small.block.png", "small.timeline.svg",
-                                        "small.timeline.png", "small.overview.svg", "small.shards.svg", "small.memory.svg",
-                                        "small.errors.svg", "small.storyboard.svg", "small.mesh.svg"};
+static const char *const run_files[] = {
+    "small.trace.jsonl",  "small.block.svg",      "small.block.png",  "small.timeline.svg",
+    "small.timeline.png", "small.overview.svg",   "small.shards.svg", "small.memory.svg",
+    "small.errors.svg",   "small.storyboard.svg", "small.mesh.svg"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 
 static Arena *arena; /* of one test */
@@ -52,7 +54,8 @@ static int teardown(void **state) {
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void expect(const Ended *e, int code, const char *in_err) {
-    if (e->code != code || !strstr(e->err, in_err)) print_error("exit %d, wanted %d\n%s%s", e->code, code, e->out, e->err);
+    if (e->code != code || !strstr(e->err, in_err))
+        print_error("exit %d, wanted %d\n%s%s", e->code, code, e->out, e->err);
     assert_int_equal(e->code, code);
     assert_non_null(strstr(e->err, in_err));
 }
@@ -71,29 +74,32 @@ typedef struct {
 } Way;
 static Way ways(int i) {
     const char *p = in("plan.yaml");
-    const Way all[] = {{in("x.svg"), {"draw", p, "-o", in("x.svg")}},
-                       {in("x.png"), {"draw", p, "-o", in("x.png")}},
-                       {in("x.pdf"), {"draw", p, "-o", in("x.pdf")}},
-                       {in("x.txt"), {"draw", p, "-o", in("x.txt")}},
-                       {in("x.json"), {"draw", p, "-o", in("x.json")}},
-                       {in("v.safetensors"), {"check", p, "--save-values", in("v.safetensors")}},
-                       {in("t.jsonl"), {"check", p, "--trace", in("t.jsonl")}},
-                       {in("junit.xml"), {"check", p, "--format", "junit", "-o", in("junit.xml")}},
-                       {in("sarif.json"), {"check", p, "--format", "sarif", "-o", in("sarif.json")}},
-                       {in("list.md"), {"list", "codes", "--format", "md", "-o", in("list.md")}},
-                       {in("shapes.csv"), {"shapes", p, "--format", "csv", "-o", in("shapes.csv")}},
-                       {p, {"check", p, "--update-expect"}}};
+    const Way all[] = {
+        {in("x.svg"), {"draw", p, "-o", in("x.svg")}},
+        {in("x.png"), {"draw", p, "-o", in("x.png")}},
+        {in("x.pdf"), {"draw", p, "-o", in("x.pdf")}},
+        {in("x.txt"), {"draw", p, "-o", in("x.txt")}},
+        {in("x.json"), {"draw", p, "-o", in("x.json")}},
+        {in("v.safetensors"), {"check", p, "--save-values", in("v.safetensors")}},
+        {in("t.jsonl"), {"check", p, "--trace", in("t.jsonl")}},
+        {in("junit.xml"), {"check", p, "--format", "junit", "-o", in("junit.xml")}},
+        {in("sarif.json"), {"check", p, "--format", "sarif", "-o", in("sarif.json")}},
+        {in("list.md"), {"list", "codes", "--format", "md", "-o", in("list.md")}},
+        {in("shapes.csv"), {"shapes", p, "--format", "csv", "-o", in("shapes.csv")}},
+        {p, {"check", p, "--update-expect"}}};
     return i < (int)(sizeof all / sizeof *all) ? all[i] : (Way){0};
 }
 
 /* ---- the machine says no ---- */
-/* Asked before the work: "nothing was run" is true. As root the permission bits say nothing, a missing folder does. */
+/* Asked before the work: "nothing was run" is true. As root the permission bits say nothing, a
+ * missing folder does. */
 static void test_no_folder(void **state) {
     (void)state;
     const char *p = in("plan.yaml");
     Ended e = child_run(arena, &(Child){.words = WORDS("draw", p, "-o", in("none/x.svg"))});
     expect(&e, 4, "the folder does not exist");
-    e = child_run(arena, &(Child){.words = WORDS("check", p, "--trace", in("none/t"), "--save-values", in("plan.yaml/v"))});
+    e = child_run(arena, &(Child){.words = WORDS("check", p, "--trace", in("none/t"),
+                                                 "--save-values", in("plan.yaml/v"))});
     expect(&e, 4, "E0105");
     assert_null(strstr(e.out, "equivalent")); /* not run */
     e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in("plan.yaml"))});
@@ -124,12 +130,17 @@ static void test_no_permission(void **state) {
     child_write(in("mine.svg"), "old");
     assert_int_equal(chmod(in("mine.svg"), 0444), 0);
     const char *p = in("plan.yaml");
-    Ended e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in("closed/deep/er")), .prepare = as_nobody});
+    Ended e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in("closed/deep/er")),
+                                        .prepare = as_nobody});
     expect(&e, 4, "Permission denied");
-    e = child_run(arena, &(Child){.words = WORDS("draw", p, "-o", in("closed/x.svg")), .prepare = as_nobody});
+    e = child_run(
+        arena, &(Child){.words = WORDS("draw", p, "-o", in("closed/x.svg")), .prepare = as_nobody});
     expect(&e, 4, "Permission denied");
-    e = child_run(arena, &(Child){.words = WORDS("draw", p, "-o", in("mine.svg")), .prepare = as_nobody});
-    expect(&e, 4, "Permission denied"); /* renaming over a file that may not be written would have worked */
+    e = child_run(arena,
+                  &(Child){.words = WORDS("draw", p, "-o", in("mine.svg")), .prepare = as_nobody});
+    expect(
+        &e, 4,
+        "Permission denied"); /* renaming over a file that may not be written would have worked */
     expect_bytes(in("mine.svg"), "old");
     assert_int_equal(child_count(in("closed"), ""), 0);
     expect_clean(dir);
@@ -142,13 +153,15 @@ static void test_size_limit(void **state) {
         Way w = ways(i);
         bool is_plan = strcmp(w.file, in("plan.yaml")) == 0;
         if (!is_plan) child_write(w.file, "old");
-        Ended e = child_run(arena, &(Child){.words = w.words, .limit = RLIMIT_FSIZE, .limit_to = 40});
+        Ended e =
+            child_run(arena, &(Child){.words = w.words, .limit = RLIMIT_FSIZE, .limit_to = 40});
         expect(&e, 4, "ulimit -f");
         expect_bytes(w.file, is_plan ? plan : "old");
         expect_clean(dir);
     }
 }
-/* A file system of 64 KiB in a mount namespace of its own; without the right to mount, the limit above must do. */
+/* A file system of 64 KiB in a mount namespace of its own; without the right to mount, the limit
+ * above must do. */
 static void full_disk(void) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", in("disk"), "tmpfs", 0, "size=64k") != 0)
@@ -173,36 +186,48 @@ static void full_disk_after(void) { /* the same, looked at from inside */
 static void test_full_disk(void **state) {
     (void)state;
     assert_int_equal(mkdir(in("disk"), 0700), 0);
-    Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("disk")), .prepare = full_disk_after});
+    Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("disk")),
+                                        .prepare = full_disk_after});
     if (e.code == 125) {
         print_message("no right to mount here: only the limit of file sizes was tested\n");
         skip();
     }
     expect(&e, 4, "the disk is full");
-    e = child_run(arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--save-values", in("disk/v.st")), .prepare = full_disk_after});
+    e = child_run(
+        arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--save-values", in("disk/v.st")),
+                        .prepare = full_disk_after});
     expect(&e, 4, "the disk is full");
 }
 static void test_full_device(void **state) {
     (void)state;
     const char *p = in("plan.yaml");
-    static const char *const formats[] = {"text", "json", "jsonl", "csv", "md", "junit", "sarif", "github"};
+    static const char *const formats[] = {"text", "json",  "jsonl", "csv",
+                                          "md",   "junit", "sarif", "github"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        Ended e = child_run(arena, &(Child){.words = WORDS("check", p, "--set", "mesh.tp=3", "--set", "data.rows=4", "--format", formats[i]), .out = "/dev/full"});
-        if (strcmp(formats[i], "github") == 0 && e.code == 0) continue; /* nothing found, nothing to write */
+        Ended e =
+            child_run(arena, &(Child){.words = WORDS("check", p, "--set", "mesh.tp=3", "--set",
+                                                     "data.rows=4", "--format", formats[i]),
+                                      .out = "/dev/full"});
+        /* nothing found, nothing to write */
+        if (strcmp(formats[i], "github") == 0 && e.code == 0) continue;
         expect(&e, 4, "No space left on device");
     }
-    Ended e = child_run(arena, &(Child){.words = WORDS("draw", p, "-o", "/dev/full", "--format", "svg")});
+    Ended e =
+        child_run(arena, &(Child){.words = WORDS("draw", p, "-o", "/dev/full", "--format", "svg")});
     expect(&e, 4, "the disk is full");
     e = child_run(arena, &(Child){.words = WORDS("check", p, "--trace", "/dev/full")});
     expect(&e, 4, "the disk is full");
-    e = child_run(arena, &(Child){.words = WORDS("check", p, "--dump", "lower"), .out = "/dev/full"});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("check", p, "--dump", "lower"), .out = "/dev/full"});
     expect(&e, 4, "No space left on device");
     e = child_run(arena, &(Child){.words = WORDS("--help"), .out = "/dev/full"});
     expect(&e, 4, "No space left on device");
-    e = child_run(arena, &(Child){.words = WORDS("list", "codes"), .out = "/dev/full", .err = "/dev/full"});
+    e = child_run(
+        arena, &(Child){.words = WORDS("list", "codes"), .out = "/dev/full", .err = "/dev/full"});
     assert_int_equal(e.code, 4);
     struct stat st;
-    assert_true(stat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode)); /* written through, not renamed over */
+    assert_true(stat("/dev/full", &st) == 0 &&
+                S_ISCHR(st.st_mode)); /* written through, not renamed over */
 }
 
 /* ---- streams ---- */
@@ -212,7 +237,8 @@ static void test_closed_streams(void **state) {
     Ended e = child_run(arena, &(Child){.words = WORDS("check", p), .out = ""});
     expect(&e, 4, "Bad file descriptor");
     /* the picture must not get the number of a closed stream: messages would be written into it */
-    e = child_run(arena, &(Child){.words = WORDS("draw", p, "-v", "-o", in("x.svg")), .out = "", .err = ""});
+    e = child_run(
+        arena, &(Child){.words = WORDS("draw", p, "-v", "-o", in("x.svg")), .out = "", .err = ""});
     assert_int_equal(e.code, 0);
     size_t n;
     const char *svg = child_read(arena, in("x.svg"), &n);
@@ -225,8 +251,13 @@ static void test_closed_streams(void **state) {
 /* A reader that takes one line and goes: quiet, and the exit code is that of the work. */
 static void test_reader_goes(void **state) {
     (void)state;
-    static const char *const commands[] = {"list codes", "check P --format jsonl", "draw P", "draw P --format svg -o -",
-                                           "--help", "check P P P P --format jsonl", "check P --dump lower"};
+    static const char *const commands[] = {"list codes",
+                                           "check P --format jsonl",
+                                           "draw P",
+                                           "draw P --format svg -o -",
+                                           "--help",
+                                           "check P P P P --format jsonl",
+                                           "check P --dump lower"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char *words = arena_strdup(arena, commands[i]), *at;
         Str s = str_new(arena);
@@ -239,7 +270,8 @@ static void test_reader_goes(void **state) {
         expect_bytes(in("code"), "0\n");
         /* nobody at all */
         s.n = 0;
-        str_addf(&s, "{ sleep 0.05; '%s' list codes 2>'%s'; echo $? >'%s'; } | true", child_program(), in("err"), in("code"));
+        str_addf(&s, "{ sleep 0.05; '%s' list codes 2>'%s'; echo $? >'%s'; } | true",
+                 child_program(), in("err"), in("code"));
         if (i == 0) assert_int_equal(system(s.s), 0);
         expect_bytes(in("err"), "");
         expect_bytes(in("code"), "0\n");
@@ -260,7 +292,8 @@ static void learn_files(void) {
 }
 static void fill_old(void) {
     mkdir(in("o"), 0777);
-    for (int i = 0; i < N_RUN_FILES; i++) child_write(in(arena_printf(arena, "o/%s", run_files[i])), "old");
+    for (int i = 0; i < N_RUN_FILES; i++)
+        child_write(in(arena_printf(arena, "o/%s", run_files[i])), "old");
 }
 /* Each file is the old one or the new one. Returns how many are new. */
 static int old_or_new(void) {
@@ -269,7 +302,8 @@ static int old_or_new(void) {
         size_t n;
         const char *have = child_read(arena, in(arena_printf(arena, "o/%s", run_files[i])), &n);
         assert_non_null(have);
-        bool is_old = n == 3 && memcmp(have, "old", 3) == 0, is_new = n == whole_n[i] && memcmp(have, whole[i], n) == 0;
+        bool is_old = n == 3 && memcmp(have, "old", 3) == 0,
+             is_new = n == whole_n[i] && memcmp(have, whole[i], n) == 0;
         if (!is_old && !is_new) print_error("%s has %zu bytes and is neither\n", run_files[i], n);
         assert_true(is_old || is_new);
         fresh += is_new;
@@ -298,8 +332,8 @@ static void test_signals_by_time(void **state) {
     }
     assert_true(stopped > 0);
 }
-/* The same at every file operation, by the preloaded object: signals that end the run quietly, a crash, and SIGKILL, of
- * which no program knows. */
+/* The same at every file operation, by the preloaded object: signals that end the run quietly, a
+ * crash, and SIGKILL, of which no program knows. */
 static void test_signals_by_operation(void **state) {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGABRT, SIGKILL};
@@ -309,20 +343,27 @@ static void test_signals_by_operation(void **state) {
         int sig = signals[k], ended = 0;
         for (int n = 1; !ended && n < 500; n += getenv("SHARDPROOF_SOAK") ? 1 : 2 + (int)k) {
             fill_old();
-            const char *env[] = {trip, "TRIP_WHAT=io", arena_printf(arena, "TRIP_AT=%d", n),
-                                 arena_printf(arena, "TRIP_SIGNAL=%d", sig), "TRIP_SHOW=1", NULL};
-            Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")), .env = env});
+            const char *env[] = {trip,
+                                 "TRIP_WHAT=io",
+                                 arena_printf(arena, "TRIP_AT=%d", n),
+                                 arena_printf(arena, "TRIP_SIGNAL=%d", sig),
+                                 "TRIP_SHOW=1",
+                                 NULL};
+            Ended e = child_run(
+                arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")), .env = env});
             int fresh = old_or_new(), left = child_count(in("o"), "") - N_RUN_FILES;
             ended = e.code == 0; /* there is no n-th operation */
             if (ended) assert_int_equal(fresh, N_RUN_FILES);
             else assert_int_equal(e.code, 128 + sig);
-            if (e.code && (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)) assert_int_equal(e.signal, 0);
+            if (e.code && (sig == SIGINT || sig == SIGTERM || sig == SIGHUP))
+                assert_int_equal(e.signal, 0);
             /* between the link and the rename even a file without a name has one */
             bool linked = sig == SIGKILL && strstr(e.err, "trip: fclose") != NULL;
             linked |= sig == SIGKILL && strstr(e.err, "trip: rename") != NULL;
             if (left > (int)linked) print_error("%d left after signal %d, %s", left, sig, e.err);
             assert_true(left <= (int)linked);
-            if (left) assert_int_equal(system(arena_printf(arena, "rm -f '%s'/o/.shardproof-*", dir)), 0);
+            if (left)
+                assert_int_equal(system(arena_printf(arena, "rm -f '%s'/o/.shardproof-*", dir)), 0);
         }
         assert_true(ended);
     }
@@ -337,7 +378,8 @@ static void test_signals_elsewhere(void **state) {
         const char *old = is_plan ? plan : "old";
         for (int n = 1; !ended && n < 100; n += 1 + n / 6) {
             child_write(w.file, old);
-            const char *env[] = {trip, "TRIP_WHAT=io", arena_printf(arena, "TRIP_AT=%d", n), "TRIP_SIGNAL=2", NULL};
+            const char *env[] = {trip, "TRIP_WHAT=io", arena_printf(arena, "TRIP_AT=%d", n),
+                                 "TRIP_SIGNAL=2", NULL};
             Ended e = child_run(arena, &(Child){.words = w.words, .env = env});
             ended = e.code == 0;
             bool same = strcmp(child_read(arena, w.file, NULL), old) == 0;
@@ -352,8 +394,10 @@ static void test_signals_elsewhere(void **state) {
 /* A folder that was made for the run goes with it. */
 static void test_folder_goes(void **state) {
     (void)state;
-    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)), "TRIP_AT=400", "TRIP_SIGNAL=15", NULL};
-    Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("a/b/c")), .env = env});
+    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)), "TRIP_AT=400",
+                         "TRIP_SIGNAL=15", NULL};
+    Ended e = child_run(
+        arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("a/b/c")), .env = env});
     assert_int_equal(e.code, 143);
     assert_int_equal(child_count(dir, ""), 1); /* the plan */
 }
@@ -361,7 +405,10 @@ static void ignore_int(void) { signal(SIGINT, SIG_IGN); }
 /* A shell ignores SIGINT for what it starts in the background; nohup does so with SIGHUP. */
 static void test_ignored_stays_ignored(void **state) {
     (void)state;
-    Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")), .signal = SIGINT, .after_us = 20000, .prepare = ignore_int});
+    Ended e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")),
+                                        .signal = SIGINT,
+                                        .after_us = 20000,
+                                        .prepare = ignore_int});
     assert_int_equal(e.code, 0);
     assert_int_equal(child_count(in("o"), ""), N_RUN_FILES);
 }
@@ -372,7 +419,8 @@ static void test_file_keeps_its_mode(void **state) {
     assert_int_equal(chmod(in("x.svg"), 0640), 0);
     assert_int_equal(symlink("x.svg", in("link.svg")), 0);
     bool chowned = geteuid() == 0 && chown(in("x.svg"), 65534, 65534) == 0;
-    Ended e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("link.svg"))});
+    Ended e =
+        child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("link.svg"))});
     assert_int_equal(e.code, 0);
     struct stat st, link;
     assert_true(stat(in("x.svg"), &st) == 0 && lstat(in("link.svg"), &link) == 0);
@@ -384,10 +432,18 @@ static void test_file_keeps_its_mode(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_folder),         TEST(test_no_permission),        TEST(test_size_limit),
-        TEST(test_full_disk),         TEST(test_full_device),          TEST(test_closed_streams),
-        TEST(test_reader_goes),       TEST(test_signals_by_time),      TEST(test_signals_by_operation),
-        TEST(test_signals_elsewhere), TEST(test_folder_goes),          TEST(test_ignored_stays_ignored),
+        TEST(test_no_folder),
+        TEST(test_no_permission),
+        TEST(test_size_limit),
+        TEST(test_full_disk),
+        TEST(test_full_device),
+        TEST(test_closed_streams),
+        TEST(test_reader_goes),
+        TEST(test_signals_by_time),
+        TEST(test_signals_by_operation),
+        TEST(test_signals_elsewhere),
+        TEST(test_folder_goes),
+        TEST(test_ignored_stays_ignored),
         TEST(test_file_keeps_its_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* No input is ever an output: whatever names it (operand, option, plan), however it is spelled (link, another way to its
- * folder, standard input), whichever option writes. Each case: exit 2, and every file has the bytes that it had. */
+/* No input is ever an output: whatever names it (operand, option, plan), however it is spelled
+ * (link, another way to its folder, standard input), whichever option writes. Each case: exit 2,
+ * and every file has the bytes that it had. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,12 +15,12 @@
 
 #include <cmocka.h>
 
-#define MLP                                                                                                            \
-    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                                           \
-    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                                           \
-    "mesh: {tp: 2}\n"                                                                                                  \
-    "plan:\n"                                                                                                          \
-    "  net1: colwise\n"                                                                                                \
+#define MLP                                                                                        \
+    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                       \
+    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                       \
+    "mesh: {tp: 2}\n"                                                                              \
+    "plan:\n"                                                                                      \
+    "  net1: colwise\n"                                                                            \
     "  net2: rowwise\n"
 static Arena *arena; /* of one test */
 static char dir[64];
@@ -38,19 +39,25 @@ static int setup(void **state) {
     child_write(in("mlp.yaml"), "name: mlp\n" MLP);
     child_write(in("hw.yaml"), child_read(arena, "plans/hardware/h200-sxm.yaml", &n));
     child_write(in("map.yaml"), "net1: net1\n");
-    child_write(in("config.json"),
-                "{\"model_type\": \"llama\", \"hidden_size\": 16, \"num_hidden_layers\": 1, \"num_attention_heads\": 2,\n"
-                "\"num_key_value_heads\": 2, \"intermediate_size\": 24, \"vocab_size\": 32, \"rms_norm_eps\": 1e-5}\n");
-    const char *hf = "model: {hf_config: config.json}\nmesh: {tp: 2}\nnames: hf\nhardware: hw.yaml\n"
-                     "plan:\n  model.layers.*.mlp.up_proj: colwise\n";
+    child_write(in("config.json"), "{\"model_type\": \"llama\", \"hidden_size\": 16, "
+                                   "\"num_hidden_layers\": 1, \"num_attention_heads\": 2,\n"
+                                   "\"num_key_value_heads\": 2, \"intermediate_size\": 24, "
+                                   "\"vocab_size\": 32, \"rms_norm_eps\": 1e-5}\n");
+    const char *hf =
+        "model: {hf_config: config.json}\nmesh: {tp: 2}\nnames: hf\nhardware: hw.yaml\n"
+        "plan:\n  model.layers.*.mlp.up_proj: colwise\n";
     child_write(in("hf.yaml"), hf);
     if (mkdir(in("shards"), 0755) != 0 || mkdir(in("o"), 0755) != 0) return -1;
-    Ended e = child_run(arena, &(Child){.words = WORDS("check", in("mlp.yaml"), "--save-values", in("v.st"))});
+    Ended e = child_run(
+        arena, &(Child){.words = WORDS("check", in("mlp.yaml"), "--save-values", in("v.st"))});
     if (e.code != 0 || link(in("v.st"), in("w.st")) != 0) return -1;
-    e = child_run(arena, &(Child){.words = WORDS("check", in("mlp.yaml"), "--trace", in("t.jsonl"))});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("check", in("mlp.yaml"), "--trace", in("t.jsonl"))});
     if (e.code != 0) return -1;
-    child_write(in("w.yaml"), arena_printf(arena, "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: false, "
-                                                  "activation: relu, weights: w.st}\n%s", strstr(MLP, "data:")));
+    child_write(in("w.yaml"), arena_printf(arena,
+                                           "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: "
+                                           "false, activation: relu, weights: w.st}\n%s",
+                                           strstr(MLP, "data:")));
     return 0;
 }
 static int teardown(void **state) {
@@ -81,13 +88,15 @@ static void refused(const char *line, const char *input, const char *says) {
         words[n++] = *w == '@' ? in(w + 1) : w;
     words[n] = NULL;
     Ended e = child_run(arena, &(Child){.words = words, .in = input});
-    if (e.code != 2 || !strstr(e.err, says)) print_error("`%s`: exit %d\n%s%s", line, e.code, e.out, e.err);
+    if (e.code != 2 || !strstr(e.err, says))
+        print_error("`%s`: exit %d\n%s%s", line, e.code, e.out, e.err);
     assert_int_equal(e.code, 2);
     assert_non_null(strstr(e.err, says));
     for (int i = 0; files[i]; i++) {
         size_t m;
         char *now = child_read(arena, in(files[i]), &m);
-        if (!now || m != k.n[i] || memcmp(now, k.was[i], m) != 0) fail_msg("`%s` altered %s", line, files[i]);
+        if (!now || m != k.n[i] || memcmp(now, k.was[i], m) != 0)
+            fail_msg("`%s` altered %s", line, files[i]);
     }
     assert_int_equal(child_count(dir, ".tmp"), 0);
 }
@@ -115,7 +124,8 @@ static void test_inputs(void **state) {
         "explain @mlp.yaml net1 -o @mlp.yaml",
         "run @w.yaml -o @o --save-values @w.st",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) refused(lines[i], NULL, "is also an input");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        refused(lines[i], NULL, "is also an input");
 }
 static void test_other_ways(void **state) {
     (void)state;
@@ -141,8 +151,10 @@ static void test_run(void **state) {
 static void test_shards(void **state) {
     (void)state;
     assert_int_equal(link(in("v.st"), in("shards/model.safetensors")), 0);
-    child_write(in("w.yaml"), arena_printf(arena, "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: false, "
-                                                  "activation: relu, weights: shards}\n%s", strstr(MLP, "data:")));
+    child_write(in("w.yaml"), arena_printf(arena,
+                                           "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: "
+                                           "false, activation: relu, weights: shards}\n%s",
+                                           strstr(MLP, "data:")));
     refused("check @w.yaml --save-values @v.st", NULL, "is also an input");
 }
 static void test_two_outputs(void **state) {
@@ -183,20 +195,24 @@ static void test_no_false_alarm(void **state) {
     assert_int_equal(e.code, 0);
     e = child_run(arena, &(Child){.words = WORDS("explain", "mlp.yaml", "net1", "-o", "net1")});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("shapes", "mlp.yaml", "--hardware", "h200-sxm", "-o", "h200-sxm")});
+    e = child_run(arena, &(Child){.words = WORDS("shapes", "mlp.yaml", "--hardware", "h200-sxm",
+                                                 "-o", "h200-sxm")});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("check", "mlp.yaml", "-o", "-", "--trace", "t2.jsonl")});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("check", "mlp.yaml", "-o", "-", "--trace", "t2.jsonl")});
     assert_int_equal(e.code, 0);
     assert_int_equal(chdir(cwd), 0);
 }
-/* A name that is too long for a file is cut, before any work is done with it, and stays one of its own. */
+/* A name that is too long for a file is cut, before any work is done with it, and stays one of its
+ * own. */
 static void test_long_name(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
         Str s = str_new(arena);
         for (int i = 0; i < 400; i++) str_add(&s, i % 3 ? "n" : "\xC3\xA4");
         child_write(in("long.yaml"), arena_printf(arena, "name: %s%d\n" MLP, s.s, k));
-        Ended e = child_run(arena, &(Child){.words = WORDS("run", in("long.yaml"), "-o", in("long"))});
+        Ended e =
+            child_run(arena, &(Child){.words = WORDS("run", in("long.yaml"), "-o", in("long"))});
         if (e.code) print_error("%s", e.err);
         assert_int_equal(e.code, 0);
         assert_int_equal(child_count(in("long"), ".trace.jsonl"), k + 1);
@@ -205,8 +221,9 @@ static void test_long_name(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_inputs),      TEST(test_other_ways),   TEST(test_run),
-                                       TEST(test_shards),      TEST(test_two_outputs),  TEST(test_dangling_link),
-                                       TEST(test_no_false_alarm), TEST(test_long_name)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_inputs),         TEST(test_other_ways),  TEST(test_run),
+        TEST(test_shards),         TEST(test_two_outputs), TEST(test_dangling_link),
+        TEST(test_no_false_alarm), TEST(test_long_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* From the text of a plan to a typed Plan: every key, every refusal with its place and hint, --set, styles, patterns.
+/* From the text of a plan to a typed Plan: every key, every refusal with its place and hint, --set,
+ * styles, patterns.
  */
 #include "plan/plan.h"
 #include "support/support.h"
@@ -34,28 +35,29 @@ static Plan *parse(Fix *f, const char *text) {
 }
 static Plan *parse_ok(Fix *f, const char *text) {
     Plan *p = parse(f, text);
-    for (int i = 0; i < f->d->n; i++) print_error("%s: %s\n", f->d->item[i].code, f->d->item[i].message);
+    for (int i = 0; i < f->d->n; i++)
+        print_error("%s: %s\n", f->d->item[i].code, f->d->item[i].message);
     assert_int_equal(f->d->n, 0);
     return p;
 }
 #define HEAD "model: llama3-8b\nmesh: {dp: 2, cp: 3, tp: 4}\n"
 
-#define assert_loc(l, line_, col_)                                                                                     \
-    do {                                                                                                               \
-        assert_string_equal((l).file, "dir/p.yaml");                                                                   \
-        assert_int_equal((l).line, (line_));                                                                           \
-        assert_int_equal((l).col, (col_));                                                                             \
+#define assert_loc(l, line_, col_)                                                                 \
+    do {                                                                                           \
+        assert_string_equal((l).file, "dir/p.yaml");                                               \
+        assert_int_equal((l).line, (line_));                                                       \
+        assert_int_equal((l).col, (col_));                                                         \
     } while (0)
-#define assert_place(p, kind_, dim_)                                                                                   \
-    do {                                                                                                               \
-        assert_int_equal((p).kind, (kind_));                                                                           \
-        assert_int_equal((p).dim, (dim_));                                                                             \
-        assert_int_equal((p).letter, 0);                                                                               \
+#define assert_place(p, kind_, dim_)                                                               \
+    do {                                                                                           \
+        assert_int_equal((p).kind, (kind_));                                                       \
+        assert_int_equal((p).dim, (dim_));                                                         \
+        assert_int_equal((p).letter, 0);                                                           \
     } while (0)
-#define assert_bare(s, kind_, dim_)                                                                                    \
-    do {                                                                                                               \
-        assert_true((s).set && !(s).mapping);                                                                          \
-        assert_place((s).bare, (kind_), (dim_));                                                                       \
+#define assert_bare(s, kind_, dim_)                                                                \
+    do {                                                                                           \
+        assert_true((s).set && !(s).mapping);                                                      \
+        assert_place((s).bare, (kind_), (dim_));                                                   \
     } while (0)
 
 static void test_example_sizes_and_mesh(void **state) {
@@ -145,9 +147,12 @@ static void test_defaults(void **state) {
     assert_string_equal(p->preset, "llama3-8b");
     assert_loc(p->preset_loc, 1, 8);
     assert_true(!p->layers_set && p->layers_first == 0 && p->layers_last == 1);
-    assert_true(p->shrink == 1 && p->parts == 0 && p->rope_interleaved == -1 && p->vocab_multiple == 1);
-    assert_true(p->batch == -1 && p->sequence == -1 && p->rows == -1 && p->seed == 0 && p->microbatches == 1);
-    assert_true(p->dtype == DT_F32 && !p->input_gradient && !p->order_labels && !p->cut_batch && !p->block_input.set);
+    assert_true(p->shrink == 1 && p->parts == 0 && p->rope_interleaved == -1 &&
+                p->vocab_multiple == 1);
+    assert_true(p->batch == -1 && p->sequence == -1 && p->rows == -1 && p->seed == 0 &&
+                p->microbatches == 1);
+    assert_true(p->dtype == DT_F32 && !p->input_gradient && !p->order_labels && !p->cut_batch &&
+                !p->block_input.set);
     assert_true(p->names == NAMES_TORCHTITAN && p->n_lines == 0 && p->n_styles == 0 && !p->recipe);
     assert_true(!p->loss_kind && p->ignore_index == -100 && p->label_smoothing == 0);
     assert_string_equal(p->normalise, "global");
@@ -155,14 +160,18 @@ static void test_defaults(void **state) {
     assert_string_equal(p->data_parallel.unit, "parameter");
     assert_string_equal(p->data_parallel.reduce, "sum");
     assert_string_equal(p->data_parallel.grad_order, "shard_first");
-    assert_true(p->data_parallel.reshard && p->save_gathered && !p->per_module && !p->trust_declared);
+    assert_true(p->data_parallel.reshard && p->save_gathered && !p->per_module &&
+                !p->trust_declared);
     assert_string_equal(p->context_parallel.mode, "all_gather");
     assert_string_equal(p->context_parallel.order, "contiguous");
     assert_null(p->context_parallel.axis); /* there is no axis cp */
     assert_string_equal(p->recompute, "none");
     assert_string_equal(p->kv_replicate, "auto");
-    assert_true(!p->expect.set && p->expect.equivalent == -1 && p->n_faults == 0 && p->n_gradients == 0);
-    p = parse_ok(f, "model: llama3-8b\nmesh: {cp: 2}\nplan:\nexpect:\ngroups:\nfaults:\n"); /* empty sections */
+    assert_true(!p->expect.set && p->expect.equivalent == -1 && p->n_faults == 0 &&
+                p->n_gradients == 0);
+    p = parse_ok(
+        f,
+        "model: llama3-8b\nmesh: {cp: 2}\nplan:\nexpect:\ngroups:\nfaults:\n"); /* empty sections */
     assert_string_equal(p->context_parallel.axis, "cp");
     assert_false(p->expect.set);
     Diags *d = diags_new(f->a);
@@ -177,11 +186,12 @@ static void test_defaults(void **state) {
 
 static void test_model_keys(void **state) {
     Fix *f = *state;
-    const Plan *p =
-        parse_ok(f, "mesh: {tp: 2}\nmodel:\n  kind: mlp\n  sizes: [10, 32, 5]\n  bias: false\n  activation: relu\n"
-                    "  layer_names: [net1, net2]\n  layers: [2, 7]\n  parts: [head, loss, embedding]\n"
-                    "  rope: interleaved\n  vocab_multiple: 128\n  ignore_config: [foo, bar]\n"
-                    "  weights: {file: w.safetensors, prefix: \"initial.\"}\n  weights_names: gguf\n");
+    const Plan *p = parse_ok(
+        f, "mesh: {tp: 2}\nmodel:\n  kind: mlp\n  sizes: [10, 32, 5]\n  bias: false\n  activation: "
+           "relu\n"
+           "  layer_names: [net1, net2]\n  layers: [2, 7]\n  parts: [head, loss, embedding]\n"
+           "  rope: interleaved\n  vocab_multiple: 128\n  ignore_config: [foo, bar]\n"
+           "  weights: {file: w.safetensors, prefix: \"initial.\"}\n  weights_names: gguf\n");
     assert_string_equal(p->kind, "mlp");
     assert_true(p->n_sizes == 3 && p->sizes[0] == 10 && p->sizes[1] == 32 && p->sizes[2] == 5);
     assert_int_equal(p->mlp_bias, 0);
@@ -197,29 +207,30 @@ static void test_model_keys(void **state) {
     assert_string_equal(p->weights_prefix, "initial.");
     assert_string_equal(p->weights_names, "gguf");
     assert_loc(p->weights_loc, 13, 19);
-    p = parse_ok(f, "mesh: {tp: 2}\nmodel: {hf_config: c.json, layers: all, weights: w, parts: norm, rope: half}");
+    p = parse_ok(f, "mesh: {tp: 2}\nmodel: {hf_config: c.json, layers: all, weights: w, parts: "
+                    "norm, rope: half}");
     assert_string_equal(p->hf_config, "c.json");
     assert_loc(p->hf_config_loc, 2, 20);
     assert_true(p->layers_set && p->layers_first == 0 && p->layers_last == -1);
     assert_string_equal(p->weights, "w");
     assert_true(p->parts == PART_NORM && p->rope_interleaved == 0);
     p = parse_ok(
-        f,
-        "mesh: {tp: 2}\nmodel: {preset: x, layers: 9, config: {hidden_size: 64, rope_scaling: {factor: 8.0, t: \"8\"}, "
-        "tie: true, n: null, l: [1, -2e-3, a\\b], o: 010}}");
+        f, "mesh: {tp: 2}\nmodel: {preset: x, layers: 9, config: {hidden_size: 64, rope_scaling: "
+           "{factor: 8.0, t: \"8\"}, tie: true, n: null, l: [1, -2e-3, a\\b], o: 010}}");
     assert_int_equal(p->layers_last, 9);
-    assert_string_equal(p->inline_config,
-                        "{\"hidden_size\": 64, \"rope_scaling\": {\"factor\": 8.0, \"t\": \"8\"}, \"tie\": true, "
-                        "\"n\": null, \"l\": [1, -2e-3, \"a\\\\b\"], \"o\": \"010\"}");
+    assert_string_equal(
+        p->inline_config,
+        "{\"hidden_size\": 64, \"rope_scaling\": {\"factor\": 8.0, \"t\": \"8\"}, \"tie\": true, "
+        "\"n\": null, \"l\": [1, -2e-3, \"a\\\\b\"], \"o\": \"010\"}");
 }
 
 static void test_data_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(
-        f, "model: x\nmesh: {a: 2, b: 3, tp: 4}\ngroups: {ab: [a, b], z: ab*tp}\n"
-           "data: {rows: 20, batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: in.st, microbatches: 3, "
-           "input_gradient: true, order: {labels: zigzag}, cut: {batch: a * b, sequence: [tp]}, "
-           "block_input: {tp: shard(1), ab: invariant}}");
+    const Plan *p =
+        parse_ok(f, "model: x\nmesh: {a: 2, b: 3, tp: 4}\ngroups: {ab: [a, b], z: ab*tp}\n"
+                    "data: {rows: 20, batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: "
+                    "in.st, microbatches: 3, input_gradient: true, order: {labels: zigzag}, cut: "
+                    "{batch: a * b, sequence: [tp]}, block_input: {tp: shard(1), ab: invariant}}");
     assert_true(p->rows == 20 && p->batch == INT64_MAX && p->sequence == -1);
     assert_true(p->dtype == DT_BF16 && p->seed == 77 && p->microbatches == 3 && p->input_gradient);
     assert_string_equal(p->inputs, "in.st");
@@ -235,12 +246,15 @@ static void test_data_keys(void **state) {
     assert_string_equal(p->block_input.on[1].axis, "ab");
     assert_int_equal(p->block_input.on[1].place.kind, RP_INVARIANT);
     assert_loc(p->block_input.on[1].loc, 4, 213);
-    p = parse_ok(f, "model: x\nmesh: {a: 2}\ndata: {dtype: f64, seed: 9223372036854775807, block_input: shard(-1)}");
+    p = parse_ok(f, "model: x\nmesh: {a: 2}\ndata: {dtype: f64, seed: 9223372036854775807, "
+                    "block_input: shard(-1)}");
     assert_true(p->dtype == DT_F64 && p->seed == INT64_MAX);
     assert_bare(p->block_input, RP_SHARD, -1);
     p = parse_ok(f, "model: x\nmesh: {dp: 10000000}\n"); /* ten million ranks are legal to plan */
     assert_int_equal(p->axes[0].size, 10000000);
-    p = parse_ok(f, "model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 2}");
+    p = parse_ok(
+        f,
+        "model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 2}");
     assert_int_equal(p->n_axes, 12);
     p = parse_ok(f, "model: x\nmesh: {a: 3037000499, b: 3037000499}\n"); /* just fits */
     p = parse_ok(f, "model: x\nmesh: {}\n");
@@ -249,16 +263,17 @@ static void test_data_keys(void **state) {
 
 static void test_training_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(
-        f, HEAD "loss: {kind: cross_entropy, ignore_index: -7, label_smoothing: 0.125, normalise: local_mean}\n"
-                "pass: train\n"
-                "optimizer: {name: adamw, lr: 3e-4, betas: [0.8, 0.95], eps: 1e-6, weight_decay: 0.1, momentum: 0.5, "
-                "clip: 2, steps: 5}\n"
-                "data_parallel: {mode: hsdp, axis: [dp, cp], unit: block, reshard: false, reduce: avg, grad_order: "
-                "tp_first, replicate: dp, shard: cp}\n"
-                "context_parallel: {mode: ulysses, order: striped, axis: cp}\n"
-                "recompute: block\nsave_gathered: false\nboundary: per_module\nkv_replicate: never\nhardware: "
-                "h100\ntrust: declared\n");
+    const Plan *p =
+        parse_ok(f, HEAD "loss: {kind: cross_entropy, ignore_index: -7, label_smoothing: 0.125, "
+                         "normalise: local_mean}\n"
+                         "pass: train\n"
+                         "optimizer: {name: adamw, lr: 3e-4, betas: [0.8, 0.95], eps: 1e-6, "
+                         "weight_decay: 0.1, momentum: 0.5, clip: 2, steps: 5}\n"
+                         "data_parallel: {mode: hsdp, axis: [dp, cp], unit: block, reshard: false, "
+                         "reduce: avg, grad_order: tp_first, replicate: dp, shard: cp}\n"
+                         "context_parallel: {mode: ulysses, order: striped, axis: cp}\n"
+                         "recompute: block\nsave_gathered: false\nboundary: "
+                         "per_module\nkv_replicate: never\nhardware: h100\ntrust: declared\n");
     assert_string_equal(p->loss_kind, "cross_entropy");
     assert_true(p->ignore_index == -7 && p->label_smoothing == 0.125);
     assert_string_equal(p->normalise, "local_mean");
@@ -266,7 +281,8 @@ static void test_training_keys(void **state) {
     assert_loc(p->pass_loc, 4, 7);
     assert_string_equal(p->optimizer.name, "adamw");
     assert_true(p->optimizer.lr == 3e-4 && p->optimizer.beta1 == 0.8 && p->optimizer.beta2 == 0.95);
-    assert_true(p->optimizer.eps == 1e-6 && p->optimizer.weight_decay == 0.1 && p->optimizer.momentum == 0.5);
+    assert_true(p->optimizer.eps == 1e-6 && p->optimizer.weight_decay == 0.1 &&
+                p->optimizer.momentum == 0.5);
     assert_true(p->optimizer.clip == 2 && p->optimizer.steps == 5);
     assert_string_equal(p->data_parallel.mode, "hsdp");
     assert_string_equal(p->data_parallel.axis, "dp*cp");
@@ -285,9 +301,8 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->kv_replicate, "never");
     assert_string_equal(p->hardware, "h100");
     assert_loc(p->hardware_loc, 12, 11);
-    p = parse_ok(
-        f, HEAD
-        "loss: sum\noptimizer: adamw\ndata_parallel: fsdp\ncontext_parallel: ring\npass: backward\n"); /* shorthands */
+    p = parse_ok(f, HEAD "loss: sum\noptimizer: adamw\ndata_parallel: fsdp\ncontext_parallel: "
+                         "ring\npass: backward\n"); /* shorthands */
     assert_string_equal(p->loss_kind, "sum");
     assert_loc(p->loss_loc, 3, 1);
     assert_string_equal(p->data_parallel.mode, "fsdp");
@@ -295,7 +310,8 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->context_parallel.mode, "ring");
     assert_int_equal(p->pass, PASS_BACKWARD);
     assert_true(isnan(p->optimizer.weight_decay) && p->optimizer.lr == 1e-3);
-    p = parse_ok(f, HEAD "optimizer: {name: sgd, lr: 0, momentum: 0, betas: [0, 0.5]}\nloss: {label_smoothing: 0}\n");
+    p = parse_ok(f, HEAD "optimizer: {name: sgd, lr: 0, momentum: 0, betas: [0, 0.5]}\nloss: "
+                         "{label_smoothing: 0}\n");
     assert_true(p->optimizer.lr == 0 && p->optimizer.beta1 == 0 && p->optimizer.beta2 == 0.5);
     p = parse_ok(f, HEAD "optimizer: sgd\n");
     assert_true(isnan(p->optimizer.weight_decay));
@@ -303,14 +319,17 @@ static void test_training_keys(void **state) {
 
 static void test_faults_and_expect_keys(void **state) {
     Fix *f = *state;
-    const Plan *p = parse_ok(
-        f, HEAD "gradients: {layers.*.attention_norm: none, norm: mean}\n"
-                "faults:\n- {at: layers.0.output, do: drop}\n- {at: s2, kind: all_reduce}\n- {at: s3, axis: cp}\n"
-                "- {at: s4, dim: -1}\n- {at: s5, offset: 2}\n- {at: s6, scale: 0.5}\n- {at: s7, do: double}\n"
-                "expect:\n  equivalent: false\n  first_wrong: layers.0.o_proj\n  diagnostics: [E0402, N0001]\n"
-                "  local_shapes: {x: [B/dp, S, D]}\n  memory_per_rank: 2 GiB\n"
-                "  collectives: {forward: {all_reduce: 3}, backward: {all_gather(dp*cp): 0}, loss: {}, gradients: "
-                "{send: 1}, parameters: {recv(tp.1): 9}}\n");
+    const Plan *p =
+        parse_ok(f, HEAD "gradients: {layers.*.attention_norm: none, norm: mean}\n"
+                         "faults:\n- {at: layers.0.output, do: drop}\n- {at: s2, kind: "
+                         "all_reduce}\n- {at: s3, axis: cp}\n"
+                         "- {at: s4, dim: -1}\n- {at: s5, offset: 2}\n- {at: s6, scale: 0.5}\n- "
+                         "{at: s7, do: double}\n"
+                         "expect:\n  equivalent: false\n  first_wrong: layers.0.o_proj\n  "
+                         "diagnostics: [E0402, N0001]\n"
+                         "  local_shapes: {x: [B/dp, S, D]}\n  memory_per_rank: 2 GiB\n"
+                         "  collectives: {forward: {all_reduce: 3}, backward: {all_gather(dp*cp): "
+                         "0}, loss: {}, gradients: {send: 1}, parameters: {recv(tp.1): 9}}\n");
     assert_int_equal(p->n_gradients, 2);
     assert_string_equal(p->gradients[0].key, "layers.*.attention_norm");
     assert_string_equal(p->gradients[0].text, "none");
@@ -345,25 +364,29 @@ static void test_faults_and_expect_keys(void **state) {
     for (int i = 0; i < 4; i++) {
         assert_string_equal(e->collectives[i].phase, c[i].phase);
         assert_string_equal(e->collectives[i].op, c[i].op);
-        assert_true(c[i].axis ? strcmp(e->collectives[i].axis, c[i].axis) == 0 : !e->collectives[i].axis);
+        assert_true(c[i].axis ? strcmp(e->collectives[i].axis, c[i].axis) == 0
+                              : !e->collectives[i].axis);
         assert_int_equal(e->collectives[i].count, c[i].count);
     }
-    p = parse_ok(f, HEAD "faults: {at: x, do: drop}\nexpect: {diagnostics: [], memory_per_rank: 1.5 kB}\n");
+    p = parse_ok(f, HEAD
+                 "faults: {at: x, do: drop}\nexpect: {diagnostics: [], memory_per_rank: 1.5 kB}\n");
     assert_int_equal(p->n_faults, 1); /* one needs no list */
-    assert_true(p->expect.has_diagnostics && p->expect.n_diagnostics == 0 && p->expect.memory_per_rank == 1500);
+    assert_true(p->expect.has_diagnostics && p->expect.n_diagnostics == 0 &&
+                p->expect.memory_per_rank == 1500);
 }
 
 static void test_style_fields(void **state) {
     Fix *f = *state;
     const Plan *p = parse_ok(
-        f, HEAD
-        "styles:\n  mine: {style: rowwise, bias: local, output: null}\n  bare: {weight: {tp: shard(g), cp: shard(x)}}\n"
-        "plan:\n"
-        "  a: {style: mine, axis: cp, input: [null, shard(-2), {tp: replicate, dp: null}], desired_input: varying_use, "
-        "output: [partial], desired_output: {tp: contiguous(0)}, weight: shard(0), bias: partial, "
-        "params: {q: shard(k), weight: replicate}, kwargs: {x: {input: shard(1), desired_input: replicate}}, "
-        "use_local_output: false, boundary: per_module}\n"
-        "  b: bare\n  c: {weight: {tp: shard(g)}, boundary: shared, bias: {tp: local}}\n");
+        f, HEAD "styles:\n  mine: {style: rowwise, bias: local, output: null}\n  bare: {weight: "
+                "{tp: shard(g), cp: shard(x)}}\n"
+                "plan:\n"
+                "  a: {style: mine, axis: cp, input: [null, shard(-2), {tp: replicate, dp: null}], "
+                "desired_input: varying_use, output: [partial], desired_output: {tp: "
+                "contiguous(0)}, weight: shard(0), bias: partial, params: {q: shard(k), weight: "
+                "replicate}, kwargs: {x: {input: shard(1), desired_input: replicate}}, "
+                "use_local_output: false, boundary: per_module}\n"
+                "  b: bare\n  c: {weight: {tp: shard(g)}, boundary: shared, bias: {tp: local}}\n");
     const Style *s = &p->styles[0];
     assert_int_equal(p->n_styles, 2);
     assert_string_equal(s->name, "mine");
@@ -415,12 +438,15 @@ static const Bad bad_keys[] = {
     {"batch: 2", "E0201", 3, 1, "'batch'", "data: {batch: ...}"},
     {"zzzzzz: 2", "E0201", 3, 1, "'zzzzzz'", "known here: name model mesh"},
     {"data: {cut: {bath: dp}}", "E0201", 3, 14, "'bath' in 'cut'", "batch"},
-    {"plan: {a: {style: colwise, input_layouts: shard(0)}}", "E0201", 3, 28, "'input_layouts' in 'a'", "input"},
+    {"plan: {a: {style: colwise, input_layouts: shard(0)}}", "E0201", 3, 28,
+     "'input_layouts' in 'a'", "input"},
     {"plan: {a: {stile: colwise}}", "E0201", 3, 12, "'stile'", "style"},
-    {"plan: {a: {style: colwise, kwargs: {x: {inputt: shard(0)}}}}", "E0201", 3, 41, "'inputt' in 'x'", "input"},
+    {"plan: {a: {style: colwise, kwargs: {x: {inputt: shard(0)}}}}", "E0201", 3, 41,
+     "'inputt' in 'x'", "input"},
     {"expect: {equivalant: true}", "E0201", 3, 10, "'equivalant'", "equivalent"},
     {"expect: {collectives: {forwards: {}}}", "E0201", 3, 24, "'forwards'", "forward"},
-    {"expect: {collectives: {forward: {allgather: 1}}}", "E0201", 3, 34, "'allgather'", "all_gather"},
+    {"expect: {collectives: {forward: {allgather: 1}}}", "E0201", 3, 34, "'allgather'",
+     "all_gather"},
     {"expect: {collectives: {forward: {\"all_gather(tp\": 1}}}", "E0201", 3, 34, "OP(AXIS)", NULL},
     {"faults: [{at: x, doo: drop}]", "E0201", 3, 18, "'doo'", "do"},
     {"plan: {a: colwsie}", "E0203", 3, 11, "unknown style 'colwsie'", "colwise"},
@@ -437,7 +463,8 @@ static const Bad bad_keys[] = {
     {"recipe: torchtune-llama4", "E0214", 3, 9, "experts", NULL},
     {"recipe: megatorn", "E0206", 3, 9, "'megatorn'", "megatron"},
     {"names: torchtitan\nrecipe: hf-llama", "E0215", 4, 9, "names of hf", "names"},
-    {"names: hugging", "E0206", 3, 8, "'hugging' for 'names'", "one of: torchtitan torchtune hf megatron gguf"},
+    {"names: hugging", "E0206", 3, 8, "'hugging' for 'names'",
+     "one of: torchtitan torchtune hf megatron gguf"},
     {"pass: foward", "E0206", 3, 7, "'foward'", "forward"},
     {"data: {dtype: fp32}", "E0206", 3, 15, "'fp32'", "f32"},
     {"trust: rule", "E0206", 3, 8, NULL, "rules"},
@@ -459,8 +486,8 @@ static const Bad bad_keys[] = {
     {"plan: {a: {style: colwise, axis: pt}}", "E0204", 3, 34, "'pt'", "tp"},
     {"plan: {a: {style: colwise, axis: dp*tp}}", "E0301", 3, 34, "one axis or group", "groups"},
     {"plan: {a: {style: colwise, output: {tq: shard(0)}}}", "E0204", 3, 37, "'tq'", "tp"},
-    {"groups: {sp: tp}\nplan: {a: {style: colwise, output: {sp: shard(0), tp: shard(1)}}}", "E0407", 4, 51,
-     "'tp' is used twice", NULL},
+    {"groups: {sp: tp}\nplan: {a: {style: colwise, output: {sp: shard(0), tp: shard(1)}}}", "E0407",
+     4, 51, "'tp' is used twice", NULL},
     {"data: {cut: {batch: tp*dp, sequence: [cp, dp]}}", "E0405", 3, 38, "'dp'", NULL},
     {"context_parallel: {axis: pc}", "E0204", 3, 26, "'pc'", "cp"},
     {"expect: {collectives: {forward: {all_gather(): 1}}}", "E0201", 3, 34, "OP(AXIS)", NULL},
@@ -507,8 +534,10 @@ static const Bad bad_values[] = {
     {"plan: {a: [colwise]}", "E0301", 3, 11, "a style", NULL},
     {"plan: {a: }", "E0301", 3, 11, "nothing", NULL},
     {"plan: {a: {style: colwise, weight: partial}}", "E0206", 3, 36, "cannot be partial", NULL},
-    {"plan: {a: {style: colwise, params: {w: {tp: local}}}}", "E0206", 3, 40, "cannot be local", NULL},
-    {"plan: {a: {style: colwise, output: [shard(0), shard(1)]}}", "E0301", 3, 36, "one placement", "one result"},
+    {"plan: {a: {style: colwise, params: {w: {tp: local}}}}", "E0206", 3, 40, "cannot be local",
+     NULL},
+    {"plan: {a: {style: colwise, output: [shard(0), shard(1)]}}", "E0301", 3, 36, "one placement",
+     "one result"},
     {"plan: {a: {style: colwise, weight: [shard(0)]}}", "E0301", 3, 36, "one placement", NULL},
     {"plan: {a: {style: colwise, use_local_output: 1}}", "E0301", 3, 46, "true or false", NULL},
     {"plan: {a: {style: colwise, boundary: each}}", "E0206", 3, 38, "'each'", "shared per_module"},
@@ -519,10 +548,13 @@ static const Bad bad_values[] = {
     {"plan: {a: {style: colwise, output: shard()}}", "E0206", 3, 36, "needs a dim", NULL},
     {"plan: {a: {style: colwise, output: shard(1.5)}}", "E0206", 3, 36, "needs a dim", NULL},
     {"plan: {a: {style: colwise, output: shard(F)}}", "E0206", 3, 36, "needs a dim", NULL},
-    {"plan: {a: {style: colwise, output: contiguous(f)}}", "E0206", 3, 36, "needs a dim", "contiguous(0)"},
+    {"plan: {a: {style: colwise, output: contiguous(f)}}", "E0206", 3, 36, "needs a dim",
+     "contiguous(0)"},
     {"plan: {a: {style: colwise, output: shard(1) x}}", "E0206", 3, 36, "unknown placement", NULL},
-    {"plan: {a: {style: colwise, output: replicate(1)}}", "E0206", 3, 36, "nothing in brackets", "replicate"},
-    {"plan: {a: {style: colwise, output: qqqq}}", "E0206", 3, 36, "'qqqq'", "placements: replicate, shard(0)"},
+    {"plan: {a: {style: colwise, output: replicate(1)}}", "E0206", 3, 36, "nothing in brackets",
+     "replicate"},
+    {"plan: {a: {style: colwise, output: qqqq}}", "E0206", 3, 36, "'qqqq'",
+     "placements: replicate, shard(0)"},
     {"optimizer: {name: sgd, lr: -1}", "E0309", 3, 28, "0 or more", NULL},
     {"optimizer: {name: sgd, lr: fast}", "E0301", 3, 28, "a number", NULL},
     {"optimizer: {name: sgd, lr: 0x1p3}", "E0301", 3, 28, "a number", NULL},
@@ -551,16 +583,18 @@ static const Bad bad_plans[] = {
     {"model: x\nmesh: {2d: 2}", "E0216", 2, 8, "'2d'", NULL},
     {"model: x\nmesh: [2, 4]", "E0301", 2, 7, "{dp: 2, tp: 4}", NULL},
     {"model: x\nmesh: {a: 3037000500, b: 3037000500}", "E0306", 2, 26, "2^63-1", NULL},
-    {"model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 2}", "E0703", 2, 80,
-     "13 axes", NULL},
+    {"model: x\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: "
+     "2}",
+     "E0703", 2, 80, "13 axes", NULL},
     {"model: {preset: x, hf_config: y}\nmesh: {tp: 2}", "E0215", 1, 31, "exclude", NULL},
     {"model: {kind: mlp}\nmesh: {tp: 2}", "E0208", 1, 1, "`sizes`", NULL},
     {"model: {kind: mlp, sizes: [3]}\nmesh: {tp: 2}", "E0301", 1, 27, "at least two", NULL},
     {"model: {kind: mlp, sizes: [3, 0]}\nmesh: {tp: 2}", "E0302", 1, 31, "'sizes'", NULL},
-    {"model: {kind: mlp, sizes: [3, 4, 5], layer_names: [a]}\nmesh: {tp: 2}", "E0307", 1, 1, "1 layer names for 2",
-     NULL},
+    {"model: {kind: mlp, sizes: [3, 4, 5], layer_names: [a]}\nmesh: {tp: 2}", "E0307", 1, 1,
+     "1 layer names for 2", NULL},
     {"model: {kind: mlp, sizes: [3, 4], preset: x}\nmesh: {tp: 2}", "E0215", 1, 1, "exclude", NULL},
-    {"model: {kind: mlp, sizes: [3, 4], activation: reul}\nmesh: {tp: 2}", "E0206", 1, 47, "'reul'", "relu"},
+    {"model: {kind: mlp, sizes: [3, 4], activation: reul}\nmesh: {tp: 2}", "E0206", 1, 47, "'reul'",
+     "relu"},
     {"model: {preset: x, layers: 0}\nmesh: {tp: 2}", "E0302", 1, 28, "at least 1", NULL},
     {"model: {preset: x, layers: [3, 3]}\nmesh: {tp: 2}", "E0309", 1, 28, "empty", NULL},
     {"model: {preset: x, layers: [1, 2, 3]}\nmesh: {tp: 2}", "E0301", 1, 28, "'layers'", NULL},
@@ -568,8 +602,8 @@ static const Bad bad_plans[] = {
     {"model: {preset: x, layers: every}\nmesh: {tp: 2}", "E0301", 1, 28, "'every'", NULL},
     {"model: {preset: x, parts: [blocks, haed]}\nmesh: {tp: 2}", "E0206", 1, 36, "'haed'", "head"},
     {"model: {preset: x, shrink: 2.5}\nmesh: {tp: 2}", "E0302", 1, 28, "fraction", NULL},
-    {"model: {preset: x, weights: {file: a, prefx: b}}\nmesh: {tp: 2}", "E0201", 1, 39, "'prefx' in 'weights'",
-     "prefix"},
+    {"model: {preset: x, weights: {file: a, prefx: b}}\nmesh: {tp: 2}", "E0201", 1, 39,
+     "'prefx' in 'weights'", "prefix"},
     {"model: {config: c.json}\nmesh: {tp: 2}", "E0301", 1, 17, "mapping", "hf_config"},
     {"model: x\nmesh: {tp: 2}\ncontext_parallel: {mode: ring}", "E0208", 3, 1, "`axis`", NULL},
 };
@@ -584,10 +618,12 @@ static void check_bad(const Bad *t, const char *head) {
         fail_msg("'%s': %d diagnostics: %s; %s", t->text, d->n, d->n ? d->item[0].message : "",
                  d->n > 1 ? d->item[1].message : "");
     const Diag *g = &d->item[0];
-    if (strcmp(g->code, t->code) != 0 || g->loc.line != t->line || g->loc.col != t->col || g->severity != DIAG_ERROR)
+    if (strcmp(g->code, t->code) != 0 || g->loc.line != t->line || g->loc.col != t->col ||
+        g->severity != DIAG_ERROR)
         fail_msg("'%s': %s at %d:%d, '%s'", t->text, g->code, g->loc.line, g->loc.col, g->message);
     assert_string_equal(g->loc.file, "dir/p.yaml");
-    if (t->message && !strstr(g->message, t->message)) fail_msg("'%s': message '%s'", t->text, g->message);
+    if (t->message && !strstr(g->message, t->message))
+        fail_msg("'%s': message '%s'", t->text, g->message);
     if (t->hint && (!g->hint || !strstr(g->hint, t->hint)))
         fail_msg("'%s': hint '%s'", t->text, g->hint ? g->hint : "none");
     arena_free(a);
@@ -599,18 +635,20 @@ static void test_bad_keys(void **state) {
 }
 static void test_bad_values(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) check_bad(&bad_values[i], HEAD);
+    for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++)
+        check_bad(&bad_values[i], HEAD);
 }
 static void test_bad_plans(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof bad_plans / sizeof bad_plans[0]; i++) check_bad(&bad_plans[i], "");
+    for (size_t i = 0; i < sizeof bad_plans / sizeof bad_plans[0]; i++)
+        check_bad(&bad_plans[i], "");
 }
 
 static void test_all_mistakes_in_one_go(void **state) {
     Fix *f = *state;
-    parse(f,
-          "model: {preset: x, shrnk: 2}\ndata: {batch: two, dtype: f16, batch: 3}\nmesh: {tp: 2}\nplan:\n  a: colwis\n"
-          "  b: {style: rowwise, output: shard(x1), axis: dp}\nexpekt: {}\n");
+    parse(f, "model: {preset: x, shrnk: 2}\ndata: {batch: two, dtype: f16, batch: 3}\nmesh: {tp: "
+             "2}\nplan:\n  a: colwis\n"
+             "  b: {style: rowwise, output: shard(x1), axis: dp}\nexpekt: {}\n");
     static const struct {
         int line;
         const char *code;
@@ -620,7 +658,8 @@ static void test_all_mistakes_in_one_go(void **state) {
     for (size_t i = 0; i < 8; i++) {
         bool found = false;
         for (int j = 0; j < f->d->n; j++)
-            found |= f->d->item[j].loc.line == want[i].line && strcmp(f->d->item[j].code, want[i].code) == 0;
+            found |= f->d->item[j].loc.line == want[i].line &&
+                     strcmp(f->d->item[j].code, want[i].code) == 0;
         if (!found) fail_msg("no %s in line %d", want[i].code, want[i].line);
     }
     assert_int_equal(diags_exit(f->d), 3);
@@ -628,13 +667,14 @@ static void test_all_mistakes_in_one_go(void **state) {
 
 static void test_broken_mesh_causes_no_second_mistakes(void **state) {
     Fix *f = *state;
-    parse(f, "model: x\nmesh: {t p: 2}\ngroups: {sp: tp}\nplan: {a: {style: colwise, axis: tp}}\ndata: {cut: {batch: "
-             "dp}}\n");
+    parse(f, "model: x\nmesh: {t p: 2}\ngroups: {sp: tp}\nplan: {a: {style: colwise, axis: "
+             "tp}}\ndata: {cut: {batch: dp}}\n");
     assert_int_equal(f->d->n, 1);
     assert_string_equal(f->d->item[0].code, "E0216");
     /* a wrong size does not make the axis unknown */
     f->d->n = 0;
-    parse(f, "model: x\nmesh: {tp: x}\nplan: {a: {style: colwise, axis: tp}, b: {style: colwise, axis: tq}}\n");
+    parse(f, "model: x\nmesh: {tp: x}\nplan: {a: {style: colwise, axis: tp}, b: {style: colwise, "
+             "axis: tq}}\n");
     assert_int_equal(f->d->n, 2);
     assert_string_equal(f->d->item[1].code, "E0204");
 }
@@ -651,11 +691,13 @@ static void test_set_overrides(void **state) {
     Plan *p = parse_set(f, example_plan, "data.batch", "4");
     assert_int_equal(p->batch, 4);
     assert_int_equal(p->sequence, 64);
-    p = parse_set(f, example_plan, "plan[layers.*.attention.w[qkv]]", "{style: rowwise, output: shard(1)}");
+    p = parse_set(f, example_plan, "plan[layers.*.attention.w[qkv]]",
+                  "{style: rowwise, output: shard(1)}");
     assert_int_equal(p->n_lines, 8);
     assert_string_equal(p->lines[2].style.name, "rowwise");
     assert_bare(p->lines[2].style.output.arg[0], RP_SHARD, 1);
-    p = parse_set(f, example_plan, "plan[layers.*.attention.w[qkv]].output", "replicate"); /* a style becomes a mapping */
+    p = parse_set(f, example_plan, "plan[layers.*.attention.w[qkv]].output",
+                  "replicate"); /* a style becomes a mapping */
     assert_string_equal(p->lines[2].style.name, "colwise");
     assert_bare(p->lines[2].style.output.arg[0], RP_REPLICATE, 0);
     p = parse_set(f, example_plan, "plan[norm]", "sequence_parallel");
@@ -728,13 +770,17 @@ static void test_set_mistakes(void **state) {
         f.d = diags_new(f.a);
         parse_set(&f, HEAD "data: {batch: 1}\n", t[i].key, t[i].value);
         if (f.d->n != 1)
-            fail_msg("%s=%s: %d diagnostics, %s", t[i].key, t[i].value, f.d->n, f.d->n ? f.d->item[0].message : "");
+            fail_msg("%s=%s: %d diagnostics, %s", t[i].key, t[i].value, f.d->n,
+                     f.d->n ? f.d->item[0].message : "");
         const Diag *g = &f.d->item[0];
         assert_string_equal(g->loc.file, "--set");
         if (strcmp(g->code, t[i].code) != 0 || g->loc.line != 1 || g->loc.col != t[i].col)
-            fail_msg("%s=%s: %s at %d:%d, %s", t[i].key, t[i].value, g->code, g->loc.line, g->loc.col, g->message);
-        if (t[i].message && !strstr(g->message, t[i].message)) fail_msg("%s: %s", t[i].key, g->message);
-        if (t[i].hint && (!g->hint || !strstr(g->hint, t[i].hint))) fail_msg("%s: hint %s", t[i].key, g->hint);
+            fail_msg("%s=%s: %s at %d:%d, %s", t[i].key, t[i].value, g->code, g->loc.line,
+                     g->loc.col, g->message);
+        if (t[i].message && !strstr(g->message, t[i].message))
+            fail_msg("%s: %s", t[i].key, g->message);
+        if (t[i].hint && (!g->hint || !strstr(g->hint, t[i].hint)))
+            fail_msg("%s: hint %s", t[i].key, g->hint);
         if (strcmp(t[i].code, "E0212") == 0) assert_int_equal(diags_exit(f.d), 2);
         arena_free(f.a);
     }
@@ -767,13 +813,17 @@ static const char *spec_text(Arena *a, const RawSpec *s) {
     if (!s->set) return "-";
     if (s->mapping) return "map";
     if (s->bare.kind != RP_SHARD) return word[s->bare.kind];
-    return s->bare.letter ? arena_printf(a, "S(%c)", s->bare.letter) : arena_printf(a, "S(%d)", s->bare.dim);
+    return s->bare.letter ? arena_printf(a, "S(%c)", s->bare.letter)
+                          : arena_printf(a, "S(%d)", s->bare.dim);
 }
-static const char *list_text(Arena *a, const RawList *l) { return l->set ? spec_text(a, &l->arg[0]) : "-"; }
+static const char *list_text(Arena *a, const RawList *l) {
+    return l->set ? spec_text(a, &l->arg[0]) : "-";
+}
 static const char *style_text(Arena *a, const Style *s) {
     return arena_printf(a, "%s %s>%s w%s b%s %s>%s%s", s->name, list_text(a, &s->input),
-                        list_text(a, &s->desired_input), spec_text(a, &s->weight), spec_text(a, &s->bias),
-                        list_text(a, &s->output), list_text(a, &s->desired_output),
+                        list_text(a, &s->desired_input), spec_text(a, &s->weight),
+                        spec_text(a, &s->bias), list_text(a, &s->output),
+                        list_text(a, &s->desired_output),
                         s->use_local_output == 0 ? " dtensor" : "");
 }
 
@@ -810,7 +860,8 @@ static void test_builtin_rows(void **state) {
         assert_string_equal(style_text(f->a, &row->style), t[i].text);
         assert_true(strlen(row->what) > 10);
     }
-    assert_true(style_builtin("local_rowwise")->style.bias_local && !style_builtin("rowwise")->style.bias_local);
+    assert_true(style_builtin("local_rowwise")->style.bias_local &&
+                !style_builtin("rowwise")->style.bias_local);
     assert_null(style_builtin("Colwise"));
     assert_null(style_builtin("Parallel"));
     assert_null(style_builtin(""));
@@ -826,14 +877,17 @@ static void test_builtin_rows(void **state) {
 static void test_resolve(void **state) {
     Fix *f = *state;
     const char *plan =
-        "styles:\n  mine: {style: RowwiseParallel, output: shard(1), params: {a: shard(0), b: shard(0)}}\n"
-        "  yours: {style: mine, bias: local, params: {b: shard(1), c: replicate}, kwargs: {x: {input: partial}}}\n"
+        "styles:\n  mine: {style: RowwiseParallel, output: shard(1), params: {a: shard(0), b: "
+        "shard(0)}}\n"
+        "  yours: {style: mine, bias: local, params: {b: shard(1), c: replicate}, kwargs: {x: "
+        "{input: partial}}}\n"
         "  free: {weight: shard(k)}\n"
-        "plan:\n  l0: {style: colwise, input: shard(1), output: replicate, axis: cp}\n  l1: mine\n  l2: {style: yours, "
-        "weight: shard(0), boundary: per_module}\n"
+        "plan:\n  l0: {style: colwise, input: shard(1), output: replicate, axis: cp}\n  l1: mine\n "
+        " l2: {style: yours, weight: shard(0), boundary: per_module}\n"
         "  l3: {weight: {tp: shard(g)}}\n  l4: free\n  l5: rowwise\n";
     const Style *s = resolve(f, plan, 0, NULL);
-    assert_string_equal(style_text(f->a, s), "colwise S(1)>R wS(0) bS(0) R>-"); /* the label changes, the need stays */
+    assert_string_equal(style_text(f->a, s),
+                        "colwise S(1)>R wS(0) bS(0) R>-"); /* the label changes, the need stays */
     assert_string_equal(s->axis, "cp");
     assert_loc(s->loc, 8, 15);
     s = resolve(f, plan, 1, NULL);
@@ -855,13 +909,15 @@ static void test_resolve(void **state) {
     s = resolve(f, plan, 5, NULL);
     assert_true(s->axis == NULL && s->per_module == -1 && s->use_local_output == -1);
     /* a built-in row is never changed by laying a line over a copy of it */
-    assert_string_equal(style_text(f->a, &style_builtin("rowwise")->style), "rowwise S(-1)>S(-1) wS(1) bR R>-");
+    assert_string_equal(style_text(f->a, &style_builtin("rowwise")->style),
+                        "rowwise S(-1)>S(-1) wS(1) bR R>-");
 }
 
 static void test_later_fields_win(void **state) {
     Fix *f = *state;
     const char *plan = "styles: {s: {style: sequence_parallel, boundary: per_module}}\n"
-                       "plan: {a: {style: s, boundary: shared, use_local_output: true}, b: s, c: sequence_parallel}\n";
+                       "plan: {a: {style: s, boundary: shared, use_local_output: true}, b: s, c: "
+                       "sequence_parallel}\n";
     const Style *s = resolve(f, plan, 0, NULL);
     assert_true(s->per_module == 0 && s->use_local_output == 1);
     s = resolve(f, plan, 1, NULL);
@@ -872,9 +928,9 @@ static void test_later_fields_win(void **state) {
 
 static void test_wrong_fields_are_not_kept(void **state) {
     Fix *f = *state;
-    Plan *p =
-        parse(f, HEAD "plan: {a: {style: colwise, params: {q: partial, r: shard(0)}, output: shrad(0), weight: x}}\n"
-                      "data: {batch: -1, sequence: 8}\ngradients: {a: sum, b: x, c: none}\n");
+    Plan *p = parse(f, HEAD "plan: {a: {style: colwise, params: {q: partial, r: shard(0)}, output: "
+                            "shrad(0), weight: x}}\n"
+                            "data: {batch: -1, sequence: 8}\ngradients: {a: sum, b: x, c: none}\n");
     assert_int_equal(diags_errors(f->d), 5);
     const Style *s = &p->lines[0].style;
     assert_int_equal(s->n_params, 1);
@@ -887,11 +943,13 @@ static void test_wrong_fields_are_not_kept(void **state) {
 
 static void test_own_style_of_a_builtin_name(void **state) {
     Fix *f = *state;
-    Plan *p = parse(f, HEAD "styles: {colwise: {style: colwise, output: replicate}}\nplan: {a: colwise}\n");
+    Plan *p = parse(f, HEAD
+                    "styles: {colwise: {style: colwise, output: replicate}}\nplan: {a: colwise}\n");
     assert_int_equal(f->d->n, 1);
     assert_string_equal(f->d->item[0].code, "N0009");
     assert_int_equal(diags_errors(f->d), 0);
-    assert_string_equal(style_text(f->a, style_resolve(p, f->d, &p->lines[0])), "colwise R>R wS(0) bS(0) R>-");
+    assert_string_equal(style_text(f->a, style_resolve(p, f->d, &p->lines[0])),
+                        "colwise R>R wS(0) bS(0) R>-");
 }
 
 static void test_recipes(void **state) {
@@ -905,8 +963,9 @@ static void test_recipes(void **state) {
         assert_int_equal(p->names, row[i].names);
         for (int j = 0; j < p->n_lines; j++) assert_true(p->lines[j].from_recipe);
     }
-    Plan *p =
-        parse_ok(f, HEAD "recipe: torchtitan-llama3\nnames: torchtitan\nplan:\n  layers.*.attention.wo: rowwise\n");
+    Plan *p = parse_ok(
+        f, HEAD
+        "recipe: torchtitan-llama3\nnames: torchtitan\nplan:\n  layers.*.attention.wo: rowwise\n");
     assert_string_equal(p->recipe, "torchtitan-llama3");
     assert_loc(p->recipe_loc, 3, 9);
     assert_string_equal(p->lines[0].pattern, "tok_embeddings"); /* the recipe's lines come first */
@@ -935,20 +994,23 @@ static void test_placements(void **state) {
         RawKind kind;
         int dim;
         char letter;
-    } t[] = {
-        {"replicate", RP_REPLICATE, 0, 0},      {"shard(0)", RP_SHARD, 0, 0},      {"shard(-3)", RP_SHARD, -3, 0},
-        {"shard(f)", RP_SHARD, 0, 'f'},         {"shard(a)", RP_SHARD, 0, 'a'},    {"shard(z)", RP_SHARD, 0, 'z'},
-        {"partial", RP_PARTIAL, 0, 0},          {"invariant", RP_INVARIANT, 0, 0}, {"varying_use", RP_VARYING, 0, 0},
-        {"contiguous(2)", RP_CONTIGUOUS, 2, 0}, {"local", RP_LOCAL, 0, 0},         {"null", RP_NONE, 0, 0}};
+    } t[] = {{"replicate", RP_REPLICATE, 0, 0}, {"shard(0)", RP_SHARD, 0, 0},
+             {"shard(-3)", RP_SHARD, -3, 0},    {"shard(f)", RP_SHARD, 0, 'f'},
+             {"shard(a)", RP_SHARD, 0, 'a'},    {"shard(z)", RP_SHARD, 0, 'z'},
+             {"partial", RP_PARTIAL, 0, 0},     {"invariant", RP_INVARIANT, 0, 0},
+             {"varying_use", RP_VARYING, 0, 0}, {"contiguous(2)", RP_CONTIGUOUS, 2, 0},
+             {"local", RP_LOCAL, 0, 0},         {"null", RP_NONE, 0, 0}};
     Loc at = {"x", 3, 4};
     RawPlace p;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         assert_true(plan_parse_place(f->a, f->d, t[i].text, at, &p));
-        assert_true(p.kind == t[i].kind && p.dim == t[i].dim && p.letter == t[i].letter && p.loc.col == 4);
+        assert_true(p.kind == t[i].kind && p.dim == t[i].dim && p.letter == t[i].letter &&
+                    p.loc.col == 4);
     }
     assert_int_equal(f->d->n, 0);
-    static const char *const bad[] = {"shard(",   "shard)",       "(0)",     "",         "shard(0)x",  "shard(--1)",
-                                      "shard(-)", "shard(99999)", "shard(0", "SHARD(0)", "shard((0))", "local()"};
+    static const char *const bad[] = {"shard(",    "shard)",     "(0)",        "",
+                                      "shard(0)x", "shard(--1)", "shard(-)",   "shard(99999)",
+                                      "shard(0",   "SHARD(0)",   "shard((0))", "local()"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         f->d->n = 0;
         if (plan_parse_place(f->a, f->d, bad[i], at, &p)) fail_msg("'%s' was accepted", bad[i]);
@@ -1003,7 +1065,8 @@ static void test_patterns(void **state) {
         {"W*", "w", false},
     };
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
-        if (plan_match(t[i].pattern, t[i].path) != t[i].match) fail_msg("'%s' and '%s'", t[i].pattern, t[i].path);
+        if (plan_match(t[i].pattern, t[i].path) != t[i].match)
+            fail_msg("'%s' and '%s'", t[i].pattern, t[i].path);
 }
 
 static void test_patterns_take_no_exponential_time(void **state) {
@@ -1060,7 +1123,8 @@ static void test_large_plans_are_fast(void **state) {
     start = clock();
     parse(f, c.s);
     assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 2);
-    assert_string_equal(f->d->item[0].message, "more than 16 styles start from one another, up to 's15'");
+    assert_string_equal(f->d->item[0].message,
+                        "more than 16 styles start from one another, up to 's15'");
     parse(f, one_more);
     assert_string_equal(f->d->item[f->d->n - 1].code, "E0703");
     f->d->n = 0;

@@ -1,4 +1,5 @@
-/* The progress line as a user sees it: the real binary on a terminal of its own (a pseudo-terminal), and where none may be. */
+/* The progress line as a user sees it: the real binary on a terminal of its own (a
+ * pseudo-terminal), and where none may be. */
 #include "cli/progress.h"
 #include "exec/pipeline.h"
 #include "support/child.h"
@@ -29,11 +30,13 @@ static void test_words(void **state) {
     assert_string_equal(s, "50 %  x, 1 min 1 s left");
     progress_text(s, sizeof s, 0, "x", -1, 0, 0, 80);
     assert_string_equal(s, "0 %  x");
-    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 20), 19); /* the cursor has a column */
+    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 20),
+                     19); /* the cursor has a column */
     assert_string_equal(s, "34 %  ranks and che");
     assert_int_equal(progress_text(s, 10, 0.349, "ranks and check", 1e300, 0, 0, 0), 9);
 }
-/* What was announced is what is done, whatever kind of run: nothing is forgotten or counted twice. */
+/* What was announced is what is done, whatever kind of run: nothing is forgotten or counted twice.
+ */
 static void test_whole(void **state) {
     (void)state;
     static const struct {
@@ -49,22 +52,33 @@ static void test_whole(void **state) {
         Diags *d = diags_new(a);
         Progress p = {0};
         PipelineReport r;
-        PlanSet sets[] = {{"model.shrink", "64"}, {row[i].key, row[i].value}, {"optimizer.name", "adamw"}, {"optimizer.lr", "0.001"}, {"optimizer.steps", "2"}};
+        PlanSet sets[] = {{"model.shrink", "64"},
+                          {row[i].key, row[i].value},
+                          {"optimizer.name", "adamw"},
+                          {"optimizer.lr", "0.001"},
+                          {"optimizer.steps", "2"}};
         size_t n;
         const char *text = child_read(a, row[i].file, &n);
         assert_non_null(text);
         PipelineOptions o = {.execute = true, .threads = 1, .exact = row[i].exact, .progress = &p};
-        const Trace *t = pipeline_run(a, d, row[i].file, text, n, row[i].key ? sets : NULL, !row[i].key ? 0 : strcmp(row[i].key, "pass") == 0 ? 5 : 2, &o, &r);
+        const Trace *t = pipeline_run(a, d, row[i].file, text, n, row[i].key ? sets : NULL,
+                                      !row[i].key                       ? 0
+                                      : strcmp(row[i].key, "pass") == 0 ? 5
+                                                                        : 2,
+                                      &o, &r);
         if (!t || r.exit) diags_print(d, stderr, false);
         assert_true(t && r.exit == 0);
         assert_true(p.total > 0);
-        if (fabs(p.done / p.total - 1) > 0.01) print_error("%s %s: %g of %g\n", row[i].file, row[i].key ? row[i].key : "", p.done, p.total);
+        if (fabs(p.done / p.total - 1) > 0.01)
+            print_error("%s %s: %g of %g\n", row[i].file, row[i].key ? row[i].key : "", p.done,
+                        p.total);
         assert_true(fabs(p.done / p.total - 1) <= 0.01);
         assert_string_equal(p.phase, "comparison");
         arena_free(a);
     }
 }
-/* Percentages in the order in which they were drawn; each line ends by erasing the rest, and fits. */
+/* Percentages in the order in which they were drawn; each line ends by erasing the rest, and fits.
+ */
 static int percents(const char *err, int *p, int most) {
     int n = 0;
     for (const char *s = err; (s = strchr(s, '\r')); s++) {
@@ -106,16 +120,18 @@ static void test_shown(void **state) {
     assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
     arena_free(a);
 }
-/* Each in a process of its own, all at once: none has shown a line when it has worked for longer than
- * it takes to show one (a second), however long the machine takes for that. */
+/* Each in a process of its own, all at once: none has shown a line when it has worked for longer
+ * than it takes to show one (a second), however long the machine takes for that. */
 static void test_not_shown(void **state) {
     (void)state;
-    const char *const ci[] = {"CI=true", "TERM=xterm", NULL}, *const dumb[] = {"CI", "TERM=dumb", NULL};
-    const Child quiet[] = {{.words = WORDS(LONG), .env = ci, .pty = true},
-                           {.words = WORDS(LONG), .env = dumb, .pty = true},
-                           {.words = WORDS(LONG, "-q"), .env = human, .pty = true},
-                           {.words = WORDS(LONG, "--format", "json"), .env = human, .pty = true, .pty_out = true},
-                           {.words = WORDS(LONG, "--format", "jsonl"), .env = human, .pty = true, .pty_out = true}};
+    const char *const ci[] = {"CI=true", "TERM=xterm", NULL}, *const dumb[] = {"CI", "TERM=dumb",
+                                                                               NULL};
+    const Child quiet[] = {
+        {.words = WORDS(LONG), .env = ci, .pty = true},
+        {.words = WORDS(LONG), .env = dumb, .pty = true},
+        {.words = WORDS(LONG, "-q"), .env = human, .pty = true},
+        {.words = WORDS(LONG, "--format", "json"), .env = human, .pty = true, .pty_out = true},
+        {.words = WORDS(LONG, "--format", "jsonl"), .env = human, .pty = true, .pty_out = true}};
     enum { N = sizeof quiet / sizeof *quiet };
     pid_t pid[N];
     for (int i = 0; i < N; i++) {
@@ -135,9 +151,10 @@ static void test_not_shown(void **state) {
         assert_int_equal(status, 0);
     }
 }
-/* Ctrl-C in the middle of a product of the second plan of a list: sent when the line for that plan is seen, however long
- * that takes. The end comes soon: within 0.3 s where the machine has time for us; a busy one gets ten tries, and then as much
- * more time as it takes to start and end the program at all. */
+/* Ctrl-C in the middle of a product of the second plan of a list: sent when the line for that plan
+ * is seen, however long that takes. The end comes soon: within 0.3 s where the machine has time for
+ * us; a busy one gets ten tries, and then as much more time as it takes to start and end the
+ * program at all. */
 static double idle_run(Arena *a) {
     double best = 1e9;
     for (int k = 0; k < 3; k++) {
@@ -151,8 +168,14 @@ static void test_interrupted(void **state) {
     Arena *a = arena_new();
     double best = 1e9, limit = 0.3;
     for (int k = 0; k < 10 && best > limit; k++) {
-        Ended e = child_run(a, &(Child){.words = WORDS("check", "plans/01-column-row-mlp.yaml", "plans/03-llama3-8b-tp2.yaml", "plans/none.yaml", "--set", "model.shrink=1", "--threads", "1"),
-                                        .env = human, .pty = true, .signal = SIGINT, .after_text = "\rplan 2 of 3: "});
+        Ended e =
+            child_run(a, &(Child){.words = WORDS("check", "plans/01-column-row-mlp.yaml",
+                                                 "plans/03-llama3-8b-tp2.yaml", "plans/none.yaml",
+                                                 "--set", "model.shrink=1", "--threads", "1"),
+                                  .env = human,
+                                  .pty = true,
+                                  .signal = SIGINT,
+                                  .after_text = "\rplan 2 of 3: "});
         assert_int_equal(e.code, 130);
         assert_non_null(strstr(e.err, "\rplan 2 of 3: "));
         assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
@@ -165,7 +188,8 @@ static void test_interrupted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_whole), cmocka_unit_test(test_shown), cmocka_unit_test(test_not_shown),
-                                       cmocka_unit_test(test_interrupted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words), cmocka_unit_test(test_whole), cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_not_shown), cmocka_unit_test(test_interrupted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* Random legal plans and mutations (the words are defined in docs/architecture.md, "Testing"): every plan must be equivalent
- * without a complaint, with every value of every rank compared; one random mutation of its lowered program must be caught and
- * located. A fixed sample, smaller under sanitizers (SHARDPROOF_PLANS). `make soak` runs many more. */
+/* Random legal plans and mutations (the words are defined in docs/architecture.md, "Testing"):
+ * every plan must be equivalent without a complaint, with every value of every rank compared; one
+ * random mutation of its lowered program must be caught and located. A fixed sample, smaller under
+ * sanitizers (SHARDPROOF_PLANS). `make soak` runs many more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,9 @@ static void test_random_plans(void **state) {
     Arena *a = arena_new();
     Coverage *c = coverage_new(a);
     RandomTable tab = {0};
-    for (uint64_t seed = from ? strtoull(from, NULL, 10) : 1; tab.legal < want && tab.plans < 8 * want; seed++) random_run(seed, &tab, c);
+    for (uint64_t seed = from ? strtoull(from, NULL, 10) : 1;
+         tab.legal < want && tab.plans < 8 * want; seed++)
+        random_run(seed, &tab, c);
     int never = coverage_print(c, stdout, !brief);
     random_table_print(&tab, stdout);
     assert_int_equal(random_table_bad(&tab), 0);

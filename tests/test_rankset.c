@@ -254,10 +254,9 @@ static void test_cells_are_few(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_combination),
-                                       cmocka_unit_test(test_texts),
-                                       cmocka_unit_test(test_cells_and_parts),
-                                       cmocka_unit_test(test_cells_are_few),
-                                       cmocka_unit_test(test_bad_boxes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_combination), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_cells_and_parts), cmocka_unit_test(test_cells_are_few),
+        cmocka_unit_test(test_bad_boxes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,10 +50,8 @@ static bool cure(Arena *a, const Diags *d, Sets *out) {
             bool add = word[0] == 'a';
             const char *colon = strchr(text, ':'), *line = add ? quoted(a, &at) : NULL;
             const char *key = arena_strndup(a, text, (size_t)(colon - text));
-            if (add)
-                key = arena_printf(a, "plan[%s].%s", line, key);
-            else if (strcmp(key, "data_parallel"))
-                key = arena_printf(a, "plan[%s]", key);
+            if (add) key = arena_printf(a, "plan[%s].%s", line, key);
+            else if (strcmp(key, "data_parallel")) key = arena_printf(a, "plan[%s]", key);
             add_set(out, key, colon + 1);
         }
     }
@@ -92,7 +90,8 @@ static bool listed(const Trace *t, const char *value) {
     "}\npass: backward\n"
 #define TITAN                                                                                      \
     "names: torchtitan\nplan:\n  tok_embeddings: {style: rowwise, output: shard(1)}\n"             \
-    "  output: {style: colwise, input: shard(1), use_local_output: false}\n  loss: loss_parallel\n"                         \
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n  loss: "               \
+    "loss_parallel\n"                                                                              \
     "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
     "[replicate]}\n"                                                                               \
     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
@@ -344,10 +343,8 @@ static const char *picture(Arena *a, const char *path, const char *part) {
     const char *file = temp_path(a, "view.svg");
     int code;
     size_t n;
-    if (part)
-        COMMAND(&code, "draw", path, "--view", "block", "--part", part, "-o", file);
-    else
-        COMMAND(&code, "draw", path, "--view", "block", "-o", file);
+    if (part) COMMAND(&code, "draw", path, "--view", "block", "--part", part, "-o", file);
+    else COMMAND(&code, "draw", path, "--view", "block", "-o", file);
     assert_int_equal(code, 0);
     return file_read(a, diags_new(a), file, 1 << 24, (Loc){0}, &n);
 }
@@ -407,12 +404,10 @@ static void test_reports(void **state) {
                *out = temp_path(a, "out");
     const char *text = COMMAND(&code, "run", path, "-o", out);
     assert_int_equal(code, 0);
-    hold_says(
-        text,
-        "lines: equivalent, if somebody sums these 5 gradients over tp: grad.param.norm.weight, "
-        "grad.param.layers.1.ffn_norm.weight, grad.param.layers.1.attention_norm.weight and 2 "
-        "more, "
-        "no line of the plan does\n");
+    hold_says(text,
+              "lines: equivalent, if somebody sums these 5 gradients over tp: "
+              "grad.param.norm.weight, grad.param.layers.1.ffn_norm.weight, "
+              "grad.param.layers.1.attention_norm.weight and 2 more, no line of the plan does\n");
     text = COMMAND(&code, "run", well, "-o", out);
     hold_says(text, "well: equivalent to the unsharded model\n");
     text = COMMAND(&code, "run", path, "-o", out, "--format", "json");
@@ -503,9 +498,9 @@ static void test_forward_moves(void **state) {
                     "layers.0.feed_forward.w2.weight, reduce_scatter of layers.0.mlp.down, ");
     path = plan_file(a, "both.yaml",
                      WHOLE("tp: 2", "") TITAN "  layers.*.ffn_norm: sequence_parallel\n");
-    text = COMMAND(&code, "run", path, "-o", out, "--set", "model.layers=1", "--set",
-                   "plan[norm]=sequence_parallel", "--set",
-                   "plan[layers.*.feed_forward.w2]=rowwise");
+    text =
+        COMMAND(&code, "run", path, "-o", out, "--set", "model.layers=1", "--set",
+                "plan[norm]=sequence_parallel", "--set", "plan[layers.*.feed_forward.w2]=rowwise");
     hold_says(text, "both: equivalent, if somebody sums this gradient over tp: "
                     "grad.param.layers.0.attention_norm.weight; and makes this move: slice of "
                     "layers.0.mlp.down, no line of the plan does\n");
@@ -574,7 +569,8 @@ static int same_gradients(Arena *a, const char *one, const char *other, uint64_t
     for (int i = 0; i < x->n; i++) {
         const char *name = x->t[i].name;
         if (strncmp(name, "rank", 4) || !strstr(name, "/grad.")) continue;
-        /* believed to be another value, an activation's gradient has no total that could be saved */
+        /* believed to be another value, an activation's gradient has no total that could be saved
+         */
         if (!strstr(name, "/grad.param.") && !st_find(y, name)) continue;
         int64_t m, k;
         const double *p = tensor_numbers(a, x, name, &m), *q = tensor_numbers(a, y, name, &k);
@@ -640,10 +636,9 @@ static void test_random_plans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),        cmocka_unit_test(test_two_collectives),
-        cmocka_unit_test(test_fail_on),      cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_cases),         cmocka_unit_test(test_two_collectives),
+        cmocka_unit_test(test_fail_on),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_forward_moves), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_weights_page),
-        cmocka_unit_test(test_random_plans)};
+        cmocka_unit_test(test_weights_page),  cmocka_unit_test(test_random_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* What is legal YAML and no legal plan: each mistake has its code, says what is wrong, points at the line, and stops the run with its
- * exit status; and what is only noted. The placements, axes, lines, faults and gradients of a plan against the model. */
+/* What is legal YAML and no legal plan: each mistake has its code, says what is wrong, points at
+ * the line, and stops the run with its exit status; and what is only noted. The placements, axes,
+ * lines, faults and gradients of a plan against the model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,65 +13,105 @@
 #define TP2 HEAD "mesh: {tp: 2}\nplan:\n"
 static const struct {
     const char *text, *code;
-    int line;          /* where it points; 0: nowhere in the plan */
-    const char *says;  /* part of the message or the hint */
+    int line;         /* where it points; 0: nowhere in the plan */
+    const char *says; /* part of the message or the hint */
     int exit;
 } rows[] = {
     /* placements */
     {TP2 "  layers.*.attention.wq: {weight: shard(q)}\n", "E0401", 4, "has no dim 'q'", 3},
     {TP2 "  layers.*.attention.wq: {weight: shard(2)}\n", "E0401", 4, "dim 2 is out of range", 3},
-    {TP2 "  layers.*.feed_forward.w1: {weight: contiguous(-3)}\n", "E0401", 4, "dim -3 is out of range", 3},
-    {TP2 "  layers.*.attention.wo: {weight: contiguous(1)}\n", "E0214", 4, "contiguous(1) on a packed dim", 3},
-    {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4, "goes through its packed blocks or heads", 1},
-    {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {tp: 2}\nplan:\n  layers.*.attention.wo: {style: rowwise, bias: local}\n",
-     "E0403", 4, "would be added in full on every rank of tp, before the sum over tp, and count 2 times", 1},
-    {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {dp: 3, tp: 2}\nplan:\n  layers.*.attention.wo: {style: rowwise, bias: local}\n",
+    {TP2 "  layers.*.feed_forward.w1: {weight: contiguous(-3)}\n", "E0401", 4,
+     "dim -3 is out of range", 3},
+    {TP2 "  layers.*.attention.wo: {weight: contiguous(1)}\n", "E0214", 4,
+     "contiguous(1) on a packed dim", 3},
+    {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4,
+     "goes through its packed blocks or heads", 1},
+    {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {tp: 2}\nplan:\n  "
+     "layers.*.attention.wo: {style: rowwise, bias: local}\n",
+     "E0403", 4,
+     "would be added in full on every rank of tp, before the sum over tp, and count 2 times", 1},
+    {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {dp: 3, tp: "
+     "2}\nplan:\n  layers.*.attention.wo: {style: rowwise, bias: local}\n",
      "E0403", 4, "every rank of tp, before the sum over tp, and count 2 times", 1},
-    {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4, "a contiguous cut of dim 0 over tp goes", 1},
-    {HEAD "mesh: {a: 3, b: 2}\ngroups: {tp: a*b}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
-    {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range", 3}, /* the style's own placement: at its line */
+    {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4,
+     "a contiguous cut of dim 0 over tp goes", 1},
+    {HEAD "mesh: {a: 3, b: 2}\ngroups: {tp: a*b}\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
+     "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
+    {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range",
+     3}, /* the style's own placement: at its line */
     /* axes */
-    {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4, "the mesh has no `tp`", 3},
-    {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: dp}\n", "E0405", 2, "would cut both the batch and the sequence", 1},
-    {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 8, "
-     "head_dim: 4}}\nmesh: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, tp: 4}\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
+    {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4,
+     "the mesh has no `tp`", 3},
+    {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: dp}\n", "E0405", 2,
+     "would cut both the batch and the sequence", 1},
+    {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, "
+     "num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 8, head_dim: 4}}\nmesh: {a: 1, "
+     "b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, tp: 4}\nplan:\n  "
+     "layers.*.attention.w[qkv]: colwise\n",
      "E0703", 4, "cannot be split: too many axes", 5},
-    {HEAD "mesh: {tp: 3}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0303", 4, "32 heads cannot be cut over tp of size 3", 1},
-    {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 5, "8 KV heads cannot be cut", 1},
-    {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 5, "remove `kv_replicate: never`", 1},
-    {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 12, num_key_value_heads: 6, vocab_size: 8, head_dim: 4}}\nmesh: {tp: 4}\n"
-     "plan:\n  layers.*.attention.w[qkv]: colwise\n", "E0305", 4, "divides the KV heads, or is a multiple of them", 1},
-    {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", "E0204", 3, "unknown axis or group 'cpp'", 3},
+    {HEAD "mesh: {tp: 3}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0303", 4,
+     "32 heads cannot be cut over tp of size 3", 1},
+    {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
+     "E0305", 5, "8 KV heads cannot be cut", 1},
+    {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
+     "E0305", 5, "remove `kv_replicate: never`", 1},
+    {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, "
+     "num_attention_heads: 12, num_key_value_heads: 6, vocab_size: 8, head_dim: 4}}\nmesh: {tp: "
+     "4}\n"
+     "plan:\n  layers.*.attention.w[qkv]: colwise\n",
+     "E0305", 4, "divides the KV heads, or is a multiple of them", 1},
+    {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", "E0204", 3,
+     "unknown axis or group 'cpp'", 3},
     /* lines */
-    {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.*.attention.wq'?", 3},
-    {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4, "names are those of `names: torchtitan`", 3},
+    {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.*.attention.wq'?",
+     3},
+    {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4,
+     "names are those of `names: torchtitan`", 3},
     /* a sum that is left pending where an op is not linear */
-    {TP2 "  layers.*.feed_forward.w1: {style: rowwise, input: replicate, desired_input: shard(-1), output: partial}\n", "E0403", 4,
-     "is left as a partial sum over tp", 1},
+    {TP2 "  layers.*.feed_forward.w1: {style: rowwise, input: replicate, desired_input: shard(-1), "
+         "output: partial}\n",
+     "E0403", 4, "is left as a partial sum over tp", 1},
     /* planted mistakes */
-    {TP2 "  layers.*.feed_forward.w2: rowwise_rep\nfaults: [{at: layers.0.nothing, do: drop}]\n", "E0209", 5, "no move is called 'layers.0.nothing'", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.down, do: drop}]\n", "E0206", 3, "'drop' needs a move, or an op", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.act, do: local}]\n", "E0206", 3, "'local' needs an op that asks for positions", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: contiguous}]\n", "E0209", 3, "no op makes 'layers.0.nothing'", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: reseed}]\n", "E0209", 3, "no input or parameter is called", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, do: nest}]\n", "E0206", 3, "'nest' needs a parameter or input", 3},
-    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, offset: 1}]\n", "E0206", 3, "'offset' needs an input or parameter", 3},
-    {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.q_proj, do: drop}]\n", "E0206", 3, "'drop' needs a move, or an op", 3},
-    {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.k_rope, do: double}]\n", "E0206", 3, "'double' needs a reduction", 3},
-    {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.*.nothing: sum}\n", "E0205", 4, "matches no parameter", 3},
-    {HEAD "mesh: {tp: 2}\ngradients: {layers.*.attention_norm: none}\n", "E0206", 3, "there is none", 3},
+    {TP2 "  layers.*.feed_forward.w2: rowwise_rep\nfaults: [{at: layers.0.nothing, do: drop}]\n",
+     "E0209", 5, "no move is called 'layers.0.nothing'", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.down, do: drop}]\n", "E0206", 3,
+     "'drop' needs a move, or an op", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.act, do: local}]\n", "E0206", 3,
+     "'local' needs an op that asks for positions", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: contiguous}]\n", "E0209", 3,
+     "no op makes 'layers.0.nothing'", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: reseed}]\n", "E0209", 3,
+     "no input or parameter is called", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, do: nest}]\n", "E0206", 3,
+     "'nest' needs a parameter or input", 3},
+    {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, offset: 1}]\n", "E0206", 3,
+     "'offset' needs an input or parameter", 3},
+    {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.q_proj, do: drop}]\n", "E0206", 3,
+     "'drop' needs a move, or an op", 3},
+    {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.k_rope, do: double}]\n", "E0206", 3,
+     "'double' needs a reduction", 3},
+    {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.*.nothing: sum}\n", "E0205", 4,
+     "matches no parameter", 3},
+    {HEAD "mesh: {tp: 2}\ngradients: {layers.*.attention_norm: none}\n", "E0206", 3,
+     "there is none", 3},
     /* sizes and numbers */
-    {HEAD "mesh: {dp: 2}\ndata: {batch: 3, microbatches: 2}\npass: backward\n", "E0307", 3, "a batch of 3 cannot be cut in 2", 3},
-    {HEAD "mesh: {tp: 2}\ndata: {microbatches: 2}\n", "E0214", 0, "microbatches of a forward pass", 3},
-    {HEAD "mesh: {tp: 2}\ndata: {dtype: bf16, sequence: 8}\n", "E0602", 3, "computes in f32 and f64 only", 5},
-    {HEAD "mesh: {tp: 2}\ndata: {dtype: f32, sequence: 8}\npass: train\nloss: sum\noptimizer: {name: sgd, lr: 1.0e+30, steps: 3}\n", "E0504", 0,
-     "first appears here", 3},
+    {HEAD "mesh: {dp: 2}\ndata: {batch: 3, microbatches: 2}\npass: backward\n", "E0307", 3,
+     "a batch of 3 cannot be cut in 2", 3},
+    {HEAD "mesh: {tp: 2}\ndata: {microbatches: 2}\n", "E0214", 0, "microbatches of a forward pass",
+     3},
+    {HEAD "mesh: {tp: 2}\ndata: {dtype: bf16, sequence: 8}\n", "E0602", 3,
+     "computes in f32 and f64 only", 5},
+    {HEAD "mesh: {tp: 2}\ndata: {dtype: f32, sequence: 8}\npass: train\nloss: sum\noptimizer: "
+          "{name: sgd, lr: 1.0e+30, steps: 3}\n",
+     "E0504", 0, "first appears here", 3},
     {"model: {preset: llama3-8b}\nmesh: {tp: 2}\n", "E0701", 1, "use `shrink`", 5},
 };
 static const Diag *find(const PlanRun *r, const char *code, int line, const char *says) {
     for (int i = 0; i < r->d->n; i++) {
         const Diag *d = &r->d->item[i];
-        if (!strcmp(d->code, code) && (!line || d->loc.line == line) && (strstr(d->message, says) || (d->hint && strstr(d->hint, says)))) return d;
+        if (!strcmp(d->code, code) && (!line || d->loc.line == line) &&
+            (strstr(d->message, says) || (d->hint && strstr(d->hint, says))))
+            return d;
     }
     return NULL;
 }
@@ -79,10 +120,14 @@ static void test_refusals(void **state) {
     int bad = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
-        PlanRun r = plan_run_with(a, "refused.yaml", rows[i].text, &(PipelineOptions){.execute = true, .threads = 1, .memory_limit = (int64_t)1 << 28});
+        PlanRun r = plan_run_with(
+            a, "refused.yaml", rows[i].text,
+            &(PipelineOptions){.execute = true, .threads = 1, .memory_limit = (int64_t)1 << 28});
         if (!find(&r, rows[i].code, rows[i].line, rows[i].says) || r.rep.exit != rows[i].exit) {
             run_print(&r);
-            print_error("row %zu: %s at line %d saying '%s', exit %d; it was %d\n%s\n", i, rows[i].code, rows[i].line, rows[i].says, rows[i].exit, r.rep.exit, rows[i].text);
+            print_error("row %zu: %s at line %d saying '%s', exit %d; it was %d\n%s\n", i,
+                        rows[i].code, rows[i].line, rows[i].says, rows[i].exit, r.rep.exit,
+                        rows[i].text);
             bad++;
         }
         arena_free(a);
@@ -93,9 +138,11 @@ static void test_refusals(void **state) {
 static void test_one_mistake(void **state) {
     (void)state;
     Arena *a = arena_new();
-    PlanRun r = plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", false);
+    PlanRun r =
+        plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", false);
     assert_int_equal(diags_errors(r.d), 1);
-    r = plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {order: zigzag}\n", false);
+    r = plan_run(a, "refused.yaml", HEAD "mesh: {dp: 2}\ncontext_parallel: {order: zigzag}\n",
+                 false);
     assert_non_null(find(&r, "E0208", 3, "needs `axis`"));
     arena_free(a);
 }
@@ -107,10 +154,13 @@ static void test_notes(void **state) {
         int line;
         const char *says;
     } notes[] = {
-        {TP2 "  layers.*.attention.wq: colwise\n  layers.0.attention.wq: colwise\n", "N0005", 4, "is shadowed"},
+        {TP2 "  layers.*.attention.wq: colwise\n  layers.0.attention.wq: colwise\n", "N0005", 4,
+         "is shadowed"},
         {HEAD "mesh: {tp: 2, idle: 2}\n", "N0003", 2, "axis 'idle' of size 2 cuts nothing"},
-        {TP2 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n", "N0002", 2, "5 parameters no plan line lays out"},
-        {HEAD "mesh: {tp: 16}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "N0004", 4, "tp.0 of 8, which cuts the KV heads, and tp.1 of 2"},
+        {TP2 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n", "N0002", 2,
+         "5 parameters no plan line lays out"},
+        {HEAD "mesh: {tp: 16}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "N0004", 4,
+         "tp.0 of 8, which cuts the KV heads, and tp.1 of 2"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         Arena *a = arena_new();
@@ -123,6 +173,8 @@ static void test_notes(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_mistake), cmocka_unit_test(test_notes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_one_mistake),
+                                       cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
-/* Tests of render/: pictures from invented traces. The fixtures are written in a small language of symbolic shapes
- * ("[B/dp, S/(cp*sp), D]"), from which local shapes and bytes are computed, so that the facts in a picture can be
- * compared with the trace. `test_render --draw DIR` writes every fixture as pictures to look at. */
+/* Tests of render/: pictures from invented traces. The fixtures are written in a small language of
+ * symbolic shapes
+ * ("[B/dp, S/(cp*sp), D]"), from which local shapes and bytes are computed, so that the facts in a
+ * picture can be compared with the trace. `test_render --draw DIR` writes every fixture as pictures
+ * to look at. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,11 +51,13 @@ static void dim_sizes(const Trace *t, const char *dim, int64_t *whole, int64_t *
     const char *slash = strchr(dim, '/');
     snprintf(buf, sizeof buf, "%.*s", slash ? (int)(slash - dim) : (int)strlen(dim), dim);
     *whole = 1;
-    for (char *s = strtok_r(buf, "*", &save); s; s = strtok_r(NULL, "*", &save)) *whole *= (int64_t)model_size(t, s);
+    for (char *s = strtok_r(buf, "*", &save); s; s = strtok_r(NULL, "*", &save))
+        *whole *= (int64_t)model_size(t, s);
     *local = *whole;
     if (!slash) return;
     snprintf(buf, sizeof buf, "%s", slash + 1);
-    for (char *s = strtok_r(buf, "()*", &save); s; s = strtok_r(NULL, "()*", &save)) *local /= axis_size(t, s);
+    for (char *s = strtok_r(buf, "()*", &save); s; s = strtok_r(NULL, "()*", &save))
+        *local /= axis_size(t, s);
 }
 
 static TraceShape shape(Fix *f, const char *name, const char *symbolic, const char *pending) {
@@ -75,8 +79,10 @@ static TraceShape shape(Fix *f, const char *name, const char *symbolic, const ch
             const char *name2 = t->axes[i].name;
             bool cut = slash && strstr(slash, name2);
             for (int k = 0; k < t->n_groups; k++)
-                cut |= slash && !strcmp(t->groups[k].axes, name2) && strstr(slash, t->groups[k].name);
-            if (cut) s.place[s.n_places++] = (TracePlace){name2, arena_printf(f->a, "shard(%d)", s.nd)};
+                cut |=
+                    slash && !strcmp(t->groups[k].axes, name2) && strstr(slash, t->groups[k].name);
+            if (cut)
+                s.place[s.n_places++] = (TracePlace){name2, arena_printf(f->a, "shard(%d)", s.nd)};
         }
         s.nd++;
     }
@@ -120,7 +126,8 @@ static void fix_dim(Fix *f, const char *name, double v) {
     f->t->model = m;
 }
 
-static void fix_value(Fix *f, const char *name, int step, const char *symbolic, const char *pending, const char *kind) {
+static void fix_value(Fix *f, const char *name, int step, const char *symbolic, const char *pending,
+                      const char *kind) {
     Trace *t = f->t;
     TraceValue *v = ARENA_PUSH(f->a, t->values, t->n_values, t->cap_values);
     *v = (TraceValue){.step = step, .pass = "forward", .kind = kind, .layer = f->layer};
@@ -129,7 +136,8 @@ static void fix_value(Fix *f, const char *name, int step, const char *symbolic, 
 static void fix_param(Fix *f, const char *name, const char *symbolic, const char *style) {
     Trace *t = f->t;
     TraceParam *p = ARENA_PUSH(f->a, t->params, t->n_params, t->cap_params);
-    *p = (TraceParam){.plan_name = name, .style = style, .layer = f->layer, .file = "plan.yaml", .line = 7};
+    *p = (TraceParam){
+        .plan_name = name, .style = style, .layer = f->layer, .file = "plan.yaml", .line = 7};
     p->compute = p->rest = shape(f, name, symbolic, NULL);
     p->bytes = p->compute.local->bytes;
 }
@@ -144,12 +152,14 @@ static int last_step(const Trace *t, const char *name) {
 static const TraceValue *last_value(const Trace *t, const char *name) {
     const TraceValue *v = NULL;
     for (int i = 0; i < t->n_values; i++)
-        if (!strcmp(t->values[i].shape.name, name) && (!v || t->values[i].step >= v->step)) v = &t->values[i];
+        if (!strcmp(t->values[i].shape.name, name) && (!v || t->values[i].step >= v->step))
+            v = &t->values[i];
     return v;
 }
 
-static void fix_op(Fix *f, const char *op, const char *label, const char *glyph, const char *module, const char *part,
-                   const char *out, const char *symbolic, const char *pending, const char *in) {
+static void fix_op(Fix *f, const char *op, const char *label, const char *glyph, const char *module,
+                   const char *part, const char *out, const char *symbolic, const char *pending,
+                   const char *in) {
     Trace *t = f->t;
     char *text = arena_strdup(f->a, in), *save = NULL;
     TraceCompute *c = ARENA_PUSH(f->a, t->computes, t->n_computes, t->cap_computes);
@@ -189,8 +199,8 @@ static RankGroups groups_of(const Trace *t, const char *axis) {
     return g;
 }
 
-static void fix_coll(Fix *f, const char *op, const char *axis, const char *value, const char *dim, const char *symbolic,
-                     const char *part, const char *why) {
+static void fix_coll(Fix *f, const char *op, const char *axis, const char *value, const char *dim,
+                     const char *symbolic, const char *part, const char *why) {
     Trace *t = f->t;
     const TraceValue *from = last_value(t, value);
     int64_t in = from->shape.local->bytes;
@@ -217,7 +227,8 @@ static void fix_coll(Fix *f, const char *op, const char *axis, const char *value
     fix_value(f, value, f->step++, symbolic, NULL, "moved");
     int64_t n = groups_size(&c->groups), out = last_value(t, value)->shape.local->bytes;
     c->bytes_out = out;
-    c->bytes_sent = !strcmp(op, "all_reduce") ? 2 * (n - 1) * (in / n) : (n - 1) * (in > out ? in / n : in);
+    c->bytes_sent =
+        !strcmp(op, "all_reduce") ? 2 * (n - 1) * (in / n) : (n - 1) * (in > out ? in / n : in);
     if (strcmp(op, "all_gather")) c->reduce = "sum";
 }
 
@@ -254,13 +265,17 @@ static void block_params(Fix *f, const Lay *l) {
 static void fix_reduce(Fix *f, const Lay *l, const char *v, const char *part) {
     if (axis_size(f->t, "tp") == 1) return;
     if (l->sp)
-        fix_coll(f, "reduce_scatter", "sp", v, "S", l->stream, part, "adds the two halves of the sum");
+        fix_coll(f, "reduce_scatter", "sp", v, "S", l->stream, part,
+                 "adds the two halves of the sum");
     else
-        fix_coll(f, "all_reduce", "tp", v, NULL, l->stream, part, "row parallel: the sum over H*d is pending");
+        fix_coll(f, "all_reduce", "tp", v, NULL, l->stream, part,
+                 "row parallel: the sum over H*d is pending");
 }
 
-static void projection(Fix *f, const Lay *l, const char *w, const char *out, const char *shape_out) {
-    const char *weight = arena_printf(f->a, "%s.weight", w), *module = arena_printf(f->a, "layers.0.attention.%s", w);
+static void projection(Fix *f, const Lay *l, const char *w, const char *out,
+                       const char *shape_out) {
+    const char *weight = arena_printf(f->a, "%s.weight", w),
+               *module = arena_printf(f->a, "layers.0.attention.%s", w);
     fix_op(f, "linear", "linear", "box", module, "attention", out, shape_out, NULL,
            arena_printf(f->a, "layers.0.input_norm %s", weight));
     if (!l->bias) return;
@@ -270,8 +285,8 @@ static void projection(Fix *f, const Lay *l, const char *w, const char *out, con
 
 static void attention_half(Fix *f, const Lay *l) {
     const char *at = "attention";
-    fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention_norm", "norm", "layers.0.input_norm", l->stream, NULL,
-           "layers.0.input attention_norm.weight");
+    fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention_norm", "norm", "layers.0.input_norm",
+           l->stream, NULL, "layers.0.input attention_norm.weight");
     if (l->sp)
         fix_coll(f, "all_gather", "sp", "layers.0.input_norm", "S", l->whole, "attention",
                  "the matmul needs every token");
@@ -280,46 +295,49 @@ static void attention_half(Fix *f, const Lay *l) {
     projection(f, l, "wv", "layers.0.v_proj", l->k);
     const char *q = "layers.0.q_proj", *k = "layers.0.k_proj";
     if (l->qk_norm) {
-        fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention.q_norm", at, "layers.0.q_norm", l->qh, NULL,
-               "layers.0.q_proj q_norm.weight");
-        fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention.k_norm", at, "layers.0.k_norm", l->kh, NULL,
-               "layers.0.k_proj k_norm.weight");
+        fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention.q_norm", at, "layers.0.q_norm",
+               l->qh, NULL, "layers.0.q_proj q_norm.weight");
+        fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.attention.k_norm", at, "layers.0.k_norm",
+               l->kh, NULL, "layers.0.k_proj k_norm.weight");
         q = "layers.0.q_norm", k = "layers.0.k_norm";
     }
     fix_op(f, "rope", "RoPE", "box", "layers.0.attention", at, "layers.0.q_rope", l->qh, NULL, q);
     fix_op(f, "rope", "RoPE", "box", "layers.0.attention", at, "layers.0.k_rope", l->kh, NULL, k);
     if (l->cp) {
-        fix_coll(f, "all_gather", "cp", "layers.0.k_rope", "S", l->kfull, at, "every query needs all earlier keys");
+        fix_coll(f, "all_gather", "cp", "layers.0.k_rope", "S", l->kfull, at,
+                 "every query needs all earlier keys");
         fix_coll(f, "all_gather", "cp", "layers.0.v_proj", "S", "[B/dp, S, K*d/tp]", at,
                  "every query needs all earlier keys");
     }
-    fix_op(f, "attention", "causal attention", "box", "layers.0.attention.core", at, "layers.0.attn_context", l->ctx,
-           NULL, "layers.0.q_rope layers.0.k_rope layers.0.v_proj");
+    fix_op(f, "attention", "causal attention", "box", "layers.0.attention.core", at,
+           "layers.0.attn_context", l->ctx, NULL,
+           "layers.0.q_rope layers.0.k_rope layers.0.v_proj");
     fix_op(f, "linear", "linear", "box", "layers.0.attention.wo", at, "layers.0.o_proj", l->whole,
            axis_size(f->t, "tp") > 1 ? "tp" : NULL, "layers.0.attn_context wo.weight");
     fix_reduce(f, l, "layers.0.o_proj", at);
     if (l->bias)
-        fix_op(f, "add", "add", "plus", "layers.0.attention.wo", at, "layers.0.o_proj", l->stream, NULL,
-               "layers.0.o_proj wo.bias");
-    fix_op(f, "add", "add", "plus", "", at, "layers.0.resid_attn", l->stream, NULL, "layers.0.input layers.0.o_proj");
+        fix_op(f, "add", "add", "plus", "layers.0.attention.wo", at, "layers.0.o_proj", l->stream,
+               NULL, "layers.0.o_proj wo.bias");
+    fix_op(f, "add", "add", "plus", "", at, "layers.0.resid_attn", l->stream, NULL,
+           "layers.0.input layers.0.o_proj");
 }
 
 static void mlp_half(Fix *f, const Lay *l) {
-    fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.ffn_norm", "norm", "layers.0.post_attn_norm", l->stream, NULL,
-           "layers.0.resid_attn ffn_norm.weight");
+    fix_op(f, "rmsnorm", "RMSNorm", "box", "layers.0.ffn_norm", "norm", "layers.0.post_attn_norm",
+           l->stream, NULL, "layers.0.resid_attn ffn_norm.weight");
     if (l->sp)
         fix_coll(f, "all_gather", "sp", "layers.0.post_attn_norm", "S", l->whole, "mlp",
                  "the matmul needs every token");
-    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w1", "mlp", "layers.0.mlp.gate", l->f, NULL,
-           "layers.0.post_attn_norm w1.weight");
-    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w3", "mlp", "layers.0.mlp.up", l->f, NULL,
-           "layers.0.post_attn_norm w3.weight");
-    fix_op(f, "silu", "SiLU", "box", "layers.0.feed_forward", "mlp", "layers.0.mlp.gate_act", l->f, NULL,
-           "layers.0.mlp.gate");
-    fix_op(f, "einsum", "multiply", "box", "layers.0.feed_forward", "mlp", "layers.0.mlp.act", l->f, NULL,
-           "layers.0.mlp.gate_act layers.0.mlp.up");
-    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w2", "mlp", "layers.0.mlp.down", l->whole,
-           axis_size(f->t, "tp") > 1 ? "tp" : NULL, "layers.0.mlp.act w2.weight");
+    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w1", "mlp", "layers.0.mlp.gate",
+           l->f, NULL, "layers.0.post_attn_norm w1.weight");
+    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w3", "mlp", "layers.0.mlp.up", l->f,
+           NULL, "layers.0.post_attn_norm w3.weight");
+    fix_op(f, "silu", "SiLU", "box", "layers.0.feed_forward", "mlp", "layers.0.mlp.gate_act", l->f,
+           NULL, "layers.0.mlp.gate");
+    fix_op(f, "einsum", "multiply", "box", "layers.0.feed_forward", "mlp", "layers.0.mlp.act", l->f,
+           NULL, "layers.0.mlp.gate_act layers.0.mlp.up");
+    fix_op(f, "linear", "linear", "box", "layers.0.feed_forward.w2", "mlp", "layers.0.mlp.down",
+           l->whole, axis_size(f->t, "tp") > 1 ? "tp" : NULL, "layers.0.mlp.act w2.weight");
     fix_reduce(f, l, "layers.0.mlp.down", "mlp");
     fix_op(f, "add", "add", "plus", "", "mlp", "layers.0.output", l->stream, NULL,
            "layers.0.resid_attn layers.0.mlp.down");
@@ -329,7 +347,8 @@ static void llama_dims(Fix *f, double b, double s) {
     static const struct {
         const char *name;
         double v;
-    } dim[] = {{"D", 4096}, {"H", 32}, {"K", 8}, {"d", 128}, {"F", 14336}, {"V", 128256}, {"L", 32}};
+    } dim[] = {{"D", 4096},  {"H", 32},     {"K", 8}, {"d", 128},
+               {"F", 14336}, {"V", 128256}, {"L", 32}};
     fix_dim(f, "B", b);
     fix_dim(f, "S", s);
     for (size_t i = 0; i < sizeof dim / sizeof *dim; i++) fix_dim(f, dim[i].name, dim[i].v);
@@ -414,8 +433,9 @@ static Trace *qwen_bias(Arena *a) {
 }
 
 static Trace *llama_single(Arena *a) {
-    static const Lay l = {"[B, S, D]",   "[B, S, D]", "[B, S, H*d]", "[B, S, K*d]", "[B, S, H, d]", "[B, S, K, d]", "",
-                          "[B, S, H*d]", "[B, S, F]", false,         false,         false,          false};
+    static const Lay l = {"[B, S, D]",    "[B, S, D]", "[B, S, H*d]", "[B, S, K*d]", "[B, S, H, d]",
+                          "[B, S, K, d]", "",          "[B, S, H*d]", "[B, S, F]",   false,
+                          false,          false,       false};
     Fix f = fix_new(a, "llama-one", "llama3-8b");
     fix_axis(&f, "tp", 1);
     llama_dims(&f, 1, 2048);
@@ -464,19 +484,23 @@ static Trace *toy_mlp(Arena *a) {
     fix_param(&f, "net2.weight", "[O, F/tp]", "rowwise");
     fix_param(&f, "net2.bias", "[O]", "rowwise");
     fix_value(&f, "input", -1, "[B, I]", NULL, "input");
-    fix_op(&f, "linear", "linear", "box", "net1", "mlp", "net1", "[B, F/tp]", NULL, "input net1.weight");
+    fix_op(&f, "linear", "linear", "box", "net1", "mlp", "net1", "[B, F/tp]", NULL,
+           "input net1.weight");
     fix_op(&f, "add", "add", "plus", "net1", "mlp", "net1", "[B, F/tp]", NULL, "net1 net1.bias");
     fix_op(&f, "relu", "ReLU", "box", "act1", "mlp", "act1", "[B, F/tp]", NULL, "net1");
     f.layer = 1;
-    fix_op(&f, "linear", "linear", "box", "net2", "mlp", "net2", "[B, O]", "tp", "act1 net2.weight");
-    fix_coll(&f, "all_reduce", "tp", "net2", NULL, "[B, O]", "mlp", "row parallel: the sum over F is pending");
+    fix_op(&f, "linear", "linear", "box", "net2", "mlp", "net2", "[B, O]", "tp",
+           "act1 net2.weight");
+    fix_coll(&f, "all_reduce", "tp", "net2", NULL, "[B, O]", "mlp",
+             "row parallel: the sum over F is pending");
     fix_op(&f, "add", "add", "plus", "net2", "mlp", "net2", "[B, O]", NULL, "net2 net2.bias");
     f.t->executed = true;
     f.t->verdict = "equivalent";
     return f.t;
 }
 
-/* Nothing like a block: values read far below, three unlike branches, a dead end, no parts, no labels. */
+/* Nothing like a block: values read far below, three unlike branches, a dead end, no parts, no
+ * labels. */
 static Trace *odd_graph(Arena *a) {
     Fix f = fix_new(a, "odd", "no model");
     fix_axis(&f, "a", 2);
@@ -502,12 +526,14 @@ static Trace *with_times(Arena *a, Trace *t) {
         for (int i = 0; i < t->n_computes; i++)
             if (t->computes[i].step == step) {
                 double d = 1e-5 * (1 + t->computes[i].n_inputs);
-                e.kind = e.stream = "compute", e.name = t->computes[i].output, e.start = now, e.end = now + d, now += d;
+                e.kind = e.stream = "compute", e.name = t->computes[i].output, e.start = now,
+                e.end = now + d, now += d;
             }
         for (int i = 0; i < t->n_collectives; i++)
             if (t->collectives[i].step == step) {
                 int s = !strcmp(t->collectives[i].axes, "cp");
-                e.kind = "collective", e.stream = t->collectives[i].axes, e.name = t->collectives[i].value;
+                e.kind = "collective", e.stream = t->collectives[i].axes,
+                e.name = t->collectives[i].value;
                 e.start = fmax(now, free_at[s]), e.end = free_at[s] = e.start + 4e-5;
                 e.exposed = s ? 0 : e.end - now;
                 if (!s) now = e.end;
@@ -521,11 +547,13 @@ static Trace *with_times(Arena *a, Trace *t) {
 static Trace *llama_times(Arena *a) { return with_times(a, llama_dp2_cp2_tp2(a)); }
 static Trace *mlp_times(Arena *a) { return with_times(a, toy_mlp(a)); }
 
-/* Memory as the executor counts it: what is live after each step, before the step's inputs are freed. */
+/* Memory as the executor counts it: what is live after each step, before the step's inputs are
+ * freed. */
 static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
     int steps = t->n_computes + t->n_collectives;
     RankSet all = rankset_range(a, 0, t->ranks, 1);
-    *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){-1, all, "parameters", params};
+    *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
+        (TraceMemory){-1, all, "parameters", params};
     for (int s = 0; s < steps; s++) {
         int64_t live = 0;
         for (int i = 0; i < t->n_values; i++) {
@@ -533,16 +561,20 @@ static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
             int last = -1;
             for (int k = 0; k < t->n_computes; k++)
                 for (int j = 0; j < t->computes[k].n_inputs; j++)
-                    if (!strcmp(t->computes[k].inputs[j], v->shape.name) && t->computes[k].input_step[j] == v->step)
+                    if (!strcmp(t->computes[k].inputs[j], v->shape.name) &&
+                        t->computes[k].input_step[j] == v->step)
                         last = t->computes[k].step > last ? t->computes[k].step : last;
             for (int k = 0; k < t->n_collectives; k++) {
                 const TraceCollective *c = &t->collectives[k];
-                if (strcmp(c->value, v->shape.name) || c->value_step != v->step || c->step <= last) continue;
-                last = c->step - (!strcmp(c->op, "all_reduce") && v->step >= 0); /* which works in place */
+                if (strcmp(c->value, v->shape.name) || c->value_step != v->step || c->step <= last)
+                    continue;
+                last = c->step -
+                       (!strcmp(c->op, "all_reduce") && v->step >= 0); /* which works in place */
             }
             if (v->step <= s && (last < 0 || last >= s)) live += v->shape.local->bytes;
         }
-        *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) = (TraceMemory){s, all, "activations", live};
+        *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
+            (TraceMemory){s, all, "activations", live};
     }
     return t;
 }
@@ -561,14 +593,17 @@ static Trace *train_memory(Arena *a) {
     Fix f = {a, t, t->n_computes + t->n_collectives, 0, 2};
     t->pass = "train";
     t->hardware = "toy: 1 TFLOP/s, 0.8 GB memory, 1 GB/s";
-    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w2.weight", "[D, F/tp]",
-           NULL, "layers.0.mlp.act layers.0.output");
-    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w1.weight", "[F/tp, D]",
-           NULL, "layers.0.mlp.act layers.0.output");
-    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.param.layers.0.feed_forward.w3.weight", "[F/tp, D]",
-           NULL, "layers.0.mlp.act layers.0.output");
-    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.layers.0.mlp.act", "[B, S, F/tp]", NULL,
-           "layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp",
+           "grad.param.layers.0.feed_forward.w2.weight", "[D, F/tp]", NULL,
+           "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp",
+           "grad.param.layers.0.feed_forward.w1.weight", "[F/tp, D]", NULL,
+           "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp",
+           "grad.param.layers.0.feed_forward.w3.weight", "[F/tp, D]", NULL,
+           "layers.0.mlp.act layers.0.output");
+    fix_op(&f, "linear_backward", "linear", "box", "", "mlp", "grad.layers.0.mlp.act",
+           "[B, S, F/tp]", NULL, "layers.0.output");
     return with_memory(a, t, 3 * param_bytes(t));
 }
 /* Twenty classes of ranks: more than a page shows. */
@@ -587,7 +622,8 @@ static Trace *many_classes(Arena *a) {
     return t;
 }
 
-/* Checks as a run records them; the step `bad` is wrong on all ranks, three later ones on every second. */
+/* Checks as a run records them; the step `bad` is wrong on all ranks, three later ones on every
+ * second. */
 static Trace *with_checks(Arena *a, Trace *t, int bad) {
     RankSet all = rankset_range(a, 0, t->ranks, 1), odd = rankset_range(a, 1, t->ranks / 2, 2);
     t->executed = true;
@@ -606,13 +642,15 @@ static Trace *with_checks(Arena *a, Trace *t, int bad) {
         if (v->step < 0 || v->step % 5 == 2) continue;
         k.level = 2, k.max_abs = 3.4e-7 * (1 + v->step), k.bound = 1e-4, k.used = 0.01;
         if (v->step == bad || later) {
-            k.ranks = later && t->ranks > 1 ? odd : all, k.verdict = "FAIL", k.max_abs = 2.5, k.got = 0.539,
-            k.want = 0.615;
-            k.n_index = 2, k.index[1] = 21, k.cause = "the sum over tp is missing: each rank holds only its own part";
+            k.ranks = later && t->ranks > 1 ? odd : all, k.verdict = "FAIL", k.max_abs = 2.5,
+            k.got = 0.539, k.want = 0.615;
+            k.n_index = 2, k.index[1] = 21,
+            k.cause = "the sum over tp is missing: each rank holds only its own part";
             k.n_rank_error = (int)(t->ranks < 64 ? rankset_count(&k.ranks) : 64);
             k.rank_error = arena_alloc(a, (size_t)k.n_rank_error * sizeof *k.rank_error);
             for (int r = 0; r < k.n_rank_error; r++)
-                k.rank_error[r].rank = later && t->ranks > 1 ? 2 * r + 1 : r, k.rank_error[r].error = 2.5 - 0.01 * r;
+                k.rank_error[r].rank = later && t->ranks > 1 ? 2 * r + 1 : r,
+                k.rank_error[r].error = 2.5 - 0.01 * r;
         }
         *(k.verdict[0] == 'P' ? &t->n_pass : &t->n_fail) += 1;
         if (v->step == bad) t->first_wrong = v->shape.name;
@@ -623,7 +661,8 @@ static Trace *with_checks(Arena *a, Trace *t, int bad) {
 }
 static Trace *story_of_8(Arena *a) {
     Trace *t = llama_8192(a);
-    while (t->n_collectives && strcmp(t->collectives->op, "reduce_scatter")) t->collectives++, t->n_collectives--;
+    while (t->n_collectives && strcmp(t->collectives->op, "reduce_scatter"))
+        t->collectives++, t->n_collectives--;
     return t;
 }
 static Trace *errors_right(Arena *a) { return with_checks(a, llama_dp2_cp2_tp2(a), -1); }
@@ -664,12 +703,16 @@ static int draw_all(const char *dir) {
     for (int i = 0; i < N_FIXTURES; i++) {
         Trace *t = fixtures[i].make(a);
         for (int p = 0; p < 4; p++) {
-            RenderOptions o = {.view = fixtures[i].view, .preset = all_presets[p], .rank = -1, .layer = -1};
-            const char *base = arena_printf(a, "%s/%s-%s", dir, fixtures[i].name, all_presets[p]), *report;
+            RenderOptions o = {
+                .view = fixtures[i].view, .preset = all_presets[p], .rank = -1, .layer = -1};
+            const char *base = arena_printf(a, "%s/%s-%s", dir, fixtures[i].name, all_presets[p]),
+                       *report;
             render_file(t, d, &o, FORMAT_SVG, arena_printf(a, "%s.svg", base));
             render_file(t, d, &o, FORMAT_PNG, arena_printf(a, "%s.png", base));
             int n = render_lint(t, d, &o, a, &report);
-            if (n) printf("%s: %d findings, such as %.*s\n", base, n, (int)strcspn(report, "\n"), report);
+            if (n)
+                printf("%s: %d findings, such as %.*s\n", base, n, (int)strcspn(report, "\n"),
+                       report);
         }
         RenderOptions o = {.view = fixtures[i].view, .rank = -1, .layer = -1};
         render_file(t, d, &o, FORMAT_TEXT, arena_printf(a, "%s/%s.txt", dir, fixtures[i].name));
@@ -701,7 +744,9 @@ static int tear_down(void **state) {
     free(g);
     return 0;
 }
-static RenderOptions options(const char *view) { return (RenderOptions){.view = view, .rank = -1, .layer = -1}; }
+static RenderOptions options(const char *view) {
+    return (RenderOptions){.view = view, .rank = -1, .layer = -1};
+}
 
 static void lint_is_silent(void **state) {
     Ground *g = *state;
@@ -724,7 +769,8 @@ static void lint_is_silent(void **state) {
 
 /* ---- every rule of the lint fires on a planted fault, and on nothing else ---- */
 
-/* A clean figure: a legend, a box with words inside and an arrow that ends on it. Returns the box's group. */
+/* A clean figure: a legend, a box with words inside and an arrow that ends on it. Returns the box's
+ * group. */
 static int clean_figure(Scene *s) {
     Pt end[2] = {{40, 25}, {40, 40}};
     s->title = "t", s->desc = "d";
@@ -749,12 +795,16 @@ static void f_desc(Scene *s, int box) { (void)box, s->desc = ""; }
 static void f_canvas(Scene *s, int box) { (void)box, s->w = s->page_w = NAN; }
 static void f_page(Scene *s, int box) { (void)box, s->page_h = s->h / 2; }
 static void f_text_out(Scene *s, int box) { (void)box, ink(s, 190, 90, "beyond"); }
-static void f_mark_out(Scene *s, int box) { (void)box, scene_rect(s, 150, 90, 60, 5, 0, ROLE_GRID, ROLE_NONE, 0); }
+static void f_mark_out(Scene *s, int box) {
+    (void)box, scene_rect(s, 150, 90, 60, 5, 0, ROLE_GRID, ROLE_NONE, 0);
+}
 static void f_arrow_out(Scene *s, int box) {
     Pt pt[2] = {{150, 90}, {210, 90}};
     (void)box, scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, -1);
 }
-static void f_nan(Scene *s, int box) { (void)box, scene_rect(s, NAN, 80, 5, 5, 0, ROLE_GRID, ROLE_NONE, 0); }
+static void f_nan(Scene *s, int box) {
+    (void)box, scene_rect(s, NAN, 80, 5, 5, 0, ROLE_GRID, ROLE_NONE, 0);
+}
 static void f_nan_line(Scene *s, int box) {
     (void)box, scene_segment(s, 150, 80, 160, 80, ROLE_INK, 1)->bend = NAN;
 }
@@ -780,13 +830,15 @@ static void f_line(Scene *s, int box) {
     (void)box, ink(s, 120, 80, "struck"), scene_segment(s, 110, 76, 180, 76, ROLE_INK, 1);
 }
 static void f_hatch(Scene *s, int box) {
-    (void)box, ink(s, 120, 80, "hatched"), scene_hatch(s, 110, 60, 60, 30, ROLE_INK, 5, 0.6)->ground = false;
+    (void)box, ink(s, 120, 80, "hatched"),
+        scene_hatch(s, 110, 60, 60, 30, ROLE_INK, 5, 0.6)->ground = false;
 }
 static void f_nowhere(Scene *s, int box) {
     Pt pt[2] = {{150, 55}, {150, 70}};
     scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
 }
-static void f_inside(Scene *s, int box) { /* the tip is in the middle of the box instead of on its border */
+static void f_inside(Scene *s,
+                     int box) { /* the tip is in the middle of the box instead of on its border */
     Pt pt[2] = {{120, 50}, {75, 50}};
     scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
 }
@@ -803,15 +855,19 @@ static void f_points(Scene *s, int box) { (void)box, s->points = true, s->scale 
 static void f_pale(Scene *s, int box) {
     (void)box, scene_text(s, 120, 80, ALIGN_LEFT, 12, REGULAR, ROLE_GRID, "pale");
 }
-static void f_pale_end(Scene *s, int box) { /* good on paper, not on the dark mark under its last letter */
+static void f_pale_end(Scene *s,
+                       int box) { /* good on paper, not on the dark mark under its last letter */
     scene_begin(s, "note", "note", "tip");
     scene_rect(s, 150, 66, 40, 20, 0, ROLE_INK, ROLE_NONE, 0);
     ink(s, 120, 80, "half dark"), scene_end(s), (void)box;
 }
-static void f_pale_theme(Scene *s, int box) { /* black on the pale blue of the light theme is black on navy in the dark one */
+static void f_pale_theme(
+    Scene *s,
+    int box) { /* black on the pale blue of the light theme is black on navy in the dark one */
     scene_begin(s, "compute", "dark", "tip");
     scene_rect(s, 120, 66, 60, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
-    scene_text(s, 125, 80, ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT, "dark"), scene_end(s), (void)box;
+    scene_text(s, 125, 80, ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT, "dark"), scene_end(s),
+        (void)box;
 }
 static void f_glyph(Scene *s, int box) { (void)box, ink(s, 120, 80, "\xF3\xB0\x80\x80"); }
 static void f_legend(Scene *s, int box) {
@@ -819,7 +875,9 @@ static void f_legend(Scene *s, int box) {
     scene_rect(s, 120, 70, 20, 10, 0, ROLE_COLL, ROLE_NONE, 0);
     scene_end(s), (void)box;
 }
-static void f_tooltip(Scene *s, int box) { (void)box, scene_rect(s, 120, 70, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0); }
+static void f_tooltip(Scene *s, int box) {
+    (void)box, scene_rect(s, 120, 70, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+}
 
 static void lint_finds_faults(void **state) {
     static const struct {
@@ -860,7 +918,8 @@ static void lint_finds_faults(void **state) {
         const char *report;
         assert_int_equal(scene_lint(s, g->a, &report), 0);
         fault[i].plant(s, box);
-        if (!scene_lint(s, g->a, &report) || !strstr(report, fault[i].rule) || !strstr(report, fault[i].whom))
+        if (!scene_lint(s, g->a, &report) || !strstr(report, fault[i].rule) ||
+            !strstr(report, fault[i].whom))
             fail_msg("planted: %s %s, found:\n%s", fault[i].rule, fault[i].whom, report);
         /* nothing else is blamed; a canvas that is none makes everything wrong */
         for (const char *p = report; *p; p += strcspn(p, "\n"), p += *p == '\n') {
@@ -878,7 +937,8 @@ static void lint_finds_faults(void **state) {
     assert_null(strstr((char *)out.p + 8, "nan"));
 }
 
-/* A small check that markup is well-formed: tags close in order, attributes are quoted and unique ids are unique. */
+/* A small check that markup is well-formed: tags close in order, attributes are quoted and unique
+ * ids are unique. */
 static bool well_formed(Arena *a, const char *s) {
     const char *open[128], *id[8192];
     int n = 0, ids = 0;
@@ -940,16 +1000,11 @@ static const char *svg_words(Arena *a, const char *s) {
     for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
         const char *end = strstr(t, "</text>");
         for (const char *p = t; p < end;) {
-            if (*p == '<')
-                p = strchr(p, '>') + 1;
-            else if (!strncmp(p, "&amp;", 5))
-                str_add(&out, "&"), p += 5;
-            else if (!strncmp(p, "&lt;", 4))
-                str_add(&out, "<"), p += 4;
-            else if (!strncmp(p, "&gt;", 4))
-                str_add(&out, ">"), p += 4;
-            else
-                str_addn(&out, p++, 1);
+            if (*p == '<') p = strchr(p, '>') + 1;
+            else if (!strncmp(p, "&amp;", 5)) str_add(&out, "&"), p += 5;
+            else if (!strncmp(p, "&lt;", 4)) str_add(&out, "<"), p += 4;
+            else if (!strncmp(p, "&gt;", 4)) str_add(&out, ">"), p += 4;
+            else str_addn(&out, p++, 1);
         }
         str_add(&out, "\n");
     }
@@ -982,7 +1037,8 @@ static void lint_of_all_views(void **state) {
                 o.theme = all_themes[p % 3];
                 o.rank = t->ranks - 1;
                 int n = render_lint(t, d, &o, g->a, &report);
-                if (n) print_message("%s %s %s\n%s", fixtures[i].name, all_views[v], o.preset, report);
+                if (n)
+                    print_message("%s %s %s\n%s", fixtures[i].name, all_views[v], o.preset, report);
                 assert_int_equal(n, 0);
                 if (diags_errors(d)) continue;
                 assert_true(well_formed(g->a, draw(g, t, &o, FORMAT_SVG, NULL)));
@@ -1011,7 +1067,8 @@ static void svg_is_well_formed(void **state) {
     assert_true(well_formed(g->a, draw(g, t, &o, FORMAT_SVG, NULL)));
 }
 
-/* A picture goes further than the machine it was made on: it names the plan's file, not its folders. */
+/* A picture goes further than the machine it was made on: it names the plan's file, not its
+ * folders. */
 static void folders_stay_at_home(void **state) {
     Ground *g = *state;
     static const char plan[] = "model: {kind: mlp, sizes: [6, 10, 3], layer_names: [up, down]}\n"
@@ -1036,13 +1093,15 @@ static void folders_stay_at_home(void **state) {
 
 static void same_bytes_twice(void **state) {
     Ground *g = *state;
-    static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME};
+    static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT,
+                                           FORMAT_CHROME};
     Trace *t = llama_times(g->a);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         for (int v = 0; v < N_VIEWS; v++) {
             size_t n, m;
             RenderOptions o = options(all_views[v]);
-            char *a = draw(g, t, &o, formats[i], &n), *b = draw(g, llama_times(g->a), &o, formats[i], &m);
+            char *a = draw(g, t, &o, formats[i], &n),
+                 *b = draw(g, llama_times(g->a), &o, formats[i], &m);
             assert_int_equal(n, m);
             assert_memory_equal(a, b, n);
         }
@@ -1060,11 +1119,13 @@ static void facts_equal_the_trace(void **state) {
         for (int k = 0; k < t->n_collectives; k++) {
             const TraceCollective *c = &t->collectives[k];
             sent += c->bytes_sent;
-            assert_non_null(strstr(text, arena_printf(g->a, "sends %s", bytes_text(c->bytes_sent, g->a))));
+            assert_non_null(
+                strstr(text, arena_printf(g->a, "sends %s", bytes_text(c->bytes_sent, g->a))));
             assert_non_null(strstr(w, c->axis));
         }
         assert_non_null(strstr(w, t->plan));
-        if (sent && strcmp(fixtures[i].name, "qwen-bias")) assert_non_null(strstr(w, bytes_text(sent, g->a)));
+        if (sent && strcmp(fixtures[i].name, "qwen-bias"))
+            assert_non_null(strstr(w, bytes_text(sent, g->a)));
         for (int k = 0; k < t->n_values; k++) {
             const TraceValue *v = &t->values[k];
             Str shape = str_new(g->a);
@@ -1079,8 +1140,9 @@ static void facts_equal_the_trace(void **state) {
         for (int k = 0; k < t->n_params; k++) {
             const TraceShape *p = &t->params[k].compute;
             if (p->nd != 2) continue;
-            assert_non_null(strstr(
-                w, arena_printf(g->a, "[%lld, %lld]", (long long)p->local->shape[0], (long long)p->local->shape[1])));
+            assert_non_null(
+                strstr(w, arena_printf(g->a, "[%lld, %lld]", (long long)p->local->shape[0],
+                                       (long long)p->local->shape[1])));
         }
     }
 }
@@ -1091,7 +1153,8 @@ static void example_is_drawn_right(void **state) {
     const char *w = svg_words(g->a, draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL));
     static const char *const facts[] = {
         "Inside one GPU, a Transformer block needs 6 collectives and sends 72 MiB",
-        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order tp→cp→dp",
+        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order "
+        "tp→cp→dp",
         "(fastest→slowest) · identical on 8 of 8 ranks",
         "AllGather k, v",
         "dim S, ×2 · sends 8 MiB",
@@ -1110,16 +1173,17 @@ static void example_is_drawn_right(void **state) {
         assert_non_null(strstr(w, facts[i]));
     }
     const char *s = draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL);
-    assert_non_null(strstr(s, "font-weight=\"700\">S/cp</tspan>"));             /* changed by the gather */
-    assert_non_null(strstr(s, "text-decoration=\"underline\">H·d/tp</tspan>")); /* contracted by wo */
+    assert_non_null(strstr(s, "font-weight=\"700\">S/cp</tspan>")); /* changed by the gather */
+    assert_non_null(
+        strstr(s, "text-decoration=\"underline\">H·d/tp</tspan>")); /* contracted by wo */
     assert_non_null(strstr(s, "plan line: plan.yaml:12"));
 }
 
 static void stamps(void **state) {
     Ground *g = *state;
     RenderOptions o = options("block");
-    assert_non_null(
-        strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL), "✓ executed on 2 virtual ranks: equivalent"));
+    assert_non_null(strstr(draw(g, llama_tp2(g->a), &o, FORMAT_SVG, NULL),
+                           "✓ executed on 2 virtual ranks: equivalent"));
     const char *wrong = draw(g, qwen_bias(g->a), &o, FORMAT_SVG, NULL);
     assert_non_null(strstr(wrong, "✗ different: first wrong layers.0.o_proj"));
     assert_non_null(strstr(wrong, "stroke=\"#B00020\""));
@@ -1306,11 +1370,15 @@ static void contrast_of_roles(void **state) {
                 {ROLE_SHARD_TEXT_2, ROLE_SHARD_2}};
     for (int th = 0; th < THEME_COUNT; th++) {
         for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
-            assert_true(theme_contrast(theme_color(th, pair[i].text), theme_color(th, pair[i].ground)) >= 4.5);
+            assert_true(theme_contrast(theme_color(th, pair[i].text),
+                                       theme_color(th, pair[i].ground)) >= 4.5);
         for (int k = 0; k < AXIS_KINDS; k++) {
-            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_TEXT + k), theme_color(th, ROLE_PAPER)) >= 4.5);
-            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_PILL + k), theme_color(th, ROLE_AXIS + k)) >= 4.5);
-            assert_true(theme_contrast(theme_color(th, ROLE_AXIS + k), theme_color(th, ROLE_PAPER)) >= 2.9);
+            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_TEXT + k),
+                                       theme_color(th, ROLE_PAPER)) >= 4.5);
+            assert_true(theme_contrast(theme_color(th, ROLE_AXIS_PILL + k),
+                                       theme_color(th, ROLE_AXIS + k)) >= 4.5);
+            assert_true(
+                theme_contrast(theme_color(th, ROLE_AXIS + k), theme_color(th, ROLE_PAPER)) >= 2.9);
         }
     }
 }
@@ -1323,7 +1391,8 @@ static int draw_lot(int n) {
     return (int)(seed >> 8) % n;
 }
 
-/* A program nobody would write: any op reads any earlier value, with moves, biases and dead ends. */
+/* A program nobody would write: any op reads any earlier value, with moves, biases and dead ends.
+ */
 static Trace *random_trace(Arena *a, uint32_t from) {
     static const char *const glyphs[] = {"box", "plus", "view", "loss", NULL};
     static const char *const parts[] = {"attention", "mlp", "norm", NULL};
@@ -1349,8 +1418,8 @@ static Trace *random_trace(Arena *a, uint32_t from) {
         for (int k = draw_lot(3); k > 0; k--) in = arena_printf(a, "%s v%d", in, draw_lot(n));
         if (draw_lot(3) == 0) in = arena_printf(a, "%s %s", in, draw_lot(2) ? "w" : "bias");
         fix_op(&f, draw_lot(2) ? "op" : "other", draw_lot(3) ? "label" : NULL, glyphs[draw_lot(5)],
-               draw_lot(2) ? "m.x" : "", parts[draw_lot(4)], arena_printf(a, "v%d", n), shapes[draw_lot(5)],
-               draw_lot(5) ? NULL : "a", in);
+               draw_lot(2) ? "m.x" : "", parts[draw_lot(4)], arena_printf(a, "v%d", n),
+               shapes[draw_lot(5)], draw_lot(5) ? NULL : "a", in);
         n++;
     }
     return f.t;
@@ -1375,14 +1444,13 @@ static void any_graph_is_drawn(void **state) {
 /* ---- backward beside forward ---- */
 
 static const Trace *backward_trace(Arena *a, const char *extra) {
-    const char *plan =
-        arena_printf(a,
-                     "name: small-backward\n"
-                     "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
-                     "head, loss]}\n"
-                     "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}\n"
-                     "names: torchtitan\npass: backward\n%s",
-                     extra);
+    const char *plan = arena_printf(a,
+                                    "name: small-backward\n"
+                                    "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: "
+                                    "[embedding, blocks, norm, head, loss]}\n"
+                                    "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}\n"
+                                    "names: torchtitan\npass: backward\n%s",
+                                    extra);
     PlanRun r = plan_run(a, "small.yaml", plan, false);
     if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_non_null(r.t);
@@ -1398,11 +1466,13 @@ static const char *const plan_tp_sp =
     "  output: {style: colwise, input: shard(1)}\n"
     "  loss: loss_parallel\n"
     "  layers.*.attention_norm: sequence_parallel\n"
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  layers.*.attention.w[qkv]: colwise\n"
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
     "  layers.*.ffn_norm: sequence_parallel\n"
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  layers.*.feed_forward.w[13]: colwise\n"
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n";
 
@@ -1412,7 +1482,8 @@ static int times(const char *text, const char *what) {
     return n;
 }
 
-/* Every gather of forward is joined to a scatter of backward, every weight gradient has its reduction. */
+/* Every gather of forward is joined to a scatter of backward, every weight gradient has its
+ * reduction. */
 static void backward_mirrors_forward(void **state) {
     Ground *g = *state;
     const Trace *t = backward_trace(g->a, plan_tp_sp);
@@ -1420,9 +1491,11 @@ static void backward_mirrors_forward(void **state) {
     char *s = draw(g, t, &o, FORMAT_SVG, NULL);
     const char *words = svg_words(g->a, s);
     assert_true(well_formed(g->a, s));
-    assert_int_equal(times(s, "class=\"pair\""), 10); /* 4 of the block, 2 of embedding and head, 4 of the loss */
+    assert_int_equal(times(s, "class=\"pair\""),
+                     10); /* 4 of the block, 2 of embedding and head, 4 of the loss */
     assert_int_equal(times(s, "class=\"gradient\""), 9);
-    for (int i = 0; i < t->n_collectives; i++) { /* those of the layer, each as a hexagon of its own */
+    /* those of the layer, each as a hexagon of its own */
+    for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         bool shown = c->layer == 0 && strcmp(c->pass, "parameters");
         bool grad = !strcmp(c->pass, "gradients"); /* wq wk wv and w1 w3 stand as one */
@@ -1459,18 +1532,22 @@ static void weights_have_three_states(void **state) {
         assert_non_null(strstr(words, compute));
     }
     assert_non_null(strstr(words, "freed"));
-    assert_int_equal(times(words, "freed\n") + times(words, "kept\n"), 10); /* q; k and v; gate and up as one line each */
-    assert_true(times(words, "kept\n") <= 2);                              /* used last, first in backward */
+    assert_int_equal(times(words, "freed\n") + times(words, "kept\n"),
+                     10);                     /* q; k and v; gate and up as one line each */
+    assert_true(times(words, "kept\n") <= 2); /* used last, first in backward */
     assert_non_null(strstr(words, "only weights and their gradients travel"));
     assert_int_equal(diags_errors(g->d), 0);
 }
 
-/* Clean and the same twice in every preset; the layout of forward alone where nothing mirrors it. */
+/* Clean and the same twice in every preset; the layout of forward alone where nothing mirrors it.
+ */
 static void mirrors_are_clean(void **state) {
     Ground *g = *state;
-    const Trace *t[] = {backward_trace(g->a, "mesh: {tp: 1}\n"), backward_trace(g->a, plan_tp_sp),
-                        backward_trace(g->a, "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n"),
-                        backward_trace(g->a, "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, axis: dp, unit: block}\n")};
+    const Trace *t[] = {
+        backward_trace(g->a, "mesh: {tp: 1}\n"), backward_trace(g->a, plan_tp_sp),
+        backward_trace(g->a, "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, axis: dp}\n"),
+        backward_trace(g->a,
+                       "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, axis: dp, unit: block}\n")};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
         for (int p = 0; p < 4; p++) {
             const char *report;
@@ -1481,7 +1558,9 @@ static void mirrors_are_clean(void **state) {
             if (n) print_message("mirror %zu %s\n%s", i, o.preset, report);
             assert_int_equal(n, 0);
             char *s = draw(g, t[i], &o, FORMAT_SVG, NULL);
-            assert_non_null(strstr(svg_words(g->a, s), "backward")); /* the first page may be that of the embedding, without a stream */
+            assert_non_null(strstr(
+                svg_words(g->a, s),
+                "backward")); /* the first page may be that of the embedding, without a stream */
             assert_string_equal(draw(g, t[i], &o, FORMAT_SVG, NULL), s);
         }
     RenderOptions o = options("block");
@@ -1506,8 +1585,10 @@ static void memory_adds_up(void **state) {
     int64_t rest = param_bytes(t), top = 0;
     int at = -1;
     for (int i = 0; i < t->n_memory; i++)
-        if (t->memory[i].step >= 0 && t->memory[i].bytes > top) top = t->memory[i].bytes, at = t->memory[i].step;
-    const char *facts[] = {arena_printf(g->a, "Each of 2 ranks holds %s at the peak", bytes_text(3 * rest + top, g->a)),
+        if (t->memory[i].step >= 0 && t->memory[i].bytes > top)
+            top = t->memory[i].bytes, at = t->memory[i].step;
+    const char *facts[] = {arena_printf(g->a, "Each of 2 ranks holds %s at the peak",
+                                        bytes_text(3 * rest + top, g->a)),
                            bytes_text(rest, g->a),
                            bytes_text(2 * rest, g->a),
                            "optimizer state",
@@ -1520,11 +1601,15 @@ static void memory_adds_up(void **state) {
                            "workspace of kernels",
                            NULL};
     has(g, t, &o, facts);
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stroke=\"#B00020\"")); /* over the capacity */
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stroke=\"#B00020\"")); /* over the capacity */
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
     t->memory[3].bytes += 1; /* lifetimes do not explain it any more */
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "not known: the trace lacks who reads what"));
-    static const char *const fold[] = {"and 9 more rank classes, from ", "The fullest rank, 7600,", NULL};
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "not known: the trace lacks who reads what"));
+    static const char *const fold[] = {"and 9 more rank classes, from ", "The fullest rank, 7600,",
+                                       NULL};
     has(g, many_classes(g->a), &o, fold);
     const Diag *d = refused(g, llama_tp2(g->a), &o, FORMAT_SVG);
     assert_string_equal(d->code, "E0211");
@@ -1538,7 +1623,8 @@ static void errors_are_located(void **state) {
     RenderOptions o = options("errors");
     Trace *t = errors_wrong(g->a);
     const char *wrong[] = {
-        arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it", t->first_wrong),
+        arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it",
+                     t->first_wrong),
         "both ranks · step 6",
         "The sum over tp is missing: each rank holds",
         "first wrong element [0, 21]",
@@ -1556,11 +1642,12 @@ static void errors_are_located(void **state) {
     const char *text = draw(g, t, &o, FORMAT_TEXT, NULL);
     assert_non_null(strstr(text, " XX\n"));
     assert_non_null(strstr(text, " .x\n"));
-    static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right", "uses 53 % of it",
-                                        NULL};
+    static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right",
+                                        "uses 53 % of it", NULL};
     has(g, errors_right(g->a), &o, right);
     assert_null(strstr(draw(g, errors_right(g->a), &o, FORMAT_SVG, NULL), "#993404"));
-    static const char *const many[] = {"4096 ranks", "Ranks of a column are alike in every check: ", "0:8192:2", NULL};
+    static const char *const many[] = {
+        "4096 ranks", "Ranks of a column are alike in every check: ", "0:8192:2", NULL};
     has(g, errors_many(g->a), &o, many);
     const Diag *d = refused(g, llama_tp2(g->a), &o, FORMAT_SVG);
     assert_string_equal(d->code, "E0211");
@@ -1569,7 +1656,8 @@ static void errors_are_located(void **state) {
     assert_null(strstr(draw(g, t, &o, FORMAT_SVG, NULL), "=\"nan"));
 }
 
-/* Every kind ends with what it is for, whatever the number of ranks, and shows nothing that was not sent. */
+/* Every kind ends with what it is for, whatever the number of ranks, and shows nothing that was not
+ * sent. */
 static void rings_end_right(void **state) {
     (void)state;
     for (int n = 2; n <= RING_MAX; n++)
@@ -1581,9 +1669,12 @@ static void rings_end_right(void **state) {
                 for (int c = 0; c < n; c++)
                     for (int r = 0; r < n; r++) x[c * n + r] = (c * 7 + r * 5) % 11 + 1;
                 for (int c = 0; c < n; c++)
-                    for (int r = 0; r < n; r++) want[c] = max ? fmax(want[c], x[c * n + r]) : want[c] + x[c * n + r];
+                    for (int r = 0; r < n; r++)
+                        want[c] = max ? fmax(want[c], x[c * n + r]) : want[c] + x[c * n + r];
                 int steps = ring_steps(kind, n);
-                assert_int_equal(steps, kind == RING_SLICE ? 1 : kind == RING_REDUCE ? 2 * (n - 1) : n - 1);
+                assert_int_equal(steps, kind == RING_SLICE    ? 1
+                                        : kind == RING_REDUCE ? 2 * (n - 1)
+                                                              : n - 1);
                 for (int t = 0; t <= steps; t++) {
                     Ring g;
                     int sends = 0, fresh = 0;
@@ -1600,11 +1691,13 @@ static void rings_end_right(void **state) {
                                            : kind == RING_SLICE    ? x[c * n + r]
                                                                    : want[c];
                             assert_true(k->value == right);
-                            if (kind == RING_SCATTER || kind == RING_REDUCE) assert_int_equal(k->terms, n);
+                            if (kind == RING_SCATTER || kind == RING_REDUCE)
+                                assert_int_equal(k->terms, n);
                         }
                     bool odd = kind == RING_EXCHANGE && n % 2;
                     if (kind < RING_SLICE && !odd) {
-                        /* all ranks send one chunk; in a round-robin two may rest, in a ring none */
+                        /* all ranks send one chunk; in a round-robin two may rest, in a ring none
+                         */
                         assert_int_equal(sends, t < steps ? n : 0);
                         assert_int_equal(fresh, t ? n : 0);
                     }
@@ -1625,7 +1718,8 @@ static void storyboards(void **state) {
                                          NULL};
     has(g, toy_mlp(g->a), &o, reduce);
     o.part = "reduce-scatter";
-    static const char *const scatter[] = {"Ring ReduceScatter of ", "2 ranks", "After step 1: done", "sent 1/2 of M = ", NULL};
+    static const char *const scatter[] = {"Ring ReduceScatter of ", "2 ranks", "After step 1: done",
+                                          "sent 1/2 of M = ", NULL};
     has(g, llama_dp2_cp2_tp2(g->a), &o, scatter);
     const Diag *d = refused(g, toy_mlp(g->a), &o, FORMAT_SVG);
     assert_string_equal(d->code, "E0212");

@@ -1,5 +1,5 @@
-/* The same bytes of trace whatever the instruction set and the number of threads. tests/same.sh holds builds of several compilers
- * against each other in the same way. */
+/* The same bytes of trace whatever the instruction set and the number of threads. tests/same.sh
+ * holds builds of several compilers against each other in the same way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,18 +9,25 @@
 #include "support/support.h"
 #include <string.h>
 
-#define BLOCK(layers, dtype)                                                                                                       \
-    "model: {config: {hidden_size: 40, intermediate_size: 56, num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: " \
-    "2, vocab_size: 37, head_dim: 8, qk_norm: true, attention_bias: true}, layers: " layers                                        \
-    ", parts: [embedding, blocks, norm, head, loss]}\ndata: {batch: 2, sequence: 32, dtype: " dtype "}\n"
+#define BLOCK(layers, dtype)                                                                       \
+    "model: {config: {hidden_size: 40, intermediate_size: 56, num_hidden_layers: 2, "              \
+    "num_attention_heads: 4, num_key_value_heads: "                                                \
+    "2, vocab_size: 37, head_dim: 8, qk_norm: true, attention_bias: true}, layers: " layers        \
+    ", parts: [embedding, blocks, norm, head, loss]}\ndata: {batch: 2, sequence: 32, "             \
+    "dtype: " dtype "}\n"
 static const char *const plans[] = {
-    BLOCK("2", "f32") "mesh: {dp: 2, cp: 2, tp: 2}\ncontext_parallel: {order: zigzag}\nrecipe: torchtitan-llama3\n",
-    BLOCK("1", "f64") "mesh: {dp: 2, tp: 4}\npass: backward\ndata_parallel: {mode: fsdp}\nrecompute: block\nrecipe: megatron\n",
-    BLOCK("1", "f32") "mesh: {tp: 3}\npass: train\noptimizer: {name: adamw, clip: 1, steps: 2}\nplan:\n"
-                      "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n",
+    BLOCK("2", "f32") "mesh: {dp: 2, cp: 2, tp: 2}\ncontext_parallel: {order: zigzag}\nrecipe: "
+                      "torchtitan-llama3\n",
+    BLOCK("1", "f64") "mesh: {dp: 2, tp: 4}\npass: backward\ndata_parallel: {mode: "
+                      "fsdp}\nrecompute: block\nrecipe: megatron\n",
+    BLOCK("1",
+          "f32") "mesh: {tp: 3}\npass: train\noptimizer: {name: adamw, clip: 1, steps: 2}\nplan:\n"
+                 "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n",
 };
 static const char *trace_of(Arena *a, const char *text, int threads, size_t *n) {
-    PlanRun r = plan_run_with(a, "same.yaml", text, &(PipelineOptions){.execute = true, .numbers = true, .threads = threads});
+    PlanRun r =
+        plan_run_with(a, "same.yaml", text,
+                      &(PipelineOptions){.execute = true, .numbers = true, .threads = threads});
     if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
     assert_non_null(r.t);
     assert_string_equal(r.t->verdict, "equivalent");
@@ -43,7 +50,8 @@ static void test_same_bytes(void **state) {
             }
             for (int threads = i ? 1 : 2; threads <= 4; threads *= 2) {
                 const char *have = trace_of(a, plans[p], threads, &m);
-                if (n != m || memcmp(want, have, n) != 0) fail_msg("plan %zu: %s on %d threads gives other bytes", p, isas[i], threads);
+                if (n != m || memcmp(want, have, n) != 0)
+                    fail_msg("plan %zu: %s on %d threads gives other bytes", p, isas[i], threads);
                 held++;
             }
         }
@@ -62,21 +70,31 @@ static void test_other_bytes(void **state) {
     assert_true(n != m || memcmp(one, two, n) != 0);
     arena_free(a);
 }
-/* `use_local_output` has no effect where only layers of PyTorch's styles meet: a value keeps its layout. What it changes: test_dtensor. */
+/* `use_local_output` has no effect where only layers of PyTorch's styles meet: a value keeps its
+ * layout. What it changes: test_dtensor. */
 static void test_local_output_changes_nothing(void **state) {
     (void)state;
     Arena *a = arena_new();
     size_t n[2];
     const char *have[2];
     for (int k = 0; k < 2; k++)
-        have[k] = trace_of(a, arena_printf(a, "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\nmesh: {tp: 2}\nplan:\n"
-                                              "  net1: {style: colwise, use_local_output: %s}\n"
-                                              "  net2: {style: rowwise, use_local_output: %s}\n", k ? "true " : "false", k ? "false" : "true "), 1, &n[k]);
+        have[k] = trace_of(
+            a,
+            arena_printf(
+                a,
+                "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\nmesh: {tp: 2}\nplan:\n"
+                "  net1: {style: colwise, use_local_output: %s}\n"
+                "  net2: {style: rowwise, use_local_output: %s}\n",
+                k ? "true " : "false", k ? "false" : "true "),
+            1, &n[k]);
     assert_int_equal(n[0], n[1]);
-    assert_string_equal(strchr(have[0], '\n'), strchr(have[1], '\n')); /* the first line has the hash of the plan's text */
+    assert_string_equal(strchr(have[0], '\n'),
+                        strchr(have[1], '\n')); /* the first line has the hash of the plan's text */
     arena_free(a);
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_local_output_changes_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bytes),
+                                       cmocka_unit_test(test_other_bytes),
+                                       cmocka_unit_test(test_local_output_changes_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

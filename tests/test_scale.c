@@ -1,6 +1,6 @@
-/* What must not grow: memory of a million ranks looked at, allocations and classes, records of many ranks; and that the
- * comparison, which all workers share, says the same whoever does it. It measures no time: that is `make bench`. Runs in the
- * root of the repository. */
+/* What must not grow: memory of a million ranks looked at, allocations and classes, records of many
+ * ranks; and that the comparison, which all workers share, says the same whoever does it. It
+ * measures no time: that is `make bench`. Runs in the root of the repository. */
 #include "base/file.h"
 #include "exec/pipeline.h"
 #include "tests/support/child.h"
@@ -19,7 +19,8 @@ static const char *plan_file(Arena *a, const char *path) {
     assert_non_null(s);
     return s;
 }
-static PlanRun run_set(Arena *a, const char *path, const PipelineOptions *o, const char *const *sets) {
+static PlanRun run_set(Arena *a, const char *path, const PipelineOptions *o,
+                       const char *const *sets) {
     const char *text = plan_file(a, path);
     PlanSet set[8];
     int n = 0;
@@ -38,8 +39,11 @@ static const char wide[] = "tests/bench/ranks-8192.yaml";
 /* Whoever compares, and in whatever pieces: a wrong run gives the same record, byte for byte. */
 static void test_workers_say_the_same(void **state) {
     (void)state;
-    static const char *const faults[] = {NULL, "drop-reduction", "drop-reduce-scatter", "drop-gather", "average", "max-for-sum", "wrong-block"};
-    static const char *const shapes[][3] = {{"mesh.dp=2", "data.batch=8", "data.sequence=256"}, {"mesh.dp=16", "data.batch=17", "data.sequence=36"}};
+    static const char *const faults[] = {NULL,          "drop-reduction", "drop-reduce-scatter",
+                                         "drop-gather", "average",        "max-for-sum",
+                                         "wrong-block"};
+    static const char *const shapes[][3] = {{"mesh.dp=2", "data.batch=8", "data.sequence=256"},
+                                            {"mesh.dp=16", "data.batch=17", "data.sequence=36"}};
     for (size_t s = 0; s < 2; s++)
         for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++) {
             Arena *a = arena_new();
@@ -63,13 +67,16 @@ static long peak_kib(void) {
     getrusage(RUSAGE_SELF, &u);
     return u.ru_maxrss;
 }
-/* A million ranks are one class, or a few, whatever their number. Runs first: ru_maxrss never falls. */
+/* A million ranks are one class, or a few, whatever their number. Runs first: ru_maxrss never
+ * falls. */
 static void test_a_million_ranks(void **state) {
     (void)state;
     static const char *const shapes[][4] = {
         {"mesh.dp=31250", "data.batch=31250", "data.sequence=64", NULL},
-        {"mesh.dp=31250", "data.batch=31251", "data.sequence=64", NULL},  /* the last ranks get one sample, or none */
-        {"mesh.dp=31250", "data.batch=100000", "data.sequence=65", NULL}, /* and the sequence is uneven too */
+        {"mesh.dp=31250", "data.batch=31251", "data.sequence=64",
+         NULL}, /* the last ranks get one sample, or none */
+        {"mesh.dp=31250", "data.batch=100000", "data.sequence=65",
+         NULL}, /* and the sequence is uneven too */
     };
     static const int most[] = {1, 3, 12};
     long before = peak_kib();
@@ -83,13 +90,16 @@ static void test_a_million_ranks(void **state) {
         assert_int_equal(diags_errors(r.d), 0);
         arena_free(a);
     }
-    if (slow_machine() > 1) print_message("under a tool, which needs memory of its own: the peak of memory is not held against its limit\n");
+    if (slow_machine() > 1)
+        print_message("under a tool, which needs memory of its own: the peak of memory is not held "
+                      "against its limit\n");
     else assert_in_range(peak_kib() - before, 0, 100 << 10);
 }
 
 /* ---- a million uneven ranks, all layers of a large model: memory and text ---- */
-static const char giant[] = "model: {preset: llama3.1-405b, layers: all, parts: [embedding, blocks, norm, head, loss]}\n"
-                            "names: torchtitan\nrecipe: torchtitan-llama3\ngroups: {sp: tp}\n";
+static const char giant[] =
+    "model: {preset: llama3.1-405b, layers: all, parts: [embedding, blocks, norm, head, loss]}\n"
+    "names: torchtitan\nrecipe: torchtitan-llama3\ngroups: {sp: tp}\n";
 static const struct {
     const char *name, *text;
     int classes; /* most classes of ranks */
@@ -144,13 +154,18 @@ static void test_layers_share_their_classes(void **state) {
     int kinds[2];
     for (int k = 0; k < 2; k++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, "model: {preset: llama3.1-405b, layers: %s}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
-            "groups: {sp: tp}\ndata: {batch: 131071, sequence: 4095, dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\n", k ? "all" : "2");
+        const char *text = arena_printf(a,
+                                        "model: {preset: llama3.1-405b, layers: %s}\nnames: "
+                                        "torchtitan\nrecipe: torchtitan-llama3\n"
+                                        "groups: {sp: tp}\ndata: {batch: 131071, sequence: 4095, "
+                                        "dtype: f32}\nmesh: {dp: 131072, tp: 8}\npass: backward\n",
+                                        k ? "all" : "2");
         PlanRun r = plan_run(a, "kinds.yaml", text, false);
         assert_non_null(r.t);
         const TraceLocal *met[4096];
         kinds[k] = 0;
-        for (int i = 0; i < r.t->n_values; i++) { /* values that lie alike share what is known of them */
+        /* values that lie alike share what is known of them */
+        for (int i = 0; i < r.t->n_values; i++) {
             int j = 0;
             while (j < kinds[k] && met[j] != r.t->values[i].shape.local) j++;
             if (j == kinds[k] && j < 4096) met[kinds[k]++] = r.t->values[i].shape.local;

@@ -1,5 +1,6 @@
-/* Drawing when threads or memory are short: Pango looks for fonts in threads of its own, and fontconfig crashes where it gets
- * no memory. Each run of the real binary ends in 0, or in 5 with the reason, and leaves the old file or the new one. */
+/* Drawing when threads or memory are short: Pango looks for fonts in threads of its own, and
+ * fontconfig crashes where it gets no memory. Each run of the real binary ends in 0, or in 5 with
+ * the reason, and leaves the old file or the new one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -46,7 +47,11 @@ static int holds(const Ended *e, const char *what) {
     bool old = have && strcmp(have, "old") == 0, fresh = have && strstr(have, "</svg>\n");
     bool told = e->code == 5 && (strstr(e->err, "[E0701]") || strstr(e->err, "[E0706]")) && old;
     if (!(told || (e->code == 0 && fresh)))
-        print_error("%s: exit %d, %s file\n%s", what, e->code, old ? "old" : fresh ? "new" : "no whole", e->err);
+        print_error("%s: exit %d, %s file\n%s", what, e->code,
+                    old     ? "old"
+                    : fresh ? "new"
+                            : "no whole",
+                    e->err);
     assert_true(told || (e->code == 0 && fresh));
     assert_int_equal(child_count(dir, ".tmp"), 0);
     return e->code;
@@ -61,7 +66,9 @@ static void test_threads_fail(void **state) {
             const char *env[] = {trip, "TRIP_WHAT=thread", arena_printf(arena, "TRIP_AT=%d", n),
                                  arena_printf(arena, "TRIP_LAST=%d", on ? 1000000 : n), NULL};
             child_write(in("x.svg"), "old");
-            Ended e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")), .env = env});
+            Ended e = child_run(
+                arena,
+                &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")), .env = env});
             int code = holds(&e, arena_printf(arena, "thread %d%s", n, on ? " and on" : ""));
             refused += code == 5;
             ended = code == 0;
@@ -71,22 +78,32 @@ static void test_threads_fail(void **state) {
 /* Commands without pictures do with the one thread that they have. */
 static void test_one_thread(void **state) {
     (void)state;
-    const char *const env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)), "TRIP_WHAT=thread", "TRIP_AT=1",
-                               "TRIP_LAST=1000000", "CI", "TERM=xterm", NULL};
-    Ended e = child_run(arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--threads", "8"), .env = env});
+    const char *const env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)),
+                               "TRIP_WHAT=thread",
+                               "TRIP_AT=1",
+                               "TRIP_LAST=1000000",
+                               "CI",
+                               "TERM=xterm",
+                               NULL};
+    Ended e = child_run(
+        arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--threads", "8"), .env = env});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("check", in("plan.yaml")), .env = env, .pty = true});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("check", in("plan.yaml")), .env = env, .pty = true});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.txt")), .env = env});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.txt")), .env = env});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")), .env = env});
+    e = child_run(arena,
+                  &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("o")), .env = env});
     assert_int_equal(e.code, 5);
     assert_non_null(strstr(e.err, "[E0706]"));
 }
 /* As a user without rights (root has no such limit), in a folder that is this user's. */
 static void as_nobody(void) {
     struct rlimit r = {2, 2};
-    if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setrlimit(RLIMIT_NPROC, &r) != 0 || setuid(65534) != 0)
+    if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setrlimit(RLIMIT_NPROC, &r) != 0 ||
+        setuid(65534) != 0)
         _exit(125);
 }
 static void test_few_processes(void **state) {
@@ -97,14 +114,16 @@ static void test_few_processes(void **state) {
     }
     child_write(in("x.svg"), "old");
     assert_int_equal(chmod(in("x.svg"), 0666), 0);
-    Ended e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")), .prepare = as_nobody});
+    Ended e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")),
+                                        .prepare = as_nobody});
     if (e.code == 127 || e.code == 125) {
         print_message("another user may not start the program here\n");
         skip();
     }
     assert_int_equal(holds(&e, "ulimit -u 2"), 5);
 }
-/* Every limit of address space from too little to enough, several times: threads make no two runs alike. */
+/* Every limit of address space from too little to enough, several times: threads make no two runs
+ * alike. */
 static void test_little_memory(void **state) {
     (void)state;
     long step = getenv("SHARDPROOF_SOAK") ? 1 : 8;
@@ -112,9 +131,10 @@ static void test_little_memory(void **state) {
     for (long mib = 60; mib <= 240; mib += step) {
         const char *what = arena_printf(arena, "ulimit -v %ld MiB", mib);
         child_write(in("x.svg"), "old");
-        Ended e = child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")),
-                                            .limit = RLIMIT_AS,
-                                            .limit_to = mib << 20});
+        Ended e =
+            child_run(arena, &(Child){.words = WORDS("draw", in("plan.yaml"), "-o", in("x.svg")),
+                                      .limit = RLIMIT_AS,
+                                      .limit_to = mib << 20});
         if (e.code == 127) continue; /* the loader got no memory for the libraries */
         int code = holds(&e, what);
         refused += code == 5;
@@ -123,10 +143,12 @@ static void test_little_memory(void **state) {
     assert_true(refused && drawn);
 }
 
-/* A soft limit of processor time that is the hard one, too, as `ulimit -t` sets it: told, not killed. */
+/* A soft limit of processor time that is the hard one, too, as `ulimit -t` sets it: told, not
+ * killed. */
 static void test_processor_time(void **state) {
     (void)state;
-    const char *const words[] = {"check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1", NULL};
+    const char *const words[] = {
+        "check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1", NULL};
     Ended e = child_run(arena, &(Child){.words = words, .limit = RLIMIT_CPU, .limit_to = 2});
     assert_int_equal(e.code, 5);
     assert_non_null(strstr(e.err, "[E0705]"));
@@ -134,7 +156,8 @@ static void test_processor_time(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_threads_fail), TEST(test_one_thread), TEST(test_few_processes),
-                                       TEST(test_little_memory), TEST(test_processor_time)};
+    const struct CMUnitTest tests[] = {TEST(test_threads_fail), TEST(test_one_thread),
+                                       TEST(test_few_processes), TEST(test_little_memory),
+                                       TEST(test_processor_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

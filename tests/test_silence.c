@@ -13,7 +13,7 @@
     "model: {layers: 1, parts: [embedding, blocks, norm, head, loss], config: {hidden_size: 24, "  \
     "num_attention_heads: 4, num_key_value_heads: 4, head_dim: 6, intermediate_size: 20, "         \
     "vocab_size: 28, num_hidden_layers: 1}}\n"                                                     \
-    "data: {batch: 4, sequence: 16, dtype: f64, seed: 3" data "}\nmesh: {" mesh "}\npass: " pass    \
+    "data: {batch: 4, sequence: 16, dtype: f64, seed: 3" data "}\nmesh: {" mesh "}\npass: " pass   \
     "\nnames: torchtitan\n"
 #define NORMS                                                                                      \
     "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"       \
@@ -58,8 +58,7 @@ static const struct {
 } moves[] = {
     {"a sequence that a style cut, into plain attention",
      MODEL("forward", "tp: 2", "") "plan:\n" REST NORMS,
-     "the all_gather of layers.0.k_rope over tp is made",
-     "layers.0.k_rope"},
+     "the all_gather of layers.0.k_rope over tp is made", "layers.0.k_rope"},
     {"the same with gradients that somebody sums",
      MODEL("backward", "tp: 2", "") "plan:\n" REST NORMS OWNED, "all_gather of layers.0.k_rope",
      "layers.0.k_rope"},
@@ -78,19 +77,18 @@ static const struct {
      "all_gather of layers.0.k_rope over cp*tp", "layers.0.k_rope"},
     {"a whole factor beside a cut one",
      MODEL("forward", "tp: 2", "") FFN("  layers.*.feed_forward.w2: rowwise\n"),
-     "the slice of layers.0.mlp.up over tp is made",
-     "layers.0.mlp.up"},
+     "the slice of layers.0.mlp.up over tp is made", "layers.0.mlp.up"},
     {"whole keys beside cut queries",
      MODEL("forward", "tp: 2", "") "plan:\n  layers.*.attention.wq: colwise\n"
                                    "  layers.*.attention.wo: rowwise\n",
-     "the slice of layers.0.k_rope over tp is made",
-     "layers.0.k_rope"},
+     "the slice of layers.0.k_rope over tp is made", "layers.0.k_rope"},
     {"a whole residual beside a part of the sequence",
      MODEL("forward", "tp: 2", "") "plan:\n  layers.*.attention.w[qkv]: colwise\n"
                                    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n",
      "the slice of embed over tp is made", "embed"},
     {"labels in another order than the tokens",
-     MODEL("forward", "cp: 2", ", order: {labels: contiguous}") "context_parallel: {order: zigzag}\n",
+     MODEL("forward", "cp: 2",
+           ", order: {labels: contiguous}") "context_parallel: {order: zigzag}\n",
      "the all_to_all of labels over cp is made", "labels"},
     {"labels beside logits of a sequence that a style cut",
      MODEL("forward", "tp: 2", "") "plan:\n" BLOCKS ATTENTION NORMS,
@@ -107,8 +105,8 @@ static void test_moves(void **state) {
         bool told = moves[i].note ? find(&r, "N0001", moves[i].note) != NULL : !count(&r, "N0001");
         if (!told) run_print(&r);
         if (!told) fail_msg("%s: %d notes", moves[i].what, count(&r, "N0001"));
-        PlanRun own = plan_run(a, "plan.yaml",
-                               arena_printf(a, "%strust: declared\n", moves[i].text), true);
+        PlanRun own =
+            plan_run(a, "plan.yaml", arena_printf(a, "%strust: declared\n", moves[i].text), true);
         const char *want = moves[i].first ? "different" : "equivalent";
         if (!own.t || !own.t->verdict || strcmp(own.t->verdict, want)) run_print(&own);
         assert_string_equal(own.t->verdict, want);
@@ -136,8 +134,8 @@ static const struct {
      1, "over x counts", NULL},
     {"ddp over a tensor parallel axis",
      MODEL("backward", "dp: 2, tp: 2", "") "data_parallel: {mode: ddp, axis: dp*tp}\n" TP, 2,
-     "over tp adds up gradients of different shards: "
-     "grad.param.layers.0.attention.wq.weight and 6 more are cut",
+     "over tp adds up gradients of different shards: grad.param.layers.0.attention.wq.weight and 6 "
+     "more are cut",
      "over tp counts grad.param.tok_embeddings.weight and 4 more 2 times"},
     {"fsdp over it", MODEL("backward", "tp: 2", "") "data_parallel: {mode: fsdp, axis: tp}\n" TP, 2,
      "over tp adds up gradients of different shards", "over tp counts"},
@@ -150,8 +148,7 @@ static const struct {
                                        "data_parallel: {mode: ddp, axis: dp*x}\n",
      1, "over x counts", NULL},
     {"over the axes of the tokens",
-     MODEL("backward", "dp: 2, cp: 2, tp: 2",
-           "") "data_parallel: {mode: fsdp, axis: dp*cp}\n" TP,
+     MODEL("backward", "dp: 2, cp: 2, tp: 2", "") "data_parallel: {mode: fsdp, axis: dp*cp}\n" TP,
      0, NULL, NULL},
     {"by default", MODEL("backward", "dp: 2, tp: 2", "") "data_parallel: ddp\n" TP, 0, NULL, NULL},
     {"axes of size 1",

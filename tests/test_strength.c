@@ -76,7 +76,7 @@ typedef struct {
     Dtype dt;
     int64_t turn; /* draws ranks and elements */
     long steps, spoiled, odd, wrong, replicas;
-    uint32_t forward[64]; /* per op of the list: bit dtype */
+    uint32_t forward[64];                            /* per op of the list: bit dtype */
     uint32_t adjoint[64][RULE_MAX_IN], operands[64]; /* operands: those that may have a gradient */
     uint32_t moved[MOVE_KINDS], summed, summed_parameter, source;
     double bound[64][RULE_MAX_IN + 1]; /* per op and operand (last: forward): the tightest, in u of
@@ -150,10 +150,8 @@ static Answer ask(const Exec *e, const Step *s, int val, int64_t rank) {
     Trace *t = trace_new(tmp);
     Check *c = check_new(tmp, (Exec *)(uintptr_t)e, t);
     Answer r = {0};
-    if (s)
-        check_step(c, s);
-    else
-        check_source(c, val);
+    if (s) check_step(c, s);
+    else check_source(c, val);
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool bad = k->verdict[0] == 'F';
@@ -333,42 +331,18 @@ static const struct {
     int operand; /* -1: forward */
     double most;
 } widest[] = {
-    {"einsum", 0, 1.6e+02},
-    {"einsum", 1, 1.2e+02},
-    {"einsum", -1, 3.6e+04},
-    {"add", 0, 9},
-    {"add", 1, 45},
-    {"add", -1, 9},
-    {"rmsnorm", 0, 3.3e+03},
-    {"rmsnorm", 1, 3.6e+03},
-    {"rmsnorm", -1, 54},
-    {"rope", 0, 13},
-    {"rope", -1, 22},
-    {"attention", 0, 1200},
-    {"attention", 1, 2000},
-    {"attention", 2, 740},
-    {"attention", -1, 1300},
-    {"silu", 0, 17},
-    {"silu", -1, 36},
-    {"embed", 0, 2.3e+03},
-    {"sumexp", 0, 1.1e+02},
-    {"sumexp", -1, 1.3e+02},
-    {"nll", 0, 16},
-    {"nll", 2, 16},
-    {"nll", -1, 30},
-    {"gelu", 0, 48},
-    {"gelu", -1, 45},
-    {"axpby", -1, 5.1e+03},
-    {"ema_square", -1, 6.6e+04},
-    {"adamw", -1, 1.3e+02},
-    {"sumsq", -1, 4e+02},
-    {"clip", -1, 66},
-    {"scale", 0, 8.1},
-    {"scale", -1, 8.1},
-    {"rowsum", -1, 42},
-    {"swiglu", 0, 39},
-    {"swiglu", -1, 51},
-    {"reduce_scatter", -1, 21},
+    {"einsum", 0, 1.6e+02},  {"einsum", 1, 1.2e+02},  {"einsum", -1, 3.6e+04},
+    {"add", 0, 9},           {"add", 1, 45},          {"add", -1, 9},
+    {"rmsnorm", 0, 3.3e+03}, {"rmsnorm", 1, 3.6e+03}, {"rmsnorm", -1, 54},
+    {"rope", 0, 13},         {"rope", -1, 22},        {"attention", 0, 1200},
+    {"attention", 1, 2000},  {"attention", 2, 740},   {"attention", -1, 1300},
+    {"silu", 0, 17},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
+    {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
+    {"nll", 2, 16},          {"nll", -1, 30},         {"gelu", 0, 48},
+    {"gelu", -1, 45},        {"axpby", -1, 5.1e+03},  {"ema_square", -1, 6.6e+04},
+    {"adamw", -1, 1.3e+02},  {"sumsq", -1, 4e+02},    {"clip", -1, 66},
+    {"scale", 0, 8.1},       {"scale", -1, 8.1},      {"rowsum", -1, 42},
+    {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},
     {"all_reduce", -1, 69},
 };
 static double known_bound(const char *name, int operand) {

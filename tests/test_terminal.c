@@ -1,5 +1,5 @@
-/* What a terminal gets: nothing wider than it is, colours by the rules, help that fits; and a pipe gets every line whole. The real
- * binary on a pseudo-terminal. */
+/* What a terminal gets: nothing wider than it is, colours by the rules, help that fits; and a pipe
+ * gets every line whole. The real binary on a pseudo-terminal. */
 #include "cli/table.h"
 #include "support/child.h"
 #include <setjmp.h>
@@ -14,9 +14,11 @@
 #define PLAN "plans/09-llama3-8b-dp2-cp2-tp2.yaml"
 #define TRAIN "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"
 #define BUG "plans/bugs/13-gradient-not-summed-over-dp.yaml"
-static const char *const plain[] = {"CI=1", "TERM=xterm", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "COLUMNS", NULL};
+static const char *const plain[] = {"CI=1",           "TERM=xterm", "NO_COLOR", "FORCE_COLOR",
+                                    "CLICOLOR_FORCE", "CLICOLOR",   "COLUMNS",  NULL};
 
-/* The text without its colours; fails on an escape sequence that is none of the 16 colours, bold or underline. */
+/* The text without its colours; fails on an escape sequence that is none of the 16 colours, bold or
+ * underline. */
 static char *uncoloured(Arena *a, const char *s, int *n_colours) {
     Str out = str_new(a);
     for (; *s; s++) {
@@ -45,7 +47,8 @@ static void fits(Arena *a, const char *text, int width) {
     for (const char *s = uncoloured(a, text, &colours); *s;) {
         size_t n = strcspn(s, "\n");
         const char *line = arena_strndup(a, s, n);
-        if (table_text_width(line) > width) print_error("%d columns of %d: %s\n", table_text_width(line), width, line);
+        if (table_text_width(line) > width)
+            print_error("%d columns of %d: %s\n", table_text_width(line), width, line);
         assert_true(table_text_width(line) <= width);
         s += n + (s[n] != 0);
     }
@@ -63,21 +66,40 @@ static void test_widths(void **state) {
     assert_non_null(mkdtemp(dir));
     char plan[64];
     snprintf(plan, sizeof plan, "%s/p.yaml", dir);
-    /* a source line of 300 characters, some two columns wide, with tabs, and the mistake far right */
-    child_write(plan, "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\nmesh: {tp: 2}\n"
-                      "plan: {net1: colwise, net2:\t\trowwise, "
-                      "\"名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前\": colwise, "
-                      "a.very.long.name.that.no.module.of.this.model.has.and.that.goes.on: colwisee, b: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
+    /* a source line of 300 characters, some two columns wide, with tabs, and the mistake far right
+     */
+    child_write(plan,
+                "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\nmesh: {tp: 2}\n"
+                "plan: {net1: colwise, net2:\t\trowwise, "
+                "\"名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前名前\": "
+                "colwise, a.very.long.name.that.no.module.of.this.model.has.and.that.goes.on: "
+                "colwisee, b: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
     const char *const *const commands[] = {
-        WORDS("check", PLAN), WORDS("check", PLAN, BUG, "-v"), WORDS("comms", BUG), WORDS("comms", TRAIN), WORDS("shapes", TRAIN),
-        WORDS("params", PLAN), WORDS("explain", PLAN, "layers.0.attention.wo"), WORDS("explain", BUG, "34"), WORDS("explain", "E0403"),
-        WORDS("check", "plans/none.yaml", "--set", "expect.verdict=same"), WORDS("check", BUG, "--set", "expect.verdict=equivalent"),
-        WORDS("check", plan), WORDS("diff", PLAN, TRAIN), WORDS("list", "hardware"), WORDS("list", "ops"), WORDS("chekc", plan)};
+        WORDS("check", PLAN),
+        WORDS("check", PLAN, BUG, "-v"),
+        WORDS("comms", BUG),
+        WORDS("comms", TRAIN),
+        WORDS("shapes", TRAIN),
+        WORDS("params", PLAN),
+        WORDS("explain", PLAN, "layers.0.attention.wo"),
+        WORDS("explain", BUG, "34"),
+        WORDS("explain", "E0403"),
+        WORDS("check", "plans/none.yaml", "--set", "expect.verdict=same"),
+        WORDS("check", BUG, "--set", "expect.verdict=equivalent"),
+        WORDS("check", plan),
+        WORDS("diff", PLAN, TRAIN),
+        WORDS("list", "hardware"),
+        WORDS("list", "ops"),
+        WORDS("chekc", plan)};
     static const int widths[] = {80, 60};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         for (int k = 0; k < 2; k++) {
             Arena *a = arena_new();
-            Ended e = child_run(a, &(Child){.words = commands[i], .env = plain, .pty = true, .pty_out = true, .columns = widths[k]});
+            Ended e = child_run(a, &(Child){.words = commands[i],
+                                            .env = plain,
+                                            .pty = true,
+                                            .pty_out = true,
+                                            .columns = widths[k]});
             assert_true(e.n_err > 0 && e.code < 70);
             fits(a, e.err, widths[k]);
             arena_free(a);
@@ -85,7 +107,8 @@ static void test_widths(void **state) {
     unlink(plan);
     rmdir(dir);
 }
-/* A pipe gets whole lines, whatever COLUMNS says; a terminal that does not know its width takes COLUMNS, else 80. */
+/* A pipe gets whole lines, whatever COLUMNS says; a terminal that does not know its width takes
+ * COLUMNS, else 80. */
 static void test_unknown_width(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -94,14 +117,17 @@ static void test_unknown_width(void **state) {
     Ended pipe = child_run(a, &(Child){.words = check, .env = narrow});
     assert_true(strcspn(pipe.out, "\n") > 100); /* one line */
     assert_int_equal(strlen(strchr(pipe.out, '\n')), 1);
-    Ended e = child_run(a, &(Child){.words = check, .env = narrow, .pty = true, .pty_out = true, .columns = -1});
+    Ended e = child_run(
+        a, &(Child){.words = check, .env = narrow, .pty = true, .pty_out = true, .columns = -1});
     fits(a, e.err, 60);
     assert_string_equal(words_of(a, e.err), words_of(a, pipe.out));
-    Ended wide = child_run(a, &(Child){.words = check, .env = plain, .pty = true, .pty_out = true, .columns = -1});
+    Ended wide = child_run(
+        a, &(Child){.words = check, .env = plain, .pty = true, .pty_out = true, .columns = -1});
     fits(a, wide.err, 80);
     int n = 0;
     assert_string_not_equal(uncoloured(a, wide.err, &n), uncoloured(a, e.err, &n));
-    e = child_run(a, &(Child){.words = check, .env = plain, .pty = true, .pty_out = true, .columns = 200});
+    e = child_run(
+        a, &(Child){.words = check, .env = plain, .pty = true, .pty_out = true, .columns = 200});
     assert_int_equal(strcspn(uncoloured(a, e.err, &n), "\n"), strcspn(pipe.out, "\n"));
     arena_free(a);
 }
@@ -109,14 +135,18 @@ static void test_fold(void **state) {
     (void)state;
     Arena *a = arena_new();
     assert_string_equal(table_fold("short\n\nas it is", 10, a), "short\n\nas it is");
-    assert_string_equal(table_fold("  made by   one two three four five six\n", 24, a), "  made by   one two\n            three four\n            five six\n");
+    assert_string_equal(table_fold("  made by   one two three four five six\n", 24, a),
+                        "  made by   one two\n            three four\n            five six\n");
     assert_string_equal(table_fold("one two three", 8, a), "one two\n  three");
-    assert_string_equal(table_fold("\033[1mone\033[0m two", 7, a), "\033[1mone\033[0m two"); /* colours take no room */
-    assert_string_equal(table_fold("look at /a/path/that/is/longer end", 12, a), "look at\n  /a/path/that/is/longer\n  end"); /* stays whole */
+    assert_string_equal(table_fold("\033[1mone\033[0m two", 7, a),
+                        "\033[1mone\033[0m two"); /* colours take no room */
+    assert_string_equal(table_fold("look at /a/path/that/is/longer end", 12, a),
+                        "look at\n  /a/path/that/is/longer\n  end"); /* stays whole */
     assert_string_equal(table_fold("名前名前 名前名前", 10, a), "名前名前\n  名前名前");
     arena_free(a);
 }
-/* --color beats NO_COLOR beats what forces it beats TERM=dumb and CLICOLOR=0 beats what the stream is; empty values say nothing. */
+/* --color beats NO_COLOR beats what forces it beats TERM=dumb and CLICOLOR=0 beats what the stream
+ * is; empty values say nothing. */
 static void test_colours(void **state) {
     (void)state;
     static const struct {
@@ -149,11 +179,16 @@ static void test_colours(void **state) {
         while (plain[n]) env[n] = plain[n], n++;
         while (row[i].env[m]) env[n++] = row[i].env[m++];
         /* both streams: a table on one, a diagnostic on the other */
-        const char *const *words = row[i].option ? WORDS("comms", BUG, row[i].option) : WORDS("comms", BUG);
-        Ended e = child_run(a, &(Child){.words = words, .env = env, .pty = row[i].terminal, .pty_out = row[i].terminal});
-        bool out = strstr(row[i].terminal ? e.err : e.out, "\033[1;4m") != NULL, err = strstr(e.err, "\033[1;35m") != NULL;
+        const char *const *words =
+            row[i].option ? WORDS("comms", BUG, row[i].option) : WORDS("comms", BUG);
+        Ended e = child_run(
+            a, &(Child){
+                   .words = words, .env = env, .pty = row[i].terminal, .pty_out = row[i].terminal});
+        bool out = strstr(row[i].terminal ? e.err : e.out, "\033[1;4m") != NULL,
+             err = strstr(e.err, "\033[1;35m") != NULL;
         uncoloured(a, e.err, &colours);
-        if (out != row[i].coloured || err != row[i].coloured) print_error("row %zu: out %d, err %d\n", i, out, err);
+        if (out != row[i].coloured || err != row[i].coloured)
+            print_error("row %zu: out %d, err %d\n", i, out, err);
         assert_true(out == row[i].coloured && err == row[i].coloured);
         assert_true((colours > 0) == row[i].coloured);
         arena_free(a);
@@ -163,26 +198,35 @@ static void test_colours(void **state) {
 static void test_streams_differ(void **state) {
     (void)state;
     Arena *a = arena_new();
-    Ended e = child_run(a, &(Child){.words = WORDS("comms", BUG), .env = plain, .pty = true}); /* shardproof ... | less */
+    Ended e = child_run(a, &(Child){.words = WORDS("comms", BUG),
+                                    .env = plain,
+                                    .pty = true}); /* shardproof ... | less */
     assert_null(strchr(e.out, '\033'));
     assert_non_null(strstr(e.err, "\033[1;35m"));
-    assert_non_null(strstr(e.out, "adjoint of identity: from here on its uses differ over dp  plans/")); /* not folded */
+    assert_non_null(strstr(
+        e.out,
+        "adjoint of identity: from here on its uses differ over dp  plans/")); /* not folded */
     fits(a, e.err, 80);
     arena_free(a);
 }
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {NULL, "run", "check", "shapes", "params", "comms", "explain", "draw", "report", "diff", "list"};
+    static const char *const commands[] = {NULL,      "run",  "check",  "shapes", "params", "comms",
+                                           "explain", "draw", "report", "diff",   "list"};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        Ended e = child_run(a, &(Child){.words = commands[i] ? WORDS(commands[i], "--help") : WORDS("--help"), .env = plain});
+        Ended e = child_run(
+            a, &(Child){.words = commands[i] ? WORDS(commands[i], "--help") : WORDS("--help"),
+                        .env = plain});
         assert_int_equal(e.code, 0);
         assert_string_equal(e.err, "");
         assert_int_equal(strncmp(e.out, "Usage: shardproof ", 18), 0);
         fits(a, e.out, 80);
-        const char *examples = strstr(e.out, "\nExamples:\n"), *options = strstr(e.out, commands[i] ? "\nOptions:\n" : "\nCommands:\n");
+        const char *examples = strstr(e.out, "\nExamples:\n"),
+                   *options = strstr(e.out, commands[i] ? "\nOptions:\n" : "\nCommands:\n");
         assert_non_null(options);
-        if (examples || (commands[i] && strcmp(commands[i], "report") != 0)) assert_true(examples && examples < options);
+        if (examples || (commands[i] && strcmp(commands[i], "report") != 0))
+            assert_true(examples && examples < options);
         assert_non_null(strstr(options, "Report bugs"));
     }
     Ended e = child_run(a, &(Child){.words = WORDS("--version"), .env = plain});
@@ -192,12 +236,16 @@ static void test_help(void **state) {
     e = child_run(a, &(Child){.words = WORDS("check", "--nonsense", "x"), .env = plain});
     assert_int_equal(e.code, 2);
     assert_string_equal(e.out, "");
-    assert_string_equal(e.err, "shardproof: error: unknown option '--nonsense' [E0212]\nTry 'shardproof check --help'.\n");
+    assert_string_equal(
+        e.err,
+        "shardproof: error: unknown option '--nonsense' [E0212]\nTry 'shardproof check --help'.\n");
     arena_free(a);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths), cmocka_unit_test(test_unknown_width), cmocka_unit_test(test_fold),
-                                       cmocka_unit_test(test_colours), cmocka_unit_test(test_streams_differ), cmocka_unit_test(test_help)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_widths),         cmocka_unit_test(test_unknown_width),
+        cmocka_unit_test(test_fold),           cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_streams_differ), cmocka_unit_test(test_help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

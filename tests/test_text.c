@@ -1,6 +1,7 @@
-/* No control and no bidirectional character of a plan, a trace or a file name reaches a terminal, an annotation, a report or a
- * file name, whatever the command, format and view. Generated: a plan whose every free name is hostile, and a trace for each key
- * of text that records have, with hostile text behind all its values. A line that is refused is held to the same. */
+/* No control and no bidirectional character of a plan, a trace or a file name reaches a terminal,
+ * an annotation, a report or a file name, whatever the command, format and view. Generated: a plan
+ * whose every free name is hostile, and a trace for each key of text that records have, with
+ * hostile text behind all its values. A line that is refused is held to the same. */
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -13,10 +14,13 @@
 
 #include <cmocka.h>
 
-/* ESC (a title, a clipboard, hidden text), BEL, C1 CSI, DEL, RLO, LRI, RLM, ALM, line separator, U+FFFE. */
-#define RAW                                                                                                            \
-    "\033]52;c;x\007\033[8m\302\233\177\342\200\256\342\201\246\342\200\217\330\234\342\200\250\357\277\276"
-#define IN_JSON "\\u001b]52;c;x\\u0007\\u001b[8m\\u009b\\u007f\\u202e\\u2066\\u200f\\u061c\\u2028\\ufffe"
+/* ESC (a title, a clipboard, hidden text), BEL, C1 CSI, DEL, RLO, LRI, RLM, ALM, line separator,
+ * U+FFFE. */
+#define RAW                                                                                        \
+    "\033]52;c;x\007\033["                                                                         \
+    "8m\302\233\177\342\200\256\342\201\246\342\200\217\330\234\342\200\250\357\277\276"
+#define IN_JSON                                                                                    \
+    "\\u001b]52;c;x\\u0007\\u001b[8m\\u009b\\u007f\\u202e\\u2066\\u200f\\u061c\\u2028\\ufffe"
 #define IN_YAML "\\e]52;c;x\\a\\e[8m\\x9B\\x7F\\u202E\\u2066\\u200F\\u061C\\u2028"
 
 static Arena *arena; /* of one test */
@@ -61,7 +65,8 @@ static void test_visible(void **state) {
         assert_string_equal(s.s, row[i].json);
     }
     const char *lines = "a\r\n\tb\033[1;31mc\re\n";
-    assert_string_equal(text_visible_lines(arena, lines, strlen(lines)), "a\r\n\tb\\x1b[1;31mc\\x0de\n");
+    assert_string_equal(text_visible_lines(arena, lines, strlen(lines)),
+                        "a\r\n\tb\\x1b[1;31mc\\x0de\n");
     Str s = str_new(arena);
     text_add_xml(&s, "<\"&\033\357\277\276");
     assert_string_equal(s.s, "&lt;&quot;&amp;\\x1b\\ufffe");
@@ -79,17 +84,20 @@ static void test_caret(void **state) {
     FILE *f = open_memstream(&out, &n);
     diags_print(d, f, false);
     fclose(f);
-    assert_string_equal(out, "f\\x1b:1:8: error: bad \\x9b [E0104]\n  a: \"\\u202e\\x9b\" b\n                 ^\n");
+    assert_string_equal(
+        out, "f\\x1b:1:8: error: bad \\x9b [E0104]\n  a: \"\\u202e\\x9b\" b\n                 ^\n");
     free(out);
 }
 
 /* ---- all outputs ---- */
 /* Our own colours: none of them is 8 (hidden text). */
 static size_t own_color(const char *s) {
-    static const char *const own[] = {"0", "1", "4", "1;4", "2", "1;31", "1;32", "1;33", "1;35", "1;36", "31", "32", "33"};
+    static const char *const own[] = {"0",    "1",    "4",    "1;4", "2",  "1;31", "1;32",
+                                      "1;33", "1;35", "1;36", "31",  "32", "33"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         size_t k = strlen(own[i]);
-        if (strncmp(s, "\033[", 2) == 0 && strncmp(s + 2, own[i], k) == 0 && s[2 + k] == 'm') return k + 3;
+        if (strncmp(s, "\033[", 2) == 0 && strncmp(s + 2, own[i], k) == 0 && s[2 + k] == 'm')
+            return k + 3;
     }
     return 0;
 }
@@ -126,11 +134,14 @@ static void run(const char *const *words, const char *format, bool color) {
     expect_tame(out, n, color, arena_printf(arena, "out of%s", what.s));
     expect_tame(err, m, color, arena_printf(arena, "err of%s", what.s));
     if (code == 70) fail_msg("%s: %s", what.s, err);
-    bool json = !strstr(what.s, "--dump") && (strcmp(format, "json") == 0 || strcmp(format, "sarif") == 0 || strcmp(format, "chrome") == 0);
+    bool json =
+        !strstr(what.s, "--dump") && (strcmp(format, "json") == 0 || strcmp(format, "sarif") == 0 ||
+                                      strcmp(format, "chrome") == 0);
     if (json && n && code == 0) {
         const char *error;
         int line, col;
-        if (!json_parse(arena, out, n, &error, &line, &col)) fail_msg("%s: no JSON, %d:%d: %s", what.s, line, col, error);
+        if (!json_parse(arena, out, n, &error, &line, &col))
+            fail_msg("%s: no JSON, %d:%d: %s", what.s, line, col, error);
     }
     free(out);
     free(err);
@@ -143,7 +154,8 @@ static void run_formats(const char *command, const char *const *more) {
         for (char *f = strtok_r(formats, " ", &at); f; f = strtok_r(NULL, " ", &at)) {
             if (strcmp(f, "png") == 0 || strcmp(f, "pdf") == 0) continue; /* no text */
             for (int color = 0; color < 2; color++) {
-                const char *words[16] = {command, "--format", f, color ? "--color=always" : "--color=never", "--threads=1"};
+                const char *words[16] = {command, "--format", f,
+                                         color ? "--color=always" : "--color=never", "--threads=1"};
                 for (int k = 0; more[k]; k++) words[5 + k] = more[k];
                 run(words, f, color);
             }
@@ -198,17 +210,19 @@ static const char *spoiled(const char *trace, const char *key) {
 }
 static void test_plan(void **state) {
     (void)state;
-    const char *plan = arena_printf(arena,
-                                    "name: \"small" IN_YAML "\"\n"
-                                    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, layer_names: "
-                                    "[\"up" IN_YAML "\", \"down" IN_YAML "\"]}\n"
-                                    "data: {rows: 5, dtype: f32, seed: 1}\n"
-                                    "mesh: {tp: 2}\n"
-                                    "plan:\n"
-                                    "  \"up" IN_YAML "\": colwise\n"
-                                    "  \"down" IN_YAML "\": rowwise\n");
-    const char *wrong = arena_printf(arena, "%sfaults: [{at: \"down" IN_YAML "\", do: drop}]\n", plan);
-    const char *broken = arena_printf(arena, "%s\"key" IN_YAML "\": 1\nfaults: [{at: \"no" IN_YAML "\", do: drop}]\n", plan);
+    const char *plan = arena_printf(
+        arena, "name: \"small" IN_YAML "\"\n"
+               "model: {kind: mlp, sizes: [6, 10, 3], bias: false, layer_names: [\"up" IN_YAML
+               "\", \"down" IN_YAML "\"]}\n"
+               "data: {rows: 5, dtype: f32, seed: 1}\n"
+               "mesh: {tp: 2}\n"
+               "plan:\n"
+               "  \"up" IN_YAML "\": colwise\n"
+               "  \"down" IN_YAML "\": rowwise\n");
+    const char *wrong =
+        arena_printf(arena, "%sfaults: [{at: \"down" IN_YAML "\", do: drop}]\n", plan);
+    const char *broken = arena_printf(
+        arena, "%s\"key" IN_YAML "\": 1\nfaults: [{at: \"no" IN_YAML "\", do: drop}]\n", plan);
     const char *texts[] = {plan, wrong, broken};
     for (int i = 0; i < 3; i++) {
         /* a path of our own, one that is hostile itself, and one that is no UTF-8 */
@@ -232,7 +246,8 @@ static void test_plan(void **state) {
             run_formats("run", MORE(path[k], "-o", out));
             if (k == 0) run_views(path[k]);
             DIR *h = opendir(out);
-            for (struct dirent *e; h && (e = readdir(h));) expect_tame(e->d_name, strlen(e->d_name), false, "a file's name");
+            for (struct dirent *e; h && (e = readdir(h));)
+                expect_tame(e->d_name, strlen(e->d_name), false, "a file's name");
             if (h) closedir(h);
         }
     }
@@ -248,7 +263,8 @@ static void test_traces(void **state) {
                                "pass: backward\n"
                                "plan: {net1: colwise, net2: rowwise}\n"
                                "faults: [{at: net2, do: drop}]\n";
-    const char *path = put("p.yaml", plan), *to = arena_printf(arena, "%s/t.jsonl", dir), *keys[200];
+    const char *path = put("p.yaml", plan), *to = arena_printf(arena, "%s/t.jsonl", dir),
+               *keys[200];
     run(MORE("check", path, "--trace", to), "text", false);
     size_t n;
     const char *trace = file_read(arena, diags_new(arena), to, 1 << 24, (Loc){0}, &n);
@@ -268,20 +284,27 @@ static void test_traces(void **state) {
     print_message("%d keys, %d runs\n", all, n_runs);
 }
 
-/* A stranger's plan may name any file of the machine: what is no file of the kind asked for is not quoted, in no format. */
+/* A stranger's plan may name any file of the machine: what is no file of the kind asked for is not
+ * quoted, in no format. */
 static void test_other_files(void **state) {
     (void)state;
-    static const char *const texts[] = {"root:SECRET:19000:0:99999:7:::\nSECRET:x\n", "SECRET: SECRET\n",
-                                        "{\"SECRET\": \"SECRET\"}\n", "SECRET: {\n", "[\"SECRET\", SECRET]\n",
-                                        "{\"SECRET\": 1, \"SECRET\": 2}\n", "{\"a\": SECRET}\n"};
-    static const char *const mlp = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\ndata: {rows: 5}\nmesh: {tp: 2}\n";
-    static const char *const plans[] = {"model: {hf_config: other}\nmesh: {tp: 2}\n",
-                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false, weights: other}\n"
-                                        "data: {rows: 5}\nmesh: {tp: 2}\n",
-                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
-                                        "data: {rows: 5, inputs: other}\nmesh: {tp: 2}\n",
-                                        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
-                                        "data: {rows: 5}\nmesh: {tp: 2}\nhardware: ./other\n"};
+    static const char *const texts[] = {"root:SECRET:19000:0:99999:7:::\nSECRET:x\n",
+                                        "SECRET: SECRET\n",
+                                        "{\"SECRET\": \"SECRET\"}\n",
+                                        "SECRET: {\n",
+                                        "[\"SECRET\", SECRET]\n",
+                                        "{\"SECRET\": 1, \"SECRET\": 2}\n",
+                                        "{\"a\": SECRET}\n"};
+    static const char *const mlp =
+        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\ndata: {rows: 5}\nmesh: {tp: 2}\n";
+    static const char *const plans[] = {
+        "model: {hf_config: other}\nmesh: {tp: 2}\n",
+        "model: {kind: mlp, sizes: [6, 10, 3], bias: false, weights: other}\n"
+        "data: {rows: 5}\nmesh: {tp: 2}\n",
+        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
+        "data: {rows: 5, inputs: other}\nmesh: {tp: 2}\n",
+        "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
+        "data: {rows: 5}\nmesh: {tp: 2}\nhardware: ./other\n"};
     static const char *const formats[] = {"text", "jsonl", "junit", "github", "sarif"};
     const char *plain = put("mlp.yaml", mlp);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -289,14 +312,21 @@ static void test_other_files(void **state) {
         for (size_t k = 0; k < 5 * 6; k++) {
             const char *f = formats[k % 5], *p = k / 5 < 4 ? put("p.yaml", plans[k / 5]) : plain;
             const char *option = k / 5 == 4 ? "--against" : k / 5 == 5 ? "--hardware" : "-v";
-            char *argv[] = {(char *)(uintptr_t) "shardproof", (char *)(uintptr_t) "check", (char *)(uintptr_t)p,
-                            (char *)(uintptr_t) "--format", (char *)(uintptr_t)f, (char *)(uintptr_t)option,
-                            (char *)(uintptr_t)other, NULL}, *out = NULL;
+            char *argv[] = {(char *)(uintptr_t) "shardproof",
+                            (char *)(uintptr_t) "check",
+                            (char *)(uintptr_t)p,
+                            (char *)(uintptr_t) "--format",
+                            (char *)(uintptr_t)f,
+                            (char *)(uintptr_t)option,
+                            (char *)(uintptr_t)other,
+                            NULL},
+                 *out = NULL;
             size_t n;
             FILE *to = open_memstream(&out, &n);
             int code = cli_main(*option == '-' && option[1] == 'v' ? 6 : 7, argv, to, to);
             fclose(to);
-            if (code == 0 || strstr(out, "SECRET")) fail_msg("text %zu, case %zu, %s: exit %d\n%s", i, k / 5, f, code, out);
+            if (code == 0 || strstr(out, "SECRET"))
+                fail_msg("text %zu, case %zu, %s: exit %d\n%s", i, k / 5, f, code, out);
             free(out);
         }
     }
@@ -304,7 +334,7 @@ static void test_other_files(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan), TEST(test_traces),
-                                       TEST(test_other_files)};
+    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan),
+                                       TEST(test_traces), TEST(test_other_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Traces: rank sets, groups, texts; every field through a file and back; traces that are cut off, foreign or hostile.
+/* Traces: rank sets, groups, texts; every field through a file and back; traces that are cut off,
+ * foreign or hostile.
  */
 #include "base/file.h"
 #include "trace/trace.h"
@@ -55,7 +56,8 @@ static void test_ranksets(void **state) {
 }
 static void test_groups(void **state) {
     (void)state;
-    /* mesh dp=3 cp=2 tp=4 (strides 8, 4, 1); groups over (cp, dp): an order that is not that of the ranks */
+    /* mesh dp=3 cp=2 tp=4 (strides 8, 4, 1); groups over (cp, dp): an order that is not that of the
+     * ranks */
     RankGroups g = {2, 1, {2, 3}, {4, 8}, {4}, {1}};
     assert_int_equal(groups_count(&g), 4);
     assert_int_equal(groups_size(&g), 6);
@@ -147,11 +149,14 @@ static Trace *invented(Arena *a) {
                  .n_fail = 3,
                  .first_wrong = "layers.0.x"};
     t->n_axes = 3;
-    t->axes = arena_memdup(a, (struct TraceAxis[]){{"dp", 2}, {"cp", 12}, {"tp", 8}}, 3 * sizeof *t->axes);
+    t->axes = arena_memdup(a, (struct TraceAxis[]){{"dp", 2}, {"cp", 12}, {"tp", 8}},
+                           3 * sizeof *t->axes);
     t->n_groups = 2;
-    t->groups = arena_memdup(a, (struct TraceGroup[]){{"sp", "tp"}, {"all", "dp*cp*tp"}}, 2 * sizeof *t->groups);
+    t->groups = arena_memdup(a, (struct TraceGroup[]){{"sp", "tp"}, {"all", "dp*cp*tp"}},
+                             2 * sizeof *t->groups);
     t->n_model = 3;
-    t->model = arena_memdup(a, (struct TraceDim[]){{"D", 4096}, {"eps", 1e-5}, {"big", 1e300}}, 3 * sizeof *t->model);
+    t->model = arena_memdup(a, (struct TraceDim[]){{"D", 4096}, {"eps", 1e-5}, {"big", 1e300}},
+                            3 * sizeof *t->model);
     t->n_classes = 2;
     t->classes = ARENA_ARRAY(a, RankSet, 2);
     t->classes[0] = rankset_range(a, 0, 96, 2);
@@ -257,7 +262,8 @@ static void invented_moves(Arena *a, Trace *t) {
                           .kind = i ? "moved" : "input",
                           .layer = i - 1};
     }
-    static const double numbers[] = {1, -0.0, 0.1, 1e-310, -3.5, INFINITY, -INFINITY, 9007199254740993.0};
+    static const double numbers[] = {1,    -0.0,     0.1,       1e-310,
+                                     -3.5, INFINITY, -INFINITY, 9007199254740993.0};
     t->values[1].n_numbers = 8;
     t->values[1].numbers = arena_memdup(a, numbers, sizeof numbers);
 }
@@ -302,8 +308,14 @@ static void invented_results(Arena *a, Trace *t) {
     m = ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory);
     *m = (TraceMemory){-1, t->classes[1], "parameters", 3};
     TraceEvent *e = ARENA_PUSH(a, t->events, t->n_events, t->cap_events);
-    *e = (TraceEvent){t->classes[0], 2, "tp", "AG x", "collective", 1.25e-4, 1.67e-4, 4.2e-5, "1 × 5 µs"};
-    static Diag diags[] = {{.code = "E0203", .severity = DIAG_ERROR, .message = "unknown style", .hint = "colwise", .loc = {"plan.yaml", 7, 18}, .exit = 3},
+    *e = (TraceEvent){t->classes[0], 2,       "tp",   "AG x",    "collective",
+                      1.25e-4,       1.67e-4, 4.2e-5, "1 × 5 µs"};
+    static Diag diags[] = {{.code = "E0203",
+                            .severity = DIAG_ERROR,
+                            .message = "unknown style",
+                            .hint = "colwise",
+                            .loc = {"plan.yaml", 7, 18},
+                            .exit = 3},
                            {.code = "N0001", .severity = DIAG_NOTE, .message = "moved"}};
     t->diags = diags;
     t->n_diags = 2;
@@ -359,28 +371,29 @@ static void test_round_trip_text(void **state) {
     assert_int_equal(n, m);
     assert_int_equal(n, strlen(s));
     /* records as they look, key by key */
-    assert_non_null(strstr(s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"plan\":\"pl\\\"an\\nß\""));
-    assert_non_null(strstr(
-        s, "\"mesh\":{\"dp\":2,\"cp\":12,\"tp\":8},\"groups\":{\"sp\":\"tp\",\"all\":\"dp*cp*tp\"},\"ranks\":192,"
-           "\"model\":{\"D\":4096,\"eps\":1e-05,\"big\":1e+300}"));
-    assert_non_null(strstr(s, "\"type\":\"param\",\"name\":\"w\""));
-    assert_non_null(strstr(
-        s, "\"rest\":{\"dp\":\"shard(0)\",\"tp\":\"partial\"},\"compute\":{\"dp\":\"shard(0)\",\"tp\":\"zigzag(1)\"},"
-           "\"placements\":[\"Shard(0)\",\"Replicate()\"]"));
     assert_non_null(
-        strstr(s, "\"local\":[{\"ranks\":[0,1,4,5,7],\"shape\":[3,5,7],\"bytes\":420},{\"ranks\":[\"96:192:1\"]"));
+        strstr(s, "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"plan\":\"pl\\\"an\\nß\""));
+    assert_non_null(
+        strstr(s, "\"mesh\":{\"dp\":2,\"cp\":12,\"tp\":8},\"groups\":{\"sp\":\"tp\",\"all\":\"dp*"
+                  "cp*tp\"},\"ranks\":192,\"model\":{\"D\":4096,\"eps\":1e-05,\"big\":1e+300}"));
+    assert_non_null(strstr(s, "\"type\":\"param\",\"name\":\"w\""));
+    assert_non_null(
+        strstr(s, "\"rest\":{\"dp\":\"shard(0)\",\"tp\":\"partial\"},\"compute\":{\"dp\":\"shard(0)"
+                  "\",\"tp\":\"zigzag(1)\"},\"placements\":[\"Shard(0)\",\"Replicate()\"]"));
+    assert_non_null(strstr(s, "\"local\":[{\"ranks\":[0,1,4,5,7],\"shape\":[3,5,7],\"bytes\":420},{"
+                              "\"ranks\":[\"96:192:1\"]"));
     assert_non_null(strstr(s, "\"matched_by\":{\"file\":\"plan.yaml\",\"line\":7}"));
     assert_non_null(strstr(s, "\"flops\":1073741824,\"bytes\":77,\"pass\":\"forward\""));
     assert_non_null(strstr(s, "\"groups\":[[0,1,2,3,4,5,6,7],[8,"));
     assert_non_null(strstr(s, "\"grouping\":{\"in\":[[8,1]],\"out\":[[2,96],[12,8]]}"));
     assert_non_null(strstr(s, "\"groups\":[\"0:192:1\"]"));
-    assert_non_null(
-        strstr(s, "\"max_abs\":\"nan\",\"max_rel\":\"inf\",\"bound\":0,\"used\":\"inf\",\"verdict\":\"FAIL\""));
-    assert_non_null(
-        strstr(s, "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\",\"start\":0.000125,\"end\":0.000167,"
-                  "\"exposed\":4.2e-05"));
-    assert_non_null(
-        strstr(s, "\"worst\":{\"value\":\"layers.0.x\",\"used\":12.5},\"pass\":41,\"suspect\":2,\"fail\":3"));
+    assert_non_null(strstr(s, "\"max_abs\":\"nan\",\"max_rel\":\"inf\",\"bound\":0,\"used\":"
+                              "\"inf\",\"verdict\":\"FAIL\""));
+    assert_non_null(strstr(s, "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\","
+                              "\"start\":0.000125,\"end\":0.000167,\"exposed\":4.2e-05"));
+    assert_non_null(strstr(
+        s,
+        "\"worst\":{\"value\":\"layers.0.x\",\"used\":12.5},\"pass\":41,\"suspect\":2,\"fail\":3"));
     arena_free(a);
 }
 static void test_round_trip_fields(void **state) {
@@ -398,7 +411,8 @@ static void test_round_trip_fields(void **state) {
         same_text(t->params[i].style, u->params[i].style);
         same_text(t->params[i].file, u->params[i].file);
         assert_int_equal(t->params[i].layer, u->params[i].layer);
-        for (int k = 0; k < TRACE_MAX_DIMS; k++) same_text(t->params[i].cuts[k], u->params[i].cuts[k]);
+        for (int k = 0; k < TRACE_MAX_DIMS; k++)
+            same_text(t->params[i].cuts[k], u->params[i].cuts[k]);
     }
     assert_int_equal(t->n_values, u->n_values);
     for (int i = 0; i < t->n_values; i++) same_shape(&t->values[i].shape, &u->values[i].shape, a);
@@ -456,17 +470,17 @@ static void test_empty_trace(void **state) {
     size_t n;
     Trace *t = trace_new(a);
     const char *s = trace_text(t, a, true, &n);
-    assert_string_equal(s,
-                        "{\"schema\":\"shardproof/"
-                        "1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{},"
-                        "\"executed\":false}\n"
-                        "{\"schema\":\"shardproof/"
-                        "1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,"
-                        "\"fail\":0,\"undeclared\":[],\"unasked\":[]}\n");
+    assert_string_equal(s, "{\"schema\":\"shardproof/"
+                           "1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{}"
+                           ",\"executed\":false}\n"
+                           "{\"schema\":\"shardproof/"
+                           "1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,"
+                           "\"fail\":0,\"undeclared\":[],\"unasked\":[]}\n");
     assert_null(read_ok(a, s, n)->verdict);
     arena_free(a);
 }
-/* With the index and without it the same parameter has a name: the first one that bears it in either scheme. */
+/* With the index and without it the same parameter has a name: the first one that bears it in
+ * either scheme. */
 static void test_parameters_by_name(void **state) {
     (void)state;
     enum { N = 300 };
@@ -477,7 +491,8 @@ static void test_parameters_by_name(void **state) {
         for (int i = 0; i < N; i++) {
             TraceParam *p = ARENA_PUSH(a, t->params, t->n_params, t->cap_params);
             *p = (TraceParam){.plan_name = i % 3 ? arena_printf(a, "plan.%d", i % 250) : NULL};
-            p->compute.name = arena_printf(a, "plan.%d", (i * 7) % N); /* names of one scheme are also used by the other */
+            p->compute.name = arena_printf(
+                a, "plan.%d", (i * 7) % N); /* names of one scheme are also used by the other */
         }
     }
     trace_index(quick);
@@ -504,8 +519,7 @@ static void test_step_order(void **state) {
         int at = atoi(step + 7);
         if (strstr(line, "\"parameters\"") && strstr(line, "\"parameters\"") < stop)
             memory_back = true; /* see above */
-        else
-            assert_true(at >= last);
+        else assert_true(at >= last);
         if (!memory_back) last = at;
     }
     assert_true(memory_back);
@@ -515,38 +529,44 @@ static void test_step_order(void **state) {
 /* ---- traces of others ---- */
 static const char *const example[] = {
     "{\"schema\":\"shardproof/"
-    "1\",\"type\":\"run\",\"plan\":\"llama3-8b-tp2\",\"hash\":\"...\",\"mesh\":{\"tp\":2},\"groups\":{},"
-    "\"ranks\":2,\"model\":{\"D\":4096,\"H\":32},\"pass\":\"forward\",\"dtype\":\"f32\",\"backend\":\"virtual\","
-    "\"version\":\"0.1.0\"}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"param\",\"name\":\"blk.0.attn_q.weight\",\"global_shape\":[4096,4096],"
-    "\"rest\":{\"tp\":\"shard(0)\"},\"compute\":{\"tp\":\"shard(0)\"},\"placements\":[\"Shard(0)\"],\"symbolic\":\"[H*"
-    "d/tp, D]\","
-    "\"local\":[{\"ranks\":[0,1],\"shape\":[2048,4096]}],\"bytes\":33554432,\"matched_by\":{\"file\":\"plan.yaml\","
-    "\"line\":7}}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"value\",\"step\":4,\"name\":\"layers.0.q_proj\",\"pass\":\"forward\","
-    "\"global_shape\":[1,64,4096],\"symbolic\":\"[B, S, H*d/tp]\",\"layout\":{\"tp\":\"shard(2)\"},"
-    "\"local\":[{\"ranks\":[0,1],\"shape\":[1,64,2048]}]}",
+    "1\",\"type\":\"run\",\"plan\":\"llama3-8b-tp2\",\"hash\":\"...\",\"mesh\":{\"tp\":2},"
+    "\"groups\":{},\"ranks\":2,\"model\":{\"D\":4096,\"H\":32},\"pass\":\"forward\",\"dtype\":"
+    "\"f32\",\"backend\":\"virtual\",\"version\":\"0.1.0\"}",
     "{\"schema\":\"shardproof/"
-    "1\",\"type\":\"compute\",\"step\":4,\"op\":\"linear\",\"module\":\"blk.0.attn_q\",\"ranks\":[0,1],"
-    "\"inputs\":[\"layers.0.input_norm\"],\"output\":\"layers.0.q_proj\",\"flops\":1073741824,\"bytes\":35651584,"
-    "\"pass\":\"forward\"}",
+    "1\",\"type\":\"param\",\"name\":\"blk.0.attn_q.weight\",\"global_shape\":[4096,4096],\"rest\":"
+    "{\"tp\":\"shard(0)\"},\"compute\":{\"tp\":\"shard(0)\"},\"placements\":[\"Shard(0)\"],"
+    "\"symbolic\":\"[H*d/tp, "
+    "D]\",\"local\":[{\"ranks\":[0,1],\"shape\":[2048,4096]}],\"bytes\":33554432,\"matched_by\":{"
+    "\"file\":\"plan.yaml\",\"line\":7}}",
     "{\"schema\":\"shardproof/"
-    "1\",\"type\":\"collective\",\"step\":9,\"op\":\"all_reduce\",\"axis\":\"tp\",\"groups\":[[0,1]],"
-    "\"dtype\":\"f32\",\"reduce\":\"sum\",\"bytes_in\":1048576,\"bytes_out\":1048576,\"bytes_sent\":1048576,"
-    "\"value\":\"layers.0.o_proj\",\"pass\":\"forward\",\"why\":\"row parallel: the sum over H*d is "
-    "pending\",\"line\":11,\"inferred\":false}",
+    "1\",\"type\":\"value\",\"step\":4,\"name\":\"layers.0.q_proj\",\"pass\":\"forward\",\"global_"
+    "shape\":[1,64,4096],\"symbolic\":\"[B, S, "
+    "H*d/"
+    "tp]\",\"layout\":{\"tp\":\"shard(2)\"},\"local\":[{\"ranks\":[0,1],\"shape\":[1,64,2048]}]}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"compute\",\"step\":4,\"op\":\"linear\",\"module\":\"blk.0.attn_q\",\"ranks\":["
+    "0,1],\"inputs\":[\"layers.0.input_norm\"],\"output\":\"layers.0.q_proj\",\"flops\":1073741824,"
+    "\"bytes\":35651584,\"pass\":\"forward\"}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"collective\",\"step\":9,\"op\":\"all_reduce\",\"axis\":\"tp\",\"groups\":[[0,1]"
+    "],\"dtype\":\"f32\",\"reduce\":\"sum\",\"bytes_in\":1048576,\"bytes_out\":1048576,\"bytes_"
+    "sent\":1048576,\"value\":\"layers.0.o_proj\",\"pass\":\"forward\",\"why\":\"row parallel: the "
+    "sum over H*d is pending\",\"line\":11,\"inferred\":false}",
     "{\"schema\":\"shardproof/"
     "1\",\"type\":\"check\",\"step\":9,\"value\":\"layers.0.o_proj\",\"level\":2,\"ranks\":[0,1],"
     "\"max_abs\":1.2e-6,\"max_rel\":3.1e-7,\"bound\":8.0e-6,\"used\":0.15,\"verdict\":\"PASS\"}",
     "{\"schema\":\"shardproof/"
-    "1\",\"type\":\"memory\",\"step\":9,\"ranks\":[0,1],\"category\":\"activations\",\"bytes\":4194304}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"diagnostic\",\"code\":\"E0203\",\"severity\":\"error\","
-    "\"message\":\"unknown style 'colwsie'\",\"file\":\"plan.yaml\",\"line\":7,\"column\":18,\"hint\":\"colwise\"}",
+    "1\",\"type\":\"memory\",\"step\":9,\"ranks\":[0,1],\"category\":\"activations\",\"bytes\":"
+    "4194304}",
     "{\"schema\":\"shardproof/"
-    "1\",\"type\":\"event\",\"rank\":0,\"step\":9,\"stream\":\"tp\",\"start\":1.25e-4,\"end\":1.67e-4,\"exposed\":4.2e-"
-    "5}",
-    "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":\"equivalent\","
-    "\"worst\":{\"value\":\"layers.0.o_proj\",\"used\":0.15},\"pass\":41,\"suspect\":0,\"fail\":0}",
+    "1\",\"type\":\"diagnostic\",\"code\":\"E0203\",\"severity\":\"error\",\"message\":\"unknown "
+    "style 'colwsie'\",\"file\":\"plan.yaml\",\"line\":7,\"column\":18,\"hint\":\"colwise\"}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"event\",\"rank\":0,\"step\":9,\"stream\":\"tp\",\"start\":1.25e-4,\"end\":1."
+    "67e-4,\"exposed\":4.2e-5}",
+    "{\"schema\":\"shardproof/"
+    "1\",\"type\":\"verdict\",\"verdict\":\"equivalent\",\"worst\":{\"value\":\"layers.0.o_proj\","
+    "\"used\":0.15},\"pass\":41,\"suspect\":0,\"fail\":0}",
 };
 enum { N_EXAMPLE = sizeof example / sizeof *example };
 
@@ -555,10 +575,12 @@ static void test_contract_lines(void **state) {
     (void)state;
     Arena *a = arena_new();
     Str s = str_new(a);
-    for (int i = 0; i < N_EXAMPLE; i++) str_addf(&s, "%s%s", example[i], i + 1 < N_EXAMPLE ? "\r\n" : "");
+    for (int i = 0; i < N_EXAMPLE; i++)
+        str_addf(&s, "%s%s", example[i], i + 1 < N_EXAMPLE ? "\r\n" : "");
     Trace *t = read_ok(a, s.s, s.n);
     assert_string_equal(t->params[0].plan_name, "blk.0.attn_q.weight");
-    assert_int_equal(t->params[0].rest.local[0].shape[0], 2048); /* at rest as in compute, where nothing else is said */
+    assert_int_equal(t->params[0].rest.local[0].shape[0],
+                     2048); /* at rest as in compute, where nothing else is said */
     assert_int_equal(t->collectives[0].groups.n_in, 1);
     assert_int_equal(groups_size(&t->collectives[0].groups), 2);
     assert_int_equal(t->collectives[0].value_step, -1);
@@ -578,7 +600,8 @@ static void test_listed_groups(void **state) {
         {"[[0,1,2,3],[4,5,6,7]]", true, 2, 4, 7},
         {"[[0,2],[1,3],[4,6],[5,7]]", true, 4, 2, 7},
         {"[[0,1,4,5],[2,3,6,7]]", true, 2, 4, 7},
-        {"[[0,4,1,5],[2,6,3,7]]", false, 0, 0, 0}, /* not ascending: a trace of ours has `grouping` */
+        {"[[0,4,1,5],[2,6,3,7]]", false, 0, 0,
+         0}, /* not ascending: a trace of ours has `grouping` */
         {"[\"0:8:1\"]", true, 1, 8, 7},
         {"[[0,1],[2,3],[4,5]]", true, 3, 2, 5},
         {"[[0,1],[2,4]]", false, 0, 0, 0},
@@ -598,12 +621,13 @@ static void test_listed_groups(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
-        const char *s =
-            arena_printf(a,
-                         "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"x\":8},\"ranks\":8}\n"
-                         "{\"schema\":\"shardproof/1\",\"type\":\"collective\",\"step\":1,\"op\":\"x\",\"groups\":%s}\n"
-                         "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null}\n",
-                         cases[i].groups);
+        const char *s = arena_printf(
+            a,
+            "{\"schema\":\"shardproof/1\",\"type\":\"run\",\"mesh\":{\"x\":8},\"ranks\":8}\n"
+            "{\"schema\":\"shardproof/"
+            "1\",\"type\":\"collective\",\"step\":1,\"op\":\"x\",\"groups\":%s}\n"
+            "{\"schema\":\"shardproof/1\",\"type\":\"verdict\",\"verdict\":null}\n",
+            cases[i].groups);
         Trace *t = trace_read(a, d, "x", s, strlen(s));
         assert_int_equal(t != NULL, cases[i].ok);
         if (!t) {
@@ -612,7 +636,8 @@ static void test_listed_groups(void **state) {
             const RankGroups *g = &t->collectives[0].groups;
             assert_int_equal(groups_count(g), cases[i].count);
             assert_int_equal(groups_size(g), cases[i].size);
-            assert_int_equal(groups_member(g, cases[i].count - 1, cases[i].size - 1), cases[i].last);
+            assert_int_equal(groups_member(g, cases[i].count - 1, cases[i].size - 1),
+                             cases[i].last);
         }
         arena_free(a);
     }
@@ -649,43 +674,58 @@ static const struct {
     {REC("\"run\",\"mesh\":{\"a\":1048576,\"b\":2},\"ranks\":4"), 1, "too large"},
     {REC("\"run\",\"mesh\":[4],\"ranks\":4"), 1, "not an object"},
     {REC("\"run\",\"mesh\":{\"tp\":4.5},\"ranks\":4"), 1, "whole number"},
-    {REC("\"run\",\"mesh\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":"
-         "1,\"l\":1,\"m\":1},\"ranks\":1"),
+    {REC("\"run\",\"mesh\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":"
+         "1,\"j\":1,\"k\":1,\"l\":1,\"m\":1},\"ranks\":1"),
      1, "more than 12"},
     {RUN REC("\"value\",\"step\":0,\"name\":\"x\"") END, 2, "global_shape"},
     {RUN REC("\"value\",\"step\":\"0\",\"name\":\"x\",\"global_shape\":[]") END, 2, "whole number"},
     {RUN REC("\"value\",\"step\":2000000000,\"name\":\"x\",\"global_shape\":[]") END, 2, "outside"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1,2,3,4,5,6,7,8,9]") END, 2, "more than 8"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1,2,3,4,5,6,7,8,9]") END, 2,
+     "more than 8"},
     {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[-1]") END, 2, "outside"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"dims\":[\"a\",\"b\"]") END, 2,
-     "2 entries for 1"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[0],\"shape\":[1,1]}]")
-         END,
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"dims\":[\"a\",\"b\"]") END,
+     2, "2 entries for 1"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[0],"
+             "\"shape\":[1,1]}]") END,
      2, "without 1 dims"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[4],\"shape\":[1]}]") END,
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[4],"
+             "\"shape\":[1]}]") END,
      2, "the mesh has not"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[1,0],\"shape\":[1]}]")
-         END,
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[{\"ranks\":[1,0],"
+             "\"shape\":[1]}]") END,
      2, "ascend"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[3]") END, 2, "not an object"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"layout\":{\"tp\":3}") END, 2, "not a text"},
-    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"numbers\":[\"q\"]") END, 2, "not a number"},
-    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:9223372036854775807:1\"],\"category\":\"x\",\"bytes\":1") END, 2,
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"local\":[3]") END, 2,
+     "not an object"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"layout\":{\"tp\":3}") END,
+     2, "not a text"},
+    {RUN REC("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[2],\"numbers\":[\"q\"]") END, 2,
+     "not a number"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:9223372036854775807:1\"],\"category\":\"x\","
+             "\"bytes\":1") END,
+     2, "first:stop"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"3:1:1\"],\"category\":\"x\",\"bytes\":1") END, 2,
      "first:stop"},
-    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"3:1:1\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
-    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:4:0\"],\"category\":\"x\",\"bytes\":1") END, 2, "first:stop"},
-    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:2:1\",\"0:2:1\"],\"category\":\"x\",\"bytes\":1") END, 2,
-     "the mesh has not"},
-    {RUN REC("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":-1") END, 2, "outside"},
-    {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"inputs\":[\"a\"],\"input_step\":[0,1]") END, 2, "2 entries for 1"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:4:0\"],\"category\":\"x\",\"bytes\":1") END, 2,
+     "first:stop"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[\"0:2:1\",\"0:2:1\"],\"category\":\"x\",\"bytes\":1")
+         END,
+     2, "the mesh has not"},
+    {RUN REC("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":-1") END, 2,
+     "outside"},
+    {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"inputs\":[\"a\"],\"input_step\":[0,1]") END, 2,
+     "2 entries for 1"},
     {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"recompute\":1") END, 2, "true or false"},
     {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":2,\"end\":1") END, 2, "no sense"},
-    {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":\"inf\"") END, 2, "no sense"},
-    {RUN REC("\"event\",\"rank\":4,\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":1") END, 2, "outside"},
-    {RUN REC("\"diagnostic\",\"severity\":\"bad\"") END, 2, "severity"},
-    {RUN REC("\"check\",\"step\":0,\"value\":\"x\",\"verdict\":\"FAIL\",\"errors\":[{\"rank\":9,\"error\":1}]") END, 2,
+    {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":\"inf\"") END, 2,
+     "no sense"},
+    {RUN REC("\"event\",\"rank\":4,\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":1") END, 2,
      "outside"},
-    {RUN "{\"schema\":\"shardproof/1\",\"schema\":\"shardproof/1\",\"type\":\"value\"}\n" END, 2, "not JSON"},
+    {RUN REC("\"diagnostic\",\"severity\":\"bad\"") END, 2, "severity"},
+    {RUN REC("\"check\",\"step\":0,\"value\":\"x\",\"verdict\":\"FAIL\",\"errors\":[{\"rank\":9,"
+             "\"error\":1}]") END,
+     2, "outside"},
+    {RUN "{\"schema\":\"shardproof/1\",\"schema\":\"shardproof/1\",\"type\":\"value\"}\n" END, 2,
+     "not JSON"},
 };
 static void test_hostile(void **state) {
     (void)state;
@@ -732,7 +772,8 @@ static void test_later_version(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *s = "\xEF\xBB\xBF" RUN REC("\"hologram\",\"step\":-77") "\n  \n" REC(
-        "\"memory\",\"step\":3,\"ranks\":[0,3],\"category\":\"x\",\"bytes\":1,\"colour\":{\"a\":[1,2]}") END;
+        "\"memory\",\"step\":3,\"ranks\":[0,3],\"category\":\"x\",\"bytes\":1,\"colour\":{\"a\":[1,"
+        "2]}") END;
     Trace *t = read_ok(a, s, strlen(s));
     assert_int_equal(t->n_memory, 1);
     assert_string_equal(rankset_text(&t->memory[0].ranks, a), "0,3");
@@ -766,11 +807,16 @@ static void test_large(void **state) {
     t->axes = arena_memdup(a, (struct TraceAxis[]){{"tp", 8192}}, sizeof *t->axes);
     for (int i = 0; i < 5000; i++) {
         TraceCompute *c = ARENA_PUSH(a, t->computes, t->n_computes, t->cap_computes);
-        *c = (TraceCompute){
-            .step = i, .op = "linear", .ranks = rankset_range(a, 0, 8192, 1), .flops = 1e15, .pass = "forward"};
+        *c = (TraceCompute){.step = i,
+                            .op = "linear",
+                            .ranks = rankset_range(a, 0, 8192, 1),
+                            .flops = 1e15,
+                            .pass = "forward"};
         TraceCollective *k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
-        *k = (TraceCollective){
-            .step = i, .op = "all_gather", .axes = "tp", .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}}};
+        *k = (TraceCollective){.step = i,
+                               .op = "all_gather",
+                               .axes = "tp",
+                               .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}}};
     }
     struct timespec t0, t1;
     size_t n;
@@ -780,30 +826,22 @@ static void test_large(void **state) {
     double ms = 1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec);
     print_message("%zu bytes in %.1f ms\n", n, ms);
     assert_true(ms < 5000);
-    assert_non_null(
-        strstr(s, "\"groups\":{\"count\":1024,\"size\":8,\"in\":[[8,1]],\"out\":[[128,64],[8,8]]},\"grouping\""));
+    assert_non_null(strstr(s, "\"groups\":{\"count\":1024,\"size\":8,\"in\":[[8,1]],\"out\":[[128,"
+                              "64],[8,8]]},\"grouping\""));
     assert_int_equal(read_ok(a, s, n)->n_collectives, 5000);
     arena_free(a);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranksets),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_parameters_by_name),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_round_trip_text),
-        cmocka_unit_test(test_round_trip_fields),
-        cmocka_unit_test(test_without_events),
-        cmocka_unit_test(test_empty_trace),
-        cmocka_unit_test(test_step_order),
-        cmocka_unit_test(test_contract_lines),
-        cmocka_unit_test(test_listed_groups),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_cut_and_bent),
-        cmocka_unit_test(test_later_version),
-        cmocka_unit_test(test_write_file),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_ranksets),           cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_parameters_by_name), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_round_trip_text),    cmocka_unit_test(test_round_trip_fields),
+        cmocka_unit_test(test_without_events),     cmocka_unit_test(test_empty_trace),
+        cmocka_unit_test(test_step_order),         cmocka_unit_test(test_contract_lines),
+        cmocka_unit_test(test_listed_groups),      cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cut_and_bent),       cmocka_unit_test(test_later_version),
+        cmocka_unit_test(test_write_file),         cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
 }

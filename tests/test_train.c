@@ -1,5 +1,6 @@
-/* Training steps: the golden toy runs (losses, parameters and optimizer state of ten steps, unsharded and under the column and
- * row plan on 2 and 4 ranks), and a small Llama under torchtitan's plan with everything combined. Run from the project's root. */
+/* Training steps: the golden toy runs (losses, parameters and optimizer state of ten steps,
+ * unsharded and under the column and row plan on 2 and 4 ranks), and a small Llama under
+ * torchtitan's plan with everything combined. Run from the project's root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +49,8 @@ static double *numbers(const SafeTensors *st, const char *name, int64_t *n) {
     st_read(t, 0, *n, DT_F64, x);
     return x;
 }
-/* Largest difference of two tensors relative to the golden one's largest magnitude; both files must have it. */
+/* Largest difference of two tensors relative to the golden one's largest magnitude; both files must
+ * have it. */
 static double difference(const SafeTensors *ours, const SafeTensors *gold, const char *name) {
     int64_t n = 0, m = 0;
     double *a = numbers(ours, name, &n), *b = numbers(gold, name, &m), top = 0, err = 0;
@@ -69,51 +71,75 @@ static void test_toy_runs(void **state) {
         double worst = 0;
         for (int tp = 1; tp <= 4; tp *= 2) {
             Arena *a = arena_new();
-            const char *file = golden(a, runs[i].name), *save = arena_printf(a, "build/toy-%d.safetensors", (int)getpid());
-            int steps = tp == 4 ? 4 : 10; /* also a shorter run: what it leaves is another golden value */
-            const char *text = arena_printf(a,
-                "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu, weights: {file: %s, prefix: \"initial.\"}}\n"
-                "data: {dtype: f64, inputs: %s}\nmesh: {tp: %d}\npass: train\nloss: %s\noptimizer: {%s, steps: %d}\n"
-                "plan: {net1: colwise, net2: rowwise}\n", file, file, tp, runs[i].loss, runs[i].optimizer, steps);
+            const char *file = golden(a, runs[i].name),
+                       *save = arena_printf(a, "build/toy-%d.safetensors", (int)getpid());
+            int steps =
+                tp == 4 ? 4 : 10; /* also a shorter run: what it leaves is another golden value */
+            const char *text =
+                arena_printf(a,
+                             "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu, "
+                             "weights: {file: %s, prefix: \"initial.\"}}\n"
+                             "data: {dtype: f64, inputs: %s}\nmesh: {tp: %d}\npass: train\nloss: "
+                             "%s\noptimizer: {%s, steps: %d}\n"
+                             "plan: {net1: colwise, net2: rowwise}\n",
+                             file, file, tp, runs[i].loss, runs[i].optimizer, steps);
             PipelineReport r;
             Diags *d;
             Trace *t = run(a, text, save, &r, &d);
             assert_non_null(t);
             assert_string_equal(t->verdict, "equivalent");
             assert_int_equal(r.n_losses, steps);
-            SafeTensors *ours = st_open(a, d, save, (Loc){0}), *gold = st_open(a, d, file, (Loc){0});
+            SafeTensors *ours = st_open(a, d, save, (Loc){0}),
+                        *gold = st_open(a, d, file, (Loc){0});
             int64_t n = 0;
             double *losses = numbers(gold, "losses", &n);
             assert_int_equal(n, 10);
-            for (int k = 0; k < steps; k++) assert_true(fabs(r.losses[k] - losses[k]) <= 1e-10 * fabs(losses[k]));
+            for (int k = 0; k < steps; k++)
+                assert_true(fabs(r.losses[k] - losses[k]) <= 1e-10 * fabs(losses[k]));
             free(losses);
-            static const char *const names[] = {"net1.weight", "net1.bias", "net2.weight", "net2.bias"};
+            static const char *const names[] = {"net1.weight", "net1.bias", "net2.weight",
+                                                "net2.bias"};
             for (int k = 0; k < 4; k++) {
                 bool adam = !strncmp(runs[i].name, "adamw", 5);
-                const char *const parts[] = {"", adam ? ".exp_avg" : ".momentum_buffer", ".exp_avg_sq"};
-                for (int q = 0; q < (adam ? 3 : 2); q++) worst = fmax(worst, difference(ours, gold, arena_printf(a, "after.%d.%s%s", steps - 1, names[k], parts[q])));
+                const char *const parts[] = {"", adam ? ".exp_avg" : ".momentum_buffer",
+                                             ".exp_avg_sq"};
+                for (int q = 0; q < (adam ? 3 : 2); q++)
+                    worst = fmax(worst, difference(ours, gold,
+                                                   arena_printf(a, "after.%d.%s%s", steps - 1,
+                                                                names[k], parts[q])));
             }
             st_close(ours);
             st_close(gold);
             unlink(save);
             arena_free(a);
         }
-        print_message("%-16s losses, parameters and state on 1, 2 and 4 ranks: worst %.1e\n", runs[i].name, worst);
+        print_message("%-16s losses, parameters and state on 1, 2 and 4 ranks: worst %.1e\n",
+                      runs[i].name, worst);
         assert_true(worst <= 1e-10);
     }
 }
-/* Five AdamW steps with clipping: torchtitan's whole plan on dp 2 x cp 2 x tp 2 with FSDP, f64; equal to the unsharded self
- * (parameters end to end below 1e-9 are part of the verdict), and the loss goes down. */
+/* Five AdamW steps with clipping: torchtitan's whole plan on dp 2 x cp 2 x tp 2 with FSDP, f64;
+ * equal to the unsharded self (parameters end to end below 1e-9 are part of the verdict), and the
+ * loss goes down. */
 static void test_small_llama(void **state) {
     (void)state;
-    static const char *const variants[] = {"data_parallel: {mode: fsdp, axis: dp*cp}\n", "data_parallel: {mode: ddp}\n", "data_parallel: {mode: fsdp, axis: dp*cp, unit: block, grad_order: tp_first}\nrecompute: block\n"};
+    static const char *const variants[] = {"data_parallel: {mode: fsdp, axis: dp*cp}\n",
+                                           "data_parallel: {mode: ddp}\n",
+                                           "data_parallel: {mode: fsdp, axis: dp*cp, unit: block, "
+                                           "grad_order: tp_first}\nrecompute: block\n"};
     double first[3][5];
     int n = sample_of(3, "kinds of data parallelism");
     for (int v = 0; v < n; v++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
-            "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
-            "pass: train\noptimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: 0.5, steps: 5}\n%s", variants[v]);
+        const char *text =
+            arena_printf(a,
+                         "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, "
+                         "blocks, norm, head, loss]}\n"
+                         "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2, cp: 2, tp: "
+                         "2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+                         "pass: train\noptimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: "
+                         "0.5, steps: 5}\n%s",
+                         variants[v]);
         PipelineReport r;
         Diags *d;
         Trace *t = run(a, text, NULL, &r, &d);
@@ -122,21 +148,28 @@ static void test_small_llama(void **state) {
         assert_true(r.losses[4] < r.losses[0]);
         assert_true(r.end_to_end_rel < 1e-9);
         memcpy(first[v], r.losses, sizeof first[v]);
-        for (int k = 0; k < 5; k++) assert_true(fabs(first[v][k] - first[0][k]) <= 1e-9 * fabs(first[0][k]));
+        for (int k = 0; k < 5; k++)
+            assert_true(fabs(first[v][k] - first[0][k]) <= 1e-9 * fabs(first[0][k]));
         arena_free(a);
     }
 }
-/* Micro-batches: gradients added up and reduced once give the step of the whole batch, whatever their number, also under
- * FSDP; the count of labels is that of the whole batch. */
+/* Micro-batches: gradients added up and reduced once give the step of the whole batch, whatever
+ * their number, also under FSDP; the count of labels is that of the whole batch. */
 static void test_micro_batches(void **state) {
     (void)state;
     double losses[3][3] = {{0}}, first[3] = {0};
     for (int k = 0; k < 3; k++) {
         Arena *a = arena_new();
         const char *save = arena_printf(a, "build/micro-%d.safetensors", (int)getpid());
-        const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
-            "data: {batch: 8, sequence: 16, dtype: f64, microbatches: %d}\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
-            "pass: train\noptimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 3}\ndata_parallel: {mode: %s}\n", 1 << k, k == 2 ? "fsdp" : "ddp");
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, "
+            "head, loss]}\n"
+            "data: {batch: 8, sequence: 16, dtype: f64, microbatches: %d}\nmesh: {dp: 2, tp: "
+            "2}\ngroups: {sp: tp}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+            "pass: train\noptimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 3}\ndata_parallel: "
+            "{mode: %s}\n",
+            1 << k, k == 2 ? "fsdp" : "ddp");
         PipelineReport r;
         Diags *d;
         Trace *t = run(a, text, save, &r, &d);
@@ -152,7 +185,8 @@ static void test_micro_batches(void **state) {
         st_close(st);
         unlink(save);
         arena_free(a);
-        for (int s = 0; s < 3; s++) assert_true(fabs(losses[k][s] - losses[0][s]) <= 1e-10 * fabs(losses[0][s]));
+        for (int s = 0; s < 3; s++)
+            assert_true(fabs(losses[k][s] - losses[0][s]) <= 1e-10 * fabs(losses[0][s]));
         assert_true(fabs(first[k] - first[0]) <= 1e-9 * fabs(first[0]));
     }
 }
@@ -160,8 +194,10 @@ static void test_micro_batches(void **state) {
 static void test_local_mean(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *text = "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
-                       "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2}\nnames: torchtitan\npass: backward\n"
+    const char *text = "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                       "blocks, norm, head, loss]}\n"
+                       "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2}\nnames: "
+                       "torchtitan\npass: backward\n"
                        "loss: {kind: cross_entropy, normalise: local_mean}\n";
     PipelineReport r;
     Diags *d = diags_new(a);
@@ -176,10 +212,14 @@ static void test_refusals(void **state) {
     (void)state;
     static const struct {
         const char *line, *code;
-    } rows[] = {{"optimizer: {name: adamax, lr: 0.1, steps: 2}\n", "E0206"}, {"", "E0208"}, {"optimizer: {name: sgd, lr: 0.1, steps: 0}\n", "E0302"}};
+    } rows[] = {{"optimizer: {name: adamax, lr: 0.1, steps: 2}\n", "E0206"},
+                {"", "E0208"},
+                {"optimizer: {name: sgd, lr: 0.1, steps: 0}\n", "E0302"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(a, "model: {kind: mlp, sizes: [10, 32, 5]}\nmesh: {tp: 2}\npass: train\nloss: sum\n%s", rows[i].line);
+        const char *text = arena_printf(
+            a, "model: {kind: mlp, sizes: [10, 32, 5]}\nmesh: {tp: 2}\npass: train\nloss: sum\n%s",
+            rows[i].line);
         PipelineReport r;
         Diags *d = diags_new(a);
         PipelineOptions o = {.execute = true, .threads = 1};
@@ -194,6 +234,9 @@ static void test_refusals(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama), cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_local_mean), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama),
+        cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_local_mean),
+        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* check --update-expect loses nothing: it records what the plan does, not what the command line, a missing file or this
- * machine did; what it cannot find out, comments and keys of others stay. */
+/* check --update-expect loses nothing: it records what the plan does, not what the command line, a
+ * missing file or this machine did; what it cannot find out, comments and keys of others stay. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/section.h"
@@ -11,22 +11,22 @@
 
 #include <cmocka.h>
 
-#define HEAD                                                                                                           \
-    "name: small\n"                                                                                                    \
-    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                                           \
-    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                                           \
-    "mesh: {tp: 2}\n"                                                                                                  \
-    "plan:\n"                                                                                                          \
-    "  net1: colwise\n"                                                                                                \
+#define HEAD                                                                                       \
+    "name: small\n"                                                                                \
+    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                       \
+    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                       \
+    "mesh: {tp: 2}\n"                                                                              \
+    "plan:\n"                                                                                      \
+    "  net1: colwise\n"                                                                            \
     "  net2: rowwise\n"
-#define SECTION                                                                                                        \
-    "expect:\n"                                                                                                        \
-    "  # proved by hand\n"                                                                                             \
-    "  equivalent: true\n"                                                                                             \
-    "  local_shapes:\n"                                                                                                \
-    "    net1: \"[B, F/tp]\" # one column each\n"                                                                     \
-    "  collectives:\n"                                                                                                 \
-    "    forward: {all_reduce(tp): 1}\n"                                                                               \
+#define SECTION                                                                                    \
+    "expect:\n"                                                                                    \
+    "  # proved by hand\n"                                                                         \
+    "  equivalent: true\n"                                                                         \
+    "  local_shapes:\n"                                                                            \
+    "    net1: \"[B, F/tp]\" # one column each\n"                                                  \
+    "  collectives:\n"                                                                             \
+    "    forward: {all_reduce(tp): 1}\n"                                                           \
     "  memory_per_rank: 1 GiB\n"
 
 static Arena *arena; /* of one test */
@@ -65,9 +65,10 @@ static void expect_text(const char *path, const char *text) {
 /* Whatever makes the run another than the file's: wrong usage, and the file is not touched. */
 static void test_another_run(void **state) {
     (void)state;
-    static const char *const option[] = {"--set=data.batch=zwei", "--set=mesh.tp=1", "--seed=3",
-                                         "--fault=drop-reduction", "--hardware=a100-sxm", "--strict", "--exact",
-                                         "--against=v.safetensors", "--map=m.yaml", "--tolerance=1"};
+    static const char *const option[] = {
+        "--set=data.batch=zwei", "--set=mesh.tp=1", "--seed=3", "--fault=drop-reduction",
+        "--hardware=a100-sxm",   "--strict",        "--exact",  "--against=v.safetensors",
+        "--map=m.yaml",          "--tolerance=1"};
     const char *plan = put("p.yaml", HEAD SECTION);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
         Ended e = run_limited(WORDS("check", plan, "--update-expect", option[i]), 0, 0);
@@ -100,16 +101,19 @@ static void test_not_the_plans_doing(void **state) {
         expect_text(plan, text);
     }
     const char *big = "expect: {equivalent: true}\n" HEAD, *plan = put("q.yaml", big);
-    plan = put("q.yaml", arena_printf(arena, "%smodel: {preset: llama3-8b}\n", "mesh: {tp: 2}\nexpect: {equivalent: true}\n"));
+    plan = put("q.yaml", arena_printf(arena, "%smodel: {preset: llama3-8b}\n",
+                                      "mesh: {tp: 2}\nexpect: {equivalent: true}\n"));
     big = child_read(arena, plan, NULL);
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), RLIMIT_AS, 120000L << 10);
     expect_end(&e, 5, "E0701");
     expect_text(plan, big);
 }
-/* A mistake that the section names is meant, and stays; a broken rule is what the plan does, and is recorded. */
+/* A mistake that the section names is meant, and stays; a broken rule is what the plan does, and is
+ * recorded. */
 static void test_findings(void **state) {
     (void)state;
-    const char *meant = "nonsense: 1\n" HEAD "expect:\n  diagnostics: [E0201]\n", *plan = put("p.yaml", meant);
+    const char *meant = "nonsense: 1\n" HEAD "expect:\n  diagnostics: [E0201]\n",
+               *plan = put("p.yaml", meant);
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
     expect_end(&e, 0, "");
     expect_text(plan, meant);
@@ -119,7 +123,8 @@ static void test_findings(void **state) {
     assert_int_equal(e.code, 3);
     expect_text(plan, HEAD "  net9: colwise\n" SECTION);
 }
-/* A plan that is refused has no shapes, no collectives and no peak: those of the section stay as they were. */
+/* A plan that is refused has no shapes, no collectives and no peak: those of the section stay as
+ * they were. */
 static void test_keeps_what_it_cannot_know(void **state) {
     (void)state;
     static const char refused[] = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
@@ -132,8 +137,8 @@ static void test_keeps_what_it_cannot_know(void **state) {
     const char *code = strchr(e.err, '[');
     assert_non_null(code);
     const char *kept = strstr(SECTION, "  local_shapes");
-    const char *with = arena_printf(arena, "%sexpect:\n  # proved by hand\n  diagnostics: [%.5s]\n%s", refused,
-                                    code + 1, kept);
+    const char *with = arena_printf(
+        arena, "%sexpect:\n  # proved by hand\n  diagnostics: [%.5s]\n%s", refused, code + 1, kept);
     plan = put("p.yaml", with);
     e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
     expect_end(&e, 0, "");
@@ -146,8 +151,9 @@ static void test_comments_stay(void **state) {
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
     expect_end(&e, 0, "");
     const char *text = child_read(arena, plan, NULL);
-    static const char *const kept[] = {"expect:\n  # proved by hand\n  equivalent: true\n", "# one column each\n",
-                                       "    forward: {all_reduce(tp): 1}\n", "  memory_per_rank: 1 GiB\n",
+    static const char *const kept[] = {"expect:\n  # proved by hand\n  equivalent: true\n",
+                                       "# one column each\n", "    forward: {all_reduce(tp): 1}\n",
+                                       "  memory_per_rank: 1 GiB\n",
                                        "\n# about b\nhardware: h100-sxm\n"};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         if (!strstr(text, kept[i])) print_error("'%s' is gone from\n%s", kept[i], text);
@@ -178,9 +184,11 @@ static void test_section(void **state) {
          "a: 1\nexpect:\n  # x\n  equivalent: NEW\n\n  # inside\n  more: 1\n\n# about b\nb: 2\n"},
         {"expect: # why\n  first_wrong: x\n  more:\n    a: 1\n  # end\n",
          "expect: # why\n  equivalent: NEW\n  more:\n    a: 1\n  # end\n"},
-        {"expect:\n  more: {\n    a: 1\n  }\n  equivalent: true\n", "expect:\n  more: {\n    a: 1\n  }\n  equivalent: NEW\n"},
+        {"expect:\n  more: {\n    a: 1\n  }\n  equivalent: true\n",
+         "expect:\n  more: {\n    a: 1\n  }\n  equivalent: NEW\n"},
         {"expect:\n    more: 1\n", NULL},
-        {"expect:\n    equivalent: \"# no\" # yes\nb: 2\n", "expect:\n  # yes\n  equivalent: NEW\nb: 2\n"},
+        {"expect:\n    equivalent: \"# no\" # yes\nb: 2\n",
+         "expect:\n  # yes\n  equivalent: NEW\nb: 2\n"},
         {"expect: {equivalent: true} # x\nb: 2", "expect:\n  # x\n  equivalent: NEW\nb: 2"},
         {"expect: {\n  equivalent: true\n}\nb: 2\n", "expect:\n  equivalent: NEW\nb: 2\n"},
         {"expect: {equivalent: true, memory_per_rank: 3}\nb: 2", NULL},
@@ -203,9 +211,12 @@ static void test_section(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_section),       TEST(test_another_run),
-        TEST(test_findings),      TEST(test_not_the_plans_doing),
-        TEST(test_comments_stay), TEST(test_keeps_what_it_cannot_know),
+        TEST(test_section),
+        TEST(test_another_run),
+        TEST(test_findings),
+        TEST(test_not_the_plans_doing),
+        TEST(test_comments_stay),
+        TEST(test_keeps_what_it_cannot_know),
         TEST(test_unknown_name_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Test vectors worked out outside of this program: the chunk rule, cuts of one dim by two
- * axes in FSDP's order, packed blocks, zigzag and striped ownership with the work it gives each step of a ring, the
- * shapes of Llama-3-8B on two devices, and the column/row figures. (Rope bands, parameter totals: test_model.) */
+ * axes in FSDP's order, packed blocks, zigzag and striped ownership with the work it gives each
+ * step of a ring, the shapes of Llama-3-8B on two devices, and the column/row figures. (Rope bands,
+ * parameter totals: test_model.) */
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +32,8 @@ static void test_chunks(void **state) {
     static const struct {
         int64_t N, n, size[8];
     } cases[] = {
-        {5, 4, {2, 2, 1, 0}},  {9, 4, {3, 3, 3, 0}}, {6, 4, {2, 2, 2, 0}}, {3, 8, {1, 1, 1, 0, 0, 0, 0, 0}},
+        {5, 4, {2, 2, 1, 0}},  {9, 4, {3, 3, 3, 0}},
+        {6, 4, {2, 2, 2, 0}},  {3, 8, {1, 1, 1, 0, 0, 0, 0, 0}},
         {10, 4, {3, 3, 3, 1}}, {0, 2, {0, 0}},
     };
     Arena *a = arena_new();
@@ -65,14 +67,16 @@ static void test_strided(void **state) {
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         Mesh m = mesh_of(2, pieces[i].f, pieces[i].n);
         Layout l = layout_whole(&m, 1, TY_I);
-        l.e[0][0] = (Entry){.axis = 0, .ghost = 1}; /* cut into f, of which everybody holds all: a ghost */
+        l.e[0][0] =
+            (Entry){.axis = 0, .ghost = 1}; /* cut into f, of which everybody holds all: a ghost */
         l.n[0] = 1;
         layout_cut(&l, 0, 1, CUT_CHUNK);
         for (int64_t r = 0; r < pieces[i].n; r++)
             assert_string_equal(owned(a, &m, &l, pieces[i].N, r), pieces[i].own[r]);
     }
     Mesh m = mesh_of(2, 2, 2); /* dp, tp; ranks (0,0) (0,1) (1,0) (1,1) */
-    static const char *const plain[] = {"0,1", "2,3", "4,5", "6,7"}, *const fsdp[] = {"0,1", "4,5", "2,3", "6,7"};
+    static const char *const plain[] = {"0,1", "2,3", "4,5", "6,7"}, *const fsdp[] = {"0,1", "4,5",
+                                                                                      "2,3", "6,7"};
     Layout p = layout_whole(&m, 1, TY_I), f = p;
     layout_cut(&p, 0, 0, CUT_CHUNK), layout_cut(&p, 0, 1, CUT_CHUNK);
     layout_cut(&f, 0, 1, CUT_CHUNK), layout_cut(&f, 0, 0, CUT_CHUNK);
@@ -82,7 +86,8 @@ static void test_strided(void **state) {
     }
     arena_free(a);
 }
-/* ---- 2.9: D=1, F=4, G=1..4, U=10..40, down = ones, x=1 on two ranks: what the wrong index map does to the number ----
+/* ---- 2.9: D=1, F=4, G=1..4, U=10..40, down = ones, x=1 on two ranks: what the wrong index map
+ * does to the number ----
  */
 static double packed_sum(Arena *a, const Mesh *m, const Layout *l) {
     static const double W[] = {1, 2, 3, 4, 10, 20, 30, 40};
@@ -147,7 +152,8 @@ static void test_orders(void **state) {
     }
     arena_free(a);
 }
-/* The same ownership through a plan: what the ranks of a run hold of the input, element by element. */
+/* The same ownership through a plan: what the ranks of a run hold of the input, element by element.
+ */
 static void test_zigzag_run(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -156,14 +162,15 @@ static void test_zigzag_run(void **state) {
         x[i] = i % 8 == 3 ? i / 8 % 16 : sin(i + 1.0); /* dim 3 of a token is its position */
     NewTensor in = {.name = "layers.0.input", .nd = 3, .shape = {2, 16, 8}, .x = x};
     const char *saved = temp_path(a, "zigzag.safetensors");
-    const char *text =
-        arena_printf(a,
-                     "model: {config: {hidden_size: 8, num_attention_heads: 2, num_key_value_heads: 1, "
-                     "intermediate_size: 6, vocab_size: 9, num_hidden_layers: 1}}\n"
-                     "data: {dtype: f64, inputs: %s}\nmesh: {cp: 4}\ncontext_parallel: {order: zigzag}\n",
-                     write_tensors(a, "zigzag.in.safetensors", &in, 1));
+    const char *text = arena_printf(
+        a,
+        "model: {config: {hidden_size: 8, num_attention_heads: 2, num_key_value_heads: 1, "
+        "intermediate_size: 6, vocab_size: 9, num_hidden_layers: 1}}\n"
+        "data: {dtype: f64, inputs: %s}\nmesh: {cp: 4}\ncontext_parallel: {order: zigzag}\n",
+        write_tensors(a, "zigzag.in.safetensors", &in, 1));
     PlanRun r =
-        plan_run_with(a, "vectors.yaml", text, &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
+        plan_run_with(a, "vectors.yaml", text,
+                      &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
     if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_string_equal(r.t->verdict, "equivalent");
     static const int own[4][4] = {{0, 1, 14, 15}, {2, 3, 12, 13}, {4, 5, 10, 11}, {6, 7, 8, 9}};
@@ -175,7 +182,8 @@ static void test_zigzag_run(void **state) {
         for (int b = 0; b < 2; b++)
             for (int t = 0; t < 4; t++) {
                 assert_true(y[(b * 4 + t) * 8 + 3] == own[q][t]);
-                assert_memory_equal(&y[(b * 4 + t) * 8], &x[(b * 16 + own[q][t]) * 8], 8 * sizeof(double));
+                assert_memory_equal(&y[(b * 4 + t) * 8], &x[(b * 16 + own[q][t]) * 8],
+                                    8 * sizeof(double));
             }
     }
     st_close(st);
@@ -199,11 +207,14 @@ static void hold(Arena *a, const Trace *t, const Want *w, int n) {
     for (int i = 0; i < n; i++) {
         size_t len = strlen(w[i].name);
         bool param = len > 7 && !strcmp(w[i].name + len - 7, ".weight");
-        const TraceShape *s = param ? &find_param(t, w[i].name)->compute : find_value(t, w[i].name, false);
-        if (w[i].symbolic && strcmp(s->symbolic, w[i].symbolic)) fail_msg("%s is %s", w[i].name, s->symbolic);
+        const TraceShape *s =
+            param ? &find_param(t, w[i].name)->compute : find_value(t, w[i].name, false);
+        if (w[i].symbolic && strcmp(s->symbolic, w[i].symbolic))
+            fail_msg("%s is %s", w[i].name, s->symbolic);
         for (int64_t q = 0; q < t->ranks; q++)
             if (strcmp(local_text(a, s, q), w[i].local))
-                fail_msg("%s on rank %lld is %s, not %s", w[i].name, (long long)q, local_text(a, s, q), w[i].local);
+                fail_msg("%s on rank %lld is %s, not %s", w[i].name, (long long)q,
+                         local_text(a, s, q), w[i].local);
     }
 }
 static void test_llama_tp2(void **state) {
@@ -235,7 +246,8 @@ static void test_llama_tp2(void **state) {
     assert_int_equal(t->n_collectives, 2);
     /* each all-reduce of [1, 64, 4096] in f32 sends 2 (n-1)/n of 1 MiB */
     for (int i = 0; i < 2; i++)
-        assert_true(t->collectives[i].bytes_in == 1 << 20 && t->collectives[i].bytes_sent == 1 << 20);
+        assert_true(t->collectives[i].bytes_in == 1 << 20 &&
+                    t->collectives[i].bytes_sent == 1 << 20);
     assert_int_equal(find_param(t, "blk.0.ffn_down.weight")->bytes, (int64_t)4096 * 7168 * 4);
     arena_free(a);
 }
@@ -253,19 +265,22 @@ static void test_figures(void **state) {
     if (!r.t) run_print(&r);
     assert_non_null(r.t);
     hold(a, r.t, want, sizeof want / sizeof *want);
-    assert_string_equal(find_value(r.t, "down", false)->pending, "tp"); /* y [10, 2048] P, before the all-reduce */
+    assert_string_equal(find_value(r.t, "down", false)->pending,
+                        "tp"); /* y [10, 2048] P, before the all-reduce */
     assert_null(find_value(r.t, "down", true)->pending);
     assert_string_equal(local_text(a, find_value(r.t, "down", true), 3), "[10, 2048]");
     assert_int_equal(r.t->n_collectives, 1);
     const TraceCollective *c = find_collective(r.t, "all_reduce", "down");
-    assert_true(c->bytes_in == 10 * 2048 * 4 && c->bytes_sent == 2 * 3 * 10 * 512 * 4); /* 2 (n-1)/n */
+    assert_true(c->bytes_in == 10 * 2048 * 4 &&
+                c->bytes_sent == 2 * 3 * 10 * 512 * 4); /* 2 (n-1)/n */
     arena_free(a);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chunks),  cmocka_unit_test(test_strided),    cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_orders),  cmocka_unit_test(test_zigzag_run), cmocka_unit_test(test_llama_tp2),
+        cmocka_unit_test(test_chunks),     cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_packed),     cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_zigzag_run), cmocka_unit_test(test_llama_tp2),
         cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

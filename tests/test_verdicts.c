@@ -200,12 +200,12 @@ static void test_no_digit_left(void **state) {
     static const char *const seeds[] = {"2", "5", "103", "119", "429"}; /* were called wrong */
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(
-            a,
-            "model: {preset: qwen2-0.5b, shrink: 512, layers: all, parts: [blocks]}\n"
-            "data: {batch: 3, sequence: 10, dtype: f32, seed: %s}\nmesh: {dp: 1}\n"
-            "pass: train\noptimizer: {name: adamw, lr: 0.07, clip: 0.25, steps: %d}\n",
-            seeds[i], i % 2 ? 3 : 1);
+        const char *text =
+            arena_printf(a,
+                         "model: {preset: qwen2-0.5b, shrink: 512, layers: all, parts: [blocks]}\n"
+                         "data: {batch: 3, sequence: 10, dtype: f32, seed: %s}\nmesh: {dp: 1}\n"
+                         "pass: train\noptimizer: {name: adamw, lr: 0.07, clip: 0.25, steps: %d}\n",
+                         seeds[i], i % 2 ? 3 : 1);
         PlanRun r = plan_run(a, "verdicts.yaml", text, true);
         must_equal(&r);
         arena_free(a);

@@ -1,5 +1,6 @@
-/* The second opinion can disagree: a lowered program is changed in one place by hand, and verify names that step and says what is
- * wrong there. (That it keeps silent about right programs is the business of every other test.) */
+/* The second opinion can disagree: a lowered program is changed in one place by hand, and verify
+ * names that step and says what is wrong there. (That it keeps silent about right programs is the
+ * business of every other test.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TINY "model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 8, head_dim: 4}}\n"
-#define LINES                                                                                                                     \
-    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w[13]: colwise\n"     \
+#define TINY                                                                                       \
+    "model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, "                \
+    "num_attention_heads: 4, vocab_size: 8, head_dim: 4}}\n"
+#define LINES                                                                                      \
+    "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n  "            \
+    "layers.*.feed_forward.w[13]: colwise\n"                                                       \
     "  layers.*.feed_forward.w2: rowwise\n"
 static Program *lowered(Arena *a, Diags *d, const char *text) {
     Plan *p = plan_parse(a, d, "plan.yaml", text, strlen(text), NULL, 0);
@@ -30,7 +34,9 @@ static Step *step_of(Program *p, const char *value, int kind) {
     for (int i = 0; i < p->ns; i++) {
         Step *s = &p->step[i];
         bool named = !strcmp(p->graph->t[p->val[s->out].tensor].name, value) && !p->val[s->out].cot;
-        if (named && (kind < 0 ? s->kind == ST_OP : s->kind == ST_MOVE && (int)s->move.kind == kind)) return s;
+        if (named &&
+            (kind < 0 ? s->kind == ST_OP : s->kind == ST_MOVE && (int)s->move.kind == kind))
+            return s;
     }
     fail_msg("no step makes %s", value);
     return NULL;
@@ -48,7 +54,8 @@ static int uncut(Program *p) { /* a cut value is said to be whole */
     memset(p->val[s->out].L.n, 0, sizeof p->val[s->out].L.n);
     return s->id;
 }
-static int complete(Program *p) { /* a pending sum is said to be complete: no reduction follows from that */
+static int
+complete(Program *p) { /* a pending sum is said to be complete: no reduction follows from that */
     Step *s = step_of(p, "layers.0.o_proj", -1);
     p->val[s->out].L.type[0] = TY_I;
     return s->id;
@@ -65,14 +72,16 @@ static int other_order(Program *p) { /* cut as the operands are, but in another 
     p->val[s->out].L.e[dim_of(p, s, 'f')][0].how = CUT_STRIPED;
     return s->id;
 }
-static int unshared(Program *p) { /* the norm's output takes part on every rank alike, its consumers differ: a missing I -> R */
+static int unshared(Program *p) { /* the norm's output takes part on every rank alike, its consumers
+                                     differ: a missing I -> R */
     Step *s = step_of(p, "layers.0.mlp.gate", -1);
     int r = s->in[0];
     s->in[0] = p->step[p->val[r].step].in[0];
     return s->id;
 }
 static int straight_on(Program *p) { /* the sum is left out: the residual takes the pending value */
-    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE), *add = step_of(p, "layers.0.resid_attn", -1);
+    Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE),
+         *add = step_of(p, "layers.0.resid_attn", -1);
     for (int i = 0; i < add->nin; i++)
         if (add->in[i] == move->out) add->in[i] = move->in[0];
     return add->id;
@@ -82,7 +91,8 @@ static int into_norm(Program *p) { /* a pending sum enters a norm */
     norm->in[0] = o->out;
     return norm->id;
 }
-static int other_source(Program *p) { /* a move that starts from another layout than its source has */
+static int
+other_source(Program *p) { /* a move that starts from another layout than its source has */
     Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE);
     move->move.from.type[0] = TY_I;
     return move->id;
@@ -97,7 +107,8 @@ static int other_group(Program *p) {
     move->move.axes.a[0] = 1;
     return move->id;
 }
-static int use_lost(Program *p) { /* the residual's gradient misses one of its uses: the sum's list is one short */
+static int use_lost(
+    Program *p) { /* the residual's gradient misses one of its uses: the sum's list is one short */
     for (int i = 0; i < p->ns; i++)
         if (p->step[i].kind == ST_SUM) {
             Val *v = &p->val[p->step[i].out];
@@ -149,7 +160,8 @@ static int lost_on_the_way(Program *p) { /* a move says less than its source */
     fail_msg("no move of a sum");
     return -1;
 }
-static int of_another(Program *p) { /* the gradient through one operand is taken for that of another */
+static int
+of_another(Program *p) { /* the gradient through one operand is taken for that of another */
     for (int i = p->n_forward; i < p->ns; i++)
         if (p->step[i].kind == ST_ADJOINT && p->graph->node[p->step[i].node].nin == 2) {
             Part *one = ARENA_NEW(p->arena, Part);
@@ -179,13 +191,16 @@ static const struct {
     const char *pass, *says;
 } rows[] = {
     {"uncut", uncut, "forward", "over tp the rule gives a cut, the program says equal copies"},
-    {"complete", complete, "forward", "over tp the rule gives a pending sum, the program says equal copies"},
+    {"complete", complete, "forward",
+     "over tp the rule gives a pending sum, the program says equal copies"},
     {"elsewhere", elsewhere, "forward", "over tp the rule gives a cut, the program says a cut"},
     {"other order", other_order, "forward", "letter f lies differently in its operands"},
     {"unshared", unshared, "backward", "its gradient would miss a sum"},
     {"straight on", straight_on, "forward", "a pending sum over tp is added to a complete value"},
-    {"into the norm", into_norm, "forward", "a pending sum over tp enters an op that is not linear in it"},
-    {"other source", other_source, "forward", "does not lead from its source's layout to its result's"},
+    {"into the norm", into_norm, "forward",
+     "a pending sum over tp enters an op that is not linear in it"},
+    {"other source", other_source, "forward",
+     "does not lead from its source's layout to its result's"},
     {"other kind", other_kind, "forward", "kind and group do not follow from the layouts"},
     {"other group", other_group, "forward", "kind and group do not follow from the layouts"},
     {"a use is lost", use_lost, "backward", "the uses of a sum are not the uses of its terms"},
@@ -193,8 +208,10 @@ static const struct {
     {"the residual's first term", first_term, "backward", "counts its use in"},
     {"the residual's second term", second_term, "backward", "counts its use in"},
     {"other uses", other_uses, "backward", "the uses of a sum are not the uses of its terms"},
-    {"a use lost on the way", lost_on_the_way, "backward", "the uses of a gradient change in a move"},
-    {"a use of another", of_another, "backward", "the gradient through one use is said to be that of another"},
+    {"a use lost on the way", lost_on_the_way, "backward",
+     "the uses of a gradient change in a move"},
+    {"a use of another", of_another, "backward",
+     "the gradient through one use is said to be that of another"},
 };
 static void test_findings(void **state) {
     (void)state;
@@ -203,12 +220,18 @@ static void test_findings(void **state) {
         for (int warn = 0; warn < 2; warn++) {
             Arena *a = arena_new();
             Diags *d = diags_new(a);
-            Program *p = lowered(a, d, arena_printf(a, TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: %s\n" LINES, rows[i].pass));
+            Program *p = lowered(
+                a, d,
+                arena_printf(a, TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: %s\n" LINES,
+                             rows[i].pass));
             int want = rows[i].change(p), first = -1, said = 0;
             int found = verify(p, d, warn, &first);
-            for (int k = 0; k < d->n; k++) said += !strcmp(d->item[k].code, warn ? "W0401" : "E0404") && strstr(d->item[k].message, rows[i].says) != NULL;
+            for (int k = 0; k < d->n; k++)
+                said += !strcmp(d->item[k].code, warn ? "W0401" : "E0404") &&
+                        strstr(d->item[k].message, rows[i].says) != NULL;
             if (!found || first != want || !said) {
-                print_error("%s: %d findings, the first at step %d instead of %d\n", rows[i].name, found, first, want);
+                print_error("%s: %d findings, the first at step %d instead of %d\n", rows[i].name,
+                            found, first, want);
                 diags_print(d, stderr, false);
                 bad++;
             }
@@ -217,11 +240,14 @@ static void test_findings(void **state) {
         }
     assert_int_equal(bad, 0);
 }
-/* The program as people read it: a line per step with the layout, the axes of moves, and what is read. */
+/* The program as people read it: a line per step with the layout, the axes of moves, and what is
+ * read. */
 static void test_dump(void **state) {
     (void)state;
     Arena *a = arena_new();
-    Program *p = lowered(a, diags_new(a), TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: backward\ndata_parallel: {mode: fsdp, axis: dp}\n" LINES);
+    Program *p = lowered(a, diags_new(a),
+                         TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: "
+                              "backward\ndata_parallel: {mode: fsdp, axis: dp}\n" LINES);
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
@@ -232,10 +258,12 @@ static void test_dump(void **state) {
     assert_int_equal(lines, p->ns);
     static const char *const want[] = {
         "forward    op       layers.0.mlp.gate                          [b:dp,t,f:tp]",
-        "[b:dp,t,d] tp:P  reads",                                             /* the row product, pending */
-        "forward    move     all_reduce of layers.0.o_proj              [b:dp,t,d] tp:I  over tp  reads",
-        "parameters move     all_gather of layers.0.attention_norm.weight [d] tp:I dp:R  over dp  reads",
-        "list:dp",                                                            /* heads of w_q at rest: the flat list cut by dp */
+        "[b:dp,t,d] tp:P  reads", /* the row product, pending */
+        "forward    move     all_reduce of layers.0.o_proj              [b:dp,t,d] tp:I  over tp  "
+        "reads",
+        "parameters move     all_gather of layers.0.attention_norm.weight [d] tp:I dp:R  over dp  "
+        "reads",
+        "list:dp", /* heads of w_q at rest: the flat list cut by dp */
         "loss       seed     grad.loss",
     };
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++)
@@ -244,6 +272,7 @@ static void test_dump(void **state) {
     arena_free(a);
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_findings), cmocka_unit_test(test_dump)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_findings),
+                                       cmocka_unit_test(test_dump)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The views memory, errors, storyboard and shards on traces of real runs: what a picture says is what the records say.
- * The SVG's texts are read back and compared with the trace. */
+/* The views memory, errors, storyboard and shards on traces of real runs: what a picture says is
+ * what the records say. The SVG's texts are read back and compared with the trace. */
 #include "base/file.h"
 #include "cost/cost.h"
 #include "render/errors.h"
@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static RenderOptions options(const char *view) { return (RenderOptions){.view = view, .rank = -1, .layer = -1}; }
+static RenderOptions options(const char *view) {
+    return (RenderOptions){.view = view, .rank = -1, .layer = -1};
+}
 
 /* The words of an SVG: what stands between the tags of <text>, one text per line. */
 static const char *svg_words(Arena *a, const char *s) {
@@ -27,10 +29,8 @@ static const char *svg_words(Arena *a, const char *s) {
     for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
         const char *end = strstr(t, "</text>");
         for (const char *p = t; p < end;) {
-            if (*p == '<')
-                p = strchr(p, '>') + 1;
-            else
-                str_addn(&out, p++, 1);
+            if (*p == '<') p = strchr(p, '>') + 1;
+            else str_addn(&out, p++, 1);
         }
         str_add(&out, "\n");
     }
@@ -58,21 +58,21 @@ static PlanRun run_file(Arena *a, const char *path, const PipelineOptions *o) {
 
 /* ---- memory ---- */
 
-/* What the ZeRO paper's figure 1 says for 7.5e9 parameters, 12 bytes of state beside 2 + 2, and 64 ranks: 120.0 GB a rank
- * under DDP and 1.9 GB fully sharded. In f32 the 16 bytes are 4 + 4 + 8, so the totals are the same. */
+/* What the ZeRO paper's figure 1 says for 7.5e9 parameters, 12 bytes of state beside 2 + 2, and 64
+ * ranks: 120.0 GB a rank under DDP and 1.9 GB fully sharded. In f32 the 16 bytes are 4 + 4 + 8, so
+ * the totals are the same. */
 static void zero_paper(void **state) {
     (void)state;
-    static const struct {
-        const char *mode, *gb;
-    } row[] = {{"ddp", "120.0"}, {"fsdp", "1.9"}};
+    static const struct { const char *mode, *gb; } row[] = {{"ddp", "120.0"}, {"fsdp", "1.9"}};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
-        const char *text =
-            arena_printf(a,
-                         "name: psi\nmodel: {kind: mlp, sizes: [123500, 40000, 64000], bias: false, activation: none}\n"
-                         "data: {rows: 64, dtype: f32}\nmesh: {dp: 64}\npass: train\n"
-                         "optimizer: {name: adamw, lr: 1e-3}\ndata_parallel: {mode: %s, axis: dp}\n",
-                         row[i].mode);
+        const char *text = arena_printf(
+            a,
+            "name: psi\nmodel: {kind: mlp, sizes: [123500, 40000, 64000], bias: false, activation: "
+            "none}\n"
+            "data: {rows: 64, dtype: f32}\nmesh: {dp: 64}\npass: train\n"
+            "optimizer: {name: adamw, lr: 1e-3}\ndata_parallel: {mode: %s, axis: dp}\n",
+            row[i].mode);
         PlanRun r = plan_run_with(a, "psi.yaml", text, &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         MemClass *cls;
@@ -80,10 +80,12 @@ static void zero_paper(void **state) {
         assert_int_equal(memory_classes(a, r.t, &cls), 1);
         assert_true(memory_course(a, r.t, 0, &c));
         assert_true(c.exact);
-        /* the gradients that the optimizer reads first: no activation and no whole gradient lives any more */
+        /* the gradients that the optimizer reads first: no activation and no whole gradient lives
+         * any more */
         int first = -1;
         for (int k = 0; k < r.t->n_values && first < 0; k++)
-            if (r.t->values[k].kind && !strcmp(r.t->values[k].kind, "updated")) first = r.t->values[k].step;
+            if (r.t->values[k].kind && !strcmp(r.t->values[k].kind, "updated"))
+                first = r.t->values[k].step;
         assert_true(first > 0);
         int64_t held = cls->bytes[MEM_PARAMS] + cls->bytes[MEM_OPTIMIZER] + c.grad[first];
         assert_string_equal(arena_printf(a, "%.1f", (double)held / 1e9), row[i].gb);
@@ -91,14 +93,15 @@ static void zero_paper(void **state) {
         RenderOptions o = options("memory");
         const char *words = picture(a, r.t, &o, FORMAT_SVG);
         if (i == 0) says(words, "(4 + 8 + 4) B × 7,500,000,000");
-        if (i == 0) says(words, arena_printf(a, "+%s over", bytes_text(cls->total - 80000000000, a)));
+        if (i == 0)
+            says(words, arena_printf(a, "+%s over", bytes_text(cls->total - 80000000000, a)));
         says(words, "apacity of h100-sxm: 80 GB = 74.5 GiB");
         arena_free(a);
     }
 }
 
-/* On every plan: the parts add up to the total, the total is the largest sum of records of one step, and who reads what
- * explains every record. */
+/* On every plan: the parts add up to the total, the total is the largest sum of records of one
+ * step, and who reads what explains every record. */
 static void memory_is_the_records(void **state) {
     (void)state;
     glob_t g;
@@ -136,7 +139,8 @@ static void memory_is_the_records(void **state) {
             assert_int_equal(alive, c.at_peak);
         }
         RenderOptions o = options("memory");
-        const char *words = picture(a, r.t, &o, FORMAT_SVG), *text = picture(a, r.t, &o, FORMAT_TEXT);
+        const char *words = picture(a, r.t, &o, FORMAT_SVG),
+                   *text = picture(a, r.t, &o, FORMAT_TEXT);
         says(words, bytes_text(cls[0].total, a));
         says(words, arena_printf(a, "peak %s at step %d", bytes_text(c.at_peak, a), c.peak));
         for (int q = 0; q < MEM_KINDS; q++)
@@ -149,11 +153,13 @@ static void memory_is_the_records(void **state) {
 
 /* ---- storyboard ---- */
 
-static const char mlp_plan[] = "name: small\n"
-                               "model: {kind: mlp, sizes: [6, 8, 4], bias: false, activation: relu, layer_names: [up, down]}\n"
-                               "data: {rows: 8, dtype: f32, seed: 3}\nmesh: {tp: 4}\nplan:\n  up: colwise\n";
+static const char mlp_plan[] =
+    "name: small\n"
+    "model: {kind: mlp, sizes: [6, 8, 4], bias: false, activation: relu, layer_names: [up, down]}\n"
+    "data: {rows: 8, dtype: f32, seed: 3}\nmesh: {tp: 4}\nplan:\n  up: colwise\n";
 
-/* The numbers of a sample against those of the value that the trace keeps whole: the element at the sample's index. */
+/* The numbers of a sample against those of the value that the trace keeps whole: the element at the
+ * sample's index. */
 static void holds_the_value(const Trace *t, const TraceSample *k) {
     const TraceValue *v = NULL;
     for (int i = 0; i < t->n_values; i++)
@@ -173,19 +179,24 @@ static void holds_the_value(const Trace *t, const TraceSample *k) {
     }
 }
 
-/* Every kind on small plans: the numbers before and after are the run's, sums add up, and the picture prints them. */
+/* Every kind on small plans: the numbers before and after are the run's, sums add up, and the
+ * picture prints them. */
 static void storyboard_is_the_run(void **state) {
     (void)state;
     static const struct {
         const char *op, *down;
-    } row[] = {{"all_gather", "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [replicate]}\n"},
-               {"all_reduce", "  down: rowwise\n"},
-               {"reduce_scatter", "  down: {style: rowwise, output: shard(0)}\n"},
-               {"all_to_all", "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [shard(0)]}\n"}};
+    } row[] = {
+        {"all_gather",
+         "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [replicate]}\n"},
+        {"all_reduce", "  down: rowwise\n"},
+        {"reduce_scatter", "  down: {style: rowwise, output: shard(0)}\n"},
+        {"all_to_all",
+         "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [shard(0)]}\n"}};
     for (int i = 0; i < 4; i++) {
         Arena *a = arena_new();
-        PlanRun r = plan_run_with(a, "small.yaml", arena_printf(a, "%s%s", mlp_plan, row[i].down),
-                                  &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
+        PlanRun r = plan_run_with(
+            a, "small.yaml", arena_printf(a, "%s%s", mlp_plan, row[i].down),
+            &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
         if (!r.t || !r.t->executed) run_print(&r);
         assert_true(r.t && r.t->executed);
         const TraceSample *k = NULL;
@@ -200,7 +211,8 @@ static void storyboard_is_the_run(void **state) {
         holds_the_value(r.t, k);
         RenderOptions o = options("storyboard");
         o.part = row[i].op;
-        const char *words = picture(a, r.t, &o, FORMAT_SVG), *text = picture(a, r.t, &o, FORMAT_TEXT);
+        const char *words = picture(a, r.t, &o, FORMAT_SVG),
+                   *text = picture(a, r.t, &o, FORMAT_TEXT);
         for (int c = 0; c < 4; c++) {
             double sum = 0;
             bool gather = !strcmp(row[i].op, "all_gather"), swap = !strcmp(row[i].op, "all_to_all");
@@ -211,10 +223,8 @@ static void storyboard_is_the_run(void **state) {
                 says(words, arena_printf(a, "%.3f", fabs(v)));
                 says(text, arena_printf(a, "%.3f", fabs(v)));
             }
-            if (swap)
-                assert_true(k->after[c] == k->before[4 * c + (c + 1) % 4]);
-            else
-                assert_true(fabs(sum - k->after[c]) <= 1e-6 * (1 + fabs(sum)));
+            if (swap) assert_true(k->after[c] == k->before[4 * c + (c + 1) % 4]);
+            else assert_true(fabs(sum - k->after[c]) <= 1e-6 * (1 + fabs(sum)));
             says(words, arena_printf(a, "%.3f", fabs(k->after[c])));
         }
         says(words, "executed on 4 virtual ranks");
@@ -237,7 +247,8 @@ static void storyboard_is_the_run(void **state) {
     }
 }
 
-/* On every plan: each collective of at most 64 ranks has a sample of the asked rank's group, and it is right. */
+/* On every plan: each collective of at most 64 ranks has a sample of the asked rank's group, and it
+ * is right. */
 static void every_collective_is_sampled(void **state) {
     (void)state;
     glob_t g;
@@ -246,7 +257,8 @@ static void every_collective_is_sampled(void **state) {
     for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
         const char *path = g.gl_pathv[sample_at(i, plans, all)];
-        PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
+        PlanRun r = run_file(
+            a, path, &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
         assert_true(r.t && r.t->executed);
         for (int j = 0; j < r.t->n_collectives; j++) {
             const TraceCollective *c = &r.t->collectives[j];
@@ -263,11 +275,13 @@ static void every_collective_is_sampled(void **state) {
             bool member = false;
             for (int64_t q = 0; q < n; q++)
                 for (int64_t grp = 0; grp < groups_count(&c->groups); grp++)
-                    member |= groups_member(&c->groups, grp, 0) == k->first && groups_member(&c->groups, grp, q) == 1;
+                    member |= groups_member(&c->groups, grp, 0) == k->first &&
+                              groups_member(&c->groups, grp, q) == 1;
             assert_true(member);
             for (int q = 0; c->reduce && !strcmp(c->reduce, "sum") && q < k->n_chunks; q++) {
                 double sum = 0, most = 0;
-                for (int64_t m = 0; m < n; m++) sum += k->before[q * n + m], most = fmax(most, fabs(k->before[q * n + m]));
+                for (int64_t m = 0; m < n; m++)
+                    sum += k->before[q * n + m], most = fmax(most, fabs(k->before[q * n + m]));
                 if (isnan(sum)) continue; /* fewer elements than ranks */
                 assert_true(fabs(sum - k->after[q]) <= 1e-5 * (most + fabs(sum)));
             }
@@ -279,8 +293,8 @@ static void every_collective_is_sampled(void **state) {
 
 /* ---- errors ---- */
 
-/* On every plan of plans/bugs that runs: rows, numbers and states are the check records, and the run without what was
- * planted stands beside it. */
+/* On every plan of plans/bugs that runs: rows, numbers and states are the check records, and the
+ * run without what was planted stands beside it. */
 static void errors_are_the_checks(void **state) {
     (void)state;
     glob_t g;
@@ -310,28 +324,34 @@ static void errors_are_the_checks(void **state) {
                 if (c->max_abs > top) top = c->max_abs;
                 bool fail = !strcmp(c->verdict, "FAIL");
                 for (int64_t rank = 0; fail && rank < r.t->ranks; rank++)
-                    if (rankset_has(&c->ranks, rank)) assert_true(row->state[m.column[rank]] >= ERR_FIRST);
+                    if (rankset_has(&c->ranks, rank))
+                        assert_true(row->state[m.column[rank]] >= ERR_FIRST);
                 for (int q = 0; fail && q < c->n_rank_error; q++)
                     if (m.per_column == 1 && isfinite(c->rank_error[q].error) && row->worst == c)
                         assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
             }
             double most = row->max; /* micro-batches and training steps have a row each */
             for (int q = 0; q < m.n; q++)
-                if (m.row[q].step == row->step && !strcmp(m.row[q].name, row->name) && m.row[q].max > most) most = m.row[q].max;
+                if (m.row[q].step == row->step && !strcmp(m.row[q].name, row->name) &&
+                    m.row[q].max > most)
+                    most = m.row[q].max;
             if (isfinite(top) && isfinite(most)) assert_true(most == top);
         }
         RenderOptions o = options("errors");
         const char *words = picture(a, r.t, &o, FORMAT_SVG);
         says(words, arena_printf(a, "%lld fail.", (long long)r.t->n_fail));
         for (int q = 0; q < m.check->n_rank_error && q < 8 && m.per_column == 1; q++)
-            if (isfinite(m.check->rank_error[q].error)) says(words, errors_number(a, m.check->rank_error[q].error));
+            if (isfinite(m.check->rank_error[q].error))
+                says(words, errors_number(a, m.check->rank_error[q].error));
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->got));
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->want));
         if (r.rep.plan->n_faults || r.rep.plan->n_gradients) {
             planted++;
             if (r.rep.plan->n_faults) /* a fault spoils the very step or source that it names */
-                says(words, arena_printf(a, "First wrong value · planted: %s", m.first->planted ? m.first->planted : "?"));
-            PlanRun sound = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
+                says(words, arena_printf(a, "First wrong value · planted: %s",
+                                         m.first->planted ? m.first->planted : "?"));
+            PlanRun sound =
+                run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
             int over = -1;
             assert_true(errors_pair(a, r.t, sound.t, &left, &right, &over));
             assert_string_equal(sound.t->verdict, "equivalent");
@@ -363,7 +383,8 @@ static void errors_are_the_checks(void **state) {
     assert_true(with_twin >= planted - 2);
 }
 
-/* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a right column. */
+/* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a
+ * right column. */
 static void ranks_fold_into_classes(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -372,12 +393,19 @@ static void ranks_fold_into_classes(void **state) {
     t->plan = "many", t->hash = "0", t->version = "0";
     t->executed = true, t->verdict = "different", t->n_fail = 1, t->first_wrong = "y";
     RankSet all = rankset_range(a, 0, 1024, 1), some = rankset_range(a, 5, 3, 256);
-    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) =
-        (TraceCheck){.step = 0, .value = "x", .pass = "forward", .level = 1, .ranks = all, .verdict = "PASS"};
-    TraceCheck bad = {.step = 1, .value = "y", .pass = "forward", .level = 2, .ranks = some, .verdict = "FAIL", .max_abs = 3};
+    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = (TraceCheck){
+        .step = 0, .value = "x", .pass = "forward", .level = 1, .ranks = all, .verdict = "PASS"};
+    TraceCheck bad = {.step = 1,
+                      .value = "y",
+                      .pass = "forward",
+                      .level = 2,
+                      .ranks = some,
+                      .verdict = "FAIL",
+                      .max_abs = 3};
     bad.n_rank_error = 3;
     bad.rank_error = arena_alloc(a, 3 * sizeof *bad.rank_error);
-    for (int i = 0; i < 3; i++) bad.rank_error[i].rank = 5 + 256 * i, bad.rank_error[i].error = i ? 2 : 3;
+    for (int i = 0; i < 3; i++)
+        bad.rank_error[i].rank = 5 + 256 * i, bad.rank_error[i].error = i ? 2 : 3;
     *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = bad;
     ErrMap m;
     assert_true(errors_map(a, t, &m));
@@ -418,7 +446,8 @@ static int ranges_agree(Arena *a, const Trace *t, const TraceShape *s, const Tra
         char *all = arena_alloc(a, (size_t)s->global_shape[d] + 1);
         memset(all, 0, (size_t)s->global_shape[d] + 1);
         for (int64_t r = 0; r < t->ranks; r++) {
-            DimCut c = param ? shards_param_cut(a, t, param, d, r) : shards_value_cut(a, t, s, d, r);
+            DimCut c =
+                param ? shards_param_cut(a, t, param, d, r) : shards_value_cut(a, t, s, d, r);
             const char *range = shards_range(a, t, &c, r);
             const TraceLocal *l = words_find_local(s, r);
             if (!range) continue;
@@ -432,8 +461,8 @@ static int ranges_agree(Arena *a, const Trace *t, const TraceShape *s, const Tra
     }
     return cut;
 }
-/* On every plan, of every weight at rest and every value: what the ranks hold is as long as their local shape and covers
- * the whole; a weight cut as the list it is in memory counts as cut. */
+/* On every plan, of every weight at rest and every value: what the ranks hold is as long as their
+ * local shape and covers the whole; a weight cut as the list it is in memory counts as cut. */
 static void ranges_cover(void **state) {
     (void)state;
     glob_t g;
@@ -444,8 +473,10 @@ static void ranges_cover(void **state) {
         Arena *a = arena_new();
         const char *path = g.gl_pathv[sample_at(i, plans, all)];
         PlanRun r = run_file(a, path, &(PipelineOptions){.threads = 1});
-        for (int k = 0; k < r.t->n_params; k++) cuts += ranges_agree(a, r.t, &r.t->params[k].rest, &r.t->params[k]);
-        for (int k = 0; k < r.t->n_values; k++) cuts += ranges_agree(a, r.t, &r.t->values[k].shape, NULL);
+        for (int k = 0; k < r.t->n_params; k++)
+            cuts += ranges_agree(a, r.t, &r.t->params[k].rest, &r.t->params[k]);
+        for (int k = 0; k < r.t->n_values; k++)
+            cuts += ranges_agree(a, r.t, &r.t->values[k].shape, NULL);
         arena_free(a);
     }
     globfree(&g);
@@ -456,15 +487,20 @@ static void shards_print_ranges(void **state) {
     static const struct {
         const char *plan, *what[5];
         int rank;
-    } row[] = {{"plans/19-llama3-8b-fsdp4.yaml", {"holds [64:128, :]", "dim 0 cut by dp into 4 parts: 64 ×4", NULL}, 1},
+    } row[] = {{"plans/19-llama3-8b-fsdp4.yaml",
+                {"holds [64:128, :]", "dim 0 cut by dp into 4 parts: 64 ×4", NULL},
+                1},
                {"plans/23-llama3-8b-packed.yaml", {"holds [448:896,1344:1792, :]", NULL}, 1},
-               {"plans/01-column-row-mlp.yaml", {"holds [1024:1536, :]", "holds [:, 1024:1536]", NULL}, 2}};
+               {"plans/01-column-row-mlp.yaml",
+                {"holds [1024:1536, :]", "holds [:, 1024:1536]", NULL},
+                2}};
     for (int i = 0; i < 3; i++) {
         Arena *a = arena_new();
         PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
         RenderOptions o = options("shards");
         o.rank = row[i].rank;
-        const char *text = picture(a, r.t, &o, FORMAT_TEXT), *words = picture(a, r.t, &o, FORMAT_SVG);
+        const char *text = picture(a, r.t, &o, FORMAT_TEXT),
+                   *words = picture(a, r.t, &o, FORMAT_SVG);
         for (int k = 0; row[i].what[k]; k++) {
             says(text, row[i].what[k]);
             if (!strncmp(row[i].what[k], "holds ", 6)) says(words, row[i].what[k] + 6);
@@ -474,8 +510,8 @@ static void shards_print_ranges(void **state) {
     }
 }
 
-/* Where the weights stand: at most two lines, the last with no matrix alone, and no part too thin to be seen if the page
- * has room for more; parts have all their owners or none. */
+/* Where the weights stand: at most two lines, the last with no matrix alone, and no part too thin
+ * to be seen if the page has room for more; parts have all their owners or none. */
 static void weights_use_their_page(void **state) {
     (void)state;
     static const struct {
@@ -498,13 +534,17 @@ static void weights_use_their_page(void **state) {
         double line[8], thin = 1e9;
         int on[8] = {0}, lines = 0, named = 0;
         for (int g = 0; g < s->n_groups; g++) {
-            if (strcmp(s->groups[g].what, "weight") || strncmp(s->groups[g].id, "weight-", 7)) continue;
+            if (strcmp(s->groups[g].what, "weight") || strncmp(s->groups[g].id, "weight-", 7))
+                continue;
             int parts = 0, owners = 0, k = 0;
             double y = s->marks[s->groups[g].first].y;
             for (int j = s->groups[g].first; j < s->groups[g].last; j++) {
                 const Mark *m = &s->marks[j];
-                if (m->kind == MARK_RECT && m->fill >= ROLE_SHARD && m->fill <= ROLE_SHARD_3) parts++, thin = fmin(thin, fmin(m->w, m->h));
-                if (m->kind == MARK_TEXT && m->run[0].role >= ROLE_SHARD_TEXT && m->run[0].role <= ROLE_SHARD_TEXT_3) owners++;
+                if (m->kind == MARK_RECT && m->fill >= ROLE_SHARD && m->fill <= ROLE_SHARD_3)
+                    parts++, thin = fmin(thin, fmin(m->w, m->h));
+                if (m->kind == MARK_TEXT && m->run[0].role >= ROLE_SHARD_TEXT &&
+                    m->run[0].role <= ROLE_SHARD_TEXT_3)
+                    owners++;
             }
             assert_true(owners == 0 || owners == parts);
             named += owners > 0;
@@ -513,7 +553,8 @@ static void weights_use_their_page(void **state) {
             on[k]++;
         }
         assert_true(lines == 1 || (lines == 2 && on[1] > 1));
-        if (thin < row[i].thin || named < row[i].named) fail_msg("%s: parts of %.1f px, %d matrices named", row[i].plan, thin, named);
+        if (thin < row[i].thin || named < row[i].named)
+            fail_msg("%s: parts of %.1f px, %d matrices named", row[i].plan, thin, named);
         arena_free(a);
     }
 }
@@ -531,22 +572,24 @@ static void memory_kinds_differ(void **state) {
             }
 }
 
-/* The two figures of every introduction: input [10, 512], weights [2048, 512] and [2048, 2048], four ranks. */
+/* The two figures of every introduction: input [10, 512], weights [2048, 512] and [2048, 2048],
+ * four ranks. */
 static void column_then_row(void **state) {
     (void)state;
     Arena *a = arena_new();
     PlanRun r = run_file(a, "plans/01-column-row-mlp.yaml", &(PipelineOptions){.threads = 1});
     RenderOptions o = options("shards");
     o.rank = 2;
-    static const char *const facts[] = {"up: Column parallel",
-                                        "Rank 2 computes [10, 512] · [512, 512] → [10, 512]",
-                                        "5.24 MFLOP, then nothing is sent",
-                                        "down: Row parallel",
-                                        "Rank 2 computes [10, 512] · [512, 2048] → [10, 2048]",
-                                        "4 × [10, 2048]",
-                                        "Σ tp pending",
-                                        "21.0 MFLOP, then AllReduce over tp: sends 120 KiB and has [10, 2048]",
-                                        "on every rank"};
+    static const char *const facts[] = {
+        "up: Column parallel",
+        "Rank 2 computes [10, 512] · [512, 512] → [10, 512]",
+        "5.24 MFLOP, then nothing is sent",
+        "down: Row parallel",
+        "Rank 2 computes [10, 512] · [512, 2048] → [10, 2048]",
+        "4 × [10, 2048]",
+        "Σ tp pending",
+        "21.0 MFLOP, then AllReduce over tp: sends 120 KiB and has [10, 2048]",
+        "on every rank"};
     const char *words = picture(a, r.t, &o, FORMAT_SVG);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) says(words, facts[i]);
     o.part = "down"; /* one of them, and none of what the plan has not */
@@ -562,11 +605,14 @@ static void column_then_row(void **state) {
     arena_free(a);
 }
 
-/* On real runs the layout of the four views is clean in every preset, and text keeps to 80 columns. */
+/* On real runs the layout of the four views is clean in every preset, and text keeps to 80 columns.
+ */
 static void views_are_clean(void **state) {
     (void)state;
     static const char *const view[] = {"memory", "storyboard", "shards", "errors"};
-    static const char *const preset[] = {"wide", "column", "slide", "a4"}, *const theme[] = {"light", "dark", "print"};
+    static const char *const preset[] = {"wide", "column", "slide", "a4"}, *const theme[] = {
+                                                                               "light", "dark",
+                                                                               "print"};
     glob_t g;
     int found = 0;
     assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
@@ -574,7 +620,9 @@ static void views_are_clean(void **state) {
     for (int i = 0; i < plans; i++) {
         Arena *a = arena_new();
         const char *path = g.gl_pathv[sample_at(i, plans, all)];
-        PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
+        PlanRun r = run_file(
+            a, path,
+            &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
         for (int v = 0; v < 4; v++) {
             RenderOptions o = options(view[v]);
             for (int p = 0; p < 4; p++) {

@@ -1,6 +1,7 @@
-/* The weights room: random numbers (the same however a tensor is cut, the same in float32 and float64, as random as
- * they claim), safetensors files (golden ones, shards, other schemes, and hostile ones), and what is refused when a
- * run's tensors are bound and loaded. Golden files are in tests/golden/hf, or else in ../shared/golden/hf. */
+/* The weights room: random numbers (the same however a tensor is cut, the same in float32 and
+ * float64, as random as they claim), safetensors files (golden ones, shards, other schemes, and
+ * hostile ones), and what is refused when a run's tensors are bound and loaded. Golden files are in
+ * tests/golden/hf, or else in ../shared/golden/hf. */
 #include "base/file.h"
 #include "weights/weights.h"
 #include <Random123/philox.h>
@@ -50,9 +51,10 @@ static Plan *golden_plan(Arena *a, const char *name) {
     return p;
 }
 
-static const char small_config[] = "{\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": 3, "
-                                   "\"head_dim\": 4, \"intermediate_size\": 7, \"vocab_size\": 11, "
-                                   "\"num_hidden_layers\": 1, \"qk_norm\": true, \"o_bias\": true}";
+static const char small_config[] =
+    "{\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": 3, \"head_dim\": "
+    "4, \"intermediate_size\": 7, \"vocab_size\": 11, \"num_hidden_layers\": 1, \"qk_norm\": true, "
+    "\"o_bias\": true}";
 
 static Plan *small_plan(Arena *a) {
     Plan *p = new_plan(a);
@@ -91,7 +93,8 @@ static void remove_folder(Arena *a, const char *path) {
 
 static bool has_error(const Diags *d, const char *code, const char *text) {
     for (int i = 0; i < d->n; i++)
-        if (!strcmp(d->item[i].code, code) && (!text || strstr(d->item[i].message, text))) return true;
+        if (!strcmp(d->item[i].code, code) && (!text || strstr(d->item[i].message, text)))
+            return true;
     diags_print(d, stderr, false);
     return false;
 }
@@ -108,7 +111,8 @@ static void test_philox(void **state) {
         random_ints(&r, starts[s], 1000, 1 << 20, got);
         for (int i = 0; i < 1000; i++) {
             uint64_t at = (uint64_t)(starts[s] + i), block = at / 4;
-            philox4x32_ctr_t c = {{(uint32_t)block, (uint32_t)(block >> 32), 0x76543210, 0xfedcba98}};
+            philox4x32_ctr_t c = {
+                {(uint32_t)block, (uint32_t)(block >> 32), 0x76543210, 0xfedcba98}};
             philox4x32_key_t k = {{0x89abcdef, 0x01234567}};
             assert_int_equal(got[i], philox4x32(c, k).v[at % 4] >> 12);
         }
@@ -160,7 +164,8 @@ static void test_statistics(void **state) {
     free(x);
 }
 
-/* Streams of different tensors and seeds have nothing in common, and every kind has the spread that it should. */
+/* Streams of different tensors and seeds have nothing in common, and every kind has the spread that
+ * it should. */
 static void test_streams(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -242,9 +247,11 @@ static void test_golden_weights(void **state) {
     float *y = ARENA_ARRAY(a, float, 100000);
     int t = graph_find(&m->g, "model.layers.1.self_attn.q_proj.weight");
     assert_true(weights_load(w, d, t, DT_F64, x) && weights_load(w, d, t, DT_F32, y));
-    assert_true(x[0] == 0.05798900127410889 && x[1] == 0.13125137984752655 && x[4607] == -0.16150057315826416);
+    assert_true(x[0] == 0.05798900127410889 && x[1] == 0.13125137984752655 &&
+                x[4607] == -0.16150057315826416);
     for (int i = 0; i < 4608; i++) assert_true((double)y[i] == x[i]);
-    assert_string_equal(weights_source(w, t), "model.safetensors:model.layers.1.self_attn.q_proj.weight");
+    assert_string_equal(weights_source(w, t),
+                        "model.safetensors:model.layers.1.self_attn.q_proj.weight");
     t = graph_find(&m->g, "layers.0.attention.k_norm.weight");
     assert_true(weights_load(w, d, t, DT_F64, x));
     assert_true(x[0] == 0.7738375663757324 && x[15] == 0.9575936198234558);
@@ -268,7 +275,8 @@ static void test_golden_weights(void **state) {
 
 static void test_every_golden_case(void **state) {
     (void)state;
-    static const char *const cases[] = {"llama-bias", "llama-gqa", "llama-odd", "llama-wide", "llama31-rope", "qwen2"};
+    static const char *const cases[] = {"llama-bias", "llama-gqa",    "llama-odd",
+                                        "llama-wide", "llama31-rope", "qwen2"};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         Arena *a = arena_new();
         Plan *p = golden_plan(a, cases[c]);
@@ -288,8 +296,8 @@ static void test_every_golden_case(void **state) {
 /* ---- files of our own ---- */
 
 /* Writes the parameters of a model under the names of a scheme; `skip` leaves one out. */
-static void write_params(Arena *a, const Model *m, const char *path, Names scheme, const char *prefix, const char *skip,
-                         double first) {
+static void write_params(Arena *a, const Model *m, const char *path, Names scheme,
+                         const char *prefix, const char *skip, double first) {
     StWriter *s = st_writer(a, diags_new(a), path);
     assert_non_null(s);
     for (int pass = 0; pass < 2; pass++)
@@ -301,10 +309,12 @@ static void write_params(Arena *a, const Model *m, const char *path, Names schem
             graph_stored_shape(g, &n, shape);
             for (int i = 0; i < n; i++) count *= shape[i];
             if (!pass) {
-                st_declare(s, arena_printf(a, "%s%s", prefix, names_to_scheme(a, scheme, g->name)), DT_F64, n, shape);
+                st_declare(s, arena_printf(a, "%s%s", prefix, names_to_scheme(a, scheme, g->name)),
+                           DT_F64, n, shape);
                 continue;
             }
-            for (int64_t i = 0; i < count; i++) st_data(s, &(double){i ? t : first}, sizeof(double));
+            for (int64_t i = 0; i < count; i++)
+                st_data(s, &(double){i ? t : first}, sizeof(double));
         }
     assert_true(st_commit(s));
 }
@@ -317,7 +327,8 @@ static void test_schemes(void **state) {
         Plan *p = small_plan(a);
         p->names = (Names)((scheme + 1) % NAMES_COUNT); /* that of the plan does not matter */
         Model *m = must_build(a, p);
-        write_params(a, m, arena_printf(a, "%s/model.safetensors", folder), (Names)scheme, "initial.", NULL, 3.5);
+        write_params(a, m, arena_printf(a, "%s/model.safetensors", folder), (Names)scheme,
+                     "initial.", NULL, 3.5);
         p->weights = folder; /* a folder stands for its model.safetensors */
         p->weights_prefix = "initial.";
         m = must_build(a, p);
@@ -357,9 +368,9 @@ static void test_missing_and_misshaped(void **state) {
     assert_int_equal(diags_errors(d), 1);
     assert_true(has_error(d, "E0502", "model.norm.weight"));
     /* Another width: all that disagree are told, with both shapes. */
-    p->inline_config = "{\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": 3, \"head_dim\": 4, "
-                       "\"intermediate_size\": 8, \"vocab_size\": 11, \"num_hidden_layers\": 1, \"qk_norm\": true, "
-                       "\"o_bias\": true}";
+    p->inline_config = "{\"hidden_size\": 12, \"num_attention_heads\": 6, \"num_key_value_heads\": "
+                       "3, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 11, "
+                       "\"num_hidden_layers\": 1, \"qk_norm\": true, \"o_bias\": true}";
     p->parts = PART_BLOCKS;
     m = must_build(a, p);
     d = diags_new(a);
@@ -399,13 +410,17 @@ static void test_ids(void **state) {
     static const struct {
         int64_t id, label;
         bool ids_ok, labels_ok;
-    } want[] = {{0, 10, true, true}, {11, 0, false, true}, {-1, -100, false, true}, {3, -1, true, false},
+    } want[] = {{0, 10, true, true},
+                {11, 0, false, true},
+                {-1, -100, false, true},
+                {3, -1, true, false},
                 {3, 11, true, false}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         Arena *a = arena_new();
         const char *folder = new_folder(a), *file = arena_printf(a, "%s/in.safetensors", folder);
         StWriter *s = st_writer(a, diags_new(a), file);
-        int64_t shape[] = {2, 2}, ids[] = {1, 1, want[i].id, 1}, labels[] = {1, want[i].label, 1, 1};
+        int64_t shape[] = {2, 2}, ids[] = {1, 1, want[i].id, 1},
+                labels[] = {1, want[i].label, 1, 1};
         st_declare(s, "input_ids", DT_I64, 2, shape);
         st_declare(s, "labels", DT_I64, 2, shape);
         st_data(s, ids, sizeof ids);
@@ -420,9 +435,11 @@ static void test_ids(void **state) {
         Weights *w = must_open(a, p, m);
         Diags *d = diags_new(a);
         int64_t x[4];
-        assert_int_equal(weights_load(w, d, graph_find(&m->g, "input_ids"), DT_I64, x), want[i].ids_ok);
+        assert_int_equal(weights_load(w, d, graph_find(&m->g, "input_ids"), DT_I64, x),
+                         want[i].ids_ok);
         if (!want[i].ids_ok) assert_true(has_error(d, "E0507", "[1, 0]"));
-        assert_int_equal(weights_load(w, d, graph_find(&m->g, "labels"), DT_I64, x), want[i].labels_ok);
+        assert_int_equal(weights_load(w, d, graph_find(&m->g, "labels"), DT_I64, x),
+                         want[i].labels_ok);
         if (!want[i].labels_ok) assert_true(has_error(d, "E0507", "[0, 1]"));
         weights_close(w);
         p->batch = 5; /* the plan says otherwise */
@@ -438,13 +455,15 @@ static void test_ids(void **state) {
     }
 }
 
-/* Inputs with an entry per training step, those that are the same in every step, and too many steps. */
+/* Inputs with an entry per training step, those that are the same in every step, and too many
+ * steps. */
 static void test_steps(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *folder = new_folder(a), *file = arena_printf(a, "%s/in.safetensors", folder);
     StWriter *s = st_writer(a, diags_new(a), file);
-    int64_t shape[] = {3, 2, 2}, ids[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11}, labels[12] = {0};
+    int64_t shape[] = {3, 2, 2}, ids[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11},
+            labels[12] = {0};
     for (int i = 0; i < 12; i++) labels[i] = i < 4 ? i : i < 7 ? -100 : i < 8 ? 7 : -100;
     st_declare(s, "input_ids", DT_I64, 3, shape);
     st_declare(s, "labels", DT_I64, 3, shape);
@@ -470,7 +489,8 @@ static void test_steps(void **state) {
     assert_true(weights_load(w, d, in, DT_I64, x));
     assert_memory_equal(x, ids, sizeof x);
     int table = graph_find(&m->g, "model.embed_tokens.weight");
-    assert_true(weights_load_step(w, d, table, DT_F64, 0, one) && weights_load_step(w, d, table, DT_F64, 7, two));
+    assert_true(weights_load_step(w, d, table, DT_F64, 0, one) &&
+                weights_load_step(w, d, table, DT_F64, 7, two));
     assert_memory_equal(one, two, 11 * 12 * 8);
     assert_int_equal(diags_errors(d), 0);
     assert_false(weights_load_step(w, d, in, DT_I64, 2, x));
@@ -508,10 +528,12 @@ static const struct {
 } headers[] = {
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, NULL},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}   ", -1, 8, NULL},
-    {"{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", -1, 1,
-     NULL},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[0,5],\"data_offsets\":[0,0]},"
-     "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", -1, 4, NULL},
+    {"{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":["
+     "0,1]}}",
+     -1, 1, NULL},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[0,5],\"data_offsets\":[0,0]},\"b\":{\"dtype\":\"F32\","
+     "\"shape\":[1],\"data_offsets\":[0,4]}}",
+     -1, 4, NULL},
     {"{}", -1, 0, NULL},
     {"", -1, 0, "too short"},
     {"{}", 0, 0, "not JSON"},
@@ -523,26 +545,36 @@ static const struct {
     {"{\"a\":3}", -1, 0, "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", -1, 8, "lacks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", -1, 8, "lacks"},
-    {"{\"a\":{\"dtype\":\"Q4\",\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, "unknown dtype 'Q4'"},
+    {"{\"a\":{\"dtype\":\"Q4\",\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8,
+     "unknown dtype 'Q4'"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", -1, 8, "impossible"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.5],\"data_offsets\":[0,8]}}", -1, 8, "impossible"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]}}", -1, 8, "impossible"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[9223372036854775807],\"data_offsets\":[0,8]}}", -1, 8, "impossible"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", -1, 4, "9 dims"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]}}", -1, 8,
+     "impossible"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[9223372036854775807],\"data_offsets\":[0,8]}}", -1, 8,
+     "impossible"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", -1, 4,
+     "9 dims"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,12]}}", -1, 12, "shape asks"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 7, "outside the file"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", -1, 8, "outside the file"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}}", -1, 8, "outside the file"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[9223372036854775800,9223372036854775807]}}", -1, 8,
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}}", -1, 8,
      "outside the file"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-     "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}", -1, 12, "overlap"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
-     "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}", -1, 12, "hole"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[9223372036854775800,"
+     "9223372036854775807]}}",
+     -1, 8, "outside the file"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\","
+     "\"shape\":[2],\"data_offsets\":[4,12]}}",
+     -1, 12, "overlap"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\","
+     "\"shape\":[1],\"data_offsets\":[8,12]}}",
+     -1, 12, "hole"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", -1, 8, "hole"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", -1, 8, "longer than its tensors"},
-    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
-     "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]}}", -1, 2, "valid"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", -1, 8,
+     "longer than its tensors"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},\"a\":{\"dtype\":\"U8\","
+     "\"shape\":[],\"data_offsets\":[1,2]}}",
+     -1, 2, "valid"},
 };
 
 static void test_hostile(void **state) {
@@ -630,11 +662,12 @@ static void test_types(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *folder = new_folder(a), *file = arena_printf(a, "%s/x.safetensors", folder);
-    static const char header[] = "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-                                 "\"h\":{\"dtype\":\"F16\",\"shape\":[65536],\"data_offsets\":[1,131073]},"
-                                 "\"b\":{\"dtype\":\"BF16\",\"shape\":[65536],\"data_offsets\":[131073,262145]},"
-                                 "\"i\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[262145,262153]},"
-                                 "\"l\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[262153,262161]}}";
+    static const char header[] =
+        "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"h\":{\"dtype\":\"F16\","
+        "\"shape\":[65536],\"data_offsets\":[1,131073]},\"b\":{\"dtype\":\"BF16\",\"shape\":[65536]"
+        ",\"data_offsets\":[131073,262145]},\"i\":{\"dtype\":\"I32\",\"shape\":[2],\"data_"
+        "offsets\":[262145,262153]},\"l\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":["
+        "262153,262161]}}";
     FILE *f = fopen(file, "wb");
     uint64_t n = sizeof header - 1;
     fwrite(&n, 8, 1, f);
@@ -689,14 +722,17 @@ static void write_text(const char *path, const char *text) {
 static void test_shards(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *folder = new_folder(a), *index = arena_printf(a, "%s/model.safetensors.index.json", folder);
+    const char *folder = new_folder(a),
+               *index = arena_printf(a, "%s/model.safetensors.index.json", folder);
     for (int k = 0; k < 2; k++) {
-        StWriter *s = st_writer(a, diags_new(a), arena_printf(a, "%s/part%d.safetensors", folder, k));
+        StWriter *s =
+            st_writer(a, diags_new(a), arena_printf(a, "%s/part%d.safetensors", folder, k));
         st_declare(s, k ? "b" : "a", DT_F32, 1, (int64_t[]){1});
         st_data(s, &(float){(float)k + 1}, 4);
         assert_true(st_commit(s));
     }
-    write_text(index, "{\"metadata\":{},\"weight_map\":{\"a\":\"part0.safetensors\",\"b\":\"part1.safetensors\"}}");
+    write_text(index, "{\"metadata\":{},\"weight_map\":{\"a\":\"part0.safetensors\",\"b\":\"part1."
+                      "safetensors\"}}");
     SafeTensors *st = st_open(a, diags_new(a), folder, (Loc){0});
     assert_non_null(st);
     assert_int_equal(st->n, 2);
@@ -776,15 +812,25 @@ static void test_writer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox),        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_statistics),    cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_random_run),    cmocka_unit_test(test_golden_weights),
-        cmocka_unit_test(test_every_golden_case), cmocka_unit_test(test_schemes),
-        cmocka_unit_test(test_missing_and_misshaped), cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_ids),           cmocka_unit_test(test_steps),         cmocka_unit_test(test_hostile),        cmocka_unit_test(test_damaged),
-       
-        cmocka_unit_test(test_shrinking_file), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_shards),        cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_random_run),
+        cmocka_unit_test(test_golden_weights),
+        cmocka_unit_test(test_every_golden_case),
+        cmocka_unit_test(test_schemes),
+        cmocka_unit_test(test_missing_and_misshaped),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_damaged),
+
+        cmocka_unit_test(test_shrinking_file),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

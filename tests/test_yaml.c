@@ -26,23 +26,26 @@ static int teardown(void **state) {
     free(f);
     return 0;
 }
-static Yaml *parse(Fix *f, const char *text) { return yaml_parse(f->a, f->d, "p.yaml", text, strlen(text)); }
+static Yaml *parse(Fix *f, const char *text) {
+    return yaml_parse(f->a, f->d, "p.yaml", text, strlen(text));
+}
 
-#define assert_loc(l, line_, col_)                                                                                     \
-    do {                                                                                                               \
-        assert_string_equal((l).file, "p.yaml");                                                                       \
-        assert_int_equal((l).line, (line_));                                                                           \
-        assert_int_equal((l).col, (col_));                                                                             \
+#define assert_loc(l, line_, col_)                                                                 \
+    do {                                                                                           \
+        assert_string_equal((l).file, "p.yaml");                                                   \
+        assert_int_equal((l).line, (line_));                                                       \
+        assert_int_equal((l).col, (col_));                                                         \
     } while (0)
 
 static void test_nodes_and_places(void **state) {
     Fix *f = *state;
-    Yaml *y = parse(
-        f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  layers.*.w[qkv]: colwise\n  - x: 1\n");
+    Yaml *y = parse(f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  "
+                       "layers.*.w[qkv]: colwise\n  - x: 1\n");
     assert_null(y); /* a list item among keys */
     assert_string_equal(f->d->item[0].code, "E0104");
     f->d->n = 0;
-    y = parse(f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  layers.*.w[qkv]: colwise\n");
+    y = parse(f, "# first\nname: 'a b'\nmodel: {prä: x, n: [1, \"2\", ~]}\nplan:\n  "
+                 "layers.*.w[qkv]: colwise\n");
     assert_non_null(y);
     assert_int_equal(f->d->n, 0);
     assert_int_equal(y->kind, YAML_MAP);
@@ -80,11 +83,12 @@ static void test_accepted(void **state) {
     static const char *const ok[] = {"a: 1",
                                      ("\xEF\xBB\xBF"
                                       "a: 1"),
-                                     "%YAML 1.1\n---\na: 1\n...\n", "---\na: 1\n", "a: 1\r\nb: 2\r\n", "[1, 2]", "word",
-                                     "\"\"", "{}", "[]", "a:\n- b\n- c", "? a\n: b", "a: |\n  x\n  y\n",
+                                     "%YAML 1.1\n---\na: 1\n...\n", "---\na: 1\n",
+                                     "a: 1\r\nb: 2\r\n", "[1, 2]", "word", "\"\"", "{}", "[]",
+                                     "a:\n- b\n- c", "? a\n: b", "a: |\n  x\n  y\n",
                                      /* the ends of UTF-8's ranges */
-                                     "\xC2\xA0", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBD",
-                                     "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBD"};
+                                     "\xC2\xA0", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
+                                     "\xEF\xBF\xBD", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBD"};
     for (size_t i = 0; i < sizeof ok / sizeof ok[0]; i++)
         if (!parse(f, ok[i]) || f->d->n) fail_msg("'%s' was refused", ok[i]);
     Yaml *y = parse(f, "\xEF\xBB\xBF"
@@ -148,13 +152,17 @@ static void test_refusals(void **state) {
         const Refusal *t = &refusals[i];
         Arena *a = arena_new();
         Diags *d = diags_new(a);
-        if (yaml_parse(a, d, "p.yaml", t->text, strlen(t->text))) fail_msg("'%s' was accepted", t->text);
+        if (yaml_parse(a, d, "p.yaml", t->text, strlen(t->text)))
+            fail_msg("'%s' was accepted", t->text);
         assert_int_equal(d->n, 1);
         const Diag *g = &d->item[0];
         if (strcmp(g->code, t->code) != 0 || g->loc.line != t->line || g->loc.col != t->col)
-            fail_msg("'%s': %s at %d:%d, '%s'", t->text, g->code, g->loc.line, g->loc.col, g->message);
-        if (t->message && !strstr(g->message, t->message)) fail_msg("'%s': message '%s'", t->text, g->message);
-        if (t->hint && (!g->hint || !strstr(g->hint, t->hint))) fail_msg("'%s': hint '%s'", t->text, g->hint);
+            fail_msg("'%s': %s at %d:%d, '%s'", t->text, g->code, g->loc.line, g->loc.col,
+                     g->message);
+        if (t->message && !strstr(g->message, t->message))
+            fail_msg("'%s': message '%s'", t->text, g->message);
+        if (t->hint && (!g->hint || !strstr(g->hint, t->hint)))
+            fail_msg("'%s': hint '%s'", t->text, g->hint);
         arena_free(a);
     }
 }
@@ -292,8 +300,10 @@ static void test_hostile_inputs_are_refused_at_once(void **state) {
         Yaml *y = yaml_parse(a, d, "p.yaml", t, n);
         double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
         const char *code = d->n ? d->item[0].code : "none";
-        if (h->code && (y || strcmp(code, h->code) != 0)) fail_msg("%zu: %s instead of %s", i, code, h->code);
-        if (ms > 100.0 * slow_machine()) fail_msg("%zu ('%s' x %d): %.1f ms", i, h->unit, h->times, ms);
+        if (h->code && (y || strcmp(code, h->code) != 0))
+            fail_msg("%zu: %s instead of %s", i, code, h->code);
+        if (ms > 100.0 * slow_machine())
+            fail_msg("%zu ('%s' x %d): %.1f ms", i, h->unit, h->times, ms);
         arena_free(a);
         free(t);
     }

@@ -19,29 +19,43 @@ struct Arena {
 
 size_t base_mul(size_t a, size_t b) {
     size_t r;
-    if (__builtin_mul_overflow(a, b, &r)) base_die(5, "a size of %zu x %zu bytes does not fit in memory [E0701]", a, b);
+    if (__builtin_mul_overflow(a, b, &r))
+        base_die(5, "a size of %zu x %zu bytes does not fit in memory [E0701]", a, b);
     return r;
 }
 void *base_malloc(size_t n) {
     void *p = malloc(n ? n : 1);
-    if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    if (!p)
+        base_die(5,
+                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "shape-only command [E0701]",
+                 n);
     return p;
 }
 void *base_big(size_t n) {
     enum { HUGE_PAGE = 1 << 21 };
     void *p = NULL;
     if (n < HUGE_PAGE) return base_malloc(n);
-    if (posix_memalign(&p, HUGE_PAGE, n)) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    if (posix_memalign(&p, HUGE_PAGE, n))
+        base_die(5,
+                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "shape-only command [E0701]",
+                 n);
     (void)madvise(p, n, MADV_HUGEPAGE); /* only a hint */
     return p;
 }
 void *base_realloc(void *old, size_t n) {
     void *p = realloc(old, n ? n : 1);
-    if (!p) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    if (!p)
+        base_die(5,
+                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "shape-only command [E0701]",
+                 n);
     return p;
 }
 void base_reserve(size_t n, const char *what_for) {
-    void *volatile p = malloc(n); /* large: taken from the system and given back at once, never touched */
+    void *volatile p =
+        malloc(n); /* large: taken from the system and given back at once, never touched */
     if (!p) base_die(5, "out of memory: %zu MiB are wanted %s [E0701]", n >> 20, what_for);
     free(p);
 }
@@ -61,11 +75,15 @@ void arena_free(Arena *a) {
     free(a);
 }
 static bool is_large(size_t n) { return n > BLOCK_MAX / 4; }
-/* A block of its own behind the head, whose room is not lost. The system's fresh pages are zeros already: what an array that
- * doubles does not use is never touched. */
+/* A block of its own behind the head, whose room is not lost. The system's fresh pages are zeros
+ * already: what an array that doubles does not use is never touched. */
 static void *own_block(Arena *a, size_t n) {
     Block *b = calloc(1, sizeof *b + n);
-    if (!b) base_die(5, "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a shape-only command [E0701]", n);
+    if (!b)
+        base_die(5,
+                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "shape-only command [E0701]",
+                 n);
     b->size = b->used = n;
     b->own = true;
     b->next = a->head->next;

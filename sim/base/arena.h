@@ -1,7 +1,7 @@
-/* Memory with a stated lifetime. An Arena hands out zeroed blocks that all die together; nothing in it is freed alone.
- * Running out of memory is the machine's failure, not the caller's: no function here returns NULL. It prints what was
- * asked for and ends the run with exit code 5 through base_die(), after the registered clean-ups have removed
- * half-written files. */
+/* Memory with a stated lifetime. An Arena hands out zeroed blocks that all die together; nothing in
+ * it is freed alone. Running out of memory is the machine's failure, not the caller's: no function
+ * here returns NULL. It prints what was asked for and ends the run with exit code 5 through
+ * base_die(), after the registered clean-ups have removed half-written files. */
 #ifndef SP_BASE_ARENA_H
 #define SP_BASE_ARENA_H
 #include "base/ends.h"
@@ -30,17 +30,20 @@ char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 /* malloc/realloc that never return NULL (see above); free with free(). */
 void *base_malloc(size_t n);
 void *base_realloc(void *p, size_t n);
-/* Ends the run (exit 5) if n bytes more could not be had now: before libraries that do not notice. Takes nothing. */
+/* Ends the run (exit 5) if n bytes more could not be had now: before libraries that do not notice.
+ * Takes nothing. */
 void base_reserve(size_t n, const char *what_for);
-/* The same for large arrays: from 2 MiB on they lie on huge pages where the system has them, because first touch of memory
- * is what costs. */
+/* The same for large arrays: from 2 MiB on they lie on huge pages where the system has them,
+ * because first touch of memory is what costs. */
 void *base_big(size_t n);
 /* a*b, or the end of the run (exit 5) if it does not fit. */
 size_t base_mul(size_t a, size_t b);
 
 /* Growable array inside an arena: doubles `*items` (old block stays until the arena dies). */
-#define ARENA_PUSH(a, items, n, cap)                                                                                   \
-    ((void)((n) < (cap) ? 0 : ((items) = arena_grow((a), (items), sizeof *(items), (size_t)(n), &(cap)), 0)),          \
+#define ARENA_PUSH(a, items, n, cap)                                                               \
+    ((void)((n) < (cap)                                                                            \
+                ? 0                                                                                \
+                : ((items) = arena_grow((a), (items), sizeof *(items), (size_t)(n), &(cap)), 0)),  \
      &(items)[(n)++])
 void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap);
 /* The same for arrays that get large: the old block is given back, if it is one of its own. Nobody

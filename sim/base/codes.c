@@ -1,273 +1,277 @@
-/* The table of diagnostic codes: what each means, why it matters, how to mend it, and the exit code it asks for.
- * A code keeps its meaning for ever; new ones are added in their range. Nothing here knows how a problem is found. */
+/* The table of diagnostic codes: what each means, why it matters, how to mend it, and the exit code
+ * it asks for. A code keeps its meaning for ever; new ones are added in their range. Nothing here
+ * knows how a problem is found. */
 #include "base/diag.h"
 
 const DiagCode diag_codes[] = {
     /* ---- E01xx: files and YAML ---- */
     {"E0101", 3, "a file is missing",
-     "No file of this name exists. Paths inside a plan are relative to the plan's own folder; paths on the command "
-     "line "
-     "(and in --set) are relative to the working directory. Check the spelling and from where the path starts."},
+     "No file of this name exists. Paths inside a plan are relative to the plan's own folder; "
+     "paths on the command line (and in --set) are relative to the working directory. Check the "
+     "spelling and from where the path starts."},
     {"E0102", 3, "a file cannot be read",
-     "The path names a folder, or something that may not be opened or that fails while it is read. Check its kind with "
-     "`ls -l` and its permissions."},
+     "The path names a folder, or something that may not be opened or that fails while it is read. "
+     "Check its kind with `ls -l` and its permissions."},
     {"E0103", 3, "a file is empty",
-     "The file has no content, or only comments and blank lines; a pipe that closed without writing looks the same. A "
-     "plan needs at least `model` and `mesh`."},
+     "The file has no content, or only comments and blank lines; a pipe that closed without "
+     "writing looks the same. A plan needs at least `model` and `mesh`."},
     {"E0104", 3, "the text is not YAML",
-     "The YAML reader could not go on at this place. Frequent causes: a tab used for indentation, a missing blank "
-     "after "
-     "a colon, brackets that are not closed, and text with `: `, `#`, `[` or `*` that needs quotes. Inside {...} and "
-     "[...] a pattern such as w[qkv] must be quoted."},
+     "The YAML reader could not go on at this place. Frequent causes: a tab used for indentation, "
+     "a missing blank after a colon, brackets that are not closed, and text with `: `, `#`, `[` or "
+     "`*` that needs quotes. Inside {...} and [...] a pattern such as w[qkv] must be quoted."},
     {"E0105", 4, "an output cannot be written",
-     "The file or folder could not be made, or writing failed (no space, no permission, the folder is missing). "
-     "Outputs "
-     "are written beside their target and renamed when complete, so nothing half-written is left and an older file "
-     "stays "
-     "as it was."},
+     "The file or folder could not be made, or writing failed (no space, no permission, the folder "
+     "is missing). Outputs are written beside their target and renamed when complete, so nothing "
+     "half-written is left and an older file stays as it was."},
     {"E0106", 3, "the text is not UTF-8",
-     "Inputs are UTF-8 without NUL bytes. UTF-16 and Latin-1 files must be converted first, for example with `iconv -f "
-     "UTF-16 -t UTF-8`. A UTF-8 byte order mark is accepted."},
+     "Inputs are UTF-8 without NUL bytes. UTF-16 and Latin-1 files must be converted first, for "
+     "example with `iconv -f UTF-16 -t UTF-8`. A UTF-8 byte order mark is accepted."},
     {"E0107", 3, "a key occurs twice",
-     "The same key is written twice in one mapping. YAML readers usually keep the last one silently; here it is an "
-     "error, "
-     "because one of the two lines would have no effect. Remove one of them."},
+     "The same key is written twice in one mapping. YAML readers usually keep the last one "
+     "silently; here it is an error, because one of the two lines would have no effect. Remove one "
+     "of them."},
     {"E0108", 3, "a feature of YAML that plans do not use",
-     "Anchors (&a), aliases (*a), tags (!!str), merge keys (<<), keys that are not plain text and more than one "
-     "document "
-     "in a file are not accepted: a plan says what it means where it stands. A pattern that begins with * looks like "
-     "an "
-     "alias to YAML and needs quotes: \"*.wq\": colwise."},
+     "Anchors (&a), aliases (*a), tags (!!str), merge keys (<<), keys that are not plain text and "
+     "more than one document in a file are not accepted: a plan says what it means where it "
+     "stands. A pattern that begins with * looks like an alias to YAML and needs quotes: \"*.wq\": "
+     "colwise."},
     {"E0109", 3, "a JSON, safetensors or trace file is malformed",
-     "The file is not what its name or place promises: not JSON, nested deeper than 64, a key twice, a safetensors "
-     "header "
-     "whose offsets do not fit the file, or a trace without its schema. It may be cut off or only partly downloaded."},
+     "The file is not what its name or place promises: not JSON, nested deeper than 64, a key "
+     "twice, a safetensors header whose offsets do not fit the file, or a trace without its "
+     "schema. It may be cut off or only partly downloaded."},
     /* ---- E02xx: keys and names ---- */
     {"E0201", 3, "an unknown key",
-     "The key is not one that stands at this place of a plan. A misspelt key would otherwise be ignored and its "
-     "default "
-     "used, which is the kind of mistake that is never noticed. The nearest known key is suggested; some keys only "
-     "belong "
-     "one level deeper (`batch` under `data`)."},
+     "The key is not one that stands at this place of a plan. A misspelt key would otherwise be "
+     "ignored and its default used, which is the kind of mistake that is never noticed. The "
+     "nearest known key is suggested; some keys only belong one level deeper (`batch` under "
+     "`data`)."},
     {"E0202", 3, "an unknown model preset",
-     "`shardproof list models` prints the presets. Other models come from their config: `model: {hf_config: "
-     "config.json}`."},
+     "`shardproof list models` prints the presets. Other models come from their config: `model: "
+     "{hf_config: config.json}`."},
     {"E0203", 3, "an unknown style",
-     "A plan line names a style that is neither built in (`shardproof list styles`) nor defined under `styles:`. "
-     "PyTorch's class names (ColwiseParallel) and Hugging Face's names (colwise_rep) are known too."},
+     "A plan line names a style that is neither built in (`shardproof list styles`) nor defined "
+     "under `styles:`. PyTorch's class names (ColwiseParallel) and Hugging Face's names "
+     "(colwise_rep) are known too."},
     {"E0204", 3, "an unknown axis or group",
-     "A name is used as a mesh axis that is neither a key of `mesh` nor of `groups`. Several axes together are written "
-     "as a product, outermost first: dp*cp."},
+     "A name is used as a mesh axis that is neither a key of `mesh` nor of `groups`. Several axes "
+     "together are written as a product, outermost first: dp*cp."},
     {"E0205", 3, "a pattern matches nothing",
-     "No module and no parameter has a path like this. One component of the pattern stands for one component of the "
-     "path: "
-     "`layers.*.attention.wq`, not `*.wq`. Patterns use the module names of the scheme under `names:`; `shardproof "
-     "list "
-     "names` prints them. In PyTorch the same mistake silently leaves the module unsharded."},
+     "No module and no parameter has a path like this. One component of the pattern stands for one "
+     "component of the path: `layers.*.attention.wq`, not `*.wq`. Patterns use the module names of "
+     "the scheme under `names:`; `shardproof list names` prints them. In PyTorch the same mistake "
+     "silently leaves the module unsharded."},
     {"E0206", 3, "an unknown value for a key",
      "The key takes one of a few words and this is none of them. The nearest one is suggested."},
     {"E0207", 3, "a config key that is not supported",
-     "The model's config has a key, with a value other than null, false, 0 or empty, that this program does not read "
-     "and "
-     "that may change the mathematics. Leaving it out silently would compare the wrong model. If it is harmless, name "
-     "it "
-     "under `model: {ignore_config: [KEY]}`."},
+     "The model's config has a key, with a value other than null, false, 0 or empty, that this "
+     "program does not read and that may change the mathematics. Leaving it out silently would "
+     "compare the wrong model. If it is harmless, name it under `model: {ignore_config: [KEY]}`."},
     {"E0208", 3, "a required key is missing",
-     "`model` and `mesh` are required in every plan, and some keys need a companion: `kind: mlp` needs `sizes`, a "
-     "fault "
-     "needs `at`."},
+     "`model` and `mesh` are required in every plan, and some keys need a companion: `kind: mlp` "
+     "needs `sizes`, a fault needs `at`."},
     {"E0209", 3, "an unknown name",
-     "No value, step, module or parameter has this name. Values have the same names in every naming scheme "
-     "(layers.0.q_proj); module boundaries are MODULE.input and MODULE.output. `shardproof shapes PLAN` prints them "
-     "all. A file given with --against of which nothing has such a name compares nothing: --map "
-     "translates names, also prefixes (\"module.*\": \"*\")."},
+     "No value, step, module or parameter has this name. Values have the same names in every "
+     "naming scheme (layers.0.q_proj); module boundaries are MODULE.input and MODULE.output. "
+     "`shardproof shapes PLAN` prints them all. A file given with --against of which nothing has "
+     "such a name compares nothing: --map translates names, also prefixes (\"module.*\": \"*\")."},
     {"E0210", 1, "two lines lay out one parameter differently",
-     "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two layouts. Give both the "
-     "same "
-     "layout, or name only one."},
+     "A tied parameter (embedding and head) is one tensor; two lines of the plan give it two "
+     "layouts. Give both the same layout, or name only one."},
     {"E0211", 3, "nothing to draw in this view",
-     "The plan or trace has no data for this picture: a trace without times for `timeline`, without checks for `errors`. "
-     "The message says what to run. `shardproof list views` prints the pictures that can be drawn."},
+     "The plan or trace has no data for this picture: a trace without times for `timeline`, "
+     "without checks for `errors`. The message says what to run. `shardproof list views` prints "
+     "the pictures that can be drawn."},
     {"E0212", 2, "wrong usage of the command line",
-     "An option, its value, or a key given with --set is not known. `shardproof --help` prints the options; keys of "
-     "--set "
-     "are those of a plan, with dots between plain keys and plan[PATTERN] for patterns."},
+     "An option, its value, or a key given with --set is not known. `shardproof --help` prints the "
+     "options; keys of --set are those of a plan, with dots between plain keys and plan[PATTERN] "
+     "for patterns."},
     {"E0213", 3, "unknown hardware",
      "`shardproof list hardware` prints the known machines; each is a file in plans/hardware/."},
     {"E0214", 3, "not supported by this version",
-     "The plan language knows this, but this version cannot run it yet. Nothing was guessed in its place."},
+     "The plan language knows this, but this version cannot run it yet. Nothing was guessed in its "
+     "place."},
     {"E0215", 3, "keys that exclude each other",
-     "Two keys say different things about the same matter, for example `preset` and `hf_config`. Keep one of them."},
+     "Two keys say different things about the same matter, for example `preset` and `hf_config`. "
+     "Keep one of them."},
     {"E0216", 3, "a name that cannot be used",
-     "Names of axes and groups are letters, digits and _, starting with a letter, and no group is called like an axis: "
-     "shapes such as [B/dp, S/(cp*sp), D] could not be read otherwise."},
+     "Names of axes and groups are letters, digits and _, starting with a letter, and no group is "
+     "called like an axis: shapes such as [B/dp, S/(cp*sp), D] could not be read otherwise."},
     /* ---- E03xx: sizes and types of values ---- */
     {"E0301", 3, "a value of the wrong type",
-     "A mapping, a list, text, a number or true/false was found where another kind of value belongs. Quotes make text: "
-     "\"2\" is not a number. true and false are the only truth values."},
+     "A mapping, a list, text, a number or true/false was found where another kind of value "
+     "belongs. Quotes make text: \"2\" is not a number. true and false are the only truth values."},
     {"E0302", 3, "a size that is not a whole number of 1 .. 2^63-1",
-     "Sizes are written in plain decimal digits: no sign, fraction, exponent, hexadecimal, octal or separators. What "
-     "YAML "
-     "readers make of 010, 0x10, 1e3 or 1_000 differs from one to the next, so none of them is accepted."},
+     "Sizes are written in plain decimal digits: no sign, fraction, exponent, hexadecimal, octal "
+     "or separators. What YAML readers make of 010, 0x10, 1e3 or 1_000 differs from one to the "
+     "next, so none of them is accepted."},
     {"E0303", 1, "heads do not divide",
-     "The query heads must be a multiple of the size of the axes that cut them: an attention head cannot be computed "
-     "on "
-     "two ranks. Choose an axis size that divides the number of heads."},
+     "The query heads must be a multiple of the size of the axes that cut them: an attention head "
+     "cannot be computed on two ranks. Choose an axis size that divides the number of heads."},
     {"E0304", 1, "the zigzag order does not divide",
-     "Zigzag context parallelism gives each rank two blocks of the sequence, one from either end, so the sequence must "
-     "be "
-     "a multiple of 2 * cp. Change the sequence, the axis, or use `order: contiguous`."},
+     "Zigzag context parallelism gives each rank two blocks of the sequence, one from either end, "
+     "so the sequence must be a multiple of 2 * cp. Change the sequence, the axis, or use `order: "
+     "contiguous`."},
     {"E0305", 1, "key/value heads do not fit the axis",
-     "K % tp == 0 cuts them; tp % K == 0 with H % tp == 0 replicates each over tp / K ranks (unless `kv_replicate: "
-     "never`). Any other combination would pair query heads with the wrong key/value heads."},
+     "K % tp == 0 cuts them; tp % K == 0 with H % tp == 0 replicates each over tp / K ranks "
+     "(unless `kv_replicate: never`). Any other combination would pair query heads with the wrong "
+     "key/value heads."},
     {"E0306", 3, "the mesh is too large",
      "The product of the mesh's sizes does not fit in 63 bits. It is the number of ranks."},
     {"E0307", 3, "sizes disagree",
-     "Two places give the same size differently: a config and its weights, the number of layer names and of layers, "
-     "inputs and the plan."},
+     "Two places give the same size differently: a config and its weights, the number of layer "
+     "names and of layers, inputs and the plan."},
     {"E0308", 1, "shrink cannot be applied",
-     "`shrink: n` divides D, d, F and V by n while heads, layers, batch and sequence stay. With this n a size would "
-     "lose "
-     "its meaning (d must stay even and at least 8)."},
+     "`shrink: n` divides D, d, F and V by n while heads, layers, batch and sequence stay. With "
+     "this n a size would lose its meaning (d must stay even and at least 8)."},
     {"E0309", 3, "a number out of its range",
-     "The number is well formed but makes no sense here: a negative learning rate, a beta outside 0 .. 1, an index out "
-     "of "
-     "order."},
+     "The number is well formed but makes no sense here: a negative learning rate, a beta outside "
+     "0 .. 1, an index out of order."},
     /* ---- E04xx: layouts and types ---- */
     {"E0401", 3, "a placement's dim is out of range",
-     "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A letter, shard(f), names "
-     "one "
-     "of the tensor's atomic dims."},
+     "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A "
+     "letter, shard(f), names one of the tensor's atomic dims."},
     {"E0402", 1, "a label differs from the actual layout",
-     "A style says how its input lies (colwise: replicate; rowwise: shard(-1); sequence_parallel: shard(1)), and the "
-     "value "
-     "that arrives lies otherwise. PyTorch does not look: it believes the label and computes something else. Mend the "
-     "label, or the output of the module before. `trust: declared` runs it as PyTorch would."},
+     "A style says how its input lies (colwise: replicate; rowwise: shard(-1); sequence_parallel: "
+     "shard(1)), and the value that arrives lies otherwise. PyTorch does not look: it believes the "
+     "label and computes something else. Mend the label, or the output of the module before. "
+     "`trust: declared` runs it as PyTorch would."},
     {"E0403", 1, "a pending sum meets an op that is not linear, or is left pending",
-     "Each rank holds only its share of a sum that has not been added up. Only linear ops may work on shares; a norm, "
-     "an "
-     "activation, a product of two such values, or the end of the block needs the sum. Declare an output (replicate or "
-     "shard) that reduces it."},
+     "Each rank holds only its share of a sum that has not been added up. Only linear ops may work "
+     "on shares; a norm, an activation, a product of two such values, or the end of the block "
+     "needs the sum. Declare an output (replicate or shard) that reduces it."},
     {"E0404", 1, "a finding of verify",
-     "Propagating cut, partial and equal through the explicit program, independently of the pass that made it, gives "
-     "another type than the program claims: a reduction is missing, doubled, or on the wrong axis."},
+     "Propagating cut, partial and equal through the explicit program, independently of the pass "
+     "that made it, gives another type than the program claims: a reduction is missing, doubled, "
+     "or on the wrong axis."},
     {"E0405", 1, "one axis cuts two dims",
-     "A mesh axis can cut only one dim of a tensor: with two, most blocks of it would be held by nobody."},
+     "A mesh axis can cut only one dim of a tensor: with two, most blocks of it would be held by "
+     "nobody."},
     {"E0406", 1, "a contiguous cut goes through packed blocks or heads",
-     "The stored dim holds several blocks (gate and up, or q, k and v) or whole heads. Cutting it as it lies in memory "
-     "gives ranks the wrong rows, with all shapes right. Use shard(f) on the letter, or a size that divides the "
-     "heads."},
+     "The stored dim holds several blocks (gate and up, or q, k and v) or whole heads. Cutting it "
+     "as it lies in memory gives ranks the wrong rows, with all shapes right. Use shard(f) on the "
+     "letter, or a size that divides the heads."},
     {"E0407", 1, "an axis is used twice",
      "An axis occurs twice in one product or mapping, directly or through a group."},
     {"E0408", 1, "a DTensor meets a plain tensor",
-     "With `use_local_output: false` the result of a module stays a DTensor, which PyTorch's operators do not mix with plain "
-     "tensors (\"got mixed torch.Tensor and DTensor\"): a residual sum, a product or the attention where the other operand is the "
-     "local result of another module, or a loss whose labels are plain. Leave it out, or say it for all of them."},
+     "With `use_local_output: false` the result of a module stays a DTensor, which PyTorch's "
+     "operators do not mix with plain tensors (\"got mixed torch.Tensor and DTensor\"): a residual "
+     "sum, a product or the attention where the other operand is the local result of another "
+     "module, or a loss whose labels are plain. Leave it out, or say it for all of them."},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
-     "What a rank holds is not the slice of the unsharded model's value that its layout claims. The first such value "
-     "in "
-     "the order of execution is the one to look at: later ones usually follow from it."},
+     "What a rank holds is not the slice of the unsharded model's value that its layout claims. "
+     "The first such value in the order of execution is the one to look at: later ones usually "
+     "follow from it."},
     {"E0502", 3, "a tensor is missing in the weights",
-     "The safetensors file has no tensor of this name. `weights_names` says in which scheme the file names its "
-     "tensors, "
-     "`weights: {prefix:}` what stands before them."},
+     "The safetensors file has no tensor of this name. `weights_names` says in which scheme the "
+     "file names its tensors, `weights: {prefix:}` what stands before them."},
     {"E0503", 3, "a tensor has the wrong shape",
-     "The tensor in the file has another shape or kind of number than the model needs. The file may belong to another "
-     "config."},
+     "The tensor in the file has another shape or kind of number than the model needs. The file "
+     "may belong to another config."},
     {"E0504", 3, "NaN or infinity in an input",
      "Weights, inputs and what a run is compared with must be finite: a comparison with NaN can "
      "prove nothing."},
     {"E0505", 1, "an expectation failed",
-     "The plan's own `expect` section says something that the run did not do. `shardproof check --update-expect` "
-     "writes "
-     "the section from a run."},
+     "The plan's own `expect` section says something that the run did not do. `shardproof check "
+     "--update-expect` writes the section from a run."},
     {"E0506", 1, "another implementation's values differ",
-     "A tensor of the file given with --against differs by more than the tolerance of its dtype. Shapes are compared "
-     "first: a tensor that is transposed, sequence first or otherwise in another order is told for "
-     "what it is. --tolerance overrides."},
-    {"E0507", 3, "an id or label is out of range", "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
+     "A tensor of the file given with --against differs by more than the tolerance of its dtype. "
+     "Shapes are compared first: a tensor that is transposed, sequence first or otherwise in "
+     "another order is told for what it is. --tolerance overrides."},
+    {"E0507", 3, "an id or label is out of range",
+     "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
     /* ---- E06xx: devices and backends ---- */
     {"E0601", 5, "a device or backend is missing",
-     "The run asked for CUDA or MPI, and this build or this machine has none. Without --cuda and --mpi every plan runs "
-     "on virtual ranks."},
+     "The run asked for CUDA or MPI, and this build or this machine has none. Without --cuda and "
+     "--mpi every plan runs on virtual ranks."},
     {"E0602", 5, "this backend cannot execute the dtype",
-     "The dtype can be planned (shapes, bytes) but not computed by the chosen backend. Use f32 or f64, or a shape-only "
-     "command."},
+     "The dtype can be planned (shapes, bytes) but not computed by the chosen backend. Use f32 or "
+     "f64, or a shape-only command."},
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
-     "The run would need more memory than there is; it is told before anything is allocated. A larger `shrink`, fewer "
-     "layers, f32 instead of f64, or a shape-only command (shapes, params, comms, draw) needs less."},
+     "The run would need more memory than there is; it is told before anything is allocated. A "
+     "larger `shrink`, fewer layers, f32 instead of f64, or a shape-only command (shapes, params, "
+     "comms, draw) needs less."},
     {"E0702", 5, "a file is too large",
-     "Plans are at most 1 MiB; other inputs have limits of their own. The limit keeps a wrong path, or an endless "
-     "device, from filling the memory."},
+     "Plans are at most 1 MiB; other inputs have limits of their own. The limit keeps a wrong "
+     "path, or an endless device, from filling the memory."},
     {"E0703", 5, "too many ranks or axes",
-     "A mesh has at most 12 axes, 32 groups and 1,048,576 ranks, a plan at most 500 styles of its own, and a run 16,384 "
-     "ranks; shape-only commands (shapes, params, comms, draw) take the rest."},
+     "A mesh has at most 12 axes, 32 groups and 1,048,576 ranks, a plan at most 500 styles of its "
+     "own, and a run 16,384 ranks; shape-only commands (shapes, params, comms, draw) take the "
+     "rest."},
     {"E0704", 3, "a limit of the plan's text was reached",
      "YAML is read with hard limits: depth 32, 100,000 items, 4096 bytes for one text."},
-    {"E0705", 5, "a time limit was reached", "The work was stopped at the time limit that was set for it."},
+    {"E0705", 5, "a time limit was reached",
+     "The work was stopped at the time limit that was set for it."},
     {"E0706", 5, "a thread could not be started",
-     "Pictures need a few threads. The limit of processes (ulimit -u), or that of memory for their stacks (ulimit -v, "
-     "ulimit -s), leaves none; commands without pictures do with one."},
+     "Pictures need a few threads. The limit of processes (ulimit -u), or that of memory for their "
+     "stacks (ulimit -v, ulimit -s), leaves none; commands without pictures do with one."},
     {"E0707", 5, "the run would take too long",
-     "Before a run its time is estimated from sizes, steps and ranks, at the rates of one machine: more than 100 hours are "
-     "refused, as a slip of a number. Fewer `optimizer.steps`, smaller sizes or a larger `shrink` take less; shape-only "
-     "commands compute nothing."},
-    {"E0901", 70, "an internal error", "This is a bug of shardproof, not of the plan. Please report it with the plan."},
+     "Before a run its time is estimated from sizes, steps and ranks, at the rates of one machine: "
+     "more than 100 hours are refused, as a slip of a number. Fewer `optimizer.steps`, smaller "
+     "sizes or a larger `shrink` take less; shape-only commands compute nothing."},
+    {"E0901", 70, "an internal error",
+     "This is a bug of shardproof, not of the plan. Please report it with the plan."},
     /* ---- notes and warnings ---- */
     {"N0001", 0, "moves that no style asked for",
-     "The plan does not say how a value lies here, so the cheapest correct move was made, a collective or a slice. "
-     "Frameworks make only moves that a line asks for: there blocks do not fit, or a part of a sum goes on as the whole. "
-     "The verdict says that it rests on such moves; the note says which line asks for one. Under `trust: declared` none is "
-     "made, and the numbers show what that does; `check --fail-on note` fails."},
+     "The plan does not say how a value lies here, so the cheapest correct move was made, a "
+     "collective or a slice. Frameworks make only moves that a line asks for: there blocks do not "
+     "fit, or a part of a sum goes on as the whole. The verdict says that it rests on such moves; "
+     "the note says which line asks for one. Under `trust: declared` none is made, and the numbers "
+     "show what that does; `check --fail-on note` fails."},
     {"N0002", 0, "a parameter that no line names",
      "No line of the plan matches this parameter: every rank holds all of it."},
     {"N0003", 0, "an axis that cuts nothing",
      "No value and no parameter is cut over this axis: its ranks all do the same work."},
     {"N0004", 0, "key/value heads are replicated by splitting the axis",
-     "There are fewer key/value heads than ranks on the axis. It was split into an outer part, which cuts the heads, "
-     "and "
-     "an inner part, whose ranks hold copies and add up their gradients."},
+     "There are fewer key/value heads than ranks on the axis. It was split into an outer part, "
+     "which cuts the heads, and an inner part, whose ranks hold copies and add up their "
+     "gradients."},
     {"N0005", 0, "a line that another one beats",
-     "Everything this line matches is matched by a better line: exact beats wildcard, then fewer wildcards, then the "
-     "later line."},
+     "Everything this line matches is matched by a better line: exact beats wildcard, then fewer "
+     "wildcards, then the later line."},
     {"N0006", 0, "uneven shards that PyTorch's DTensor does not compute on",
-     "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing. Here that is legal. PyTorch "
-     "differs in three cases, in the systems whose styles are DTensor's (torchtitan, torchtune, kind: mlp): a dim shorter than "
-     "the axis is gathered and computed whole on every rank; a plain local tensor under a label that cuts it is taken for one of n "
-     "equal blocks, which raises where they are not equal (`use_local_output: false` where it is made hands on its true size); a "
-     "vocabulary that leaves a rank without a class fails in loss_parallel. Also FSDP over several axes: PyTorch cuts rows over all "
-     "their ranks at once, here axis by axis; where the rows do not divide the last ranks hold other parts."},
+     "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing. "
+     "Here that is legal. PyTorch differs in three cases, in the systems whose styles are "
+     "DTensor's (torchtitan, torchtune, kind: mlp): a dim shorter than the axis is gathered and "
+     "computed whole on every rank; a plain local tensor under a label that cuts it is taken for "
+     "one of n equal blocks, which raises where they are not equal (`use_local_output: false` "
+     "where it is made hands on its true size); a vocabulary that leaves a rank without a class "
+     "fails in loss_parallel. Also FSDP over several axes: PyTorch cuts rows over all their ranks "
+     "at once, here axis by axis; where the rows do not divide the last ranks hold other parts."},
     {"N0007", 0, "something was folded or left out",
      "The output leaves something out that is the same elsewhere, and says what."},
     {"N0008", 0, "a gradient's sum that no line of the plan declares",
-     "The ranks of an axis have used a whole value (a norm's weight, a module's input) for different "
-     "tokens, heads or columns, so its gradient is the sum of what they have. Frameworks make that sum "
-     "only where something asks for it: a style that owns the parameter (`colwise`, `rowwise`, "
-     "`sequence_parallel`, `replicated_with_grad_allreduce`), `data_parallel` for its axes, "
-     "`gradients:`, or `desired_input` for an activation. Nothing does here; a parameter that no line "
-     "names is a plain tensor. Forward and loss are right without the sum, and the copies drift apart. "
-     "It was made all the same (`inferred` in its record), and the verdict lists it under `undeclared`; "
-     "under `trust: declared` it is not made, and the numbers show what that does. The note says which "
-     "line declares it; `check --fail-on note` fails."},
+     "The ranks of an axis have used a whole value (a norm's weight, a module's input) for "
+     "different tokens, heads or columns, so its gradient is the sum of what they have. Frameworks "
+     "make that sum only where something asks for it: a style that owns the parameter (`colwise`, "
+     "`rowwise`, `sequence_parallel`, `replicated_with_grad_allreduce`), `data_parallel` for its "
+     "axes, `gradients:`, or `desired_input` for an activation. Nothing does here; a parameter "
+     "that no line names is a plain tensor. Forward and loss are right without the sum, and the "
+     "copies drift apart. It was made all the same (`inferred` in its record), and the verdict "
+     "lists it under `undeclared`; under `trust: declared` it is not made, and the numbers show "
+     "what that does. The note says which line declares it; `check --fail-on note` fails."},
     {"N0009", 0, "a style of the plan replaces a built-in one",
-     "A style under `styles:` has the name of a built-in style. Lines of this plan use the plan's own."},
+     "A style under `styles:` has the name of a built-in style. Lines of this plan use the plan's "
+     "own."},
     {"N0010", 0, "a config key was ignored",
      "`ignore_config` names a key of the model's config that this program does not read."},
     {"N0011", 0, "loss_parallel on plain logits",
-     "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which acts on DTensors. The head's style hands out plain "
-     "local tensors unless it says `use_local_output: false`; the cross entropy then takes a rank's part of the vocabulary for all "
-     "of it, and labels beyond it raise. Here the loss is computed as the plan means it."},
+     "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which acts on DTensors. "
+     "The head's style hands out plain local tensors unless it says `use_local_output: false`; the "
+     "cross entropy then takes a rank's part of the vocabulary for all of it, and labels beyond it "
+     "raise. Here the loss is computed as the plan means it."},
     {"N0012", 0, "data parallelism over an axis that cuts no tokens",
-     "`data_parallel` names an axis (`axis`, `replicate`, `shard`) whose ranks work on the same tokens. "
-     "Frameworks add up what its ranks hold without looking: equal gradients count once per rank, and "
-     "gradients of different shards of a parameter are added as if they were the same one. Sums here "
-     "follow from layouts, so none of that is done and the run's numbers do not show it. Name the axes "
-     "that cut the batch or the sequence; a sum over another axis is a style's."},
-    {"W0001", 0, "a warning", "Something unusual that does not stop the run. The message says what."},
+     "`data_parallel` names an axis (`axis`, `replicate`, `shard`) whose ranks work on the same "
+     "tokens. Frameworks add up what its ranks hold without looking: equal gradients count once "
+     "per rank, and gradients of different shards of a parameter are added as if they were the "
+     "same one. Sums here follow from layouts, so none of that is done and the run's numbers do "
+     "not show it. Name the axes that cut the batch or the sequence; a sum over another axis is a "
+     "style's."},
+    {"W0001", 0, "a warning",
+     "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",
-     "The static rules reject this plan, but it is run as declared, so that the numbers can show what the mistake "
-     "does."},
+     "The static rules reject this plan, but it is run as declared, so that the numbers can show "
+     "what the mistake does."},
 };
 const int n_diag_codes = (int)(sizeof diag_codes / sizeof diag_codes[0]);

@@ -1,5 +1,6 @@
 /* Collecting and printing diagnostics, and finding the nearest known word.
- * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c brings the exit code.
+ * Refuses to decide what is an error: callers bring code, place and words; the table in codes.c
+ * brings the exit code.
  */
 #include "base/diag.h"
 #include "base/text.h"
@@ -57,7 +58,9 @@ static int exit_rank(int code) {
     return 1;
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
 
 static bool same_place(const Diag *a, const Diag *b) {
     return a->severity == b->severity && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
@@ -82,7 +85,8 @@ static int64_t index_at(const char *text, const char *p, const char **end) {
     *end = q;
     return q == p || isalnum((unsigned char)*q) ? -1 : v;
 }
-/* Is b what a says, with one index of a path replaced throughout? *was: where it stands in a; *is: b's. */
+/* Is b what a says, with one index of a path replaced throughout? *was: where it stands in a; *is:
+ * b's. */
 static bool same_but_for_index(const char *a, const char *b, const char **was, int64_t *is) {
     int64_t from = -1, to = -1;
     *was = a;
@@ -113,13 +117,17 @@ static bool fold(Arena *a, Diag *g, const char *message) {
     }
     struct DiagFold *f = g->fold;
     bool known = false; /* they come in order, mostly */
-    for (int i = f->n - 1; i >= 0 && !known && f->index[f->n - 1] >= index; i--) known = f->index[i] == index;
+    for (int i = f->n - 1; i >= 0 && !known && f->index[f->n - 1] >= index; i--)
+        known = f->index[i] == index;
     if (known) return true;
     *ARENA_PUSH(a, f->index, f->n, f->cap) = index;
     int word = 0; /* "layers" */
-    while (at - 2 - word >= first && (isalnum((unsigned char)at[-2 - word]) || at[-2 - word] == '_')) word++;
+    while (at - 2 - word >= first &&
+           (isalnum((unsigned char)at[-2 - word]) || at[-2 - word] == '_'))
+        word++;
     bool plural = word > 1 && at[-2] == 's';
-    g->message = arena_printf(a, "%s, and %d more %s%.*s", first, f->n, plural ? "" : "of ", plural && f->n == 1 ? word - 1 : word, at - 1 - word);
+    g->message = arena_printf(a, "%s, and %d more %s%.*s", first, f->n, plural ? "" : "of ",
+                              plural && f->n == 1 ? word - 1 : word, at - 1 - word);
     return true;
 }
 
@@ -136,7 +144,8 @@ static const char *shortened(Arena *a, char *s) {
     return arena_printf(a, "%s ... %s", s, tail);
 }
 
-void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt, ...) {
+void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt,
+              ...) {
     const DiagCode *row = diag_code(code);
     assert(row && "a diagnostic code that the table does not know");
     Diag g = {.severity = sev, .loc = loc};
@@ -147,7 +156,9 @@ void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hin
     g.message = shortened(d->arena, arena_vprintf(d->arena, fmt, ap));
     va_end(ap);
     for (int i = 0; i < d->n; i++)
-        if (same_place(&d->item[i], &g) && (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message))) return;
+        if (same_place(&d->item[i], &g) &&
+            (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message)))
+            return;
     if (hint) g.hint = arena_strdup(d->arena, hint);
     if (loc.file) g.loc.file = arena_strdup(d->arena, loc.file);
     if (d->n < DIAG_KEEP) {
@@ -171,7 +182,8 @@ int diags_errors(const Diags *d) {
 int diags_exit(const Diags *d) {
     int best = 0;
     for (int i = 0; i < d->n; i++)
-        if (d->item[i].severity == DIAG_ERROR && exit_rank(d->item[i].exit) > exit_rank(best)) best = d->item[i].exit;
+        if (d->item[i].severity == DIAG_ERROR && exit_rank(d->item[i].exit) > exit_rank(best))
+            best = d->item[i].exit;
     return best;
 }
 
@@ -184,7 +196,8 @@ static void put_text(FILE *out, Arena *a, const char *s) {
         if (*p == '\n' || *p == '\t') *p = ' ';
     fputs(text_visible(a, flat), out);
 }
-/* A source line as it is shown: what is hostile as an escape, so that the character of the caret moves. Tabs stay. */
+/* A source line as it is shown: what is hostile as an escape, so that the character of the caret
+ * moves. Tabs stay. */
 static const char *shown_line(Arena *a, const char *line, size_t *n, int *col) {
     Str out = str_new(a);
     int at = 1, moved = *col;
@@ -223,11 +236,14 @@ static bool source_line(const Diags *d, const Loc *loc, const char **line, size_
     return false;
 }
 
-/* Prints the part of a line around character `col` (from 1) that fits in `width` columns (0: LINE_WIDTH characters), and the
- * caret under it. */
-static void print_source(FILE *out, const char *line, size_t n, int col, int width, const char *on, const char *off) {
+/* Prints the part of a line around character `col` (from 1) that fits in `width` columns (0:
+ * LINE_WIDTH characters), and the caret under it. */
+static void print_source(FILE *out, const char *line, size_t n, int col, int width, const char *on,
+                         const char *off) {
     enum { AROUND = 2 + 3 + 3 }; /* the indentation, "..." on both sides */
-    size_t chars = 0, room = width <= 0 || width > LINE_WIDTH + AROUND ? LINE_WIDTH : width > 2 * AROUND ? (size_t)width - AROUND : AROUND;
+    size_t chars = 0, room = width <= 0 || width > LINE_WIDTH + AROUND ? LINE_WIDTH
+                             : width > 2 * AROUND                      ? (size_t)width - AROUND
+                                                                       : AROUND;
     int32_t code;
     for (size_t i = 0; i < n; chars++) i += text_char(line + i, n - i, &code);
     size_t at = col > 0 ? (size_t)col - 1 : 0, first = 0, last = chars;
@@ -237,7 +253,8 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
         if (first + room > chars) first = chars - room;
         last = first + room;
     }
-    /* the caret's line repeats the tabs, so that both lines are expanded alike; where they must fit, a tab is a space */
+    /* the caret's line repeats the tabs, so that both lines are expanded alike; where they must
+     * fit, a tab is a space */
     char pad[LINE_WIDTH + 8];
     size_t npad = 0, c = 0;
     fputs("  ", out);
@@ -258,7 +275,8 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
 static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
     static const char *const word[] = {"error", "warning", "note"};
     static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
-    const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "", *off = color ? "\033[0m" : "";
+    const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "",
+               *off = color ? "\033[0m" : "";
     fputs(bold, out);
     put_text(out, d->arena, g->loc.file ? g->loc.file : "shardproof");
     if (g->loc.file && g->loc.line > 0) fprintf(out, ":%d", g->loc.line);
@@ -281,7 +299,8 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     fputs(replacement ? "'?\n" : "\n", out);
 }
 
-/* Position of a file among those that occur, so that files keep the order of their first diagnostic. */
+/* Position of a file among those that occur, so that files keep the order of their first
+ * diagnostic. */
 static int file_order(const Diags *d, const char *file) {
     for (int i = 0; i < d->n; i++)
         if (same_text(d->item[i].loc.file, file)) return i;
@@ -297,7 +316,9 @@ void diags_print_fit(const Diags *d, FILE *out, bool color, int width) {
         for (; j > 0; j--) {
             const Loc *a = &d->item[order[j - 1]].loc, *b = &d->item[i].loc;
             int fa = file[order[j - 1]];
-            bool after = fa != file[i] ? fa > file[i] : a->line != b->line ? a->line > b->line : a->col > b->col;
+            bool after = fa != file[i]        ? fa > file[i]
+                         : a->line != b->line ? a->line > b->line
+                                              : a->col > b->col;
             if (!after) break;
             order[j] = order[j - 1];
         }
@@ -323,7 +344,8 @@ static int distance(const char *a, size_t na, const char *b, size_t nb, bool fol
             int px = i > 1 ? (unsigned char)a[i - 2] : 0, py = j > 1 ? (unsigned char)b[j - 2] : 0;
             if (fold) x = tolower(x), y = tolower(y), px = tolower(px), py = tolower(py);
             now[j] = min3(up[j] + 1, now[j - 1] + 1, up[j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == py && px == y && up2[j - 2] + 1 < now[j]) now[j] = up2[j - 2] + 1;
+            if (i > 1 && j > 1 && x == py && px == y && up2[j - 2] + 1 < now[j])
+                now[j] = up2[j - 2] + 1;
         }
     }
     return row[na % 3][nb];

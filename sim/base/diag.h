@@ -1,7 +1,7 @@
 /* Diagnostics: what is wrong in the user's files and options, collected and printed together.
- * A diagnostic has a stable code, a severity, a message, a place (file:line:col, from 1, columns in characters), and a
- * hint that says how to mend it. The exit code of a run follows from the codes. Refuses to print while
- * collecting: the caller decides when. */
+ * A diagnostic has a stable code, a severity, a message, a place (file:line:col, from 1, columns in
+ * characters), and a hint that says how to mend it. The exit code of a run follows from the codes.
+ * Refuses to print while collecting: the caller decides when. */
 #ifndef SP_BASE_DIAG_H
 #define SP_BASE_DIAG_H
 #include "base/arena.h"
@@ -21,7 +21,8 @@ typedef struct {
     const char *hint; /* NULL: none */
     Loc loc;
     int exit; /* exit code that an error of this kind asks for */
-    struct DiagFold *fold; /* NULL, or the others that differ in an index only: `message` counts them */
+    struct DiagFold
+        *fold; /* NULL, or the others that differ in an index only: `message` counts them */
 } Diag;
 
 typedef struct Diags {
@@ -49,22 +50,29 @@ const DiagCode *diag_code(const char *code);
 Diags *diags_new(Arena *arena);
 /* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
 void diags_source(Diags *d, const char *file, const char *text, size_t n);
-/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. Those of one place that say the same of
- * another index of a path (layers.0.x, layers.1.x) are one: "..., and 125 more layers". */
-void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt, ...)
-    __attribute__((format(printf, 6, 7)));
-#define diag_error(d, code, loc, hint, ...) diag_add((d), DIAG_ERROR, (code), (loc), (hint), __VA_ARGS__)
-#define diag_warn(d, code, loc, hint, ...) diag_add((d), DIAG_WARNING, (code), (loc), (hint), __VA_ARGS__)
-#define diag_note(d, code, loc, hint, ...) diag_add((d), DIAG_NOTE, (code), (loc), (hint), __VA_ARGS__)
+/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. Those of
+ * one place that say the same of another index of a path (layers.0.x, layers.1.x) are one: "...,
+ * and 125 more layers". */
+void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt,
+              ...) __attribute__((format(printf, 6, 7)));
+#define diag_error(d, code, loc, hint, ...)                                                        \
+    diag_add((d), DIAG_ERROR, (code), (loc), (hint), __VA_ARGS__)
+#define diag_warn(d, code, loc, hint, ...)                                                         \
+    diag_add((d), DIAG_WARNING, (code), (loc), (hint), __VA_ARGS__)
+#define diag_note(d, code, loc, hint, ...)                                                         \
+    diag_add((d), DIAG_NOTE, (code), (loc), (hint), __VA_ARGS__)
 /* Number of errors so far. */
 int diags_errors(const Diags *d);
-/* The exit code the collected errors ask for: 0 if there is none, else the first of 70, 5, 4, 3, 2, 1 that occurs. */
+/* The exit code the collected errors ask for: 0 if there is none, else the first of 70, 5, 4, 3, 2,
+ * 1 that occurs. */
 int diags_exit(const Diags *d);
 /* Prints all, in the order of file and line for one file, with source line, caret and hint. */
 void diags_print(const Diags *d, FILE *out, bool color);
-/* The same for a terminal of `width` columns: source lines are cut to it, not messages. 0: any width. */
+/* The same for a terminal of `width` columns: source lines are cut to it, not messages. 0: any
+ * width. */
 void diags_print_fit(const Diags *d, FILE *out, bool color, int width);
 
-/* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, or NULL if none is near. */
+/* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, or NULL
+ * if none is near. */
 const char *diag_nearest(const char *word, const char *const *names);
 #endif

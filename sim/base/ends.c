@@ -1,4 +1,5 @@
-/* The ways a run ends early. All state here is process-wide by its nature: a signal handler has no other. */
+/* The ways a run ends early. All state here is process-wide by its nature: a signal handler has no
+ * other. */
 #include "base/ends.h"
 #include "base/text.h"
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 typedef void (*CleanupFn)(void *);
 enum { SLOTS = 32 };
-/* A slot is used while `fn` is set: it is set last and cleared first, so a handler never sees half of one. */
+/* A slot is used while `fn` is set: it is set last and cleared first, so a handler never sees half
+ * of one. */
 static struct {
     _Atomic(CleanupFn) fn;
     void *_Atomic arg;
@@ -59,7 +61,8 @@ _Noreturn void base_die(int code, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    int n = snprintf(text, sizeof text, "shardproof: "), k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+    int n = snprintf(text, sizeof text, "shardproof: "),
+        k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
     va_end(ap);
     n = k < 0 ? n : n + k < (int)sizeof text - 2 ? n + k : (int)sizeof text - 2;
     n = tame(text, n);
@@ -76,7 +79,8 @@ static void stop(int sig) {
     _exit(128 + sig);
 }
 static void out_of_time(int sig) {
-    static const char text[] = "shardproof: the limit of processor time was reached (ulimit -t) [E0705]\n";
+    static const char text[] =
+        "shardproof: the limit of processor time was reached (ulimit -t) [E0705]\n";
     (void)sig;
     base_run_cleanups();
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
@@ -91,15 +95,17 @@ static void crash(int sig) {
 static const struct {
     int sig;
     void (*handler)(int);
-} handled[] = {{SIGINT, stop},    {SIGTERM, stop},  {SIGHUP, stop},   {SIGXCPU, out_of_time}, {SIGQUIT, crash},
-               {SIGABRT, crash},  {SIGSEGV, crash}, {SIGBUS, crash},  {SIGFPE, crash},        {SIGILL, crash},
-               {SIGTRAP, crash},  {SIGSYS, crash},  {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}};
+} handled[] = {{SIGINT, stop},     {SIGTERM, stop},   {SIGHUP, stop},   {SIGXCPU, out_of_time},
+               {SIGQUIT, crash},   {SIGABRT, crash},  {SIGSEGV, crash}, {SIGBUS, crash},
+               {SIGFPE, crash},    {SIGILL, crash},   {SIGTRAP, crash}, {SIGSYS, crash},
+               {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}};
 
-/* Where the soft limit of processor time is the hard one (`ulimit -t`), the kernel kills without a word: a second earlier we
- * are told. */
+/* Where the soft limit of processor time is the hard one (`ulimit -t`), the kernel kills without a
+ * word: a second earlier we are told. */
 static void lower_time_limit(void) {
     struct rlimit r;
-    if (getrlimit(RLIMIT_CPU, &r) < 0 || r.rlim_cur == RLIM_INFINITY || r.rlim_cur < r.rlim_max) return;
+    if (getrlimit(RLIMIT_CPU, &r) < 0 || r.rlim_cur == RLIM_INFINITY || r.rlim_cur < r.rlim_max)
+        return;
     if (r.rlim_cur < 2) return; /* nothing is left to be told in */
     r.rlim_cur--;
     setrlimit(RLIMIT_CPU, &r);
@@ -114,8 +120,10 @@ void base_catch_signals(void) {
         struct sigaction old, now = {.sa_handler = handled[i].handler};
         sigfillset(&now.sa_mask);
         now.sa_flags = SA_ONSTACK | (handled[i].handler == crash ? SA_RESETHAND | SA_NODEFER : 0);
-        /* a shell has ignored SIGINT for what it starts in the background, nohup SIGHUP, a sanitizer has its own SIGSEGV */
-        if (sigaction(handled[i].sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(handled[i].sig, &now, NULL);
+        /* a shell has ignored SIGINT for what it starts in the background, nohup SIGHUP, a
+         * sanitizer has its own SIGSEGV */
+        if (sigaction(handled[i].sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(handled[i].sig, &now, NULL);
     }
 }
 

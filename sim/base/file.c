@@ -1,5 +1,6 @@
-/* Reading whole inputs within limits, and writing outputs so that none is ever half-written or lost.
- * Refuses to block on an input that stays silent, and to rename over anything that is not a regular file. */
+/* Reading whole inputs within limits, and writing outputs so that none is ever half-written or
+ * lost. Refuses to block on an input that stays silent, and to rename over anything that is not a
+ * regular file. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_TMPFILE */
 #endif
@@ -32,7 +33,8 @@ const char *file_dir(Arena *arena, const char *path) {
 }
 
 const char *file_join(Arena *arena, const char *dir, const char *name) {
-    if (name[0] == '/' || !dir || !dir[0] || strcmp(dir, ".") == 0) return arena_strdup(arena, name);
+    if (name[0] == '/' || !dir || !dir[0] || strcmp(dir, ".") == 0)
+        return arena_strdup(arena, name);
     return arena_printf(arena, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", name);
 }
 
@@ -67,8 +69,7 @@ static const char *nearest_file(Arena *arena, const char *path) {
 static void cannot_open(Arena *arena, Diags *d, const char *path, Loc loc, int err) {
     if (err == ENOENT || err == ENOTDIR)
         diag_error(d, "E0101", loc, nearest_file(arena, path), "no file '%s'", path);
-    else
-        diag_error(d, "E0102", loc, NULL, "'%s' cannot be opened: %s", path, strerror(err));
+    else diag_error(d, "E0102", loc, NULL, "'%s' cannot be opened: %s", path, strerror(err));
 }
 
 /* Waits until fd has something to say. 1: read on, 0: silent for too long, -1: error. */
@@ -91,9 +92,9 @@ typedef struct {
 
 static void too_large(Diags *d, const Source *s) {
     if (s->regular)
-        diag_error(d, "E0702", s->loc, NULL, "'%s' has %zu bytes, the limit is %zu", s->path, s->size, s->limit);
-    else
-        diag_error(d, "E0702", s->loc, NULL, "'%s' is larger than %zu bytes", s->path, s->limit);
+        diag_error(d, "E0702", s->loc, NULL, "'%s' has %zu bytes, the limit is %zu", s->path,
+                   s->size, s->limit);
+    else diag_error(d, "E0702", s->loc, NULL, "'%s' is larger than %zu bytes", s->path, s->limit);
 }
 
 /* Reads fd to its end into `arena`; `guess` is the size it is expected to have. */
@@ -103,20 +104,22 @@ static char *read_fd(Arena *arena, Diags *d, int fd, Source *s, size_t guess, si
     for (;;) {
         int ready = s->regular ? 1 : wait_for(fd);
         if (ready == 0 && n == 0) {
-            diag_error(d, "E0102", s->loc, "close the pipe after writing, or write the plan into a file",
+            diag_error(d, "E0102", s->loc,
+                       "close the pipe after writing, or write the plan into a file",
                        "'%s' gave nothing for 2 seconds", s->path);
             goto end;
         }
         if (ready == 0) {
-            diag_warn(d, "W0001", s->loc, NULL, "'%s' was not closed: what came until 2 seconds of silence is used",
-                      s->path);
+            diag_warn(d, "W0001", s->loc, NULL,
+                      "'%s' was not closed: what came until 2 seconds of silence is used", s->path);
             break;
         }
         if (n == cap) cap = cap < SIZE_MAX / 4 ? cap * 2 : cap, buf = base_realloc(buf, cap + 1);
         ssize_t k = ready < 0 ? -1 : read(fd, buf + n, cap - n);
         if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (k < 0) {
-            diag_error(d, "E0102", s->loc, NULL, "'%s' cannot be read: %s", s->path, strerror(errno));
+            diag_error(d, "E0102", s->loc, NULL, "'%s' cannot be read: %s", s->path,
+                       strerror(errno));
             goto end;
         }
         if (k == 0) break;
@@ -148,7 +151,8 @@ char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
     bool is_stdin = strcmp(path, "-") == 0;
     if (!loc.file) loc = about(path);
     *n = 0;
-    /* O_NONBLOCK: opening a FIFO without a writer must not hang; it does not matter for regular files */
+    /* O_NONBLOCK: opening a FIFO without a writer must not hang; it does not matter for regular
+     * files */
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         cannot_open(arena, d, path, loc, errno);
@@ -167,10 +171,8 @@ char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
         /* one byte more than the size, so that the end is seen without growing */
         size_t guess = s.size ? s.size + 1 : FIRST_BLOCK;
         if (guess > limit + 1) guess = limit + 1;
-        if (s.size > limit && !larger)
-            too_large(d, &s);
-        else
-            text = read_fd(arena, d, fd, &s, guess, n);
+        if (s.size > limit && !larger) too_large(d, &s);
+        else text = read_fd(arena, d, fd, &s, guess, n);
     }
     if (!is_stdin) close(fd);
     return text;
@@ -192,7 +194,8 @@ static char *dup_text(const char *s) {
     return memcpy(base_malloc(n), s, n);
 }
 
-/* Runs in signal handlers. The name is random: that of a file which was never made is nobody else's either. */
+/* Runs in signal handlers. The name is random: that of a file which was never made is nobody else's
+ * either. */
 static void remove_temp(void *arg) {
     const OutFile *o = arg;
     if (o->temp) unlink(o->temp);
@@ -223,14 +226,15 @@ static void *cannot_write(Diags *d, const char *path, int err) {
     return NULL;
 }
 
-/* The descriptor that a path stands for: /dev/fd/3, or whatever our own standard streams are connected to (their file
- * must not be replaced under them). -1: none. */
+/* The descriptor that a path stands for: /dev/fd/3, or whatever our own standard streams are
+ * connected to (their file must not be replaced under them). -1: none. */
 static int same_as_open_fd(const char *path, const struct stat *st) {
     static const char *const prefix[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "-") == 0) return STDOUT_FILENO;
     for (int i = 0; i < 2; i++) {
         size_t n = strlen(prefix[i]);
-        if (strncmp(path, prefix[i], n) == 0 && path[n] >= '0' && path[n] <= '9' && strlen(path + n) < 6)
+        if (strncmp(path, prefix[i], n) == 0 && path[n] >= '0' && path[n] <= '9' &&
+            strlen(path + n) < 6)
             return atoi(path + n);
     }
     for (int fd = STDOUT_FILENO; st && fd <= STDERR_FILENO; fd++) {
@@ -279,8 +283,8 @@ static char *temp_name(const char *path) {
     return t;
 }
 
-/* A new file in the folder of o->real: without a name where the system can (then not even SIGKILL leaves it behind), else
- * under o->temp. o->temp is to be removed from here on. -1: errno. */
+/* A new file in the folder of o->real: without a name where the system can (then not even SIGKILL
+ * leaves it behind), else under o->temp. o->temp is to be removed from here on. -1: errno. */
 static int open_temp(OutFile *o) {
     const char *slash = strrchr(o->real, '/');
     size_t n = slash ? (size_t)(slash - o->real) : 0;
@@ -290,8 +294,10 @@ static int open_temp(OutFile *o) {
     base_cleanup_push(remove_temp, o);
     if (n < sizeof dir && slash) memcpy(dir, o->real, n ? n : 1), dir[n ? n : 1] = 0;
     /* a file without a name gets one through /proc */
-    if (n < sizeof dir && access("/proc/self/fd", X_OK) == 0) fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return fd;
+    if (n < sizeof dir && access("/proc/self/fd", X_OK) == 0)
+        fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL))
+        return fd;
     fd = open(o->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     o->named = fd >= 0;
     return fd;
@@ -360,7 +366,8 @@ void file_abandon(OutFile *o) {
     if (o) discard(o);
 }
 
-/* The new file in place of the old: everything on the disk first, so that a power failure leaves one of the two. */
+/* The new file in place of the old: everything on the disk first, so that a power failure leaves
+ * one of the two. */
 static int put_in_place(OutFile *o) {
     int fd = fileno(o->f);
     if (fsync(fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS) return errno;

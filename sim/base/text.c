@@ -4,7 +4,11 @@
 
 size_t text_char(const char *s, size_t n, int32_t *code) {
     unsigned char c = (unsigned char)s[0];
-    size_t k = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    size_t k = c < 0x80                ? 1
+               : c >= 0xC2 && c < 0xE0 ? 2
+               : c >= 0xE0 && c < 0xF0 ? 3
+               : c >= 0xF0 && c < 0xF5 ? 4
+                                       : 0;
     int32_t v = k == 1 ? c : c & (0xFF >> (k + 1));
     *code = -1;
     if (!k || k > n) return 1;
@@ -55,7 +59,8 @@ static const char *visible(Arena *a, const char *s, size_t n, bool lines) {
     while (i < n) {
         int32_t code;
         size_t k = text_char(s + i, n - i, &code);
-        bool stays = lines && (s[i] == '\n' || s[i] == '\t' || (s[i] == '\r' && i + 1 < n && s[i + 1] == '\n'));
+        bool stays = lines && (s[i] == '\n' || s[i] == '\t' ||
+                               (s[i] == '\r' && i + 1 < n && s[i + 1] == '\n'));
         if (!stays && !out.a) {
             out = str_new(a);
             str_addn(&out, s, i);
@@ -69,7 +74,9 @@ static const char *visible(Arena *a, const char *s, size_t n, bool lines) {
     }
     return out.a ? out.s : s;
 }
-const char *text_visible(Arena *a, const char *s) { return s ? visible(a, s, strlen(s), false) : NULL; }
+const char *text_visible(Arena *a, const char *s) {
+    return s ? visible(a, s, strlen(s), false) : NULL;
+}
 const char *text_visible_lines(Arena *a, const char *s, size_t n) { return visible(a, s, n, true); }
 
 void text_add_json(Str *out, const char *s) {
@@ -97,7 +104,8 @@ void text_add_xml(Str *out, const char *s) {
     static const struct {
         char c;
         const char *name;
-    } references[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\n', "&#10;"}};
+    } references[] = {
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\n', "&#10;"}};
     for (size_t n = strlen(s), i = 0, k; i < n; i += k) {
         int32_t code;
         const char *name = NULL;

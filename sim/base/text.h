@@ -1,24 +1,29 @@
-/* Text of others on its way out. Names come from plans, traces and file systems and may hold anything: escape sequences
- * that a terminal obeys, marks that turn the direction of reading, bytes that are no UTF-8. Every place that shows such
- * text shows these as visible escapes. Refuses to alter what is stored: JSON escapes keep the text as it is. */
+/* Text of others on its way out. Names come from plans, traces and file systems and may hold
+ * anything: escape sequences that a terminal obeys, marks that turn the direction of reading, bytes
+ * that are no UTF-8. Every place that shows such text shows these as visible escapes. Refuses to
+ * alter what is stored: JSON escapes keep the text as it is. */
 #ifndef SP_BASE_TEXT_H
 #define SP_BASE_TEXT_H
 #include "base/arena.h"
 
-/* Bytes of the UTF-8 character at s (n > 0 bytes are left); 1 and *code = -1 where the bytes are none. Overlong forms,
- * surrogates and what lies beyond U+10FFFF are none. */
+/* Bytes of the UTF-8 character at s (n > 0 bytes are left); 1 and *code = -1 where the bytes are
+ * none. Overlong forms, surrogates and what lies beyond U+10FFFF are none. */
 size_t text_char(const char *s, size_t n, int32_t *code);
-/* Must a character be shown as an escape? Controls (C0, DEL, C1), line and paragraph separators, the marks, embeddings,
- * overrides and isolates of bidirectional text, U+FFFE and U+FFFF, and bytes that are no UTF-8 (-1). */
+/* Must a character be shown as an escape? Controls (C0, DEL, C1), line and paragraph separators,
+ * the marks, embeddings, overrides and isolates of bidirectional text, U+FFFE and U+FFFF, and bytes
+ * that are no UTF-8 (-1). */
 bool text_is_hostile(int32_t code);
-/* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no UTF-8 "\xff". */
+/* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no
+ * UTF-8 "\xff". */
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code);
-/* The text with every hostile character escaped: `s` itself where there is none, else in `a`. NULL stays NULL. */
+/* The text with every hostile character escaped: `s` itself where there is none, else in `a`. NULL
+ * stays NULL. */
 const char *text_visible(Arena *a, const char *s);
 /* The same for n bytes of several lines: line feeds, carriage returns before them and tabs stay. */
 const char *text_visible_lines(Arena *a, const char *s, size_t n);
 /* In JSON's quotes. What is hostile is written as \uXXXX, bytes that are no UTF-8 as U+FFFD. */
 void text_add_json(Str *out, const char *s);
-/* Text of XML 1.0, for elements and attributes: visible, and & < > " and line feeds as references. */
+/* Text of XML 1.0, for elements and attributes: visible, and & < > " and line feeds as references.
+ */
 void text_add_xml(Str *out, const char *s);
 #endif

@@ -1,4 +1,5 @@
-/* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know any command's work. */
+/* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know
+ * any command's work. */
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
@@ -38,11 +39,13 @@ static int terminal_width(FILE *f) {
     if (!is_terminal(f)) return 0;
     return terminal_columns(fileno(f));
 }
-/* Only where somebody looks: not in a log, not under CI, not into machine output on the same terminal. */
+/* Only where somebody looks: not in a log, not under CI, not into machine output on the same
+ * terminal. */
 static bool wants_progress(const Cli *c) {
     const char *term = env("TERM");
     bool mixed = strcmp(c->format, "text") != 0 && !c->o.output && is_terminal(c->out);
-    return is_terminal(c->err) && !mixed && !c->o.quiet && !env("CI") && !(term && strcmp(term, "dumb") == 0);
+    return is_terminal(c->err) && !mixed && !c->o.quiet && !env("CI") &&
+           !(term && strcmp(term, "dumb") == 0);
 }
 
 /* ---- exit codes and diagnostics ---- */
@@ -73,14 +76,15 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
 }
 
 /* ---- results ---- */
-/* Whatever a command has put together since the last call: what is hostile in it is shown, never sent. Our own colours are
- * added behind it. Pictures and JSON have escapes of their own. */
+/* Whatever a command has put together since the last call: what is hostile in it is shown, never
+ * sent. Our own colours are added behind it. Pictures and JSON have escapes of their own. */
 static void tame(Cli *c) {
     assert(c->tamed <= c->text.n);
     static const char *const own[] = {"json", "jsonl", "chrome", "html", "sarif", NULL};
     bool escaped = c->command && c->command->bit == C_DRAW;
     for (int i = 0; own[i] && c->format; i++) escaped |= strcmp(c->format, own[i]) == 0;
-    const char *s = c->text.s + c->tamed, *t = escaped ? s : text_visible_lines(c->arena, s, c->text.n - c->tamed);
+    const char *s = c->text.s + c->tamed,
+               *t = escaped ? s : text_visible_lines(c->arena, s, c->text.n - c->tamed);
     if (t != s) {
         c->text.n = c->tamed;
         str_add(&c->text, t);
@@ -94,13 +98,15 @@ static void write_result(Cli *c, const char *text, size_t n) {
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
     /* whoever closed the pipe has read enough; anything else is a lost result */
     if (errno != EPIPE)
-        diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s", strerror(errno));
+        diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s",
+                   strerror(errno));
     c->gone = true;
 }
 void cli_flush(Cli *c) {
     if (c->o.output || !c->text.n) return; /* -o: at the end */
     const Command *k = c->command;
-    bool folds = c->look.width && k && k->bit != C_DRAW && !c->o.help && strcmp(c->format, "text") == 0; /* a picture is none the better for it */
+    bool folds = c->look.width && k && k->bit != C_DRAW && !c->o.help &&
+                 strcmp(c->format, "text") == 0; /* a picture is none the better for it */
     tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
     write_result(c, s, folds ? strlen(s) : c->text.n);
@@ -125,10 +131,8 @@ void cli_table(Cli *c, const Table *t) {
 void cli_paint(Cli *c, const char *code, const char *text) {
     tame(c);
     text = text_visible(c->arena, text);
-    if (c->color_out && *code)
-        str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
-    else
-        str_add(&c->text, text);
+    if (c->color_out && *code) str_addf(&c->text, "\033[%sm%s\033[0m", code, text);
+    else str_add(&c->text, text);
     c->tamed = c->text.n;
 }
 /* The records of a plan that gave no trace: what is wrong with it. */
@@ -150,10 +154,13 @@ static bool has_type(const char *types, const char *type, size_t n) {
 }
 void cli_records(Cli *c, const Loaded *l, const char *types) {
     size_t n;
-    const char *s = trace_text(l->trace ? l->trace : trace_of_errors(c, l), c->arena, true, &n), *end = s + n;
+    const char *s = trace_text(l->trace ? l->trace : trace_of_errors(c, l), c->arena, true, &n),
+               *end = s + n;
     for (const char *line = s; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line)), *type = strstr(line, "\"type\":\"") + 8;
-        if (has_type(types, type, strcspn(type, "\""))) str_addn(&c->text, line, (size_t)(stop + 1 - line));
+        const char *stop = memchr(line, '\n', (size_t)(end - line)),
+                   *type = strstr(line, "\"type\":\"") + 8;
+        if (has_type(types, type, strcspn(type, "\"")))
+            str_addn(&c->text, line, (size_t)(stop + 1 - line));
         line = stop + 1;
     }
 }
@@ -186,7 +193,9 @@ static bool looks_like_trace(const char *s, size_t n) {
     return schema && schema < s + line;
 }
 /* Plans have their own limit: only what begins like a trace is read further. */
-static size_t larger_limit(const char *head, size_t n) { return looks_like_trace(head, n) ? INPUT_BYTES : 0; }
+static size_t larger_limit(const char *head, size_t n) {
+    return looks_like_trace(head, n) ? INPUT_BYTES : 0;
+}
 /* An unknown key in --set is wrong usage, not a wrong plan. */
 static int exit_of(const Diags *d) {
     int code = diags_exit(d);
@@ -197,12 +206,15 @@ static int exit_of(const Diags *d) {
     }
     return code;
 }
-/* The machine of the time model is looked up before anything runs: an unknown one would be found after the work. */
+/* The machine of the time model is looked up before anything runs: an unknown one would be found
+ * after the work. */
 static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, Loaded *l) {
     Diags *d = diags_new(c->arena);
     Plan *p = plan_parse(c->arena, d, name, l->text, l->n, c->o.sets, c->o.n_sets);
-    if ((!o->hardware && !p->hardware) || diags_errors(d)) return true; /* what is wrong with the plan is said when it is run */
-    if (hardware_of_plan(c->arena, d, o->hardware, p->hardware, p->dir, p->hardware_loc)) return true;
+    /* what is wrong with the plan is said when it is run */
+    if ((!o->hardware && !p->hardware) || diags_errors(d)) return true;
+    if (hardware_of_plan(c->arena, d, o->hardware, p->hardware, p->dir, p->hardware_loc))
+        return true;
     l->d = d;
     l->report.plan = p;
     l->exit = exit_of(d);
@@ -214,12 +226,15 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     PipelineOptions with = *o;
     char *dump = NULL; /* written like any result, so that a failure is told */
     size_t n_dump = 0;
-    if (o->dump && !(with.dump_to = open_memstream(&dump, &n_dump))) base_die(5, "out of memory for --dump [E0701]");
+    if (o->dump && !(with.dump_to = open_memstream(&dump, &n_dump)))
+        base_die(5, "out of memory for --dump [E0701]");
     Progress progress = {0};
     ProgressLine *line = NULL;
-    if (o->execute && wants_progress(c)) line = progress_line_start(c->arena, &progress, fileno(c->err), c->plan_at, c->plan_of);
+    if (o->execute && wants_progress(c))
+        line = progress_line_start(c->arena, &progress, fileno(c->err), c->plan_at, c->plan_of);
     if (line) with.progress = &progress;
-    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with, &l->report);
+    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with,
+                            &l->report);
     progress_line_end(line);
     if (with.dump_to && fclose(with.dump_to) != 0) base_die(5, "out of memory for --dump [E0701]");
     const char *seen = dump ? text_visible_lines(c->arena, dump, n_dump) : "";
@@ -236,7 +251,8 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
 }
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
     *l = (Loaded){.path = path, .d = diags_new(c->arena)};
-    l->text = file_read_larger(c->arena, l->d, path, PLAN_BYTES, plan_only ? NULL : larger_limit, nowhere, &l->n);
+    l->text = file_read_larger(c->arena, l->d, path, PLAN_BYTES, plan_only ? NULL : larger_limit,
+                               nowhere, &l->n);
     if (!l->text) {
         l->exit = diags_exit(l->d);
         return false;
@@ -244,7 +260,8 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
     const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
     l->is_trace = looks_like_trace(l->text, l->n);
     if (l->is_trace && plan_only) {
-        diag_error(l->d, "E0104", ((Loc){name, 1, 1}), "draw, shapes, params, comms, explain and diff read traces",
+        diag_error(l->d, "E0104", ((Loc){name, 1, 1}),
+                   "draw, shapes, params, comms, explain and diff read traces",
                    "`%s` wants a plan, and this is a trace", c->command->name);
         l->exit = 3;
         return false;
@@ -265,7 +282,9 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
 
 /* ---- main without the process ---- */
 static void print_version(Cli *c) {
-    str_addf(&c->text, "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; without CUDA, without MPI\n",
+    str_addf(&c->text,
+             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; without "
+             "CUDA, without MPI\n",
              CLI_VERSION);
 }
 static int end(Cli *c, int code) {
@@ -274,7 +293,8 @@ static int end(Cli *c, int code) {
     if (c->d->n) cli_diagnostics(c, c->d, false);
     code = cli_worse(code, exit_of(c->d));
     if (exit_of(c->d) == 2)
-        fprintf(c->err, "Try 'shardproof %s%s--help'.\n", c->command ? c->command->name : "", c->command ? " " : "");
+        fprintf(c->err, "Try 'shardproof %s%s--help'.\n", c->command ? c->command->name : "",
+                c->command ? " " : "");
     arena_free(c->arena);
     return code;
 }
@@ -282,16 +302,15 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     Arena *arena = arena_new();
     Cli c = {.arena = arena, .out = out, .err = err, .d = diags_new(arena), .text = str_new(arena)};
     options_parse(&c, argc, argv);
-    bool to_file = c.o.output && c.command && c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
+    bool to_file = c.o.output && c.command &&
+                   c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
     c.color_out = !to_file && wants_color(c.o.color, out);
     c.color_err = wants_color(c.o.color, err);
     c.look = (TableLook){to_file ? 0 : terminal_width(out), c.color_out};
     if (c.o.version || c.o.help) {
         c.o.output = NULL;
-        if (c.o.version)
-            print_version(&c);
-        else
-            options_help(&c, &c.text);
+        if (c.o.version) print_version(&c);
+        else options_help(&c, &c.text);
         c.d = diags_new(arena); /* who asks for help has said enough */
         return end(&c, 0);
     }

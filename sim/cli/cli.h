@@ -1,5 +1,6 @@
-/* The command line: options, subcommands, and what all commands share (loading a plan or trace, writing a result).
- * Results go to `out`, everything else to `err`. cli_main is main() without the process: tests call it. */
+/* The command line: options, subcommands, and what all commands share (loading a plan or trace,
+ * writing a result). Results go to `out`, everything else to `err`. cli_main is main() without the
+ * process: tests call it. */
 #ifndef SP_CLI_CLI_H
 #define SP_CLI_CLI_H
 #include "cli/table.h"
@@ -65,20 +66,22 @@ struct Cli {
     const char *format; /* chosen or default */
     bool color_out, color_err;
     TableLook look;
-    Str text;  /* the result so far, written by cli_flush */
+    Str text;     /* the result so far, written by cli_flush */
     size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
     int plan_at, plan_of; /* check: which plan of how many; 0: there is one */
-    bool gone; /* the reader of `out` closed it: end quietly */
+    bool gone;            /* the reader of `out` closed it: end quietly */
 };
 
 /* The whole program: returns the exit code. */
 int cli_main(int argc, char **argv, FILE *out, FILE *err);
 
 /* ---- options.c ---- */
-/* Reads argv into c->o and finds the command (NULL: none, for --help and --version). Errors (E0212) go to c->d. */
+/* Reads argv into c->o and finds the command (NULL: none, for --help and --version). Errors (E0212)
+ * go to c->d. */
 void options_parse(Cli *c, int argc, char **argv);
 void options_help(const Cli *c, Str *out); /* of c->command, or of the program */
-/* The options of a command as "--name ARG" and what they do, for tests of the manual. NULL-terminated names. */
+/* The options of a command as "--name ARG" and what they do, for tests of the manual.
+ * NULL-terminated names. */
 const char *const *options_names(Arena *arena);
 
 /* ---- what commands share (cli.c) ---- */
@@ -90,22 +93,24 @@ typedef struct {
     Trace *trace;  /* NULL: not understood */
     bool is_trace; /* was a trace, not a plan */
     PipelineReport report;
-    int exit; /* what it asks for so far */
+    int exit;     /* what it asks for so far */
     bool refused; /* not run: the command line, or an output it names, is at fault */
 } Loaded;
 /* Pipeline options from the command line; nothing is executed unless the caller says so. */
 PipelineOptions cli_pipeline(const Cli *c);
-/* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a trace to work with.
+/* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a
+ * trace to work with.
  */
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l);
-/* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and unless -q. */
+/* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and
+ * unless -q. */
 void cli_diagnostics(Cli *c, const Diags *d, bool notes);
 /* The more important of two exit codes: the first of 2, 70, 5, 4, 3, 1, 0. */
 int cli_worse(int a, int b);
 /* Writes c->text to `out`, or at the end of the command to -o, and empties it. */
 void cli_flush(Cli *c);
-/* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of a plan that gave no
- * trace its diagnostics. */
+/* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of
+ * a plan that gave no trace its diagnostics. */
 void cli_records(Cli *c, const Loaded *l, const char *types);
 /* A table in c->format into c->text. */
 void cli_table(Cli *c, const Table *t);
@@ -133,7 +138,8 @@ Table table_diff(const Cli *c, const Trace *a, const Trace *b);
 /* ---- reports of a run (summary.c) ---- */
 /* One line: "equivalent, 41 values checked, worst ...". */
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena);
-/* First wrong value, ranks, axis, plan line, likely cause, error per rank; empty if nothing failed. */
+/* First wrong value, ranks, axis, plan line, likely cause, error per rank; empty if nothing failed.
+ */
 void summary_head(Cli *c, const Loaded *l, const char *indent);
 /* The short report of `run`. */
 void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files);
@@ -169,7 +175,8 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into);
 void findings_write(Cli *c, const PlanFindings *p, int n);
 
 /* ---- check --update-expect (update.c) ---- */
-/* Writes the `expect` section of the plan file from the run; all else in the file stays. False, and mostly a diagnostic in
- * c->d, if the file stays as it is: what was found is not the plan's doing, or the section cannot be rewritten. */
+/* Writes the `expect` section of the plan file from the run; all else in the file stays. False, and
+ * mostly a diagnostic in c->d, if the file stays as it is: what was found is not the plan's doing,
+ * or the section cannot be rewritten. */
 bool update_expect(Cli *c, const Loaded *l);
 #endif

@@ -1,5 +1,6 @@
-/* run and check: execute plans, hold them against their expectations, write what was asked for. Refuses to hide
- * anything: a picture that cannot be drawn, or an expectation that fails, is in the exit code. */
+/* run and check: execute plans, hold them against their expectations, write what was asked for.
+ * Refuses to hide anything: a picture that cannot be drawn, or an expectation that fails, is in the
+ * exit code. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
@@ -48,18 +49,19 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     if (c->o.trace) trace_write(l->trace, c->d, c->o.trace);
 }
 static const char all_records[] =
-    "run param value compute collective move check memory event against "
-    "diagnostic verdict";
+    "run param value compute collective move check memory event against diagnostic verdict";
 
 /* ---- run ---- */
-/* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is left out. */
+/* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is
+ * left out. */
 static bool draw_one(Cli *c, const Trace *t, const char *view, RenderFormat f, const char *path) {
     Diags *d = diags_new(c->arena);
     RenderOptions o = {.view = view, .rank = c->o.rank, .layer = -1};
     if (render_file(t, d, &o, f, path)) return true;
     for (int i = 0; i < d->n; i++)
         if (strcmp(d->item[i].code, "E0211") != 0)
-            diag_error(c->d, d->item[i].code, d->item[i].loc, d->item[i].hint, "%s", d->item[i].message);
+            diag_error(c->d, d->item[i].code, d->item[i].loc, d->item[i].hint, "%s",
+                       d->item[i].message);
     return false;
 }
 /* The folder that a run writes to, and which folders of its path did not exist before. */
@@ -88,8 +90,10 @@ static bool open_folder(Cli *c, const char *path, OutDir *o) {
     if (made && !why) return true;
     struct stat st;
     bool no_folder = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run", "the output folder '%s' cannot be %s: %s",
-               path, made || no_folder ? "written to" : "made", no_folder ? "it is a file" : strerror(why));
+    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run",
+               "the output folder '%s' cannot be %s: %s", path,
+               made || no_folder ? "written to" : "made",
+               no_folder ? "it is a file" : strerror(why));
     return false;
 }
 static void close_folder(OutDir *o) {
@@ -172,24 +176,21 @@ static int run_into(Cli *c, const char *dir) {
     if (jsonl && !l.refused) cli_records(c, &l, all_records);
     if (!l.trace) return l.exit;
     if (c->o.rank >= l.trace->ranks) {
-        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
-                   (long long)l.trace->ranks);
+        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
+                   (long long)c->o.rank, (long long)l.trace->ranks);
         return 2;
     }
     int n = 0;
     const char **files = write_files(c, &l, dir, &n);
-    if (strcmp(c->format, "json") == 0)
-        run_json(c, &l, files, n);
-    else if (strcmp(c->format, "chrome") == 0)
-        run_chrome(c, l.trace);
-    else if (!c->o.quiet && !jsonl)
-        summary_report(c, &l, files, n);
+    if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);
+    else if (strcmp(c->format, "chrome") == 0) run_chrome(c, l.trace);
+    else if (!c->o.quiet && !jsonl) summary_report(c, &l, files, n);
     return l.exit;
 }
 int cmd_run(Cli *c) {
     if (c->o.cuda || c->o.mpi) {
-        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks", "this build has no %s backend",
-                   c->o.cuda ? "CUDA" : "MPI");
+        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks",
+                   "this build has no %s backend", c->o.cuda ? "CUDA" : "MPI");
         return 5;
     }
     if (c->o.output && strcmp(c->o.output, "-") == 0) {
@@ -248,7 +249,8 @@ static int count_notes(const Diags *d) {
     for (int i = 0; i < d->n; i++) n += d->item[i].severity == DIAG_NOTE;
     return n;
 }
-/* On a terminal the notes of a single plan are shown; in a list of plans, and in a log, they are counted. */
+/* On a terminal the notes of a single plan are shown; in a list of plans, and in a log, they are
+ * counted. */
 static bool shows_notes(const Cli *c) {
     int fd = fileno(c->err);
     return c->o.verbose || fails_from(c) == DIAG_NOTE ||
@@ -279,10 +281,13 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     str_addf(&c->text, "  %s%*s  %s%s", path, gap > 0 ? gap : 0, "", summary_line(t, l, c->arena),
              expected ? ", as expected" : "");
     int notes = c->o.quiet || shows_notes(c) ? 0 : count_notes(l->d);
-    if (notes) str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s", notes == 1 ? "it" : "them");
+    if (notes)
+        str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s",
+                 notes == 1 ? "it" : "them");
     str_add(&c->text, "\n");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");
-    if (l->report.shrunk && c->o.verbose) str_addf(&c->text, "      shrunk: %s\n", l->report.shrunk);
+    if (l->report.shrunk && c->o.verbose)
+        str_addf(&c->text, "      shrunk: %s\n", l->report.shrunk);
     summary_against(c, l);
 }
 static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
@@ -294,10 +299,8 @@ static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
 }
 static void check_counts(Cli *c, int n, int bad) {
     if (n < 2 || c->o.quiet) return;
-    if (bad)
-        str_addf(&c->text, "%d of %d plans failed\n", bad, n);
-    else
-        str_addf(&c->text, "%d plans hold\n", n);
+    if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
+    else str_addf(&c->text, "%d plans hold\n", n);
 }
 /* One plan in an arena of its own: a hundred plans need no more memory than the largest. */
 static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFindings *found) {
@@ -320,10 +323,12 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
 int cmd_check(Cli *c) {
     int n = c->o.n_operands, code = 0, width = 0, bad = 0;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
-        diag_error(c->d, "E0212", nowhere, "run them one by one", "--trace and --save-values hold one plan, not %d", n);
+        diag_error(c->d, "E0212", nowhere, "run them one by one",
+                   "--trace and --save-values hold one plan, not %d", n);
         return 2;
     }
-    Table table = table_new(c->arena, "result", check_columns, (int)(sizeof check_columns / sizeof *check_columns));
+    Table table = table_new(c->arena, "result", check_columns,
+                            (int)(sizeof check_columns / sizeof *check_columns));
     PlanFindings *found = ARENA_ARRAY(c->arena, PlanFindings, n);
     for (int i = 0; n > 1 && i < n; i++) {
         int w = table_text_width(c->o.operands[i]);
@@ -336,11 +341,8 @@ int cmd_check(Cli *c) {
         code = cli_worse(code, one);
         bad += one != 0;
     }
-    if (strcmp(c->format, "text") == 0)
-        check_counts(c, n, bad);
-    else if (strstr("json csv md", c->format))
-        cli_table(c, &table);
-    else
-        findings_write(c, found, n);
+    if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
+    else if (strstr("json csv md", c->format)) cli_table(c, &table);
+    else findings_write(c, found, n);
     return code;
 }

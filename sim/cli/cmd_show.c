@@ -1,5 +1,5 @@
-/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without executing anything (a
- * picture of errors excepted). */
+/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without
+ * executing anything (a picture of errors excepted). */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
@@ -14,18 +14,20 @@
 static const Loc nowhere = {NULL, 0, 0};
 
 /* ---- one plan or trace as a table ---- */
-/* What was loaded for a command that shows; prints what was found. NULL: nothing to show, and l->exit says why. */
+/* What was loaded for a command that shows; prints what was found. NULL: nothing to show, and
+ * l->exit says why. */
 static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     cli_diagnostics(c, l->d, false);
     if (ok && c->o.rank >= l->trace->ranks) {
-        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
-                   (long long)l->trace->ranks);
+        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
+                   (long long)c->o.rank, (long long)l->trace->ranks);
         return NULL;
     }
     if (ok && c->o.trace) trace_write(l->trace, c->d, c->o.trace);
     /* a plan that says itself that it is wrong may be looked at like any other */
     const Plan *p = l->report.plan;
-    if (ok && l->exit == 1 && p && p->expect.set && (p->expect.equivalent == 0 || p->expect.has_diagnostics))
+    if (ok && l->exit == 1 && p && p->expect.set &&
+        (p->expect.equivalent == 0 || p->expect.has_diagnostics))
         l->exit = 0;
     return ok ? l->trace : NULL;
 }
@@ -64,15 +66,14 @@ int cmd_comms(Cli *c) { return show(c, table_comms, 13, "collective diagnostic")
 int cmd_diff(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     Loaded a, b;
-    const Trace *x = load_shown(c, c->o.operands[0], &o, &a), *y = load_shown(c, c->o.operands[1], &o, &b);
+    const Trace *x = load_shown(c, c->o.operands[0], &o, &a),
+                *y = load_shown(c, c->o.operands[1], &o, &b);
     if (!x || !y) return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
     Table t = table_diff(c, x, y);
     bool text = strcmp(c->format, "text") == 0;
     if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
-    if (t.n_rows || !text)
-        show_folded(c, &t, 1);
-    else if (!c->o.quiet)
-        str_add(&c->text, "no difference\n");
+    if (t.n_rows || !text) show_folded(c, &t, 1);
+    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 
@@ -87,7 +88,8 @@ static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
                                       {"png", FORMAT_PNG, true},
                                       {"pdf", FORMAT_PDF, true},
                                       {"chrome", FORMAT_CHROME, false}};
-/* Views that show what only a run knows, views that gain by one, and views that show times or the machine. */
+/* Views that show what only a run knows, views that gain by one, and views that show times or the
+ * machine. */
 static const char *const executed_views[] = {"errors", NULL};
 static const char *const sampled_views[] = {"storyboard", NULL};
 static const char *const timed_views[] = {"timeline", "memory", "storyboard", NULL};
@@ -103,7 +105,8 @@ static bool choose_format(Cli *c, const Format **f) {
     bool named = c->o.output && strcmp(c->o.output, "-") != 0;
     struct stat st;
     if (named && stat(c->o.output, &st) == 0 && S_ISDIR(st.st_mode)) {
-        diag_error(c->d, "E0105", nowhere, arena_printf(c->arena, "name a file in it: -o %s/block.svg", c->o.output),
+        diag_error(c->d, "E0105", nowhere,
+                   arena_printf(c->arena, "name a file in it: -o %s/block.svg", c->o.output),
                    "'%s' is a folder", c->o.output);
         return false;
     }
@@ -113,7 +116,8 @@ static bool choose_format(Cli *c, const Format **f) {
         return false;
     }
     for (size_t i = 0; i < sizeof draw_formats / sizeof *draw_formats; i++)
-        if (c->o.format ? strcmp(draw_formats[i].name, c->o.format) == 0 : draw_formats[i].format == by_name)
+        if (c->o.format ? strcmp(draw_formats[i].name, c->o.format) == 0
+                        : draw_formats[i].format == by_name)
             *f = &draw_formats[i];
     return true;
 }
@@ -128,7 +132,8 @@ static const char *known_view(Cli *c) {
     }
     const char *near = diag_nearest(view, names);
     diag_error(c->d, "E0212", nowhere,
-               near ? arena_printf(c->arena, "did you mean '%s'?", near) : "`shardproof list views` prints them",
+               near ? arena_printf(c->arena, "did you mean '%s'?", near)
+                    : "`shardproof list views` prints them",
                "unknown view '%s'", view);
     return NULL;
 }
@@ -137,12 +142,13 @@ static bool picture_options(Cli *c, const Format *f) {
     bool words = f->format == FORMAT_TEXT || f->format == FORMAT_CHROME;
     const char *given = c->o.preset ? "preset" : c->o.theme ? "theme" : "width";
     if (words && (c->o.preset || c->o.theme || c->o.width))
-        diag_error(c->d, "E0212", nowhere, "say -o FILE.svg, .png or .pdf, or --format", "--%s is for pictures, and this is %s",
-                   given, f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
+        diag_error(c->d, "E0212", nowhere, "say -o FILE.svg, .png or .pdf, or --format",
+                   "--%s is for pictures, and this is %s", given,
+                   f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
     else if (c->o.width && f->format != FORMAT_PNG)
-        diag_error(c->d, "E0212", nowhere, "an SVG or PDF has no pixels; --preset chooses the page", "--width is for a PNG");
-    else
-        return true;
+        diag_error(c->d, "E0212", nowhere, "an SVG or PDF has no pixels; --preset chooses the page",
+                   "--width is for a PNG");
+    else return true;
     return false;
 }
 static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f) {
@@ -160,8 +166,8 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f
     const char *s = render_text(t, c->d, o, f->format, c->arena, &n);
     if (s) str_addn(&c->text, s, n);
 }
-/* A view that gains by a run but can do without: a plan that is too large to run here, or of another dtype, is drawn all
- * the same, and the picture says that it was not executed. */
+/* A view that gains by a run but can do without: a plan that is too large to run here, or of
+ * another dtype, is drawn all the same, and the picture says that it was not executed. */
 static void forgive_limits(Loaded *l) {
     int kept = 0;
     if (!l->trace || l->is_trace || l->trace->executed) return;
@@ -175,14 +181,16 @@ static void forgive_limits(Loaded *l) {
     l->d->n = kept;
     l->exit = diags_exit(l->d);
 }
-/* The run that the picture of errors shows beside the wrong one: that of --beside, or of the plan itself without the
- * mistakes that it plants. A repair that is not known is not guessed. False: it was asked for and cannot be had. */
+/* The run that the picture of errors shows beside the wrong one: that of --beside, or of the plan
+ * itself without the mistakes that it plants. A repair that is not known is not guessed. False: it
+ * was asked for and cannot be had. */
 static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOptions *r) {
     static const char *const views[] = {"errors", NULL};
     const Plan *p = l->report.plan;
     bool planted = p && (p->n_faults || p->n_gradients || c->o.fault);
     Loaded right;
-    if (!is_among(r->view, views) || (!c->o.beside && (!planted || strcmp(l->path, "-") == 0))) return true;
+    if (!is_among(r->view, views) || (!c->o.beside && (!planted || strcmp(l->path, "-") == 0)))
+        return true;
     o.sound = !c->o.beside;
     o.dump = NULL;
     bool ok = cli_load(c, c->o.beside ? c->o.beside : l->path, &o, false, &right);
@@ -194,21 +202,24 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOption
     if (!c->o.beside) return true;
     cli_diagnostics(c, right.d, false);
     if (ok)
-        diag_error(c->d, "E0212", nowhere, "it must have the same ranks, and a trace must be of an executed run",
+        diag_error(c->d, "E0212", nowhere,
+                   "it must have the same ranks, and a trace must be of an executed run",
                    "'%s' cannot stand beside '%s'", c->o.beside, l->path);
     return false;
 }
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const char *view = known_view(c);
-    if (!view || !choose_format(c, &f) || !picture_options(c, f)) return 0; /* the diagnostic says it */
+    /* the diagnostic says it */
+    if (!view || !choose_format(c, &f) || !picture_options(c, f)) return 0;
     PipelineOptions o = cli_pipeline(c);
     bool sampled = is_among(view, sampled_views);
     o.execute = sampled || is_among(view, executed_views);
     o.events = is_among(view, timed_views) || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
     if (c->o.beside && strcmp(view, "errors") != 0) {
-        diag_error(c->d, "E0212", nowhere, "add --view errors", "--beside belongs to the view errors");
+        diag_error(c->d, "E0212", nowhere, "add --view errors",
+                   "--beside belongs to the view errors");
         return 2;
     }
     Loaded l;
@@ -240,9 +251,10 @@ static Table list_two(Cli *c, const char *record, const Column *col, int n) {
 }
 
 static void list_models(Cli *c) {
-    static const Column col[] = {{"name", "model", false, 0}, {"D", "D", true, 0}, {"L", "L", true, 0},
-                                 {"H", "H", true, 0},         {"K", "K", true, 0}, {"d", "d", true, 0},
-                                 {"F", "F", true, 0},         {"V", "V", true, 0}, {"what", "", false, COL_WRAP}};
+    static const Column col[] = {
+        {"name", "model", false, 0}, {"D", "D", true, 0}, {"L", "L", true, 0},
+        {"H", "H", true, 0},         {"K", "K", true, 0}, {"d", "d", true, 0},
+        {"F", "F", true, 0},         {"V", "V", true, 0}, {"what", "", false, COL_WRAP}};
     Table t = list_two(c, "model", col, 9);
     int n;
     const Preset *p = model_presets(&n);
@@ -252,7 +264,8 @@ static void list_models(Cli *c) {
         r[0] = cell_text(p[i].name);
         for (int k = 0; k < 7; k++)
             if (size[k]) r[1 + k] = cell_int(c->arena, size[k]);
-        const char *not_yet = p[i].unsupported ? arena_printf(c->arena, " (not yet: %s)", p[i].unsupported) : "";
+        const char *not_yet =
+            p[i].unsupported ? arena_printf(c->arena, " (not yet: %s)", p[i].unsupported) : "";
         r[8] = cell_text(arena_printf(c->arena, "%s%s", p[i].what ? p[i].what : "", not_yet));
     }
     cli_table(c, &t);
@@ -301,15 +314,17 @@ static void list_ops(Cli *c) {
         r[3] = op_list[i]->rule ? cell_text("op") : cell_text("node");
         r[4] = cell_text(op_list[i]->activation);
     }
-    str_add(&t.notes, "\nnode: where the op stands in the model gives its rule; the one shown is typical\n"
-                      "b batch, t token, s token of the keys, d hidden size, f feed-forward size,\n"
-                      "v vocabulary; k key/value head, g query head of its group, x head size.\n"
-                      "A letter that the result lacks is summed over (rowmax: maximum);\n"
-                      "! must be whole on each rank; any other letter may be cut.\n");
+    str_add(&t.notes,
+            "\nnode: where the op stands in the model gives its rule; the one shown is typical\n"
+            "b batch, t token, s token of the keys, d hidden size, f feed-forward size,\n"
+            "v vocabulary; k key/value head, g query head of its group, x head size.\n"
+            "A letter that the result lacks is summed over (rowmax: maximum);\n"
+            "! must be whole on each rank; any other letter may be cut.\n");
     cli_table(c, &t);
 }
 static void list_views(Cli *c) {
-    static const Column col[] = {{"name", "view", false, 0}, {"what", "what it shows", false, COL_WRAP}};
+    static const Column col[] = {{"name", "view", false, 0},
+                                 {"what", "what it shows", false, COL_WRAP}};
     Table t = list_two(c, "view", col, 2);
     int n;
     const RenderView *v = render_views(&n);
@@ -338,17 +353,21 @@ static void list_names(Cli *c) {
     cli_table(c, &t);
 }
 static void list_hardware(Cli *c) {
-    static const Column col[] = {
-        {"name", "hardware", false, 0},          {"bf16", "bf16 FLOP/s", true, 0},
-        {"f32", "f32 FLOP/s", true, 0},          {"memory_bandwidth", "bytes/s", true, 0},
-        {"intra_bandwidth", "in node", true, COL_LAST}, {"inter_bandwidth", "between", true, COL_LAST},
-        {"memory", "memory", true, 0},           {"what", "", false, COL_BELOW}};
+    static const Column col[] = {{"name", "hardware", false, 0},
+                                 {"bf16", "bf16 FLOP/s", true, 0},
+                                 {"f32", "f32 FLOP/s", true, 0},
+                                 {"memory_bandwidth", "bytes/s", true, 0},
+                                 {"intra_bandwidth", "in node", true, COL_LAST},
+                                 {"inter_bandwidth", "between", true, COL_LAST},
+                                 {"memory", "memory", true, 0},
+                                 {"what", "", false, COL_BELOW}};
     static const char *const dirs[] = {"plans/hardware", NULL};
     Table t = list_two(c, "hardware", col, 8);
     for (const char *const *name = hardware_names(); *name; name++) {
         const Hardware *h = hardware_find(c->arena, c->d, *name, dirs, nowhere);
         if (!h) continue;
-        const double v[] = {h->flops_bf16, h->flops_f32, h->memory_bandwidth, h->intra_bandwidth, h->inter_bandwidth};
+        const double v[] = {h->flops_bf16, h->flops_f32, h->memory_bandwidth, h->intra_bandwidth,
+                            h->inter_bandwidth};
         Cell *r = table_row(&t);
         r[0] = cell_text(h->name);
         for (int k = 0; k < 5; k++) {
@@ -361,7 +380,8 @@ static void list_hardware(Cli *c) {
     cli_table(c, &t);
 }
 static void list_faults(Cli *c) {
-    static const Column col[] = {{"name", "fault", false, 0}, {"what", "what it does", false, COL_WRAP}};
+    static const Column col[] = {{"name", "fault", false, 0},
+                                 {"what", "what it does", false, COL_WRAP}};
     Table t = list_two(c, "fault", col, 2);
     const char *const *what, *const *names = fault_names(c->arena, &what);
     for (int i = 0; names[i]; i++) {
@@ -392,8 +412,9 @@ static void list_codes(Cli *c) {
 static const struct {
     const char *name;
     void (*print)(Cli *c);
-} lists[] = {{"models", list_models},     {"styles", list_styles}, {"ops", list_ops},    {"views", list_views}, {"names", list_names},
-             {"hardware", list_hardware}, {"faults", list_faults}, {"codes", list_codes}};
+} lists[] = {{"models", list_models}, {"styles", list_styles}, {"ops", list_ops},
+             {"views", list_views},   {"names", list_names},   {"hardware", list_hardware},
+             {"faults", list_faults}, {"codes", list_codes}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 int cmd_list(Cli *c) {
@@ -405,7 +426,7 @@ int cmd_list(Cli *c) {
             return 0;
         }
     }
-    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names), "`list` knows %s, not '%s'",
-               c->command->operands, c->o.operands[0]);
+    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names),
+               "`list` knows %s, not '%s'", c->command->operands, c->o.operands[0]);
     return 2;
 }

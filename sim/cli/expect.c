@@ -1,5 +1,6 @@
-/* Holds a run against the plan's own `expect` section, expectation by expectation. Refuses to run anything: it compares
- * what the trace and the diagnostics say with what the plan says they would. */
+/* Holds a run against the plan's own `expect` section, expectation by expectation. Refuses to run
+ * anything: it compares what the trace and the diagnostics say with what the plan says they would.
+ */
 #include "cli/expect.h"
 #include "cli/find.h"
 #include <ctype.h>
@@ -25,7 +26,9 @@ static void fail(Hold *h, Loc loc, const char *fmt, ...) {
 static bool verdict_is(const Trace *t, const char *verdict) {
     return t && t->verdict && strcmp(t->verdict, verdict) == 0;
 }
-static const char *verdict_text(const Trace *t) { return !t ? "not understood" : t->verdict ? t->verdict : "not run"; }
+static const char *verdict_text(const Trace *t) {
+    return !t ? "not understood" : t->verdict ? t->verdict : "not run";
+}
 
 /* ---- symbolic shapes ---- */
 typedef struct {
@@ -38,7 +41,9 @@ typedef struct {
 /* Factors between from and to, split at '*' or '·'. */
 static void split_factors(Arena *arena, const char *from, const char *to, SymDim *out) {
     while (from < to) {
-        while (from < to && (isspace((unsigned char)*from) || *from == '*' || *from == '(' || *from == ')')) from++;
+        while (from < to &&
+               (isspace((unsigned char)*from) || *from == '*' || *from == '(' || *from == ')'))
+            from++;
         if (to - from >= 2 && strncmp(from, "\xC2\xB7", 2) == 0) {
             from += 2;
             continue;
@@ -49,7 +54,8 @@ static void split_factors(Arena *arena, const char *from, const char *to, SymDim
             if (from < to) from++;
             continue;
         }
-        if (out->n_top < TRACE_MAX_DIMS) out->top[out->n_top++] = arena_strndup(arena, from, (size_t)(p - from));
+        if (out->n_top < TRACE_MAX_DIMS)
+            out->top[out->n_top++] = arena_strndup(arena, from, (size_t)(p - from));
         from = p;
     }
 }
@@ -57,7 +63,9 @@ static SymDim parse_dim(const Trace *t, const char *from, const char *to) {
     SymDim s = {0};
     const char *slash = memchr(from, '/', (size_t)(to - from));
     split_factors(t->arena, from, slash ? slash : to, &s);
-    if (slash) lookup_axes(t, arena_strndup(t->arena, slash + 1, (size_t)(to - slash - 1)), false, s.axes, &s.n_axes);
+    if (slash)
+        lookup_axes(t, arena_strndup(t->arena, slash + 1, (size_t)(to - slash - 1)), false, s.axes,
+                    &s.n_axes);
     return s;
 }
 /* "[B/dp, S/(cp*sp), D]" -> its dims; -1 if it is not such a list. */
@@ -100,10 +108,10 @@ static void hold_shapes(Hold *h) {
         const TraceValue *v = lookup_value(h->t, s->key);
         const TraceParam *p = v ? NULL : lookup_param(h->t, s->key);
         const char *symbolic = v ? v->shape.symbolic : p ? p->compute.symbolic : NULL;
-        if (!v && !p)
-            fail(h, s->loc, "no value or parameter is called '%s'", s->key);
+        if (!v && !p) fail(h, s->loc, "no value or parameter is called '%s'", s->key);
         else if (!symbolic || !same_shape(h->t, symbolic, s->text))
-            fail(h, s->value_loc, "%s is %s, not %s", s->key, symbolic ? symbolic : "without a shape", s->text);
+            fail(h, s->value_loc, "%s is %s, not %s", s->key,
+                 symbolic ? symbolic : "without a shape", s->text);
     }
 }
 
@@ -115,13 +123,16 @@ static void hold_collectives(Hold *h) {
         int64_t n = 0;
         for (int k = 0; k < h->t->n_collectives; k++) {
             const TraceCollective *c = &h->t->collectives[k];
-            bool phase = c->pass && strcmp(c->pass, x->phase) == 0, op = c->op && strcmp(c->op, x->op) == 0;
+            bool phase = c->pass && strcmp(c->pass, x->phase) == 0,
+                 op = c->op && strcmp(c->op, x->op) == 0;
             const char *axes = c->axes ? c->axes : c->axis;
-            if (phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes))) n += lookup_times(c);
+            if (phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes)))
+                n += lookup_times(c);
         }
         if (n != x->count)
-            fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", x->phase, (long long)n, x->op, x->axis ? "(" : "",
-                 x->axis ? x->axis : "", x->axis ? ")" : "", (long long)x->count);
+            fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", x->phase, (long long)n, x->op,
+                 x->axis ? "(" : "", x->axis ? x->axis : "", x->axis ? ")" : "",
+                 (long long)x->count);
     }
 }
 static void hold_memory(Hold *h) {
@@ -137,22 +148,25 @@ static void hold_first_wrong(Hold *h) {
     const char *is = h->t ? h->t->first_wrong : NULL;
     const TraceValue *v = h->t ? lookup_value(h->t, e->first_wrong) : NULL;
     bool same = is && (strcmp(is, e->first_wrong) == 0 || (v && strcmp(v->shape.name, is) == 0));
-    if (!same) fail(h, e->first_wrong_loc, "the first wrong value is %s, not %s", is ? is : "none", e->first_wrong);
+    if (!same)
+        fail(h, e->first_wrong_loc, "the first wrong value is %s, not %s", is ? is : "none",
+             e->first_wrong);
 }
 static bool listed(const Expect *e, const char *code) {
     for (int i = 0; i < e->n_diagnostics; i++)
         if (strcmp(e->diagnostics[i], code) == 0) return true;
     return false;
 }
-/* Exactly the listed codes occur among errors and warnings. That values differ is said by `equivalent` and needs no
- * code; notes count only if they are listed. */
+/* Exactly the listed codes occur among errors and warnings. That values differ is said by
+ * `equivalent` and needs no code; notes count only if they are listed. */
 static void hold_diagnostics(Hold *h) {
     const Expect *e = &h->p->expect;
     if (!e->has_diagnostics) return;
     int n = h->d->n;
     for (int i = 0; i < e->n_diagnostics; i++) {
         bool found = false;
-        for (int k = 0; k < n; k++) found = found || strcmp(h->d->item[k].code, e->diagnostics[i]) == 0;
+        for (int k = 0; k < n; k++)
+            found = found || strcmp(h->d->item[k].code, e->diagnostics[i]) == 0;
         if (!found) fail(h, e->loc, "%s was expected and did not come", e->diagnostics[i]);
     }
     for (int k = 0; k < n; k++) {
@@ -179,7 +193,8 @@ int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before) {
     hold_diagnostics(&h); /* first: the failures below are diagnostics too */
     /* the machine failed, not the plan */
     bool machine = exit_before != 0 && exit_before != 1 && exit_before != 3;
-    /* a run that did not come to a verdict has said why: that it is not equivalent either is no news */
+    /* a run that did not come to a verdict has said why: that it is not equivalent either is no
+     * news */
     bool told = machine || (exit_before != 0 && (!t || !t->verdict));
     if (!told) {
         hold_verdict(&h);
@@ -193,9 +208,11 @@ int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before) {
     /* no expectation can make that good, unless it lists just this limit */
     if (machine) return exit_before == 5 && !h.failed && e->n_diagnostics > 0 ? 0 : exit_before;
     if (h.failed) return exit_before == 3 && !e->has_diagnostics ? 3 : 1;
-    bool wrong_on_purpose = e->equivalent == 0 || e->first_wrong || (e->has_diagnostics && listed(e, "E0501"));
+    bool wrong_on_purpose =
+        e->equivalent == 0 || e->first_wrong || (e->has_diagnostics && listed(e, "E0501"));
     if (wrong_on_purpose && verdict_is(t, "different")) return 0;
-    /* the listed diagnostics explain a plan that was refused; values that differ want `equivalent: false` */
+    /* the listed diagnostics explain a plan that was refused; values that differ want `equivalent:
+     * false` */
     if (e->has_diagnostics && e->n_diagnostics > 0 && !verdict_is(t, "different")) return 0;
     return exit_before;
 }

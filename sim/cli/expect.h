@@ -2,7 +2,8 @@
 #ifndef SP_CLI_EXPECT_H
 #define SP_CLI_EXPECT_H
 #include "exec/pipeline.h"
-/* Adds E0505 for each expectation that failed (with its line). Returns the exit code of the plan after expectations: with
- * `equivalent: false` or `diagnostics`, exactly that result is 0 and its absence 1. `exit_before` is report->exit. */
+/* Adds E0505 for each expectation that failed (with its line). Returns the exit code of the plan
+ * after expectations: with `equivalent: false` or `diagnostics`, exactly that result is 0 and its
+ * absence 1. `exit_before` is report->exit. */
 int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before);
 #endif

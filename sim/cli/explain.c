@@ -1,4 +1,5 @@
-/* explain: one diagnostic code, or everything a trace says about one module, value, parameter or step. */
+/* explain: one diagnostic code, or everything a trace says about one module, value, parameter or
+ * step. */
 #include "cli/cli.h"
 #include "cli/find.h"
 #include <ctype.h>
@@ -44,7 +45,8 @@ static int explain_code(Cli *c, const char *word) {
     if (!row) {
         const char **names = ARENA_ARRAY(c->arena, const char *, n_diag_codes + 1);
         for (int i = 0; i < n_diag_codes; i++) names[i] = diag_codes[i].code;
-        diag_error(c->d, "E0209", nowhere, diag_nearest(code, names), "no diagnostic has the code %s", code);
+        diag_error(c->d, "E0209", nowhere, diag_nearest(code, names),
+                   "no diagnostic has the code %s", code);
         return 3;
     }
     cli_paint(c, "1", arena_printf(c->arena, "%s: %s", row->code, row->title));
@@ -71,7 +73,9 @@ static void title(Ex *e, const char *text) {
     cli_paint(e->c, "1", table_clean(text, 0, e->c->arena));
     str_add(e->s, "\n");
 }
-static const char *shape_of(const Ex *e, const int64_t *v, int n) { return cell_shape(e->c->arena, v, n).text; }
+static const char *shape_of(const Ex *e, const int64_t *v, int n) {
+    return cell_shape(e->c->arena, v, n).text;
+}
 
 static void shape_fields(Ex *e, const TraceShape *s) {
     Arena *a = e->c->arena;
@@ -84,54 +88,61 @@ static void shape_fields(Ex *e, const TraceShape *s) {
         const TraceLocal *l = &s->local[i];
         if (e->c->o.rank >= 0 && !rankset_has(&l->ranks, e->c->o.rank)) continue;
         if (shown++ == MAX_LOCALS) {
-            field(e, "", arena_printf(a, "and %d more rank classes: --rank R", s->n_local - MAX_LOCALS));
+            field(e, "",
+                  arena_printf(a, "and %d more rank classes: --rank R", s->n_local - MAX_LOCALS));
             break;
         }
         field(e, "",
-              arena_printf(a, "%s  %s  on ranks %s", shape_of(e, l->shape, s->nd), bytes_text(l->bytes, a),
-                           rankset_text(&l->ranks, a)));
+              arena_printf(a, "%s  %s  on ranks %s", shape_of(e, l->shape, s->nd),
+                           bytes_text(l->bytes, a), rankset_text(&l->ranks, a)));
     }
     field(e, "layout", layout.s);
-    if (s->pending) field(e, "pending", arena_printf(a, "a sum over %s is still to be added up", s->pending));
+    if (s->pending)
+        field(e, "pending", arena_printf(a, "a sum over %s is still to be added up", s->pending));
 }
 static const char *line_text(const Ex *e, const char *file, int line) {
     return line > 0 ? arena_printf(e->c->arena, "%s:%d", or_empty(file), line) : NULL;
 }
-/* The collective of a step. One that its FSDP unit carries has no record of its own: the unit's stands at its first
- * step. */
+/* The collective of a step. One that its FSDP unit carries has no record of its own: the unit's
+ * stands at its first step. */
 static const TraceCollective *collective_at(const Ex *e, int step) {
     const FoundStep *f = step >= 0 && step < e->x.n ? &e->x.step[step] : NULL;
     if (!f || f->collective) return f ? f->collective : NULL;
     if (f->compute || f->move || !f->value) return NULL;
     for (int i = e->t->n_collectives - 1; i >= 0; i--) {
         const TraceCollective *k = &e->t->collectives[i];
-        if (k->step < step && k->layer == f->value->layer && k->why && strstr(k->why, "of one unit travel together") &&
+        if (k->step < step && k->layer == f->value->layer && k->why &&
+            strstr(k->why, "of one unit travel together") &&
             strcmp(or_empty(k->pass), or_empty(f->value->pass)) == 0)
             return k;
     }
     return NULL;
 }
-static const char *axes_of(const TraceCollective *k) { return or_empty(k->axis ? k->axis : k->axes); }
+static const char *axes_of(const TraceCollective *k) {
+    return or_empty(k->axis ? k->axis : k->axes);
+}
 /* "step 9, all_gather(sp), forward" */
 static const char *step_text(const Ex *e, int step) {
     Arena *a = e->c->arena;
     const FoundStep *f = step >= 0 && step < e->x.n ? &e->x.step[step] : NULL;
     if (!f) return "given: an input or a parameter";
     if (f->collective)
-        return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->collective->op),
-                            or_empty(f->collective->axis ? f->collective->axis : f->collective->axes),
-                            or_empty(f->collective->pass));
-    if (f->move)
-        return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->move->op), or_empty(f->move->axes),
-                            or_empty(f->move->pass));
-    if (f->compute)
         return arena_printf(
-            a, "step %d, %s of %s, %s", step, f->compute->label ? f->compute->label : or_empty(f->compute->op),
-            or_empty(f->compute->module ? f->compute->module : f->compute->output), or_empty(f->compute->pass));
+            a, "step %d, %s(%s), %s", step, or_empty(f->collective->op),
+            or_empty(f->collective->axis ? f->collective->axis : f->collective->axes),
+            or_empty(f->collective->pass));
+    if (f->move)
+        return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->move->op),
+                            or_empty(f->move->axes), or_empty(f->move->pass));
+    if (f->compute)
+        return arena_printf(a, "step %d, %s of %s, %s", step,
+                            f->compute->label ? f->compute->label : or_empty(f->compute->op),
+                            or_empty(f->compute->module ? f->compute->module : f->compute->output),
+                            or_empty(f->compute->pass));
     const TraceCollective *k = collective_at(e, step);
     if (k)
-        return arena_printf(a, "step %d, in the %s(%s) of step %d, %s", step, or_empty(k->op), axes_of(k), k->step,
-                            or_empty(k->pass));
+        return arena_printf(a, "step %d, in the %s(%s) of step %d, %s", step, or_empty(k->op),
+                            axes_of(k), k->step, or_empty(k->pass));
     return arena_printf(a, "step %d", step);
 }
 static void checks_of(Ex *e, const char *value, int step) {
@@ -141,31 +152,32 @@ static void checks_of(Ex *e, const char *value, int step) {
         if (k->step != step || !k->value || strcmp(k->value, value) != 0) continue;
         field(e, "check",
               arena_printf(a, "level %d on ranks %s: %s, error %.3g, bound %.3g%s%s", k->level,
-                           rankset_text(&k->ranks, a), or_empty(k->verdict), k->max_abs, k->bound, k->cause ? "; " : "",
-                           or_empty(k->cause)));
+                           rankset_text(&k->ranks, a), or_empty(k->verdict), k->max_abs, k->bound,
+                           k->cause ? "; " : "", or_empty(k->cause)));
     }
 }
-static bool is_identity(const FoundStep *f) { return f->move && f->move->op && strcmp(f->move->op, "identity") == 0; }
+static bool is_identity(const FoundStep *f) {
+    return f->move && f->move->op && strcmp(f->move->op, "identity") == 0;
+}
 
 /* What reads the value made by `step`; a step that only changes its type is looked through. */
 static void readers_of(Ex *e, const char *value, int step) {
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
-        bool reads =
-            f->collective && f->collective->value_step == step && strcmp(or_empty(f->collective->value), value) == 0;
-        reads = reads || (f->move && f->move->value_step == step && strcmp(or_empty(f->move->value), value) == 0);
+        bool reads = f->collective && f->collective->value_step == step &&
+                     strcmp(or_empty(f->collective->value), value) == 0;
+        reads = reads || (f->move && f->move->value_step == step &&
+                          strcmp(or_empty(f->move->value), value) == 0);
         for (int i = 0; f->compute && i < f->compute->n_inputs && !reads; i++)
             reads = strcmp(or_empty(f->compute->inputs[i]), value) == 0 &&
                     (!f->compute->input_step || f->compute->input_step[i] == step);
-        if (reads && is_identity(f) && s > step)
-            readers_of(e, value, s);
-        else if (reads)
-            field(e, "read by", step_text(e, s));
+        if (reads && is_identity(f) && s > step) readers_of(e, value, s);
+        else if (reads) field(e, "read by", step_text(e, s));
     }
 }
 static void explain_value(Ex *e, const TraceValue *v) {
-    title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name), v->kind ? v->kind : "value",
-                          v->pass ? ", " : "", or_empty(v->pass)));
+    title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name),
+                          v->kind ? v->kind : "value", v->pass ? ", " : "", or_empty(v->pass)));
     shape_fields(e, &v->shape);
     field(e, "made by", step_text(e, v->step));
     const FoundStep *f = v->step >= 0 && v->step < e->x.n ? &e->x.step[v->step] : NULL;
@@ -209,20 +221,24 @@ static const char *share_words(const Ex *e, const char *symbol) {
                 {"F", "columns of the hidden layer"}};
     size_t n = strcspn(symbol, "/*");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].symbol) == n && strncmp(symbol, rows[i].symbol, n) == 0) return rows[i].words;
+        if (strlen(rows[i].symbol) == n && strncmp(symbol, rows[i].symbol, n) == 0)
+            return rows[i].words;
     return arena_printf(e->c->arena, "part of %.*s", (int)n, symbol);
 }
-/* In what the ranks of an axis differ when they make their terms of a sum: the gradient that a step starts from is cut
- * over the axis, or it is such a sum itself. NULL: not to be seen from here. */
+/* In what the ranks of an axis differ when they make their terms of a sum: the gradient that a step
+ * starts from is cut over the axis, or it is such a sum itself. NULL: not to be seen from here. */
 static const char *own_share(const Ex *e, const char *name, const char *axis, int depth) {
     const char *later = NULL;
     for (int i = 0; i < e->t->n_computes; i++) {
         const TraceCompute *k = &e->t->computes[i];
-        if (!k->n_inputs || strcmp(or_empty(k->output), name) != 0 || strcmp(or_empty(k->inputs[0]), name) == 0)
+        if (!k->n_inputs || strcmp(or_empty(k->output), name) != 0 ||
+            strcmp(or_empty(k->inputs[0]), name) == 0)
             continue;
-        const TraceValue *v = lookup_operand(e->t, k->inputs[0], k->input_step ? k->input_step[0] : -1);
+        const TraceValue *v =
+            lookup_operand(e->t, k->inputs[0], k->input_step ? k->input_step[0] : -1);
         int dim = v ? cut_dim(place_of(&v->shape, axis)) : -1;
-        if (dim >= 0 && dim < v->shape.nd && v->shape.dim_symbol[dim]) return share_words(e, v->shape.dim_symbol[dim]);
+        if (dim >= 0 && dim < v->shape.nd && v->shape.dim_symbol[dim])
+            return share_words(e, v->shape.dim_symbol[dim]);
         if (v && !later && depth < 8 && is_partial(place_of(&v->shape, axis)))
             later = own_share(e, k->inputs[0], axis, depth + 1);
     }
@@ -236,18 +252,21 @@ static bool runs_over(const TraceCollective *k, const char *axis) {
     return false;
 }
 /* One collective on a gradient: over what, why, and what would be wrong without it. */
-static void gradient_collective(Ex *e, const TraceValue *before, const TraceValue *v, const TraceCollective *k) {
+static void gradient_collective(Ex *e, const TraceValue *before, const TraceValue *v,
+                                const TraceCollective *k) {
     Arena *a = e->c->arena;
     Str own = str_new(a);
     bool sum = k->reduce != NULL, due = !before;
     const char *did = sum ? "summed over" : "gathered";
     field(e, k->planted ? sum ? "should sum" : "should gather" : did,
-          arena_printf(a, "%s%s, by %s", k->planted && sum ? "over " : "", or_empty(k->axes), step_text(e, v->step)));
+          arena_printf(a, "%s%s, by %s", k->planted && sum ? "over " : "", or_empty(k->axes),
+                       step_text(e, v->step)));
     if (k->planted)
         field(e, "planted",
               arena_printf(a, "'%s': %s", k->planted,
-                           k->skipped ? "the step does nothing, every rank goes on with its own part"
-                                      : "the step does something else than its layouts ask for"));
+                           k->skipped
+                               ? "the step does nothing, every rank goes on with its own part"
+                               : "the step does something else than its layouts ask for"));
     field(e, "why", k->why);
     if (undeclared_collective(e->t, k))
         field(e, "undeclared",
@@ -260,28 +279,34 @@ static void gradient_collective(Ex *e, const TraceValue *before, const TraceValu
         const char *lay = before ? place_of(&before->shape, axis) : NULL;
         int dim = cut_dim(lay);
         due = due || is_partial(lay);
-        if (sum)
-            words = own_share(e, or_empty(v->shape.name), axis, 0);
+        if (sum) words = own_share(e, or_empty(v->shape.name), axis, 0);
         else if (dim >= 0 && dim < before->shape.nd)
             words = share_words(e, or_empty(before->shape.dim_symbol[dim]));
-        if (words && !strstr(own.s ? own.s : "", words)) str_addf(&own, "%s%s", own.n ? " and " : "", words);
+        if (words && !strstr(own.s ? own.s : "", words))
+            str_addf(&own, "%s%s", own.n ? " and " : "", words);
     }
     const char *what = own.n ? arena_printf(a, "its own %s", own.s) : "its own uses of it";
     if (sum && !due)
         field(e, "otherwise",
-              arena_printf(a, "every rank had all of it before: this sum makes it %lld times too large",
-                           (long long)groups_size(&k->groups)));
+              arena_printf(
+                  a, "every rank had all of it before: this sum makes it %lld times too large",
+                  (long long)groups_size(&k->groups)));
     else if (sum)
         field(e, "otherwise",
               arena_printf(a,
-                           "%s every rank %s only what %s give%s; a second sum would make it %lld times too large",
-                           k->skipped ? "as it is" : "without this sum", k->skipped ? "holds" : "would hold", what, own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "",
+                           "%s every rank %s only what %s give%s; a second sum would make it %lld "
+                           "times too large",
+                           k->skipped ? "as it is" : "without this sum",
+                           k->skipped ? "holds" : "would hold", what,
+                           own.n && strncmp(own.s, "part", 4) == 0 ? "s" : "",
                            (long long)groups_size(&k->groups)));
     else
         field(e, "otherwise",
-              arena_printf(a, "without this gather every rank would know the gradient of %s only", what));
+              arena_printf(a, "without this gather every rank would know the gradient of %s only",
+                           what));
 }
-/* How a gradient comes about: the steps that make its terms, the sums over ranks, and the axes that need none. */
+/* How a gradient comes about: the steps that make its terms, the sums over ranks, and the axes that
+ * need none. */
 static bool explain_gradient(Ex *e, const char *name) {
     Arena *a = e->c->arena;
     const TraceValue *last = NULL;
@@ -315,15 +340,19 @@ static bool explain_gradient(Ex *e, const char *name) {
         if (moved[i] || size == 1) continue;
         if (is_partial(place))
             field(e, "pending",
-                  arena_printf(a, "the sum over %s: what reads it is linear in it and adds up later", axis));
+                  arena_printf(
+                      a, "the sum over %s: what reads it is linear in it and adds up later", axis));
         else if (cut_dim(place) >= 0)
             field(e, "no sum",
                   arena_printf(a,
-                               "over %s: every rank holds the whole gradient of its own block; a sum would mix blocks",
+                               "over %s: every rank holds the whole gradient of its own block; a "
+                               "sum would mix blocks",
                                axis));
         else
             field(e, "no sum",
-                  arena_printf(a, "over %s: every rank has computed all of it; a sum would make it %s times too large",
+                  arena_printf(a,
+                               "over %s: every rank has computed all of it; a sum would make it %s "
+                               "times too large",
                                axis, size ? arena_printf(a, "%lld", (long long)size) : axis));
     }
     return true;
@@ -332,7 +361,8 @@ static void explain_param(Ex *e, const TraceParam *p) {
     Arena *a = e->c->arena;
     const char *name = p->plan_name ? p->plan_name : or_empty(p->compute.name);
     title(e, arena_printf(a, "%s  (parameter)", name));
-    if (p->compute.name && strcmp(p->compute.name, name) != 0) field(e, "checkpoint", p->compute.name);
+    if (p->compute.name && strcmp(p->compute.name, name) != 0)
+        field(e, "checkpoint", p->compute.name);
     shape_fields(e, &p->compute);
     field(e, "placements", cell_texts(a, p->placements, p->n_placements).text);
     if (p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0)
@@ -345,11 +375,13 @@ static void explain_param(Ex *e, const TraceParam *p) {
                   ? arena_printf(a, "the plan declares its sum over %s, where it is due", p->summed)
                   : "no line of the plan declares a sum of it");
     field(e, "plan line",
-          p->line > 0 ? line_text(e, p->file, p->line) : "no line names it: every rank holds all of it");
+          p->line > 0 ? line_text(e, p->file, p->line)
+                      : "no line names it: every rank holds all of it");
     readers_of(e, p->plan_name ? p->plan_name : "", -1);
     if (p->compute.name && strcmp(p->compute.name, name) != 0) readers_of(e, p->compute.name, -1);
 }
-/* What the step takes on a rank; one line for each class of ranks where they differ (causal attention, uneven shapes). */
+/* What the step takes on a rank; one line for each class of ranks where they differ (causal
+ * attention, uneven shapes). */
 static void explain_work(Ex *e, const TraceCompute *first) {
     Arena *a = e->c->arena;
     const Trace *t = e->t;
@@ -359,9 +391,14 @@ static void explain_work(Ex *e, const TraceCompute *first) {
             const TraceCompute *k = &t->computes[i];
             if (k->step != first->step) continue;
             if (!pass) differs |= k->flops != first->flops || k->bytes != first->bytes;
-            if (!pass || (told && !differs) || (e->c->o.rank >= 0 && !rankset_has(&k->ranks, e->c->o.rank))) continue;
-            const char *where = differs ? arena_printf(a, " on ranks %s", rankset_text(&k->ranks, a)) : "";
-            field(e, told ? "" : "work", arena_printf(a, "%s FLOP, %s per rank%s", count_text(k->flops, a), bytes_text(k->bytes, a), where));
+            if (!pass || (told && !differs) ||
+                (e->c->o.rank >= 0 && !rankset_has(&k->ranks, e->c->o.rank)))
+                continue;
+            const char *where =
+                differs ? arena_printf(a, " on ranks %s", rankset_text(&k->ranks, a)) : "";
+            field(e, told ? "" : "work",
+                  arena_printf(a, "%s FLOP, %s per rank%s", count_text(k->flops, a),
+                               bytes_text(k->bytes, a), where));
             told = true;
         }
 }
@@ -373,7 +410,8 @@ static void explain_step(Ex *e, int step) {
         const TraceCompute *k = f->compute;
         for (int i = 0; i < k->n_inputs; i++) {
             int from = k->input_step ? k->input_step[i] : -1;
-            field(e, "reads", arena_printf(a, "%s, %s", or_empty(k->inputs[i]), step_text(e, from)));
+            field(e, "reads",
+                  arena_printf(a, "%s, %s", or_empty(k->inputs[i]), step_text(e, from)));
         }
         field(e, "makes", k->output);
         field(e, "style", k->style);
@@ -381,7 +419,8 @@ static void explain_step(Ex *e, int step) {
     }
     if (f->collective) {
         const TraceCollective *k = f->collective;
-        field(e, "moves", arena_printf(a, "%s, %s", or_empty(k->value), step_text(e, k->value_step)));
+        field(e, "moves",
+              arena_printf(a, "%s, %s", or_empty(k->value), step_text(e, k->value_step)));
         field(e, "why", k->why);
         field(e, "plan line", line_text(e, k->file, k->line));
         if (k->inferred) field(e, "inferred", "no style asked for this move");
@@ -393,15 +432,20 @@ static void explain_step(Ex *e, int step) {
                            bytes_text(k->bytes_out, a), bytes_text(lookup_sent(k, -1), a)));
         for (int i = 0; i < k->n_local; i++)
             field(e, i ? "" : "unequal groups",
-                  arena_printf(a, "ranks %s: %s in, %s out, %s sent", rankset_text(&k->local[i].ranks, a),
-                               bytes_text(k->local[i].bytes_in, a), bytes_text(k->local[i].bytes_out, a),
-                               bytes_text(k->local[i].bytes_sent, a)));
+                  arena_printf(
+                      a, "ranks %s: %s in, %s out, %s sent", rankset_text(&k->local[i].ranks, a),
+                      bytes_text(k->local[i].bytes_in, a), bytes_text(k->local[i].bytes_out, a),
+                      bytes_text(k->local[i].bytes_sent, a)));
         if (k->planted)
-            field(e, "planted", arena_printf(a, "%s%s%s%s", k->planted, k->skipped ? ": the step does nothing" : "",
-                                             k->declared ? "; due: " : "", or_empty(k->declared)));
+            field(e, "planted",
+                  arena_printf(a, "%s%s%s%s", k->planted,
+                               k->skipped ? ": the step does nothing" : "",
+                               k->declared ? "; due: " : "", or_empty(k->declared)));
     }
     if (f->move) {
-        field(e, "moves", arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));
+        field(
+            e, "moves",
+            arena_printf(a, "%s, %s", or_empty(f->move->value), step_text(e, f->move->value_step)));
         field(e, "why", f->move->why);
         field(e, "plan line", line_text(e, f->move->file, f->move->line));
         field(e, "bytes", "none: a local move");
@@ -414,20 +458,24 @@ static bool explain_module(Ex *e, const char *name) {
     bool any = false;
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
-        const char *m = f->compute ? f->compute->module : f->collective ? f->collective->module : NULL;
+        const char *m = f->compute      ? f->compute->module
+                        : f->collective ? f->collective->module
+                                        : NULL;
         if (!m || strncmp(m, name, n) != 0 || (m[n] && m[n] != '.')) continue;
         if (!any) title(e, arena_printf(e->c->arena, "%s  (module)", name));
         any = true;
         const TraceValue *v = f->value;
         str_addf(e->s, "  %s\n", step_text(e, s));
         if (v && v->shape.n_local)
-            str_addf(e->s, "      %s  %s  %s\n", or_empty(v->shape.name), or_empty(v->shape.symbolic),
+            str_addf(e->s, "      %s  %s  %s\n", or_empty(v->shape.name),
+                     or_empty(v->shape.symbolic),
                      shape_of(e, v->shape.local[0].shape, v->shape.nd));
         if (f->collective && f->collective->why) str_addf(e->s, "      %s\n", f->collective->why);
     }
     for (int i = 0; i < e->t->n_params; i++) {
         const TraceParam *p = &e->t->params[i];
-        if (!p->module || strncmp(p->module, name, n) != 0 || (p->module[n] && p->module[n] != '.')) continue;
+        if (!p->module || strncmp(p->module, name, n) != 0 || (p->module[n] && p->module[n] != '.'))
+            continue;
         explain_param(e, p);
         any = true;
     }

@@ -1,5 +1,5 @@
-/* Inputs and outputs of a command. Two paths are one file if they lead to the same one: through links, through another
- * spelling of the folder, or through the redirection of standard input. */
+/* Inputs and outputs of a command. Two paths are one file if they lead to the same one: through
+ * links, through another spelling of the folder, or through the redirection of standard input. */
 #include "cli/files.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -21,7 +21,8 @@ typedef struct {
 static void add(Paths *l, const char *path) {
     if (path) *ARENA_PUSH(l->a, l->path, l->n, l->cap) = path;
 }
-/* A safetensors file, an index with its shards, or a folder with one of them: every file that is read. */
+/* A safetensors file, an index with its shards, or a folder with one of them: every file that is
+ * read. */
 static void add_tensors(Paths *l, const char *path) {
     Diags *d = diags_new(l->a); /* what is wrong with it will be said when it is read */
     if (!path) return;
@@ -31,13 +32,16 @@ static void add_tensors(Paths *l, const char *path) {
     if (!st) return;
     for (int i = 0; i < st->n; i++) {
         bool known = false;
-        for (int k = l->n - 1; k >= 0 && !known; k--) known = strcmp(l->path[k], st->t[i].file) == 0;
+        for (int k = l->n - 1; k >= 0 && !known; k--)
+            known = strcmp(l->path[k], st->t[i].file) == 0;
         if (!known) add(l, st->t[i].file);
     }
     st_close(st);
 }
 static void add_words(Paths *l, const Cli *c) {
-    int bit = c->command->bit, n = bit == C_LIST ? 0 : bit == C_EXPLAIN ? 1 : c->o.n_operands; /* files, not names */
+    int bit = c->command->bit, n = bit == C_LIST      ? 0
+                                   : bit == C_EXPLAIN ? 1
+                                                      : c->o.n_operands; /* files, not names */
     for (int i = 0; i < n && i < c->o.n_operands; i++) add(l, c->o.operands[i]);
     add_tensors(l, c->o.against);
     add(l, c->o.map);
@@ -69,13 +73,15 @@ static bool place_of(Arena *a, const char *path, Place *p) {
 static bool file_of(const char *path, struct stat *st) {
     return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, st) == 0 : stat(path, st) == 0;
 }
-/* The same existing regular file, or the same place where there is none yet. `b` may be "-", standard input. */
+/* The same existing regular file, or the same place where there is none yet. `b` may be "-",
+ * standard input. */
 static bool same_file(Arena *a, const char *out, const char *b) {
     struct stat x, y;
     Place p, q;
     bool is = file_of(out, &x), bs = file_of(b, &y);
     if (is && bs) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    if (is || bs || !place_of(a, out, &p) || !place_of(a, b, &q)) return !is && !bs && strcmp(out, b) == 0;
+    if (is || bs || !place_of(a, out, &p) || !place_of(a, b, &q))
+        return !is && !bs && strcmp(out, b) == 0;
     return p.dev == q.dev && p.ino == q.ino && strcmp(p.name, q.name) == 0;
 }
 static bool all_apart(Cli *c, const Paths *out, const Paths *in) {
@@ -84,7 +90,8 @@ static bool all_apart(Cli *c, const Paths *out, const Paths *in) {
         if (strcmp(out->path[i], "-") == 0) continue;
         for (int k = 0; k < in->n; k++)
             if (same_file(c->arena, out->path[i], in->path[k])) {
-                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input", out->path[i]);
+                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input",
+                           out->path[i]);
                 break;
             }
         for (int k = 0; k < i; k++)
@@ -122,13 +129,15 @@ bool files_check(Cli *c, const Loaded *l) {
     }
     if (!all_apart(c, &out, &in)) return false;
     int before = diags_errors(c->d);
-    for (int i = 0; i < asked; i++) file_writable(c->d, out.path[i]); /* said now, not after an hour's work */
+    /* said now, not after an hour's work */
+    for (int i = 0; i < asked; i++) file_writable(c->d, out.path[i]);
     return diags_errors(c->d) == before;
 }
 
 /* ---- what run writes ---- */
-/* A plan's name as a part of a file's name: no separators, nothing hidden or hostile, and short enough to have something
- * behind it (folders hold names of 255 bytes). What is cut off is told apart by its hash. */
+/* A plan's name as a part of a file's name: no separators, nothing hidden or hostile, and short
+ * enough to have something behind it (folders hold names of 255 bytes). What is cut off is told
+ * apart by its hash. */
 static const char *file_name(const char *name, Arena *a) {
     enum { LONGEST = 200 };
     if (!name || !*name) name = "plan";

@@ -1,4 +1,5 @@
-/* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not name is not found. */
+/* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not
+ * name is not found. */
 #include "cli/find.h"
 #include "trace/rankgrid.h"
 #include "trace/trace_parts.h"
@@ -8,8 +9,8 @@
 /* ---- steps ---- */
 static int steps_of(const Trace *t) {
     int n = 0;
-#define SEE(items, count)                                                                                              \
-    for (int i = 0; i < (count); i++)                                                                                  \
+#define SEE(items, count)                                                                          \
+    for (int i = 0; i < (count); i++)                                                              \
         if ((items)[i].step >= n) n = (items)[i].step + 1;
     SEE(t->computes, t->n_computes)
     SEE(t->collectives, t->n_collectives)
@@ -25,7 +26,8 @@ StepIndex lookup_steps(const Trace *t, Arena *arena) {
     for (int i = t->n_computes - 1; i >= 0; i--)
         if (t->computes[i].step >= 0) x.step[t->computes[i].step].compute = &t->computes[i];
     for (int i = t->n_collectives - 1; i >= 0; i--)
-        if (t->collectives[i].step >= 0) x.step[t->collectives[i].step].collective = &t->collectives[i];
+        if (t->collectives[i].step >= 0)
+            x.step[t->collectives[i].step].collective = &t->collectives[i];
     for (int i = t->n_moves - 1; i >= 0; i--)
         if (t->moves[i].step >= 0) x.step[t->moves[i].step].move = &t->moves[i];
     for (int i = t->n_values - 1; i >= 0; i--)
@@ -55,7 +57,8 @@ const TraceValue *lookup_operand(const Trace *t, const char *name, int step) {
 static bool inside(const char *module, const char *name, size_t n) {
     return module && strncmp(module, name, n) == 0 && (module[n] == 0 || module[n] == '.');
 }
-/* MODULE.output: what the module's last forward step makes. MODULE.input: what its first one reads first. */
+/* MODULE.output: what the module's last forward step makes. MODULE.input: what its first one reads
+ * first. */
 static const TraceValue *boundary(const Trace *t, const char *module, size_t n, bool output) {
     const TraceCompute *first = NULL, *last = NULL;
     for (int i = 0; i < t->n_computes; i++) {
@@ -66,7 +69,8 @@ static const TraceValue *boundary(const Trace *t, const char *module, size_t n, 
     }
     if (output) return last ? lookup_operand(t, last->output, last->step) : NULL;
     if (!first || first->n_inputs == 0) return NULL;
-    const TraceValue *v = first->input_step ? lookup_operand(t, first->inputs[0], first->input_step[0]) : NULL;
+    const TraceValue *v =
+        first->input_step ? lookup_operand(t, first->inputs[0], first->input_step[0]) : NULL;
     return v ? v : value_named(t, first->inputs[0]);
 }
 const TraceValue *lookup_value(const Trace *t, const char *name) {
@@ -86,18 +90,22 @@ const TraceValue *lookup_value(const Trace *t, const char *name) {
     if (n > 7 && strcmp(name + n - 7, ".output") == 0) return boundary(t, name, n - 7, true);
     return NULL;
 }
-static const char *bare(const char *name) { return name && strncmp(name, "model.", 6) == 0 ? name + 6 : name; }
+static const char *bare(const char *name) {
+    return name && strncmp(name, "model.", 6) == 0 ? name + 6 : name;
+}
 const TraceParam *lookup_param(const Trace *t, const char *name) {
     const TraceParam *p = trace_param(t, name);
     if (p) return p;
     for (int i = 0; i < t->n_params; i++)
-        if (same(bare(t->params[i].plan_name), bare(name)) || same(bare(t->params[i].compute.name), bare(name)))
+        if (same(bare(t->params[i].plan_name), bare(name)) ||
+            same(bare(t->params[i].compute.name), bare(name)))
             return &t->params[i];
     return NULL;
 }
 
 /* ---- axes ---- */
-static void add_axes(const Trace *t, const char *text, size_t len, bool drop, const char **axes, int *n, int depth) {
+static void add_axes(const Trace *t, const char *text, size_t len, bool drop, const char **axes,
+                     int *n, int depth) {
     for (int i = 0; i < t->n_groups && depth < 8; i++)
         if (strlen(t->groups[i].name) == len && strncmp(t->groups[i].name, text, len) == 0) {
             const char *p = t->groups[i].axes;
@@ -116,7 +124,8 @@ static void add_axes(const Trace *t, const char *text, size_t len, bool drop, co
         }
     if (*n < TRACE_MAX_AXES) axes[(*n)++] = name ? name : arena_strndup(t->arena, text, len);
 }
-void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES], int *n) {
+void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES],
+                 int *n) {
     *n = 0;
     while (text && *text) {
         size_t k = strcspn(text, "*, ()");
@@ -206,8 +215,9 @@ static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum,
         if (in[c]) list[n_in++] = c;
     return grid_set(g, a, list, n_in);
 }
-const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
-                             bool exact, Arena *a) {
+const char *lookup_sent_text(const Trace *t,
+                             bool (*counts)(const TraceCollective *k, const void *arg),
+                             const void *arg, bool exact, Arena *a) {
     int64_t same = 0;
     bool unequal = false;
     for (int k = 0; k < t->n_collectives; k++) {
@@ -229,7 +239,8 @@ const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollectiv
     }
     const char *text = amount_text(sum[most], exact, a);
     if (sum[least] < sum[most]) {
-        RankSet low = with_sum(t, part, sum, n, sum[least], tmp), high = with_sum(t, part, sum, n, sum[most], tmp);
+        RankSet low = with_sum(t, part, sum, n, sum[least], tmp),
+                high = with_sum(t, part, sum, n, sum[most], tmp);
         text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", amount_text(sum[least], exact, a),
                             rankset_text(&low, tmp), text, rankset_text(&high, tmp));
     }

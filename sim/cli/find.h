@@ -1,4 +1,5 @@
-/* Looking things up in a trace by the names that people use, for explain, expect and the reports. Reads traces only. */
+/* Looking things up in a trace by the names that people use, for explain, expect and the reports.
+ * Reads traces only. */
 #ifndef SP_CLI_FIND_H
 #define SP_CLI_FIND_H
 #include "trace/trace.h"
@@ -16,32 +17,43 @@ typedef struct {
 } StepIndex;
 StepIndex lookup_steps(const Trace *t, Arena *arena);
 
-/* The first value of that name that is not a moved copy, else the first of that name. Known are: the name of the value,
- * "layers.N.input" for the output of the layer before, MODULE.input and MODULE.output. NULL if there is none. */
+/* The first value of that name that is not a moved copy, else the first of that name. Known are:
+ * the name of the value, "layers.N.input" for the output of the layer before, MODULE.input and
+ * MODULE.output. NULL if there is none. */
 const TraceValue *lookup_value(const Trace *t, const char *name);
-/* The value that an operand is: of that name, made by that step, and the latest before `by` if step is -1. */
+/* The value that an operand is: of that name, made by that step, and the latest before `by` if step
+ * is -1. */
 const TraceValue *lookup_operand(const Trace *t, const char *name, int step);
-/* A parameter by its name in the plan's scheme or in the checkpoint, with or without "model."; NULL if there is none.
+/* A parameter by its name in the plan's scheme or in the checkpoint, with or without "model."; NULL
+ * if there is none.
  */
 const TraceParam *lookup_param(const Trace *t, const char *name);
 
-/* The axes behind a text such as "sp" or "dp*sp": groups resolved, in order; *n of them, at most TRACE_MAX_AXES. Names
- * that are neither axis nor group stand as they are. `drop_ones` leaves out axes of size 1. */
-void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES], int *n);
+/* The axes behind a text such as "sp" or "dp*sp": groups resolved, in order; *n of them, at most
+ * TRACE_MAX_AXES. Names that are neither axis nor group stand as they are. `drop_ones` leaves out
+ * axes of size 1. */
+void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES],
+                 int *n);
 /* Do two such texts mean the same set of axes (sizes of 1 do not count)? */
 bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 
-/* Bytes that a rank sends in a collective: none where a planted mistake skips it. rank -1: the most that one sends. */
+/* Bytes that a rank sends in a collective: none where a planted mistake skips it. rank -1: the most
+ * that one sends. */
 static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
     return k->skipped ? 0 : rank < 0 ? k->bytes_sent : collective_on(k, rank).bytes_sent;
 }
 /* How often a collective is done: 0 where a planted mistake skips it. */
-static inline int lookup_times(const TraceCollective *k) { return k->skipped ? 0 : k->times > 1 ? k->times : 1; }
-/* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64 KiB", or where ranks
- * differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as a number. */
-const char *lookup_sent_text(const Trace *t, bool (*counts)(const TraceCollective *k, const void *arg), const void *arg,
-                             bool exact, Arena *arena);
-/* The peak of live bytes over all steps of the rank class that has the highest; per category if `category` is not NULL.
+static inline int lookup_times(const TraceCollective *k) {
+    return k->skipped ? 0 : k->times > 1 ? k->times : 1;
+}
+/* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64
+ * KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as
+ * a number. */
+const char *lookup_sent_text(const Trace *t,
+                             bool (*counts)(const TraceCollective *k, const void *arg),
+                             const void *arg, bool exact, Arena *arena);
+/* The peak of live bytes over all steps of the rank class that has the highest; per category if
+ * `category` is not NULL.
  */
 int64_t lookup_peak(const Trace *t, const char *category);
 /* Distinct memory categories in order of appearance, NULL-terminated. */

@@ -1,5 +1,6 @@
-/* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations. One table of formats; each
- * writer sees the same findings: the diagnostics of a plan, and its failed checks. Refuses to filter. */
+/* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations. One table
+ * of formats; each writer sees the same findings: the diagnostics of a plan, and its failed checks.
+ * Refuses to filter. */
 #include "cli/cli.h"
 #include "base/text.h"
 #include "json/json.h"
@@ -19,8 +20,10 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
     bool told = false;
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
-        const char *message = g->hint ? arena_printf(into, "%s (%s)", g->message, g->hint) : g->message;
-        add(&p, into, (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity});
+        const char *message =
+            g->hint ? arena_printf(into, "%s (%s)", g->message, g->hint) : g->message;
+        add(&p, into,
+            (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity});
         told = told || strcmp(g->code, "E0501") == 0;
     }
     const Trace *t = l->trace;
@@ -29,8 +32,10 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
         const TraceCheck *k = &t->checks[i];
         if (!k->verdict || strcmp(k->verdict, "FAIL") != 0 || k->level == 0) continue;
         const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
-        const char *message = arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,
-                                           rankset_count(&k->ranks) == 1 ? "" : "s", rankset_text(&k->ranks, into), k->max_abs, k->bound, cause);
+        const char *message =
+            arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,
+                         rankset_count(&k->ranks) == 1 ? "" : "s", rankset_text(&k->ranks, into),
+                         k->max_abs, k->bound, cause);
         add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR});
         told = true; /* the first wrong value; later ones follow from it */
     }
@@ -45,7 +50,9 @@ static Severity weight(const PlanFindings *p, const Finding *f) {
 
 /* ---- JUnit ---- */
 static void junit_failure(Str *s, const PlanFindings *p) {
-    const char *tag = p->exit == 1 ? "failure" : "error"; /* a plan that breaks a rule, or one that cannot be read */
+    const char *tag = p->exit == 1
+                          ? "failure"
+                          : "error"; /* a plan that breaks a rule, or one that cannot be read */
     const Finding *first = NULL;
     for (int i = 0; i < p->n && !first; i++)
         if (weight(p, &p->f[i]) == DIAG_ERROR) first = &p->f[i];
@@ -90,7 +97,8 @@ static void junit(Cli *c, const PlanFindings *p, int n) {
     str_addf(&c->text,
              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
              "<testsuites name=\"shardproof\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
-             "  <testsuite name=\"check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"0\">\n",
+             "  <testsuite name=\"check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" "
+             "time=\"0\">\n",
              n, failures, errors, n, failures, errors);
     for (int i = 0; i < n; i++) junit_case(&c->text, &p[i]);
     str_add(&c->text, "  </testsuite>\n</testsuites>\n");
@@ -101,7 +109,8 @@ static void junit(Cli *c, const PlanFindings *p, int n) {
 static const char *uri_of(const char *path, Arena *a) {
     Str s = str_new(a);
     for (; *path; path++) {
-        bool plain = (*path >= '0' && *path <= '9') || (*path >= 'A' && *path <= 'Z') || (*path >= 'a' && *path <= 'z');
+        bool plain = (*path >= '0' && *path <= '9') || (*path >= 'A' && *path <= 'Z') ||
+                     (*path >= 'a' && *path <= 'z');
         if (plain || strchr("-._~/!$&'()*+,;=@", *path)) str_addn(&s, path, 1);
         else str_addf(&s, "%%%02X", (unsigned)(unsigned char)*path);
     }
@@ -137,7 +146,8 @@ static void sarif_rules(JsonWriter *w, const PlanFindings *p, int n) {
     for (int i = 0; i < n_diag_codes; i++) {
         bool used = false;
         for (int k = 0; k < n && !used; k++)
-            for (int j = 0; j < p[k].n && !used; j++) used = strcmp(p[k].f[j].code, diag_codes[i].code) == 0;
+            for (int j = 0; j < p[k].n && !used; j++)
+                used = strcmp(p[k].f[j].code, diag_codes[i].code) == 0;
         if (!used) continue;
         json_open(w, NULL, '{');
         json_str(w, "id", diag_codes[i].code);
@@ -181,8 +191,7 @@ static void escaped(Str *s, const char *t, bool property) {
     for (t = text_visible(s->a, t); *t; t++) {
         if (*t == '%' || (property && (*t == ':' || *t == ',')))
             str_addf(s, "%%%02X", (unsigned)(unsigned char)*t);
-        else
-            str_addn(s, t, 1);
+        else str_addn(s, t, 1);
     }
 }
 static void github(Cli *c, const PlanFindings *p, int n) {

@@ -106,10 +106,8 @@ static const char *sentence(const Folding *f, int r, int n, int times, long by) 
              layer);
     const char *from = f->step < 0 ? NULL : f->t->row[r + n][f->step].text;
     const char *to = f->step < 0 ? NULL : f->t->row[r + times * n - 1][f->step].text;
-    if (from && to)
-        str_addf(&s, " (steps %s-%s)", from, to);
-    else
-        str_addf(&s, " (%d row%s each)", n, n == 1 ? "" : "s");
+    if (from && to) str_addf(&s, " (steps %s-%s)", from, to);
+    else str_addf(&s, " (%d row%s each)", n, n == 1 ? "" : "s");
     return s.s;
 }
 Table fold_layers(const Table *t, int name) {

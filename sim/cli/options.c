@@ -1,6 +1,6 @@
-/* The two tables of the command line, commands and options, and the parser that walks them. POSIX short options, GNU
- * long ones, "--opt value" and "--opt=value", "--" ends options, options anywhere. Refuses abbreviations: what a script
- * says must mean the same when options are added. */
+/* The two tables of the command line, commands and options, and the parser that walks them. POSIX
+ * short options, GNU long ones, "--opt value" and "--opt=value", "--" ends options, options
+ * anywhere. Refuses abbreviations: what a script says must mean the same when options are added. */
 #include "cli/cli.h"
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,8 @@
 /* ---- commands ---- */
 #define TABLES "text json jsonl csv md"
 const Command cli_commands[] = {
-    {"run", C_RUN, "PLAN", 1, 1, "text json jsonl chrome", "execute a plan, check every value, log and draw it",
+    {"run", C_RUN, "PLAN", 1, 1, "text json jsonl chrome",
+     "execute a plan, check every value, log and draw it",
      "shardproof run plans/03-llama3-8b-tp2.yaml\n"
      "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
      cmd_run},
@@ -21,15 +22,19 @@ const Command cli_commands[] = {
      "shardproof check plan.yaml --against golden/values.safetensors\n"
      "shardproof check plan.yaml --update-expect\n",
      cmd_check},
-    {"shapes", C_SHAPES, "PLAN|TRACE", 1, 1, TABLES, "every step with its local shape, symbolic and numeric",
+    {"shapes", C_SHAPES, "PLAN|TRACE", 1, 1, TABLES,
+     "every step with its local shape, symbolic and numeric",
      "shardproof shapes plan.yaml\n"
      "shardproof shapes plan.yaml --rank 3 --format csv\n",
      cmd_shapes},
-    {"params", C_PARAMS, "PLAN|TRACE", 1, 1, TABLES, "every parameter: placements, local shape, bytes",
+    {"params", C_PARAMS, "PLAN|TRACE", 1, 1, TABLES,
+     "every parameter: placements, local shape, bytes",
      "shardproof params plan.yaml --set model.layers=all\n", cmd_params},
-    {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES, "every collective: group, bytes in, out and sent, and why",
+    {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
+     "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
-    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | CODE", 1, 2, "text", "one module, value or step, or one diagnostic code",
+    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | CODE", 1, 2, "text",
+     "one module, value or step, or one diagnostic code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"
      "shardproof explain out/plan.trace.jsonl 12\n"
      "shardproof explain E0403\n",
@@ -38,12 +43,15 @@ const Command cli_commands[] = {
      "shardproof draw plan.yaml --view block\n"
      "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n",
      cmd_draw},
-    {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html", "everything in one self-contained page (later)", "", cmd_report},
-    {"diff", C_DIFF, "A B", 2, 2, TABLES, "two plans or traces: layouts, collectives, bytes, memory",
+    {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
+     "everything in one self-contained page (later)", "", cmd_report},
+    {"diff", C_DIFF, "A B", 2, 2, TABLES,
+     "two plans or traces: layouts, collectives, bytes, memory",
      "shardproof diff tp.yaml tp-sp.yaml\n"
      "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
      cmd_diff},
-    {"list", C_LIST, "models|styles|ops|views|names|hardware|faults|codes", 1, 1, TABLES, "what the program knows",
+    {"list", C_LIST, "models|styles|ops|views|names|hardware|faults|codes", 1, 1, TABLES,
+     "what the program knows",
      "shardproof list styles\n"
      "shardproof list codes --format md\n",
      cmd_list},
@@ -63,9 +71,11 @@ typedef struct {
     const char *words; /* O_WORD: the allowed ones */
 } Option;
 enum {
-    C_ANOTHER = 1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
+    C_ANOTHER =
+        1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_ALL = (1 << 10) - 1,
-    C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
+    C_PLANS =
+        C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
     C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW,
 };
@@ -73,38 +83,55 @@ enum {
 static const Option options[] = {
     {"output", 'o', O_TEXT, AT(output), "PATH", C_ALL,
      "where the result goes: a folder for run (default out/), else a file", NULL},
-    {"format", 0, O_TEXT, AT(format), "FORMAT", C_ALL, "how the result is written; the formats are listed above", NULL},
+    {"format", 0, O_TEXT, AT(format), "FORMAT", C_ALL,
+     "how the result is written; the formats are listed above", NULL},
     {"view", 0, O_TEXT, AT(view), "VIEW", C_DRAW, "which picture: see `list views`", NULL},
     {"theme", 0, O_WORD, AT(theme), "THEME", C_DRAW, "light, dark or print", "light dark print"},
-    {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW, "page: wide, column, slide or a4", "wide column slide a4"},
+    {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW, "page: wide, column, slide or a4",
+     "wide column slide a4"},
     {"layer", 0, O_INT, AT(layer), "N", C_DRAW, "the layer to draw", NULL},
-    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW, "one part: embedding, attention, mlp, head, loss, weights; of a storyboard: op, value or step; of shards: module", NULL},
+    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW,
+     "one part: embedding, attention, mlp, head, loss, weights; of a storyboard: op, value or "
+     "step; of shards: module",
+     NULL},
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW, "forward or backward only", NULL},
-    {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW, "errors: a repaired plan (or its trace) to show beside it", NULL},
+    {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW,
+     "errors: a repaired plan (or its trace) to show beside it", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
-    {"rank", 0, O_INT, AT(rank), "R", C_RANKED, "speak of this rank (default: all classes; pictures: the first)", NULL},
-    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_ANOTHER, "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise",
-     NULL},
+    {"rank", 0, O_INT, AT(rank), "R", C_RANKED,
+     "speak of this rank (default: all classes; pictures: the first)", NULL},
+    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_ANOTHER,
+     "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},
-    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER, "plant one more mistake of this name: see `list faults`", NULL},
-    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_ANOTHER, "the machine of the time model: see `list hardware`", NULL},
-    {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores", NULL},
-    {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF, "also write the trace of the run (JSON Lines)", NULL},
-    {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors", NULL},
-    {"dump", 0, O_WORD, AT(dump), "PASS", C_PLANS & ~C_DIFF, "print the program after this pass: lower", "lower"},
-    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER, "compare with another implementation's values (safetensors)",
+    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER,
+     "plant one more mistake of this name: see `list faults`", NULL},
+    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_ANOTHER,
+     "the machine of the time model: see `list hardware`", NULL},
+    {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores",
      NULL},
+    {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF,
+     "also write the trace of the run (JSON Lines)", NULL},
+    {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors",
+     NULL},
+    {"dump", 0, O_WORD, AT(dump), "PASS", C_PLANS & ~C_DIFF,
+     "print the program after this pass: lower", "lower"},
+    {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER,
+     "compare with another implementation's values (safetensors)", NULL},
     {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER,
      "YAML of `their name: our name` for --against; \"module.*\": \"*\" takes a prefix away", NULL},
-    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER, "for --against, of each tensor's largest magnitude", NULL},
-    {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure", NULL},
+    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER,
+     "for --against, of each tensor's largest magnitude", NULL},
+    {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure",
+     NULL},
     {"sensitivity", 0, O_FLAG, AT(sensitivity), NULL, C_RUNS | C_ANOTHER,
      "measure the end-to-end bounds by a second unsharded run", NULL},
     {"fail-on", 0, O_WORD, AT(fail_on), "SEVERITY", C_CHECK | C_ANOTHER,
-     "what makes exit 1 besides wrong values: note, warning or error (the default)", "note warning error"},
-    {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER, "also integer data, 8 seeds, equal by bits (level 3)", NULL},
-    {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK, "write the plan's `expect` section from the run",
-     NULL},
+     "what makes exit 1 besides wrong values: note, warning or error (the default)",
+     "note warning error"},
+    {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER,
+     "also integer data, 8 seeds, equal by bits (level 3)", NULL},
+    {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK,
+     "write the plan's `expect` section from the run", NULL},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
@@ -112,7 +139,8 @@ static const Option options[] = {
     {"verbose", 'v', O_FLAG, AT(verbose), NULL, C_ALL,
      "more: notes, times, all checks, every layer", NULL},
     {"help", 'h', O_FLAG, AT(help), NULL, C_ALL, "this text", NULL},
-    {"version", 0, O_FLAG, AT(version), NULL, C_ALL, "version, licence and what was built in", NULL},
+    {"version", 0, O_FLAG, AT(version), NULL, C_ALL, "version, licence and what was built in",
+     NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof *options, LARGEST_PX = 32767 /* of Cairo */ };
 
@@ -125,7 +153,8 @@ const char *const *options_names(Arena *arena) {
 /* ---- parsing ---- */
 static const Loc nowhere = {NULL, 0, 0};
 
-static void usage(Cli *c, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void usage(Cli *c, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static void usage(Cli *c, const char *hint, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -155,49 +184,36 @@ static void set_int(Cli *c, const Option *o, const char *s) {
     long long v = strtoll(s, &end, 10);
     if (*s < '0' || *s > '9' || *end || errno)
         usage(c, NULL, "--%s wants a whole number, not '%s'", o->name, s);
-    else
-        *(int64_t *)(void *)((char *)&c->o + o->at) = v;
+    else *(int64_t *)(void *)((char *)&c->o + o->at) = v;
 }
 static void set_real(Cli *c, const Option *o, const char *s) {
     char *end;
     double v = strtod(s, &end);
     if (end == s || *end || !isfinite(v) || v <= 0)
         usage(c, NULL, "--%s wants a positive number, not '%s'", o->name, s);
-    else
-        *(double *)(void *)((char *)&c->o + o->at) = v;
+    else *(double *)(void *)((char *)&c->o + o->at) = v;
 }
 static void add_set(Cli *c, const char *key, size_t n, const char *value) {
-    if (c->o.n_sets == CLI_MAX_SETS)
-        usage(c, NULL, "more than %d times --set", CLI_MAX_SETS);
-    else
-        c->o.sets[c->o.n_sets++] = (PlanSet){arena_strndup(c->arena, key, n), value};
+    if (c->o.n_sets == CLI_MAX_SETS) usage(c, NULL, "more than %d times --set", CLI_MAX_SETS);
+    else c->o.sets[c->o.n_sets++] = (PlanSet){arena_strndup(c->arena, key, n), value};
 }
 static void set_set(Cli *c, const char *s) {
     /* the key may hold a pattern with '=' in no case, but the value may */
     const char *eq = strchr(s, '=');
-    if (!eq || eq == s)
-        usage(c, NULL, "--set wants KEY=VALUE, not '%s'", s);
-    else
-        add_set(c, s, (size_t)(eq - s), eq + 1);
+    if (!eq || eq == s) usage(c, NULL, "--set wants KEY=VALUE, not '%s'", s);
+    else add_set(c, s, (size_t)(eq - s), eq + 1);
 }
 static void apply(Cli *c, const Option *o, const char *arg) {
     void *at = (char *)&c->o + o->at;
     switch (o->kind) {
-    case O_FLAG:
-        *(bool *)at = true;
-        break;
-    case O_INT:
-        set_int(c, o, arg);
-        break;
-    case O_REAL:
-        set_real(c, o, arg);
-        break;
-    case O_SET:
-        set_set(c, arg);
-        break;
+    case O_FLAG: *(bool *)at = true; break;
+    case O_INT: set_int(c, o, arg); break;
+    case O_REAL: set_real(c, o, arg); break;
+    case O_SET: set_set(c, arg); break;
     case O_WORD:
         if (!has_word(o->words, arg))
-            usage(c, nearest_word(o->words, arg, c->arena), "--%s is one of %s, not '%s'", o->name, o->words, arg);
+            usage(c, nearest_word(o->words, arg, c->arena), "--%s is one of %s, not '%s'", o->name,
+                  o->words, arg);
         *(const char **)at = arg;
         break;
     case O_TEXT:
@@ -218,7 +234,8 @@ typedef struct {
 
 static const Option *find_long(const char *name, size_t n) {
     for (int i = 0; i < N_OPTIONS; i++)
-        if (strlen(options[i].name) == n && strncmp(options[i].name, name, n) == 0) return &options[i];
+        if (strlen(options[i].name) == n && strncmp(options[i].name, name, n) == 0)
+            return &options[i];
     return NULL;
 }
 static const Option *find_short(char letter) {
@@ -251,8 +268,10 @@ static void parse_long(Parse *p, const char *word) {
         take(p, o, eq ? eq + 1 : NULL);
         return;
     }
-    const char *name = arena_strndup(p->c->arena, word, n), *near = diag_nearest(name, options_names(p->c->arena));
-    usage(p->c, near ? arena_printf(p->c->arena, "--%s", near) : NULL, "unknown option '--%s'", name);
+    const char *name = arena_strndup(p->c->arena, word, n),
+               *near = diag_nearest(name, options_names(p->c->arena));
+    usage(p->c, near ? arena_printf(p->c->arena, "--%s", near) : NULL, "unknown option '--%s'",
+          name);
 }
 static void parse_short(Parse *p, const char *letters) {
     for (; *letters; letters++) {
@@ -287,7 +306,8 @@ static void choose_command(Cli *c) {
     }
     if (!o->n_operands) return;
     c->command = find_command(o->operands[0]);
-    if (!c->command) usage(c, nearest_command(o->operands[0]), "unknown command '%s'", o->operands[0]);
+    if (!c->command)
+        usage(c, nearest_command(o->operands[0]), "unknown command '%s'", o->operands[0]);
     o->operands++;
     o->n_operands--;
 }
@@ -296,7 +316,8 @@ static void check_usage(Parse *p) {
     const Command *k = c->command;
     if (!k || c->o.help || c->o.version) return;
     for (int i = 0; i < p->n_given; i++)
-        if (!(p->given[i]->commands & k->bit)) usage(c, NULL, "`%s` has no option --%s", k->name, p->given[i]->name);
+        if (!(p->given[i]->commands & k->bit))
+            usage(c, NULL, "`%s` has no option --%s", k->name, p->given[i]->name);
     for (int i = 0; c->o.update_expect && i < p->n_given; i++)
         if (p->given[i]->commands & C_ANOTHER)
             usage(c, "write it into the plan, or leave --update-expect out",
@@ -307,8 +328,8 @@ static void check_usage(Parse *p) {
     if (c->o.n_operands < k->min) usage(c, NULL, "`%s` wants %s", k->name, k->operands);
     if (c->o.n_operands > k->max) usage(c, NULL, "`%s` wants %s and no more", k->name, k->operands);
     if (c->o.format && !has_word(k->formats, c->o.format))
-        usage(c, nearest_word(k->formats, c->o.format, c->arena), "`%s` writes %s, not '%s'", k->name, k->formats,
-              c->o.format);
+        usage(c, nearest_word(k->formats, c->o.format, c->arena), "`%s` writes %s, not '%s'",
+              k->name, k->formats, c->o.format);
 }
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};
@@ -317,16 +338,13 @@ void options_parse(Cli *c, int argc, char **argv) {
     bool rest = false;
     for (; p.i < argc; p.i++) {
         const char *a = argv[p.i];
-        if (rest || a[0] != '-' || !a[1])
-            c->o.operands[c->o.n_operands++] = a;
-        else if (strcmp(a, "--") == 0)
-            rest = true;
-        else if (a[1] == '-')
-            parse_long(&p, a + 2);
-        else
-            parse_short(&p, a + 1);
+        if (rest || a[0] != '-' || !a[1]) c->o.operands[c->o.n_operands++] = a;
+        else if (strcmp(a, "--") == 0) rest = true;
+        else if (a[1] == '-') parse_long(&p, a + 2);
+        else parse_short(&p, a + 1);
     }
-    if (c->o.seed >= 0) add_set(c, "data.seed", 9, arena_printf(c->arena, "%lld", (long long)c->o.seed));
+    if (c->o.seed >= 0)
+        add_set(c, "data.seed", 9, arena_printf(c->arena, "%lld", (long long)c->o.seed));
     choose_command(c);
     check_usage(&p);
     c->format = c->o.format;
@@ -337,8 +355,9 @@ void options_parse(Cli *c, int argc, char **argv) {
 /* ---- help ---- */
 static void help_option(const Option *o, Str *s) {
     char left[64];
-    snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-             o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, o->arg ? " " : "",
+             o->arg ? o->arg : "");
     str_addf(s, "  %-25s ", left);
     /* wrapped at 80 columns */
     size_t col = 28;
@@ -368,7 +387,10 @@ static void help_examples(const char *text, Str *s) {
     }
 }
 static void help_command(const Command *k, Str *s) {
-    const char *gap = strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > 80 ? "\n       " : " ";
+    const char *gap =
+        strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > 80
+            ? "\n       "
+            : " ";
     str_addf(s, "Usage: shardproof %s [OPTION]...%s%s\n", k->name, gap, k->operands);
     str_addf(s, "%c%s.\n", k->what[0] - 'a' + 'A', k->what + 1);
     help_examples(k->examples, s);
@@ -386,15 +408,15 @@ static void help_program(Str *s) {
                   "shardproof explain E0403\n",
                   s);
     str_add(s, "\nCommands:\n");
-    for (int i = 0; i < n_cli_commands; i++) str_addf(s, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].what);
-    str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - (standard\ninput).\n"
+    for (int i = 0; i < n_cli_commands; i++)
+        str_addf(s, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].what);
+    str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - "
+               "(standard\ninput).\n"
                "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input,\n"
                "4 output not written, 5 a limit, 70 internal error.\n");
 }
 void options_help(const Cli *c, Str *out) {
-    if (c->command)
-        help_command(c->command, out);
-    else
-        help_program(out);
+    if (c->command) help_command(c->command, out);
+    else help_program(out);
     str_add(out, "\nManual: man shardproof. Report bugs to the issue tracker of the project.\n");
 }

@@ -1,5 +1,6 @@
-/* One thread that looks at the work every tenth of a second, so that the thread that does it never waits for a terminal. It
- * takes no signals: their handlers run in other threads and may wait for a line that is being written. */
+/* One thread that looks at the work every tenth of a second, so that the thread that does it never
+ * waits for a terminal. It takes no signals: their handlers run in other threads and may wait for a
+ * line that is being written. */
 #include "cli/progress.h"
 #include "base/ends.h"
 #include <math.h>
@@ -38,17 +39,22 @@ int terminal_columns(int fd) {
 static int left_text(char *out, size_t n, double s) {
     int64_t k = (int64_t)ceil(s);
     if (s >= 1e6) return snprintf(out, n, ", %.0f days left", s / 86400);
-    if (k >= 3600) return snprintf(out, n, ", %lld h %lld min left", (long long)(k / 3600), (long long)(k / 60 % 60));
-    if (k >= 60) return snprintf(out, n, ", %lld min %lld s left", (long long)(k / 60), (long long)(k % 60));
+    if (k >= 3600)
+        return snprintf(out, n, ", %lld h %lld min left", (long long)(k / 3600),
+                        (long long)(k / 60 % 60));
+    if (k >= 60)
+        return snprintf(out, n, ", %lld min %lld s left", (long long)(k / 60), (long long)(k % 60));
     return snprintf(out, n, ", %lld s left", (long long)k);
 }
-int progress_text(char *out, size_t n, double done, const char *phase, double left, int at, int of, int width) {
+int progress_text(char *out, size_t n, double done, const char *phase, double left, int at, int of,
+                  int width) {
     char time[64] = "", plan[48] = "";
     if (left >= 0) left_text(time, sizeof time, left);
     if (of > 1) snprintf(plan, sizeof plan, "plan %d of %d: ", at, of);
     int k = snprintf(out, n, "%s%.0f %%  %s%s", plan, floor(100 * done), phase, time);
     if (k >= (int)n) k = (int)n - 1;
-    if (width > 0 && k > width - 1) k = width - 1; /* all of it is ASCII; the last column stays free for the cursor */
+    /* all of it is ASCII; the last column stays free for the cursor */
+    if (width > 0 && k > width - 1) k = width - 1;
     out[k] = 0;
     return k;
 }
@@ -56,21 +62,26 @@ int progress_text(char *out, size_t n, double done, const char *phase, double le
 /* ---- the thread ---- */
 static void draw(ProgressLine *l) {
     const char *phase = atomic_load_explicit(&l->p->phase, memory_order_acquire);
-    double total = atomic_load_explicit(&l->p->total, memory_order_relaxed), done = atomic_load_explicit(&l->p->done, memory_order_relaxed);
+    double total = atomic_load_explicit(&l->p->total, memory_order_relaxed),
+           done = atomic_load_explicit(&l->p->done, memory_order_relaxed);
     if (!phase) return;
     pid_t in_front = tcgetpgrp(l->fd);
-    if (in_front > 0 && in_front != getpgrp()) return; /* in the background: the terminal is somebody else's */
+    /* in the background: the terminal is somebody else's */
+    if (in_front > 0 && in_front != getpgrp()) return;
     double share = total > 0 ? done / total : 0, spent = now() - l->start;
     if (share > 0.99) share = 0.99; /* an estimate: it is done when it is */
     if (share > l->shown) l->shown = share;
     char text[192];
-    int k = progress_text(text + 1, sizeof text - 8, l->shown, phase, l->shown > 0 ? spent * (1 - l->shown) / l->shown : -1, l->at, l->of, terminal_columns(l->fd));
+    int k = progress_text(text + 1, sizeof text - 8, l->shown, phase,
+                          l->shown > 0 ? spent * (1 - l->shown) / l->shown : -1, l->at, l->of,
+                          terminal_columns(l->fd));
     text[0] = '\r';
     k += 1 + snprintf(text + 1 + k, 6, "\033[K");
     atomic_store(&l->writing, true);
     if (!atomic_load(&l->stop)) {
         atomic_store(&l->visible, true);
-        if (write(l->fd, text, (size_t)k) < 0) atomic_store(&l->stop, true); /* the terminal is gone */
+        /* the terminal is gone */
+        if (write(l->fd, text, (size_t)k) < 0) atomic_store(&l->stop, true);
     }
     atomic_store(&l->writing, false);
 }
@@ -80,7 +91,8 @@ static void *show(void *arg) {
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
         struct timespec t = {(time_t)next, (long)((next - floor(next)) * 1e9)};
-        if (pthread_cond_timedwait(&l->wake, &l->lock, &t) == 0 || l->end) continue; /* woken: to end */
+        /* woken: to end */
+        if (pthread_cond_timedwait(&l->wake, &l->lock, &t) == 0 || l->end) continue;
         pthread_mutex_unlock(&l->lock);
         draw(l);
         pthread_mutex_lock(&l->lock);
@@ -95,7 +107,8 @@ static void *show(void *arg) {
 static void take_away(void *arg) {
     ProgressLine *l = arg;
     atomic_store(&l->stop, true);
-    for (int i = 0; i < 50 && atomic_load(&l->writing); i++) { /* a stopped terminal (Ctrl-S) may keep it there */
+    /* a stopped terminal (Ctrl-S) may keep it there */
+    for (int i = 0; i < 50 && atomic_load(&l->writing); i++) {
         struct timespec ms = {0, 1000000};
         nanosleep(&ms, NULL);
     }

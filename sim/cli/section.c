@@ -1,5 +1,6 @@
-/* Surgery on the lines of a plan's `expect` section. It reads no YAML: a key begins a line at the section's indentation and
- * owns what follows it and is indented deeper, and the comments above it. */
+/* Surgery on the lines of a plan's `expect` section. It reads no YAML: a key begins a line at the
+ * section's indentation and owns what follows it and is indented deeper, and the comments above it.
+ */
 #include "cli/section.h"
 #include <ctype.h>
 #include <string.h>
@@ -13,11 +14,12 @@ static size_t line_end(Text t, size_t at) {
     const char *nl = memchr(t.s + at, '\n', t.n - at);
     return nl ? (size_t)(nl - t.s) + 1 : t.n;
 }
-/* Does a top-level key, or the end of the document, begin at this line? Blank lines, comments, indented lines and
- * closing brackets do not. */
+/* Does a top-level key, or the end of the document, begin at this line? Blank lines, comments,
+ * indented lines and closing brackets do not. */
 static bool is_key_line(Text t, size_t at) {
-    return at < t.n && (isalpha((unsigned char)t.s[at]) || strchr("_\"'", t.s[at]) ||
-                        (t.n - at >= 3 && (!strncmp(t.s + at, "---", 3) || !strncmp(t.s + at, "...", 3))));
+    return at < t.n &&
+           (isalpha((unsigned char)t.s[at]) || strchr("_\"'", t.s[at]) ||
+            (t.n - at >= 3 && (!strncmp(t.s + at, "---", 3) || !strncmp(t.s + at, "...", 3))));
 }
 static size_t indent_of(Text t, size_t at) {
     size_t i = at;
@@ -28,7 +30,8 @@ static bool is_blank_or_comment(Text t, size_t at) {
     size_t i = at + indent_of(t, at);
     return i >= t.n || strchr("#\n\r", t.s[i]) != NULL;
 }
-/* Where the comment of a line begins: '#' at its start or behind a blank, and not in quotes. SIZE_MAX: none. */
+/* Where the comment of a line begins: '#' at its start or behind a blank, and not in quotes.
+ * SIZE_MAX: none. */
 static size_t comment_at(Text t, size_t at) {
     char quote = 0;
     for (size_t i = at, end = line_end(t, at); i < end; i++) {
@@ -53,8 +56,8 @@ static void add_comments(Str *out, Text t, size_t from, size_t to) {
 }
 
 /* ---- where the section is ---- */
-/* The line of `expect:` (*from; t.n: there is none) and the end of what belongs to it. Comments and blank lines before the
- * next key are that key's, unless they are indented. */
+/* The line of `expect:` (*from; t.n: there is none) and the end of what belongs to it. Comments and
+ * blank lines before the next key are that key's, unless they are indented. */
 static void find_section(Text t, size_t *from, size_t *to) {
     *from = *to = t.n;
     for (size_t at = 0; at < t.n && *from == t.n; at = line_end(t, at)) {
@@ -65,7 +68,8 @@ static void find_section(Text t, size_t *from, size_t *to) {
     *to = line_end(t, *from);
     for (size_t at = *to; at < t.n && !is_key_line(t, at);) {
         size_t next = line_end(t, at);
-        if (!is_blank_or_comment(t, at) || (t.s[at] == ' ' && comment_at(t, at) != SIZE_MAX)) *to = next;
+        if (!is_blank_or_comment(t, at) || (t.s[at] == ' ' && comment_at(t, at) != SIZE_MAX))
+            *to = next;
         at = next;
     }
 }
@@ -79,13 +83,15 @@ static bool is_block(Text t, size_t from) {
 /* ---- its keys ---- */
 typedef struct {
     Text t;
-    size_t at, key, end, to; /* the comments above a key, its line, its end; the end of the section */
+    size_t at, key, end,
+        to; /* the comments above a key, its line, its end; the end of the section */
     size_t indent;
 } Keys;
 /* The next key of the section; false at its end. `at`..`end` are what is left then. */
 static bool next_key(Keys *k) {
     k->at = k->end;
-    for (k->key = k->at; k->key < k->to && is_blank_or_comment(k->t, k->key);) k->key = line_end(k->t, k->key);
+    for (k->key = k->at; k->key < k->to && is_blank_or_comment(k->t, k->key);)
+        k->key = line_end(k->t, k->key);
     k->end = k->to;
     if (k->key >= k->to) return false;
     if (!k->indent) k->indent = indent_of(k->t, k->key);
@@ -121,7 +127,8 @@ static void add_new(Str *out, const SectionKey *keys, int from, int n, const boo
     for (int i = from; i < n && !old[i]; i++)
         if (keys[i].text) str_add(out, keys[i].text);
 }
-/* The keys that were there, in their order, each followed by the new ones that come after it in the list. */
+/* The keys that were there, in their order, each followed by the new ones that come after it in the
+ * list. */
 static void add_keys(Str *out, Keys *k, const SectionKey *keys, int n, const bool *old) {
     add_new(out, keys, 0, n, old);
     while (next_key(k)) {
@@ -137,7 +144,8 @@ static void add_keys(Str *out, Keys *k, const SectionKey *keys, int n, const boo
     }
     str_addn(out, k->t.s + k->at, k->to - k->at);
 }
-/* Are all keys of a section in braces listed? Braces and brackets in quotes or comments do not count. */
+/* Are all keys of a section in braces listed? Braces and brackets in quotes or comments do not
+ * count. */
 static bool flow_is_listed(Text t, size_t from, size_t to, const SectionKey *keys, int n) {
     int depth = 0;
     char quote = 0;
@@ -155,7 +163,8 @@ static bool flow_is_listed(Text t, size_t from, size_t to, const SectionKey *key
     }
     return true;
 }
-const char *section_replace(Arena *arena, const char *plan, size_t n, const SectionKey *keys, int n_keys) {
+const char *section_replace(Arena *arena, const char *plan, size_t n, const SectionKey *keys,
+                            int n_keys) {
     Text t = {plan, n};
     size_t from, to;
     find_section(t, &from, &to);

@@ -1,5 +1,5 @@
-/* The report of a run for people: one line, the head of a failure, and the short report of `run`. Refuses to explain
- * more than the trace knows; `explain` goes into detail. */
+/* The report of a run for people: one line, the head of a failure, and the short report of `run`.
+ * Refuses to explain more than the trace knows; `explain` goes into detail. */
 #include "cli/cli.h"
 #include "cli/find.h"
 #include "trace/trace_times.h"
@@ -35,7 +35,9 @@ static const Diag *first_error(const Diags *d) {
 static bool holds(const Trace *t) { return t->verdict && strcmp(t->verdict, "equivalent") == 0; }
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const Diag *g = first_error(l->d);
-    if (!t) return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena)) : "not run";
+    if (!t)
+        return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena))
+                 : "not run";
     Str s = str_new(arena);
     const char *if_so = holds(t) ? undeclared_text(t, 0, arena) : NULL;
     str_add(&s, t->verdict ? t->verdict : "not run");
@@ -48,14 +50,16 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
         if (t->n_suspect) str_addf(&s, ", %lld suspect", (long long)t->n_suspect);
     }
     if (t->worst_value && !t->n_fail)
-        str_addf(&s, ", worst %s used %s its bound", t->worst_value, share_text(t->worst_used, arena));
+        str_addf(&s, ", worst %s used %s its bound", t->worst_value,
+                 share_text(t->worst_used, arena));
     return s.s;
 }
 
 /* ---- the head of a failure ---- */
 static const TraceCheck *first_with(const Trace *t, const char *verdict) {
     for (int i = 0; i < t->n_checks; i++)
-        if (t->checks[i].level > 0 && t->checks[i].verdict && strcmp(t->checks[i].verdict, verdict) == 0)
+        if (t->checks[i].level > 0 && t->checks[i].verdict &&
+            strcmp(t->checks[i].verdict, verdict) == 0)
             return &t->checks[i];
     return NULL;
 }
@@ -74,7 +78,8 @@ static const char *axis_of(const Trace *t, const FoundStep *f, const TraceValue 
     if (f && f->move) return f->move->axes;
     if (v && v->shape.pending) return v->shape.pending;
     for (int i = 0; v && i < v->shape.n_places; i++)
-        if (v->shape.place[i].place && strncmp(v->shape.place[i].place, "shard", 5) == 0) return v->shape.place[i].axis;
+        if (v->shape.place[i].place && strncmp(v->shape.place[i].place, "shard", 5) == 0)
+            return v->shape.place[i].axis;
     return NULL;
 }
 /* The plan line of a step: of its collective or local move, or of a parameter that it reads. */
@@ -113,8 +118,10 @@ static const char *source_line(const Loaded *l, int at, Arena *a) {
 static const char *errors_text(const TraceCheck *k, Arena *a) {
     Str s = str_new(a);
     for (int i = 0; i < k->n_rank_error && i < SHOWN_RANKS; i++)
-        str_addf(&s, "%s%lld: %.2g", i ? "  " : "", (long long)k->rank_error[i].rank, k->rank_error[i].error);
-    if (k->n_rank_error > SHOWN_RANKS) str_addf(&s, "  and %d more ranks", k->n_rank_error - SHOWN_RANKS);
+        str_addf(&s, "%s%lld: %.2g", i ? "  " : "", (long long)k->rank_error[i].rank,
+                 k->rank_error[i].error);
+    if (k->n_rank_error > SHOWN_RANKS)
+        str_addf(&s, "  and %d more ranks", k->n_rank_error - SHOWN_RANKS);
     return s.s;
 }
 static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const char *indent) {
@@ -127,19 +134,27 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
     int at = 0;
     str_add(&c->text, indent);
     cli_paint(c, "1;31",
-              arena_printf(a, "first %s value %s", strcmp(k->verdict, "FAIL") == 0 ? "wrong" : "suspect", k->value));
-    if (k->step >= 0) str_addf(&c->text, "  (step %d, %s)", k->step, or_empty(k->pass ? k->pass : v ? v->pass : NULL));
+              arena_printf(a, "first %s value %s",
+                           strcmp(k->verdict, "FAIL") == 0 ? "wrong" : "suspect", k->value));
+    if (k->step >= 0)
+        str_addf(&c->text, "  (step %d, %s)", k->step,
+                 or_empty(k->pass ? k->pass
+                          : v     ? v->pass
+                                  : NULL));
     str_add(&c->text, "\n");
     line(c, indent, "  ranks", rankset_text(&k->ranks, a));
     if (axis) line(c, indent, "  axis", axis);
     if (k->n_index)
         line(c, indent, "  at",
-             arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text, k->got, k->want));
+             arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text,
+                          k->got, k->want));
     line(c, indent, "  error",
-         k->bound > 0 ? arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound, share_text(k->used, a))
+         k->bound > 0 ? arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound,
+                                     share_text(k->used, a))
                       : arena_printf(a, "%.3g, where every bit must be right", k->max_abs));
     if (plan_line(t, f, &file, &at))
-        line(c, indent, "  plan line", arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
+        line(c, indent, "  plan line",
+             arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
     if (k->cause) line(c, indent, "  likely cause", k->cause);
     if (k->n_rank_error) line(c, indent, "  error per rank", errors_text(k, a));
 }
@@ -172,8 +187,7 @@ static void report_verdict(Cli *c, const Loaded *l) {
     const char *color = if_so ? "1;33" : holds(t) ? "1;32" : t->verdict ? "1;31" : "1";
     str_addf(&c->text, "%s: ", table_clean(or_empty(t->plan), 0, c->arena));
     cli_paint(c, color, v);
-    if (if_so)
-        str_addf(&c->text, ", %s", if_so);
+    if (if_so) str_addf(&c->text, ", %s", if_so);
     else if (t->verdict && strcmp(v, "invalid") != 0)
         str_addf(&c->text, " %s the unsharded model", strcmp(v, "different") == 0 ? "from" : "to");
     str_add(&c->text, "\n");
@@ -182,24 +196,29 @@ static void report_run(Cli *c, const Loaded *l) {
     const Trace *t = l->trace;
     Arena *a = c->arena;
     Str mesh = str_new(a);
-    for (int i = 0; i < t->n_axes; i++) str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
-    for (int i = 0; i < t->n_groups; i++) str_addf(&mesh, "%s=%s ", t->groups[i].name, t->groups[i].axes);
+    for (int i = 0; i < t->n_axes; i++)
+        str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
+    for (int i = 0; i < t->n_groups; i++)
+        str_addf(&mesh, "%s=%s ", t->groups[i].name, t->groups[i].axes);
     str_addf(&mesh, "(%lld ranks)", (long long)t->ranks);
     line(c, "  ", "mesh", mesh.s);
     if (t->model_name)
-        line(c, "  ", "model", arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
+        line(c, "  ", "model",
+             arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
     if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
     if (l->report.data_parallel) line(c, "  ", "data parallel", l->report.data_parallel);
     if (t->n_pass + t->n_suspect + t->n_fail)
         line(c, "  ", "checks",
-             arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass, (long long)t->n_suspect,
-                          (long long)t->n_fail));
+             arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass,
+                          (long long)t->n_suspect, (long long)t->n_fail));
     if (t->worst_value)
-        line(c, "  ", "worst", arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
+        line(c, "  ", "worst",
+             arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
     if (l->report.end_to_end_worst)
         line(c, "  ", "end to end",
-             arena_printf(a, "%s is off by %.2g of its largest number, bound %.2g", l->report.end_to_end_worst,
-                          l->report.end_to_end_rel, l->report.end_to_end_bound));
+             arena_printf(a, "%s is off by %.2g of its largest number, bound %.2g",
+                          l->report.end_to_end_worst, l->report.end_to_end_rel,
+                          l->report.end_to_end_bound));
 }
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {
@@ -220,7 +239,8 @@ static void report_comms(Cli *c, const Trace *t) {
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
-        const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass), *op = or_empty(k->op);
+        const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass),
+                   *op = or_empty(k->op);
         int j = 0;
         while (j < n && !in_sum(k, &sum[j])) j++;
         if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
@@ -230,13 +250,16 @@ static void report_comms(Cli *c, const Trace *t) {
     heading(c, "Collectives, bytes sent per rank");
     for (int j = 0; j < n; j++) {
         bool first = j == 0 || strcmp(sum[j].pass, sum[j - 1].pass) != 0;
-        str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? sum[j].pass : "", (long long)sum[j].n,
-                 arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis), lookup_sent_text(t, in_sum, &sum[j], false, c->arena));
-        if (sum[j].skipped) str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
+        str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? sum[j].pass : "",
+                 (long long)sum[j].n, arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis),
+                 lookup_sent_text(t, in_sum, &sum[j], false, c->arena));
+        if (sum[j].skipped)
+            str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
         str_add(&c->text, "\n");
     }
 }
-/* Where the local shape changes, in the first layer's forward: the story of a block in a dozen lines. */
+/* Where the local shape changes, in the first layer's forward: the story of a block in a dozen
+ * lines. */
 static void report_shapes(Cli *c, const Trace *t) {
     static const Column columns[] = {{"value", "", false, 0},
                                      {"symbolic", "", false, 0},
@@ -264,8 +287,8 @@ static void report_shapes(Cli *c, const Trace *t) {
         r[3] = cell_bytes(c->arena, v->shape.local[0].bytes);
     }
     if (!table.n_rows) return;
-    heading(c,
-            t->n_classes > 1 ? "Local shapes of the first rank, where they change" : "Local shapes, where they change");
+    heading(c, t->n_classes > 1 ? "Local shapes of the first rank, where they change"
+                                : "Local shapes, where they change");
     const char *text = table_render(&table, "text", c->look, c->arena);
     str_add(&c->text, strchr(text, '\n') + 1); /* no head */
     if (left) str_addf(&c->text, "  and %d more: shardproof shapes\n", left);
@@ -278,7 +301,8 @@ static void report_notes(Cli *c, const Loaded *l) {
     if (!inferred && !l->report.unobservable) return;
     heading(c, "Notes");
     if (inferred)
-        str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred, inferred == 1 ? "" : "s");
+        str_addf(&c->text, "  %d collective%s that no style asked for:\n", inferred,
+                 inferred == 1 ? "" : "s");
     for (int i = 0; i < t->n_collectives && shown < SHOWN_NOTES; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (!k->inferred || undeclared_collective(t, k)) continue;
@@ -286,7 +310,8 @@ static void report_notes(Cli *c, const Loaded *l) {
                  or_empty(k->axis ? k->axis : k->axes), or_empty(k->value), or_empty(k->why));
         shown++;
     }
-    if (inferred > shown) str_addf(&c->text, "    and %d more: shardproof comms\n", inferred - shown);
+    if (inferred > shown)
+        str_addf(&c->text, "    and %d more: shardproof comms\n", inferred - shown);
     const char **unseen = l->report.unobservable_text; /* ends with NULL, and may end early */
     int told = 0;
     if (l->report.unobservable)
@@ -309,10 +334,11 @@ static void report_time(Cli *c, const Trace *t) {
     TraceTimes s = trace_times_of(t, rankset_first(&last->ranks));
     Arena *a = c->arena;
     heading(c, "Time, modelled");
-    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a), time_text(s.compute, a),
-             time_text(s.exposed, a));
+    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a),
+             time_text(s.compute, a), time_text(s.exposed, a));
     if (s.comm > 0)
-        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm, time_text(s.comm, a));
+        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
+                 time_text(s.comm, a));
     if (differ) str_addf(&c->text, "; on the slowest, ranks %s", rankset_text(&last->ranks, a));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
@@ -321,9 +347,12 @@ static void report_verbose(Cli *c, const Loaded *l) {
     Arena *a = c->arena;
     if (!c->o.verbose) return;
     heading(c, "This machine");
-    str_addf(&c->text, "  sharded %s, reference %s, checks %s; peak memory %s; %s FLOP in distinct work; %s\n",
-             time_text(r->seconds_sharded, a), time_text(r->seconds_reference, a), time_text(r->seconds_check, a),
-             bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
+    str_addf(
+        &c->text,
+        "  sharded %s, reference %s, checks %s; peak memory %s; %s FLOP in distinct work; %s\n",
+        time_text(r->seconds_sharded, a), time_text(r->seconds_reference, a),
+        time_text(r->seconds_check, a), bytes_text(r->peak_bytes, a),
+        count_text(r->flops_distinct, a), or_empty(r->gemm));
 }
 /* ---- --against ---- */
 static int64_t count_results(const Trace *t, const char *result) {
@@ -350,7 +379,8 @@ static void only_in(Cli *c, const Trace *t, const char *result, Str *notes) {
     for (int i = 0; i < t->n_against; i++) {
         if (strcmp(t->against[i].result, result)) continue;
         if (told++ < SHOWN || c->o.verbose)
-            str_addf(notes, "%s%s", told > 1 ? ", " : "", table_clean(t->against[i].name, 0, c->arena));
+            str_addf(notes, "%s%s", told > 1 ? ", " : "",
+                     table_clean(t->against[i].name, 0, c->arena));
     }
     if (n > SHOWN && !c->o.verbose)
         str_addf(notes, " and %lld more (-v shows them)", (long long)n - SHOWN);

@@ -9,7 +9,8 @@
 enum { GUTTER = 2, NARROWEST = 6, SHORTEST = 8, NARROWEST_WRAP = 16, BELOW = 6 };
 
 Table table_new(Arena *arena, const char *record, const Column *col, int n_cols) {
-    return (Table){.arena = arena, .record = record, .n_cols = n_cols, .col = col, .notes = str_new(arena)};
+    return (Table){
+        .arena = arena, .record = record, .n_cols = n_cols, .col = col, .notes = str_new(arena)};
 }
 Cell *table_row(Table *t) {
     Cell *c = ARENA_ARRAY(t->arena, Cell, t->n_cols);
@@ -32,7 +33,9 @@ Cell cell_bytes(Arena *a, int64_t v) {
     const char *s = arena_printf(a, "%lld", (long long)v);
     return (Cell){bytes_text(v, a), s, s};
 }
-Cell cell_bool(bool b) { return (Cell){b ? "yes" : NULL, b ? "true" : "false", b ? "true" : "false"}; }
+Cell cell_bool(bool b) {
+    return (Cell){b ? "yes" : NULL, b ? "true" : "false", b ? "true" : "false"};
+}
 Cell cell_shape(Arena *a, const int64_t *v, int n) {
     Str s = str_new(a);
     str_add(&s, "[");
@@ -64,9 +67,10 @@ static int char_width(uint32_t c) {
     static const struct {
         uint32_t from, to;
         int width;
-    } range[] = {{0x300, 0x36F, 0},   {0x200B, 0x200F, 0},   {0x1100, 0x115F, 2},  {0x2E80, 0xA4CF, 2},
-                 {0xAC00, 0xD7A3, 2}, {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},  {0xFE30, 0xFE6F, 2},
-                 {0xFF00, 0xFF60, 2}, {0x1F300, 0x1FAFF, 2}, {0x20000, 0x3FFFD, 2}};
+    } range[] = {{0x300, 0x36F, 0},     {0x200B, 0x200F, 0},  {0x1100, 0x115F, 2},
+                 {0x2E80, 0xA4CF, 2},   {0xAC00, 0xD7A3, 2},  {0xF900, 0xFAFF, 2},
+                 {0xFE00, 0xFE0F, 0},   {0xFE30, 0xFE6F, 2},  {0xFF00, 0xFF60, 2},
+                 {0x1F300, 0x1FAFF, 2}, {0x20000, 0x3FFFD, 2}};
     for (size_t i = 0; i < sizeof range / sizeof *range; i++)
         if (c >= range[i].from && c <= range[i].to) return range[i].width;
     return 1;
@@ -106,7 +110,8 @@ static bool hidden(const Table *t, int col) {
 static const char *shown(const Cell *c) { return c->text ? c->text : ""; }
 
 /* ---- text that has to fit a terminal ---- */
-/* A table on its way to a terminal: its texts may get shorter and its columns move before they are cut. */
+/* A table on its way to a terminal: its texts may get shorter and its columns move before they are
+ * cut. */
 typedef struct {
     const Table *t;
     Arena *a;
@@ -131,7 +136,8 @@ static bool fits(const Fit *f) {
         if (in_line(f, c)) sum += f->width[c] + GUTTER;
     return sum <= f->limit;
 }
-/* What all cells of a column begin with, up to its last separator; 0: nothing, or one cell is no more than that. */
+/* What all cells of a column begin with, up to its last separator; 0: nothing, or one cell is no
+ * more than that. */
 static size_t common_prefix(const Fit *f, int c) {
     const char *first = NULL;
     size_t n = 0;
@@ -189,19 +195,23 @@ static void add_left_out(Str *s, const Fit *f) {
         for (int r = 0; f->prefix[c] && !f->hide[c] && r < t->n_rows && !whole; r++)
             if (*shown(&t->row[r][c])) whole = shown(&t->row[r][c]);
         if (whole) str_addf(s, "%s: without %.*s\n", t->col[c].title, (int)f->prefix[c], whole);
-        if (f->hide[c] && !hidden(t, c)) str_addf(&names, "%s%s", names.n ? ", " : "", t->col[c].title);
+        if (f->hide[c] && !hidden(t, c))
+            str_addf(&names, "%s%s", names.n ? ", " : "", t->col[c].title);
     }
     if (names.n) {
-        const char *text = arena_printf(f->a, "left out, as the terminal is narrow: %s (--format csv has all)", names.s);
+        const char *text = arena_printf(
+            f->a, "left out, as the terminal is narrow: %s (--format csv has all)", names.s);
         str_addf(s, "%s\n", table_wrap(text, f->limit, 0, f->a));
     }
 }
-/* Narrows the widest of the columns with the flag until the line fits or they are as narrow as `least`. */
+/* Narrows the widest of the columns with the flag until the line fits or they are as narrow as
+ * `least`. */
 static void narrow(Fit *f, int flag, int least) {
     while (!fits(f)) {
         int widest = -1;
         for (int c = 0; c < f->t->n_cols; c++) {
-            if (!in_line(f, c) || f->t->col[c].right || (flag && !(f->t->col[c].how & flag))) continue;
+            if (!in_line(f, c) || f->t->col[c].right || (flag && !(f->t->col[c].how & flag)))
+                continue;
             if (widest < 0 || f->width[c] > f->width[widest]) widest = c;
         }
         if (widest < 0 || f->width[widest] <= least) return;
@@ -287,7 +297,8 @@ static int columns(const char *s, size_t n) {
 }
 static void fold_line(Str *out, const char *s, size_t n, int width) {
     size_t lead = strspn(s, " "), hang = lead + 2;
-    for (size_t i = lead; i + 2 < n; i++) { /* what follows the first gap, if enough room is left there */
+    /* what follows the first gap, if enough room is left there */
+    for (size_t i = lead; i + 2 < n; i++) {
         if (s[i] != ' ' || s[i + 1] != ' ') continue;
         i += strspn(s + i, " ");
         int at = columns(s, i);
@@ -300,7 +311,8 @@ static void fold_line(Str *out, const char *s, size_t n, int width) {
         size_t gap = strspn(s + i, " "), word = strcspn(s + i + gap, " \n");
         if (i + gap + word > n) word = n - i - gap;
         int w = columns(s + i + gap, word);
-        size_t to = (int)hang + w <= width ? hang : lead + 2; /* a long word: further left, if that helps */
+        size_t to =
+            (int)hang + w <= width ? hang : lead + 2; /* a long word: further left, if that helps */
         if (i && gap && col > (int)to && col + (int)gap + w > width) {
             str_add(out, "\n");
             pad(out, (int)to);
@@ -325,13 +337,15 @@ const char *table_fold(const char *s, int width, Arena *arena) {
     }
     return out.s;
 }
-/* The line of a row; cells that are wrapped have more of it in further lines. `rest` gets what is left of each cell. */
+/* The line of a row; cells that are wrapped have more of it in further lines. `rest` gets what is
+ * left of each cell. */
 static void put_line(Str *s, const Fit *f, const char **rest, int last, bool filled) {
     const Table *t = f->t;
     for (int c = 0; c < t->n_cols; c++) {
         if (!in_line(f, c)) continue;
         size_t n = strcspn(rest[c], "\n");
-        put_cell(s, arena_strndup(f->a, rest[c], n), f->width[c], t->col[c].right, c == last && !filled);
+        put_cell(s, arena_strndup(f->a, rest[c], n), f->width[c], t->col[c].right,
+                 c == last && !filled);
         rest[c] += n + (rest[c][n] == '\n');
         if (c != last) pad(s, GUTTER);
     }
@@ -355,7 +369,10 @@ static void put_below(Str *s, const Fit *f, int r) {
         }
         pad(s, GUTTER);
         put_cell(s, t->col[c].title, title + GUTTER, false, false);
-        str_addf(s, "%s\n", table_clean(text, f->limit > title + 3 * GUTTER ? f->limit - title - 2 * GUTTER : 0, f->a));
+        str_addf(s, "%s\n",
+                 table_clean(text,
+                             f->limit > title + 3 * GUTTER ? f->limit - title - 2 * GUTTER : 0,
+                             f->a));
     }
     if (line.n) str_addf(s, "%s\n", table_wrap(line.s, f->limit, BELOW, f->a));
 }
@@ -374,7 +391,8 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
     f.below = ARENA_ARRAY(a, bool, t->n_cols);
     f.prefix = ARENA_ARRAY(a, size_t, t->n_cols);
     for (int r = 0; r < t->n_rows; r++)
-        for (int c = 0; c < t->n_cols; c++) *cell_at(&f, r, c) = table_clean(shown(&t->row[r][c]), 0, a);
+        for (int c = 0; c < t->n_cols; c++)
+            *cell_at(&f, r, c) = table_clean(shown(&t->row[r][c]), 0, a);
     for (int c = 0; c < t->n_cols; c++) {
         f.hide[c] = hidden(t, c);
         measure(&f, c);
@@ -419,7 +437,8 @@ static void md_cell(Str *s, const char *text) {
     for (char *p = flat; *p; p++)
         if (*p == '\n' || *p == '\r') *p = ' ';
     for (text = text_visible(s->a, flat); *text; text++) {
-        if (*text == '|' || *text == '\\' || *text == '*' || *text == '_' || *text == '<' || *text == '`')
+        if (*text == '|' || *text == '\\' || *text == '*' || *text == '_' || *text == '<' ||
+            *text == '`')
             str_addn(s, "\\", 1);
         str_addn(s, text, 1);
     }
@@ -483,10 +502,8 @@ static const char *render_csv(const Table *t, Arena *a) {
 static void json_row(JsonWriter *w, const Table *t, int r) {
     for (int c = 0; c < t->n_cols; c++) {
         const Cell *cell = &t->row[r][c];
-        if (cell->json)
-            json_raw(w, t->col[c].key, cell->json);
-        else
-            json_str(w, t->col[c].key, cell->plain);
+        if (cell->json) json_raw(w, t->col[c].key, cell->json);
+        else json_str(w, t->col[c].key, cell->plain);
     }
 }
 static const char *render_json(const Table *t, Arena *a) {

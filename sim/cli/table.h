@@ -1,5 +1,6 @@
-/* One small table for every list that users get: columns, rows of cells, five ways to write it. A cell knows how it
- * reads for people, for a spreadsheet and for a program. Refuses to know what it shows. */
+/* One small table for every list that users get: columns, rows of cells, five ways to write it. A
+ * cell knows how it reads for people, for a spreadsheet and for a program. Refuses to know what it
+ * shows. */
 #ifndef SP_CLI_TABLE_H
 #define SP_CLI_TABLE_H
 #include "base/arena.h"
@@ -9,18 +10,21 @@ typedef struct {
     const char *plain; /* csv */
     const char *json;  /* a JSON value; NULL: `plain` as a string, or null if that is NULL too */
 } Cell;
-/* What happens to a column in text and Markdown; all but the first only in text on a terminal that is too narrow, in
- * this order. What is left then is cut, the widest first; numbers never are. */
+/* What happens to a column in text and Markdown; all but the first only in text on a terminal that
+ * is too narrow, in this order. What is left then is cut, the widest first; numbers never are. */
 enum {
-    COL_OPTIONAL = 1, /* left out where all its cells are empty or equal; `true` in a row of columns */
-    COL_PREFIX = 2,   /* what all its cells begin with ("layers.0.", "plans/a.yaml:") is said once, below */
-    COL_DROP = 4,     /* left out, the last such column first; a line below the table says so */
-    COL_SHORT = 8,    /* cut before others, down to SHORTEST, keeping what stands in brackets at its end */
-    COL_BELOW = 16,   /* on a line of its own below the row, with its title if COL_TITLED */
+    COL_OPTIONAL =
+        1, /* left out where all its cells are empty or equal; `true` in a row of columns */
+    COL_PREFIX =
+        2, /* what all its cells begin with ("layers.0.", "plans/a.yaml:") is said once, below */
+    COL_DROP = 4, /* left out, the last such column first; a line below the table says so */
+    COL_SHORT =
+        8, /* cut before others, down to SHORTEST, keeping what stands in brackets at its end */
+    COL_BELOW = 16, /* on a line of its own below the row, with its title if COL_TITLED */
     COL_TITLED = 32,
-    COL_WRAP = 64,    /* several lines */
-    COL_EMPTY = 128,  /* left out where all its cells are empty */
-    COL_LAST = 256,   /* left out where nothing else makes the table fit */
+    COL_WRAP = 64,   /* several lines */
+    COL_EMPTY = 128, /* left out where all its cells are empty */
+    COL_LAST = 256,  /* left out where nothing else makes the table fit */
 };
 typedef struct {
     const char *key;   /* machine formats */
@@ -36,7 +40,7 @@ typedef struct {
     int n_rows, cap_rows;
     Cell **row;
     const char **after; /* text and md: a line after row r, or NULL; NULL: after none */
-    Str notes; /* lines under the table; text and md */
+    Str notes;          /* lines under the table; text and md */
 } Table;
 
 Table table_new(Arena *arena, const char *record, const Column *col, int n_cols);
@@ -59,11 +63,11 @@ typedef struct {
 const char *table_render(const Table *t, const char *format, TableLook look, Arena *arena);
 /* The columns that a text takes on a terminal. */
 int table_text_width(const char *s);
-/* Words filled into lines of at most `width` columns, each indented; a word that is longer is cut into pieces. No
- * newline at the end. */
-/* Lines wider than `width` go on in further ones, broken at spaces, under what follows their first gap of two spaces (else two
- * columns further in). Escape sequences take no room; a word that is wider than the line stays whole, so that a path can be
- * copied. */
+/* Words filled into lines of at most `width` columns, each indented; a word that is longer is cut
+ * into pieces. No newline at the end. */
+/* Lines wider than `width` go on in further ones, broken at spaces, under what follows their first
+ * gap of two spaces (else two columns further in). Escape sequences take no room; a word that is
+ * wider than the line stays whole, so that a path can be copied. */
 const char *table_fold(const char *s, int width, Arena *arena);
 const char *table_wrap(const char *s, int width, int indent, Arena *arena);
 /* `s` without control characters, at most `width` columns (0: all), cut with an ellipsis. */

@@ -1,5 +1,5 @@
-/* What shapes, params, comms and diff show: rows made from a trace. Refuses to compute anything that the trace does not
- * say; the same facts stand in its records. */
+/* What shapes, params, comms and diff show: rows made from a trace. Refuses to compute anything
+ * that the trace does not say; the same facts stand in its records. */
 #include "cli/cli.h"
 #include "cli/find.h"
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static const char *step_op(const FoundStep *f, const TraceValue *v, Arena *a) {
         const char *axis = f->collective->axis ? f->collective->axis : f->collective->axes;
         return arena_printf(a, "%s(%s)", or_empty(f->collective->op), or_empty(axis));
     }
-    if (f && f->move) return arena_printf(a, "%s(%s)", or_empty(f->move->op), or_empty(f->move->axes));
+    if (f && f->move)
+        return arena_printf(a, "%s(%s)", or_empty(f->move->op), or_empty(f->move->axes));
     if (f && f->compute) return f->compute->label ? f->compute->label : or_empty(f->compute->op);
     return v && v->kind ? v->kind : "";
 }
@@ -49,19 +50,23 @@ static const Column shape_columns[] = {
     {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
     {"ranks", "ranks", false, COL_OPTIONAL},
 };
-static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v, const TraceLocal *l) {
+static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v,
+                      const TraceLocal *l) {
     Arena *a = c->arena;
     Cell *r = table_row(t);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
     r[1] = cell_text(step_pass(f, v));
     r[2] = cell_text(step_op(f, v, a));
     if (!v) {
-        r[3] = cell_text(f->compute ? f->compute->output : f->collective ? f->collective->value : f->move->value);
+        r[3] = cell_text(f->compute      ? f->compute->output
+                         : f->collective ? f->collective->value
+                                         : f->move->value);
         return;
     }
     r[3] = cell_text(v->shape.name);
     r[4] = cell_text(v->shape.symbolic);
-    if (v->shape.pending) r[5] = (Cell){arena_printf(a, "Σ %s", v->shape.pending), v->shape.pending, NULL};
+    if (v->shape.pending)
+        r[5] = (Cell){arena_printf(a, "Σ %s", v->shape.pending), v->shape.pending, NULL};
     if (l) {
         r[6] = cell_shape(a, l->shape, v->shape.nd);
         r[7] = cell_bytes(a, l->bytes);
@@ -70,10 +75,12 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
     r[8] = cell_text(places_text(&v->shape, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
 }
-/* A parameter that only changes its type (I to R) is a step, but nothing happens to it: people see it with -v. */
+/* A parameter that only changes its type (I to R) is a step, but nothing happens to it: people see
+ * it with -v. */
 static bool is_silent(const Cli *c, const FoundStep *f) {
     bool same = f && f->move && f->move->op && strcmp(f->move->op, "identity") == 0;
-    return same && !c->o.verbose && (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
+    return same && !c->o.verbose &&
+           (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
 }
 static void value_rows(const Cli *c, Table *t, const StepIndex *x, const TraceValue *v) {
     const FoundStep *f = v->step >= 0 && v->step < x->n ? &x->step[v->step] : NULL;
@@ -94,9 +101,11 @@ Table table_shapes(const Cli *c, const Trace *t) {
     while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, &x, &t->values[v++]);
     for (int s = 0; s < x.n; s++) {
         const FoundStep *f = &x.step[s];
-        if (!f->value && (f->compute || f->collective || f->move)) shape_row(c, &out, s, f, NULL, NULL);
+        if (!f->value && (f->compute || f->collective || f->move))
+            shape_row(c, &out, s, f, NULL, NULL);
         /* values are in the order of their steps */
-        for (; v < t->n_values && t->values[v].step <= s; v++) value_rows(c, &out, &x, &t->values[v]);
+        for (; v < t->n_values && t->values[v].step <= s; v++)
+            value_rows(c, &out, &x, &t->values[v]);
     }
     return out;
 }
@@ -118,7 +127,8 @@ static const Column param_columns[] = {
 static const char *placement_mesh(const TraceParam *p, Arena *a) {
     Str s = str_new(a);
     const TraceShape *shape = p->rest.n_places == p->n_placements ? &p->rest : &p->compute;
-    for (int i = 0; i < shape->n_places; i++) str_addf(&s, "%s%s", i ? ", " : "", shape->place[i].axis);
+    for (int i = 0; i < shape->n_places; i++)
+        str_addf(&s, "%s%s", i ? ", " : "", shape->place[i].axis);
     return s.s;
 }
 /* Of large sets only the first ranks are tried: a class of a million ranks is answered at once. */
@@ -129,12 +139,14 @@ static bool share_a_rank(const RankSet *a, const RankSet *b) {
         if (rankset_has(b, rank)) return true;
     return rankset_has(a, rankset_first(b));
 }
-/* What one rank holds of it at rest; rank -1: the most that one of these ranks does (NULL: of all). */
+/* What one rank holds of it at rest; rank -1: the most that one of these ranks does (NULL: of all).
+ */
 static int64_t bytes_at_rest(const TraceParam *p, const RankSet *ranks, int64_t rank) {
     int64_t most = 0;
     for (int i = 0; i < p->rest.n_local; i++) {
         const TraceLocal *l = &p->rest.local[i];
-        bool counts = rank >= 0 ? rankset_has(&l->ranks, rank) : !ranks || p->rest.n_local == 1 || share_a_rank(&l->ranks, ranks);
+        bool counts = rank >= 0 ? rankset_has(&l->ranks, rank)
+                                : !ranks || p->rest.n_local == 1 || share_a_rank(&l->ranks, ranks);
         if (counts && l->bytes > most) most = l->bytes;
     }
     return p->rest.n_local ? most : p->bytes;
@@ -173,8 +185,8 @@ Table table_params(const Cli *c, const Trace *t) {
         }
         if (!any && c->o.rank < 0) param_row(c, &out, p, NULL);
     }
-    str_addf(&out.notes, "%d parameters, %s%s per rank at rest\n", t->n_params, uneven && c->o.rank < 0 ? "at most " : "",
-             bytes_text(all, c->arena));
+    str_addf(&out.notes, "%d parameters, %s%s per rank at rest\n", t->n_params,
+             uneven && c->o.rank < 0 ? "at most " : "", bytes_text(all, c->arena));
     return out;
 }
 
@@ -209,8 +221,10 @@ static int64_t group_of(const RankGroups *g, int64_t rank) {
     int64_t n = groups_count(g), size = groups_size(g);
     if (rank < 0 || size > MANY_RANKS || n > MANY_RANKS / size) return 0;
     int64_t group = 0, member = 0; /* as coordinates of a mesh, which groups nearly always are */
-    for (int k = 0; k < g->n_out; k++) group = group * g->out_size[k] + rank / larger(g->out_stride[k], 1) % g->out_size[k];
-    for (int k = 0; k < g->n_in; k++) member = member * g->in_size[k] + rank / larger(g->in_stride[k], 1) % g->in_size[k];
+    for (int k = 0; k < g->n_out; k++)
+        group = group * g->out_size[k] + rank / larger(g->out_stride[k], 1) % g->out_size[k];
+    for (int k = 0; k < g->n_in; k++)
+        member = member * g->in_size[k] + rank / larger(g->in_stride[k], 1) % g->in_size[k];
     if (groups_member(g, group, member) == rank) return group;
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < size; k++)
@@ -253,10 +267,13 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
     for (int i = 0; i < k->n_local; i++) {
         const TraceTraffic *l = &k->local[i];
         const char *ranks = rankset_text(&l->ranks, a);
-        str_addf(&s, "%sranks %s: %s in, %s out, %s sent", i ? "; " : "", ranks, bytes_text(l->bytes_in, a),
-                 bytes_text(l->bytes_out, a), bytes_text(l->bytes_sent, a));
-        str_addf(&j, "%s{\"ranks\":\"%s\",\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}", i ? "," : "[",
-                 ranks, (long long)l->bytes_in, (long long)l->bytes_out, (long long)l->bytes_sent);
+        str_addf(&s, "%sranks %s: %s in, %s out, %s sent", i ? "; " : "", ranks,
+                 bytes_text(l->bytes_in, a), bytes_text(l->bytes_out, a),
+                 bytes_text(l->bytes_sent, a));
+        str_addf(&j,
+                 "%s{\"ranks\":\"%s\",\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}",
+                 i ? "," : "[", ranks, (long long)l->bytes_in, (long long)l->bytes_out,
+                 (long long)l->bytes_sent);
     }
     str_add(&j, "]");
     return (Cell){s.s, s.s, j.s};
@@ -290,7 +307,8 @@ Table table_comms(const Cli *c, const Trace *t) {
         r[15] = cell_text(place_of_line(a, k->file, k->line));
         r[16] = cell_bool(k->inferred);
         const char *should = k->declared ? arena_printf(a, ", where %s is due", k->declared) : "";
-        if (k->planted) r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
+        if (k->planted)
+            r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
         r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
         if (lookup_times(k) > 1) r[19] = cell_int(a, lookup_times(k));
         if (rank < 0) r[20] = cell_unequal(a, k);
@@ -302,13 +320,17 @@ Table table_comms(const Cli *c, const Trace *t) {
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
     str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
     if (skipped)
-        str_addf(&out.notes, "not counted: %d that the plan's planted mistake skips; nothing is sent there\n", skipped);
+        str_addf(&out.notes,
+                 "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",
+                 skipped);
     return out;
 }
 
 /* ---- diff ---- */
-static const Column diff_columns[] = {
-    {"what", "what", false, 0}, {"name", "name", false, COL_WRAP}, {"a", "A", false, COL_WRAP}, {"b", "B", false, COL_WRAP}};
+static const Column diff_columns[] = {{"what", "what", false, 0},
+                                      {"name", "name", false, COL_WRAP},
+                                      {"a", "A", false, COL_WRAP},
+                                      {"b", "B", false, COL_WRAP}};
 
 static void differ(Table *t, const char *what, const char *name, const char *a, const char *b) {
     if (a == b || (a && b && strcmp(a, b) == 0)) return;
@@ -318,7 +340,8 @@ static void differ(Table *t, const char *what, const char *name, const char *a, 
     r[2] = (Cell){a ? a : "-", a, NULL};
     r[3] = (Cell){b ? b : "-", b, NULL};
 }
-/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their order. */
+/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their
+ * order. */
 typedef struct {
     const char *name, *text;
     int order;
@@ -361,7 +384,8 @@ static Items param_items(const Trace *t, bool rest, Arena *a) {
     Items l = {0};
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
-        add_item(&l, a, p->compute.name ? p->compute.name : p->plan_name, shape_text(rest ? &p->rest : &p->compute, a));
+        add_item(&l, a, p->compute.name ? p->compute.name : p->plan_name,
+                 shape_text(rest ? &p->rest : &p->compute, a));
     }
     return l;
 }
@@ -386,7 +410,8 @@ static bool is_kind(const TraceCollective *c, const void *arg) {
     return !strcmp(or_empty(c->pass), k->pass) && !strcmp(or_empty(c->op), k->op) &&
            !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);
 }
-/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" -> ... */
+/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" ->
+ * ... */
 static Items comm_items(const Trace *t, Arena *a) {
     Items l = {0};
     int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives);
@@ -399,12 +424,16 @@ static Items comm_items(const Trace *t, Arena *a) {
         while (k < l.n && !is_kind(c, &kind[k])) k++;
         if (k == l.n) {
             kind[k] = x;
-            add_item(&l, a, arena_printf(a, "%s %s(%s)%s%s", x.pass, x.op, x.axes, other ? ", " : "", other ? x.reduce : ""), NULL);
+            add_item(&l, a,
+                     arena_printf(a, "%s %s(%s)%s%s", x.pass, x.op, x.axes, other ? ", " : "",
+                                  other ? x.reduce : ""),
+                     NULL);
         }
         count[k] += lookup_times(c);
     }
     for (int k = 0; k < l.n; k++)
-        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k], lookup_sent_text(t, is_kind, &kind[k], true, a));
+        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k],
+                                      lookup_sent_text(t, is_kind, &kind[k], true, a));
     return l;
 }
 /* What a plan plants, by the value that it changes: two plans that differ in a mistake differ. */
@@ -414,11 +443,15 @@ static Items planted_items(const Trace *t, Arena *a) {
         const TraceCollective *c = &t->collectives[i];
         if (!c->planted) continue;
         add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->value)),
-                 arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "", or_empty(c->declared)));
+                 arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "",
+                              or_empty(c->declared)));
     }
     for (int i = 0; i < t->n_moves; i++)
         if (t->moves[i].planted)
-            add_item(&l, a, arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)), t->moves[i].planted);
+            add_item(
+                &l, a,
+                arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)),
+                t->moves[i].planted);
     return l;
 }
 /* Gradients that are right only if somebody sums them, and over what. */
@@ -451,7 +484,8 @@ static Items run_items(const Trace *t, Arena *a) {
     add_item(&l, a, "dtype", t->dtype);
     for (int i = 0; i < t->n_groups; i++)
         add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
-    for (int i = 0; i < t->n_model; i++) add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
+    for (int i = 0; i < t->n_model; i++)
+        add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
     return l;
 }
 Table table_diff(const Cli *c, const Trace *a, const Trace *b) {

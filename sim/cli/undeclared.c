@@ -1,6 +1,6 @@
 /* Sums of gradients that no line of the plan declares, and moves that none asks for, in words:
- * what a verdict of "equivalent" rests on. Refuses to judge: the notes (N0008, N0001) say which line
- * is missing. */
+ * what a verdict of "equivalent" rests on. Refuses to judge: the notes (N0008, N0001) say which
+ * line is missing. */
 #include "cli/cli.h"
 #include <string.h>
 
@@ -15,10 +15,8 @@ static void over_axes(const Trace *t, const char *axes, int names, Str *s) {
     int n = 0, told = 0;
     for (int i = 0; i < t->n_collectives; i++)
         n += undeclared_collective(t, &t->collectives[i]) && !strcmp(t->collectives[i].axes, axes);
-    if (names && n == 1)
-        str_addf(s, "this gradient over %s", axes);
-    else
-        str_addf(s, "%s%d gradient%s over %s", names ? "these " : "", n, n == 1 ? "" : "s", axes);
+    if (names && n == 1) str_addf(s, "this gradient over %s", axes);
+    else str_addf(s, "%s%d gradient%s over %s", names ? "these " : "", n, n == 1 ? "" : "s", axes);
     for (int i = 0; i < t->n_collectives && told < names; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (!undeclared_collective(t, c) || strcmp(c->axes, axes)) continue;
@@ -29,10 +27,8 @@ static void over_axes(const Trace *t, const char *axes, int names, Str *s) {
 /* "makes these 2 moves: slice of a, all_gather of b", at most `names` of them by name. */
 static void moves(const Trace *t, int names, Str *s) {
     int n = t->n_unasked;
-    if (names && n == 1)
-        str_add(s, "makes this move");
-    else
-        str_addf(s, "makes %s%d move%s", names ? "these " : "", n, n == 1 ? "" : "s");
+    if (names && n == 1) str_add(s, "makes this move");
+    else str_addf(s, "makes %s%d move%s", names ? "these " : "", n, n == 1 ? "" : "s");
     for (int i = 0; i < n && i < names; i++) str_addf(s, "%s%s", i ? ", " : ": ", t->unasked[i]);
     if (names && n > names) str_addf(s, " and %d more", n - names);
 }

@@ -1,6 +1,7 @@
-/* check --update-expect: the `expect` section of a plan, written from a run. What the run says nothing about stays as it was
- * (section.c does the surgery). Refuses to record what is not the plan's doing: a missing file, a limit of this machine, or
- * a mistake in the plan's text that the old section did not name. */
+/* check --update-expect: the `expect` section of a plan, written from a run. What the run says
+ * nothing about stays as it was (section.c does the surgery). Refuses to record what is not the
+ * plan's doing: a missing file, a limit of this machine, or a mistake in the plan's text that the
+ * old section did not name. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/find.h"
@@ -13,7 +14,9 @@ enum { DEFAULT_SHAPES = 8 };
 /* ---- what the section says ---- */
 /* A YAML scalar: plain where that is safe, else in double quotes. */
 static const char *scalar(const char *s, Arena *a) {
-    bool plain = *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-()*") == strlen(s);
+    bool plain =
+        *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-()*") ==
+                  strlen(s);
     if (plain && (isalpha((unsigned char)*s) || *s == '_')) return s;
     Str q = str_new(a);
     str_add(&q, "\"");
@@ -51,8 +54,8 @@ static const char *codes_text(const Loaded *l, bool values_differ, Arena *a) {
 static void shape_line(Str *s, const char *name, const char *symbolic, Arena *a) {
     str_addf(s, "    %s: %s\n", scalar(name, a), scalar(symbolic, a));
 }
-/* The shapes that the section named before (as it had them where the run has no such value: the check will say so); without
- * such, those of the first layer where they change. */
+/* The shapes that the section named before (as it had them where the run has no such value: the
+ * check will say so); without such, those of the first layer where they change. */
 static const char *shapes_text(const Plan *p, const Trace *t, Arena *a) {
     const Expect *e = &p->expect;
     const char *last = NULL;
@@ -82,10 +85,12 @@ static void add_count(Str *line, const char *op, const char *axis, int64_t n, Ar
     str_addf(line, "%s%s: %lld", line->n ? ", " : "", scalar(key, a), (long long)n);
 }
 static bool same_collective(const TraceCollective *c, const TraceCollective *d) {
-    return c->pass && d->pass && c->op && d->op && c->axes && d->axes && strcmp(c->pass, d->pass) == 0 &&
-           strcmp(c->op, d->op) == 0 && strcmp(c->axes, d->axes) == 0;
+    return c->pass && d->pass && c->op && d->op && c->axes && d->axes &&
+           strcmp(c->pass, d->pass) == 0 && strcmp(c->op, d->op) == 0 &&
+           strcmp(c->axes, d->axes) == 0;
 }
-/* Every kind that occurs in a phase, and those that the section said would not and that still do not. */
+/* Every kind that occurs in a phase, and those that the section said would not and that still do
+ * not. */
 static void phase_section(Str *line, const Plan *p, const Trace *t, const char *phase, Arena *a) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
@@ -131,9 +136,11 @@ static int section_of(const Loaded *l, SectionKey *k, Arena *a) {
     const Trace *t = l->trace;
     const Plan *p = l->report.plan;
     const char *verdict = t && t->verdict ? t->verdict : "invalid", *held = NULL, *wrong = NULL;
-    bool equivalent = strcmp(verdict, "equivalent") == 0, different = strcmp(verdict, "different") == 0;
+    bool equivalent = strcmp(verdict, "equivalent") == 0,
+         different = strcmp(verdict, "different") == 0;
     int n = 0;
-    if (equivalent || different) held = equivalent ? "  equivalent: true\n" : "  equivalent: false\n";
+    if (equivalent || different)
+        held = equivalent ? "  equivalent: true\n" : "  equivalent: false\n";
     if (different && t->first_wrong)
         wrong = arena_printf(a, "  first_wrong: %s\n", scalar(t->first_wrong, a));
     k[n++] = (SectionKey){"equivalent", held};
@@ -152,8 +159,8 @@ static int section_of(const Loaded *l, SectionKey *k, Arena *a) {
 }
 
 /* ---- what is not the plan's doing ---- */
-/* The first diagnostic that no section may hold: of files and YAML, devices and limits, or a mistake in the plan's text that
- * the section did not name. */
+/* The first diagnostic that no section may hold: of files and YAML, devices and limits, or a
+ * mistake in the plan's text that the section did not name. */
 static const Diag *unfit(const Loaded *l) {
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
@@ -173,8 +180,10 @@ static bool may_update(Cli *c, const Loaded *l) {
     const Diag *g = unfit(l);
     if (!g) return true;
     if (l->exit == 0) return false; /* the section names it: it holds as it is */
-    diag_error(c->d, "E0505", at, "mend that first; a mistake that is meant is named in `diagnostics` by hand",
-               "the `expect` section is left as it is: %s is no finding about what the plan does", g->code);
+    diag_error(c->d, "E0505", at,
+               "mend that first; a mistake that is meant is named in `diagnostics` by hand",
+               "the `expect` section is left as it is: %s is no finding about what the plan does",
+               g->code);
     return false;
 }
 /* Is the file still what was run? */
@@ -190,13 +199,15 @@ bool update_expect(Cli *c, const Loaded *l) {
     SectionKey keys[8];
     if (!may_update(c, l)) return false;
     Diags *d = diags_new(c->arena);
-    const char *text = section_replace(c->arena, l->text, l->n, keys, section_of(l, keys, c->arena));
+    const char *text =
+        section_replace(c->arena, l->text, l->n, keys, section_of(l, keys, c->arena));
     /* a plan in braces, or one that could not be parsed, has no place for the section */
     Plan *p = text ? plan_parse(c->arena, d, l->path, text, strlen(text), NULL, 0) : NULL;
     if (!p || diags_errors(d) > diags_errors(l->d) || !p->expect.set) {
-        diag_error(c->d, "E0104", ((Loc){l->path, 0, 0}),
-                   "write `expect:` as a key of its own at the start of a line, and its keys below it",
-                   "the `expect` section of this plan cannot be rewritten");
+        diag_error(
+            c->d, "E0104", ((Loc){l->path, 0, 0}),
+            "write `expect:` as a key of its own at the start of a line, and its keys below it",
+            "the `expect` section of this plan cannot be rewritten");
         return false;
     }
     return is_unchanged(c, l) && file_write(c->d, l->path, text, strlen(text));

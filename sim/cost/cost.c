@@ -1,9 +1,11 @@
-/* Simulated time on a stated machine. A kernel takes max(FLOP / rate, bytes / bandwidth) + overhead; a collective takes
- * its number of steps times the latency plus the bytes it sends over the bandwidth (ring, all-to-all pairwise). Every
- * class of ranks with the same work has one stream for compute and one per set of axes; a step starts when what it reads is
- * ready and its stream is free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
- * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's whole time. Refuses to
- * reorder, to share a link between streams, or to choose an algorithm: those would need more facts than a profile has. */
+/* Simulated time on a stated machine. A kernel takes max(FLOP / rate, bytes / bandwidth) +
+ * overhead; a collective takes its number of steps times the latency plus the bytes it sends over
+ * the bandwidth (ring, all-to-all pairwise). Every class of ranks with the same work has one stream
+ * for compute and one per set of axes; a step starts when what it reads is ready and its stream is
+ * free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
+ * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's
+ * whole time. Refuses to reorder, to share a link between streams, or to choose an algorithm: those
+ * would need more facts than a profile has. */
 #include "cost/cost.h"
 #include "trace/trace_parts.h"
 #include <math.h>
@@ -32,7 +34,8 @@ typedef struct {
     double *ready;  /* when the output of a step is there */
     int *maker;     /* and the event that made it; -1: none */
 } Class;
-/* What the groups of a collective mean for classes and links; kept, for there are few different ones. */
+/* What the groups of a collective mean for classes and links; kept, for there are few different
+ * ones. */
 typedef struct {
     const RankGroups *groups;
     int *meets; /* per class: classes of one number wait for each other; -1: takes no part */
@@ -56,8 +59,9 @@ typedef struct {
     int rounds; /* times (n - 1) steps */
 } CollectiveRow;
 static const CollectiveRow rows[] = {
-    {"all_gather", "AG", 1}, {"reduce_scatter", "RS", 1}, {"all_reduce", "AR", 2}, {"all_to_all", "A2A", 1},
-    {"broadcast", "BC", 0},  {"send", "P2P", 0},          {"recv", "P2P", 0},
+    {"all_gather", "AG", 1},  {"reduce_scatter", "RS", 1}, {"all_reduce", "AR", 2},
+    {"all_to_all", "A2A", 1}, {"broadcast", "BC", 0},      {"send", "P2P", 0},
+    {"recv", "P2P", 0},
 };
 static const CollectiveRow *row_of(const char *op) {
     static const CollectiveRow other = {"", "C", 1};
@@ -67,7 +71,9 @@ static const CollectiveRow *row_of(const char *op) {
 }
 static double flop_rate(const Trace *t, const Hardware *h) {
     const char *d = t->dtype ? t->dtype : "";
-    return strcmp(d, "bf16") == 0 ? h->flops_bf16 : strcmp(d, "f64") == 0 ? h->flops_f64 : h->flops_f32;
+    return strcmp(d, "bf16") == 0  ? h->flops_bf16
+           : strcmp(d, "f64") == 0 ? h->flops_f64
+                                   : h->flops_f32;
 }
 /* "layers.0.q_proj" -> "q_proj", "grad.layers.0.q_proj" -> "d q_proj" */
 static const char *short_name(const char *name, Arena *arena) {
@@ -88,16 +94,18 @@ static const char *amount(double v, const char *unit, Arena *arena) {
 }
 static double compute_time(const Sim *s, const TraceCompute *c, const char **formula) {
     Arena *a = s->t->arena;
-    double rate = flop_rate(s->t, s->h), flops = c->flops / rate, bytes = (double)c->bytes / s->h->memory_bandwidth;
+    double rate = flop_rate(s->t, s->h), flops = c->flops / rate,
+           bytes = (double)c->bytes / s->h->memory_bandwidth;
     double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
-    *formula =
-        arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a), amount(rate, "FLOP/s", a),
-                     bytes_text(c->bytes, a), amount(s->h->memory_bandwidth, "B/s", a),
-                     time_text(s->h->kernel_overhead, a), time_text(time, a));
+    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a),
+                            amount(rate, "FLOP/s", a), bytes_text(c->bytes, a),
+                            amount(s->h->memory_bandwidth, "B/s", a),
+                            time_text(s->h->kernel_overhead, a), time_text(time, a));
     return time;
 }
 /* The time of a group in which a rank sends `sent` bytes; done twice it takes twice the steps. */
-static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m, int64_t sent, const char **formula) {
+static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m,
+                              int64_t sent, const char **formula) {
     Arena *a = s->t->arena;
     int64_t rounds = row_of(c->op)->rounds, steps = rounds ? rounds * (m->size - 1) : 1;
     if (c->times > 1) steps *= c->times;
@@ -113,7 +121,8 @@ static double collective_time(const Sim *s, const TraceCollective *c, const Meet
 static bool same_groups(const RankGroups *a, const RankGroups *b) {
     size_t in = (size_t)a->n_in * sizeof(int64_t), out = (size_t)a->n_out * sizeof(int64_t);
     return a->n_in == b->n_in && a->n_out == b->n_out && memcmp(a->in_size, b->in_size, in) == 0 &&
-           memcmp(a->in_stride, b->in_stride, in) == 0 && memcmp(a->out_size, b->out_size, out) == 0 &&
+           memcmp(a->in_stride, b->in_stride, in) == 0 &&
+           memcmp(a->out_size, b->out_size, out) == 0 &&
            memcmp(a->out_stride, b->out_stride, out) == 0;
 }
 static int find_root(const int *up, int i) {
@@ -123,7 +132,8 @@ static int find_root(const int *up, int i) {
 /* Classes that share a group wait for each other, and so do those they share other groups with. */
 static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
     int64_t ranks = s->t->ranks;
-    int *class_of = ARENA_ARRAY(s->scratch, int, ranks), *up = ARENA_ARRAY(s->scratch, int, s->n_classes);
+    int *class_of = ARENA_ARRAY(s->scratch, int, ranks),
+        *up = ARENA_ARRAY(s->scratch, int, s->n_classes);
     for (int64_t r = 0; r < ranks; r++) class_of[r] = -1;
     for (int c = 0; c < s->n_classes; c++) {
         up[c] = c;
@@ -139,10 +149,8 @@ static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
             int c = r < ranks ? class_of[r] : -1;
             if (c < 0) continue;
             m->meets[c] = 0;
-            if (first < 0)
-                first = c;
-            else
-                up[find_root(up, c)] = find_root(up, first);
+            if (first < 0) first = c;
+            else up[find_root(up, c)] = find_root(up, first);
         }
     }
     for (int c = 0; c < s->n_classes; c++)
@@ -153,10 +161,12 @@ static const Meeting *meeting_of(Sim *s, const RankGroups *g) {
         if (same_groups(s->meeting[i].groups, g)) return &s->meeting[i];
     Meeting *m = ARENA_PUSH(s->scratch, s->meeting, s->n_meetings, s->cap_meetings);
     int64_t n = groups_count(g), node = s->h->gpus_per_node;
-    *m = (Meeting){.groups = g, .meets = ARENA_ARRAY(s->scratch, int, s->n_classes), .size = groups_size(g)};
+    *m = (Meeting){
+        .groups = g, .meets = ARENA_ARRAY(s->scratch, int, s->n_classes), .size = groups_size(g)};
     for (int64_t i = 0; i < n && !m->inter; i++)
         m->inter = groups_member(g, i, 0) / node != groups_member(g, i, m->size - 1) / node;
-    if (s->n_classes > 1) meet_classes(s, m, n); /* one class: all its ranks are alike, and meets[0] is 0 */
+    /* one class: all its ranks are alike, and meets[0] is 0 */
+    if (s->n_classes > 1) meet_classes(s, m, n);
     return m;
 }
 
@@ -175,8 +185,9 @@ static void wait_for(const Class *c, int step, double *when, int *cause) {
 }
 static Event *add_event(Sim *s, Class *c, int stream, double start, double end, int cause) {
     Event *e = ARENA_PUSH(s->scratch, c->event, c->n_events, c->cap_events);
-    *e =
-        (Event){.e = {.ranks = c->ranks, .stream = c->stream[stream].axes, .start = start, .end = end}, .cause = cause};
+    *e = (Event){
+        .e = {.ranks = c->ranks, .stream = c->stream[stream].axes, .start = start, .end = end},
+        .cause = cause};
     c->stream[stream].free = end;
     c->stream[stream].last = c->n_events - 1;
     return e;
@@ -193,7 +204,8 @@ static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     const char *formula;
     double start = c->stream[0].free, time = compute_time(s, k, &formula);
     int cause = c->stream[0].last;
-    for (int i = 0; k->input_step && i < k->n_inputs; i++) wait_for(c, known(s, k->input_step[i]), &start, &cause);
+    for (int i = 0; k->input_step && i < k->n_inputs; i++)
+        wait_for(c, known(s, k->input_step[i]), &start, &cause);
     Event *e = add_event(s, c, 0, start, start + time, cause);
     e->e.step = k->step;
     e->e.kind = "compute";
@@ -201,7 +213,8 @@ static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     e->e.formula = formula;
     made(s, c, k->step, start + time, c->n_events - 1);
 }
-/* A gather of parameters runs ahead no further than its record says: it waits until that kernel has begun. */
+/* A gather of parameters runs ahead no further than its record says: it waits until that kernel has
+ * begun. */
 static void wait_begun(const Class *c, int step, double *when, int *cause) {
     if (step < 0 || c->maker[step] < 0 || c->event[c->maker[step]].e.start <= *when) return;
     *when = c->event[c->maker[step]].e.start;
@@ -210,7 +223,8 @@ static void wait_begun(const Class *c, int step, double *when, int *cause) {
 /* Results that are there as soon as what the step reads: nothing is sent. */
 static void pass_on(Sim *s, int from, int step) {
     for (int i = 0; i < s->n_classes; i++)
-        made(s, &s->cls[i], step, from < 0 ? 0 : s->cls[i].ready[from], from < 0 ? -1 : s->cls[i].maker[from]);
+        made(s, &s->cls[i], step, from < 0 ? 0 : s->cls[i].ready[from],
+             from < 0 ? -1 : s->cls[i].maker[from]);
 }
 /* When a class comes to a collective, on which stream, and what let it. */
 typedef struct {
@@ -222,7 +236,8 @@ static Arrival arrive(Sim *s, Class *c, const TraceCollective *k, const char *ax
     x.start = c->stream[x.stream].free;
     x.cause = c->stream[x.stream].last;
     wait_for(c, known(s, k->value_step), &x.start, &x.cause);
-    for (int i = 0; i < k->n_with_from; i++) wait_for(c, known(s, k->with_from[i]), &x.start, &x.cause);
+    for (int i = 0; i < k->n_with_from; i++)
+        wait_for(c, known(s, k->with_from[i]), &x.start, &x.cause);
     if (k->held) wait_begun(c, known(s, k->held->from), &x.start, &x.cause);
     return x;
 }
@@ -233,8 +248,8 @@ static const char *collective_name(const TraceCollective *k, Arena *a) {
     if (k->layer < 0) return arena_printf(a, "%s root (%d tensors)", code, k->n_with + 1);
     return arena_printf(a, "%s layer %d (%d tensors)", code, k->layer, k->n_with + 1);
 }
-/* All classes together: those that meet end together, after the time of the largest among them. An early one waits inside its
- * collective, as on a real device. */
+/* All classes together: those that meet end together, after the time of the largest among them. An
+ * early one waits inside its collective, as on a real device. */
 static void run_collective(Sim *s, const TraceCollective *k) {
     const Meeting *m = meeting_of(s, &k->groups);
     if (m->size < 2 || k->skipped) {
@@ -242,7 +257,10 @@ static void run_collective(Sim *s, const TraceCollective *k) {
         return;
     }
     Arena *a = s->t->arena;
-    const char *axes = k->axes ? k->axes : k->axis ? k->axis : "other", *name = collective_name(k, a);
+    const char *axes = k->axes   ? k->axes
+                       : k->axis ? k->axis
+                                 : "other",
+               *name = collective_name(k, a);
     Arrival at[MAX_CLASSES];
     double last[MAX_CLASSES] = {0};
     int64_t sent[MAX_CLASSES] = {0};
@@ -257,30 +275,37 @@ static void run_collective(Sim *s, const TraceCollective *k) {
     for (int i = 0; i < s->n_classes; i++) {
         if (m->meets[i] < 0) continue;
         const char *formula;
-        double wait = last[m->meets[i]] - at[i].start, time = collective_time(s, k, m, sent[m->meets[i]], &formula);
+        double wait = last[m->meets[i]] - at[i].start,
+               time = collective_time(s, k, m, sent[m->meets[i]], &formula);
         double end = last[m->meets[i]] + time;
         Event *e = add_event(s, &s->cls[i], at[i].stream, at[i].start, end, at[i].cause);
         e->e.step = k->step;
         e->e.kind = "collective";
         e->e.name = name;
-        e->e.formula = wait > 0 ? arena_printf(a, "%s, after %s of waiting for its slowest member", formula, time_text(wait, a)) : formula;
+        e->e.formula = wait > 0 ? arena_printf(a, "%s, after %s of waiting for its slowest member",
+                                               formula, time_text(wait, a))
+                                : formula;
         made(s, &s->cls[i], k->step, end, s->cls[i].n_events - 1);
-        for (int w = 0; w < k->n_with; w++) made(s, &s->cls[i], k->with[w], end, s->cls[i].n_events - 1);
+        for (int w = 0; w < k->n_with; w++)
+            made(s, &s->cls[i], k->with[w], end, s->cls[i].n_events - 1);
     }
 }
-/* The step at which a collective joins its stream: a gather that runs ahead does so at the kernel that it waits for, before what
- * is sent between that kernel and the gather's own place in the program. */
+/* The step at which a collective joins its stream: a gather that runs ahead does so at the kernel
+ * that it waits for, before what is sent between that kernel and the gather's own place in the
+ * program. */
 static int issued_at(const TraceCollective *k) {
     return k->held && k->held->from < k->step ? k->held->from : k->step;
 }
 static int by_issue(const void *x, const void *y) {
-    const TraceCollective *a = *(const TraceCollective *const *)x, *b = *(const TraceCollective *const *)y;
+    const TraceCollective *a = *(const TraceCollective *const *)x,
+                          *b = *(const TraceCollective *const *)y;
     int i = issued_at(a), j = issued_at(b);
     return i != j ? (i > j) - (i < j) : (a->step > b->step) - (a->step < b->step);
 }
 static const TraceCollective **issue_order(const Sim *s) {
     const Trace *t = s->t;
-    const TraceCollective **order = ARENA_ARRAY(s->scratch, const TraceCollective *, t->n_collectives + 1);
+    const TraceCollective **order =
+        ARENA_ARRAY(s->scratch, const TraceCollective *, t->n_collectives + 1);
     for (int i = 0; i < t->n_collectives; i++) order[i] = &t->collectives[i];
     qsort(order, (size_t)t->n_collectives, sizeof(const TraceCollective *), by_issue);
     return order;
@@ -307,7 +332,8 @@ static void run_program(Sim *s) {
 }
 
 /* ---- exposed ---- */
-/* Compute stood still from `from` until the event `e` (and before it, what let it start) had ended. */
+/* Compute stood still from `from` until the event `e` (and before it, what let it start) had ended.
+ */
 static void expose(Class *c, int e, double from) {
     while (e >= 0 && c->event[e].e.end > from) {
         TraceEvent *x = &c->event[e].e;
@@ -335,8 +361,10 @@ static void find_exposed(Class *c) {
 /* ---- the whole ---- */
 static int count_steps(const Trace *t) {
     int n = 0;
-    for (int i = 0; i < t->n_computes; i++) n = t->computes[i].step >= n ? t->computes[i].step + 1 : n;
-    for (int i = 0; i < t->n_collectives; i++) n = t->collectives[i].step >= n ? t->collectives[i].step + 1 : n;
+    for (int i = 0; i < t->n_computes; i++)
+        n = t->computes[i].step >= n ? t->computes[i].step + 1 : n;
+    for (int i = 0; i < t->n_collectives; i++)
+        n = t->collectives[i].step >= n ? t->collectives[i].step + 1 : n;
     for (int i = 0; i < t->n_moves; i++) n = t->moves[i].step >= n ? t->moves[i].step + 1 : n;
     return n;
 }
@@ -369,7 +397,8 @@ static void collect(Sim *s) {
             if (best < 0 || c->event[at[i]].e.step < s->cls[best].event[at[best]].e.step) best = i;
         }
         if (best < 0) return;
-        *ARENA_PUSH(t->arena, t->events, t->n_events, t->cap_events) = s->cls[best].event[at[best]++].e;
+        *ARENA_PUSH(t->arena, t->events, t->n_events, t->cap_events) =
+            s->cls[best].event[at[best]++].e;
     }
 }
 /* "80 GB", "128 GiB": exact, because pictures draw a line at it. */
@@ -395,7 +424,8 @@ static const char *hardware_line(const Sim *s) {
     if (s->t->ranks > h->gpus_per_node)
         str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
                  amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);
-    if (s->n_parts > MAX_CLASSES) str_addf(&line, "; first %d of %d classes of ranks", MAX_CLASSES, s->n_parts);
+    if (s->n_parts > MAX_CLASSES)
+        str_addf(&line, "; first %d of %d classes of ranks", MAX_CLASSES, s->n_parts);
     return line.s;
 }
 void cost_simulate(Trace *t, const Hardware *h) {

@@ -1,5 +1,5 @@
-/* Simulated time: roofline for compute, alpha-beta for collectives, from a stated hardware profile. Reads and extends a
- * trace; knows no plan and no tensor. */
+/* Simulated time: roofline for compute, alpha-beta for collectives, from a stated hardware profile.
+ * Reads and extends a trace; knows no plan and no tensor. */
 #ifndef SP_COST_COST_H
 #define SP_COST_COST_H
 #include "trace/trace.h"
@@ -13,17 +13,22 @@ typedef struct Hardware {
     double intra_latency, inter_latency;     /* s per step */
     int64_t memory;                          /* bytes per GPU */
 } Hardware;
-/* Reads plans/hardware/NAME.yaml (or a path); `dirs` is a NULL-terminated list of folders to look in; a built-in copy of
- * the shipped profiles answers when no file is found. NULL and E0213 with the nearest name. */
-const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc);
+/* Reads plans/hardware/NAME.yaml (or a path); `dirs` is a NULL-terminated list of folders to look
+ * in; a built-in copy of the shipped profiles answers when no file is found. NULL and E0213 with
+ * the nearest name. */
+const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs,
+                              Loc loc);
 /* The file that hardware_of_plan reads, or NULL: a built-in profile, or none. */
-const char *hardware_file(Arena *arena, const char *option, const char *in_plan, const char *plan_dir);
-/* The machine of a plan: what the option names (a path starts at the working directory), else what the plan names (a path
- * starts at the plan's folder), else h100-sxm. NULL and a diagnostic as hardware_find. */
-const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan, const char *plan_dir, Loc plan_loc);
+const char *hardware_file(Arena *arena, const char *option, const char *in_plan,
+                          const char *plan_dir);
+/* The machine of a plan: what the option names (a path starts at the working directory), else what
+ * the plan names (a path starts at the plan's folder), else h100-sxm. NULL and a diagnostic as
+ * hardware_find. */
+const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan,
+                                 const char *plan_dir, Loc plan_loc);
 /* Names of the built-in profiles, NULL-terminated. */
 const char *const *hardware_names(void);
-/* Fills trace->events and trace->hardware: per rank class a compute stream and a stream per axis; a collective starts when
- * its input and its stream are ready; what waits for it is exposed. */
+/* Fills trace->events and trace->hardware: per rank class a compute stream and a stream per axis; a
+ * collective starts when its input and its stream are ready; what waits for it is exposed. */
 void cost_simulate(Trace *t, const Hardware *h);
 #endif

@@ -1,7 +1,7 @@
-/* Hardware profiles: plans/hardware/NAME.yaml read through a table of keys, and the same rows built in for a program
- * that was copied away from its folder. A profile says what a machine reaches, not what its data sheet promises; the
- * files state where each number is from. Refuses a profile with a number missing: a guess would look like a
- * measurement. */
+/* Hardware profiles: plans/hardware/NAME.yaml read through a table of keys, and the same rows built
+ * in for a program that was copied away from its folder. A profile says what a machine reaches, not
+ * what its data sheet promises; the files state where each number is from. Refuses a profile with a
+ * number missing: a guess would look like a measurement. */
 #include "base/file.h"
 #include "cost/cost.h"
 #include "plan/yaml.h"
@@ -15,21 +15,22 @@ enum { PROFILE_BYTES = 64 << 10 };
 
 /* Kept equal to the files by a test. */
 static const Hardware builtin[] = {
-    {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 3.0e12, 3e-6,
-     8, 370e9, 48e9, 5e-6, 20e-6, 80000000000},
-    {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12, 660e12, 4.3e12, 3e-6,
-     8, 370e9, 48e9, 5e-6, 20e-6, 141000000000},
-    {"a100-80g", "NVIDIA A100 SXM 80 GB, 8 per node, NVLink 3 and one HDR 200 NIC each", 15e12, 15e12, 210e12, 1.8e12,
-     3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000},
-    {"b200", "NVIDIA B200 SXM, 8 per node, NVLink 5 and one 400 Gb/s NIC each", 60e12, 30e12, 1500e12, 7.0e12, 3e-6, 8,
-     740e9, 48e9, 5e-6, 20e-6, 180000000000},
-    {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9, 200e9, 40e9, 0.5e-6,
-     64, 5e9, 1e9, 2e-6, 30e-6, 16000000000},
+    {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12,
+     660e12, 3.0e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 80000000000},
+    {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12,
+     660e12, 4.3e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 141000000000},
+    {"a100-80g", "NVIDIA A100 SXM 80 GB, 8 per node, NVLink 3 and one HDR 200 NIC each", 15e12,
+     15e12, 210e12, 1.8e12, 3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000},
+    {"b200", "NVIDIA B200 SXM, 8 per node, NVLink 5 and one 400 Gb/s NIC each", 60e12, 30e12,
+     1500e12, 7.0e12, 3e-6, 8, 740e9, 48e9, 5e-6, 20e-6, 180000000000},
+    {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9,
+     200e9, 40e9, 0.5e-6, 64, 5e9, 1e9, 2e-6, 30e-6, 16000000000},
 };
 enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
 
 const char *const *hardware_names(void) {
-    static const char *const names[N_BUILTIN + 1] = {"h100-sxm", "h200-sxm", "a100-80g", "b200", "cpu", NULL};
+    static const char *const names[N_BUILTIN + 1] = {"h100-sxm", "h200-sxm", "a100-80g",
+                                                     "b200",     "cpu",      NULL};
     return names;
 }
 
@@ -62,20 +63,20 @@ static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
         return;
     }
     bool zero_ok = strstr(k->key, "latency") || strstr(k->key, "overhead");
-    if (!isfinite(v) || v < 0 || (v == 0 && !zero_ok) || (k->whole && (v != floor(v) || v > 9e15))) {
+    if (!isfinite(v) || v < 0 || (v == 0 && !zero_ok) ||
+        (k->whole && (v != floor(v) || v > 9e15))) {
         diag_error(d, "E0309", y->loc, NULL, "'%s' cannot be %s", k->key, y->s);
         return;
     }
-    if (k->whole)
-        *(int64_t *)(void *)((char *)h + k->at) = (int64_t)v;
-    else
-        *(double *)(void *)((char *)h + k->at) = v;
+    if (k->whole) *(int64_t *)(void *)((char *)h + k->at) = (int64_t)v;
+    else *(double *)(void *)((char *)h + k->at) = v;
 }
 static void unknown_keys(Diags *d, const Yaml *map, const char *group) {
     const char *names[N_KEYS + 5];
     int n = 0;
     for (int i = 0; i < N_KEYS; i++)
-        if (group ? keys[i].group && strcmp(keys[i].group, group) == 0 : !keys[i].group) names[n++] = keys[i].key;
+        if (group ? keys[i].group && strcmp(keys[i].group, group) == 0 : !keys[i].group)
+            names[n++] = keys[i].key;
     if (!group) {
         static const char *const more[] = {"what", "flops", "intra", "inter"};
         for (int i = 0; i < 4; i++) names[n++] = more[i];
@@ -92,14 +93,16 @@ static bool is_profile(Yaml *y) {
         if (y->kind == YAML_MAP && yaml_get(y, one[i])) return true;
     return false;
 }
-static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, const char *path, Loc loc) {
+static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, const char *path,
+                                    Loc loc) {
     size_t n;
     int errors = diags_errors(d);
     const char *text = file_read(arena, d, path, PROFILE_BYTES, loc, &n);
     if (!text) return NULL;
     Diags *own = diags_new(arena);
     Yaml *y = yaml_parse(arena, own, path, text, n);
-    if (!y || !is_profile(y)) { /* of a file of another kind nothing is quoted: any plan may name any file */
+    /* of a file of another kind nothing is quoted: any plan may name any file */
+    if (!y || !is_profile(y)) {
         int line = own->n ? own->item[0].loc.line : 0, col = own->n ? own->item[0].loc.col : 0;
         diag_error(d, own->n ? own->item[0].code : "E0301", ((Loc){path, line, col}), NULL,
                    y ? "this is no hardware profile: a mapping with flops, intra and inter"
@@ -114,8 +117,7 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     for (int i = 0; i < N_KEYS; i++) {
         Yaml *group = keys[i].group ? yaml_get(y, keys[i].group) : y;
         Yaml *v = group && group->kind == YAML_MAP ? yaml_get(group, keys[i].key) : NULL;
-        if (v)
-            read_number(d, v, &keys[i], h);
+        if (v) read_number(d, v, &keys[i], h);
         else
             diag_error(d, "E0208", y->loc, NULL, "the hardware profile lacks '%s%s%s'",
                        keys[i].group ? keys[i].group : "", keys[i].group ? "." : "", keys[i].key);
@@ -141,13 +143,15 @@ static const char *find_file(Arena *arena, const char *name, const char *const *
     }
     return NULL;
 }
-const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs, Loc loc) {
+const Hardware *hardware_find(Arena *arena, Diags *d, const char *name, const char *const *dirs,
+                              Loc loc) {
     const char *path = find_file(arena, name, dirs);
     if (path) return read_profile(arena, d, name, path, loc);
     for (int i = 0; i < N_BUILTIN; i++)
         if (strcmp(builtin[i].name, name) == 0) return &builtin[i];
     const char *near = diag_nearest(name, hardware_names());
-    diag_error(d, "E0213", loc, near ? near : "see `shardproof list hardware`", "unknown hardware '%s'", name);
+    diag_error(d, "E0213", loc, near ? near : "see `shardproof list hardware`",
+               "unknown hardware '%s'", name);
     return NULL;
 }
 /* Where the profile of a plan is looked for, and under which name. */
@@ -155,16 +159,18 @@ typedef struct {
     const char *name, *dirs[3];
 } Wanted;
 static Wanted wanted(Arena *arena, const char *option, const char *in_plan, const char *plan_dir) {
-    const char *dir = plan_dir ? plan_dir : ".", *name = option ? option : (in_plan ? in_plan : "h100-sxm");
+    const char *dir = plan_dir ? plan_dir : ".",
+               *name = option ? option : (in_plan ? in_plan : "h100-sxm");
     if (!option && in_plan && is_path(name)) name = file_join(arena, dir, name);
     return (Wanted){name, {arena_printf(arena, "%s/hardware", dir), "plans/hardware", NULL}};
 }
-const char *hardware_file(Arena *arena, const char *option, const char *in_plan, const char *plan_dir) {
+const char *hardware_file(Arena *arena, const char *option, const char *in_plan,
+                          const char *plan_dir) {
     Wanted w = wanted(arena, option, in_plan, plan_dir);
     return find_file(arena, w.name, w.dirs);
 }
-const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan, const char *plan_dir,
-                                 Loc plan_loc) {
+const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan,
+                                 const char *plan_dir, Loc plan_loc) {
     Wanted w = wanted(arena, option, in_plan, plan_dir);
     return hardware_find(arena, d, w.name, w.dirs, option ? (Loc){0} : plan_loc);
 }

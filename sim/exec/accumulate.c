@@ -19,10 +19,8 @@ static void add_block(const Exec *e, const Local *l, const double *before, doubl
         double x = f32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
         to[i] = sum_of(e->dtype, before, i, x);
         if (!last) continue;
-        if (f32)
-            ((float *)l->t.p)[i] = (float)to[i];
-        else
-            ((double *)l->t.p)[i] = to[i];
+        if (f32) ((float *)l->t.p)[i] = (float)to[i];
+        else ((double *)l->t.p)[i] = to[i];
     }
 }
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {

@@ -47,8 +47,9 @@ static Yaml *read_map(Arena *arena, Diags *d, const char *file) {
     Yaml *map = text ? yaml_parse(arena, own, file, text, n) : NULL,
          *bad = map && map->kind != YAML_MAP ? map : NULL;
     if (text && !map)
-        diag_error(d, own->n ? own->item[0].code : "E0104", own->n ? own->item[0].loc : ((Loc){file, 1, 1}),
-                   "their_name: our_name", "--map wants YAML, and this is none from here on");
+        diag_error(d, own->n ? own->item[0].code : "E0104",
+                   own->n ? own->item[0].loc : ((Loc){file, 1, 1}), "their_name: our_name",
+                   "--map wants YAML, and this is none from here on");
     for (int i = 0; map && !bad && i < map->n; i++)
         if (map->pair[i].value->kind != YAML_SCALAR) bad = map->pair[i].value;
     if (bad)
@@ -129,10 +130,10 @@ static void nothing_matches(const Against *a, const char *file) {
     bool others = of_other_ranks(a);
     int n = grads || others ? 0 : best_prefix(a, &prefix);
     if (others)
-        hint = arena_printf(a->arena, "the mesh has the ranks 0 to %lld; the file is of another mesh",
-                            (long long)a->p->mesh->nranks - 1);
-    else if (grads)
-        hint = "the file holds gradients: `pass: backward`";
+        hint =
+            arena_printf(a->arena, "the mesh has the ranks 0 to %lld; the file is of another mesh",
+                         (long long)a->p->mesh->nranks - 1);
+    else if (grads) hint = "the file holds gradients: `pass: backward`";
     else if (n)
         hint = arena_printf(
             a->arena,
@@ -246,8 +247,7 @@ static void differs(Against *a, const StTensor *s, const ValueShape *o, const Ar
             "another batch, sequence, number of heads or model; sizes are those of `shapes PLAN`";
     }
     Loc at = {s->file, 0, 0};
-    if (row->why)
-        diag_error(a->d, "E0506", at, hint, "%s: %s", row->name, row->why);
+    if (row->why) diag_error(a->d, "E0506", at, hint, "%s: %s", row->name, row->why);
     else
         diag_error(a->d, "E0506", at, hint,
                    "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)",
@@ -331,10 +331,8 @@ void against_step(Against *a, const ValueSet *s) {
 void against_rest(Against *a, const ValueSet *s) {
     for (int i = 0; i < a->st->n; i++) {
         if (a->done[i]) continue;
-        if (a->known[i])
-            compare_value(a, s, i);
-        else if (s->ref)
-            compare_probe(a, s, i);
+        if (a->known[i]) compare_value(a, s, i);
+        else if (s->ref) compare_probe(a, s, i);
     }
 }
 
@@ -369,8 +367,8 @@ void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t
     int64_t ranks = a->ranks && s->ranks ? s->ranks->p->mesh->nranks : 0;
     for (int64_t q = -1; q < ranks; q++) {
         ValueKey *list = s->ref || q >= 0 ? value_list(s, q, &n_list) : NULL;
-        for (int i = 0; list && i < n_list;
-             i++) { /* gradients and trained values only if the file speaks of any */
+        /* gradients and trained values only if the file speaks of any */
+        for (int i = 0; list && i < n_list; i++) {
             if ((list[i].grad && !a->grads) || (list[i].after >= 0 && !a->after)) continue;
             if (met && bsearch(&list[i], have, (size_t)met, sizeof *have, by_key)) continue;
             *ARENA_PUSH(a->arena, rep->against, rep->n_against, cap) =

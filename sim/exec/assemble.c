@@ -33,9 +33,12 @@ static void assemble_part(void *arg, int64_t i) {
     const Program *p = j->e->p;
     int64_t q = mesh_member(p->mesh, j->over, j->rank, i);
     Arena *tmp = arena_new();
-    Box sb = region_box(p->mesh, &p->graph->t[p->val[j->v].tensor], &p->val[j->v].L, q, j->flat, tmp);
+    Box sb =
+        region_box(p->mesh, &p->graph->t[p->val[j->v].tensor], &p->val[j->v].L, q, j->flat, tmp);
     const Local *l = exec_local(j->e, j->v, q);
-    if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd)) region_copy(j->box, j->out, &sb, &l->t, j->dt, 0); /* else a false label: leave it */
+    /* else a false label: leave it */
+    if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd))
+        region_copy(j->box, j->out, &sb, &l->t, j->dt, 0);
     arena_free(tmp);
 }
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {

@@ -9,9 +9,10 @@
 int64_t books_value(int64_t ranks, int64_t locals);
 /* Bytes beside the numbers of n buffers (store.c: Buf, and what the heap adds). */
 int64_t books_buffers(int64_t n);
-/* Most bytes that running and checking one step wants besides: `in` blocks of its first input, `out`
- * of its output. Given back after it. */
+/* Most bytes that running and checking one step wants besides: `in` blocks of its first input,
+ * `out` of its output. Given back after it. */
 int64_t books_step(const Program *p, const Step *s, int64_t in, int64_t out);
-/* Records of the checks of so many training steps of `parts` micro-batches; they stay to the end. */
+/* Records of the checks of so many training steps of `parts` micro-batches; they stay to the end.
+ */
 int64_t books_records(const Program *p, int64_t steps, int64_t parts);
 #endif

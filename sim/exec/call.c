@@ -1,5 +1,5 @@
-/* Runs the op of a step, or its adjoint, once per distinct combination of inputs. Ranks that hold the same buffers share the result;
- * who computes is decided by rank order, never by threads. */
+/* Runs the op of a step, or its adjoint, once per distinct combination of inputs. Ranks that hold
+ * the same buffers share the result; who computes is decided by rank order, never by threads. */
 #include "exec/call.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
@@ -36,28 +36,37 @@ static void run_call(void *arg, int64_t i) {
 static bool letter_size(Exec *e, const Step *s, OpCall *c, char ch, int64_t n) {
     int64_t *have = &c->local[ch - 'a'];
     if (*have >= 0 && *have != n) {
-        e->stuck = arena_printf(e->arena, "its operands disagree about the local size of letter %c: %lld and %lld", ch, (long long)*have, (long long)n);
+        e->stuck = arena_printf(
+            e->arena, "its operands disagree about the local size of letter %c: %lld and %lld", ch,
+            (long long)*have, (long long)n);
         e->stuck_step = s->id;
         return false;
     }
     *have = n;
     return true;
 }
-/* Index lists of the letters that the op asks for, as one value that has the letters lies on this rank. */
-static void index_from(Exec *e, OpCall *c, const char *letters, int nl, int val, int64_t rank, Arena *tmp) {
+/* Index lists of the letters that the op asks for, as one value that has the letters lies on this
+ * rank. */
+static void index_from(Exec *e, OpCall *c, const char *letters, int nl, int val, int64_t rank,
+                       Arena *tmp) {
     if (val < 0) return;
     const Val *v = &e->p->val[val];
     for (int d = 0; d < nl; d++) {
         char ch = letters[d];
         if (!(c->op->asks & RULE_BIT(ch)) || c->index[ch - 'a'] || !v->L.n[d]) continue;
         int64_t k;
-        const int64_t *x = layout_index(e->p->mesh, &v->L, d, e->p->graph->t[v->tensor].size[d], rank, &k, tmp);
-        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x; /* a false label may not fit: then positions are local */
+        const int64_t *x =
+            layout_index(e->p->mesh, &v->L, d, e->p->graph->t[v->tensor].size[d], rank, &k, tmp);
+        /* a false label may not fit: then positions are local */
+        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x;
     }
 }
-/* From the operands; in an adjoint from the cotangent and the result too, which have the letters of what is not read. */
-static void set_index(Exec *e, OpCall *c, const Step *s, const GNode *n, const int *in, int64_t rank, Arena *tmp) {
-    for (int i = 0; i < n->nin; i++) index_from(e, c, n->rule.in[i], n->rule.nl[i], in[i], rank, tmp);
+/* From the operands; in an adjoint from the cotangent and the result too, which have the letters of
+ * what is not read. */
+static void set_index(Exec *e, OpCall *c, const Step *s, const GNode *n, const int *in,
+                      int64_t rank, Arena *tmp) {
+    for (int i = 0; i < n->nin; i++)
+        index_from(e, c, n->rule.in[i], n->rule.nl[i], in[i], rank, tmp);
     if (s->kind != ST_ADJOINT) return;
     index_from(e, c, n->rule.out, n->rule.nout, s->in[0], rank, tmp);
     index_from(e, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, rank, tmp);
@@ -78,7 +87,12 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     const GNode *n = &p->graph->node[s->node];
     bool adj = s->kind == ST_ADJOINT;
     const int *ops = adj ? s->in + 1 : s->in;
-    *c = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = e->dtype, .operand = s->operand, .pool = e->pool};
+    *c = (OpCall){.op = n->op,
+                  .rule = &n->rule,
+                  .at = &n->at,
+                  .dtype = e->dtype,
+                  .operand = s->operand,
+                  .pool = e->pool};
     for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
     for (int i = 0; i < n->nin; i++) {
         const GTensor *t = &p->graph->t[n->in[i]];
@@ -100,8 +114,12 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     c->out.nd = adj ? n->rule.nl[s->operand] : n->rule.nout;
     const Val *o = &p->val[s->out];
     for (int d = 0; d < c->out.nd; d++) {
-        int64_t have = c->local[letters[d] - 'a']; /* a letter that no operand has is as large as the layout says */
-        c->out.n[d] = have >= 0 ? have : layout_dim_size(p->mesh, &o->L, d, p->graph->t[o->tensor].size[d], rank);
+        int64_t have =
+            c->local[letters[d] -
+                     'a']; /* a letter that no operand has is as large as the layout says */
+        c->out.n[d] =
+            have >= 0 ? have
+                      : layout_dim_size(p->mesh, &o->L, d, p->graph->t[o->tensor].size[d], rank);
         c->local[letters[d] - 'a'] = c->out.n[d];
     }
     tensor_pack(&c->out);
@@ -132,7 +150,8 @@ static void edit_positions(const Exec *e, const Step *s, int64_t rank, OpCall *c
     for (int k = 0; s->edit == EDIT_LOCAL && k < 26; k++) c->index[k] = NULL;
     if (s->edit == EDIT_CONTIGUOUS) call_contiguous(e, s, rank, c, tmp);
 }
-/* After the kernels: the output scaled, or the first operand (of an adjoint: the cotangent) in its place. */
+/* After the kernels: the output scaled, or the first operand (of an adjoint: the cotangent) in its
+ * place. */
 static void edit_result(const Step *s, OpCall *c) {
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
     if (s->edit == EDIT_SCALE) transfer_scale(&c->out, c->dtype, s->edit_scale);
@@ -172,7 +191,8 @@ bool call_step(Exec *e, const Step *s) {
             l.t.p = c->out.p = l.buf->p;
             if (has_list(&p->val[s->out])) { /* stored as the flattened block that it is */
                 Arena *box_arena = arena_new();
-                Box b = region_box(m, &p->graph->t[p->val[s->out].tensor], &p->val[s->out].L, rank, true, box_arena);
+                Box b = region_box(m, &p->graph->t[p->val[s->out].tensor], &p->val[s->out].L, rank,
+                                   true, box_arena);
                 l.t = region_packed(&b);
                 l.t.p = c->out.p;
                 arena_free(box_arena);
@@ -186,7 +206,8 @@ bool call_step(Exec *e, const Step *s) {
         KernelJob j = {calls, s->kind == ST_ADJOINT, e->modulus};
         if (nc >= pool_threads(e->pool)) pool_run(e->pool, nc, run_call, &j);
         else
-            for (int i = 0; i < nc; i++) run_call(&j, i); /* few calls: each uses the workers inside */
+            for (int i = 0; i < nc; i++)
+                run_call(&j, i); /* few calls: each uses the workers inside */
         for (int i = 0; i < nc && s->edit != EDIT_NONE; i++) edit_result(s, &calls[i]);
     }
     tuplemap_close(&map);

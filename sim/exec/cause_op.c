@@ -32,10 +32,8 @@ static StoryTold computes(const StoryCase *c, Positions how, int64_t rank, OpCal
     if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
     set_positions(c, call, how, rank);
     call->out.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&call->out) + 1, 8));
-    if (c->s->kind == ST_ADJOINT)
-        call->op->adjoint(call);
-    else
-        call->op->forward(call);
+    if (c->s->kind == ST_ADJOINT) call->op->adjoint(call);
+    else call->op->forward(call);
     told.x = story_wide(c, &call->out, c->e->dtype, false);
     told.mag = story_wide(c, &call->out, c->e->dtype, true);
     return told;

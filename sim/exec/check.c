@@ -21,7 +21,9 @@ Check *check_new(Arena *arena, Exec *e, Trace *t) {
 }
 
 /* ---- elements, shared by the workers ---- */
-static void *alloc_count(int64_t n, int64_t size) { return base_big(base_mul((size_t)(n > 0 ? n : 1), (size_t)size)); }
+static void *alloc_count(int64_t n, int64_t size) {
+    return base_big(base_mul((size_t)(n > 0 ? n : 1), (size_t)size));
+}
 typedef struct {
     const Tensor *t;
     Dtype d;
@@ -61,7 +63,8 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
         int64_t bad = 0;
         for (int64_t r = 0; r < mesh->nranks; r++) bad += m->rank_error[r] >= 0;
         int64_t *list = ARENA_ARRAY(c->arena, int64_t, bad);
-        m->rec.rank_error = arena_alloc(c->arena, base_mul((size_t)(bad < 64 ? bad : 64), sizeof *m->rec.rank_error));
+        m->rec.rank_error = arena_alloc(
+            c->arena, base_mul((size_t)(bad < 64 ? bad : 64), sizeof *m->rec.rank_error));
         bad = 0;
         for (int64_t r = 0; r < mesh->nranks; r++) {
             if (m->rank_error[r] < 0) continue;
@@ -77,10 +80,8 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
             c->first_fail = t->n_checks;
             t->first_wrong = m->rec.value;
         }
-    } else if (m->rec.verdict[0] == 'S')
-        t->n_suspect++;
-    else
-        t->n_pass++;
+    } else if (m->rec.verdict[0] == 'S') t->n_suspect++;
+    else t->n_pass++;
     if (m->rec.level == 2 && (m->rec.used > t->worst_used || !t->worst_value)) {
         t->worst_used = m->rec.used;
         t->worst_value = m->rec.value;
@@ -89,7 +90,9 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
     m->rank_error = NULL;
     *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = m->rec;
 }
-static RankSet all_ranks(const Check *c) { return rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1); }
+static RankSet all_ranks(const Check *c) {
+    return rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1);
+}
 
 /* ---- sources ---- */
 void check_source(Check *c, int val) {
@@ -125,7 +128,8 @@ static bool in_list(const AxisList *l, int a) {
         if (l->a[i] == a) return true;
     return false;
 }
-/* Axes over which the step's values are pending sums: they are looked at one coordinate at a time. */
+/* Axes over which the step's values are pending sums: they are looked at one coordinate at a time.
+ */
 static AxisList pending_axes(const Check *c, const Step *s) {
     const Program *p = c->e->p;
     AxisList X = {0};
@@ -138,7 +142,8 @@ static AxisList pending_axes(const Check *c, const Step *s) {
         }
     return X;
 }
-static void index_from(const Check *c, OpCall *call, const char *letters, int nl, int val, const AxisList *X, int64_t rank, Arena *tmp) {
+static void index_from(const Check *c, OpCall *call, const char *letters, int nl, int val,
+                       const AxisList *X, int64_t rank, Arena *tmp) {
     const Program *p = c->e->p;
     if (val < 0) return;
     Layout joint = assemble_layout(c->e, &p->val[val].L, X);
@@ -146,23 +151,32 @@ static void index_from(const Check *c, OpCall *call, const char *letters, int nl
         char ch = letters[d];
         if (!(call->op->asks & RULE_BIT(ch)) || call->index[ch - 'a'] || !joint.n[d]) continue;
         int64_t k;
-        const int64_t *x = layout_index(p->mesh, &joint, d, p->graph->t[p->val[val].tensor].size[d], rank, &k, tmp);
+        const int64_t *x = layout_index(p->mesh, &joint, d, p->graph->t[p->val[val].tensor].size[d],
+                                        rank, &k, tmp);
         if (k == call->local[ch - 'a']) call->index[ch - 'a'] = x;
     }
 }
-static void whole_index(const Check *c, OpCall *call, const Step *s, const GNode *n, const int *in, const AxisList *X, int64_t rank, Arena *tmp) {
-    for (int i = 0; i < n->nin; i++) index_from(c, call, n->rule.in[i], n->rule.nl[i], in[i], X, rank, tmp);
+static void whole_index(const Check *c, OpCall *call, const Step *s, const GNode *n, const int *in,
+                        const AxisList *X, int64_t rank, Arena *tmp) {
+    for (int i = 0; i < n->nin; i++)
+        index_from(c, call, n->rule.in[i], n->rule.nl[i], in[i], X, rank, tmp);
     if (s->kind != ST_ADJOINT) return;
     index_from(c, call, n->rule.out, n->rule.nout, s->in[0], X, rank, tmp);
     index_from(c, call, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, X, rank, tmp);
 }
 /* The same op on the ranks' inputs put together, at one coordinate of the pending axes. */
-static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call, Box *ob, Arena *tmp) {
+static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call,
+                       Box *ob, Arena *tmp) {
     const Program *p = c->e->p;
     const GNode *n = &p->graph->node[s->node];
     bool adj = s->kind == ST_ADJOINT;
     const int *in = adj ? s->in + 1 : s->in;
-    *call = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = c->e->dtype, .operand = s->operand, .pool = c->e->pool};
+    *call = (OpCall){.op = n->op,
+                     .rule = &n->rule,
+                     .at = &n->at,
+                     .dtype = c->e->dtype,
+                     .operand = s->operand,
+                     .pool = c->e->pool};
     for (int i = 0; i < 26; i++) call->local[i] = call->global[i] = -1;
     for (int i = 0; i < n->nin; i++) {
         const GTensor *t = &p->graph->t[n->in[i]];
@@ -171,7 +185,8 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
         call->in[i] = assemble_value(c->e, in[i], X, rank);
         if (region_is_flat(&p->val[in[i]].L, NULL)) call->in[i] = call_letters(&call->in[i], t);
         call->in_int |= (uint32_t)exec_is_int(c->e, in[i]) << i;
-        for (int d = 0; d < n->rule.nl[i]; d++) call->local[n->rule.in[i][d] - 'a'] = call->in[i].n[d];
+        for (int d = 0; d < n->rule.nl[i]; d++)
+            call->local[n->rule.in[i][d] - 'a'] = call->in[i].n[d];
     }
     if (adj) {
         call->cot = assemble_value(c->e, s->in[0], X, rank);
@@ -231,16 +246,20 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
         run_kernel(s, call);
     }
     int64_t n = tensor_count(&call->out);
-    OpBound b = {.call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
+    OpBound b = {
+        .call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
     b.bound = w->bound = alloc_count(n, 8);
     b.prob = w->prob = alloc_count(n, 8);
     call->op->bound(&b);
     w->want = call->out.p;
     w->raw.p = NULL;
 }
-static int64_t first_rank_of(const Mesh *m, const AxisList *X, int64_t i) { return mesh_member(m, X, 0, i); }
+static int64_t first_rank_of(const Mesh *m, const AxisList *X, int64_t i) {
+    return mesh_member(m, X, 0, i);
+}
 
-/* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are not. */
+/* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are
+ * not. */
 static bool splits_contraction(const Check *c, const Step *s) {
     const Program *p = c->e->p;
     int r[RULE_MAX_IN + 3], n = step_reads(s, r);
@@ -252,14 +271,16 @@ static bool splits_contraction(const Check *c, const Step *s) {
     return false;
 }
 #define REPLICAS_DIFFER                                                                            \
-    "ranks that hold the same part of the value hold different bits: the sum was not the same for all"
+    "ranks that hold the same part of the value hold different bits: the sum was not the same "    \
+    "for all"
 static void check_kernel(Check *c, const Step *s) {
     const Program *p = c->e->p;
     const GNode *n = &p->graph->node[s->node];
     AxisList X = pending_axes(c, s);
     int64_t coords = mesh_size(p->mesh, &X);
     bool by_bound = c->e->dtype == DT_F32 && splits_contraction(c, s);
-    Compare bits = compare_new(c->e, c->arena, s, s->out, 1), local = compare_new(c->e, c->arena, s, s->out, 2);
+    Compare bits = compare_new(c->e, c->arena, s, s->out, 1),
+            local = compare_new(c->e, c->arena, s, s->out, 2);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
@@ -282,8 +303,7 @@ static void check_kernel(Check *c, const Step *s) {
                 compare_all(&local, s->out, &p->val[s->out].L, &X, rank, &w);
                 free(w.bound);
                 free(w.prob);
-            } else
-                local.rec.count = bits.rec.count;
+            } else local.rec.count = bits.rec.count;
         }
         free_call(&call, n->nin);
         arena_free(tmp);
@@ -329,8 +349,10 @@ static bool any_nonzero(const void *x, Dtype dt, int64_t n) {
         if (fabs(compare_at(x, dt, i)) > 0) return true;
     return false;
 }
-/* The value that a source denotes at one coordinate of X: pending sums over A added in f64; *abs: sums of magnitudes. */
-static double *denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank, Tensor *shape, double **abs, bool max, bool *seen) {
+/* The value that a source denotes at one coordinate of X: pending sums over A added in f64; *abs:
+ * sums of magnitudes. */
+static double *denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank,
+                       Tensor *shape, double **abs, bool max, bool *seen) {
     const Mesh *m = c->e->p->mesh;
     AxisList both = *X;
     for (int i = 0; i < A->n; i++)
@@ -366,7 +388,9 @@ static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int
         c->unobservable++;
         if (c->n_unobservable < 16)
             *ARENA_PUSH(c->arena, c->unobservable_text, c->n_unobservable, c->cap_unobservable) =
-                arena_printf(c->arena, "%s: this run could not notice rank %lld missing", step_name(c->e->p, s, c->arena), (long long)mesh_member(c->e->p->mesh, &s->move.axes, rank, i));
+                arena_printf(c->arena, "%s: this run could not notice rank %lld missing",
+                             step_name(c->e->p, s, c->arena),
+                             (long long)mesh_member(c->e->p->mesh, &s->move.axes, rank, i));
     }
 }
 static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
@@ -447,10 +471,13 @@ static void check_move(Check *c, const Step *s) {
         claim.move.axes.n = 0;
         tf = tt = TY_V;
         for (int a = 0; a < p->mesh->naxes; a++)
-            if ((s->move.from.type[a] == TY_P || s->move.from.type[a] == TY_M) && s->move.to.type[a] != s->move.from.type[a])
+            if ((s->move.from.type[a] == TY_P || s->move.from.type[a] == TY_M) &&
+                s->move.to.type[a] != s->move.from.type[a])
                 claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tf = TY_P;
-        for (int a = 0; a < p->mesh->naxes && tf == TY_V; a++) /* whole values taken for shares of a sum */
-            if (s->move.to.type[a] == TY_P && s->move.from.type[a] != TY_P) claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tt = TY_P;
+        /* whole values taken for shares of a sum */
+        for (int a = 0; a < p->mesh->naxes && tf == TY_V; a++)
+            if (s->move.to.type[a] == TY_P && s->move.from.type[a] != TY_P)
+                claim.move.axes.a[claim.move.axes.n++] = (uint8_t)a, tt = TY_P;
         s = &claim;
     }
     AxisList X = {0};
@@ -484,7 +511,8 @@ static void check_sum(Check *c, const Step *s) {
         Layout joint = assemble_layout(c->e, &p->val[s->out].L, &X);
         bool flat = region_is_flat(&p->val[s->out].L, NULL);
         Box box = region_box(p->mesh, &p->graph->t[p->val[s->out].tensor], &joint, rank, flat, tmp);
-        Tensor a = assemble_value(c->e, s->in[0], &X, rank), b = assemble_value(c->e, s->in[1], &X, rank);
+        Tensor a = assemble_value(c->e, s->in[0], &X, rank),
+               b = assemble_value(c->e, s->in[1], &X, rank);
         int64_t n = tensor_count(&a);
         for (int64_t k = 0; k < n; k++) {
             if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
@@ -515,7 +543,8 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     const GTensor *t = &p->graph->t[v->tensor];
     AxisList P = {0}, none = {0};
     for (int a = 0; a < p->mesh->naxes; a++) {
-        if (v->L.type[a] == TY_M && p->mesh->axis[a].size > 1) return; /* a pending maximum: its reduction is looked at */
+        /* a pending maximum: its reduction is looked at */
+        if (v->L.type[a] == TY_M && p->mesh->axis[a].size > 1) return;
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
     }
     Compare m = compare_new(c->e, c->arena, s, s->out, 3);
@@ -526,12 +555,14 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     Whole w = {.box = &box, .flat = flat, .raw = region_packed(&box)};
     w.raw.p = (void *)(uintptr_t)want;
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
-    else { /* the shares must add up to the value, modulo */
+    else {
+        /* the shares must add up to the value, modulo */
         Tensor shape;
         double *sum = denoted(c, s->out, &none, &P, 0, &shape, NULL, false, NULL);
         int64_t n = tensor_count(&shape);
         for (int64_t i = 0; i < n; i++) {
-            double x = sum[i] - modulus * floor(sum[i] / modulus), y = compare_at(want, c->e->dtype, i);
+            double x = sum[i] - modulus * floor(sum[i] / modulus),
+                   y = compare_at(want, c->e->dtype, i);
             m.rec.count++;
             if (x == y || m.failed) continue;
             m.failed = true;

@@ -1,6 +1,7 @@
-/* Is every value right? Each step's output, on every rank, is held against what the run's own inputs give:
- * level 1 by bits with the unsharded kernel, level 2 in float64 with a bound that no order of summation can break. Inputs and
- * parameters are held against an independent reading of their source. The first wrong value heads the report. */
+/* Is every value right? Each step's output, on every rank, is held against what the run's own
+ * inputs give: level 1 by bits with the unsharded kernel, level 2 in float64 with a bound that no
+ * order of summation can break. Inputs and parameters are held against an independent reading of
+ * their source. The first wrong value heads the report. */
 #ifndef SP_EXEC_CHECK_H
 #define SP_EXEC_CHECK_H
 #include "exec/exec.h"
@@ -10,13 +11,14 @@ typedef struct Check {
     Exec *e;
     Trace *t;
     Arena *arena;
-    void *(*full)(void *arg, int tensor, Dtype t); /* the source as it is, read independently of the run's data path */
+    void *(*full)(void *arg, int tensor,
+                  Dtype t); /* the source as it is, read independently of the run's data path */
     void *full_arg;
-    double u;          /* unit roundoff of the run's dtype */
-    double slack;      /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
+    double u;                  /* unit roundoff of the run's dtype */
+    double slack;              /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
     const char *weights_cause; /* why the loss weights may differ by the plan's own wish, or NULL */
     int64_t part, step;        /* which micro-batch and training step is run, from 0 */
-    int first_fail;    /* index into t->checks, or -1 */
+    int first_fail;            /* index into t->checks, or -1 */
     int64_t unobservable;
     const char **unobservable_text;
     int n_unobservable, cap_unobservable;
@@ -27,8 +29,8 @@ Check *check_new(Arena *arena, Exec *e, Trace *t);
 void check_source(Check *c, int val);
 /* The output of a step just run; its inputs are still alive. */
 void check_step(Check *c, const Step *s);
-/* Level 3: a step's output against the whole value of the unsharded program (canonical residues, the run's dtype): equal by
- * bits; pending sums modulo `modulus`. */
+/* Level 3: a step's output against the whole value of the unsharded program (canonical residues,
+ * the run's dtype): equal by bits; pending sums modulo `modulus`. */
 void check_exact(Check *c, const Step *s, const void *want, double modulus);
 /* A run that could not go on: the step is the first wrong one. */
 void check_stuck(Check *c, const Step *s, const char *why);

@@ -1,6 +1,7 @@
-/* Ranks by their local shapes, without looking at ranks one by one: what a coordinate holds of a dim depends on the length
- * that the outer cuts left and on whether its piece is full, short or empty, so an axis of any size has few parts. Refuses to
- * know values: it sees sizes and layouts. */
+/* Ranks by their local shapes, without looking at ranks one by one: what a coordinate holds of a
+ * dim depends on the length that the outer cuts left and on whether its piece is full, short or
+ * empty, so an axis of any size has few parts. Refuses to know values: it sees sizes and layouts.
+ */
 #include "exec/classes.h"
 #include <string.h>
 
@@ -12,7 +13,8 @@ static bool has_axis(const AxisList *l, int axis) {
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
     for (int d = 0; d <= t->nd; d++) {
         int64_t N = 1;
-        bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks different numbers of them */
+        bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks
+                                     different numbers of them */
         if (d < t->nd) N = t->size[d];
         else
             for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) {
@@ -42,7 +44,8 @@ static void add_length(Lengths *x, int64_t v) {
     if (x->n >= MAX_LENGTHS) x->n = -1;
     if (x->n >= 0) x->v[x->n++] = v;
 }
-/* Contiguous and striped pieces never grow with the coordinate: where two are equal, all between them are. */
+/* Contiguous and striped pieces never grow with the coordinate: where two are equal, all between
+ * them are. */
 static bool falling(const Entry *e) { return e->how != CUT_ZIGZAG && !e->shift; }
 /* The first coordinate after c whose piece of N has another length, or the size of the axis. */
 static int64_t next_length(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
@@ -60,16 +63,20 @@ static Lengths lengths_after(const Mesh *m, const Layout *l, int d, int entries,
     for (int i = 0; i < entries; i++) {
         const Entry *e = &l->e[d][i];
         Lengths next = {0};
-        if (e->ghost) next.n = -1; /* pieces of several lengths are held together: not told apart here */
+        /* pieces of several lengths are held together: not told apart here */
+        if (e->ghost) next.n = -1;
         for (int k = 0; k < from.n; k++)
-            for (int64_t c = 0; c < m->axis[e->axis].size && next.n >= 0; c = next_length(m, e, from.v[k], c)) add_length(&next, layout_piece(m, e, from.v[k], c));
+            for (int64_t c = 0; c < m->axis[e->axis].size && next.n >= 0;
+                 c = next_length(m, e, from.v[k], c))
+                add_length(&next, layout_piece(m, e, from.v[k], c));
         if (from.n < 0) next.n = -1;
         from = next;
     }
     return from;
 }
 /* Lengths that cut number `entries` of dim d can find. */
-static Lengths lengths_before(const Mesh *m, const GTensor *t, const Layout *l, int d, int entries) {
+static Lengths lengths_before(const Mesh *m, const GTensor *t, const Layout *l, int d,
+                              int entries) {
     if (d < t->nd) return lengths_after(m, l, d, entries, (Lengths){1, {t->size[d]}});
     Lengths all = {1, {1}}; /* LIST cuts the product of the letters of stored dim 0 */
     for (int k = 0; k < t->stored[0]; k++) {
@@ -96,7 +103,8 @@ typedef struct {
 } Pieces;
 static bool same_pieces(const Pieces *x, int64_t a, int64_t b) {
     for (int i = 0; i < x->in->n; i++)
-        if (layout_piece(x->m, x->e, x->in->v[i], a) != layout_piece(x->m, x->e, x->in->v[i], b)) return false;
+        if (layout_piece(x->m, x->e, x->in->v[i], a) != layout_piece(x->m, x->e, x->in->v[i], b))
+            return false;
     return true;
 }
 static int64_t next_pieces(const Pieces *x, int64_t c) {
@@ -187,8 +195,11 @@ static void refine_axis(Arena *arena, AxisParts *p, int k, const AxisParts *q, i
 void classes_refine(Arena *arena, AxisParts *p, const AxisParts *q) {
     for (int j = 0; j < q->axes.n; j++)
         for (int k = 0; k < p->axes.n; k++) {
-            bool same = p->n_runs[k] == q->n_runs[j] && (p->run[k] == q->run[j] || !memcmp(p->run[k], q->run[j], (size_t)q->n_runs[j] * sizeof **q->run));
-            if (p->axes.a[k] == q->axes.a[j] && q->n[j] > 1 && !same) refine_axis(arena, p, k, q, j);
+            bool same = p->n_runs[k] == q->n_runs[j] &&
+                        (p->run[k] == q->run[j] ||
+                         !memcmp(p->run[k], q->run[j], (size_t)q->n_runs[j] * sizeof **q->run));
+            if (p->axes.a[k] == q->axes.a[j] && q->n[j] > 1 && !same)
+                refine_axis(arena, p, k, q, j);
         }
 }
 int64_t classes_count(const AxisParts *p) {
@@ -261,11 +272,14 @@ int classes_kinds(const RankSets *s) { return s->n_alike; }
 
 /* ---- sets of ranks ---- */
 static bool same_set(const Known *x, const AxisParts *p, const bool *in) {
-    if (memcmp(&x->p.axes, &p->axes, sizeof p->axes) || memcmp(x->p.n, p->n, sizeof p->n)) return false;
+    if (memcmp(&x->p.axes, &p->axes, sizeof p->axes) || memcmp(x->p.n, p->n, sizeof p->n))
+        return false;
     if (memcmp(x->p.n_runs, p->n_runs, sizeof p->n_runs)) return false;
     if (memcmp(x->in, in, (size_t)classes_count(p) * sizeof *in)) return false;
     for (int k = 0; k < p->axes.n; k++)
-        if (x->p.run[k] != p->run[k] && memcmp(x->p.run[k], p->run[k], (size_t)p->n_runs[k] * sizeof **p->run)) return false;
+        if (x->p.run[k] != p->run[k] &&
+            memcmp(x->p.run[k], p->run[k], (size_t)p->n_runs[k] * sizeof **p->run))
+            return false;
     return true;
 }
 /* Boxes of the marked combinations, axis by axis from the outermost of the mesh inwards. */
@@ -285,11 +299,13 @@ static bool same_inner(const Boxes *a, const Boxes *b, int from) {
     if (a->n != b->n) return false;
     for (int i = 0; i < a->n; i++)
         for (int k = from; k < a->box[i].n; k++)
-            if (a->box[i].side[k].first != b->box[i].side[k].first || a->box[i].side[k].count != b->box[i].side[k].count) return false;
+            if (a->box[i].side[k].first != b->box[i].side[k].first ||
+                a->box[i].side[k].count != b->box[i].side[k].count)
+                return false;
     return true;
 }
-/* The boxes that are left of axes a and further in, where `base` is the combination of the parts chosen outside. Coordinates next
- * to each other whose inner boxes are the same are one range. */
+/* The boxes that are left of axes a and further in, where `base` is the combination of the parts
+ * chosen outside. Coordinates next to each other whose inner boxes are the same are one range. */
 static Boxes box_axes(Boxing *b, int a, int64_t base, const bool *in) {
     Boxes all = {0};
     if (a == b->m->naxes) {
@@ -299,7 +315,8 @@ static Boxes box_axes(Boxing *b, int a, int64_t base, const bool *in) {
     int k = b->place[a];
     if (k < 0) return box_axes(b, a + 1, base, in);
     Boxes *inner = ARENA_ARRAY(b->arena, Boxes, b->p->n[k]);
-    int *first = ARENA_ARRAY(b->arena, int, b->p->n[k]); /* the first part with the same inner boxes */
+    int *first =
+        ARENA_ARRAY(b->arena, int, b->p->n[k]); /* the first part with the same inner boxes */
     for (int j = 0; j < b->p->n[k]; j++) {
         inner[j] = box_axes(b, a + 1, base + j * b->step[k], in);
         first[j] = 0;
@@ -322,7 +339,9 @@ static Boxes box_axes(Boxing *b, int a, int64_t base, const bool *in) {
 }
 RankBox classes_mesh(const Mesh *m) {
     RankBox b = {.n = m->naxes};
-    for (int a = 0; a < m->naxes; a++) b.side[a] = (RankSide){m->axis[a].name, m->axis[a].size, m->axis[a].stride, 0, m->axis[a].size};
+    for (int a = 0; a < m->naxes; a++)
+        b.side[a] =
+            (RankSide){m->axis[a].name, m->axis[a].size, m->axis[a].stride, 0, m->axis[a].size};
     return b;
 }
 static RankSet make_set(const RankSets *s, const AxisParts *p, const bool *in) {
@@ -345,8 +364,10 @@ RankSet classes_ranks(RankSets *s, const AxisParts *p, const bool *in) {
     for (int i = 0; i < s->n; i++)
         if (same_set(&s->known[i], p, in)) return s->known[i].set;
     AxisParts keep = *p; /* the caller's may live shorter */
-    for (int k = 0; k < p->axes.n; k++) keep.run[k] = arena_memdup(s->arena, p->run[k], (size_t)p->n_runs[k] * sizeof **p->run);
+    for (int k = 0; k < p->axes.n; k++)
+        keep.run[k] = arena_memdup(s->arena, p->run[k], (size_t)p->n_runs[k] * sizeof **p->run);
     Known *x = ARENA_PUSH(s->arena, s->known, s->n, s->cap);
-    *x = (Known){keep, arena_memdup(s->arena, in, (size_t)classes_count(p) * sizeof *in), make_set(s, p, in)};
+    *x = (Known){keep, arena_memdup(s->arena, in, (size_t)classes_count(p) * sizeof *in),
+                 make_set(s, p, in)};
     return x->set;
 }

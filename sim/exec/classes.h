@@ -1,5 +1,5 @@
-/* Which coordinates of the mesh's axes give the same local shapes, and the sets of ranks that follow. A million ranks are a
- * handful of parts per axis. */
+/* Which coordinates of the mesh's axes give the same local shapes, and the sets of ranks that
+ * follow. A million ranks are a handful of parts per axis. */
 #ifndef SP_EXEC_CLASSES_H
 #define SP_EXEC_CLASSES_H
 #include "lower/program.h"
@@ -8,7 +8,8 @@
 typedef struct {
     int64_t first, part;
 } PartRun;
-/* For each listed axis a partition of its coordinates; parts are numbered in the order of their first coordinates. */
+/* For each listed axis a partition of its coordinates; parts are numbered in the order of their
+ * first coordinates. */
 typedef struct AxisParts {
     AxisList axes;
     int n[MESH_MAX_AXES];          /* parts, per place in `axes` */
@@ -22,7 +23,8 @@ RankSets *classes_sets(Arena *arena, const Mesh *m);
 
 /* Adds the axes over which the local sizes of this layout differ from rank to rank. */
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out);
-/* Coordinates of one part give the value the same local shape, whatever the other coordinates are. */
+/* Coordinates of one part give the value the same local shape, whatever the other coordinates are.
+ */
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l);
 /* One part for each listed axis. */
 AxisParts classes_even(Arena *arena, const AxisList *axes);
@@ -33,8 +35,8 @@ void classes_refine(Arena *arena, AxisParts *p, const AxisParts *q);
 /* Combinations of parts, in row-major order, and the first rank of one. */
 int64_t classes_count(const AxisParts *p);
 int64_t classes_rank(const Mesh *m, const AxisParts *p, int64_t combination);
-/* Values of equal sizes under the same layout lie alike: 126 layers ask once. A number for each kind, from 0; its parts, as
- * classes_of_value says; how many kinds were met. */
+/* Values of equal sizes under the same layout lie alike: 126 layers ask once. A number for each
+ * kind, from 0; its parts, as classes_of_value says; how many kinds were met. */
 int classes_alike(RankSets *s, const GTensor *t, const Layout *l);
 const AxisParts *classes_parts(const RankSets *s, int alike);
 int classes_kinds(const RankSets *s);

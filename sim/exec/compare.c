@@ -7,7 +7,9 @@
 #include <string.h>
 
 double compare_at(const void *p, Dtype d, int64_t i) {
-    return d == DT_F32 ? (double)((const float *)p)[i] : d == DT_F64 ? ((const double *)p)[i] : (double)((const int64_t *)p)[i];
+    return d == DT_F32   ? (double)((const float *)p)[i]
+           : d == DT_F64 ? ((const double *)p)[i]
+                         : (double)((const int64_t *)p)[i];
 }
 bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b) {
     for (int i = 0; i < fixed->n; i++)
@@ -64,7 +66,8 @@ static void stored_index(const GTensor *t, const Box *b, int64_t i, bool flat, T
 }
 
 /* ---- one rank's block ---- */
-static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, double w, double bound, double prob, bool equal) {
+static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, double w, double bound,
+                double prob, bool equal) {
     double err = equal ? 0 : fabs(g - w);
     bool bad = !equal && (b->bits || !(err <= bound)), odd = !equal && !bad && !(err <= prob);
     if (!equal && (isnan(g) != isnan(w) || isnan(err))) err = INFINITY, bad = true;
@@ -80,16 +83,22 @@ static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, doub
     s->got = g;
     s->want = w;
 }
-/* n elements that all lie within their bounds, seen at once by the vector units; false, and nothing seen, if one does not. */
-static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g, const double *w, const double *bound, const double *prob) {
+/* n elements that all lie within their bounds, seen at once by the vector units; false, and nothing
+ * seen, if one does not. */
+static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g,
+                     const double *w, const double *bound, const double *prob) {
     ErrorTop top = {s->max_abs, s->max_rel, s->used, s->bound};
-    bool within = b->dt == DT_F32   ? errors_within_f32(n, (const float *)(const void *)g, w, bound, prob, &top)
-                  : b->dt == DT_F64 ? errors_within_f64(n, (const double *)(const void *)g, w, bound, prob, &top)
-                                    : false;
-    if (within) s->max_abs = top.abs, s->max_rel = top.rel, s->used = top.used, s->bound = top.bound;
+    bool within = b->dt == DT_F32
+                      ? errors_within_f32(n, (const float *)(const void *)g, w, bound, prob, &top)
+                  : b->dt == DT_F64
+                      ? errors_within_f64(n, (const double *)(const void *)g, w, bound, prob, &top)
+                      : false;
+    if (within)
+        s->max_abs = top.abs, s->max_rel = top.rel, s->used = top.used, s->bound = top.bound;
     return within;
 }
-static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const char *g, int64_t step, int64_t ow, int64_t wstep, int64_t n) {
+static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const char *g, int64_t step,
+                    int64_t ow, int64_t wstep, int64_t n) {
     enum { PIECE = 1024 };
     int64_t es = dtype_size(b->dt);
     const char *raw = (const char *)b->want.p + ow * es;
@@ -97,12 +106,18 @@ static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const cha
     const double *want = b->want.p;
     for (int64_t k0 = 0; k0 < n; k0 += PIECE) {
         int64_t m = n - k0 < PIECE ? n - k0 : PIECE;
-        if (!b->bits && b->bound && step == 1 && wstep == 1 && see_many(s, b, m, g + k0 * es, want + ow + k0, b->bound + ow + k0, b->prob + ow + k0)) continue;
+        if (!b->bits && b->bound && step == 1 && wstep == 1 &&
+            see_many(s, b, m, g + k0 * es, want + ow + k0, b->bound + ow + k0, b->prob + ow + k0))
+            continue;
         for (int64_t k = k0; k < k0 + m; k++) {
             int64_t o = ow + k * wstep;
             double x = compare_at(g, b->dt, k * step);
-            if (b->bits) see(s, b, at + k, x, compare_at(b->want.p, b->dt, o), 0, 0, !memcmp(g + k * step * es, raw + k * wstep * es, (size_t)es));
-            else see(s, b, at + k, x, want[o], b->bound ? b->bound[o] : 0, b->prob ? b->prob[o] : 0, x == want[o]);
+            if (b->bits)
+                see(s, b, at + k, x, compare_at(b->want.p, b->dt, o), 0, 0,
+                    !memcmp(g + k * step * es, raw + k * wstep * es, (size_t)es));
+            else
+                see(s, b, at + k, x, want[o], b->bound ? b->bound[o] : 0, b->prob ? b->prob[o] : 0,
+                    x == want[o]);
         }
     }
 }
@@ -110,7 +125,8 @@ static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const cha
 /* ---- rows shared by the workers ---- */
 typedef struct {
     const CompareBlock *b;
-    int nd; /* dims of both tensors, neighbours joined where they lie side by side in both; the last one is a row */
+    int nd; /* dims of both tensors, neighbours joined where they lie side by side in both; the last
+               one is a row */
     int64_t n[LAYOUT_MAX_DIMS + 1], got[LAYOUT_MAX_DIMS + 1], want[LAYOUT_MAX_DIMS + 1];
     int64_t rows, per_task;
     CompareSeen *seen; /* per task */
@@ -120,7 +136,8 @@ static RowJob rows_of(const CompareBlock *b, CompareSeen *seen) {
     const Tensor *g = &b->got, *w = &b->want;
     for (int d = 0; d < g->nd; d++) {
         if (g->n[d] == 1) continue;
-        bool join = j.nd && j.got[j.nd - 1] == g->n[d] * g->s[d] && j.want[j.nd - 1] == g->n[d] * w->s[d];
+        bool join =
+            j.nd && j.got[j.nd - 1] == g->n[d] * g->s[d] && j.want[j.nd - 1] == g->n[d] * w->s[d];
         if (!join) j.n[j.nd++] = 1;
         j.n[j.nd - 1] *= g->n[d];
         j.got[j.nd - 1] = g->s[d];
@@ -134,7 +151,8 @@ static void row_task(void *arg, int64_t task) {
     const RowJob *j = arg;
     const CompareBlock *b = j->b;
     int outer = j->nd - 1;
-    int64_t first = task * j->per_task, last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
+    int64_t first = task * j->per_task,
+            last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
     int64_t i[LAYOUT_MAX_DIMS + 1] = {0}, k = first;
     for (int d = outer - 1; d >= 0; d--) {
         i[d] = k % j->n[d];
@@ -143,7 +161,8 @@ static void row_task(void *arg, int64_t task) {
     for (int64_t r = first; r < last; r++) {
         int64_t og = 0, ow = 0;
         for (int d = 0; d < outer; d++) og += i[d] * j->got[d], ow += i[d] * j->want[d];
-        see_row(&j->seen[task], b, r * j->n[outer], (const char *)b->got.p + og * dtype_size(b->dt), j->got[outer], ow, j->want[outer], j->n[outer]);
+        see_row(&j->seen[task], b, r * j->n[outer], (const char *)b->got.p + og * dtype_size(b->dt),
+                j->got[outer], ow, j->want[outer], j->n[outer]);
         box_next(outer, j->n, i);
     }
 }
@@ -164,10 +183,12 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
         const CompareSeen *s = &part[t];
         all.max_abs = fmax(all.max_abs, s->max_abs);
         all.max_rel = fmax(all.max_rel, s->max_rel);
-        if (s->used > all.used || (s->used == all.used && s->bound > all.bound)) all.used = s->used, all.bound = s->bound;
+        if (s->used > all.used || (s->used == all.used && s->bound > all.bound))
+            all.used = s->used, all.bound = s->bound;
         all.worst = fmax(all.worst, s->worst);
         all.odd |= s->odd;
-        if (all.first < 0 && s->first >= 0) all.first = s->first, all.got = s->got, all.want = s->want;
+        if (all.first < 0 && s->first >= 0)
+            all.first = s->first, all.got = s->got, all.want = s->want;
     }
     return all;
 }
@@ -179,7 +200,8 @@ static bool shape_is(const Tensor *t, const Box *b) {
         if (t->n[d] != b->n[d]) return false;
     return true;
 }
-/* The part of a whole array that box lb names: a view where its indices are ranges, else a copy (*copy, the caller frees). */
+/* The part of a whole array that box lb names: a view where its indices are ranges, else a copy
+ * (*copy, the caller frees). */
 static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Box *lb, void **copy) {
     Tensor src = region_packed(w->box), out;
     src.p = (void *)(uintptr_t)from;
@@ -231,7 +253,8 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
     m->rec.count += count;
     m->rec.max_abs = fmax(m->rec.max_abs, s->max_abs);
     m->rec.max_rel = fmax(m->rec.max_rel, s->max_rel);
-    if (s->used > m->rec.used || (s->used == m->rec.used && s->bound > m->rec.bound)) m->rec.used = s->used, m->rec.bound = s->bound;
+    if (s->used > m->rec.used || (s->used == m->rec.used && s->bound > m->rec.bound))
+        m->rec.used = s->used, m->rec.bound = s->bound;
     if (s->first < 0) {
         if (s->odd && m->rec.verdict[0] == 'P') m->rec.verdict = "SUSPECT";
         return true;
@@ -266,7 +289,8 @@ typedef struct {
 static void look_task(void *arg, int64_t task) {
     const LookJob *j = arg;
     int64_t last = (task + 1) * j->per_task < j->n ? (task + 1) * j->per_task : j->n;
-    for (int64_t i = task * j->per_task; i < last; i++) j->look[i] = look_at(j->m, j->val, j->L, j->rank[i], j->w);
+    for (int64_t i = task * j->per_task; i < last; i++)
+        j->look[i] = look_at(j->m, j->val, j->L, j->rank[i], j->w);
 }
 /* Workers share the locals of a value, or, where those are few, the rows of each. */
 static void look_at_all(LookJob *j) {
@@ -279,11 +303,13 @@ static void look_at_all(LookJob *j) {
     else
         for (int64_t i = 0; i < tasks; i++) look_task(j, i);
 }
-void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep, const Whole *w) {
+void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep,
+                 const Whole *w) {
     const Mesh *mesh = m->e->p->mesh;
     const Store *s = &m->e->store[val];
     size_t locals = (size_t)(s->n ? s->n : 1);
-    int64_t *at = base_malloc(base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */
+    int64_t *at = base_malloc(
+        base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */
     LookJob j = {.m = m, .val = val, .L = L, .w = w};
     int64_t *rank = base_malloc(base_mul(locals, sizeof *rank));
     for (int k = 0; k < s->n; k++) at[k] = -1;
@@ -299,7 +325,8 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
     for (int64_t i = 0; i < j.n; i++) { /* in the order of ranks, whoever looked */
         bool right = compare_note(m, val, L, rank[i], w->flat, &j.look[i].seen, j.look[i].count);
         wrong |= !right;
-        if (!right) at[s->which[rank[i]]] = -2 - rank[i]; /* who shares it is as wrong as its first rank */
+        /* who shares it is as wrong as its first rank */
+        if (!right) at[s->which[rank[i]]] = -2 - rank[i];
     }
     for (int64_t r = 0; wrong && r < mesh->nranks; r++) {
         int64_t k = at[s->which[r]];

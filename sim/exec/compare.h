@@ -1,6 +1,7 @@
-/* What the ranks hold of one value against what they must hold: by bits, or within a bound per element. Every element of every
- * rank is looked at; workers share the rows, and what comes out does not depend on how many there are. It does not know where
- * the wanted values come from, and records nothing: check.c does. */
+/* What the ranks hold of one value against what they must hold: by bits, or within a bound per
+ * element. Every element of every rank is looked at; workers share the rows, and what comes out
+ * does not depend on how many there are. It does not know where the wanted values come from, and
+ * records nothing: check.c does. */
 #ifndef SP_EXEC_COMPARE_H
 #define SP_EXEC_COMPARE_H
 #include "exec/exec.h"
@@ -10,23 +11,28 @@
 typedef struct Compare {
     TraceCheck rec;
     const Exec *e;
-    double *rank_error; /* per rank: largest error, -1 none; NULL while nothing is wrong. malloc'ed */
+    double
+        *rank_error; /* per rank: largest error, -1 none; NULL while nothing is wrong. malloc'ed */
     bool failed;
 } Compare;
 
-/* The wanted value as a whole: `raw` in the run's dtype (compared by bits) or `want` in float64 with its bounds; all packed. */
+/* The wanted value as a whole: `raw` in the run's dtype (compared by bits) or `want` in float64
+ * with its bounds; all packed. */
 typedef struct Whole {
     const Box *box;
-    bool flat; /* stored dim 0 as one list */
-    Tensor raw; /* p NULL: none */
+    bool flat;                   /* stored dim 0 as one list */
+    Tensor raw;                  /* p NULL: none */
     double *want, *bound, *prob; /* NULL: none, 0, 0 */
 } Whole;
 
-/* Starts a record of that level for `val` as step s (NULL: a source) leaves it. Strings live in the arena. */
+/* Starts a record of that level for `val` as step s (NULL: a source) leaves it. Strings live in the
+ * arena. */
 Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int level);
-/* What every rank that agrees with `rep` on the axes of `fixed` holds under layout L against its part of the whole. Ranks that
- * share a local are looked at once, unless it is wrong: then all of them are marked. */
-void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep, const Whole *w);
+/* What every rank that agrees with `rep` on the axes of `fixed` holds under layout L against its
+ * part of the whole. Ranks that share a local are looked at once, unless it is wrong: then all of
+ * them are marked. */
+void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep,
+                 const Whole *w);
 /* Makes room for an error per rank. */
 void compare_ranks(Compare *m);
 /* Marks a rank whose local has not the shape that its layout claims. */
@@ -35,17 +41,20 @@ void compare_wrong_shape(Compare *m, int64_t rank);
 /* One rank's block and what it must be. */
 typedef struct CompareBlock {
     Dtype dt;
-    Tensor got, want;           /* of the same sizes, any strides; want in dt if `bits`, else in float64 */
-    const double *bound, *prob; /* laid out as want: beyond bound is wrong, beyond prob is odd; NULL: 0 */
+    Tensor got, want; /* of the same sizes, any strides; want in dt if `bits`, else in float64 */
+    const double *bound,
+        *prob; /* laid out as want: beyond bound is wrong, beyond prob is odd; NULL: 0 */
     bool bits;
 } CompareBlock;
 typedef struct CompareSeen {
-    double max_abs, max_rel, used, bound, worst; /* used: largest share of a bound, `bound`: that bound; worst: error of wrong elements */
+    double max_abs, max_rel, used, bound, worst; /* used: largest share of a bound, `bound`: that
+                                                    bound; worst: error of wrong elements */
     double got, want;                            /* of the first wrong element */
     int64_t first;                               /* its row-major index, -1: none */
     bool odd;                                    /* some element lies between prob and bound */
 } CompareSeen;
-/* Looks at every element; the rows are shared by the workers of the pool (NULL: none) and the result does not show how. */
+/* Looks at every element; the rows are shared by the workers of the pool (NULL: none) and the
+ * result does not show how. */
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool);
 
 /* Puts what was seen of a rank's block of `count` elements (-1: of another shape than L claims)
@@ -57,6 +66,7 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
 void compare_replicas(Compare *m, int val, const Layout *L);
 
 /* Small helpers of the checks. */
-bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b); /* same coordinates on these axes? */
+bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a,
+                    int64_t b); /* same coordinates on these axes? */
 double compare_at(const void *p, Dtype d, int64_t i);
 #endif

@@ -6,7 +6,8 @@
 
 /* A value is the end of a chain of many rounded sums, not of one. */
 enum { SUMS = 64 };
-/* Per dtype: the bound as a share of a value's largest magnitude, and the unit in the last place. */
+/* Per dtype: the bound as a share of a value's largest magnitude, and the unit in the last place.
+ */
 static const struct {
     double share, ulp;
 } limits[] = {[DT_F32] = {1e-2, 0x1p-23}, [DT_F64] = {1e-9, 0x1p-52}};
@@ -43,7 +44,8 @@ static double depth(const EndToEnd *e) {
 static double ulp(const EndToEnd *e) { return limits[e->check->e->dtype].ulp; }
 static const Reference *nudged_run(State *s, int k) {
     if (!s->asked[k])
-        s->nudged[k] = s->e->nudged(s->e->arg, k == TINY ? 0x1p-52 : depth(s->e) * SUMS * ulp(s->e));
+        s->nudged[k] =
+            s->e->nudged(s->e->arg, k == TINY ? 0x1p-52 : depth(s->e) * SUMS * ulp(s->e));
     s->asked[k] = true;
     return s->nudged[k];
 }
@@ -95,17 +97,17 @@ static void fail(const State *s, const Pair *p, double bound) {
                       .max_rel = p->top > 0 ? p->error / p->top : p->error,
                       .bound = bound,
                       .used = bound > 0 ? p->error / bound : INFINITY};
-    k->cause = arena_printf(
-        c->arena,
-        "end to end it differs from the unsharded model by %.2g of its largest number, bound "
-        "%.2g, although every step follows from its inputs%s",
-        k->max_rel, p->top > 0 ? bound / p->top : bound, add);
+    k->cause = arena_printf(c->arena,
+                            "end to end it differs from the unsharded model by %.2g of its largest "
+                            "number, bound %.2g, although every step follows from its inputs%s",
+                            k->max_rel, p->top > 0 ? bound / p->top : bound, add);
     c->first_fail = t->n_checks - 1;
     t->first_wrong = k->value;
     t->n_fail++;
 }
 /* `again` fetches the numbers of a nudged run; they are asked for only where they decide. */
-static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, void *arg), void *arg) {
+static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, void *arg),
+                  void *arg) {
     bool open = s->e->check->first_fail < 0;
     for (int k = 0; k < NUDGES; k++)
         if (s->e->measure || (open && !(p->error <= bound_of(s->e, p))))
@@ -151,8 +153,9 @@ static const double *value_again(State *s, int k, void *arg) {
                      a->grad ? a->sum[k] : reference_value(r, a->val->tensor));
 }
 /* An optimizer with two moments divides a gradient by its own size: where an element has no digit
- * its step has no sign, and parameters go the other way. The moments do not, and are held in full; so
- * in f32 three quarters of such a parameter's elements may be off: what is wrong in all of them shows. */
+ * its step has no sign, and parameters go the other way. The moments do not, and are held in full;
+ * so in f32 three quarters of such a parameter's elements may be off: what is wrong in all of them
+ * shows. */
 static double odd_share(const EndToEnd *e, const Val *x) {
     const Graph *g = e->check->e->p->graph;
     int moments = 0;
@@ -171,9 +174,7 @@ static void value(State *s, int v, bool grad) {
     const Val *x = &p->val[v];
     const GTensor *t = &p->graph->t[x->tensor];
     double *sum = grad ? reference_cotangent(e->ref, x) : NULL;
-    Pair pair = {.name = name_of(e, t, grad),
-                 .step = x->step,
-                 .n = elements(t)};
+    Pair pair = {.name = name_of(e, t, grad), .step = x->step, .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : "parameters";
     pair.want = last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
     progress_add(e->progress, e->work * (double)pair.n);

@@ -1,4 +1,5 @@
-/* Steps the program on all virtual ranks. Deterministic: who computes is decided by rank order, never by threads. */
+/* Steps the program on all virtual ranks. Deterministic: who computes is decided by rank order,
+ * never by threads. */
 #include "exec/exec.h"
 #include "exec/call.h"
 #include "exec/store.h"
@@ -48,8 +49,8 @@ bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tens
 Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
 
 /* ---- inputs and parameters ---- */
-/* What a planted mistake makes of the layout by which a rank cuts its block out of the source: the axes that cut one dim in
- * the other order, or the block of another rank. */
+/* What a planted mistake makes of the layout by which a rank cuts its block out of the source: the
+ * axes that cut one dim in the other order, or the block of another rank. */
 static Layout source_layout(const Val *x) {
     Layout L = x->L;
     for (int d = 0; x->edit == EDIT_NEST && d <= L.ndim; d++)
@@ -64,13 +65,15 @@ static int64_t source_rank(const Mesh *m, const Val *x, int64_t rank) {
     int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + x->edit_offset;
     return mesh_member(m, &cut, rank, (i % n + n) % n);
 }
-/* Data of its own for each rank that should hold the same as others: the block turned round by the rank's place among them. */
+/* Data of its own for each rank that should hold the same as others: the block turned round by the
+ * rank's place among them. */
 static void reseed(const Mesh *m, const Val *x, int64_t rank, Tensor *t, Dtype dt) {
     AxisList same = {0};
     if (x->edit != EDIT_RESEED) return;
     for (int a = 0; a < m->naxes; a++)
         if (layout_where(&x->L, a) < 0) same.a[same.n++] = (uint8_t)a;
-    int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0, es = dtype_size(dt);
+    int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0,
+            es = dtype_size(dt);
     char *old = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es)), *p = t->p;
     memcpy(old, p, (size_t)(n * es));
     memcpy(p, old + by * es, (size_t)((n - by) * es));
@@ -104,7 +107,8 @@ static bool load_source(Exec *e, int v) {
             Arena *part = arena_new(); /* lists of positions may be as long as the value */
             Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, r), flat, part);
             Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
-            if (flat && b.n[0] && !b.d[0].range && b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
+            if (flat && b.n[0] && !b.d[0].range &&
+                b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
                 b.d[0] = (DimIndex){true, b.d[0].list[0], b.n[0], NULL};
             if (x->edit == EDIT_NONE && region_view(&b, &wb, &wt, dt, &l.t)) {
                 l.buf = buf;
@@ -134,7 +138,8 @@ bool exec_load(Exec *e, int v) {
     return true;
 }
 
-/* A label is believed: the same data under another layout. Only possible if every rank holds as many elements as it says. */
+/* A label is believed: the same data under another layout. Only possible if every rank holds as
+ * many elements as it says. */
 static bool step_claim(Exec *e, const Step *s) {
     const Program *p = e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
@@ -149,7 +154,8 @@ static bool step_claim(Exec *e, const Step *s) {
         if (fresh) {
             Local l = a->l[a->which[r]];
             Arena *tmp = arena_new();
-            Box box = region_box(p->mesh, t, &s->move.to, r, region_is_flat(&s->move.to, NULL), tmp);
+            Box box =
+                region_box(p->mesh, t, &s->move.to, r, region_is_flat(&s->move.to, NULL), tmp);
             Tensor as = region_packed(&box);
             arena_free(tmp);
             bool dense = true; /* the same elements in the same order only if they lie packed */
@@ -157,7 +163,11 @@ static bool step_claim(Exec *e, const Step *s) {
             tensor_pack(&chk);
             for (int d = 0; d < l.t.nd; d++) dense &= l.t.n[d] <= 1 || chk.s[d] == l.t.s[d];
             if (tensor_count(&as) != tensor_count(&l.t)) {
-                e->stuck = arena_printf(e->arena, "rank %lld holds %lld elements where the label says %lld: the wrong label cannot be computed any further", (long long)r, (long long)tensor_count(&l.t), (long long)tensor_count(&as));
+                e->stuck = arena_printf(e->arena,
+                                        "rank %lld holds %lld elements where the label says %lld: "
+                                        "the wrong label cannot be computed any further",
+                                        (long long)r, (long long)tensor_count(&l.t),
+                                        (long long)tensor_count(&as));
                 e->stuck_step = s->id;
                 ok = false;
                 break;
@@ -191,7 +201,8 @@ static void step_sum(Exec *e, const Step *s) {
             l.buf = store_buf_new(e, n * dtype_size(e->dtype));
             l.t.p = l.buf->p;
             Box box = {.nd = l.t.nd};
-            for (int d = 0; d < l.t.nd; d++) box.d[d] = (DimIndex){true, 0, l.t.n[d], NULL}, box.n[d] = l.t.n[d];
+            for (int d = 0; d < l.t.nd; d++)
+                box.d[d] = (DimIndex){true, 0, l.t.n[d], NULL}, box.n[d] = l.t.n[d];
             region_copy(&box, &l.t, &box, &a->l[a->which[r]].t, e->dtype, 0);
             region_copy(&box, &l.t, &box, &b->l[b->which[r]].t, e->dtype, 1);
             *at = store_add(o, l);
@@ -209,7 +220,8 @@ static void step_seed(Exec *e, const Step *s) {
     memset(o->which, 0, sizeof *o->which * (size_t)e->p->mesh->nranks);
 }
 
-/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that changes nothing is none). */
+/* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that
+ * changes nothing is none). */
 static uint64_t store_hash(const Exec *e, int v) {
     uint64_t h = 1469598103934665603u;
     int64_t es = dtype_size(exec_dtype(e, v));
@@ -219,7 +231,8 @@ static uint64_t store_hash(const Exec *e, int v) {
         for (int64_t k = tensor_count(t); k > 0; k--) {
             int64_t o = 0;
             for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
-            for (int64_t b = 0; b < es; b++) h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
+            for (int64_t b = 0; b < es; b++)
+                h = (h ^ ((const unsigned char *)t->p)[o * es + b]) * 1099511628211u;
             for (int d = t->nd - 1; d >= 0; d--) {
                 if (++i[d] < t->n[d]) break;
                 i[d] = 0;
@@ -277,7 +290,8 @@ void exec_next_iteration(Exec *e) {
     for (int t = 0; t < g->nt; t++) {
         if (!g->t[t].next_of) continue;
         int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];
-        if (!e->store[from].alive) base_die(70, "the value of %s after the step is gone", g->t[t].name);
+        if (!e->store[from].alive)
+            base_die(70, "the value of %s after the step is gone", g->t[t].name);
         exec_drop(e, to);
         e->store[to] = e->store[from];
         e->store[from] = (Store){0};

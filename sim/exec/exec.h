@@ -1,6 +1,6 @@
-/* The virtual backend: all ranks in this process, stepped deterministically. A local buffer is immutable once written and
- * shared: ranks whose inputs are the same buffers compute once, a shard of a weight is a view, an all-gather's result is one
- * buffer for the whole group . */
+/* The virtual backend: all ranks in this process, stepped deterministically. A local buffer is
+ * immutable once written and shared: ranks whose inputs are the same buffers compute once, a shard
+ * of a weight is a view, an all-gather's result is one buffer for the whole group . */
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
 #include "kernel/pool.h"
@@ -12,9 +12,10 @@ typedef struct Buf Buf;
 /* One distinct local tensor of a value: what one or more ranks hold. */
 typedef struct Local {
     Buf *buf;
-    Tensor t;      /* dims: letters of the value (with a LIST cut: the flattened stored dim 0, then the other letters) */
-    int64_t key;   /* place of the block: which coordinates of the cutting axes */
-    int64_t rank;  /* the first rank that holds it */
+    Tensor t; /* dims: letters of the value (with a LIST cut: the flattened stored dim 0, then the
+                 other letters) */
+    int64_t key;  /* place of the block: which coordinates of the cutting axes */
+    int64_t rank; /* the first rank that holds it */
 } Local;
 typedef struct Store {
     int n, cap;
@@ -39,13 +40,15 @@ typedef struct Exec {
     bool keep_all;
     struct BufPool *bufs;
     int64_t live_bytes, peak_bytes;
-    double flops;         /* of distinct kernel calls so far */
-    const char *stuck;    /* why the run could not go on (trust: declared), or NULL */
+    double flops;      /* of distinct kernel calls so far */
+    const char *stuck; /* why the run could not go on (trust: declared), or NULL */
     int stuck_step;
     struct Accumulated *acc; /* per Val: sums over micro-batches (accumulate.c); NULL: none */
-    double modulus;       /* level 3: all values are integers modulo this; 0: the ordinary run */
-    bool edited;          /* a planted mistake changed some bit of its step's output */
-    void *(*full)(void *arg, int tensor, Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
+    double modulus;          /* level 3: all values are integers modulo this; 0: the ordinary run */
+    bool edited;             /* a planted mistake changed some bit of its step's output */
+    void *(*full)(
+        void *arg, int tensor,
+        Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
     void *full_arg;
 } Exec;
 
@@ -54,21 +57,26 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool);
 void exec_free(Exec *e);
 /* Makes the locals of an input or parameter from its whole. False if it could not be loaded. */
 bool exec_load(Exec *e, int val);
-/* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see e->stuck). */
+/* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see
+ * e->stuck). */
 bool exec_step(Exec *e, const Step *s);
-/* Micro-batches: is the step run once, after the last of them (moves and sums of parameter gradients, the optimizer)? */
+/* Micro-batches: is the step run once, after the last of them (moves and sums of parameter
+ * gradients, the optimizer)? */
 bool exec_deferred(const Exec *e, const Step *s);
-/* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them are added up, before any of
- * them is moved; after the last micro-batch the sum takes the value's place. Inputs are dropped for the next one. */
+/* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them
+ * are added up, before any of them is moved; after the last micro-batch the sum takes the value's
+ * place. Inputs are dropped for the next one. */
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
 void exec_drop_inputs(Exec *e);
-/* After a training step: parameters and optimizer state at rest become what the optimizer made of them; each rank keeps its
- * own. Inputs are dropped so that the next step loads its own. */
+/* After a training step: parameters and optimizer state at rest become what the optimizer made of
+ * them; each rank keeps its own. Inputs are dropped so that the next step loads its own. */
 void exec_next_iteration(Exec *e);
 /* Drops values that no later step reads. */
 void exec_release(Exec *e, const Step *s);
 void exec_drop(Exec *e, int val);
-static inline const Local *exec_local(const Exec *e, int val, int64_t rank) { return &e->store[val].l[e->store[val].which[rank]]; }
+static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
+    return &e->store[val].l[e->store[val].which[rank]];
+}
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);
 /* The dtype that the run holds a value in. */
@@ -86,10 +94,11 @@ typedef struct Box {
     int64_t n[LAYOUT_MAX_DIMS];
 } Box;
 /* The index box of a layout on a rank. `flat`: dims of stored dim 0 as one (for LIST cuts). */
-Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat, Arena *arena);
+Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat,
+               Arena *arena);
 bool region_is_flat(const Layout *a, const Layout *b);
-/* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size es. op: 0 copy, 1 add,
- * 2 max (f32, f64). Returns how many elements were touched. */
+/* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size
+ * es. op: 0 copy, 1 add, 2 max (f32, f64). Returns how many elements were touched. */
 int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op);
 /* A tensor of the box's sizes, row-major, p NULL. */
 Tensor region_packed(const Box *b);

@@ -1,12 +1,14 @@
-/* Work per class of ranks. See load.h. Steps of one kind whose operands lie alike (the layers of a model) share what is found
- * about positions. */
+/* Work per class of ranks. See load.h. Steps of one kind whose operands lie alike (the layers of a
+ * model) share what is found about positions. */
 #include "exec/load.h"
 #include "exec/classes.h"
 #include "trace/rankgrid.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PLACES = 4096 }; /* different sets of positions that are told apart; beyond, all have the average */
+enum {
+    MAX_PLACES = 4096
+}; /* different sets of positions that are told apart; beyond, all have the average */
 
 /* Ranks of one class with the same work, by their first. */
 typedef struct {
@@ -34,14 +36,18 @@ struct Loads {
     int cap;
     Load *load;
 };
-Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes, const int64_t *rep, int n) {
+Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes,
+                 const int64_t *rep, int n) {
     Loads *l = ARENA_NEW(arena, Loads);
-    *l = (Loads){.arena = arena, .p = p, .dtype = dtype, .classes = classes, .rep = rep, .n_classes = n};
+    *l = (Loads){
+        .arena = arena, .p = p, .dtype = dtype, .classes = classes, .rep = rep, .n_classes = n};
     return l;
 }
 
 /* ---- one rank ---- */
-static int64_t elem_bytes(const Loads *l, const GTensor *t) { return t->is_int ? 8 : dtype_size(l->dtype); }
+static int64_t elem_bytes(const Loads *l, const GTensor *t) {
+    return t->is_int ? 8 : dtype_size(l->dtype);
+}
 static const int *operands(const Step *s) { return s->kind == ST_ADJOINT ? s->in + 1 : s->in; }
 static const Layout *layout_in(const Loads *l, const Step *s, int i) {
     const GNode *n = &l->p->graph->node[s->node];
@@ -62,7 +68,8 @@ static void size_call(const Loads *l, const Step *s, int64_t rank, OpCall *c, in
     }
     const GTensor *o = &p->graph->t[n->out];
     c->out.nd = o->nd;
-    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size, rank, c->out.n);
+    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size,
+                 rank, c->out.n);
     tensor_pack(&c->out);
     *bytes += tensor_count(&c->out) * elem_bytes(l, o);
 }
@@ -89,7 +96,9 @@ static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
         for (int d = 0; d < n->rule.nl[i]; d++) {
             int letter = n->rule.in[i][d] - 'a';
             const Layout *L = layout_in(l, s, i);
-            if (letter < 0 || letter > 25 || !(n->op->asks & RULE_BIT('a' + letter)) || x->index[letter] || !L->n[d]) continue;
+            if (letter < 0 || letter > 25 || !(n->op->asks & RULE_BIT('a' + letter)) ||
+                x->index[letter] || !L->n[d])
+                continue;
             int64_t count;
             int64_t N = l->p->graph->t[n->in[i]].size[d];
             x->index[letter] = layout_index(l->p->mesh, L, d, N, x->rank, &count, into);
@@ -147,8 +156,10 @@ static bool box_at(const Split *x, const RankBox *b, int64_t c, RankBox *out) {
 static bool join(RankBox *a, const RankBox *b) {
     int side = -1, differ = 0;
     for (int k = 0; k < a->n; k++)
-        if (a->side[k].first != b->side[k].first || a->side[k].count != b->side[k].count) side = k, differ++;
-    if (differ != 1 || a->side[side].first + a->side[side].count != b->side[side].first) return false;
+        if (a->side[k].first != b->side[k].first || a->side[k].count != b->side[k].count)
+            side = k, differ++;
+    if (differ != 1 || a->side[side].first + a->side[side].count != b->side[side].first)
+        return false;
     a->side[side].count += b->side[side].count;
     return true;
 }
@@ -157,23 +168,32 @@ static void split_boxes(Split *x) {
     RankBox one;
     for (int i = 0; i < x->ranks->n; i++)
         for (int64_t c = 0; c < x->n; c++)
-            if (box_at(x, &x->ranks->box[i], c, &one)) meet(x, c, rankset_first(&(RankSet){.n = 1, .box = &one}));
+            if (box_at(x, &x->ranks->box[i], c, &one))
+                meet(x, c, rankset_first(&(RankSet){.n = 1, .box = &one}));
     for (int g = x->begin; g < x->at->n; g++) {
         Arena *tmp = arena_new();
         RankBox *out = NULL;
         int n = 0, cap = 0;
         for (int i = 0; i < x->ranks->n; i++)
             for (int64_t c = 0; c < x->n; c++) {
-                if (x->group[c] != g - x->begin + 1 || !box_at(x, &x->ranks->box[i], c, &one)) continue;
+                if (x->group[c] != g - x->begin + 1 || !box_at(x, &x->ranks->box[i], c, &one))
+                    continue;
                 if (!n || !join(&out[n - 1], &one)) *ARENA_PUSH(tmp, out, n, cap) = one;
             }
         x->at->place[g].ranks = rankset_boxes(x->l->arena, out, n);
         arena_free(tmp);
     }
 }
-/* The ranks of class k with the same work: by what the ranks at each combination of coordinates have to do. */
+/* The ranks of class k with the same work: by what the ranks at each combination of coordinates
+ * have to do. */
 static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisList *axes) {
-    Split x = {.l = l, .s = s, .at = at, .ranks = &l->classes[k], .klass = k, .begin = at->n, .axes = axes};
+    Split x = {.l = l,
+               .s = s,
+               .at = at,
+               .ranks = &l->classes[k],
+               .klass = k,
+               .begin = at->n,
+               .axes = axes};
     x.n = mesh_size(l->p->mesh, axes);
     x.group = ARENA_ARRAY(l->arena, int, x.n);
     x.flops = ARENA_ARRAY(l->arena, double, x.n);
@@ -189,16 +209,22 @@ static const Known *places_of(Loads *l, const Step *s) {
     for (int i = 0; i < n->nin && n->op->asks; i++) x.in[i] = *layout_in(l, s, i);
     for (int i = 0; i < l->n_known; i++) {
         const Known *y = &l->known[i];
-        bool same = n->op->asks ? y->node->op == n->op && y->node->nin == n->nin && y->adjoint == x.adjoint : !y->node->op->asks;
+        bool same = n->op->asks
+                        ? y->node->op == n->op && y->node->nin == n->nin && y->adjoint == x.adjoint
+                        : !y->node->op->asks;
         for (int k = 0; same && n->op->asks && k < n->nin; k++)
-            same = layout_eq(&x.in[k], &y->in[k]) && !memcmp(l->p->graph->t[n->in[k]].size, l->p->graph->t[y->node->in[k]].size, sizeof l->p->graph->t[0].size);
+            same = layout_eq(&x.in[k], &y->in[k]) &&
+                   !memcmp(l->p->graph->t[n->in[k]].size, l->p->graph->t[y->node->in[k]].size,
+                           sizeof l->p->graph->t[0].size);
         if (same) return y;
     }
     AxisList axes = asked_axes(l, s);
     bool split = axes.n && mesh_size(l->p->mesh, &axes) <= MAX_PLACES;
     for (int k = 0; k < l->n_classes; k++) {
         if (split) split_class(l, s, &x, k, &axes);
-        else *ARENA_PUSH(l->arena, x.place, x.n, x.cap) = (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k]};
+        else
+            *ARENA_PUSH(l->arena, x.place, x.n, x.cap) =
+                (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k]};
     }
     Known *y = ARENA_PUSH(l->arena, l->known, l->n_known, l->cap_known);
     *y = x;
@@ -212,7 +238,8 @@ const Load *loads_of(Loads *l, const Step *s, int *n) {
         Load *x = &l->load[i];
         x->flops = flops_at(l, s, &at->place[i], &c, &x->bytes);
         x->ranks = at->place[i].ranks;
-        x->product = c.op->lin == LIN_BILINEAR && c.rule->nin == 2 && x->flops > 2 * (double)tensor_count(&c.out);
+        x->product = c.op->lin == LIN_BILINEAR && c.rule->nin == 2 &&
+                     x->flops > 2 * (double)tensor_count(&c.out);
     }
     *n = at->n;
     return l->load;

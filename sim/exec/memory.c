@@ -1,5 +1,6 @@
-/* The peak of a run, found by walking its program with sizes instead of tensors, and the room that there is for it.
- * The walk mirrors store.c (which buffers exist, are shared, are kept for reuse) and check.c (what a step's check copies). */
+/* The peak of a run, found by walking its program with sizes instead of tensors, and the room that
+ * there is for it. The walk mirrors store.c (which buffers exist, are shared, are kept for reuse)
+ * and check.c (what a step's check copies). */
 #include "exec/memory.h"
 #include "exec/books.h"
 #include <fcntl.h>
@@ -11,7 +12,9 @@
 
 enum { KEPT_FROM = 1 << 16, PAGE_ROUND = 4096 };
 static const int64_t MOST = (int64_t)1 << 44; /* no machine has it, and sums of many of them fit */
-static const int64_t KEPT_BYTES = (int64_t)1 << 30, PARAMS_KEPT = (int64_t)3 << 30; /* store.c: store_buf_drop; pipeline.c: load_sources */
+static const int64_t KEPT_BYTES = (int64_t)1 << 30,
+                     PARAMS_KEPT = (int64_t)3
+                                   << 30; /* store.c: store_buf_drop; pipeline.c: load_sources */
 
 /* ---- the walk ---- */
 typedef struct {
@@ -22,13 +25,13 @@ typedef struct {
     Arena *arena;
     const Program *p;
     const Graph *g; /* sizes: the program's graph, or that of the whole batch */
-    int64_t es; /* bytes of an element */
-    bool whole; /* the unsharded program: one copy of everything, moves do nothing */
+    int64_t es;     /* bytes of an element */
+    bool whole;     /* the unsharded program: one copy of everything, moves do nothing */
     bool keep_all;
-    int *last;      /* per value: the last step that reads it */
-    int *root;      /* per value: whose buffers it shows; -1: not there */
-    int *refs;      /* per root: values that show its buffers */
-    int64_t *books; /* per value: bytes of its tables */
+    int *last;                /* per value: the last step that reads it */
+    int *root;                /* per value: whose buffers it shows; -1: not there */
+    int *refs;                /* per root: values that show its buffers */
+    int64_t *books;           /* per value: bytes of its tables */
     int64_t live, kept, peak; /* bytes in use, in the list for reuse, most of both with copies */
     Kept *list;
     int n_list, cap_list;
@@ -40,7 +43,8 @@ static int64_t elements(const Program *p, const Graph *g, int v) {
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     return n < MOST ? n : MOST;
 }
-static int64_t copies(const Program *p, const Layout *l) { /* pending sums differ on every rank of the axis */
+static int64_t copies(const Program *p,
+                      const Layout *l) { /* pending sums differ on every rank of the axis */
     int64_t n = 1;
     for (int a = 0; a < p->mesh->naxes; a++)
         if (l->type[a] == TY_P || l->type[a] == TY_M) n *= p->mesh->axis[a].size;
@@ -60,7 +64,9 @@ static int64_t own_bytes(const Walk *w, int v) {
         elements(w->p, w->g, v) * size_of(w, v) * (w->whole ? 1 : copies(w->p, &w->p->val[v].L));
     return n < MOST ? n : MOST;
 }
-static int64_t own_blocks(const Walk *w, int v) { return w->whole ? 1 : blocks(w->p, &w->p->val[v].L); }
+static int64_t own_blocks(const Walk *w, int v) {
+    return w->whole ? 1 : blocks(w->p, &w->p->val[v].L);
+}
 
 /* Ranks that the walked program runs on, and the tables of a value that is there from now on. */
 static int64_t ranks(const Walk *w) { return w->whole ? 1 : w->p->mesh->nranks; }
@@ -89,7 +95,9 @@ static void take(Walk *w, int64_t bytes, int64_t n) {
 static void give(Walk *w, int64_t bytes, int64_t n) {
     w->live -= bytes * n + books_buffers(n);
     if (bytes < KEPT_FROM) return;
-    int64_t room = (KEPT_BYTES - w->kept + bytes - 1) / bytes, m = room < 0 ? 0 : room < n ? room : n;
+    int64_t room = (KEPT_BYTES - w->kept + bytes - 1) / bytes, m = room < 0   ? 0
+                                                                   : room < n ? room
+                                                                              : n;
     w->kept += m * bytes;
     for (int i = 0; i < w->n_list; i++)
         if (w->list[i].bytes == bytes) {
@@ -144,7 +152,7 @@ static void load_checked(Walk *w, int v) {
 static int64_t check_kernel_bytes(const Walk *w, const int *r, int n, int out) {
     int64_t narrow = 0, wide = 0, top, o = elements(w->p, w->g, out);
     for (int k = 0; k < n; k++) narrow += elements(w->p, w->g, r[k]) * size_of(w, r[k]);
-    top = narrow + o * w->es; /* the kernel on the whole, in the run's dtype */
+    top = narrow + o * w->es;                  /* the kernel on the whole, in the run's dtype */
     for (int k = 0; k < n && w->es < 8; k++) { /* inputs are widened one by one */
         int64_t e = elements(w->p, w->g, r[k]);
         if (narrow + wide + 8 * e + o * w->es > top) top = narrow + wide + 8 * e + o * w->es;
@@ -162,16 +170,20 @@ static int64_t check_bytes(const Walk *w, const Step *s, const int *r, int n) {
     case ST_ADJOINT: return check_kernel_bytes(w, r, n, s->out);
     case ST_SUM: return 2 * o * w->es;
     case ST_MOVE:
-    case ST_CLAIM: return copies(w->p, &s->move.from) > copies(w->p, &s->move.to) ? (16 + w->es) * o : o * w->es;
+    case ST_CLAIM:
+        return copies(w->p, &s->move.from) > copies(w->p, &s->move.to) ? (16 + w->es) * o
+                                                                       : o * w->es;
     case ST_SEED: return 0;
     }
     return 0;
 }
 static bool is_slice(const Step *s) { /* whole to cut: a view */
-    int a = s->move.axes.n ? s->move.axes.a[0] : 0, from = s->move.from.type[a], to = s->move.to.type[a];
+    int a = s->move.axes.n ? s->move.axes.a[0] : 0, from = s->move.from.type[a],
+        to = s->move.to.type[a];
     return (from == TY_I || from == TY_R) && to == TY_V;
 }
-static bool stays(const Walk *w, int v) { /* exec_release: results and what the next training step reads */
+static bool stays(const Walk *w,
+                  int v) { /* exec_release: results and what the next training step reads */
     int t = w->p->val[v].tensor;
     const Graph *g = w->p->graph;
     return w->p->env[t] == v && (t == g->output || t == g->loss || g->t[t].next_of);
@@ -180,11 +192,13 @@ static void walk_step(Walk *w, const Step *s) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)
         if (w->root[r[k]] < 0 && w->p->val[r[k]].step < 0) load_checked(w, r[k]);
-    bool shows = s->kind == ST_CLAIM || (s->kind == ST_MOVE && (w->whole || s->move.kind == MOVE_ID || is_slice(s)));
+    bool shows = s->kind == ST_CLAIM ||
+                 (s->kind == ST_MOVE && (w->whole || s->move.kind == MOVE_ID || is_slice(s)));
     if (shows) share(w, s->in[0], s->out);
     else make(w, s->out);
     int64_t in = n ? own_blocks(w, r[0]) : 1;
-    see(w, check_bytes(w, s, r, n) + (w->whole ? 0 : books_step(w->p, s, in, own_blocks(w, s->out))));
+    see(w,
+        check_bytes(w, s, r, n) + (w->whole ? 0 : books_step(w->p, s, in, own_blocks(w, s->out))));
     for (int k = 0; k < n && !w->keep_all; k++)
         if (w->last[r[k]] <= s->id && !stays(w, r[k])) drop(w, r[k]);
 }
@@ -223,7 +237,8 @@ MemoryNeed memory_predict(const Program *p, const MemoryUse *use) {
     int64_t es = dtype_size(use->dtype), sums = use->microbatches > 1 ? sums_bytes(p) : 0;
     Walk run = walk(tmp, p, p->graph, es, false, use->keep_all, true);
     Walk ref = walk(tmp, p, use->whole, 8, true, use->keep_whole, use->keep_whole);
-    int64_t after = run.live + run.kept + sums; /* what the run leaves while the unsharded one works */
+    int64_t after =
+        run.live + run.kept + sums; /* what the run leaves while the unsharded one works */
     MemoryNeed need = {.sharded = run.peak + sums, .unsharded = ref.peak * (use->nudged ? 3 : 1)};
     need.peak = need.sharded > after + need.unsharded ? need.sharded : after + need.unsharded;
     if (use->exact) {
@@ -236,8 +251,9 @@ MemoryNeed memory_predict(const Program *p, const MemoryUse *use) {
     need.peak += records;
     need.sharded += records;
     need.records = records;
-    /* the heap gives nothing back while a run goes on (mallopt in pipeline.c), and holes between arrays of different sizes stay
-     * unused: measured on plans of 0.1 to 10 GiB the process grows to 1.36 .. 1.63 times what is in use at once */
+    /* the heap gives nothing back while a run goes on (mallopt in pipeline.c), and holes between
+     * arrays of different sizes stay unused: measured on plans of 0.1 to 10 GiB the process grows
+     * to 1.36 .. 1.63 times what is in use at once */
     need.peak += need.peak / 2;
     need.sharded += need.sharded / 2;
     need.unsharded += need.unsharded / 2;
@@ -262,31 +278,40 @@ int64_t memory_meminfo(const char *text) {
 int64_t memory_group(const char *limit, const char *use) {
     char *end;
     long long most = limit ? strtoll(limit, &end, 10) : 0, have = use ? strtoll(use, NULL, 10) : 0;
-    if (!limit || end == limit || most <= 0 || most >= INT64_MAX / 2) return INT64_MAX; /* "max"; v1 says 2^63 less a page */
+    /* "max"; v1 says 2^63 less a page */
+    if (!limit || end == limit || most <= 0 || most >= INT64_MAX / 2) return INT64_MAX;
     return most > have ? most - have : 0;
 }
 static void least(MemoryRoom *r, int64_t bytes, const char *what) {
     if (bytes < r->bytes) *r = (MemoryRoom){bytes, what};
 }
-/* Every group from ours up to the root may set a limit: v2 in one tree, v1 in the tree of its own of "memory". */
+/* Every group from ours up to the root may set a limit: v2 in one tree, v1 in the tree of its own
+ * of "memory". */
 static void groups(Arena *arena, MemoryRoom *r) {
     static const char what[] = "the memory limit of the control group";
     char *all = small_file(arena, "/proc/self/cgroup"), *at;
-    for (char *line = all ? strtok_r(all, "\n", &at) : NULL; line; line = strtok_r(NULL, "\n", &at)) {
+    for (char *line = all ? strtok_r(all, "\n", &at) : NULL; line;
+         line = strtok_r(NULL, "\n", &at)) {
         char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
         if (!path) continue;
-        bool v2 = list[1] == ':', v1 = strncmp(list + 1, "memory:", 7) == 0 || strstr(list, ",memory:") || strstr(list, ":memory,");
+        bool v2 = list[1] == ':', v1 = strncmp(list + 1, "memory:", 7) == 0 ||
+                                       strstr(list, ",memory:") || strstr(list, ":memory,");
         if (!v1 && !v2) continue;
         path = arena_strdup(arena, path + 1);
         for (size_t n = strlen(path);; n = (size_t)(strrchr(path, '/') - path)) {
             path[n] = 0;
             const char *dir = arena_printf(arena, "/sys/fs/cgroup%s%s", v2 ? "" : "/memory", path);
-            char *limit = small_file(arena, arena_printf(arena, "%s/%s", dir, v2 ? "memory.max" : "memory.limit_in_bytes"));
-            char *use = small_file(arena, arena_printf(arena, "%s/%s", dir, v2 ? "memory.current" : "memory.usage_in_bytes"));
+            char *limit =
+                small_file(arena, arena_printf(arena, "%s/%s", dir,
+                                               v2 ? "memory.max" : "memory.limit_in_bytes"));
+            char *use =
+                small_file(arena, arena_printf(arena, "%s/%s", dir,
+                                               v2 ? "memory.current" : "memory.usage_in_bytes"));
             char *stat = small_file(arena, arena_printf(arena, "%s/memory.stat", dir));
             int64_t room = memory_group(limit, use);
             /* pages of files are given up when memory is wanted */
-            const char *file = stat ? strstr(stat, v2 ? "\ninactive_file " : "\ntotal_inactive_file ") : NULL;
+            const char *file =
+                stat ? strstr(stat, v2 ? "\ninactive_file " : "\ntotal_inactive_file ") : NULL;
             if (file && room < INT64_MAX / 2) room += strtoll(strchr(file, ' '), NULL, 10);
             least(r, room, what);
             if (!strrchr(path, '/')) break;
@@ -294,8 +319,10 @@ static void groups(Arena *arena, MemoryRoom *r) {
     }
 }
 MemoryRoom memory_room(Arena *arena) {
-    MemoryRoom r = {memory_meminfo(small_file(arena, "/proc/meminfo")), "what the machine has available"};
-    if (r.bytes == INT64_MAX) r.bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    MemoryRoom r = {memory_meminfo(small_file(arena, "/proc/meminfo")),
+                    "what the machine has available"};
+    if (r.bytes == INT64_MAX)
+        r.bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
     groups(arena, &r);
     long pages = 0, resident = 0;
     const char *statm = small_file(arena, "/proc/self/statm");
@@ -303,7 +330,10 @@ MemoryRoom memory_room(Arena *arena) {
     struct rlimit lim;
     int64_t page = sysconf(_SC_PAGESIZE);
     if (getrlimit(RLIMIT_AS, &lim) == 0 && lim.rlim_cur < (rlim_t)INT64_MAX)
-        least(&r, (int64_t)lim.rlim_cur - pages * page > 0 ? (int64_t)lim.rlim_cur - pages * page : 0, "ulimit -v");
-    if (getrlimit(RLIMIT_DATA, &lim) == 0 && lim.rlim_cur < (rlim_t)INT64_MAX) least(&r, (int64_t)lim.rlim_cur, "ulimit -d");
+        least(&r,
+              (int64_t)lim.rlim_cur - pages * page > 0 ? (int64_t)lim.rlim_cur - pages * page : 0,
+              "ulimit -v");
+    if (getrlimit(RLIMIT_DATA, &lim) == 0 && lim.rlim_cur < (rlim_t)INT64_MAX)
+        least(&r, (int64_t)lim.rlim_cur, "ulimit -d");
     return r;
 }

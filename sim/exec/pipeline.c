@@ -1,5 +1,5 @@
-/* The passes, visible one after the other: plan, mesh, model, styles, lower, adjoint, faults, verify, record, execute and
- * check, compare with the outside, verdict. */
+/* The passes, visible one after the other: plan, mesh, model, styles, lower, adjoint, faults,
+ * verify, record, execute and check, compare with the outside, verdict. */
 #include "exec/pipeline.h"
 #include "cost/cost.h"
 #include "exec/against.h"
@@ -48,7 +48,9 @@ static double now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-static bool wants(const Run *r, const char *pass) { return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass); }
+static bool wants(const Run *r, const char *pass) {
+    return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass);
+}
 
 /* ---- front: from text to a lowered program ---- */
 /* With micro-batches the program is that of one of them; inputs are read from the whole batch. */
@@ -58,7 +60,10 @@ static bool build_model(Run *r) {
     if (!r->model || m < 2) return r->model != NULL;
     int64_t B = r->whole->dims.B;
     if (B % m) {
-        diag_error(r->d, "E0307", r->plan->batch_loc, arena_printf(r->arena, "make the batch a multiple of %lld", (long long)m), "a batch of %lld cannot be cut in %lld equal micro-batches", (long long)B, (long long)m);
+        diag_error(r->d, "E0307", r->plan->batch_loc,
+                   arena_printf(r->arena, "make the batch a multiple of %lld", (long long)m),
+                   "a batch of %lld cannot be cut in %lld equal micro-batches", (long long)B,
+                   (long long)m);
         return false;
     }
     Plan *one = arena_memdup(r->arena, r->plan, sizeof *one);
@@ -66,7 +71,11 @@ static bool build_model(Run *r) {
     one->inputs = NULL; /* sizes are known */
     if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
     r->model = model_build(r->arena, r->d, one, r->mesh);
-    if (r->model) diag_note(r->d, "N0007", r->plan->batch_loc, NULL, "the records show one micro-batch of %lld; gradients are added up and reduced once, after the last", (long long)m);
+    if (r->model)
+        diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
+                  "the records show one micro-batch of %lld; gradients are added up and reduced "
+                  "once, after the last",
+                  (long long)m);
     return r->model != NULL;
 }
 
@@ -76,9 +85,13 @@ static bool front(Run *r) {
     if (!build_model(r)) return false;
     const ModelDims *m = &r->model->dims;
     if (r->plan->shrink > 1 && !m->mlp)
-        r->rep->shrunk = arena_printf(r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld", (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d, (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
+        r->rep->shrunk = arena_printf(
+            r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld",
+            (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d,
+            (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
     if (!model_add_optimizer(r->arena, r->d, r->plan, r->model)) return false;
-    if (r->whole != r->model && !model_add_optimizer(r->arena, r->d, r->plan, r->whole)) return false;
+    if (r->whole != r->model && !model_add_optimizer(r->arena, r->d, r->plan, r->whole))
+        return false;
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
     return r->assign != NULL;
 }
@@ -96,15 +109,22 @@ static bool supported(Run *r) {
         Loc loc;
         const char *what;
     } row[] = {
-        {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0, p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
-        {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc, "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are sums)"},
+        {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0,
+         p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
+        {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc,
+         "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
+         "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
-        {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"), p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
+        {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"),
+         p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
-        {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc, "microbatches of a forward pass (there is nothing to add up)"},
+        {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
+         "microbatches of a forward pass (there is nothing to add up)"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].used) diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version", row[i].what);
+        if (row[i].used)
+            diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version",
+                       row[i].what);
     return diags_errors(r->d) == before;
 }
 /* Whose gradients are summed over which axes of the data, for the report: the default is a
@@ -130,7 +150,9 @@ static bool middle(Run *r) {
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     not_due_notes(r->program, r->d);
     bool plant = !r->o->sound;
-    if (plant && (!apply_gradients(r->program, r->plan, r->d) || !apply_faults(r->program, r->plan, r->d, r->o->fault))) return false;
+    if (plant && (!apply_gradients(r->program, r->plan, r->d) ||
+                  !apply_faults(r->program, r->plan, r->d, r->o->fault)))
+        return false;
     if (blocks) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
     bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
@@ -140,17 +162,22 @@ static bool middle(Run *r) {
 }
 
 /* ---- back: execution and checks ---- */
-enum { RUN_MAX_RANKS = 1 << 14 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
+enum {
+    RUN_MAX_RANKS = 1 << 14
+}; /* every rank holds blocks of its own: more take minutes even for the smallest model */
 /* Ranks' values are written, or compared, when all is done. */
 static bool keeps_all(const Run *r) {
     return r->o->save_values || (r->against && against_wants_ranks(r->against));
 }
 /* All training steps, or the one pass. */
-static int64_t iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
+static int64_t iterations(const Run *r) {
+    return r->model->g.nn_model ? r->plan->optimizer.steps : 1;
+}
 /* What --exact and the comparison add to the work of the run. */
 static double exact_work(const Run *r) {
     bool backward = r->program->ns > r->program->n_forward;
-    return r->o->exact && !backward ? 2 * r->o->exact * r->work.exact : 0; /* on the ranks and on one */
+    return r->o->exact && !backward ? 2 * r->o->exact * r->work.exact
+                                    : 0; /* on the ranks and on one */
 }
 static double compare_work(const Run *r) {
     double n = 0;
@@ -203,12 +230,16 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
 }
 static bool fits(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
-        diag_error(r->d, "E0703", r->plan->mesh_loc, "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
-                   "a run of %lld ranks; the limit is %d", (long long)r->mesh->nranks, RUN_MAX_RANKS);
+        diag_error(r->d, "E0703", r->plan->mesh_loc,
+                   "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
+                   "a run of %lld ranks; the limit is %d", (long long)r->mesh->nranks,
+                   RUN_MAX_RANKS);
         return false;
     }
     if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
-        diag_error(r->d, "E0602", r->plan->dtype_loc, "use `dtype: f32` or `f64` to execute; shape-only commands accept it", "the virtual backend computes in f32 and f64 only");
+        diag_error(r->d, "E0602", r->plan->dtype_loc,
+                   "use `dtype: f32` or `f64` to execute; shape-only commands accept it",
+                   "the virtual backend computes in f32 and f64 only");
         return false;
     }
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
@@ -245,7 +276,9 @@ static void keep_numbers(Run *r, const Step *s) {
         if (r->t->values[i].step == s->id) {
             r->t->values[i].numbers = ARENA_ARRAY(r->arena, double, n);
             r->t->values[i].n_numbers = n;
-            for (int64_t k = 0; k < n; k++) r->t->values[i].numbers[k] = r->exec->dtype == DT_F32 ? (double)((float *)x.p)[k] : ((double *)x.p)[k];
+            for (int64_t k = 0; k < n; k++)
+                r->t->values[i].numbers[k] =
+                    r->exec->dtype == DT_F32 ? (double)((float *)x.p)[k] : ((double *)x.p)[k];
         }
     free(x.p);
 }
@@ -258,7 +291,9 @@ static double *rank_values(const Run *r, int v, int64_t rank, int64_t *n) {
     for (int64_t k = 0; k < *n; k++) {
         int64_t at = 0;
         for (int d = 0; d < l->t.nd; d++) at += i[d] * l->t.s[d];
-        o[k] = exec_is_int(r->exec, v) ? (double)((int64_t *)l->t.p)[at] : r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[at] : ((double *)l->t.p)[at];
+        o[k] = exec_is_int(r->exec, v)    ? (double)((int64_t *)l->t.p)[at]
+               : r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[at]
+                                          : ((double *)l->t.p)[at];
         for (int d = l->t.nd - 1; d >= 0; d--) {
             if (++i[d] < l->t.n[d]) break;
             i[d] = 0;
@@ -315,8 +350,8 @@ static int64_t finite_until(const void *p, Dtype dt, int64_t n) {
     }
     return i;
 }
-/* NaN and infinity pass every comparison of a number with itself: the first step that makes one is reported. A pending
- * maximum over an empty shard is minus infinity by right. */
+/* NaN and infinity pass every comparison of a number with itself: the first step that makes one is
+ * reported. A pending maximum over an empty shard is minus infinity by right. */
 static void find_nonfinite(Run *r, const Step *s) {
     const Val *v = &r->program->val[s->out];
     const Store *st = &r->exec->store[s->out];
@@ -327,15 +362,21 @@ static void find_nonfinite(Run *r, const Step *s) {
         const Local *l = &st->l[k];
         int64_t n = tensor_count(&l->t), bad = -1;
         double value = 0;
-        if (l->buf == NULL || s->kind == ST_CLAIM || (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE)) continue; /* nothing new */
+        /* nothing new */
+        if (l->buf == NULL || s->kind == ST_CLAIM ||
+            (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE))
+            continue;
         for (int64_t i = finite_until(l->t.p, r->exec->dtype, n); i < n && bad < 0; i++) {
             value = r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
             if (!isfinite(value)) bad = i;
         }
         if (bad < 0) continue;
         r->nonfinite = true;
-        diag_error(r->d, "E0504", s->loc, "look at the sizes and scales of weights and inputs; in f64 the range is larger",
-                   "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)", step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id, s->pass, (long long)st->l[k].rank, (long long)bad);
+        diag_error(r->d, "E0504", s->loc,
+                   "look at the sizes and scales of weights and inputs; in f64 the range is larger",
+                   "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)",
+                   step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id,
+                   s->pass, (long long)st->l[k].rank, (long long)bad);
         return;
     }
 }
@@ -358,7 +399,9 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         check_step(r->check, s);
         find_nonfinite(r, s);
         keep_numbers(r, s);
-        if (r->o->numbers) sample_step(r->t, r->exec, s, r->o->rank >= 0 && r->o->rank < r->mesh->nranks ? r->o->rank : 0);
+        if (r->o->numbers)
+            sample_step(r->t, r->exec, s,
+                        r->o->rank >= 0 && r->o->rank < r->mesh->nranks ? r->o->rank : 0);
         exec_accumulate(r->exec, s, part, parts);
         if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, true);
         r->rep->seconds_sharded += t1 - t0;
@@ -459,9 +502,16 @@ static bool execute(Run *r) {
     mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     r->pool = pool_new(r->o->threads);
     r->exec->pool = r->pool;
-    FullSource src = {.w = r->weights, .d = r->d, .g = &r->model->g, .pool = r->pool, .data_seed = r->plan->seed, .whole = &r->whole->g, .parts = r->plan->microbatches};
+    FullSource src = {.w = r->weights,
+                      .d = r->d,
+                      .g = &r->model->g,
+                      .pool = r->pool,
+                      .data_seed = r->plan->seed,
+                      .whole = &r->whole->g,
+                      .parts = r->plan->microbatches};
     FullSource pure = src; /* what the check holds the run against */
-    if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean")) src.local_mean = r->program;
+    if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
+        src.local_mean = r->program;
     r->exec->full = reference_full;
     r->exec->full_arg = &src;
     r->exec->keep_all = keeps_all(r);
@@ -475,11 +525,15 @@ static bool execute(Run *r) {
     if (r->against) pure.step_done = reference_stepped, pure.step_arg = r;
     pure.exact_work = exact_work(r);
     pure.reference_work = r->work.reference;
-    progress_total(r->o->progress, r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
+    progress_total(r->o->progress,
+                   r->work.run + pure.exact_work + pure.reference_work + compare_work(r));
     progress_phase(r->o->progress, "ranks and check");
     bool ok = iterate(r, &src, &pure);
     if (ok && r->o->exact && !r->exec->stuck) {
-        if (backward) diag_note(r->d, "N0007", (Loc){0}, NULL, "--exact covers forward programs in this version; the backward pass was checked by levels 1 and 2");
+        if (backward)
+            diag_note(r->d, "N0007", (Loc){0}, NULL,
+                      "--exact covers forward programs in this version; the backward pass was "
+                      "checked by levels 1 and 2");
         else reference_exact(r->check, r->plan, r->model, &pure, r->o->exact);
     }
     bool keep = r->o->against || r->o->save_values || backward;
@@ -497,13 +551,15 @@ static bool execute(Run *r) {
     r->rep->gemm = kernel_isa();
     r->rep->fault_acted = r->exec->edited;
     r->rep->unobservable = r->check->unobservable;
-    *ARENA_PUSH(r->arena, r->check->unobservable_text, r->check->n_unobservable, r->check->cap_unobservable) = NULL; /* ends the list */
+    *ARENA_PUSH(r->arena, r->check->unobservable_text, r->check->n_unobservable,
+                r->check->cap_unobservable) = NULL; /* ends the list */
     r->rep->unobservable_text = r->check->unobservable_text;
     r->t->executed = ok;
     reference_free(ref);
     exec_free(r->exec);
     pool_free(r->pool);
-    ok &= ref && !weights_failed(r->weights); /* what could not be read again is not equivalent to anything */
+    ok &= ref && !weights_failed(
+                     r->weights); /* what could not be read again is not equivalent to anything */
     weights_close(r->weights);
     return ok;
 }
@@ -511,20 +567,25 @@ static bool execute(Run *r) {
 static bool back(Run *r) {
     const PipelineOptions *o = r->o;
     if (o->against)
-        r->against = against_open(r->arena, r->d, r->program, training_steps(r), o->against,
-                                  o->map, o->tolerance);
+        r->against = against_open(r->arena, r->d, r->program, training_steps(r), o->against, o->map,
+                                  o->tolerance);
     if (o->against && !r->against) return false;
     bool ok = fits(r) && execute(r);
     against_close(r->against);
     return ok;
 }
 /* Structure: what verify found about owners, reductions and groups, a record for each step with a
- * finding, or one for the whole program. A finding is no number: whether the values hold is decided by
- * levels 1 to 3 and the end of the run alone, so it counts in no total. Without verify nobody knows. */
+ * finding, or one for the whole program. A finding is no number: whether the values hold is decided
+ * by levels 1 to 3 and the end of the run alone, so it counts in no total. Without verify nobody
+ * knows. */
 static void level0(Run *r) {
     RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
-    TraceCheck sound = {.step = -1, .value = "program", .pass = "forward", .ranks = all,
-                        .verdict = "PASS", .count = r->program->ns};
+    TraceCheck sound = {.step = -1,
+                        .value = "program",
+                        .pass = "forward",
+                        .ranks = all,
+                        .verdict = "PASS",
+                        .count = r->program->ns};
     Trace *t = r->t;
     if (r->o->no_verify) return;
     if (!r->found) {
@@ -534,14 +595,14 @@ static void level0(Run *r) {
     for (int i = 0; i < r->program->ns && r->found; i++) {
         const Step *s = &r->program->step[i];
         if (!s->wrong) continue;
-        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) =
-            (TraceCheck){.step = i,
-                         .value = program_value_name(r->program, &r->program->val[s->out], r->arena),
-                         .pass = s->pass,
-                         .ranks = all,
-                         .verdict = "FAIL",
-                         .cause = s->wrong,
-                         .count = 1};
+        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = (TraceCheck){
+            .step = i,
+            .value = program_value_name(r->program, &r->program->val[s->out], r->arena),
+            .pass = s->pass,
+            .ranks = all,
+            .verdict = "FAIL",
+            .cause = s->wrong,
+            .count = 1};
     }
 }
 /* A wrong structure whose values hold: another run may be less lucky. */
@@ -555,7 +616,8 @@ static void note_lucky(Run *r) {
                   step_name(r->program, first, r->arena));
 }
 static void events(Run *r) {
-    const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware, r->plan->dir, r->plan->hardware_loc);
+    const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware,
+                                         r->plan->dir, r->plan->hardware_loc);
     if (h) cost_simulate(r->t, h);
 }
 static void verdict(Run *r, bool valid, bool ran) {
@@ -585,7 +647,9 @@ static void name_file(Diags *d, int from, const char *file) {
     for (int i = from; i < d->n; i++)
         if (!d->item[i].loc.file) d->item[i].loc = (Loc){file, 0, 0};
 }
-Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets, const PipelineOptions *o, PipelineReport *report) {
+Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
+                    const PlanSet *sets, int n_sets, const PipelineOptions *o,
+                    PipelineReport *report) {
     memset(report, 0, sizeof *report);
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
     int before = d->n;

@@ -1,5 +1,5 @@
-/* The passes of the program, in their order, from the text of a plan to a trace. main.c and the tests call this and
- * nothing below it. */
+/* The passes of the program, in their order, from the text of a plan to a trace. main.c and the
+ * tests call this and nothing below it. */
 #ifndef SP_EXEC_PIPELINE_H
 #define SP_EXEC_PIPELINE_H
 #include "base/progress.h"
@@ -9,25 +9,28 @@
 struct Exec;
 struct Step;
 typedef struct PipelineOptions {
-    bool execute;    /* false: shape-only, no tensor data is allocated */
-    bool events;     /* simulate the timeline from the hardware profile */
-    bool numbers;    /* keep the numbers of small values (<= 64 elements), and samples of collectives, in the trace */
-    int64_t rank;    /* whose groups are sampled; below 0: rank 0 */
-    bool strict;     /* SUSPECT counts as a failure */
-    int exact;       /* level 3 for so many seeds of integer data; 0: not */
-    bool sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
+    bool execute; /* false: shape-only, no tensor data is allocated */
+    bool events;  /* simulate the timeline from the hardware profile */
+    bool numbers; /* keep the numbers of small values (<= 64 elements), and samples of collectives,
+                     in the trace */
+    int64_t rank; /* whose groups are sampled; below 0: rank 0 */
+    bool strict;  /* SUSPECT counts as a failure */
+    int exact;    /* level 3 for so many seeds of integer data; 0: not */
+    bool
+        sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
-    const char *hardware;     /* overrides the plan's */
-    const char *fault;        /* --fault NAME: an extra fault, or NULL */
-    bool sound;               /* leave out the mistakes that the plan plants (faults, gradients): what it would be without */
+    const char *hardware; /* overrides the plan's */
+    const char *fault;    /* --fault NAME: an extra fault, or NULL */
+    bool sound; /* leave out the mistakes that the plan plants (faults, gradients): what it would be
+                   without */
     const char *against, *map; /* --against FILE, --map FILE */
-    double tolerance;         /* --tolerance; 0: by dtype */
-    const char *save_values;  /* --save-values FILE */
-    const char *dump;         /* --dump PASS: prints that pass to `dump_to` */
+    double tolerance;          /* --tolerance; 0: by dtype */
+    const char *save_values;   /* --save-values FILE */
+    const char *dump;          /* --dump PASS: prints that pass to `dump_to` */
     FILE *dump_to;
-    int64_t memory_limit;     /* bytes; 0: what the machine has */
-    Progress *progress;       /* told of the work and of what is done of it; may be NULL */
+    int64_t memory_limit; /* bytes; 0: what the machine has */
+    Progress *progress;   /* told of the work and of what is done of it; may be NULL */
     /* Called after each step of the sharded run, before its check and once more after it
      * (`checked`); may be NULL. What it changes in the values counts: tests spoil results here. */
     void (*watch)(void *arg, struct Exec *e, const struct Step *s, bool checked);
@@ -35,9 +38,9 @@ typedef struct PipelineOptions {
 } PipelineOptions;
 
 typedef struct PipelineReport {
-    Plan *plan;             /* as parsed, also if there were errors */
-    int exit;               /* exit code of this plan before `expect` is applied: 0, or 1, 3, 4, 5 */
-    const char *shrunk;     /* "D 4096 -> 256, F 14336 -> 896", or NULL */
+    Plan *plan;         /* as parsed, also if there were errors */
+    int exit;           /* exit code of this plan before `expect` is applied: 0, or 1, 3, 4, 5 */
+    const char *shrunk; /* "D 4096 -> 256, F 14336 -> 896", or NULL */
     const char
         *data_parallel; /* of a plan with gradients: "ddp over dp*cp, the default", or NULL */
     /* --against */
@@ -46,9 +49,10 @@ typedef struct PipelineReport {
         const char *name;
         double max_abs, max_rel, tolerance;
         int64_t count;
-        bool ok, missing_here, missing_there, unread; /* unread: the file failed meanwhile (E0102) */
+        bool ok, missing_here, missing_there,
+            unread;      /* unread: the file failed meanwhile (E0102) */
         const char *why; /* what is wrong with its shape, order or numbers; or NULL */
-    } *against;
+    } * against;
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;        /* of its largest magnitude, as is its bound */
     double end_to_end_bound;
@@ -59,13 +63,15 @@ typedef struct PipelineReport {
     const char *gemm; /* instruction set */
     int64_t n_losses; /* pass: train: loss of every step, on rank 0 */
     double *losses;
-    bool fault_acted; /* a planted mistake changed at least one bit of its step's output */
+    bool fault_acted;     /* a planted mistake changed at least one bit of its step's output */
     int64_t unobservable; /* ranks of reductions that could be missing unnoticed */
     const char **unobservable_text;
 } PipelineReport;
 
-/* Runs all passes on one plan. Everything lives in `arena`. Returns NULL if the plan could not be understood (errors are in
- * `d`); a plan that breaks a rule or whose values differ still gives a trace with its verdict. */
-Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets,
-                    const PipelineOptions *o, PipelineReport *report);
+/* Runs all passes on one plan. Everything lives in `arena`. Returns NULL if the plan could not be
+ * understood (errors are in `d`); a plan that breaks a rule or whose values differ still gives a
+ * trace with its verdict. */
+Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
+                    const PlanSet *sets, int n_sets, const PipelineOptions *o,
+                    PipelineReport *report);
 #endif

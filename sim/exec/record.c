@@ -17,19 +17,23 @@ typedef struct {
     Arena *a;
     const Plan *plan;
     Dtype dtype;
-    Arena *tmp;     /* of this record */
+    Arena *tmp; /* of this record */
     RankSets *sets;
     Loads *loads;
     const TraceHeld **held; /* per step: of gathers of parameters */
-    Locals *locals; /* of the kinds of values that were met */
+    Locals *locals;         /* of the kinds of values that were met */
     int n_locals, cap_locals;
-    int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first that is in one; -1: none */
+    int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first
+                                  that is in one; -1: none */
 } Rec;
 
-static int64_t elem_bytes(const Rec *r, const GTensor *t) { return t->is_int ? 8 : dtype_size(r->dtype); }
+static int64_t elem_bytes(const Rec *r, const GTensor *t) {
+    return t->is_int ? 8 : dtype_size(r->dtype);
+}
 
 /* ---- local shapes ---- */
-static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, int64_t *out) {
+static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                         int64_t *out) {
     int64_t n[LAYOUT_MAX_DIMS];
     layout_local(m, l, t->size, rank, n);
     int at = 0;
@@ -43,7 +47,8 @@ static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64
 static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
     int kind = 2 * classes_alike(r->sets, t, l) + t->is_int; /* whole numbers have other bytes */
-    while (r->n_locals <= kind) *ARENA_PUSH(r->tmp, r->locals, r->n_locals, r->cap_locals) = (Locals){0};
+    while (r->n_locals <= kind)
+        *ARENA_PUSH(r->tmp, r->locals, r->n_locals, r->cap_locals) = (Locals){0};
     if (r->locals[kind].n) {
         s->n_local = r->locals[kind].n;
         s->local = r->locals[kind].local;
@@ -77,7 +82,8 @@ static int stored_of_letter(const GTensor *t, int letter) {
     return 0; /* LIST cuts stored dim 0 */
 }
 static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
-    static const char *how[] = {"shard", "zigzag", "striped", "shard"}, *type[] = {"", "replicate", "varying_use", "partial", "partial(max)"};
+    static const char *how[] = {"shard", "zigzag", "striped", "shard"},
+                      *type[] = {"", "replicate", "varying_use", "partial", "partial(max)"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
     Val as = *v;
@@ -95,7 +101,8 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         pl->axis = m->axis[x].name;
         if (d < 0) {
             pl->place = type[l->type[x]];
-            if (l->type[x] == TY_P && m->axis[x].size > 1) str_addf(&pending, "%s%s", pending.n ? "*" : "", m->axis[x].name);
+            if (l->type[x] == TY_P && m->axis[x].size > 1)
+                str_addf(&pending, "%s%s", pending.n ? "*" : "", m->axis[x].name);
             continue;
         }
         int cut = 0;
@@ -116,7 +123,9 @@ static void record_run(Rec *r, const Model *model) {
     t->plan = t->title = r->plan->name;
     t->hash = arena_printf(r->a, "%016llx", (unsigned long long)r->plan->hash);
     t->backend = "virtual";
-    t->pass = r->plan->pass == PASS_FORWARD ? "forward" : r->plan->pass == PASS_BACKWARD ? "backward" : "train";
+    t->pass = r->plan->pass == PASS_FORWARD    ? "forward"
+              : r->plan->pass == PASS_BACKWARD ? "backward"
+                                               : "train";
     t->dtype = dtypes[r->dtype];
     t->names = plan_names_text(r->plan->names);
     t->model_name = d->name;
@@ -137,7 +146,8 @@ static void record_run(Rec *r, const Model *model) {
         DIM("B", d->B);
         for (int i = 0; i < d->n_sizes; i++) DIM(arena_printf(r->a, "N%d", i), d->sizes[i]);
     } else {
-        DIM("B", d->B), DIM("S", d->S), DIM("D", d->D), DIM("H", d->H), DIM("K", d->K), DIM("d", d->d), DIM("F", d->F), DIM("V", d->V);
+        DIM("B", d->B), DIM("S", d->S), DIM("D", d->D), DIM("H", d->H), DIM("K", d->K),
+            DIM("d", d->d), DIM("F", d->F), DIM("V", d->V);
         DIM("L", d->L), DIM("layers", d->last_layer - d->first_layer), DIM("eps", d->eps);
     }
 #undef DIM
@@ -157,7 +167,8 @@ static void record_classes(Rec *r, int64_t **rep) {
         classes_uneven(m, t, &r->p->val[v].L, &uneven);
     }
     AxisParts all = classes_even(r->tmp, &uneven);
-    for (int k = 0; k < n_kinds && uneven.n; k++) classes_refine(r->tmp, &all, classes_parts(r->sets, k));
+    for (int k = 0; k < n_kinds && uneven.n; k++)
+        classes_refine(r->tmp, &all, classes_parts(r->sets, k));
     int64_t n = classes_count(&all), k = 0;
     uint64_t *sig = ARENA_ARRAY(r->tmp, uint64_t, n);
     int64_t *of = ARENA_ARRAY(r->tmp, int64_t, n), *first = ARENA_ARRAY(r->a, int64_t, n);
@@ -202,13 +213,16 @@ static void find_users(Rec *r) {
         }
 }
 /* ---- parameters ---- */
-/* "Shard(0)", or "_StridedShard(0, sf=2)": PyTorch cuts in mesh order, so an axis whose pieces lie inside those of a later
- * axis is strided by them (FSDP on top of TP). */
+/* "Shard(0)", or "_StridedShard(0, sf=2)": PyTorch cuts in mesh order, so an axis whose pieces lie
+ * inside those of a later axis is strided by them (FSDP on top of TP). */
 static const char *shard_text(const Rec *r, const GTensor *x, const Layout *l, int dim, int axis) {
     int64_t split = 1;
     for (int d = 0; d <= l->ndim; d++)
         for (int k = 0; k < l->n[d] && stored_of_letter(x, d) == dim; k++) {
-            if (l->e[d][k].axis == axis) return split > 1 ? arena_printf(r->a, "_StridedShard(%d, sf=%lld)", dim, (long long)split) : arena_printf(r->a, "Shard(%d)", dim);
+            if (l->e[d][k].axis == axis)
+                return split > 1
+                           ? arena_printf(r->a, "_StridedShard(%d, sf=%lld)", dim, (long long)split)
+                           : arena_printf(r->a, "Shard(%d)", dim);
             if (l->e[d][k].axis > axis) split *= r->p->mesh->axis[l->e[d][k].axis].size;
         }
     return "Replicate()";
@@ -229,7 +243,8 @@ static void record_params(Rec *r) {
         q->placements = ARENA_ARRAY(r->a, const char *, r->p->mesh->naxes + 1);
         for (int ax = 0; ax < r->p->mesh->naxes; ax++) {
             int d = layout_where(&a->rest[t], ax);
-            q->placements[q->n_placements++] = d < 0 ? "Replicate()" : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
+            q->placements[q->n_placements++] =
+                d < 0 ? "Replicate()" : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
         }
         for (int k = 0; k < q->rest.n_local; k++)
             if (q->rest.local[k].bytes > q->bytes) q->bytes = q->rest.local[k].bytes;
@@ -238,7 +253,9 @@ static void record_params(Rec *r) {
             Str s = str_new(r->a);
             for (int k = 0; k < x->stored[d]; k++, at++)
                 for (int i = 0; i < a->rest[t].n[at]; i++)
-                    str_addf(&s, "%s%c:%s:%s", s.n ? "/" : "", x->letter[at], r->p->mesh->axis[a->rest[t].e[at][i].axis].name, how[a->rest[t].e[at][i].how]);
+                    str_addf(&s, "%s%c:%s:%s", s.n ? "/" : "", x->letter[at],
+                             r->p->mesh->axis[a->rest[t].e[at][i].axis].name,
+                             how[a->rest[t].e[at][i].how]);
             q->cuts[d] = s.s;
         }
         if (x->module >= 0) {
@@ -262,7 +279,9 @@ static void record_params(Rec *r) {
 /* ---- values and steps ---- */
 static const char *value_name(const Rec *r, const Val *v) {
     const GTensor *t = &r->p->graph->t[v->tensor];
-    if (v->cot) return arena_printf(r->a, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+    if (v->cot)
+        return arena_printf(r->a, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s",
+                            t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
     return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
 }
 static int layer_of(const Rec *r, int tensor) {
@@ -276,11 +295,16 @@ static const char *part_of(const Rec *r, int tensor) {
 }
 static void record_value(Rec *r, const Val *v, const Step *s) {
     TraceValue *x = ARENA_PUSH_LARGE(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
-    *x = (TraceValue){.step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
+    *x = (TraceValue){
+        .step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
     shape_record(r, v, &v->L, &x->shape);
     x->shape.name = value_name(r, v);
-    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent") : !s ? "input" : r->p->graph->t[v->tensor].next_of ? "updated" : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved" : "activation";
+    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent")
+              : !s   ? "input"
+              : r->p->graph->t[v->tensor].next_of         ? "updated"
+              : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved"
+                                                          : "activation";
 }
 static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
@@ -288,10 +312,17 @@ static void record_compute(Rec *r, const Step *s) {
     int nr, rd[RULE_MAX_IN + 2], parts = r->t->n_classes;
     Trace *t = r->t;
     const Load *load = n ? loads_of(r->loads, s, &parts) : NULL;
-    TraceCompute c = {.step = s->id, .pass = s->pass, .layer = layer_of(r, p->val[s->out].tensor), .recompute = s->recompute, .wrong = s->wrong};
+    TraceCompute c = {.step = s->id,
+                      .pass = s->pass,
+                      .layer = layer_of(r, p->val[s->out].tensor),
+                      .recompute = s->recompute,
+                      .wrong = s->wrong};
     c.planted = s->fault;
     c.output = value_name(r, &p->val[s->out]);
-    c.op = n ? (s->kind == ST_ADJOINT ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name) : n->op->name) : "add";
+    c.op = n ? (s->kind == ST_ADJOINT
+                    ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name)
+                    : n->op->name)
+             : "add";
     c.label = n ? n->label : "sum of uses";
     c.glyph = n ? n->op->glyph : "plus";
     c.part = n ? n->part : NULL;
@@ -308,8 +339,7 @@ static void record_compute(Rec *r, const Step *s) {
         c.input_step[c.n_inputs++] = p->val[rd[i]].step;
     }
     for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
-        TraceCompute *x =
-            ARENA_PUSH_LARGE(t->arena, t->computes, t->n_computes, t->cap_computes);
+        TraceCompute *x = ARENA_PUSH_LARGE(t->arena, t->computes, t->n_computes, t->cap_computes);
         *x = c;
         x->ranks = load ? load[k].ranks : r->t->classes[k];
         if (!load) continue;
@@ -325,13 +355,14 @@ static int moved_dim(const Move *v) {
     }
     return -1;
 }
-/* Where the plan asks for a collective that no line asks for: keys and values are gathered over the axis of
- * `context_parallel`, or over an axis that is called cp. */
+/* Where the plan asks for a collective that no line asks for: keys and values are gathered over the
+ * axis of `context_parallel`, or over an axis that is called cp. */
 static Loc asked_by(const Rec *r, const Step *s) {
     const Plan *plan = r->plan;
     const char *name = plan->context_parallel.axis ? plan->context_parallel.axis : "cp";
     AxisList cp;
-    if (s->loc.line > 0 || s->inferred || !s->move.axes.n || !mesh_lookup(r->p->mesh, name, &cp)) return s->loc;
+    if (s->loc.line > 0 || s->inferred || !s->move.axes.n || !mesh_lookup(r->p->mesh, name, &cp))
+        return s->loc;
     for (int i = 0; i < s->move.axes.n; i++) {
         bool in = false;
         for (int k = 0; k < cp.n; k++) in |= cp.a[k] == s->move.axes.a[i];
@@ -346,16 +377,27 @@ static void record_collective(Rec *r, const Step *s) {
     const Program *p = r->p;
     const Val *v = &p->val[s->out];
     const GTensor *t = &p->graph->t[v->tensor];
-    TraceCollective *x = ARENA_PUSH(r->t->arena, r->t->collectives, r->t->n_collectives, r->t->cap_collectives);
-    *x = (TraceCollective){.step = s->id, .op = move_name(s->move.kind), .pass = s->pass, .why = s->why, .inferred = s->inferred, .dim = -1, .value_step = p->val[s->in[0]].step, .layer = layer_of(r, v->tensor), .part = part_of(r, v->tensor)};
+    TraceCollective *x =
+        ARENA_PUSH(r->t->arena, r->t->collectives, r->t->n_collectives, r->t->cap_collectives);
+    *x = (TraceCollective){.step = s->id,
+                           .op = move_name(s->move.kind),
+                           .pass = s->pass,
+                           .why = s->why,
+                           .inferred = s->inferred,
+                           .dim = -1,
+                           .value_step = p->val[s->in[0]].step,
+                           .layer = layer_of(r, v->tensor),
+                           .part = part_of(r, v->tensor)};
     x->dtype = t->is_int ? "i64" : r->t->dtype;
     x->held = r->held[s->id];
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
     arena_free(tmp);
     if (x->n_with)
-        x->why = strcmp(s->pass, "gradients") ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
-                                              : "FSDP: each rank keeps the part it has at rest; the gradients of one unit travel together";
+        x->why = strcmp(s->pass, "gradients")
+                     ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
+                     : "FSDP: each rank keeps the part it has at rest; the gradients of one unit "
+                       "travel together";
     x->value = value_name(r, v);
     Move done = fault_move(s);
     int d = moved_dim(&done);
@@ -373,7 +415,13 @@ static void record_collective(Rec *r, const Step *s) {
 }
 static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH_LARGE(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
-    *x = (TraceLocalMove){.step = s->id, .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind), .value = value_name(r, &r->p->val[s->out]), .pass = s->pass, .why = s->why, .value_step = r->p->val[s->in[0]].step, .layer = layer_of(r, r->p->val[s->out].tensor)};
+    *x = (TraceLocalMove){.step = s->id,
+                          .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind),
+                          .value = value_name(r, &r->p->val[s->out]),
+                          .pass = s->pass,
+                          .why = s->why,
+                          .value_step = r->p->val[s->in[0]].step,
+                          .layer = layer_of(r, r->p->val[s->out].tensor)};
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
     x->file = s->loc.file;
     x->line = s->loc.line;
@@ -391,19 +439,25 @@ static int64_t local_bytes(const Rec *r, const Val *v, int64_t rank) {
 }
 static void memory_row(Rec *r, int step, int k, const char *category, int64_t bytes) {
     TraceMemory *x = ARENA_PUSH_LARGE(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
-    *x = (TraceMemory){.step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
+    *x = (TraceMemory){
+        .step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
 }
-/* Does the value share the buffer of what it was made from? The optimizer updates parameters and its state in place. */
+/* Does the value share the buffer of what it was made from? The optimizer updates parameters and
+ * its state in place. */
 static bool shares_buffer(const Program *p, const Val *v) {
     if (p->graph->t[v->tensor].next_of) return true;
     const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
-    return by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID || by->move.kind == MOVE_SLICE)));
+    return by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID ||
+                                                                   by->move.kind == MOVE_SLICE)));
 }
-/* An all-reduce of what nobody reads afterwards leaves its result where that was, unless it travels in another's bucket. */
+/* An all-reduce of what nobody reads afterwards leaves its result where that was, unless it travels
+ * in another's bucket. */
 static bool in_place(const Program *p, const Step *s, const int *last) {
-    bool reduces = s->kind == ST_MOVE && (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
+    bool reduces = s->kind == ST_MOVE &&
+                   (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
     const Val *in = &p->val[s->in[0]];
-    return reduces && (s->unit < 0 || s->unit == s->id) && last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
+    return reduces && (s->unit < 0 || s->unit == s->id) && last[s->in[0]] == s->id &&
+           in->step >= 0 && !shares_buffer(p, in);
 }
 /* Values by the step at which they come and at which they go: lists through `next`. */
 typedef struct {
@@ -416,8 +470,9 @@ static void put(int *head, int *next, int step, int v) {
 }
 static Lives find_lives(const Rec *r) {
     const Program *p = r->p;
-    Lives l = {ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->nv + 1),
-               ARENA_ARRAY(r->a, int, p->nv + 1), ARENA_ARRAY(r->a, int, p->nv + 1)};
+    Lives l = {ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->ns + 1),
+               ARENA_ARRAY(r->a, int, p->nv + 1), ARENA_ARRAY(r->a, int, p->nv + 1),
+               ARENA_ARRAY(r->a, int, p->nv + 1)};
     for (int i = 0; i <= p->ns; i++) l.come[i] = l.go[i] = -1;
     for (int v = 0; v < p->nv; v++) l.last[v] = -1;
     for (int i = 0; i < p->ns; i++) {
@@ -427,7 +482,8 @@ static Lives find_lives(const Rec *r) {
     for (int v = 0; v < p->nv; v++) {
         const Val *x = &p->val[v];
         const TraceHeld *held = x->step >= 0 ? r->held[x->step] : NULL;
-        if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue; /* at rest; in another's buffer */
+        /* at rest; in another's buffer */
+        if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue;
         if (x->step >= 0) put(l.come, l.next_come, held ? held->from : x->step, v);
         if (l.last[v] >= 0) put(l.go, l.next_go, held ? held->until : l.last[v], v);
     }
@@ -438,11 +494,14 @@ static void record_memory(Rec *r, const int64_t *rep) {
     Lives l = find_lives(r);
     int n = r->t->n_classes;
     int64_t *live = ARENA_ARRAY(r->a, int64_t, n + 1), *copies = ARENA_ARRAY(r->a, int64_t, n + 1);
-    int64_t *said = ARENA_ARRAY(r->a, int64_t, n + 1), *said_copies = ARENA_ARRAY(r->a, int64_t, n + 1);
+    int64_t *said = ARENA_ARRAY(r->a, int64_t, n + 1),
+            *said_copies = ARENA_ARRAY(r->a, int64_t, n + 1);
     for (int k = 0; k < n; k++) {
         int64_t params = 0;
         for (int v = 0; v < p->nv; v++)
-            if (p->val[v].step < 0) *(p->val[v].kind == KIND_PARAM ? &params : &live[k]) += local_bytes(r, &p->val[v], rep[k]);
+            if (p->val[v].step < 0)
+                *(p->val[v].kind == KIND_PARAM ? &params : &live[k]) +=
+                    local_bytes(r, &p->val[v], rep[k]);
         memory_row(r, -1, k, "parameters", params);
     }
     for (int i = 0; i < p->ns; i++) {
@@ -450,12 +509,18 @@ static void record_memory(Rec *r, const int64_t *rep) {
         int reused = in_place(p, s, l.last) ? s->in[0] : -1;
         for (int k = 0; k < n; k++) {
             if (reused >= 0) live[k] -= local_bytes(r, &p->val[reused], rep[k]);
-            /* a parameter that a step makes is a copy for use, gathered from where it lies at rest */
-            for (int v = l.come[i]; v >= 0; v = l.next_come[v]) *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) += local_bytes(r, &p->val[v], rep[k]);
+            /* a parameter that a step makes is a copy for use, gathered from where it lies at rest
+             */
+            for (int v = l.come[i]; v >= 0; v = l.next_come[v])
+                *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) +=
+                    local_bytes(r, &p->val[v], rep[k]);
             if (live[k] != said[k] || i == 0) memory_row(r, i, k, "activations", said[k] = live[k]);
-            if (copies[k] != said_copies[k]) memory_row(r, i, k, "gathered", said_copies[k] = copies[k]);
+            if (copies[k] != said_copies[k])
+                memory_row(r, i, k, "gathered", said_copies[k] = copies[k]);
             for (int v = l.go[i]; v >= 0; v = l.next_go[v])
-                if (v != reused) *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) -= local_bytes(r, &p->val[v], rep[k]);
+                if (v != reused)
+                    *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) -=
+                        local_bytes(r, &p->val[v], rep[k]);
         }
     }
 }
@@ -477,8 +542,11 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
         const Step *s = &p->step[i];
         record_value(&r, &p->val[s->out], s);
         if (s->kind == ST_OP || s->kind == ST_ADJOINT || s->kind == ST_SUM) record_compute(&r, s);
-        else if (s->unit >= 0 && s->unit != i) continue; /* its bytes travel with those of the step that leads */
-        else if (s->kind == ST_MOVE && move_communicates(s->move.kind) && mesh_size(p->mesh, &s->move.axes) > 1) record_collective(&r, s);
+        else if (s->unit >= 0 && s->unit != i)
+            continue; /* its bytes travel with those of the step that leads */
+        else if (s->kind == ST_MOVE && move_communicates(s->move.kind) &&
+                 mesh_size(p->mesh, &s->move.axes) > 1)
+            record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
     record_memory(&r, rep);

@@ -1,5 +1,5 @@
-/* From a lowered program to the records of a trace: parameters, values, steps, collectives, memory. Shape-only: no tensor
- * data is touched, ranks with the same local shapes are one class. */
+/* From a lowered program to the records of a trace: parameters, values, steps, collectives, memory.
+ * Shape-only: no tensor data is touched, ranks with the same local shapes are one class. */
 #ifndef SP_EXEC_RECORD_H
 #define SP_EXEC_RECORD_H
 #include "lower/program.h"

@@ -17,19 +17,21 @@ static void fill_part(void *arg, int64_t i) {
     int64_t first = i * j->step, n = j->n - first < j->step ? j->n - first : j->step;
     random_fill(&j->r, first, n, j->dtype, j->out + first * dtype_size(j->dtype));
 }
-/* Mean of means: every block of tokens is divided by its own count and by the number of blocks (what AVG of per-rank means
- * does). The blocks are those in which the loss weights are cut. */
+/* Mean of means: every block of tokens is divided by its own count and by the number of blocks
+ * (what AVG of per-rank means does). The blocks are those in which the loss weights are cut. */
 static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts, void *data) {
     const GTensor *t = &p->graph->t[tensor];
     const Layout *L = &p->val[p->first[tensor]].L;
     AxisList cut = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (L->type[a] == TY_V) cut.a[cut.n++] = (uint8_t)a;
-    int64_t blocks = mesh_size(p->mesh, &cut), means = blocks * parts; /* of all ranks and micro-batches */
+    int64_t blocks = mesh_size(p->mesh, &cut),
+            means = blocks * parts; /* of all ranks and micro-batches */
     Arena *tmp = arena_new();
     for (int64_t k = 0; k < blocks; k++) {
         int64_t rank = mesh_member(p->mesh, &cut, 0, k), nb, nt, count = 0;
-        const int64_t *b = layout_index(p->mesh, L, 0, t->size[0], rank, &nb, tmp), *s = layout_index(p->mesh, L, 1, t->size[1], rank, &nt, tmp);
+        const int64_t *b = layout_index(p->mesh, L, 0, t->size[0], rank, &nb, tmp),
+                      *s = layout_index(p->mesh, L, 1, t->size[1], rank, &nt, tmp);
         for (int pass = 0; pass < 2; pass++)
             for (int64_t i = 0; i < nb; i++)
                 for (int64_t j = 0; j < nt; j++) {
@@ -37,7 +39,8 @@ static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts
                     double w = dtype == DT_F32 ? (double)((float *)data)[at] : ((double *)data)[at];
                     if (w == 0) continue;
                     if (!pass) count++;
-                    else if (dtype == DT_F32) ((float *)data)[at] = (float)(1.0 / (double)(count * means));
+                    else if (dtype == DT_F32)
+                        ((float *)data)[at] = (float)(1.0 / (double)(count * means));
                     else ((double *)data)[at] = 1.0 / (double)(count * means);
                 }
     }
@@ -60,8 +63,10 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         }
         return p;
     }
-    if (f->pool && !f->nudge && n > 1 << 20 && t->kind == KIND_PARAM && !strcmp(weights_source(f->w, tensor), "random")) {
-        FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype, p}; /* a value depends on its index only */
+    if (f->pool && !f->nudge && n > 1 << 20 && t->kind == KIND_PARAM &&
+        !strcmp(weights_source(f->w, tensor), "random")) {
+        FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype,
+                     p}; /* a value depends on its index only */
         pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
         return p;
     }
@@ -69,7 +74,8 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         memset(p, 0, bytes);
         return p;
     }
-    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && !strcmp(t->sym[0], "B")) { /* this micro-batch's rows of the whole batch */
+    /* this micro-batch's rows of the whole batch */
+    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && !strcmp(t->sym[0], "B")) {
         FullSource all = *f;
         all.g = f->whole;
         all.parts = 1;
@@ -80,11 +86,14 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         else free(p);
         free(full);
         if (!full) return NULL;
-    } else if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p) : weights_load(f->w, f->d, tensor, dtype, p))) {
+    } else if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p)
+                         : weights_load(f->w, f->d, tensor, dtype, p))) {
         free(p);
         return NULL;
     }
-    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights")) local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
+    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 &&
+        !strcmp(t->name, "loss_weights"))
+        local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
     if (f->nudge > 0 && !t->is_int && dtype == DT_F64) /* up or down, by the index */
         for (int64_t i = 0; i < n; i++) {
             bool up = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63;
@@ -136,7 +145,8 @@ static bool run_steps(Reference *r, const Work *work, double unit, Progress *pro
     }
     return true;
 }
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all) {
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d,
+                         const FullSource *like, bool backward, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
     r->graph = &m->g;
     r->program = reference_program(arena, p, m, d, backward);
@@ -157,7 +167,8 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     double t0 = now();
     int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
     Work work = work_of(arena, r->exec, steps, 1);
-    double unit = work.plain > 0 ? like->reference_work / work.plain : 0; /* its share of the whole was estimated without its program */
+    double unit = work.plain > 0 ? like->reference_work / work.plain
+                                 : 0; /* its share of the whole was estimated without its program */
     progress_phase(like->progress, "unsharded float64 run");
     bool ok = true;
     for (int v = 0; v < r->program->nv && keep_all && ok; v++) {
@@ -184,8 +195,12 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
 void reference_free(Reference *r) {
     if (r) exec_free(r->exec);
 }
-const double *reference_value(const Reference *r, int tensor) { return val_data(r, r->program->first[tensor]); }
-static bool has_part(const Val *v, const Part *p) { return v->n_parts == 1 && v->parts[0].node == p->node && v->parts[0].operand == p->operand; }
+const double *reference_value(const Reference *r, int tensor) {
+    return val_data(r, r->program->first[tensor]);
+}
+static bool has_part(const Val *v, const Part *p) {
+    return v->n_parts == 1 && v->parts[0].node == p->node && v->parts[0].operand == p->operand;
+}
 double *reference_cotangent(const Reference *r, const Val *v) {
     const GTensor *t = &r->graph->t[v->tensor];
     int64_t n = 1;
@@ -196,7 +211,9 @@ double *reference_cotangent(const Reference *r, const Val *v) {
         const double *x = NULL;
         for (int i = 0; i < r->program->nv && !x; i++) {
             const Val *w = &r->program->val[i];
-            if (w->cot && w->step >= 0 && r->program->step[w->step].kind != ST_MOVE && has_part(w, &v->parts[k])) x = val_data(r, i);
+            if (w->cot && w->step >= 0 && r->program->step[w->step].kind != ST_MOVE &&
+                has_part(w, &v->parts[k]))
+                x = val_data(r, i);
         }
         if (!x) {
             free(sum);
@@ -212,7 +229,8 @@ static bool exact_once(Check *c, const Program *ref, FullSource *src) {
     const Program *p = c->e->p;
     Pool *pool = src->pool;
     double work = src->exact_work / (ref->ns + p->ns);
-    Exec *one = exec_new(c->arena, ref, c->e->dtype, pool), *all = exec_new(c->arena, p, c->e->dtype, pool);
+    Exec *one = exec_new(c->arena, ref, c->e->dtype, pool),
+         *all = exec_new(c->arena, p, c->e->dtype, pool);
     Exec *keep = c->e;
     one->full = all->full = reference_full;
     one->full_arg = all->full_arg = src;
@@ -241,7 +259,13 @@ void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *
     Program *ref = reference_program(c->arena, p, m, like->d, false);
     /* sums of up to K products of residues must stay exact: K p^2 < 2^24 in f32 */
     double modulus = c->e->dtype == DT_F32 && (m->dims.F > 18000 || m->dims.D > 18000) ? 13 : 31;
-    FullSource src = {.w = like->w, .d = like->d, .g = &m->g, .pool = like->pool, .modulus = modulus, .progress = like->progress, .exact_work = like->exact_work / seeds};
+    FullSource src = {.w = like->w,
+                      .d = like->d,
+                      .g = &m->g,
+                      .pool = like->pool,
+                      .modulus = modulus,
+                      .progress = like->progress,
+                      .exact_work = like->exact_work / seeds};
     progress_phase(like->progress, "integer data");
     for (int i = 0; i < seeds; i++) {
         src.seed = p->seed * 1000003 + (uint64_t)i + 1;

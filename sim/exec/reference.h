@@ -1,5 +1,5 @@
-/* The unsharded program in float64: the same graph on a mesh of one rank. Compared with the ranks end to end, with other
- * people's values (against.c), and written to a file (save.c). */
+/* The unsharded program in float64: the same graph on a mesh of one rank. Compared with the ranks
+ * end to end, with other people's values (against.c), and written to a file (save.c). */
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
@@ -11,15 +11,17 @@ typedef struct {
     Weights *w;
     Diags *d;
     const Graph *g;
-    double modulus;  /* level 3: integers modulo this instead of the real values; 0: off */
-    uint64_t seed;   /* of those integers */
-    const Graph *whole; /* micro-batches: the graph of the whole batch, whose inputs are read and cut; NULL: there is one */
+    double modulus;     /* level 3: integers modulo this instead of the real values; 0: off */
+    uint64_t seed;      /* of those integers */
+    const Graph *whole; /* micro-batches: the graph of the whole batch, whose inputs are read and
+                           cut; NULL: there is one */
     int64_t part, parts;
-    int64_t step;    /* of the training loop, from 0: which of the per-step inputs */
-    const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean; NULL: the global one */
-    double nudge;    /* every real number is off by this share of itself: what rounding can do, see
-                        exec/endtoend.c; 0: right */
-    Pool *pool;      /* random weights are made by all workers; NULL: by the caller */
+    int64_t step;              /* of the training loop, from 0: which of the per-step inputs */
+    const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean;
+                                  NULL: the global one */
+    double nudge; /* every real number is off by this share of itself: what rounding can do, see
+                     exec/endtoend.c; 0: right */
+    Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */
     double exact_work, reference_work;
@@ -34,14 +36,17 @@ typedef struct Reference {
     double seconds;
     double *losses; /* per training step (one where nothing is trained); NULL: there is no loss */
 } Reference;
-/* The unsharded program of a model (with its backward if `backward`); no errors are possible that the plan had not. */
+/* The unsharded program of a model (with its backward if `backward`); no errors are possible that
+ * the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
-/* Level 3: integer data through the same kernels and collectives, compared by bits with the unsharded program, for `seeds`
- * seeds. Adds one check record a value; every step must be a forward step. */
+/* Level 3: integer data through the same kernels and collectives, compared by bits with the
+ * unsharded program, for `seeds` seeds. Adds one check record a value; every step must be a forward
+ * step. */
 void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
-/* Runs it in f64 on what `like` loads, always the whole batch at once (`m` is the model of that). keep_all keeps
- * every value. NULL and diagnostics if weights cannot be loaded. */
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d, const FullSource *like, bool backward, bool keep_all);
+/* Runs it in f64 on what `like` loads, always the whole batch at once (`m` is the model of that).
+ * keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
+Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d,
+                         const FullSource *like, bool backward, bool keep_all);
 void reference_free(Reference *r);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);

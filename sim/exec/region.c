@@ -1,16 +1,21 @@
-/* Blocks of a value as boxes of global indices, and copies between them. The one place where positions are matched. */
+/* Blocks of a value as boxes of global indices, and copies between them. The one place where
+ * positions are matched. */
 #include "exec/exec.h"
 #include <string.h>
 
-bool region_is_flat(const Layout *a, const Layout *b) { return a->n[a->ndim] || (b && b->n[b->ndim]); }
+bool region_is_flat(const Layout *a, const Layout *b) {
+    return a->n[a->ndim] || (b && b->n[b->ndim]);
+}
 
 /* Chunks without ghosts are a range, computed without lists. */
-static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank, DimIndex *out) {
+static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank,
+                      DimIndex *out) {
     int64_t lo = 0, n = N;
     for (int i = 0; i < l->n[d]; i++) {
         const Entry *e = &l->e[d][i];
         if (e->ghost || (e->how != CUT_CHUNK && e->how != CUT_BLOCK) || e->shift) return false;
-        int64_t size = m->axis[e->axis].size, c = mesh_coord(m, rank, e->axis), k = (n + size - 1) / size;
+        int64_t size = m->axis[e->axis].size, c = mesh_coord(m, rank, e->axis),
+                k = (n + size - 1) / size;
         int64_t a = c * k < n ? c * k : n, b = (c + 1) * k < n ? (c + 1) * k : n;
         lo += a;
         n = b - a;
@@ -18,7 +23,8 @@ static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t 
     *out = (DimIndex){true, lo, n, NULL};
     return true;
 }
-static DimIndex dim_index(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank, Arena *arena) {
+static DimIndex dim_index(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank,
+                          Arena *arena) {
     DimIndex x;
     if (dim_range(m, l, d, N, rank, &x)) return x;
     x = (DimIndex){false, 0, 0, NULL};
@@ -31,7 +37,8 @@ static DimIndex dim_index(const Mesh *m, const Layout *l, int d, int64_t N, int6
 static int64_t index_at(const DimIndex *x, int64_t i) { return x->range ? x->lo + i : x->list[i]; }
 
 /* Stored dim 0 as one list: the product of its letters' indices, then the LIST cuts. */
-static DimIndex flat_index(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena) {
+static DimIndex flat_index(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                           Arena *arena) {
     DimIndex part[LAYOUT_MAX_DIMS];
     int g = t->stored[0];
     int64_t total = 1;
@@ -56,7 +63,8 @@ static DimIndex flat_index(const Mesh *m, const GTensor *t, const Layout *l, int
     for (int64_t k = 0; k < n; k++) out[k] = all[pos[k]];
     return (DimIndex){false, 0, n, out};
 }
-Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat, Arena *arena) {
+Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat,
+               Arena *arena) {
     Box b = {0};
     int d = 0;
     if (flat && t->nd) {
@@ -96,7 +104,8 @@ static bool ascending(const DimIndex *x) {
 static void match_dim(const DimIndex *d, const DimIndex *s, Matches *x, Arena *tmp) {
     *x = (Matches){0};
     if (d->range && s->range) {
-        int64_t lo = d->lo > s->lo ? d->lo : s->lo, hd = d->lo + d->n, hs = s->lo + s->n, hi = hd < hs ? hd : hs;
+        int64_t lo = d->lo > s->lo ? d->lo : s->lo, hd = d->lo + d->n, hs = s->lo + s->n,
+                hi = hd < hs ? hd : hs;
         x->m = &x->one;
         if (lo < hi) x->one = (Match){lo - s->lo, lo - d->lo, hi - lo}, x->n = 1;
         return;
@@ -120,23 +129,25 @@ static void copy_line(void *d, int64_t ds, const void *s, int64_t ss, int64_t n,
         memcpy(d, s, (size_t)(n * dtype_size(dt)));
         return;
     }
-#define LINE(T)                                                                                                        \
-    {                                                                                                                  \
-        T *a = d;                                                                                                      \
-        const T *b = s;                                                                                                \
-        if (op == 0)                                                                                                   \
-            for (int64_t i = 0; i < n; i++) a[i * ds] = b[i * ss];                                                     \
-        else if (op == 1 && ds == 1 && ss == 1)                                                                        \
-            for (int64_t i = 0; i < n; i++) a[i] += b[i];                                                              \
-        else if (op == 1)                                                                                              \
-            for (int64_t i = 0; i < n; i++) a[i * ds] += b[i * ss];                                                    \
-        else                                                                                                           \
-            for (int64_t i = 0; i < n; i++) a[i * ds] = a[i * ds] < b[i * ss] ? b[i * ss] : a[i * ds];                 \
+#define LINE(T)                                                                                    \
+    {                                                                                              \
+        T *a = d;                                                                                  \
+        const T *b = s;                                                                            \
+        if (op == 0)                                                                               \
+            for (int64_t i = 0; i < n; i++) a[i * ds] = b[i * ss];                                 \
+        else if (op == 1 && ds == 1 && ss == 1)                                                    \
+            for (int64_t i = 0; i < n; i++) a[i] += b[i];                                          \
+        else if (op == 1)                                                                          \
+            for (int64_t i = 0; i < n; i++) a[i * ds] += b[i * ss];                                \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                a[i * ds] = a[i * ds] < b[i * ss] ? b[i * ss] : a[i * ds];                         \
     }
     if (dt == DT_F32) LINE(float) else if (dt == DT_F64) LINE(double) else LINE(int64_t)
 #undef LINE
 }
-static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *const *x, int64_t od, int64_t os, Dtype dt, int op) {
+static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *const *x, int64_t od,
+                       int64_t os, Dtype dt, int op) {
     char *dp = dst->p;
     const char *sp = src->p;
     if (d == nd) {
@@ -146,18 +157,22 @@ static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *c
     for (int k = 0; k < x[d]->n; k++) {
         const Match *m = &x[d]->m[k];
         if (d == nd - 1)
-            copy_line(dp + (od + m->dst * dst->s[d]) * dtype_size(dt), dst->s[d], sp + (os + m->src * src->s[d]) * dtype_size(dt), src->s[d], m->n, dt, op);
+            copy_line(dp + (od + m->dst * dst->s[d]) * dtype_size(dt), dst->s[d],
+                      sp + (os + m->src * src->s[d]) * dtype_size(dt), src->s[d], m->n, dt, op);
         else
             for (int64_t i = 0; i < m->n; i++)
-                copy_block(dst, src, d + 1, nd, x, od + (m->dst + i) * dst->s[d], os + (m->src + i) * src->s[d], dt, op);
+                copy_block(dst, src, d + 1, nd, x, od + (m->dst + i) * dst->s[d],
+                           os + (m->src + i) * src->s[d], dt, op);
     }
 }
-int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op) {
+int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt,
+                    int op) {
     Arena *tmp = arena_new();
     Matches x[LAYOUT_MAX_DIMS], *px[LAYOUT_MAX_DIMS];
     int64_t count = 1;
     for (int d = 0; d < db->nd; d++) {
-        DimIndex to = db->d[d], from = sb->d[d]; /* after a planted mistake a block may be shorter than its layout says */
+        DimIndex to = db->d[d], from = sb->d[d]; /* after a planted mistake a block may be shorter
+                                                    than its layout says */
         if (dst->n[d] < to.n) to.n = dst->n[d];
         if (src->n[d] < from.n) from.n = src->n[d];
         match_dim(&to, &from, &x[d], tmp);
@@ -174,7 +189,8 @@ bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tens
     *out = *src;
     int64_t o = 0;
     for (int d = 0; d < db->nd; d++) {
-        if (!db->d[d].range || !sb->d[d].range || db->d[d].lo < sb->d[d].lo || db->d[d].lo + db->d[d].n > sb->d[d].lo + sb->d[d].n) {
+        if (!db->d[d].range || !sb->d[d].range || db->d[d].lo < sb->d[d].lo ||
+            db->d[d].lo + db->d[d].n > sb->d[d].lo + sb->d[d].n) {
             if (db->d[d].range && db->d[d].n == 0) return false;
             return false;
         }

@@ -1,6 +1,7 @@
-/* A few real numbers of every collective, for the storyboard: one element per chunk, as each member of one group holds it
- * before, and as the result has it. Reads what the step just run read and wrote, through the index maps; changes
- * nothing. Refuses steps with a planted mistake (their blocks are not what their layouts say) and large groups. */
+/* A few real numbers of every collective, for the storyboard: one element per chunk, as each member
+ * of one group holds it before, and as the result has it. Reads what the step just run read and
+ * wrote, through the index maps; changes nothing. Refuses steps with a planted mistake (their
+ * blocks are not what their layouts say) and large groups. */
 #include "exec/sample.h"
 #include <math.h>
 
@@ -11,7 +12,7 @@ typedef struct {
     const Step *s;
     const GTensor *t;
     bool flat;
-    int64_t n;             /* ranks in the group */
+    int64_t n; /* ranks in the group */
     int64_t rank[MOST_RANKS];
     Box from[MOST_RANKS], to[MOST_RANKS];
     Arena *tmp;
@@ -27,8 +28,8 @@ static int64_t place_of(const DimIndex *d, int64_t g) {
         if (d->list[i] == g) return i;
     return -1;
 }
-/* The element with that index in a rank's block; NaN if the block lacks it. A flattened first dim is spread over the
- * letters that the tensor has in its place. */
+/* The element with that index in a rank's block; NaN if the block lacks it. A flattened first dim
+ * is spread over the letters that the tensor has in its place. */
 static double number_at(const Sample *x, int val, int64_t rank, const Box *b, const Index *at) {
     const Tensor *t = &exec_local(x->e, val, rank)->t;
     int64_t p[LAYOUT_MAX_DIMS] = {0}, o = 0;
@@ -82,7 +83,8 @@ static bool chosen(const Sample *x, int64_t c, int64_t r, Index *at) {
 }
 /* Who has chunk c in the end, and did not bring it: so the number comes out of the collective. */
 static int64_t receiver(const Sample *x, int64_t c) {
-    return x->s->move.kind == MOVE_ALL_GATHER || x->s->move.kind == MOVE_ALL_REDUCE ? (c + 1) % x->n : c;
+    return x->s->move.kind == MOVE_ALL_GATHER || x->s->move.kind == MOVE_ALL_REDUCE ? (c + 1) % x->n
+                                                                                    : c;
 }
 
 /* Global index in the stored dims: letters of one dim taken together. */
@@ -91,8 +93,7 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
     const GTensor *t = x->t;
     for (int d = 0, l = 0, k = 0; d < t->nstored; d++) {
         int64_t i = 0;
-        if (d == 0 && x->flat)
-            i = at->g[k++], l += t->stored[0];
+        if (d == 0 && x->flat) i = at->g[k++], l += t->stored[0];
         else
             for (int j = 0; j < t->stored[d]; j++) i = i * t->size[l++] + at->g[k++];
         str_addf(&s, "%s%lld", d ? ", " : "[", (long long)i);
@@ -104,9 +105,13 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
 static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena *tmp) {
     const Program *p = e->p;
     bool moves = s->kind == ST_MOVE && s->edit == EDIT_NONE &&
-                 (s->move.kind == MOVE_SLICE || move_communicates(s->move.kind)) && s->move.kind != MOVE_SEND;
+                 (s->move.kind == MOVE_SLICE || move_communicates(s->move.kind)) &&
+                 s->move.kind != MOVE_SEND;
     if (!moves) return false;
-    *x = (Sample){.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .n = mesh_size(p->mesh, &s->move.axes)};
+    *x = (Sample){.e = e,
+                  .s = s,
+                  .t = &p->graph->t[p->val[s->out].tensor],
+                  .n = mesh_size(p->mesh, &s->move.axes)};
     if (x->n < 2 || x->n > MOST_RANKS || x->t->nd == 0) return false;
     x->tmp = tmp;
     x->flat = region_is_flat(&s->move.from, &s->move.to);
@@ -131,7 +136,8 @@ static void fill(Sample *x, TraceSample *k, Arena *a) {
         k->chunks[k->n_chunks++] = (double)c;
         for (int64_t r = gather ? c : 0; r < (gather ? c + 1 : x->n); r++) {
             double *v = &k->before[k->n_before++];
-            *v = chosen(x, c, r, &at) ? number_at(x, x->s->in[0], x->rank[r], &x->from[r], &at) : NAN;
+            *v = chosen(x, c, r, &at) ? number_at(x, x->s->in[0], x->rank[r], &x->from[r], &at)
+                                      : NAN;
         }
         /* an exchange: of all that member c receives, what comes from its right neighbour */
         bool has = chosen(x, c, (c + 1) % x->n, &at);

@@ -51,8 +51,6 @@ void save_values(const ValueSet *s, Diags *d, const char *file) {
     bool ok = true;
     for (int k = 0; k < N_SIZES; k++)
         for (int64_t q = 0; q <= ranks && ok; q++) ok = write_part(s, w, &part[q], sizes[k]);
-    if (ok)
-        st_commit(w);
-    else
-        st_abandon(w);
+    if (ok) st_commit(w);
+    else st_abandon(w);
 }

@@ -1,4 +1,5 @@
-/* The locals of a value and the buffers that they share. Large buffers are used again: first touch of memory is what costs. */
+/* The locals of a value and the buffers that they share. Large buffers are used again: first touch
+ * of memory is what costs. */
 #include "exec/store.h"
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@ Buf *store_buf_new(Exec *e, int64_t bytes) {
     size_t n = bytes > 0 ? (size_t)bytes : 1;
     Buf **best = NULL;
     for (Buf **b = &e->bufs->free_list; *b; b = &(*b)->next)
-        if ((*b)->bytes >= n && (*b)->bytes <= n + n / 4 + 4096 && (!best || (*b)->bytes < (*best)->bytes)) best = b;
+        if ((*b)->bytes >= n && (*b)->bytes <= n + n / 4 + 4096 &&
+            (!best || (*b)->bytes < (*best)->bytes))
+            best = b;
     Buf *b;
     if (best) {
         b = *best;

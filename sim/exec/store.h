@@ -1,4 +1,5 @@
-/* What the steps of exec.c have in common: making the locals of a value, and the buffers they share. For sim/exec only. */
+/* What the steps of exec.c have in common: making the locals of a value, and the buffers they
+ * share. For sim/exec only. */
 #ifndef SP_EXEC_STORE_H
 #define SP_EXEC_STORE_H
 #include "exec/exec.h"
@@ -14,7 +15,8 @@ struct BufPool { /* what is kept to be used again */
     size_t free_bytes;
 };
 
-/* A buffer with one reference, new or used before: its bytes mean nothing. Ends the run (exit 5) if there is no memory. */
+/* A buffer with one reference, new or used before: its bytes mean nothing. Ends the run (exit 5) if
+ * there is no memory. */
 Buf *store_buf_new(Exec *e, int64_t bytes);
 /* A buffer around malloc'ed p, which it owns from here on. */
 Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes);

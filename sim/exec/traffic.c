@@ -2,12 +2,19 @@
 #include "exec/traffic.h"
 #include <string.h>
 
-enum { MAX_APART = 4096 }; /* coordinates that are looked at one by one where pieces of an all-to-all differ */
+enum {
+    MAX_APART = 4096
+}; /* coordinates that are looked at one by one where pieces of an all-to-all differ */
 
-static int64_t elem_bytes(const Traffic *c, const GTensor *t) { return t->is_int ? 8 : dtype_size(c->dtype); }
-static const GTensor *tensor_of(const Program *p, const Step *s) { return &p->graph->t[p->val[s->out].tensor]; }
-static MoveSize size_of(const GTensor *t) { return (MoveSize){t->size, t->nstored ? t->stored[0] : 0}; }
-
+static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
+    return t->is_int ? 8 : dtype_size(c->dtype);
+}
+static const GTensor *tensor_of(const Program *p, const Step *s) {
+    return &p->graph->t[p->val[s->out].tensor];
+}
+static MoveSize size_of(const GTensor *t) {
+    return (MoveSize){t->size, t->nstored ? t->stored[0] : 0};
+}
 
 /* ---- groups ---- */
 static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {
@@ -68,7 +75,8 @@ static void add_axes(AxisList *out, const AxisList *more) {
 /* Where the pieces of an all-to-all differ, what a rank sends depends on its own coordinate. */
 static bool depends_on_rank(const Program *p, const Step *s, const Move *v) {
     MoveSize z = size_of(tensor_of(p, s));
-    return v->kind == MOVE_ALL_TO_ALL && mesh_size(p->mesh, &v->axes) <= MAX_APART && !move_even(p->mesh, &z, v, 0);
+    return v->kind == MOVE_ALL_TO_ALL && mesh_size(p->mesh, &v->axes) <= MAX_APART &&
+           !move_even(p->mesh, &z, v, 0);
 }
 static void uneven_axes(const Traffic *c, const Members *m, AxisList *axes) {
     const Program *p = c->p;
@@ -105,8 +113,11 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
     for (int64_t i = 0; i < n; i++) {
         Bytes b = sum_of(c, m, classes_rank(c->p->mesh, &u, i));
         int k = 0;
-        while (k < x->n_local && (one[k].bytes_in != b.in || one[k].bytes_out != b.out || one[k].bytes_sent != b.sent)) k++;
-        if (k == x->n_local) *ARENA_PUSH(c->arena, one, x->n_local, cap) = (TraceTraffic){{0}, b.in, b.out, b.sent};
+        while (k < x->n_local && (one[k].bytes_in != b.in || one[k].bytes_out != b.out ||
+                                  one[k].bytes_sent != b.sent))
+            k++;
+        if (k == x->n_local)
+            *ARENA_PUSH(c->arena, one, x->n_local, cap) = (TraceTraffic){{0}, b.in, b.out, b.sent};
         member[i] = k;
         x->bytes_in = larger(x->bytes_in, b.in);
         x->bytes_out = larger(x->bytes_out, b.out);
@@ -132,13 +143,15 @@ static const char *declared_text(const Traffic *c, const Step *s) {
     Step plain = *s;
     plain.edit = EDIT_NONE;
     const char *reduce = reduce_text(&plain, s->move.kind);
-    return arena_printf(c->arena, "%s(%s)%s%s", move_name(s->move.kind), mesh_axes_text(c->p->mesh, c->arena, &s->move.axes, true),
+    return arena_printf(c->arena, "%s(%s)%s%s", move_name(s->move.kind),
+                        mesh_axes_text(c->p->mesh, c->arena, &s->move.axes, true),
                         reduce ? ", " : "", reduce ? reduce : "");
 }
 void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     const Program *p = c->p;
     Move v = fault_move(s);
-    x->axis = s->edit == EDIT_AXIS ? p->mesh->axis[s->edit_axis].name : program_axes_name(p, s, c->arena);
+    x->axis =
+        s->edit == EDIT_AXIS ? p->mesh->axis[s->edit_axis].name : program_axes_name(p, s, c->arena);
     x->axes = mesh_axes_text(p->mesh, c->arena, &v.axes, true);
     fill_groups(p->mesh, &v.axes, &x->groups);
     x->reduce = reduce_text(s, v.kind);

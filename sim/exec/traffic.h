@@ -1,5 +1,6 @@
-/* What ranks hand in, take out and send in one collective, as it is done: with what a planted mistake makes of it, for all
- * steps that travel together, and per class of ranks where groups are unequal. Refuses to look at data. */
+/* What ranks hand in, take out and send in one collective, as it is done: with what a planted
+ * mistake makes of it, for all steps that travel together, and per class of ranks where groups are
+ * unequal. Refuses to look at data. */
 #ifndef SP_EXEC_TRAFFIC_H
 #define SP_EXEC_TRAFFIC_H
 #include "exec/classes.h"
@@ -11,7 +12,8 @@ typedef struct {
     Dtype dtype;
 } Traffic;
 
-/* Fills axis, axes, groups, reduce, times, bytes, local, with, planted, declared and skipped of the record of step `s`, which
- * leads its unit if it is in one. Bytes are padded as the framework pads. */
+/* Fills axis, axes, groups, reduce, times, bytes, local, with, planted, declared and skipped of the
+ * record of step `s`, which leads its unit if it is in one. Bytes are padded as the framework pads.
+ */
 void traffic_record(const Traffic *c, const Step *s, TraceCollective *x);
 #endif

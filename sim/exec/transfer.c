@@ -1,4 +1,5 @@
-/* A move between layouts on all ranks: gathers, scatters, reductions, slices, and what a planted mistake makes of them. */
+/* A move between layouts on all ranks: gathers, scatters, reductions, slices, and what a planted
+ * mistake makes of them. */
 #include "exec/transfer.h"
 #include "exec/call.h"
 #include "exec/store.h"
@@ -15,13 +16,14 @@ typedef struct {
     Dtype dt;
     bool flat;
     AxisList axes;
-    int64_t n; /* group size */
+    int64_t n;      /* group size */
     AxisList other; /* a planted wrong group: the ranks that take part instead */
     int64_t parts;  /* how many blocks are put together */
-    Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
+    Arena *tmp;     /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 
-/* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs packed data. */
+/* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs
+ * packed data. */
 static Tensor reshaped(const Tensor *t, const Box *b) {
     bool same = t->nd == b->nd;
     for (int d = 0; same && d < b->nd; d++) same = t->n[d] == b->n[d];
@@ -30,26 +32,34 @@ static Tensor reshaped(const Tensor *t, const Box *b) {
     r.p = t->p;
     return tensor_count(&r) == tensor_count(t) ? r : *t;
 }
-static void member_data(const MoveRun *r, int64_t rank, int64_t i, int64_t *owner, const Local **data) {
+static void member_data(const MoveRun *r, int64_t rank, int64_t i, int64_t *owner,
+                        const Local **data) {
     const Mesh *m = r->e->p->mesh;
     int64_t from = i;
-    if (r->s->edit == EDIT_OFFSET && r->from.type[r->axes.a[0]] == TY_V && r->to.type[r->axes.a[0]] != TY_V)
+    if (r->s->edit == EDIT_OFFSET && r->from.type[r->axes.a[0]] == TY_V &&
+        r->to.type[r->axes.a[0]] != TY_V)
         from = ((i - r->s->edit_offset) % r->n + r->n) % r->n;
     *owner = mesh_member(m, &r->axes, rank, i); /* whose block it is meant to be */
     int64_t q = mesh_member(m, &r->axes, rank, from);
-    if (r->s->edit == EDIT_AXIS) q = mesh_member(m, &r->other, rank, i); /* with fewer ranks than blocks they come again */
+    /* with fewer ranks than blocks they come again */
+    if (r->s->edit == EDIT_AXIS) q = mesh_member(m, &r->other, rank, i);
     *data = exec_local(r->e, r->s->in[0], q);
 }
 void transfer_fill(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
-    if (dt == DT_F32) for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] = (float)v;
-    else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
-    else for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
+    if (dt == DT_F32)
+        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] = (float)v;
+    else if (dt == DT_F64)
+        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
+    else
+        for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
 }
 void transfer_scale(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
-    if (dt == DT_F32) for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
-    else if (dt == DT_F64) for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
+    if (dt == DT_F32)
+        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
+    else if (dt == DT_F64)
+        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
 }
 /* Repeats what is there until the block is full: what a skipped gather leaves in the buffer. */
 static void tile(Tensor *out, const Tensor *own, Dtype dt) {
@@ -69,7 +79,8 @@ static void tile(Tensor *out, const Tensor *own, Dtype dt) {
         }
     }
 }
-/* After a planted mistake a block may be shorter than its layout says: what it lacks is not there to be read. */
+/* After a planted mistake a block may be shorter than its layout says: what it lacks is not there
+ * to be read. */
 static void clamp_box(Box *b, const Tensor *t) {
     for (int d = 0; d < b->nd; d++)
         if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
@@ -90,16 +101,20 @@ static void drop_tail(const MoveRun *r, const Box *b, Tensor *t) {
         transfer_fill(&one, r->dt, 0);
     }
 }
-/* The block of `rank` under the target layout, written into l (a view where nothing has to be copied). */
+/* The block of `rank` under the target layout, written into l (a view where nothing has to be
+ * copied). */
 static void build_block(MoveRun *r, int64_t rank, Local *l) {
     Exec *e = r->e;
     const Mesh *m = e->p->mesh;
     const Step *s = r->s;
     int tf = r->from.type[r->axes.a[0]], tt = r->to.type[r->axes.a[0]];
     int64_t index = mesh_index_in(m, &r->axes, rank), as = rank;
-    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M) index = mesh_coord(m, rank, s->edit_axis);
-    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M) as = mesh_member(m, &r->axes, rank, index % r->n);
-    if (s->edit == EDIT_OFFSET && tt == TY_V) as = mesh_member(m, &r->axes, rank, (index + s->edit_offset) % r->n);
+    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M)
+        index = mesh_coord(m, rank, s->edit_axis);
+    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M)
+        as = mesh_member(m, &r->axes, rank, index % r->n);
+    if (s->edit == EDIT_OFFSET && tt == TY_V)
+        as = mesh_member(m, &r->axes, rank, (index + s->edit_offset) % r->n);
     Box tb = region_box(m, r->t, &r->to, as, r->flat, r->tmp);
     const Local *own = exec_local(e, s->in[0], rank);
     Box ob = region_box(m, r->t, &r->from, rank, r->flat, r->tmp);
@@ -107,12 +122,15 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     clamp_box(&ob, &own_t);
     bool same = s->edit == EDIT_NONE || s->edit == EDIT_OFFSET;
     bool keep = (tf == TY_I || tf == TY_R) && tt == TY_P;
-    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat && region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
+    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat &&
+        region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
         l->buf = own->buf;
         own->buf->refs++;
         return;
     }
-    bool dropped = s->edit == EDIT_DROP && (tf == TY_V ? false : tf == TY_P || tf == TY_M ? tt != TY_V : true);
+    bool dropped = s->edit == EDIT_DROP && (tf == TY_V                 ? false
+                                            : tf == TY_P || tf == TY_M ? tt != TY_V
+                                                                       : true);
     if ((keep && index == 0) || dropped) { /* the own part goes on as it is */
         l->t = own->t;
         l->buf = own->buf;
@@ -126,8 +144,11 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         tile(&l->t, &own->t, r->dt);
         return;
     }
-    int op = tf == TY_P ? (s->edit == EDIT_MAX ? 2 : 1) : tf == TY_M ? (s->edit == EDIT_AVG ? 1 : 2) : 0;
-    bool only_own = tf == TY_I || tf == TY_R || tt == TY_P || ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && tf == TY_P);
+    int op = tf == TY_P   ? (s->edit == EDIT_MAX ? 2 : 1)
+             : tf == TY_M ? (s->edit == EDIT_AVG ? 1 : 2)
+                          : 0;
+    bool only_own = tf == TY_I || tf == TY_R || tt == TY_P ||
+                    ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && tf == TY_P);
     transfer_fill(&l->t, r->dt, tt == TY_P || keep ? 0 : op == 2 ? -INFINITY : 0);
     if (keep) return;
     if (only_own) {
@@ -136,7 +157,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
         if (s->edit == EDIT_FLOOR) drop_tail(r, &tb, &l->t);
         return;
     }
-    for (int64_t i = 0; i < r->parts; i++) { /* in the order of the group: the order of the sum is declared */
+    /* in the order of the group: the order of the sum is declared */
+    for (int64_t i = 0; i < r->parts; i++) {
         int64_t owner;
         const Local *data;
         member_data(r, rank, i, &owner, &data);
@@ -161,7 +183,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
 static int64_t *group_ids(MoveRun *r) {
     const Mesh *m = r->e->p->mesh;
     const Store *src = &r->e->store[r->s->in[0]];
-    int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)), *key = base_malloc(base_mul((size_t)r->parts, sizeof *key));
+    int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)),
+            *key = base_malloc(base_mul((size_t)r->parts, sizeof *key));
     const AxisList *axes = r->s->edit == EDIT_AXIS ? &r->other : &r->axes;
     TupleMap map;
     tuplemap_open(&map, (int)r->parts);
@@ -195,7 +218,13 @@ void transfer_step(Exec *e, const Step *s) {
         return;
     }
     Move done = fault_move(s);
-    MoveRun r = {.e = e, .s = s, .t = &p->graph->t[p->val[s->out].tensor], .from = done.from, .to = done.to, .dt = exec_dtype(e, s->out), .axes = s->move.axes};
+    MoveRun r = {.e = e,
+                 .s = s,
+                 .t = &p->graph->t[p->val[s->out].tensor],
+                 .from = done.from,
+                 .to = done.to,
+                 .dt = exec_dtype(e, s->out),
+                 .axes = s->move.axes};
     r.n = mesh_size(m, &r.axes);
     r.flat = region_is_flat(&r.from, &r.to);
     int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
@@ -208,7 +237,8 @@ void transfer_step(Exec *e, const Step *s) {
     TupleMap map;
     tuplemap_open(&map, 4);
     for (int64_t rank = 0; rank < m->nranks; rank++) {
-        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.to, rank), own_matters ? src->which[rank] : 0, 0};
+        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.to, rank),
+                          own_matters ? src->which[rank] : 0, 0};
         if (tt == TY_P || s->edit == EDIT_OFFSET) key[3] = mesh_index_in(m, &r.axes, rank);
         if (s->edit == EDIT_AXIS) key[3] = rank;
         bool fresh;

@@ -3,7 +3,8 @@
 #define SP_EXEC_TRANSFER_H
 #include "exec/exec.h"
 
-/* ST_MOVE, with its planted mistake: what every rank holds under the target layout. Groups whose members hold the same blocks share the result. */
+/* ST_MOVE, with its planted mistake: what every rank holds under the target layout. Groups whose
+ * members hold the same blocks share the result. */
 void transfer_step(Exec *e, const Step *s);
 /* Every element of a packed tensor becomes v. */
 void transfer_fill(Tensor *t, Dtype dt, double v);

@@ -25,7 +25,8 @@ int *tuplemap_find(TupleMap *m, const int64_t *key, bool *fresh) {
         tuplemap_close(&old);
     }
     uint64_t h = 0x9e3779b97f4a7c15u;
-    for (int i = 0; i < m->width; i++) h = (h ^ (uint64_t)key[i]) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    for (int i = 0; i < m->width; i++)
+        h = (h ^ (uint64_t)key[i]) * 0xff51afd7ed558ccdu, h ^= h >> 32;
     for (;; h++) {
         size_t at = (size_t)(h & (uint64_t)(m->cap - 1));
         if (m->vals[at] < 0) {

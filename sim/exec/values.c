@@ -23,8 +23,8 @@ static bool skip(const char **s, const char *start) {
 }
 static int find_tensor(Arena *arena, const Graph *g, const char *name) {
     int t = graph_find(g, name);
-    for (int s = 0; t < 0 && s < NAMES_COUNT;
-         s++) { /* a checkpoint of another scheme than the plan's */
+    /* a checkpoint of another scheme than the plan's */
+    for (int s = 0; t < 0 && s < NAMES_COUNT; s++) {
         const char *hf = names_from_scheme(arena, (Names)s, name);
         if (hf) t = graph_find(g, hf);
     }
@@ -46,10 +46,8 @@ bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, 
     *out = (ValueKey){.tensor = -1, .after = -1, .rank = -1};
     if (!strncmp(name, "rank", 4)) {
         const char *rest = read_number(name + 4, &out->rank);
-        if (rest && *rest == '/')
-            name = rest + 1;
-        else
-            out->rank = -1;
+        if (rest && *rest == '/') name = rest + 1;
+        else out->rank = -1;
     }
     if (out->rank >= p->mesh->nranks) return false; /* nobody of this mesh holds it */
     if (steps && out->rank < 0 && !strcmp(name, "losses")) return true;
@@ -138,8 +136,7 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     int v = val_of(s, e, k);
     if (v < 0 || (!source && !e->store[v].alive)) return false;
     o->nstored = t->nstored;
-    if (k->rank < 0)
-        whole_shape(t, o);
+    if (k->rank < 0) whole_shape(t, o);
     else if (source) {
         Arena *tmp = arena_new();
         v = e->p->first[k->tensor];

@@ -1,12 +1,27 @@
-/* A roofline with two numbers: operations and elements touched, at the rates of the kernels and of the loops that copy, widen
- * and compare (measured with 64 to 512 tokens on two cores with AVX-512; elsewhere the ratios are much the same). */
+/* A roofline with two numbers: operations and elements touched, at the rates of the kernels and of
+ * the loops that copy, widen and compare (measured with 64 to 512 tokens on two cores with AVX-512;
+ * elsewhere the ratios are much the same). */
 #include "exec/work.h"
 
 /* Nanoseconds for one operation, and for one element. */
 static const struct {
-    double flop32, flop64, load32, load64, load_check, out, move, move_check, sum_check, in_check32, in_check64, out_check, compare, exact_flop, exact_load;
-} ns = {.flop32 = 0.005, .flop64 = 0.01, .load32 = 4, .load64 = 5.5, .load_check = 4.5, .out = 1, .move = 0.5, .move_check = 0.5,
-        .sum_check = 1.6, .in_check32 = 3.5, .in_check64 = 1, .out_check = 6, .compare = 11, .exact_flop = 0.27, .exact_load = 35};
+    double flop32, flop64, load32, load64, load_check, out, move, move_check, sum_check, in_check32,
+        in_check64, out_check, compare, exact_flop, exact_load;
+} ns = {.flop32 = 0.005,
+        .flop64 = 0.01,
+        .load32 = 4,
+        .load64 = 5.5,
+        .load_check = 4.5,
+        .out = 1,
+        .move = 0.5,
+        .move_check = 0.5,
+        .sum_check = 1.6,
+        .in_check32 = 3.5,
+        .in_check64 = 1,
+        .out_check = 6,
+        .compare = 11,
+        .exact_flop = 0.27,
+        .exact_load = 35};
 
 static double elements(const Program *p, int v) {
     const GTensor *t = &p->graph->t[p->val[v].tensor];
@@ -14,7 +29,8 @@ static double elements(const Program *p, int v) {
     for (int d = 0; d < t->nd; d++) n *= (double)t->size[d];
     return n;
 }
-static double copies(const Program *p, const Layout *l) { /* pending sums differ on every rank of the axis */
+static double copies(const Program *p,
+                     const Layout *l) { /* pending sums differ on every rank of the axis */
     double n = 1;
     for (int a = 0; a < p->mesh->naxes; a++)
         if (l->type[a] == TY_P || l->type[a] == TY_M) n *= (double)p->mesh->axis[a].size;
@@ -36,25 +52,35 @@ static bool is_kernel(const Step *s) { return s->kind == ST_OP || s->kind == ST_
 
 static double work_step(const Program *p, const Step *s, bool wide) {
     double o = elements(p, s->out);
-    if (is_kernel(s)) return flops(p, s) * (wide ? ns.flop64 : ns.flop32) + o * copies(p, &p->val[s->out].L) * ns.out;
+    if (is_kernel(s))
+        return flops(p, s) * (wide ? ns.flop64 : ns.flop32) +
+               o * copies(p, &p->val[s->out].L) * ns.out;
     if (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE) return 0; /* a view */
-    if (s->kind == ST_MOVE || s->kind == ST_SUM) return o * (1 + copies(p, &p->val[s->in[0]].L)) * ns.move;
+    if (s->kind == ST_MOVE || s->kind == ST_SUM)
+        return o * (1 + copies(p, &p->val[s->in[0]].L)) * ns.move;
     return 0;
 }
 static double work_check(const Program *p, const Step *s, bool wide) {
     double o = elements(p, s->out), from = s->kind == ST_SEED ? 1 : copies(p, &p->val[s->in[0]].L);
     if (s->kind == ST_SEED) return 0;
-    if (!is_kernel(s)) return o * (from > copies(p, &p->val[s->out].L) ? from * ns.sum_check : ns.move_check);
+    if (!is_kernel(s))
+        return o * (from > copies(p, &p->val[s->out].L) ? from * ns.sum_check : ns.move_check);
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     double in = 0;
     for (int k = 0; k < n; k++) in += elements(p, r[k]);
-    if (wide) return flops(p, s) * ns.flop64 + in * ns.in_check64 + o * ns.out; /* again, compared by bits */
-    return flops(p, s) * (ns.flop32 + 2 * ns.flop64) + in * ns.in_check32 + o * ns.out_check; /* again, in f64, and its bound */
+    /* again, compared by bits */
+    if (wide) return flops(p, s) * ns.flop64 + in * ns.in_check64 + o * ns.out;
+    return flops(p, s) * (ns.flop32 + 2 * ns.flop64) + in * ns.in_check32 +
+           o * ns.out_check; /* again, in f64, and its bound */
 }
 Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts) {
     const Program *p = e->p;
     bool wide = e->dtype == DT_F64;
-    Work w = {.compare = ns.compare, .load = ARENA_ARRAY(a, double, p->nv + 1), .load_check = ARENA_ARRAY(a, double, p->nv + 1), .step = ARENA_ARRAY(a, double, p->ns + 1), .check = ARENA_ARRAY(a, double, p->ns + 1)};
+    Work w = {.compare = ns.compare,
+              .load = ARENA_ARRAY(a, double, p->nv + 1),
+              .load_check = ARENA_ARRAY(a, double, p->nv + 1),
+              .step = ARENA_ARRAY(a, double, p->ns + 1),
+              .check = ARENA_ARRAY(a, double, p->ns + 1)};
     for (int v = 0; v < p->nv; v++) {
         if (p->val[v].step >= 0) continue;
         w.load[v] = elements(p, v) * (wide ? ns.load64 : ns.load32);

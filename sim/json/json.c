@@ -1,5 +1,6 @@
 /* JSON read through jansson and written as a stream. The only file that knows jansson.
- * Refuses what jansson lets pass and we could not stand: nesting deeper than 64, more than 2^20 values in one text. */
+ * Refuses what jansson lets pass and we could not stand: nesting deeper than 64, more than 2^20
+ * values in one text. */
 /* Both headers name the kinds of values alike; inside this file jansson's are called otherwise. */
 #define JSON_NULL JANSSON_NULL
 #define JSON_REAL JANSSON_REAL
@@ -29,16 +30,15 @@ static void place_of(const char *text, size_t n, size_t at, int *line, int *col)
     int l = 1, c = 1;
     if (at > n) at = n;
     for (size_t i = 0; i < at; i++) {
-        if (text[i] == '\n')
-            l++, c = 1;
-        else if (((unsigned char)text[i] & 0xC0) != 0x80)
-            c++;
+        if (text[i] == '\n') l++, c = 1;
+        else if (((unsigned char)text[i] & 0xC0) != 0x80) c++;
     }
     *line = l;
     *col = c;
 }
 
-/* jansson refuses whole numbers beyond int64. They shall be reals: the text gets ".0" behind each of them. */
+/* jansson refuses whole numbers beyond int64. They shall be reals: the text gets ".0" behind each
+ * of them. */
 typedef struct {
     Str out;
     int n, cap;
@@ -56,8 +56,8 @@ static size_t skip_string(const char *t, size_t n, size_t i) {
     return i + 1;
 }
 
-/* One walk over the text, outside of strings: depth, values, and the numbers that need patching. NULL, or what is too
- * much, at *at. */
+/* One walk over the text, outside of strings: depth, values, and the numbers that need patching.
+ * NULL, or what is too much, at *at. */
 static const char *scan(const char *t, size_t n, Patched *p, size_t *at) {
     int depth = 0, values = 0;
     size_t done = 0;
@@ -96,9 +96,7 @@ static const char *scan(const char *t, size_t n, Patched *p, size_t *at) {
 static Json *convert(Arena *a, const json_t *j) {
     Json *r = ARENA_NEW(a, Json);
     switch (json_typeof(j)) {
-    case JANSSON_NULL:
-        r->kind = JSON_NULL;
-        break;
+    case JANSSON_NULL: r->kind = JSON_NULL; break;
     case JSON_TRUE:
     case JSON_FALSE:
         r->kind = JSON_BOOL;
@@ -128,7 +126,8 @@ static Json *convert(Arena *a, const json_t *j) {
         r->key = ARENA_ARRAY(a, const char *, json_object_size(j));
         r->value = ARENA_ARRAY(a, Json *, json_object_size(j));
         /* jansson keeps the order of the text */
-        for (void *it = json_object_iter((json_t *)j); it; it = json_object_iter_next((json_t *)j, it)) {
+        for (void *it = json_object_iter((json_t *)j); it;
+             it = json_object_iter_next((json_t *)j, it)) {
             r->key[r->n] = arena_strdup(a, json_object_iter_key(it));
             r->value[r->n++] = convert(a, json_object_iter_value(it));
         }
@@ -137,7 +136,8 @@ static Json *convert(Arena *a, const json_t *j) {
     return r;
 }
 
-/* jansson reports the end of the offending token, and quotes it: where the token begins is the better place. */
+/* jansson reports the end of the offending token, and quotes it: where the token begins is the
+ * better place. */
 static size_t token_start(const json_error_t *e) {
     size_t at = e->position > 0 ? (size_t)e->position : 0;
     const char *near = strstr(e->text, "near '");
@@ -146,8 +146,8 @@ static size_t token_start(const json_error_t *e) {
     return at > len ? at - len : 0;
 }
 
-/* jansson names a token of at most 20 bytes only. The key that comes twice, with its quotes, ends at byte `end` of t: where
- * it begins. */
+/* jansson names a token of at most 20 bytes only. The key that comes twice, with its quotes, ends
+ * at byte `end` of t: where it begins. */
 static size_t key_start(const char *t, size_t end) {
     size_t i = end < 2 ? 0 : end - 2;
     for (; i > 0; i--) {
@@ -164,13 +164,15 @@ static const char *twice_text(Arena *a, const char *key, size_t n) {
     return arena_printf(a, "duplicate object key %.*s%s", (int)k, key, k < n ? "..." : "");
 }
 
-/* What is wrong, without Jansson's "near 'TOKEN'": the file may be of another kind, and its text is nobody's business. The
- * place is told. */
+/* What is wrong, without Jansson's "near 'TOKEN'": the file may be of another kind, and its text is
+ * nobody's business. The place is told. */
 static const char *without_token(Arena *arena, const char *text) {
     const char *near = strstr(text, " near '");
-    return *text ? arena_strndup(arena, text, near ? (size_t)(near - text) : strlen(text)) : "not JSON";
+    return *text ? arena_strndup(arena, text, near ? (size_t)(near - text) : strlen(text))
+                 : "not JSON";
 }
-Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line, int *col) {
+Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line,
+                 int *col) {
     size_t skip = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, at = 0;
     text += skip, n -= skip;
     *line = *col = 0;
@@ -190,7 +192,8 @@ Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, i
         at = twice ? key_start(read, (size_t)e.position) : token_start(&e);
         size_t added = 0;
         while ((int)(added / 2) < p.n && p.at[added / 2] < at) added += 2;
-        *error = twice ? twice_text(arena, read + at, (size_t)e.position - at) : without_token(arena, e.text);
+        *error = twice ? twice_text(arena, read + at, (size_t)e.position - at)
+                       : without_token(arena, e.text);
         place_of(text, n, at - added, line, col);
         return NULL;
     }
@@ -237,19 +240,17 @@ void json_close(JsonWriter *w, char bracket) {
 }
 void json_str(JsonWriter *w, const char *key, const char *value) {
     before(w, key);
-    if (value)
-        text_add_json(&w->s, value);
-    else
-        str_add(&w->s, "null");
+    if (value) text_add_json(&w->s, value);
+    else str_add(&w->s, "null");
 }
 void json_int(JsonWriter *w, const char *key, int64_t value) {
     before(w, key);
     str_addf(&w->s, "%lld", (long long)value);
 }
 
-/* The fewest digits that read back the same. Any decimal of at most 15 digits survives the way through a normal double,
- * so %.15g (which drops trailing zeros) is the shortest if it survives; subnormals have fewer digits to tell them
- * apart. */
+/* The fewest digits that read back the same. Any decimal of at most 15 digits survives the way
+ * through a normal double, so %.15g (which drops trailing zeros) is the shortest if it survives;
+ * subnormals have fewer digits to tell them apart. */
 static void add_real(Str *s, double v) {
     char buf[40];
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {

@@ -1,13 +1,14 @@
-/* Causal attention of one head on one thread, forward and backward. It refuses to let tiles matter: a row's sums run
- * over the keys in absolute order (see attention.inc). Keys that a query may not see enter its sums as exact zeros,
- * so their values must be finite: a NaN or Inf in v (or, backward, k) may reach rows of the same tile that do not see
- * it. */
+/* Causal attention of one head on one thread, forward and backward. It refuses to let tiles matter:
+ * a row's sums run over the keys in absolute order (see attention.inc). Keys that a query may not
+ * see enter its sums as exact zeros, so their values must be finite: a NaN or Inf in v (or,
+ * backward, k) may reach rows of the same tile that do not see it. */
 #include "kernel/attention.h"
 #include "kernel/gemm.h"
 #include "kernel/isa.h"
 #include <string.h>
 
-/* Rows of scores per product. ROWS_BWD is part of the order of summation over queries; the others decide no bit. */
+/* Rows of scores per product. ROWS_BWD is part of the order of summation over queries; the others
+ * decide no bit. */
 enum { ROWS_FWD = 144, ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
 
 /* How many keys (a prefix: keys ascend) query t may see. */
@@ -24,8 +25,8 @@ static int64_t visible(int64_t t, int64_t ns, const int64_t *query_pos, const in
 }
 
 /* The largest prefix that rows t0..t0+n-1 see; each row's own in lim. */
-static int64_t visible_rows(int64_t t0, int64_t n, int64_t ns, const int64_t *query_pos, const int64_t *key_pos,
-                            int64_t *lim) {
+static int64_t visible_rows(int64_t t0, int64_t n, int64_t ns, const int64_t *query_pos,
+                            const int64_t *key_pos, int64_t *lim) {
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++) {
         lim[i] = visible(t0 + i, ns, query_pos, key_pos);
@@ -36,7 +37,9 @@ static int64_t visible_rows(int64_t t0, int64_t n, int64_t ns, const int64_t *qu
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static GemmView view(const void *p, int64_t rs, int64_t cs) { return (GemmView){p, NULL, NULL, rs, cs}; }
+static GemmView view(const void *p, int64_t rs, int64_t cs) {
+    return (GemmView){p, NULL, NULL, rs, cs};
+}
 
 #define T float
 #define R f32

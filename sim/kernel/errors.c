@@ -1,5 +1,6 @@
-/* Errors of a row against bounds. Differences, quotients and maxima are exact or correctly rounded, so no instruction set
- * changes a bit. It refuses to judge a row that holds anything but errors within their bounds. */
+/* Errors of a row against bounds. Differences, quotients and maxima are exact or correctly rounded,
+ * so no instruction set changes a bit. It refuses to judge a row that holds anything but errors
+ * within their bounds. */
 #include "kernel/errors.h"
 #include "kernel/isa.h"
 
@@ -11,9 +12,11 @@ void errors_join(ErrorTop *top, const ErrorTop *t) {
         top->bound = t->bound;
     }
 }
-bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound, const double *prob, ErrorTop *top) {
+bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound,
+                       const double *prob, ErrorTop *top) {
     return kernel_current()->f32->within(n, got, want, bound, prob, top);
 }
-bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound, const double *prob, ErrorTop *top) {
+bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound,
+                       const double *prob, ErrorTop *top) {
     return kernel_current()->f64->within(n, got, want, bound, prob, top);
 }

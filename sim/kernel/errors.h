@@ -4,15 +4,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The largest of many errors; starts as zeros. The order in which rows are joined changes none of them. */
+/* The largest of many errors; starts as zeros. The order in which rows are joined changes none of
+ * them. */
 typedef struct ErrorTop {
     double abs, rel;    /* |got - want|; the same by |want|, where that is not zero */
-    double used, bound; /* the largest share of its bound that an error takes, and the largest bound of which it takes it */
+    double used, bound; /* the largest share of its bound that an error takes, and the largest bound
+                           of which it takes it */
 } ErrorTop;
 
-/* True if every |got - want| is at most its bound and at most its prob; then *top is raised. Else (NaN and infinities
- * too) *top stays as it was, and the row has to be looked at element by element. */
-bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound, const double *prob, ErrorTop *top);
-bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound, const double *prob, ErrorTop *top);
+/* True if every |got - want| is at most its bound and at most its prob; then *top is raised. Else
+ * (NaN and infinities too) *top stays as it was, and the row has to be looked at element by
+ * element. */
+bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound,
+                       const double *prob, ErrorTop *top);
+bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound,
+                       const double *prob, ErrorTop *top);
 void errors_join(ErrorTop *top, const ErrorTop *t);
 #endif

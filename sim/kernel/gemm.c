@@ -1,6 +1,6 @@
-/* The matrix product C[i,j] = sum over k of A[i,k] * B[j,k] with the order of summation that gemm.h promises. It
- * refuses to let blocking, threads or the instruction set into that order: only K and GEMM_KB decide. It runs on one
- * thread. */
+/* The matrix product C[i,j] = sum over k of A[i,k] * B[j,k] with the order of summation that gemm.h
+ * promises. It refuses to let blocking, threads or the instruction set into that order: only K and
+ * GEMM_KB decide. It runs on one thread. */
 #include "kernel/gemm.h"
 #include "kernel/isa.h"
 #include <string.h>
@@ -17,7 +17,9 @@ static int64_t simplify(const int64_t **table, int64_t *stride, int64_t n) {
     return t[0];
 }
 
-static int64_t offset_of(const int64_t *table, int64_t stride, int64_t i) { return table ? table[i] : i * stride; }
+static int64_t offset_of(const int64_t *table, int64_t stride, int64_t i) {
+    return table ? table[i] : i * stride;
+}
 
 /* Offsets of entries first..first+n-1; true if they are consecutive. */
 static int offsets(const int64_t *table, int64_t stride, int64_t first, int64_t n, int64_t *out) {

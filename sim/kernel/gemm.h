@@ -1,7 +1,8 @@
 /* Matrix product with a fixed order of summation .
- * C[i,j] = sum over k of A[i,k] * B[j,k], for any strides. The order of the sum over k depends on K alone: k ascending in
- * blocks of GEMM_KB, each block summed by fma from zero, blocks added in order. So slicing M or N, transposing an operand,
- * threads and the instruction set change no bit; only a split of K does. */
+ * C[i,j] = sum over k of A[i,k] * B[j,k], for any strides. The order of the sum over k depends on K
+ * alone: k ascending in blocks of GEMM_KB, each block summed by fma from zero, blocks added in
+ * order. So slicing M or N, transposing an operand, threads and the instruction set change no bit;
+ * only a split of K does. */
 #ifndef SP_KERNEL_GEMM_H
 #define SP_KERNEL_GEMM_H
 #include <stdint.h>
@@ -9,19 +10,24 @@
 
 enum { GEMM_KB = 384 };
 
-/* Where element (i,k) lies: p[row[i] + col[k]]; a NULL table means i*rs, k*cs. Offsets in elements. */
+/* Where element (i,k) lies: p[row[i] + col[k]]; a NULL table means i*rs, k*cs. Offsets in elements.
+ */
 typedef struct {
     const void *p;
     const int64_t *row, *col;
     int64_t rs, cs;
 } GemmView;
 
-/* C (written, not accumulated) of M x N; elements f32 or f64. K = 0 gives zeros. Runs on the calling thread. */
-void gemm_f32(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B, const GemmView *C);
-void gemm_f64(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B, const GemmView *C);
+/* C (written, not accumulated) of M x N; elements f32 or f64. K = 0 gives zeros. Runs on the
+ * calling thread. */
+void gemm_f32(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B,
+              const GemmView *C);
+void gemm_f64(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B,
+              const GemmView *C);
 
 /* Instruction set in use: "avx512", "avx2", "generic". */
 const char *kernel_isa(void);
-/* Chooses one by name ("auto", "avx512", "avx2", "generic"); false if the processor has not got it. Call before any work. */
+/* Chooses one by name ("auto", "avx512", "avx2", "generic"); false if the processor has not got it.
+ * Call before any work. */
 bool kernel_select(const char *isa);
 #endif

@@ -1,6 +1,6 @@
-/* Which instruction set the kernels use, and each thread's scratch memory. It refuses an instruction set that this
- * processor has not got. The chosen set is the only global mutable state of sim/kernel: it changes speed, never a
- * bit. */
+/* Which instruction set the kernels use, and each thread's scratch memory. It refuses an
+ * instruction set that this processor has not got. The chosen set is the only global mutable state
+ * of sim/kernel: it changes speed, never a bit. */
 #include "kernel/isa.h"
 #include "base/arena.h"
 #include "kernel/gemm.h"
@@ -24,8 +24,8 @@ static const KernelIsa *find_isa(const char *name) {
     return any || strcmp(name, "generic") == 0 ? &kernel_isa_generic : NULL;
 }
 
-/* SHARDPROOF_ISA is for tools such as valgrind, which knows no AVX-512; a name that is not available counts as
- * "auto". */
+/* SHARDPROOF_ISA is for tools such as valgrind, which knows no AVX-512; a name that is not
+ * available counts as "auto". */
 const KernelIsa *kernel_current(void) {
     const KernelIsa *k = atomic_load_explicit(&current, memory_order_acquire);
     if (k) return k;
@@ -60,7 +60,8 @@ void *kernel_scratch(ScratchSlot slot, size_t n) {
     free(scratch[slot].p);
     scratch[slot].p = aligned_alloc(align, want);
     scratch[slot].n = scratch[slot].p ? want : 0;
-    if (!scratch[slot].p) base_die(5, "out of memory: %zu bytes of scratch could not be had [E0701]", want);
+    if (!scratch[slot].p)
+        base_die(5, "out of memory: %zu bytes of scratch could not be had [E0701]", want);
 #ifdef MADV_HUGEPAGE
     if (align == HUGE_PAGE) (void)madvise(scratch[slot].p, want, MADV_HUGEPAGE); /* only a hint */
 #endif

@@ -1,5 +1,5 @@
-/* Kernels for x86-64 with AVX2 and FMA: 6 x 16 (f32) and 6 x 8 (f64) register tiles. Only isa.c may choose them, after
- * asking the processor. */
+/* Kernels for x86-64 with AVX2 and FMA: 6 x 16 (f32) and 6 x 8 (f64) register tiles. Only isa.c may
+ * choose them, after asking the processor. */
 #include "kernel/isa.h"
 
 #if defined(__x86_64__)
@@ -20,7 +20,8 @@ static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #define MR 6
 #define NV 2
 #define V_LOAD(p) _mm256_loadu_pd(p)
-#define V_LOADN(p, n) _mm256_maskload_pd((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - 2 * (n))))
+#define V_LOADN(p, n)                                                                              \
+    _mm256_maskload_pd((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - 2 * (n))))
 #define V_STORE(p, v) _mm256_storeu_pd((p), (v))
 #define V_SET1(s) _mm256_set1_pd(s)
 #define V_FMA(a, b, c) _mm256_fmadd_pd((a), (b), (c))
@@ -50,7 +51,8 @@ static inline __attribute__((always_inline)) void transpose_f64_avx2(__m256d v[4
 #define MR 6
 #define NV 2
 #define V_LOAD(p) _mm256_loadu_ps(p)
-#define V_LOADN(p, n) _mm256_maskload_ps((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - (n))))
+#define V_LOADN(p, n)                                                                              \
+    _mm256_maskload_ps((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - (n))))
 #define V_STORE(p, v) _mm256_storeu_ps((p), (v))
 #define V_SET1(s) _mm256_set1_ps(s)
 #define V_FMA(a, b, c) _mm256_fmadd_ps((a), (b), (c))

@@ -1,12 +1,12 @@
-/* Kernels for x86-64 with AVX-512 (F, DQ, VL, BW): 12 x 32 (f32) and 12 x 16 (f64) register tiles. Only isa.c may
- * choose them, after asking the processor. */
+/* Kernels for x86-64 with AVX-512 (F, DQ, VL, BW): 12 x 32 (f32) and 12 x 16 (f64) register tiles.
+ * Only isa.c may choose them, after asking the processor. */
 #include "kernel/isa.h"
 
 #if defined(__x86_64__)
 #ifdef __clang__
 #include <immintrin.h>
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"))),                 \
-                             apply_to = function)
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"))), apply_to = function)
 #else
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512")
 #include <immintrin.h>
@@ -27,7 +27,8 @@
 #define V_MIN(a, b) _mm512_min_pd((a), (b))
 #define V_MAX(a, b) _mm512_max_pd((a), (b))
 #define V_NEGABS(x) _mm512_or_pd((x), _mm512_set1_pd(-0.0))
-#define V_SIGNSEL(x, plus, minus) _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), (plus), (minus))
+#define V_SIGNSEL(x, plus, minus)                                                                  \
+    _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), (plus), (minus))
 #define V_POW2(t) pow2_f64_avx512(t)
 #define V_TRANSPOSE(v) transpose_f64_avx512(v)
 static inline __m512d pow2_f64_avx512(__m512d t) {
@@ -67,14 +68,16 @@ static inline __attribute__((always_inline)) void transpose_f64_avx512(__m512d v
 #define V_MIN(a, b) _mm512_min_ps((a), (b))
 #define V_MAX(a, b) _mm512_max_ps((a), (b))
 #define V_NEGABS(x) _mm512_or_ps((x), _mm512_set1_ps(-0.0f))
-#define V_SIGNSEL(x, plus, minus) _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), (plus), (minus))
+#define V_SIGNSEL(x, plus, minus)                                                                  \
+    _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), (plus), (minus))
 #define V_POW2(t) pow2_f32_avx512(t)
 #define V_TRANSPOSE(v) transpose_f32_avx512(v)
 static inline __m512 pow2_f32_avx512(__m512 t) {
     __m512i k = _mm512_add_epi32(_mm512_castps_si512(t), _mm512_set1_epi32(127));
     return _mm512_castsi512_ps(_mm512_slli_epi32(k, 23));
 }
-/* 16 x 16 in place: 4 x 4 inside each 128-bit quarter, then the quarters as a 4 x 4 of their own. */
+/* 16 x 16 in place: 4 x 4 inside each 128-bit quarter, then the quarters as a 4 x 4 of their own.
+ */
 static inline __attribute__((always_inline)) void transpose_f32_avx512(__m512 v[16]) {
     __m512 a[16], b[16];
     for (int i = 0; i < 16; i += 4) {

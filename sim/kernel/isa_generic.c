@@ -1,5 +1,5 @@
-/* Kernels for any processor: vectors of one element, fma from the C library where the hardware has none. Slow and
- * right. */
+/* Kernels for any processor: vectors of one element, fma from the C library where the hardware has
+ * none. Slow and right. */
 #include "kernel/isa.h"
 
 #define ISA generic

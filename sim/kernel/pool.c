@@ -1,5 +1,6 @@
-/* A pool of worker threads for loops over independent tasks. It refuses to make anything depend on who runs what:
- * tasks are handed out one by one from a counter, and results are the tasks' own business. */
+/* A pool of worker threads for loops over independent tasks. It refuses to make anything depend on
+ * who runs what: tasks are handed out one by one from a counter, and results are the tasks' own
+ * business. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -99,14 +100,17 @@ Pool *pool_new(int nthreads) {
     if (nthreads <= 0) nthreads = cores;
     Pool *p = base_malloc(sizeof *p);
     *p = (Pool){0};
-    p->spin = nthreads > cores ? 0 : 2000; /* some 20 us; more threads than cores had better sleep at once */
+    p->spin = nthreads > cores
+                  ? 0
+                  : 2000; /* some 20 us; more threads than cores had better sleep at once */
     p->thread = base_malloc(base_mul((size_t)nthreads, sizeof *p->thread));
     pthread_mutex_init(&p->run, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);
     while (p->nworkers < nthreads - 1) {
-        if (pthread_create(&p->thread[p->nworkers], NULL, worker, p) != 0) break; /* fewer threads, same results */
+        /* fewer threads, same results */
+        if (pthread_create(&p->thread[p->nworkers], NULL, worker, p) != 0) break;
         p->nworkers++;
     }
     return p;
@@ -150,7 +154,8 @@ static void close_loop(Pool *p) {
     pthread_mutex_lock(&p->lock);
     p->open = false;
     pthread_mutex_unlock(&p->lock);
-    for (int i = 0; i < p->spin && atomic_load_explicit(&p->active, memory_order_acquire) > 0; i++) cpu_pause();
+    for (int i = 0; i < p->spin && atomic_load_explicit(&p->active, memory_order_acquire) > 0; i++)
+        cpu_pause();
     pthread_mutex_lock(&p->lock);
     while (atomic_load(&p->active) > 0) pthread_cond_wait(&p->done, &p->lock);
     pthread_mutex_unlock(&p->lock);

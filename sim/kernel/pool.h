@@ -1,4 +1,5 @@
-/* Worker threads: a loop over tasks on all cores. Results may not depend on which thread runs a task. */
+/* Worker threads: a loop over tasks on all cores. Results may not depend on which thread runs a
+ * task. */
 #ifndef SP_KERNEL_POOL_H
 #define SP_KERNEL_POOL_H
 #include <stdint.h>
@@ -7,9 +8,10 @@ typedef struct Pool Pool;
 Pool *pool_new(int nthreads);
 void pool_free(Pool *p);
 int pool_threads(const Pool *p);
-/* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are taken in ascending order.
- * A nested call from inside a task runs inline. */
+/* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are
+ * taken in ascending order. A nested call from inside a task runs inline. */
 void pool_run(Pool *p, int64_t n, void (*fn)(void *arg, int64_t i), void *arg);
-/* Cuts 0..n-1 into pieces of 65,536 and runs fn(arg, lo, hi) for each; inline where there is but one or no pool (NULL). */
+/* Cuts 0..n-1 into pieces of 65,536 and runs fn(arg, lo, hi) for each; inline where there is but
+ * one or no pool (NULL). */
 void pool_pieces(Pool *p, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg);
 #endif

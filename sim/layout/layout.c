@@ -1,4 +1,5 @@
-/* Layouts as index maps: local sizes, global indices, duals. Refuses to know what is stored: it sees sizes only. */
+/* Layouts as index maps: local sizes, global indices, duals. Refuses to know what is stored: it
+ * sees sizes only. */
 #include "layout/layout.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ int layout_where(const Layout *l, int axis) {
     return -1;
 }
 
-/* Trailing ghosts hold everything: nothing is cut. Unused entries are zero so that layouts compare as bytes. */
+/* Trailing ghosts hold everything: nothing is cut. Unused entries are zero so that layouts compare
+ * as bytes. */
 static void strip(Layout *l) {
     for (int d = 0; d <= l->ndim; d++) {
         while (l->n[d] && l->e[d][l->n[d] - 1].ghost) l->n[d]--;
@@ -27,7 +29,8 @@ static void strip(Layout *l) {
 }
 
 void layout_cut(Layout *l, int dim, int axis, CutHow how) {
-    if (l->n[dim] == LAYOUT_MAX_ENTRIES) base_die(70, "a dim is cut by more than %d axes", LAYOUT_MAX_ENTRIES);
+    if (l->n[dim] == LAYOUT_MAX_ENTRIES)
+        base_die(70, "a dim is cut by more than %d axes", LAYOUT_MAX_ENTRIES);
     l->e[dim][l->n[dim]++] = (Entry){.axis = (uint8_t)axis, .how = (uint8_t)how};
     l->type[axis] = TY_V;
 }
@@ -66,7 +69,8 @@ Layout layout_dual(const Layout *l) {
     return r;
 }
 
-/* ---- index maps: a set is a list of runs in order; a cut picks positions of the concatenated list ---- */
+/* ---- index maps: a set is a list of runs in order; a cut picks positions of the concatenated list
+ * ---- */
 typedef struct {
     int64_t first, count, stride;
 } Run;
@@ -106,7 +110,8 @@ static void runs_pick(const Runs *s, int64_t lo, int64_t hi, int64_t step, Runs 
             if (a < 0) a += step;
         }
         int64_t b = hi - base < r->count ? hi - base : r->count;
-        if (a < b) runs_add(out, r->first + a * r->stride, (b - a + step - 1) / step, r->stride * step);
+        if (a < b)
+            runs_add(out, r->first + a * r->stride, (b - a + step - 1) / step, r->stride * step);
         base += r->count;
     }
 }
@@ -136,7 +141,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank, int64_t *n, Arena *arena) {
+const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
+                            int64_t *n, Arena *arena) {
     Runs *piece = base_malloc(sizeof *piece);
     int np = 1, ghosts = 0;
     piece[0] = (Runs){0};
@@ -147,7 +153,8 @@ const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, 
         Runs *next = base_malloc(base_mul((size_t)(np * k), sizeof *next));
         for (int p = 0; p < np; p++) {
             for (int64_t c = 0; c < k; c++)
-                next[p * k + c] = runs_cut(&piece[p], size, e->ghost ? c : coord_of(m, e, rank), e->how);
+                next[p * k + c] =
+                    runs_cut(&piece[p], size, e->ghost ? c : coord_of(m, e, rank), e->how);
             free(piece[p].r);
         }
         free(piece);
@@ -160,7 +167,8 @@ const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, 
     int64_t *out = ARENA_ARRAY(arena, int64_t, total), at = 0;
     for (int p = 0; p < np; p++) {
         for (int i = 0; i < piece[p].n; i++)
-            for (int64_t k = 0; k < piece[p].r[i].count; k++) out[at++] = piece[p].r[i].first + k * piece[p].r[i].stride;
+            for (int64_t k = 0; k < piece[p].r[i].count; k++)
+                out[at++] = piece[p].r[i].first + k * piece[p].r[i].stride;
         free(piece[p].r);
     }
     free(piece);
@@ -169,7 +177,8 @@ const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, 
     return out;
 }
 
-/* Length of what coordinate c of n holds of a list of N: the same rule as runs_cut, without the list. */
+/* Length of what coordinate c of n holds of a list of N: the same rule as runs_cut, without the
+ * list. */
 static int64_t cut_length(int64_t N, int64_t n, int64_t c, int how) {
     int64_t k, a, b;
     if (how == CUT_STRIPED) return c < N ? (N - c + n - 1) / n : 0;
@@ -221,15 +230,13 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
     for (int d = 0; d <= l->ndim; d++) {
         if (d == l->ndim && !l->n[d]) break;
         if (d) str_add(&s, ",");
-        if (d == l->ndim)
-            str_add(&s, "list:");
-        else if (letters)
-            str_addf(&s, "%c%s", letters[d], l->n[d] ? ":" : "");
-        else if (!l->n[d])
-            str_add(&s, ".");
+        if (d == l->ndim) str_add(&s, "list:");
+        else if (letters) str_addf(&s, "%c%s", letters[d], l->n[d] ? ":" : "");
+        else if (!l->n[d]) str_add(&s, ".");
         for (int i = 0; i < l->n[d]; i++) {
             const Entry *e = &l->e[d][i];
-            str_addf(&s, "%s%s%s%s", i ? "/" : "", e->ghost ? "^" : "", m->axis[e->axis].name, how[e->how]);
+            str_addf(&s, "%s%s%s%s", i ? "/" : "", e->ghost ? "^" : "", m->axis[e->axis].name,
+                     how[e->how]);
             if (e->shift) str_addf(&s, "+%d", e->shift);
         }
     }

@@ -1,15 +1,21 @@
 /* A layout is an index map with a type.
- * For each dim of a value: the ordered list of mesh axes that cut it, outermost first, and how. For each axis that cuts
- * no dim: the type of the copies over it: I (equal, equal uses), R (equal, uses differ), P (pending sum), M (pending
- * max). "Varying" is derived (the axis cuts a dim) and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts
- * the flattened product of the leading letters that make up stored dim 0 (FSDP on a composite dim). */
+ * For each dim of a value: the ordered list of mesh axes that cut it, outermost first, and how. For
+ * each axis that cuts no dim: the type of the copies over it: I (equal, equal uses), R (equal, uses
+ * differ), P (pending sum), M (pending max). "Varying" is derived (the axis cuts a dim) and never
+ * stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of the leading
+ * letters that make up stored dim 0 (FSDP on a composite dim). */
 #ifndef SP_LAYOUT_LAYOUT_H
 #define SP_LAYOUT_LAYOUT_H
 #include "layout/mesh.h"
 
 enum { LAYOUT_MAX_DIMS = 8, LAYOUT_MAX_ENTRIES = 8 };
 
-typedef enum { CUT_CHUNK, CUT_ZIGZAG, CUT_STRIPED, CUT_BLOCK /* even blocks that must divide */ } CutHow;
+typedef enum {
+    CUT_CHUNK,
+    CUT_ZIGZAG,
+    CUT_STRIPED,
+    CUT_BLOCK /* even blocks that must divide */
+} CutHow;
 typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */
@@ -21,11 +27,11 @@ typedef struct {
 typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M } AxisType;
 
 typedef struct Layout {
-    uint8_t ndim;                          /* letters, without LIST */
-    uint8_t n[LAYOUT_MAX_DIMS + 1];        /* entries per dim; index ndim is LIST */
+    uint8_t ndim;                   /* letters, without LIST */
+    uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
-    uint8_t type[MESH_MAX_AXES];           /* AxisType of each axis; TY_V for those that cut a dim */
-    uint8_t set[MESH_MAX_AXES];            /* coordinates that hold the value, as an id; 0: all */
+    uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
+    uint8_t set[MESH_MAX_AXES];  /* coordinates that hold the value, as an id; 0: all */
 } Layout;
 
 /* A layout with `ndim` dims that cuts nothing; every axis of the mesh has type `t`. */
@@ -47,9 +53,10 @@ int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c);
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank);
 /* Local sizes of all letters of a value with global sizes N[] on `rank`. */
 void layout_local(const Mesh *m, const Layout *l, const int64_t *N, int64_t rank, int64_t *out);
-/* Global indices of `dim` that `rank` holds, ascending unless zigzag says otherwise; *n of them, in `arena`.
- * With ghosts the list is sorted. */
-const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank, int64_t *n, Arena *arena);
+/* Global indices of `dim` that `rank` holds, ascending unless zigzag says otherwise; *n of them, in
+ * `arena`. With ghosts the list is sorted. */
+const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
+                            int64_t *n, Arena *arena);
 /* The axes that cut a dim, without ghosts, outermost first. */
 AxisList layout_dim_axes(const Layout *l, int dim);
 

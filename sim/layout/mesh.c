@@ -26,7 +26,8 @@ bool mesh_lookup(const Mesh *m, const char *name, AxisList *out) {
             return true;
         }
     for (int a = 0; a < m->naxes; a++)
-        if (!strcmp(m->axis[a].name, name) || (m->axis[a].parent && !strcmp(m->axis[a].parent, name)))
+        if (!strcmp(m->axis[a].name, name) ||
+            (m->axis[a].parent && !strcmp(m->axis[a].parent, name)))
             out->a[out->n++] = (uint8_t)a;
     return out->n > 0;
 }
@@ -43,11 +44,14 @@ static void renumber(AxisList *l, int a) {
 
 bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer) {
     int a = mesh_axis(m, name);
-    if (a < 0 || m->naxes == MESH_MAX_AXES || outer < 1 || m->axis[a].size % outer || m->axis[a].parent) return false;
+    if (a < 0 || m->naxes == MESH_MAX_AXES || outer < 1 || m->axis[a].size % outer ||
+        m->axis[a].parent)
+        return false;
     memmove(&m->axis[a + 2], &m->axis[a + 1], (size_t)(m->naxes - a - 1) * sizeof m->axis[0]);
     MeshAxis whole = m->axis[a];
     m->axis[a] = (MeshAxis){arena_printf(arena, "%s.0", name), outer, 0, whole.name};
-    m->axis[a + 1] = (MeshAxis){arena_printf(arena, "%s.1", name), whole.size / outer, 0, whole.name};
+    m->axis[a + 1] =
+        (MeshAxis){arena_printf(arena, "%s.1", name), whole.size / outer, 0, whole.name};
     m->naxes++;
     for (int g = 0; g < m->ngroups; g++) renumber(&m->group[g].axes, a);
     return mesh_finish(m);
@@ -80,12 +84,11 @@ const char *mesh_axes_text(const Mesh *m, Arena *arena, const AxisList *l, bool 
         const MeshAxis *x = &m->axis[l->a[i]];
         const char *name = x->name;
         /* tp.0 followed by tp.1 is all of tp */
-        if (x->parent && i + 1 < l->n && m->axis[l->a[i + 1]].parent && !strcmp(m->axis[l->a[i + 1]].parent, x->parent) &&
-            l->a[i + 1] == l->a[i] + 1) {
+        if (x->parent && i + 1 < l->n && m->axis[l->a[i + 1]].parent &&
+            !strcmp(m->axis[l->a[i + 1]].parent, x->parent) && l->a[i + 1] == l->a[i] + 1) {
             name = x->parent;
             i++;
-        } else if (x->size == 1 && !keep_ones)
-            continue;
+        } else if (x->size == 1 && !keep_ones) continue;
         if (s.n) str_add(&s, "*");
         str_add(&s, name);
     }

@@ -1,6 +1,7 @@
 /* The mesh: ranks as points of a grid of named axes, and named groups of axes.
- * Axes are listed outermost (slowest) first; rank = row-major index of its coordinates. An axis may be split into
- * sub-axes (`tp` -> `tp.0`, `tp.1`) so that a part of it can cut another dim. Refuses to know about tensors. */
+ * Axes are listed outermost (slowest) first; rank = row-major index of its coordinates. An axis may
+ * be split into sub-axes (`tp` -> `tp.0`, `tp.1`) so that a part of it can cut another dim. Refuses
+ * to know about tensors. */
 #ifndef SP_LAYOUT_MESH_H
 #define SP_LAYOUT_MESH_H
 #include "base/arena.h"
@@ -37,9 +38,11 @@ typedef struct Mesh {
 bool mesh_finish(Mesh *m);
 /* Index of the axis of that name, or -1. */
 int mesh_axis(const Mesh *m, const char *name);
-/* The axes that a name stands for: an axis, a group, or a split axis (its sub-axes in order). False if unknown. */
+/* The axes that a name stands for: an axis, a group, or a split axis (its sub-axes in order). False
+ * if unknown. */
 bool mesh_lookup(const Mesh *m, const char *name, AxisList *out);
-/* Splits axis `name` into an outer part of size `outer` and the rest, in place; groups follow. False if impossible. */
+/* Splits axis `name` into an outer part of size `outer` and the rest, in place; groups follow.
+ * False if impossible. */
 bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer);
 /* Coordinate of a rank on axis a. */
 static inline int64_t mesh_coord(const Mesh *m, int64_t rank, int a) {
@@ -51,7 +54,8 @@ int64_t mesh_size(const Mesh *m, const AxisList *l);
 int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank);
 /* The rank that has index i in the group of `rank` over the listed axes. */
 int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i);
-/* How people write the axes: "tp", "dp*cp"; complete runs of sub-axes are written as their parent; axes of size 1 are
- * left out unless `keep_ones`; a named group that equals the list is NOT substituted. */
+/* How people write the axes: "tp", "dp*cp"; complete runs of sub-axes are written as their parent;
+ * axes of size 1 are left out unless `keep_ones`; a named group that equals the list is NOT
+ * substituted. */
 const char *mesh_axes_text(const Mesh *m, Arena *arena, const AxisList *l, bool keep_ones);
 #endif

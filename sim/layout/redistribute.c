@@ -7,16 +7,11 @@ static const struct {
     const char *name;
     bool communicates;
 } kinds[MOVE_KINDS] = {
-    [MOVE_ID] = {"identity", false},
-    [MOVE_SLICE] = {"slice", false},
-    [MOVE_KEEP] = {"keep_first", false},
-    [MOVE_PAD] = {"pad", false},
-    [MOVE_ALL_GATHER] = {"all_gather", true},
-    [MOVE_REDUCE_SCATTER] = {"reduce_scatter", true},
-    [MOVE_ALL_REDUCE] = {"all_reduce", true},
-    [MOVE_ALL_REDUCE_MAX] = {"all_reduce", true},
-    [MOVE_ALL_TO_ALL] = {"all_to_all", true},
-    [MOVE_SEND] = {"send", true},
+    [MOVE_ID] = {"identity", false},          [MOVE_SLICE] = {"slice", false},
+    [MOVE_KEEP] = {"keep_first", false},      [MOVE_PAD] = {"pad", false},
+    [MOVE_ALL_GATHER] = {"all_gather", true}, [MOVE_REDUCE_SCATTER] = {"reduce_scatter", true},
+    [MOVE_ALL_REDUCE] = {"all_reduce", true}, [MOVE_ALL_REDUCE_MAX] = {"all_reduce", true},
+    [MOVE_ALL_TO_ALL] = {"all_to_all", true}, [MOVE_SEND] = {"send", true},
 };
 bool move_communicates(MoveKind k) { return kinds[k].communicates; }
 const char *move_name(MoveKind k) { return kinds[k].name; }
@@ -42,17 +37,21 @@ static int common(const Layout *a, const Layout *b, int d) {
     while (k < a->n[d] && k < b->n[d] && entry_eq(&a->e[d][k], &b->e[d][k])) k++;
     return k;
 }
-static bool dim_eq(const Layout *a, const Layout *b, int d) { return a->n[d] == b->n[d] && common(a, b, d) == a->n[d]; }
+static bool dim_eq(const Layout *a, const Layout *b, int d) {
+    return a->n[d] == b->n[d] && common(a, b, d) == a->n[d];
+}
 
 typedef struct {
     const Layout *to;
     Layout cur;
     MovePlan *out;
     bool failed;
-    bool spare; /* gather no more than it takes until an axis that another dim wants can move there */
+    bool spare; /* gather no more than it takes until an axis that another dim wants can move there
+                 */
 } Planner;
 
-/* Sets dim d of `l` to the first n entries of `e`, drops trailing ghosts, marks what is cut as such. */
+/* Sets dim d of `l` to the first n entries of `e`, drops trailing ghosts, marks what is cut as
+ * such. */
 static void set_dim(Layout *l, int d, const Entry *e, int n) {
     Entry keep[LAYOUT_MAX_ENTRIES];
     memcpy(keep, e, sizeof(Entry) * (size_t)n);
@@ -108,8 +107,8 @@ static bool step_recut(Planner *p) {
     }
     return false;
 }
-/* The axis of the next wanted entry cuts another dim j: move its tail here; if it is not the tail there but everything
- * from it on has to go, it leaves a ghost. */
+/* The axis of the next wanted entry cuts another dim j: move its tail here; if it is not the tail
+ * there but everything from it on has to go, it leaves a ghost. */
 static bool step_exchange(Planner *p, int d, const Entry *e) {
     int j = layout_where(&p->cur, e->axis), q = 0;
     if (j < 0 || j == d || j == p->cur.ndim || d == p->cur.ndim) return false;
@@ -132,7 +131,8 @@ static bool step_exchange(Planner *p, int d, const Entry *e) {
     emit(p, &next, &A);
     return true;
 }
-/* LIST cuts the flattened rest of stored dim 0: it may be extended only when every letter lies as it shall. */
+/* LIST cuts the flattened rest of stored dim 0: it may be extended only when every letter lies as
+ * it shall. */
 static bool list_ready(const Planner *p) {
     for (int d = 0; d < p->cur.ndim; d++)
         if (!dim_eq(&p->cur, p->to, d)) return false;
@@ -142,7 +142,9 @@ static bool list_ready(const Planner *p) {
 static bool step_extend(Planner *p) {
     for (int d = 0; d <= p->cur.ndim; d++) {
         int n = p->cur.n[d];
-        if (p->to->n[d] <= n || common(&p->cur, p->to, d) < n || (d == p->cur.ndim && !list_ready(p))) continue;
+        if (p->to->n[d] <= n || common(&p->cur, p->to, d) < n ||
+            (d == p->cur.ndim && !list_ready(p)))
+            continue;
         const Entry *e = &p->to->e[d][n];
         if (e->ghost) continue;
         Layout next = p->cur;
@@ -156,7 +158,8 @@ static bool step_extend(Planner *p) {
         if (x == TY_P) { /* all consecutive pending axes in one reduce-scatter */
             AxisList A = {0};
             int k = n;
-            while (k < p->to->n[d] && !p->to->e[d][k].ghost && p->cur.type[p->to->e[d][k].axis] == TY_P)
+            while (k < p->to->n[d] && !p->to->e[d][k].ghost &&
+                   p->cur.type[p->to->e[d][k].axis] == TY_P)
                 A.a[A.n++] = p->to->e[d][k++].axis;
             set_dim(&next, d, p->to->e[d], k);
             emit(p, &next, &A);
@@ -217,7 +220,8 @@ static bool step_ungather(Planner *p, int d, int keep) {
     emit(p, &next, &A);
     return true;
 }
-/* LIST lies innermost and its places depend on the letters' cuts: before any of them changes it must be whole. */
+/* LIST lies innermost and its places depend on the letters' cuts: before any of them changes it
+ * must be whole. */
 static bool step_gather_list(Planner *p) {
     int L = p->cur.ndim;
     return p->cur.n[L] && !list_ready(p) && step_ungather(p, L, 0);
@@ -240,7 +244,8 @@ static bool step_types(Planner *p) {
     for (int pass = 0; pass < 2; pass++)
         for (int a = 0; a < MESH_MAX_AXES; a++) {
             int x = p->cur.type[a], y = p->to->type[a];
-            if (pass == 0 ? !((x == TY_I || x == TY_R) && y == TY_P) : !(x == TY_R && y == TY_I)) continue;
+            if (pass == 0 ? !((x == TY_I || x == TY_R) && y == TY_P) : !(x == TY_R && y == TY_I))
+                continue;
             Layout next = p->cur;
             next.type[a] = (uint8_t)y;
             AxisList A = one_axis(a);
@@ -255,13 +260,13 @@ static void merge(MovePlan *p) {
     int n = 0;
     for (int i = 0; i < p->n; i++) {
         Move *last = n ? &p->m[n - 1] : NULL, *m = &p->m[i];
-        bool slices = last && m->kind == MOVE_SLICE && last->from.type[last->axes.a[0]] == m->from.type[m->axes.a[0]];
+        bool slices = last && m->kind == MOVE_SLICE &&
+                      last->from.type[last->axes.a[0]] == m->from.type[m->axes.a[0]];
         if (last && last->kind == m->kind && (m->kind == MOVE_ALL_TO_ALL || slices) &&
             last->axes.n + m->axes.n <= MESH_MAX_AXES) {
             last->to = m->to;
             for (int k = 0; k < m->axes.n; k++) last->axes.a[last->axes.n++] = m->axes.a[k];
-        } else
-            p->m[n++] = *m;
+        } else p->m[n++] = *m;
     }
     p->n = n;
 }
@@ -271,8 +276,8 @@ static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *o
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
-        if (!(step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
-              step_types(&p)))
+        if (!(step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) || step_extend(&p) ||
+              step_reduce(&p) || step_gather(&p) || step_types(&p)))
             return false;
     if (p.failed) return false;
     merge(out);
@@ -310,12 +315,13 @@ static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int 
     *collectives = 0;
     for (int i = 0; i < p->n; i++) {
         const Move *v = &p->m[i];
-        double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N), out = local_count(m, &v->to, N);
+        double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N),
+               out = local_count(m, &v->to, N);
         *collectives += kinds[v->kind].communicates;
-        double x = v->kind == MOVE_ALL_GATHER                                        ? out
-                   : v->kind == MOVE_ALL_REDUCE || v->kind == MOVE_ALL_REDUCE_MAX     ? 2 * in
-                   : v->kind == MOVE_REDUCE_SCATTER || v->kind == MOVE_ALL_TO_ALL     ? in
-                                                                                      : 0;
+        double x = v->kind == MOVE_ALL_GATHER                                     ? out
+                   : v->kind == MOVE_ALL_REDUCE || v->kind == MOVE_ALL_REDUCE_MAX ? 2 * in
+                   : v->kind == MOVE_REDUCE_SCATTER || v->kind == MOVE_ALL_TO_ALL ? in
+                                                                                  : 0;
         c += (n - 1) / n * x;
     }
     return c;
@@ -332,7 +338,8 @@ static bool candidate(const Layout *from, const Layout *to, int which, MovePlan 
         if (out->m[i].kind == MOVE_KINDS) return false;
     return true;
 }
-bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out) {
+bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to,
+                  MovePlan *out) {
     bool found = false, max = false;
     double best = 0;
     int least = 0;
@@ -340,9 +347,11 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
     for (int which = 0; which < 4; which++) {
         MovePlan next; /* large: only what is planned is written */
         int n;
-        if ((max && which % 2) || !candidate(from, to, which, &next)) continue; /* a max has no mirror */
+        /* a max has no mirror */
+        if ((max && which % 2) || !candidate(from, to, which, &next)) continue;
         double cost = plan_cost(m, N, &next, &n), eps = 1e-9 * (cost + best);
-        bool less = !found || cost < best - eps || (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
+        bool less = !found || cost < best - eps ||
+                    (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
         if (!less) continue;
         *out = next, best = cost, least = n;
         found = true;
@@ -351,7 +360,8 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
 }
 
 /* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */
-static void group_max(const Mesh *m, const Layout *l, const int64_t *N, const AxisList *A, int64_t rank, int64_t *out) {
+static void group_max(const Mesh *m, const Layout *l, const int64_t *N, const AxisList *A,
+                      int64_t rank, int64_t *out) {
     int64_t size = mesh_size(m, A), n[LAYOUT_MAX_DIMS];
     memset(out, 0, sizeof(int64_t) * LAYOUT_MAX_DIMS);
     for (int64_t i = 0; i < size; i++) {
@@ -360,7 +370,8 @@ static void group_max(const Mesh *m, const Layout *l, const int64_t *N, const Ax
         /* with chunks only, member 0 has the largest block of every dim */
         bool chunks = true;
         for (int d = 0; d < l->ndim; d++)
-            for (int k = 0; k < l->n[d]; k++) chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost;
+            for (int k = 0; k < l->n[d]; k++)
+                chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost;
         if (chunks) break;
     }
 }
@@ -369,8 +380,10 @@ static int64_t product(const int64_t *n, int nd) {
     for (int d = 0; d < nd; d++) c *= n[d];
     return c;
 }
-/* A LIST cut divides the rows that the first `rows` letters make, by the chunk rule; whole rows are padded, as FSDP2 does. */
-static int64_t block_max(const Mesh *m, const Layout *l, const MoveSize *z, const AxisList *A, int64_t rank) {
+/* A LIST cut divides the rows that the first `rows` letters make, by the chunk rule; whole rows are
+ * padded, as FSDP2 does. */
+static int64_t block_max(const Mesh *m, const Layout *l, const MoveSize *z, const AxisList *A,
+                         int64_t rank) {
     int64_t n[LAYOUT_MAX_DIMS];
     group_max(m, l, z->N, A, rank, n);
     int64_t c = product(n, z->rows);
@@ -380,8 +393,8 @@ static int64_t block_max(const Mesh *m, const Layout *l, const MoveSize *z, cons
     }
     return c * product(n + z->rows, l->ndim - z->rows);
 }
-/* An all-to-all whose pieces are not all alike: elements that leave the rank, from the index maps. Every element has one
- * owner before and one after, so what does not stay leaves. */
+/* An all-to-all whose pieces are not all alike: elements that leave the rank, from the index maps.
+ * Every element has one owner before and one after, so what does not stay leaves. */
 static int64_t leaving(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
     Arena *tmp = arena_new();
     int64_t all = 1, stay = 1;
@@ -400,13 +413,14 @@ static int64_t leaving(const Mesh *m, const int64_t *N, const Move *v, int64_t r
     arena_free(tmp);
     return all - stay;
 }
-/* Elements of one padded piece of an all-to-all; -1 if a dim is both left and entered (another cut of the same dim, or
- * several axes that pass each other): then the pieces differ. */
+/* Elements of one padded piece of an all-to-all; -1 if a dim is both left and entered (another cut
+ * of the same dim, or several axes that pass each other): then the pieces differ. */
 static int64_t piece(const Mesh *m, const int64_t *N, const Move *v, int64_t rank) {
     int64_t f[LAYOUT_MAX_DIMS], t[LAYOUT_MAX_DIMS], c = 1;
     for (int i = 0; i < v->axes.n; i++)
         for (int k = 0; k < v->axes.n; k++)
-            if (layout_where(&v->from, v->axes.a[i]) == layout_where(&v->to, v->axes.a[k])) return -1;
+            if (layout_where(&v->from, v->axes.a[i]) == layout_where(&v->to, v->axes.a[k]))
+                return -1;
     group_max(m, &v->from, N, &v->axes, rank, f);
     group_max(m, &v->to, N, &v->axes, rank, t);
     for (int d = 0; d < v->from.ndim; d++) c *= f[d] < t[d] ? f[d] : t[d];
@@ -432,7 +446,8 @@ int64_t move_sent(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank)
     }
 }
 
-void move_in_out(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank, int64_t *in, int64_t *out) {
+void move_in_out(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank, int64_t *in,
+                 int64_t *out) {
     int64_t n = mesh_size(m, &v->axes), f = block_max(m, &v->from, z, &v->axes, rank),
             t = block_max(m, &v->to, z, &v->axes, rank), c;
     *in = f;

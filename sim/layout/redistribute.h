@@ -1,6 +1,7 @@
 /* Every collective is a change of layout: from one layout to another by single moves.
- * The planner is greedy; the result is compared with the mirror, the reverse of greedy(dual(to) -> dual(from)), and the
- * cheaper one is taken. The adjoint of a move f -> t is the move dual(t) -> dual(f). */
+ * The planner is greedy; the result is compared with the mirror, the reverse of greedy(dual(to) ->
+ * dual(from)), and the cheaper one is taken. The adjoint of a move f -> t is the move dual(t) ->
+ * dual(f). */
 #ifndef SP_LAYOUT_REDISTRIBUTE_H
 #define SP_LAYOUT_REDISTRIBUTE_H
 #include "layout/layout.h"
@@ -33,25 +34,29 @@ typedef struct {
 
 /* What kind a single move from -> to over `axis` is; MOVE_KINDS if there is none. */
 MoveKind move_kind(const Layout *from, const Layout *to, int axis);
-/* Plans from -> to for a value of `ndim` global sizes N. False if there is no way (a case the notation cannot say). */
-bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to, MovePlan *out);
+/* Plans from -> to for a value of `ndim` global sizes N. False if there is no way (a case the
+ * notation cannot say). */
+bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to,
+                  MovePlan *out);
 /* Only the greedy plan, without the mirror (for tests). */
 bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out);
 /* The adjoint plan: the mirror image of `p`. */
 MovePlan redistribute_mirror(const MovePlan *p);
 
-/* What is moved: global sizes of its letters, and how many leading letters are the rows of the stored array (its dim 0),
- * which a LIST cut divides. */
+/* What is moved: global sizes of its letters, and how many leading letters are the rows of the
+ * stored array (its dim 0), which a LIST cut divides. */
 typedef struct {
     const int64_t *N;
     int rows;
 } MoveSize;
-/* Elements that rank `rank` sends in one move by the ring or pairwise algorithm; blocks padded to the chunk size. */
+/* Elements that rank `rank` sends in one move by the ring or pairwise algorithm; blocks padded to
+ * the chunk size. */
 int64_t move_sent(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank);
 /* Elements handed in and taken out on `rank`, padded as the framework pads. */
-void move_in_out(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank, int64_t *in, int64_t *out);
-/* False for an all-to-all whose pieces differ (another cut of the same dim, axes that pass each other): what a rank sends
- * there depends on the rank. */
+void move_in_out(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank, int64_t *in,
+                 int64_t *out);
+/* False for an all-to-all whose pieces differ (another cut of the same dim, axes that pass each
+ * other): what a rank sends there depends on the rank. */
 bool move_even(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank);
 /* True for kinds that communicate. */
 bool move_communicates(MoveKind k);

@@ -1,6 +1,6 @@
-/* The backward program, derived: no module name and no style is known here. The adjoint of an op is asked from its rule and
- * linearity, the adjoint of a move f -> t is the move dual(t) -> dual(f), and the cotangents of a copy are summed before that
- * copy's move is undone. */
+/* The backward program, derived: no module name and no style is known here. The adjoint of an op is
+ * asked from its rule and linearity, the adjoint of a move f -> t is the move dual(t) -> dual(f),
+ * and the cotangents of a copy are summed before that copy's move is undone. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -9,21 +9,35 @@ typedef struct {
     Program *p;
     int *head, *next; /* per Val: list of its cotangents, in order of arrival */
     int cap;
-    int *again;       /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
-    bool reshard, regather, recompute; /* what is not kept: gathered parameters, gathered activations, a layer's insides */
+    int *again; /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
+    bool reshard, regather, recompute; /* what is not kept: gathered parameters, gathered
+                                          activations, a layer's insides */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
     Program *p = a->p;
     Val copy = *of; /* the push may move the array */
     Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
-    *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = copy.tensor, .cot = true, .diff = false, .kind = KIND_ACTIVATION, .L = layout_dual(&copy.L), .step = -1};
+    *v = (Val){.id = p->nv - 1,
+               .root = p->nv - 1,
+               .tensor = copy.tensor,
+               .cot = true,
+               .diff = false,
+               .kind = KIND_ACTIVATION,
+               .L = layout_dual(&copy.L),
+               .step = -1};
     memcpy(v->group, copy.group, sizeof v->group);
     return v;
 }
 static Step *step(Adj *a, StepKind k, const char *pass, int out) {
     Step *s = ARENA_PUSH_LARGE(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
-    *s = (Step){.id = a->p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = out, .unit = -1};
+    *s = (Step){.id = a->p->ns - 1,
+                .kind = k,
+                .pass = pass,
+                .module = -1,
+                .node = -1,
+                .out = out,
+                .unit = -1};
     if (out >= 0) a->p->val[out].step = s->id;
     return s;
 }
@@ -33,7 +47,8 @@ static void give(Adj *a, int val, int cot) {
     while (*at >= 0) at = &a->next[*at];
     *at = cot;
 }
-/* The sum of a value's cotangents, or -1. Uses are listed so that the reference can sum the same ones. */
+/* The sum of a value's cotangents, or -1. Uses are listed so that the reference can sum the same
+ * ones. */
 static int total(Adj *a, int val, const char *pass) {
     Program *p = a->p;
     int c = a->head[val], n = 0, parts = 0;
@@ -62,11 +77,14 @@ static int total(Adj *a, int val, const char *pass) {
     a->next[acc] = -1;
     return acc;
 }
-static const char *pass_of(const Val *v, const char *pass) { return v->kind == KIND_PARAM ? "gradients" : pass; }
+static const char *pass_of(const Val *v, const char *pass) {
+    return v->kind == KIND_PARAM ? "gradients" : pass;
+}
 
 /* ---- values that are not kept: made again from the nearest that is ---- */
 static bool gathers(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_GATHER && mesh_size(p->mesh, &s->move.axes) > 1;
+    return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_GATHER &&
+           mesh_size(p->mesh, &s->move.axes) > 1;
 }
 /* Is the value used by a node outside the layer that makes it? Such values stay. */
 static bool leaves_layer(const Program *p, int tensor) {
@@ -83,12 +101,14 @@ static bool dropped(const Adj *a, int v) {
     const Val *x = &p->val[v];
     if (x->step < 0) return false;
     const Step *s = &p->step[x->step];
-    if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true; /* what is made of it goes with it */
+    /* what is made of it goes with it */
+    if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
     if (x->kind == KIND_PARAM) return a->reshard && gathers(p, s);
     if (gathers(p, s) && a->regather) return true;
     int node = p->graph->t[x->tensor].producer;
     if (!a->recompute || node < 0 || p->graph->node[node].layer < 0) return false;
-    return s->kind == ST_OP ? !leaves_layer(p, x->tensor) : !leaves_layer(p, x->tensor) || gathers(p, s);
+    return s->kind == ST_OP ? !leaves_layer(p, x->tensor)
+                            : !leaves_layer(p, x->tensor) || gathers(p, s);
 }
 static int make_again(Adj *a, int v) {
     Program *p = a->p;
@@ -109,7 +129,8 @@ static int make_again(Adj *a, int v) {
     s->pass = copy.kind == KIND_PARAM ? "parameters" : "backward";
     s->recompute = true;
     memcpy(s->in, in, sizeof s->in);
-    s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s", fwd.why ? fwd.why : "");
+    s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s",
+                          fwd.why ? fwd.why : "");
     return a->again[v] = w->id;
 }
 
@@ -125,14 +146,16 @@ static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
     s->move.from = layout_dual(&fwd.move.to);
     s->move.to = layout_dual(&fwd.move.from);
     s->move.axes = fwd.move.axes;
-    s->move.kind = fwd.kind == ST_CLAIM ? MOVE_ID : move_kind(&s->move.from, &s->move.to, fwd.move.axes.a[0]);
+    s->move.kind =
+        fwd.kind == ST_CLAIM ? MOVE_ID : move_kind(&s->move.from, &s->move.to, fwd.move.axes.a[0]);
     s->loc = fwd.loc;
     s->group = fwd.group;
     s->module = fwd.module;
     s->unasked = fwd.unasked;
     s->inferred = fwd.unasked && fwd.kind == ST_MOVE && move_communicates(s->move.kind) &&
                   mesh_size(p->mesh, &s->move.axes) > 1;
-    s->why = arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd.move.kind), fwd.why ? fwd.why : "");
+    s->why = arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd.move.kind),
+                          fwd.why ? fwd.why : "");
     if (undeclared_sum(p, s))
         s->why = arena_printf(p->arena,
                               "its uses differ over %s: the gradient is the sum over them, and no "
@@ -163,7 +186,8 @@ static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
         s->in[0] = g;
         for (int j = 0; j < n->nin; j++) s->in[1 + j] = in[j];
         s->in[1 + n->nin] = fout;
-        s->why = arena_printf(p->arena, "gradient of %s through %s", p->graph->t[p->val[fwd.in[i]].tensor].name, n->label);
+        s->why = arena_printf(p->arena, "gradient of %s through %s",
+                              p->graph->t[p->val[fwd.in[i]].tensor].name, n->label);
         give(a, fwd.in[i], o);
     }
 }
@@ -198,5 +222,6 @@ void adjoint_program(Program *p) {
         else move_adjoint(&a, &p->step[i], g, pass);
     }
     for (int t = 0; t < p->graph->nt; t++)
-        if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff) p->grad[t] = total(&a, p->first[t], "gradients");
+        if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff)
+            p->grad[t] = total(&a, p->first[t], "gradients");
 }

@@ -1,13 +1,17 @@
-/* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the step does changes. */
+/* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the
+ * step does changes. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include "plan/sums.h"
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_reduction(const Step *s) { return s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER; }
+static bool is_reduction(const Step *s) {
+    return s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER;
+}
 static bool acts(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && mesh_size(p->mesh, &s->move.axes) > 1 && (move_communicates(s->move.kind) || s->move.kind == MOVE_SLICE);
+    return s->kind == ST_MOVE && mesh_size(p->mesh, &s->move.axes) > 1 &&
+           (move_communicates(s->move.kind) || s->move.kind == MOVE_SLICE);
 }
 /* Named faults of `--fault NAME`: the first step that the row fits. */
 static const struct {
@@ -16,17 +20,22 @@ static const struct {
     int edit;
     double scale;
 } rows[] = {
-    {"drop-reduction", "the first all-reduce passes the local part on", MOVE_ALL_REDUCE, EDIT_DROP, 0},
-    {"drop-reduce-scatter", "the first reduce-scatter keeps the own part without adding", MOVE_REDUCE_SCATTER, EDIT_DROP, 0},
+    {"drop-reduction", "the first all-reduce passes the local part on", MOVE_ALL_REDUCE, EDIT_DROP,
+     0},
+    {"drop-reduce-scatter", "the first reduce-scatter keeps the own part without adding",
+     MOVE_REDUCE_SCATTER, EDIT_DROP, 0},
     {"drop-gather", "the first all-gather repeats the own part", MOVE_ALL_GATHER, EDIT_DROP, 0},
-    {"average", "the first all-reduce divides by the number of ranks", MOVE_ALL_REDUCE, EDIT_AVG, 0},
+    {"average", "the first all-reduce divides by the number of ranks", MOVE_ALL_REDUCE, EDIT_AVG,
+     0},
     {"max-for-sum", "the first all-reduce takes the maximum", MOVE_ALL_REDUCE, EDIT_MAX, 0},
     {"double-reduction", "the first all-reduce is done twice", MOVE_ALL_REDUCE, EDIT_DOUBLE, 0},
-    {"wrong-block", "the first reduce-scatter delivers the block of the next rank", MOVE_REDUCE_SCATTER, EDIT_OFFSET, 0},
+    {"wrong-block", "the first reduce-scatter delivers the block of the next rank",
+     MOVE_REDUCE_SCATTER, EDIT_OFFSET, 0},
 };
 const char *const *fault_names(Arena *arena, const char *const **what) {
     int n = (int)(sizeof rows / sizeof rows[0]);
-    const char **names = ARENA_ARRAY(arena, const char *, n + 1), **texts = ARENA_ARRAY(arena, const char *, n + 1);
+    const char **names = ARENA_ARRAY(arena, const char *, n + 1),
+               **texts = ARENA_ARRAY(arena, const char *, n + 1);
     for (int i = 0; i < n; i++) {
         names[i] = rows[i].name;
         texts[i] = rows[i].what;
@@ -45,14 +54,18 @@ static bool by_name(Program *p, Diags *d, const char *name) {
             s->fault = rows[i].name;
             return true;
         }
-        diag_error(d, "E0209", (Loc){0}, "`list faults` says what each needs, `comms` what this plan has", "fault '%s' fits no step of this plan", name);
+        diag_error(d, "E0209", (Loc){0},
+                   "`list faults` says what each needs, `comms` what this plan has",
+                   "fault '%s' fits no step of this plan", name);
         return false;
     }
     const char *near = diag_nearest(name, fault_names(p->arena, NULL));
-    diag_error(d, "E0212", (Loc){0}, near ? near : "see `shardproof list faults`", "unknown fault '%s'", name);
+    diag_error(d, "E0212", (Loc){0}, near ? near : "see `shardproof list faults`",
+               "unknown fault '%s'", name);
     return false;
 }
-/* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at rest. */
+/* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at
+ * rest. */
 enum { ON_MOVE = 1, ON_OP = 2, ON_SOURCE = 4 };
 static const struct {
     const char *doing, *written;
@@ -97,8 +110,9 @@ const char *const *fault_edits(Arena *arena, const char *const **what) {
 }
 
 static bool is_op(const Step *s) { return s->kind == ST_OP || s->kind == ST_ADJOINT; }
-/* The step that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value: its last move that acts, or the op
- * that makes it. "recomputed ..." is the step as it is done again in the backward pass. */
+/* The step that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value: its
+ * last move that acts, or the op that makes it. "recomputed ..." is the step as it is done again in
+ * the backward pass. */
 static Step *find_step(Program *p, const char *at, unsigned on) {
     static const char again[] = "recomputed ";
     bool recompute = !strncmp(at, again, sizeof again - 1);
@@ -181,7 +195,10 @@ static void not_found(Diags *d, const PlanFault *f, unsigned on) {
         diag_error(d, "E0209", f->loc, "name the value that the op makes (see `shardproof shapes`)",
                    "no op makes '%s'", f->step);
     else
-        diag_error(d, "E0209", f->loc, "name a value that is moved, a step number, or 'all_reduce of VALUE' (see `shardproof comms`)", "no move is called '%s'", f->step);
+        diag_error(d, "E0209", f->loc,
+                   "name a value that is moved, a step number, or 'all_reduce of VALUE' (see "
+                   "`shardproof comms`)",
+                   "no move is called '%s'", f->step);
 }
 /* "scale: 4": what is done, as records and pictures say it. */
 static const char *written(Arena *a, const PlanFault *f, const char *doing, int offset) {
@@ -250,7 +267,9 @@ Move fault_move(const Step *s) {
     }
     return v;
 }
-int fault_times(const Step *s) { return s->edit == EDIT_DROP || s->edit == EDIT_SLICE ? 0 : s->edit == EDIT_DOUBLE ? 2 : 1; }
+int fault_times(const Step *s) {
+    return s->edit == EDIT_DROP || s->edit == EDIT_SLICE ? 0 : s->edit == EDIT_DOUBLE ? 2 : 1;
+}
 
 /* ---- gradients: ---- */
 /* One more sum over every axis on which the gradient is whole and nothing was due: n equal values.
@@ -266,14 +285,23 @@ static void sum_again(Program *p, int tensor, Loc loc) {
         for (int k = 0; k < s->move.axes.n; k++) due |= 1u << s->move.axes.a[k];
     }
     for (int x = 0; x < p->mesh->naxes; x++)
-        if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1) axes.a[axes.n++] = (uint8_t)x;
+        if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1)
+            axes.a[axes.n++] = (uint8_t)x;
     if (!axes.n) return;
     Val copy = p->val[g];
     Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     *w = copy;
     w->id = p->nv - 1;
     Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-    *s = (Step){.id = p->ns - 1, .kind = ST_MOVE, .pass = "gradients", .module = -1, .node = -1, .nin = 1, .in = {g}, .out = w->id, .unit = -1};
+    *s = (Step){.id = p->ns - 1,
+                .kind = ST_MOVE,
+                .pass = "gradients",
+                .module = -1,
+                .node = -1,
+                .nin = 1,
+                .in = {g},
+                .out = w->id,
+                .unit = -1};
     s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";
     s->edit = EDIT_SCALE;
@@ -290,7 +318,9 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
     }
     for (int i = p->n_forward; i < p->ns; i++) {
         Step *s = &p->step[i];
-        if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor || !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1) continue;
+        if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor ||
+            !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1)
+            continue;
         s->edit = !strcmp(what, "mean") ? EDIT_AVG : EDIT_DROP;
         s->fault = !strcmp(what, "mean") ? "gradients: mean" : "gradients: none";
         s->loc = loc; /* the line that changes it, not the one that asks for it */
@@ -308,11 +338,14 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
             change_gradient(p, t, plan->gradients[i].text, plan->gradients[i].loc);
         }
         if (hit) continue;
-        diag_error(d, "E0205", plan->gradients[i].loc, "patterns under `gradients` match parameters or modules", "pattern '%s' matches no parameter", plan->gradients[i].key);
+        diag_error(d, "E0205", plan->gradients[i].loc,
+                   "patterns under `gradients` match parameters or modules",
+                   "pattern '%s' matches no parameter", plan->gradients[i].key);
         ok = false;
     }
     if (plan->n_gradients && p->ns == p->n_forward) {
-        diag_error(d, "E0206", plan->gradients[0].loc, "add `pass: backward`", "`gradients` changes a backward pass, and there is none");
+        diag_error(d, "E0206", plan->gradients[0].loc, "add `pass: backward`",
+                   "`gradients` changes a backward pass, and there is none");
         ok = false;
     }
     return ok;

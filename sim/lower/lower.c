@@ -1,6 +1,7 @@
-/* Inserting the moves: one strategy per op and mesh axis, the operands brought to the layouts that it needs,
- * every single move cached by (value, layout) so that consumers share the beginning of the way. Styles are met only at
- * parameters and module boundaries; no module and no style is known by name here. */
+/* Inserting the moves: one strategy per op and mesh axis, the operands brought to the layouts that
+ * it needs, every single move cached by (value, layout) so that consumers share the beginning of
+ * the way. Styles are met only at parameters and module boundaries; no module and no style is known
+ * by name here. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -23,11 +24,11 @@ typedef struct {
     Diags *d;
     int cap_cache, n_cache;
     CacheSlot *cache;
-    int *scope;      /* per module and input: Val after the module's declared input, or -1 */
+    int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
     int cap_declared;
-    bool declared;   /* trust: declared */
-    bool backward;   /* a backward pass follows: what a move's adjoint is counts too */
+    bool declared; /* trust: declared */
+    bool backward; /* a backward pass follows: what a move's adjoint is counts too */
 } Lower;
 
 /* Why a move is made: on whose behalf. */
@@ -45,12 +46,19 @@ typedef struct {
 static Val *new_val(Program *p, int tensor, const Layout *L) {
     Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     const GTensor *t = &p->graph->t[tensor];
-    *v = (Val){.id = p->nv - 1, .root = p->nv - 1, .tensor = tensor, .diff = t->diff, .kind = t->kind, .L = *L, .step = -1};
+    *v = (Val){.id = p->nv - 1,
+               .root = p->nv - 1,
+               .tensor = tensor,
+               .diff = t->diff,
+               .kind = t->kind,
+               .L = *L,
+               .step = -1};
     return v;
 }
 static Step *new_step(Program *p, StepKind k, const char *pass) {
     Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-    *s = (Step){.id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
+    *s = (Step){
+        .id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
     return s;
 }
 
@@ -64,12 +72,17 @@ static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
         l->n_cache = 0;
         for (int i = 0; i < l->cap_cache; i++) l->cache[i].val = -1;
         for (int i = 0; i < old; i++)
-            if (from[i].val >= 0) *cache_slot(l, from[i].root, from[i].scope, &l->p->val[from[i].val].L) = from[i].val;
+            if (from[i].val >= 0)
+                *cache_slot(l, from[i].root, from[i].scope, &l->p->val[from[i].val].L) =
+                    from[i].val;
     }
-    uint64_t h = layout_hash(L) ^ (uint64_t)root * 0x9e3779b97f4a7c15u ^ (uint64_t)(scope + 1) << 40;
+    uint64_t h =
+        layout_hash(L) ^ (uint64_t)root * 0x9e3779b97f4a7c15u ^ (uint64_t)(scope + 1) << 40;
     for (uint64_t i = h;; i++) {
         CacheSlot *s = &l->cache[i & (uint64_t)(l->cap_cache - 1)];
-        if (s->val >= 0 && s->hash == h && s->root == root && s->scope == scope && layout_eq(&l->p->val[s->val].L, L)) return &s->val;
+        if (s->val >= 0 && s->hash == h && s->root == root && s->scope == scope &&
+            layout_eq(&l->p->val[s->val].L, L))
+            return &s->val;
         if (s->val >= 0) continue;
         *s = (CacheSlot){root, scope, h, -1};
         l->n_cache++;
@@ -78,13 +91,18 @@ static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
 }
 
 static const char *place_words(const Lower *l, int val, const Layout *L, const char *const *names);
-static bool communicates(const Mesh *m, const Move *v) { return move_communicates(v->kind) && mesh_size(m, &v->axes) > 1; }
+static bool communicates(const Mesh *m, const Move *v) {
+    return move_communicates(v->kind) && mesh_size(m, &v->axes) > 1;
+}
 
-/* The group name for the axes of a move: what the plan wrote for them, if it is one name that stands for exactly them. */
-static const char *group_name(const Mesh *m, const Val *src, const Move *v, const char *const *names) {
+/* The group name for the axes of a move: what the plan wrote for them, if it is one name that
+ * stands for exactly them. */
+static const char *group_name(const Mesh *m, const Val *src, const Move *v,
+                              const char *const *names) {
     const char *g = NULL;
     for (int i = 0; i < v->axes.n; i++) {
-        const char *n = names && names[v->axes.a[i]] ? names[v->axes.a[i]] : src->group[v->axes.a[i]];
+        const char *n =
+            names && names[v->axes.a[i]] ? names[v->axes.a[i]] : src->group[v->axes.a[i]];
         if (i && n != g && (!n || !g || strcmp(n, g))) return NULL;
         g = n;
     }
@@ -108,21 +126,31 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     Program *p = l->p;
     Val *w = new_val(p, p->val[src].tensor, &mv->to);
     const Val *v = &p->val[src];
-    w->root = claim ? w->id : v->root; /* a claimed copy is another value from here on: it shares no moved copies */
+    w->root =
+        claim
+            ? w->id
+            : v->root; /* a claimed copy is another value from here on: it shares no moved copies */
     w->kind = v->kind;
     w->diff = v->diff;
     for (int x = 0; x < p->mesh->naxes; x++)
-        w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x] : v->group[x];
+        w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x]
+                                                                                   : v->group[x];
     Step *s = new_step(p, claim ? ST_CLAIM : ST_MOVE, why->pass);
     s->nin = 1;
     s->in[0] = src;
     s->out = w->id;
     s->move = *mv;
-    for (int x = 0; claim && x < p->mesh->naxes; x++) /* a claim is about the axes on which the label differs */
-        if (mv->from.type[x] != mv->to.type[x] || layout_where(&mv->from, x) != layout_where(&mv->to, x)) s->move.axes.a[s->move.axes.n++] = (uint8_t)x;
+    /* a claim is about the axes on which the label differs */
+    for (int x = 0; claim && x < p->mesh->naxes; x++)
+        if (mv->from.type[x] != mv->to.type[x] ||
+            layout_where(&mv->from, x) != layout_where(&mv->to, x))
+            s->move.axes.a[s->move.axes.n++] = (uint8_t)x;
     s->why = why->text;
-    if (!claim && mv->kind == MOVE_ID && v->kind == KIND_PARAM && mv->from.type[mv->axes.a[0]] == TY_I) /* whatever else the way to the operand needs */
-        s->why = arena_printf(l->arena, "from here on its uses differ over %s", mesh_axes_text(p->mesh, l->arena, &mv->axes, true));
+    /* whatever else the way to the operand needs */
+    if (!claim && mv->kind == MOVE_ID && v->kind == KIND_PARAM &&
+        mv->from.type[mv->axes.a[0]] == TY_I)
+        s->why = arena_printf(l->arena, "from here on its uses differ over %s",
+                              mesh_axes_text(p->mesh, l->arena, &mv->axes, true));
     s->loc = why->loc;
     s->module = why->module;
     s->unasked = !why->asked || (v->kind == KIND_PARAM && mv->kind == MOVE_SLICE &&
@@ -148,12 +176,13 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
         sum |= l->backward && p->val[v].diff && !why->asked && uses_part(&plan.m[i]) &&
                mesh_size(p->mesh, &plan.m[i].axes) > 1;
     }
-    /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the values lie;
-     * labels come with the tokens, and are cut as those are */
+    /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the
+     * values lie; labels come with the tokens, and are cut as those are */
     bool loaded = t->kind == KIND_INPUT && local && !t->is_int && !strcmp(why->pass, "loss");
     bool silent = l->declared && !why->output && !why->asked && !loaded;
     if (!ok && !(silent && t->kind != KIND_PARAM)) {
-        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name, place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
+        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name,
+                   place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
         return v;
     }
     int root = p->val[v].root, scope = why->scope + (sum ? UNASKED : 0);
@@ -208,24 +237,33 @@ static Seen seen(const Layout *L, const char *letters, int axis) {
     return d >= 0 && d < L->ndim ? (Seen){true, letters[d], TY_V} : (Seen){false, 0, L->type[axis]};
 }
 
-/* What the plan declares for the output of this node's module, over the axes on which an operand like it is a pending sum:
- * true and the layout if there is such an operand. An add that refuses the sum (a row bias) then gets it reduced straight
- * to where the output has to lie. */
+/* What the plan declares for the output of this node's module, over the axes on which an operand
+ * like it is a pending sum: true and the layout if there is such an operand. An add that refuses
+ * the sum (a row bias) then gets it reduced straight to where the output has to lie. */
 static bool declared_output(const Lower *l, const GNode *n, const int *in, Layout *want) {
-    const Style *s = n->module >= 0 && l->p->graph->module[n->module].output == n->out ? l->a->use[n->module].style : NULL;
+    const Style *s = n->module >= 0 && l->p->graph->module[n->module].output == n->out
+                         ? l->a->use[n->module].style
+                         : NULL;
     const RawList *o = !s ? NULL : s->desired_output.set ? &s->desired_output : &s->output;
-    if (!o || !o->set || !o->n || !o->arg[0].set || (!o->arg[0].mapping && o->arg[0].bare.kind == RP_LOCAL)) return false;
+    if (!o || !o->set || !o->n || !o->arg[0].set ||
+        (!o->arg[0].mapping && o->arg[0].bare.kind == RP_LOCAL))
+        return false;
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &l->p->val[in[i]];
-        bool like = n->rule.nl[i] == n->rule.nout && !memcmp(n->rule.in[i], n->rule.out, (size_t)n->rule.nout), pending = false;
+        bool like = n->rule.nl[i] == n->rule.nout &&
+                    !memcmp(n->rule.in[i], n->rule.out, (size_t)n->rule.nout),
+             pending = false;
         for (int x = 0; x < l->p->mesh->naxes; x++) pending |= v->L.type[x] == TY_P;
-        if (like && pending) return assign_target(l->a, n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L, want, NULL);
+        if (like && pending)
+            return assign_target(l->a, n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L, want,
+                                 NULL);
     }
     return false;
 }
 
 /* One strategy for one axis: the first that applies. `goal`: declared_output, or NULL. */
-static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layout *goal, int axis) {
+static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layout *goal,
+                       int axis) {
     const Program *p = l->p;
     const Op *op = n->op;
     Seen s[RULE_MAX_IN] = {0};
@@ -238,7 +276,9 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
     static const ValueKind order[] = {KIND_PARAM, KIND_ACTIVATION, KIND_INPUT};
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < n->nin; i++)
-            if (p->val[in[i]].kind == order[k] && s[i].cut && !(n->rule.whole & RULE_BIT(s[i].letter))) return (Strategy){S_LETTER, s[i].letter};
+            if (p->val[in[i]].kind == order[k] && s[i].cut &&
+                !(n->rule.whole & RULE_BIT(s[i].letter)))
+                return (Strategy){S_LETTER, s[i].letter};
     int partial = 0, which = -1;
     bool all_pr = true, uses_differ = false;
     for (int i = 0; i < n->nin; i++) {
@@ -247,9 +287,14 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
         all_pr &= !s[i].cut && (s[i].type == TY_P || s[i].type == TY_R);
         uses_differ |= !s[i].cut && s[i].type == TY_R && v->diff;
     }
-    if (partial && ((op->lin == LIN_ADD && all_pr) || (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which)))) return (Strategy){S_P, 0};
-    int to = partial && goal ? layout_where(goal, axis) : -1; /* the sum is refused: reduce it to where the output has to lie */
-    if (to >= 0 && to < n->rule.nout && !(n->rule.whole & RULE_BIT(n->rule.out[to]))) return (Strategy){S_LETTER, n->rule.out[to]};
+    if (partial && ((op->lin == LIN_ADD && all_pr) ||
+                    (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which))))
+        return (Strategy){S_P, 0};
+    int to = partial && goal
+                 ? layout_where(goal, axis)
+                 : -1; /* the sum is refused: reduce it to where the output has to lie */
+    if (to >= 0 && to < n->rule.nout && !(n->rule.whole & RULE_BIT(n->rule.out[to])))
+        return (Strategy){S_LETTER, n->rule.out[to]};
     return (Strategy){uses_differ ? S_R : S_I, 0};
 }
 
@@ -267,7 +312,8 @@ static void add_cut(LetterCuts *c, char ch, Entry e) {
     if (c->n[ch - 'a'] == LAYOUT_MAX_ENTRIES) base_die(70, "a letter is cut by too many axes");
     c->e[ch - 'a'][c->n[ch - 'a']++] = e;
 }
-static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Layout *goal, const Strategy *S, LetterCuts *c) {
+static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Layout *goal,
+                        const Strategy *S, LetterCuts *c) {
     memset(c, 0, sizeof *c);
     for (int params = 1; params >= 0; params--)
         for (int i = 0; i < n->nin; i++) {
@@ -278,17 +324,23 @@ static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Lay
                 for (int k = 0; k < L->n[d]; k++) {
                     Entry e = L->e[d][k];
                     char ch = n->rule.in[i][d];
-                    if (S[e.axis].kind == S_LETTER && S[e.axis].letter == ch && !has_axis(c, ch, e.axis)) add_cut(c, ch, e);
+                    if (S[e.axis].kind == S_LETTER && S[e.axis].letter == ch &&
+                        !has_axis(c, ch, e.axis))
+                        add_cut(c, ch, e);
                 }
         }
-    for (int d = 0; goal && d < n->rule.nout; d++) /* cuts that no operand has yet, only the declared output */
+    /* cuts that no operand has yet, only the declared output */
+    for (int d = 0; goal && d < n->rule.nout; d++)
         for (int k = 0; k < goal->n[d]; k++) {
             Entry e = goal->e[d][k];
-            if (S[e.axis].kind == S_LETTER && S[e.axis].letter == n->rule.out[d] && !has_axis(c, n->rule.out[d], e.axis)) add_cut(c, n->rule.out[d], e);
+            if (S[e.axis].kind == S_LETTER && S[e.axis].letter == n->rule.out[d] &&
+                !has_axis(c, n->rule.out[d], e.axis))
+                add_cut(c, n->rule.out[d], e);
         }
 }
 /* The layout of an operand (i >= 0) or of the output (i < 0) under the strategies. */
-static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const LetterCuts *c, const char *letters, int nl, bool diff, int i, const Val *v) {
+static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const LetterCuts *c,
+                     const char *letters, int nl, bool diff, int i, const Val *v) {
     const Mesh *m = l->p->mesh;
     Layout L = layout_whole(m, nl, TY_I);
     for (int x = 0; x < m->naxes; x++) {
@@ -299,8 +351,7 @@ static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const Le
         } else if (S[x].kind == S_P && i >= 0) {
             Seen s = seen(&v->L, letters, x);
             t = n->op->lin == LIN_ADD || (!s.cut && s.type == TY_P && diff) ? TY_P : TY_R;
-        } else
-            t = S[x].kind == S_P ? TY_P : S[x].kind == S_R ? TY_R : TY_I;
+        } else t = S[x].kind == S_P ? TY_P : S[x].kind == S_R ? TY_R : TY_I;
         if (!diff && t == TY_R) t = TY_I; /* R and I differ only in the gradient */
         L.type[x] = (uint8_t)t;
     }
@@ -325,12 +376,15 @@ static const char *place_words(const Lower *l, int val, const Layout *L, const c
     Str s = str_new(l->arena);
     str_add(&s, program_symbolic(l->p, &v, l->arena));
     for (int x = 0; x < l->p->mesh->naxes; x++)
-        if (L->type[x] == TY_P && l->p->mesh->axis[x].size > 1) str_addf(&s, " with a sum over %s pending", l->p->mesh->axis[x].name);
+        if (L->type[x] == TY_P && l->p->mesh->axis[x].size > 1)
+            str_addf(&s, " with a sum over %s pending", l->p->mesh->axis[x].name);
     return s.s;
 }
 /* Holds a label against how the value lies; under trust: declared the label is believed. */
 static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind, const char *what) {
-    if (!spec->set || (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL))) return v;
+    if (!spec->set ||
+        (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL)))
+        return v;
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
     const Val *x = &l->p->val[v];
@@ -338,18 +392,32 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
     if (assign_label_holds(l->a, &x->L, &want)) return v;
     const ModuleUse *u = &l->a->use[module];
     if (!l->declared) {
-        diag_error(l->d, "E0402", spec->loc.file ? spec->loc : u->loc, "declare how it really lies, move it with `prepare_module_input`, or say `trust: declared` to see what the mistake does",
-                   "%s of %s is said to lie as %s, but it lies as %s", what, l->p->graph->module[module].path, place_words(l, v, &want, names), place_words(l, v, &x->L, NULL));
+        diag_error(l->d, "E0402", spec->loc.file ? spec->loc : u->loc,
+                   "declare how it really lies, move it with `prepare_module_input`, or say "
+                   "`trust: declared` to see what the mistake does",
+                   "%s of %s is said to lie as %s, but it lies as %s", what,
+                   l->p->graph->module[module].path, place_words(l, v, &want, names),
+                   place_words(l, v, &x->L, NULL));
         return v;
     }
     int by = l->p->graph->t[x->tensor].module;
-    if (kind == USE_INPUT && by >= 0 && l->a->use[by].out_dtensor && l->p->graph->module[by].output == x->tensor) {
-        diag_error(l->d, "E0214", u->loc, "leave `use_local_output: false` out, or mend the label",
-                   "%s of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by how it lies, not by the label, and gathers inside the op; not supported by this version", what,
-                   l->p->graph->module[module].path, l->p->graph->module[by].path);
+    if (kind == USE_INPUT && by >= 0 && l->a->use[by].out_dtensor &&
+        l->p->graph->module[by].output == x->tensor) {
+        diag_error(
+            l->d, "E0214", u->loc, "leave `use_local_output: false` out, or mend the label",
+            "%s of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by how it "
+            "lies, not by the label, and gathers inside the op; not supported by this version",
+            what, l->p->graph->module[module].path, l->p->graph->module[by].path);
         return v;
     }
-    Reason r = {.text = "the plan says that it lies so", .loc = u->loc, .names = names, .output = true, .asked = true, .module = module, .scope = -1, .pass = "forward"};
+    Reason r = {.text = "the plan says that it lies so",
+                .loc = u->loc,
+                .names = names,
+                .output = true,
+                .asked = true,
+                .module = module,
+                .scope = -1,
+                .pass = "forward"};
     Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
     return single_move(l, v, &claim, &r, true);
 }
@@ -363,24 +431,39 @@ static const char *input_why(Lower *l, int module, int v) {
         if (L->n[d])
             for (int k = 0; k < L->n[d]; k++)
                 for (int i = 0; i < u->seq_axes.n; i++)
-                    if (L->e[d][k].axis == u->seq_axes.a[i]) return !strcmp(t->sym[d], "S") ? "the matmul needs every token" : arena_printf(l->arena, "%s needs all of %s", p->graph->module[module].path, t->sym[d]);
+                    if (L->e[d][k].axis == u->seq_axes.a[i])
+                        return !strcmp(t->sym[d], "S")
+                                   ? "the matmul needs every token"
+                                   : arena_printf(l->arena, "%s needs all of %s",
+                                                  p->graph->module[module].path, t->sym[d]);
     return arena_printf(l->arena, "declared at the input of %s", p->graph->module[module].path);
 }
 static int enter_module(Lower *l, int module, int arg, int v) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
     if (!s) return v;
-    if (s->input.set && arg < s->input.n) v = label(l, module, v, &s->input.arg[arg], USE_INPUT, "the input");
+    if (s->input.set && arg < s->input.n)
+        v = label(l, module, v, &s->input.arg[arg], USE_INPUT, "the input");
     if (s->desired_input.set && arg < s->desired_input.n && s->desired_input.arg[arg].set) {
         const char *names[MESH_MAX_AXES] = {0};
         Layout want;
-        if (!assign_target(l->a, module, l->p->val[v].tensor, &s->desired_input.arg[arg], USE_INPUT, &l->p->val[v].L, &want, names)) return v;
-        Reason r = {.text = input_why(l, module, v), .loc = u->loc, .names = names, .asked = true, .output = true, .module = module, .scope = u->per_module ? module : -1, .pass = "forward"};
+        if (!assign_target(l->a, module, l->p->val[v].tensor, &s->desired_input.arg[arg], USE_INPUT,
+                           &l->p->val[v].L, &want, names))
+            return v;
+        Reason r = {.text = input_why(l, module, v),
+                    .loc = u->loc,
+                    .names = names,
+                    .asked = true,
+                    .output = true,
+                    .module = module,
+                    .scope = u->per_module ? module : -1,
+                    .pass = "forward"};
         v = move_to(l, v, &want, &r);
     }
     return v;
 }
-/* The tensor as a node inside `module` reads it: through the declared inputs of all enclosing modules, outermost first. */
+/* The tensor as a node inside `module` reads it: through the declared inputs of all enclosing
+ * modules, outermost first. */
 static int read_through(Lower *l, int module, int tensor) {
     const Graph *g = l->p->graph;
     int chain[16], n = 0;
@@ -401,7 +484,9 @@ static int read_through(Lower *l, int module, int tensor) {
 static const char *pending_symbol(const Lower *l, const Val *v) {
     const Graph *g = l->p->graph;
     int node = g->t[v->tensor].producer;
-    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin) node = g->t[g->node[node].in[0]].producer; /* a bias in shares */
+    /* a bias in shares */
+    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin)
+        node = g->t[g->node[node].in[0]].producer;
     if (node < 0) return "its terms";
     const GNode *n = &g->node[node];
     Str s = str_new(l->arena);
@@ -417,8 +502,11 @@ static const char *output_why(Lower *l, int module, int v, const Layout *want) {
     const Val *x = &l->p->val[v];
     bool pending = false, kept = false;
     for (int a = 0; a < l->p->mesh->naxes; a++)
-        if (x->L.type[a] == TY_P && want->type[a] != TY_P) pending = true, kept |= want->type[a] == TY_V;
-    if (pending) return arena_printf(l->arena, "row parallel: the sum over %s is pending%s", pending_symbol(l, x), kept ? ", each rank keeps its part" : "");
+        if (x->L.type[a] == TY_P && want->type[a] != TY_P)
+            pending = true, kept |= want->type[a] == TY_V;
+    if (pending)
+        return arena_printf(l->arena, "row parallel: the sum over %s is pending%s",
+                            pending_symbol(l, x), kept ? ", each rank keeps its part" : "");
     return arena_printf(l->arena, "declared at the output of %s", l->p->graph->module[module].path);
 }
 static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
@@ -442,7 +530,9 @@ static void leave_module(Lower *l, int module, int tensor) {
     Program *p = l->p;
     if (!s) return;
     const RawList *move = s->desired_output.set ? &s->desired_output : &s->output;
-    if (s->desired_output.set && s->output.set && s->output.n) p->env[tensor] = label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT, "the output");
+    if (s->desired_output.set && s->output.set && s->output.n)
+        p->env[tensor] =
+            label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT, "the output");
     if (!move->set || !move->n || !move->arg[0].set) return;
     const RawSpec *spec = &move->arg[0];
     if (!spec->mapping && spec->bare.kind == RP_LOCAL) { /* left as it is and taken for replicate */
@@ -455,25 +545,38 @@ static void leave_module(Lower *l, int module, int tensor) {
     }
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
-    if (!assign_target(l->a, module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L, &want, names)) return;
+    if (!assign_target(l->a, module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L, &want,
+                       names))
+        return;
     if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
-    Reason r = {.text = output_why(l, module, p->env[tensor], &want), .loc = spec->loc.file && spec->loc.line ? spec->loc : u->loc, .names = names, .asked = true, .output = true, .module = module, .scope = -1, .pass = "forward"};
+    Reason r = {.text = output_why(l, module, p->env[tensor], &want),
+                .loc = spec->loc.file && spec->loc.line ? spec->loc : u->loc,
+                .names = names,
+                .asked = true,
+                .output = true,
+                .module = module,
+                .scope = -1,
+                .pass = "forward"};
     r.loc = u->loc;
     p->env[tensor] = move_to(l, p->env[tensor], &want, &r);
 }
 
 /* ---- nodes ---- */
-/* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with a part of it. */
+/* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with
+ * a part of it. */
 static const char *at_rest_why(Lower *l, const GNode *n, int tensor) {
     const Mesh *m = l->p->mesh;
     const GTensor *t = &l->p->graph->t[tensor];
     AxisList axes = {0};
     for (int x = 0; x < m->naxes; x++)
-        if (layout_where(&l->a->rest[tensor], x) >= 0 && layout_where(&l->a->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES) axes.a[axes.n++] = (uint8_t)x;
+        if (layout_where(&l->a->rest[tensor], x) >= 0 &&
+            layout_where(&l->a->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES)
+            axes.a[axes.n++] = (uint8_t)x;
     if (!axes.n) return NULL;
     size_t len = strlen(t->name);
     bool weight = len > 7 && !strcmp(t->name + len - 7, ".weight");
-    return arena_printf(l->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it", weight ? "weight" : "parameter", mesh_axes_text(m, l->arena, &axes, true),
+    return arena_printf(l->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it",
+                        weight ? "weight" : "parameter", mesh_axes_text(m, l->arena, &axes, true),
                         weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);
 }
 /* Context parallelism by all-gather is what a cut of the data's own sequence means; what a style
@@ -496,18 +599,28 @@ static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *wa
         for (int k = 0; k < L->n[d]; k++) {
             int x = L->e[d][k].axis;
             if (layout_where(want, x) == d) continue;
-            if (!strcmp(t->sym[d], "S") && t->kind == KIND_ACTIVATION && layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
+            if (!strcmp(t->sym[d], "S") && t->kind == KIND_ACTIVATION &&
+                layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
                 *asked = data_cuts(l, L, d);
                 return "every query needs all earlier keys";
             }
             return arena_printf(l->arena, "%s needs all of %s", n->label, t->sym[d]);
         }
     for (int x = 0; x < p->mesh->naxes; x++) {
-        if (L->type[x] == TY_P && want->type[x] != TY_P) return arena_printf(l->arena, "%s needs the sum over %s, it is not linear in its terms", n->label, pending_symbol(l, &p->val[v]));
-        if (L->type[x] == TY_M && want->type[x] != TY_M) return arena_printf(l->arena, "%s needs the largest over all of %s", n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_P && want->type[x] != TY_P)
+            return arena_printf(l->arena, "%s needs the sum over %s, it is not linear in its terms",
+                                n->label, pending_symbol(l, &p->val[v]));
+        if (L->type[x] == TY_M && want->type[x] != TY_M)
+            return arena_printf(l->arena, "%s needs the largest over all of %s", n->label,
+                                pending_symbol(l, &p->val[v]));
         if (L->type[x] == TY_I && want->type[x] == TY_P && p->mesh->axis[x].size > 1)
-            return arena_printf(l->arena, "added before the sum over %s: all of it on the first rank, zeros on the others", p->mesh->axis[x].name);
-        if (L->type[x] == TY_I && want->type[x] == TY_R) return arena_printf(l->arena, "from here on its uses differ over %s", p->mesh->axis[x].name);
+            return arena_printf(
+                l->arena,
+                "added before the sum over %s: all of it on the first rank, zeros on the others",
+                p->mesh->axis[x].name);
+        if (L->type[x] == TY_I && want->type[x] == TY_R)
+            return arena_printf(l->arena, "from here on its uses differ over %s",
+                                p->mesh->axis[x].name);
     }
     return arena_printf(l->arena, "%s wants it so", n->label);
 }
@@ -518,21 +631,27 @@ static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
     for (int a = 0; a < p->mesh->naxes; a++)
         if (p->mesh->axis[a].size > 1 && x->L.type[a] == TY_P && want->type[a] != TY_P) {
             int m = p->graph->t[x->tensor].module;
-            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : (Loc){0}, "let the module reduce its output (`output: replicate` or `shard(1)`)",
-                       "%s is left as a partial sum over %s, and %s is not linear in it", p->graph->t[x->tensor].name, p->mesh->axis[a].name, n->label);
+            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : (Loc){0},
+                       "let the module reduce its output (`output: replicate` or `shard(1)`)",
+                       "%s is left as a partial sum over %s, and %s is not linear in it",
+                       p->graph->t[x->tensor].name, p->mesh->axis[a].name, n->label);
             l->declared_p[x->tensor] = false; /* once is enough */
             return;
         }
 }
-static void node_names(const Lower *l, const GNode *n, const int *in, const Layout *L, const char **names) {
+static void node_names(const Lower *l, const GNode *n, const int *in, const Layout *L,
+                       const char **names) {
     for (int x = 0; x < l->p->mesh->naxes; x++) {
         if (layout_where(L, x) < 0) continue;
         for (int params = 1; params >= 0 && !names[x]; params--)
             for (int i = 0; i < n->nin && !names[x]; i++)
-                if ((l->p->val[in[i]].kind == KIND_PARAM) == params && layout_where(&l->p->val[in[i]].L, x) >= 0) names[x] = l->p->val[in[i]].group[x];
+                if ((l->p->val[in[i]].kind == KIND_PARAM) == params &&
+                    layout_where(&l->p->val[in[i]].L, x) >= 0)
+                    names[x] = l->p->val[in[i]].group[x];
     }
 }
-/* Is every sum that is reduced on the way to `want` one that the declared output `goal` wants reduced too? */
+/* Is every sum that is reduced on the way to `want` one that the declared output `goal` wants
+ * reduced too? */
 static bool reduces(const Program *p, const Val *v, const Layout *want, const Layout *goal) {
     bool any = false;
     for (int x = 0; x < p->mesh->naxes; x++) {
@@ -585,7 +704,9 @@ static void lower_node(Lower *l, const GNode *n) {
     Strategy S[MESH_MAX_AXES];
     LetterCuts cuts;
     const char *pass = !strcmp(n->part ? n->part : "", "loss") ? "loss" : "forward";
-    for (int i = 0; i < n->nin; i++) in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]] : read_through(l, n->module, n->in[i]);
+    for (int i = 0; i < n->nin; i++)
+        in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
+                                                         : read_through(l, n->module, n->in[i]);
     Layout declared;
     const Layout *goal = declared_output(l, n, in, &declared) ? &declared : NULL;
     for (int x = 0; x < p->mesh->naxes; x++) S[x] = choose(l, n, in, goal, x);
@@ -626,14 +747,19 @@ static void lower_input(Lower *l, int t) {
     memcpy(v->group, l->a->group[t], sizeof v->group);
     p->env[t] = p->first[t] = v->id;
     *cache_slot(l, v->root, -1, &v->L) = v->id;
-    if (l->a->claimed[t]) { /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */
-        Reason r = {.text = "the plan takes it for what it is not", .module = x->module, .scope = -1, .pass = "parameters"};
+    /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */
+    if (l->a->claimed[t]) {
+        Reason r = {.text = "the plan takes it for what it is not",
+                    .module = x->module,
+                    .scope = -1,
+                    .pass = "parameters"};
         if (l->a->line[t] >= 0) r.loc = l->a->plan->lines[l->a->line[t]].loc;
         Move claim = {.from = v->L, .to = l->a->compute[t], .kind = MOVE_ID};
         p->env[t] = single_move(l, v->id, &claim, &r, true);
     }
 }
-/* What leaves the program must be complete: the loss ends as I, a forward output is reduced unless declared otherwise. */
+/* What leaves the program must be complete: the loss ends as I, a forward output is reduced unless
+ * declared otherwise. */
 static void finish(Lower *l) {
     Program *p = l->p;
     const Graph *g = p->graph;
@@ -642,13 +768,20 @@ static void finish(Lower *l) {
     Layout want = p->val[p->env[t]].L;
     bool pending = false;
     for (int x = 0; x < p->mesh->naxes; x++) {
-        if (want.type[x] == TY_P || want.type[x] == TY_M || (g->loss >= 0 && want.type[x] == TY_R)) {
+        if (want.type[x] == TY_P || want.type[x] == TY_M ||
+            (g->loss >= 0 && want.type[x] == TY_R)) {
             pending |= p->mesh->axis[x].size > 1;
             want.type[x] = TY_I;
         }
     }
     if (g->loss < 0 && l->declared_p[t]) return;
-    Reason r = {.text = g->loss >= 0 ? "the loss is the sum over all ranks" : "the output is a partial sum", .asked = g->loss >= 0, .output = g->loss >= 0, .module = -1, .scope = -1, .pass = g->loss >= 0 ? "loss" : "forward"};
+    Reason r = {.text = g->loss >= 0 ? "the loss is the sum over all ranks"
+                                     : "the output is a partial sum",
+                .asked = g->loss >= 0,
+                .output = g->loss >= 0,
+                .module = -1,
+                .scope = -1,
+                .pass = g->loss >= 0 ? "loss" : "forward"};
     (void)pending;
     p->env[t] = move_to(l, p->env[t], &want, &r);
     if (g->loss >= 0) p->loss = p->env[t];
@@ -684,15 +817,22 @@ Program *lower(Arena *arena, const Assign *a) {
     p->n_forward = p->ns;
     return p;
 }
-/* An element-wise op on what a rank holds at rest: all operands lie like the first (flattened cuts included), a scalar is
- * complete, and a sum over everything is pending over whatever cuts the operand. */
+/* An element-wise op on what a rank holds at rest: all operands lie like the first (flattened cuts
+ * included), a scalar is complete, and a sum over everything is pending over whatever cuts the
+ * operand. */
 static void lower_at_rest(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN] = {0};
     const Layout *like = &p->val[p->env[n->in[0]]].L;
     Layout first = *like, scalar = layout_whole(p->mesh, 0, TY_I), out = first;
-    Reason r = {.text = "the norm is over all gradients", .asked = true, .output = true, .module = -1, .scope = -1, .pass = "optimizer"};
-    for (int i = 0; i < n->nin; i++) in[i] = move_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
+    Reason r = {.text = "the norm is over all gradients",
+                .asked = true,
+                .output = true,
+                .module = -1,
+                .scope = -1,
+                .pass = "optimizer"};
+    for (int i = 0; i < n->nin; i++)
+        in[i] = move_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
     if (!n->rule.nout) {
         out = scalar;
         for (int x = 0; x < p->mesh->naxes; x++)

@@ -35,10 +35,10 @@ static void note_axis(const Program *p, Diags *d, int axis) {
         if (!m->n++) m->first = program_value_name(p, &p->val[p->grad[t]], p->arena);
     }
     const char *name = p->mesh->axis[axis].name;
-    Loc loc = plan->data_parallel.axis_loc.file ? plan->data_parallel.axis_loc
-                                                : plan->data_parallel.loc;
-    const char *hint = arena_printf(p->arena, "leave %s out: data parallelism is over the axes "
-                                    "that cut the tokens", name);
+    Loc loc =
+        plan->data_parallel.axis_loc.file ? plan->data_parallel.axis_loc : plan->data_parallel.loc;
+    const char *hint = arena_printf(
+        p->arena, "leave %s out: data parallelism is over the axes that cut the tokens", name);
     if (shards.n)
         diag_note(d, "N0012", loc, hint,
                   "data parallelism over %s adds up gradients of different shards: %s%s %s cut "

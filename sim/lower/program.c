@@ -1,4 +1,5 @@
-/* Questions about a lowered program: what a step reads, how people call it, symbolic shapes, a printed form. */
+/* Questions about a lowered program: what a step reads, how people call it, symbolic shapes, a
+ * printed form. */
 #include "lower/program.h"
 #include <string.h>
 
@@ -11,7 +12,8 @@ int step_reads(const Step *s, int *r) {
 static const char *val_name(const Program *p, const Val *v, Arena *arena) {
     const GTensor *t = &p->graph->t[v->tensor];
     if (!v->cot) return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
-    return arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+    return arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s",
+                        t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
 }
 const char *step_name(const Program *p, const Step *s, Arena *arena) {
     const char *v = val_name(p, &p->val[s->out], arena);
@@ -25,7 +27,8 @@ const char *step_value(const Program *p, const Step *s) {
 }
 
 /* ---- symbolic shapes ---- */
-/* The axes of a cut as text, "cp*sp": names that the plan used where they stand for exactly these axes. */
+/* The axes of a cut as text, "cp*sp": names that the plan used where they stand for exactly these
+ * axes. */
 static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s) {
     const Mesh *m = p->mesh;
     for (int i = 0; i < l->n;) {
@@ -33,10 +36,12 @@ static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s)
         AxisList named;
         int take = 1;
         const char *text = m->axis[l->a[i]].name;
-        if (g && mesh_lookup(m, g, &named) && named.n <= l->n - i && !memcmp(named.a, l->a + i, (size_t)named.n)) {
+        if (g && mesh_lookup(m, g, &named) && named.n <= l->n - i &&
+            !memcmp(named.a, l->a + i, (size_t)named.n)) {
             take = named.n;
             text = g;
-        } else if (m->axis[l->a[i]].parent && i + 1 < l->n && l->a[i + 1] == l->a[i] + 1 && m->axis[l->a[i + 1]].parent == m->axis[l->a[i]].parent) {
+        } else if (m->axis[l->a[i]].parent && i + 1 < l->n && l->a[i + 1] == l->a[i] + 1 &&
+                   m->axis[l->a[i + 1]].parent == m->axis[l->a[i]].parent) {
             take = 2;
             text = m->axis[l->a[i]].parent;
         }
@@ -49,7 +54,8 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
     int at = 0;
     for (int d = 0; d < t->nstored; d++) {
         AxisList l = {0};
-        bool packed = t->stored[d] > 1 && t->sym[at][0] >= '0' && t->sym[at][0] <= '9', through = false;
+        bool packed = t->stored[d] > 1 && t->sym[at][0] >= '0' && t->sym[at][0] <= '9',
+             through = false;
         for (int k = at; k < at + t->stored[d]; k++) {
             AxisList one = layout_dim_axes(&v->L, k);
             for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
@@ -57,14 +63,17 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
         at += t->stored[d];
         if (d == 0) { /* the flattened cut of stored dim 0 */
             AxisList one = layout_dim_axes(&v->L, v->L.ndim);
-            through = packed && one.n && !l.n; /* (2*F)/tp: cut as one list, not 2*F/tp, each block by itself */
+            through = packed && one.n &&
+                      !l.n; /* (2*F)/tp: cut as one list, not 2*F/tp, each block by itself */
             for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
         }
         Str s = str_new(arena);
         axes_text(p, v, &l, &s);
         const char *sym = graph_stored_symbol(t, d, arena);
         if (through) sym = arena_printf(arena, "(%s)", sym);
-        dims[d] = !s.n ? sym : strchr(s.s, '*') ? arena_printf(arena, "%s/(%s)", sym, s.s) : arena_printf(arena, "%s/%s", sym, s.s);
+        dims[d] = !s.n               ? sym
+                  : strchr(s.s, '*') ? arena_printf(arena, "%s/(%s)", sym, s.s)
+                                     : arena_printf(arena, "%s/%s", sym, s.s);
     }
 }
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena) {
@@ -91,10 +100,13 @@ void program_dump(const Program *p, FILE *f) {
         const Val *o = &p->val[s->out];
         fprintf(f, "%4d %-10s %-8s %-42s %s", s->id, s->pass, kinds[s->kind], step_name(p, s, tmp),
                 layout_text(p->mesh, &o->L, p->graph->t[o->tensor].letter, tmp));
-        if (s->kind == ST_MOVE) fprintf(f, "  over %s%s", program_axes_name(p, s, tmp), s->inferred ? " (inferred)" : "");
+        if (s->kind == ST_MOVE)
+            fprintf(f, "  over %s%s", program_axes_name(p, s, tmp),
+                    s->inferred ? " (inferred)" : "");
         fprintf(f, "  reads");
         int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-        for (int k = 0; k < n; k++) fprintf(f, " %d:%s", p->val[r[k]].step, val_name(p, &p->val[r[k]], tmp));
+        for (int k = 0; k < n; k++)
+            fprintf(f, " %d:%s", p->val[r[k]].step, val_name(p, &p->val[r[k]], tmp));
         fprintf(f, "\n");
     }
     arena_free(tmp);

@@ -1,5 +1,6 @@
-/* The lowered program: plain data, a list of steps over values with layouts. A step is one op, one single move, one adjoint
- * or one sum; it lists what it reads and writes and why it is there. Planted bugs and mutations are edits of it. */
+/* The lowered program: plain data, a list of steps over values with layouts. A step is one op, one
+ * single move, one adjoint or one sum; it lists what it reads and writes and why it is there.
+ * Planted bugs and mutations are edits of it. */
 #ifndef SP_LOWER_PROGRAM_H
 #define SP_LOWER_PROGRAM_H
 #include "layout/redistribute.h"
@@ -18,12 +19,13 @@ typedef struct Val {
     ValueKind kind;
     Layout L;
     const char *group[MESH_MAX_AXES]; /* name under which an axis was written; NULL: its own */
-    int step;   /* that makes it; -1: input or parameter at rest */
+    int step;                         /* that makes it; -1: input or parameter at rest */
     int n_parts;
-    const Part *parts; /* cotangents: the uses they sum */
-    int list, instance; /* index list and instance (rows, pipelines): 0 */
-    int edit, edit_offset; /* what a fault made of an input or parameter: EDIT_OFFSET, EDIT_NEST or EDIT_RESEED of a Step */
-    const char *fault; /* as `faults` says it: "offset: 1"; NULL: none */
+    const Part *parts;     /* cotangents: the uses they sum */
+    int list, instance;    /* index list and instance (rows, pipelines): 0 */
+    int edit, edit_offset; /* what a fault made of an input or parameter: EDIT_OFFSET, EDIT_NEST or
+                              EDIT_RESEED of a Step */
+    const char *fault;     /* as `faults` says it: "offset: 1"; NULL: none */
 } Val;
 
 typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
@@ -33,11 +35,11 @@ typedef struct Step {
     StepKind kind;
     int node, operand; /* op, adjoint */
     int nin;
-    int in[RULE_MAX_IN + 2]; /* op: operands. adjoint: cotangent, then the operands (-1: not read), then the forward output
-                                or -1. move, claim, sum: sources */
+    int in[RULE_MAX_IN + 2]; /* op: operands. adjoint: cotangent, then the operands (-1: not read),
+                                then the forward output or -1. move, claim, sum: sources */
     int out;
-    Move move;         /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
-    const char *pass;  /* "forward" "loss" "backward" "gradients" "parameters" */
+    Move move;        /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
+    const char *pass; /* "forward" "loss" "backward" "gradients" "parameters" */
     const char *why;
     Loc loc;           /* plan line that asked for it */
     const char *group; /* name of the axes as the plan says */
@@ -49,8 +51,23 @@ typedef struct Step {
     int unit; /* collectives of one FSDP unit: id of its first step; -1: none */
     /* what a fault made of it (exec looks here, verify compares with `move`) */
     const char *fault; /* as the plan says it: "drop", "scale: 4", or NULL */
-    enum { EDIT_NONE, EDIT_DROP, EDIT_DOUBLE, EDIT_MAX, EDIT_AVG, EDIT_SLICE, EDIT_AXIS, EDIT_DIM, EDIT_OFFSET, EDIT_SCALE,
-           EDIT_FLOOR, EDIT_LOCAL, EDIT_CONTIGUOUS, EDIT_NEST, EDIT_RESEED } edit;
+    enum {
+        EDIT_NONE,
+        EDIT_DROP,
+        EDIT_DOUBLE,
+        EDIT_MAX,
+        EDIT_AVG,
+        EDIT_SLICE,
+        EDIT_AXIS,
+        EDIT_DIM,
+        EDIT_OFFSET,
+        EDIT_SCALE,
+        EDIT_FLOOR,
+        EDIT_LOCAL,
+        EDIT_CONTIGUOUS,
+        EDIT_NEST,
+        EDIT_RESEED
+    } edit;
     int edit_axis, edit_dim, edit_offset;
     double edit_scale;
     const char *wrong; /* what verify found here, for the record; NULL: nothing */
@@ -72,7 +89,8 @@ typedef struct Program {
     int loss;      /* Val of the loss (type I), or -1 */
 } Program;
 
-/* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not be) go to a->d. */
+/* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not
+ * be) go to a->d. */
 Program *lower(Arena *arena, const Assign *a);
 /* A sum of a gradient (not the adjoint of a collective of the forward pass) that no line of the
  * plan declares: a step of the backward program, marked `inferred`. */
@@ -88,31 +106,37 @@ int unasked_notes(const Program *p, Diags *d, const char ***names);
 /* N0012 for each axis of `data_parallel` that cuts no tokens and over which a gradient is not a
  * sum: frameworks would add it up all the same. */
 void not_due_notes(const Program *p, Diags *d);
-/* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at rest. After adjoint_program. */
+/* Appends the optimizer's nodes: element-wise on gradients, parameters and state as they lie at
+ * rest. After adjoint_program. */
 void lower_optimizer(Program *p);
 /* Appends the backward program, derived from rules and layouts alone. Needs a loss. */
 void adjoint_program(Program *p);
-/* The names of `--fault`, in the order of their table; NULL-terminated. `what` (may be NULL) gets what each does. */
+/* The names of `--fault`, in the order of their table; NULL-terminated. `what` (may be NULL) gets
+ * what each does. */
 const char *const *fault_names(Arena *arena, const char *const **what);
-/* The words of `faults: do:` and its other keys, as they are written; NULL-terminated. `what` gets what each does. */
+/* The words of `faults: do:` and its other keys, as they are written; NULL-terminated. `what` gets
+ * what each does. */
 const char *const *fault_edits(Arena *arena, const char *const **what);
-/* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not exist. */
+/* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not
+ * exist. */
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
-/* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is derived. False and E0205 for
- * patterns that match no parameter. */
+/* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is
+ * derived. False and E0205 for patterns that match no parameter. */
 bool apply_gradients(Program *p, const Plan *plan, Diags *d);
 /* The move that a step makes: the declared one, or what a fault makes of its axes and dims. */
 Move fault_move(const Step *s);
-/* How often its collective is done: 1; 0 where a fault leaves nothing of it, 2 where it is done twice. */
+/* How often its collective is done: 1; 0 where a fault leaves nothing of it, 2 where it is done
+ * twice. */
 int fault_times(const Step *s);
-/* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and HSDP's sums over copies stand
- * alone. Steps get new ids: before faults are applied. */
+/* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and
+ * HSDP's sums over copies stand alone. Steps get new ids: before faults are applied. */
 void order_units(Program *p);
-/* Gathers of parameters and reductions of gradients that one layer's unit does together get the same `unit`; the first of them
- * leads. Those that a fault edits travel alone. */
+/* Gathers of parameters and reductions of gradients that one layer's unit does together get the
+ * same `unit`; the first of them leads. Those that a fault edits travel alone. */
 void mark_units(Program *p);
-/* Static check: propagates cut / partial / equal through the explicit program, independently of lower and adjoint_program.
- * Findings go to `d` as E0404 (or W0401 with `warn`) and to the step (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */
+/* Static check: propagates cut / partial / equal through the explicit program, independently of
+ * lower and adjoint_program. Findings go to `d` as E0404 (or W0401 with `warn`) and to the step
+ * (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */
 int verify(Program *p, Diags *d, bool warn, int *first_step);
 /* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
 int step_reads(const Step *s, int *r);
@@ -120,7 +144,8 @@ int step_reads(const Step *s, int *r);
 const char *step_name(const Program *p, const Step *s, Arena *arena);
 /* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */
 const char *step_value(const Program *p, const Step *s);
-/* The name of a value in records: "layers.0.q_proj", "grad.layers.0.q_proj", "grad.param.layers.0.attention.wq.weight". */
+/* The name of a value in records: "layers.0.q_proj", "grad.layers.0.q_proj",
+ * "grad.param.layers.0.attention.wq.weight". */
 const char *program_value_name(const Program *p, const Val *v, Arena *arena);
 /* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);

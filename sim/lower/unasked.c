@@ -37,13 +37,17 @@ static const char *hint_of(const Program *p, const Step *s);
  * too, the line for that says the style with it. */
 static const char *weight_hint(const Program *p, const Step *s) {
     int tensor = p->val[s->in[0]].tensor, m = 0, nm = p->graph->nm;
-    while (m < nm && (p->graph->module[m].weight != tensor || strcmp(p->graph->module[m].kind, "linear"))) m++;
+    while (m < nm &&
+           (p->graph->module[m].weight != tensor || strcmp(p->graph->module[m].kind, "linear")))
+        m++;
     if (m == nm || p->assign->use[m].style) return "lay it out by a line of its own";
     for (int i = 0; i < p->n_forward; i++)
-        if (unasked_move(p, &p->step[i]) && p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
+        if (unasked_move(p, &p->step[i]) &&
+            p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
             return hint_of(p, &p->step[i]);
     int d = layout_where(&p->val[s->out].L, s->move.axes.a[0]); /* of [out, in] */
-    return arena_printf(p->arena, "write `%s: %s`", plan_pattern_of(p->arena, p->graph->module[m].path),
+    return arena_printf(p->arena, "write `%s: %s`",
+                        plan_pattern_of(p->arena, p->graph->module[m].path),
                         d == 0 ? "colwise" : "rowwise");
 }
 static const char *hint_of(const Program *p, const Step *s) {
@@ -68,20 +72,22 @@ static const char *hint_of(const Program *p, const Step *s) {
 }
 static Loc place_in_plan(const Program *p, const Step *s) {
     int m = linear_of(p, p->val[s->in[0]].tensor);
-    if (m >= 0 && p->assign->use[m].style && p->assign->use[m].loc.line) return p->assign->use[m].loc;
+    if (m >= 0 && p->assign->use[m].style && p->assign->use[m].loc.line)
+        return p->assign->use[m].loc;
     return s->loc.file && s->loc.line ? s->loc : p->assign->plan->mesh_loc;
 }
 /* Moves of one kind of values that differ in their layer's number only are told once. */
 static bool alike(const Program *p, const Step *a, const Step *b) {
     return a->move.kind == b->move.kind &&
            !strcmp(program_axes_name(p, a, p->arena), program_axes_name(p, b, p->arena)) &&
-           !strcmp(plan_pattern_of(p->arena, step_value(p, a)), plan_pattern_of(p->arena, step_value(p, b)));
+           !strcmp(plan_pattern_of(p->arena, step_value(p, a)),
+                   plan_pattern_of(p->arena, step_value(p, b)));
 }
 static void say(const Program *p, Diags *d, const Step *s, int n) {
     const char *more = n > 1 ? arena_printf(p->arena, " and %d more like it", n - 1) : "";
     diag_note(d, "N0001", place_in_plan(p, s), hint_of(p, s),
-              "the %s%s over %s is made (%s), and no line of the plan asks for it", step_name(p, s, p->arena), more,
-              program_axes_name(p, s, p->arena), s->why);
+              "the %s%s over %s is made (%s), and no line of the plan asks for it",
+              step_name(p, s, p->arena), more, program_axes_name(p, s, p->arena), s->why);
 }
 int unasked_notes(const Program *p, Diags *d, const char ***names) {
     int n = 0, cap = 0, kinds = 0;

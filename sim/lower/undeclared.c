@@ -112,7 +112,9 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
     /* a module that has a style keeps it: the line is then the parameter's own */
     bool own = m && m->path && (!p->assign->use[t->module].style || norm) &&
                (m->weight == tensor || m->bias == tensor);
-    const char *path = plan_pattern_of(p->arena, own ? m->path : t->plan_name ? t->plan_name : t->name);
+    const char *path = plan_pattern_of(p->arena, own            ? m->path
+                                                 : t->plan_name ? t->plan_name
+                                                                : t->name);
     if (axes & ~default_axes(p, norm))
         return arena_printf(p->arena, "write `%s: {style: %s, axis: %s}`", path, style,
                             written_axes(p, axes));

@@ -1,6 +1,7 @@
-/* FSDP units: the parameters of one layer are gathered, and their gradients reduced, in one collective each; what is outside the
- * layers is the root's unit. With HSDP the sums over the copies travel together too. Gradients of a unit wait for its last one, as
- * PyTorch's post-backward does. Refuses to merge data: steps stay steps, they are ordered and marked. */
+/* FSDP units: the parameters of one layer are gathered, and their gradients reduced, in one
+ * collective each; what is outside the layers is the root's unit. With HSDP the sums over the
+ * copies travel together too. Gradients of a unit wait for its last one, as PyTorch's post-backward
+ * does. Refuses to merge data: steps stay steps, they are ordered and marked. */
 #include "lower/program.h"
 #include <string.h>
 
@@ -11,21 +12,27 @@ static int layer_of(const Graph *g, int tensor) {
             if (g->node[n].in[i] == tensor) return g->node[n].layer;
     return -1;
 }
-static bool same_axes(const AxisList *a, const AxisList *b) { return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n); }
+static bool same_axes(const AxisList *a, const AxisList *b) {
+    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
+}
 static bool has_axis(const AxisList *l, int axis) {
     for (int i = 0; i < l->n; i++)
         if (l->a[i] == axis) return true;
     return false;
 }
-static const GTensor *tensor_of(const Program *p, const Step *s) { return &p->graph->t[p->val[s->out].tensor]; }
+static const GTensor *tensor_of(const Program *p, const Step *s) {
+    return &p->graph->t[p->val[s->out].tensor];
+}
 static bool is_gradient_move(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && !strcmp(s->pass, "gradients") && p->val[s->out].cot && tensor_of(p, s)->kind == KIND_PARAM;
+    return s->kind == ST_MOVE && !strcmp(s->pass, "gradients") && p->val[s->out].cot &&
+           tensor_of(p, s)->kind == KIND_PARAM;
 }
 /* Axes over which HSDP keeps copies; none in other modes. */
 static AxisList copy_axes(const Program *p) {
     const Plan *plan = p->assign->plan;
     AxisList l = {0};
-    bool hsdp = plan->data_parallel.mode && !strcmp(plan->data_parallel.mode, "hsdp") && plan->data_parallel.replicate;
+    bool hsdp = plan->data_parallel.mode && !strcmp(plan->data_parallel.mode, "hsdp") &&
+                plan->data_parallel.replicate;
     if (!hsdp || !mesh_lookup(p->mesh, plan->data_parallel.replicate, &l)) l.n = 0;
     return l;
 }
@@ -35,9 +42,10 @@ typedef struct {
     Program *p;
     const Step *old;
     int n_old;
-    int *layer;     /* per old step: layer of the gradient that it moves; -2: it moves none */
-    int *wait;      /* per layer + 1: the old step that makes the last gradient of the unit; -1: they do not wait */
-    int *id;        /* new id of each old step */
+    int *layer; /* per old step: layer of the gradient that it moves; -2: it moves none */
+    int *wait;  /* per layer + 1: the old step that makes the last gradient of the unit; -1: they do
+                   not wait */
+    int *id;    /* new id of each old step */
     AxisList copies;
 } Order;
 /* A sum over copies and other axes at once is two: the unit's travels over the copies alone. */
@@ -76,11 +84,15 @@ static void find_waits(Order *o) {
     const Program *p = o->p;
     for (int i = 0; i < o->n_old; i++) {
         const Step *s = &o->old[i];
-        o->layer[i] = is_gradient_move(p, s) && p->n_forward <= i ? layer_of(p->graph, p->val[s->out].tensor) : -2;
+        o->layer[i] = is_gradient_move(p, s) && p->n_forward <= i
+                          ? layer_of(p->graph, p->val[s->out].tensor)
+                          : -2;
         int made = o->layer[i] > -2 ? p->val[s->in[0]].step : -1;
-        if (made >= 0 && o->layer[made] == -2 && made > o->wait[o->layer[i] + 1]) o->wait[o->layer[i] + 1] = made;
+        if (made >= 0 && o->layer[made] == -2 && made > o->wait[o->layer[i] + 1])
+            o->wait[o->layer[i] + 1] = made;
     }
-    for (int i = 0; i < o->n_old; i++) { /* what reads a reduced gradient before the unit's last one is made cannot wait */
+    /* what reads a reduced gradient before the unit's last one is made cannot wait */
+    for (int i = 0; i < o->n_old; i++) {
         int r[RULE_MAX_IN + 2], n = o->layer[i] == -2 ? step_reads(&o->old[i], r) : 0;
         for (int k = 0; k < n; k++) {
             int by = p->val[r[k]].step, layer = by >= 0 ? o->layer[by] : -2;
@@ -91,7 +103,8 @@ static void find_waits(Order *o) {
 void order_units(Program *p) {
     Order o = {.p = p, .old = p->step, .n_old = p->ns, .copies = copy_axes(p)};
     int layers = 0;
-    for (int n = 0; n < p->graph->nn; n++) layers = p->graph->node[n].layer >= layers ? p->graph->node[n].layer + 1 : layers;
+    for (int n = 0; n < p->graph->nn; n++)
+        layers = p->graph->node[n].layer >= layers ? p->graph->node[n].layer + 1 : layers;
     o.layer = ARENA_ARRAY(p->arena, int, o.n_old + 1);
     o.id = ARENA_ARRAY(p->arena, int, o.n_old + 1);
     o.wait = ARENA_ARRAY(p->arena, int, layers + 1);
@@ -102,7 +115,8 @@ void order_units(Program *p) {
     for (int i = 0; i < o.n_old; i++) {
         int wait = o.layer[i] > -2 ? o.wait[o.layer[i] + 1] : -1;
         if (wait < i) emit(&o, &o.old[i]);
-        for (int l = 0; l <= layers; l++) /* the unit's last gradient: now all that waited, in their order */
+        /* the unit's last gradient: now all that waited, in their order */
+        for (int l = 0; l <= layers; l++)
             for (int k = 0; o.wait[l] == i && k < i; k++)
                 if (o.layer[k] == l - 1) emit(&o, &o.old[k]);
     }
@@ -110,7 +124,9 @@ void order_units(Program *p) {
 
 /* ---- marks ---- */
 static bool travels(const Program *p, const Step *s, const AxisList *copies) {
-    if (s->kind != ST_MOVE || s->edit || p->val[s->out].kind == KIND_INPUT || tensor_of(p, s)->kind != KIND_PARAM) return false;
+    if (s->kind != ST_MOVE || s->edit || p->val[s->out].kind == KIND_INPUT ||
+        tensor_of(p, s)->kind != KIND_PARAM)
+        return false;
     if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
     if (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) return true;
     bool over_copies = s->move.kind == MOVE_ALL_REDUCE && is_gradient_move(p, s);
@@ -119,7 +135,8 @@ static bool travels(const Program *p, const Step *s, const AxisList *copies) {
 }
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
-    int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1), *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
+    int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1),
+        *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
     for (int i = 0; i < p->ns; i++) {
         Step *s = &p->step[i];
         if (!travels(p, s, &copies)) continue;
@@ -127,8 +144,10 @@ void mark_units(Program *p) {
         layer[i] = layer_of(p->graph, p->val[s->out].tensor);
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
-            bool same = t->move.kind == s->move.kind && t->recompute == s->recompute && !strcmp(t->pass, s->pass);
-            if (same && layer[t->id] == layer[i] && same_axes(&t->move.axes, &s->move.axes)) s->unit = t->id;
+            bool same = t->move.kind == s->move.kind && t->recompute == s->recompute &&
+                        !strcmp(t->pass, s->pass);
+            if (same && layer[t->id] == layer[i] && same_axes(&t->move.axes, &s->move.axes))
+                s->unit = t->id;
         }
         if (s->unit == i) lead[n++] = i;
     }

@@ -1,5 +1,6 @@
-/* The static check: cut / partial / equal propagated through the explicit forward and backward program, step by step, from
- * the rules alone. It shares nothing with the pass that inserted the moves, and looks at what a fault made of a step. */
+/* The static check: cut / partial / equal propagated through the explicit forward and backward
+ * program, step by step, from the rules alone. It shares nothing with the pass that inserted the
+ * moves, and looks at what a fault made of a step. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -25,7 +26,8 @@ typedef struct {
     enum { W_CUT, W_SUM, W_MAX, W_EQUAL } what;
     char letter;
 } Way;
-/* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it, sums contract it. */
+/* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it,
+ * sums contract it. */
 enum { LIST_LETTER = '#' };
 static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
@@ -34,9 +36,10 @@ static Way way(const Layout *L, const char *letters, int axis) {
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
 
-/* Propagates one axis through a rule; NULL and the result, or what is wrong. `lin` is the set of operands in which the op is
- * linear, `add` says that it is a sum. */
-static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uint32_t lin, bool add, bool max, int axis, Way *out) {
+/* Propagates one axis through a rule; NULL and the result, or what is wrong. `lin` is the set of
+ * operands in which the op is linear, `add` says that it is a sum. */
+static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uint32_t lin, bool add,
+                             bool max, int axis, Way *out) {
     Arena *A = v->p->arena;
     const char *name = v->p->mesh->axis[axis].name;
     Way w[RULE_MAX_IN];
@@ -45,17 +48,22 @@ static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uin
     for (int i = 0; i < r->nin; i++) {
         w[i] = way(&in[i]->L, r->in[i], axis);
         if (w[i].what == W_CUT) {
-            if (cut && cut != w[i].letter) return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut, w[i].letter);
+            if (cut && cut != w[i].letter)
+                return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut,
+                                    w[i].letter);
             cut = w[i].letter;
         }
         if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
     }
     if (cut) {
-        if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut))) return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
+        if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut)))
+            return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
         for (int i = 0; i < r->nin; i++) {
             bool has = cut == LIST_LETTER ? r->nl[i] > 0 : rule_find(r, i, cut) >= 0;
-            if (has && w[i].what != W_CUT) return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
-            if (w[i].what == W_SUM || w[i].what == W_MAX) return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
+            if (has && w[i].what != W_CUT)
+                return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
+            if (w[i].what == W_SUM || w[i].what == W_MAX)
+                return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
         }
         bool stays = cut == LIST_LETTER ? r->nout > 0 : rule_find_out(r, cut) >= 0;
         *out = stays ? (Way){W_CUT, cut} : (Way){max ? W_MAX : W_SUM, 0};
@@ -63,7 +71,10 @@ static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uin
     }
     *out = (Way){sums ? W_SUM : W_EQUAL, 0};
     if (!sums) return NULL;
-    if (add) return sums == r->nin ? NULL : arena_printf(A, "a pending sum over %s is added to a complete value", name);
+    if (add)
+        return sums == r->nin
+                   ? NULL
+                   : arena_printf(A, "a pending sum over %s is added to a complete value", name);
     if (sums == 1 && w[which].what == W_SUM && (lin >> which & 1)) return NULL;
     return arena_printf(A, "a pending sum over %s enters an op that is not linear in it", name);
 }
@@ -72,7 +83,8 @@ static bool broadcast(const Rule *r, char letter) {
         if (rule_find(r, i, letter) >= 0) return false;
     return true;
 }
-/* Nested order must agree: each letter is cut by the same axes in the same order and manner in all operands and the output. */
+/* Nested order must agree: each letter is cut by the same axes in the same order and manner in all
+ * operands and the output. */
 static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, const Val *out) {
     for (char ch = 'a'; ch <= 'z'; ch++) {
         const Layout *first = NULL;
@@ -82,13 +94,16 @@ static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, con
             int d = i < r->nin ? rule_find(r, i, ch) : rule_find_out(r, ch);
             if (d < 0) continue;
             if (!first) first = L, fd = d;
-            else if ((i < r->nin || !broadcast(r, ch)) && (first->n[fd] != L->n[d] || memcmp(first->e[fd], L->e[d], sizeof(Entry) * L->n[d])))
+            else if ((i < r->nin || !broadcast(r, ch)) &&
+                     (first->n[fd] != L->n[d] ||
+                      memcmp(first->e[fd], L->e[d], sizeof(Entry) * L->n[d])))
                 return arena_printf(v->p->arena, "letter %c lies differently in its operands", ch);
         }
     }
     return NULL;
 }
-static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const *in, uint32_t lin, bool add, bool max) {
+static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const *in, uint32_t lin,
+                       bool add, bool max) {
     const Val *out = &v->p->val[s->out];
     for (int x = 0; x < v->p->mesh->naxes; x++) {
         if (v->p->mesh->axis[x].size == 1) continue;
@@ -98,11 +113,18 @@ static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const
             finding(v, s, bad);
             return;
         }
-        if (got.what == W_EQUAL && said.what == W_CUT && broadcast(r, said.letter)) continue; /* no operand has it: any cut is local */
+        /* no operand has it: any cut is local */
+        if (got.what == W_EQUAL && said.what == W_CUT && broadcast(r, said.letter)) continue;
         if (got.what == said.what && got.letter == said.letter) continue;
-        finding(v, s, arena_printf(v->p->arena, "over %s the rule gives %s, the program says %s", v->p->mesh->axis[x].name,
-                                   got.what == W_CUT ? "a cut" : got.what == W_EQUAL ? "equal copies" : "a pending sum",
-                                   said.what == W_CUT ? "a cut" : said.what == W_EQUAL ? "equal copies" : "a pending sum"));
+        finding(v, s,
+                arena_printf(v->p->arena, "over %s the rule gives %s, the program says %s",
+                             v->p->mesh->axis[x].name,
+                             got.what == W_CUT     ? "a cut"
+                             : got.what == W_EQUAL ? "equal copies"
+                                                   : "a pending sum",
+                             said.what == W_CUT     ? "a cut"
+                             : said.what == W_EQUAL ? "equal copies"
+                                                    : "a pending sum"));
         return;
     }
     const char *bad = same_cuts(v, r, in, out);
@@ -119,7 +141,11 @@ static void check_types(Verify *v, const Step *s, const GNode *n, const Val *con
             else other = true;
         }
         if (inv && other) {
-            finding(v, s, arena_printf(v->p->arena, "a value whose uses are all equal over %s meets one that differs: its gradient would miss a sum", v->p->mesh->axis[x].name));
+            finding(v, s,
+                    arena_printf(v->p->arena,
+                                 "a value whose uses are all equal over %s meets one that differs: "
+                                 "its gradient would miss a sum",
+                                 v->p->mesh->axis[x].name));
             return;
         }
     }
@@ -153,9 +179,11 @@ static void check_adjoint(Verify *v, const Step *s) {
 }
 /* Do source and result of a claim look alike, so that only a pending sum tells them apart? */
 static bool same_shape(const Program *p, const Step *s) {
-    return !strcmp(program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena));
+    return !strcmp(program_symbolic(p, &p->val[s->in[0]], p->arena),
+                   program_symbolic(p, &p->val[s->out], p->arena));
 }
-/* A move's kind and group are a function of (from, to); a fault that changed either is seen here. */
+/* A move's kind and group are a function of (from, to); a fault that changed either is seen here.
+ */
 static void check_move(Verify *v, const Step *s) {
     const Program *p = v->p;
     const Layout *f = &s->move.from, *t = &s->move.to;
@@ -165,13 +193,21 @@ static void check_move(Verify *v, const Step *s) {
     }
     if (s->kind == ST_CLAIM) {
         if (assign_label_holds(p->assign, f, t)) return;
-        if (same_shape(p, s)) finding(v, s, "a sum is pending, and the value is taken for complete (or the other way round)");
-        else finding(v, s, arena_printf(p->arena, "lies as %s but is taken for %s", program_symbolic(p, &p->val[s->in[0]], p->arena), program_symbolic(p, &p->val[s->out], p->arena)));
+        if (same_shape(p, s))
+            finding(
+                v, s,
+                "a sum is pending, and the value is taken for complete (or the other way round)");
+        else
+            finding(v, s,
+                    arena_printf(p->arena, "lies as %s but is taken for %s",
+                                 program_symbolic(p, &p->val[s->in[0]], p->arena),
+                                 program_symbolic(p, &p->val[s->out], p->arena)));
         return;
     }
     uint32_t changed = 0, listed = 0;
     for (int x = 0; x < p->mesh->naxes; x++)
-        if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x)) changed |= 1u << x;
+        if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x))
+            changed |= 1u << x;
     for (int d = 0; d <= f->ndim && !changed; d++) /* chunk <-> zigzag in place */
         for (int k = 0; k < f->n[d]; k++)
             if (memcmp(&f->e[d][k], &t->e[d][k], sizeof(Entry))) changed |= 1u << f->e[d][k].axis;
@@ -182,9 +218,17 @@ static void check_move(Verify *v, const Step *s) {
     }
     if (changed != listed || !kinds) finding(v, s, "kind and group do not follow from the layouts");
     if (s->edit == EDIT_DROP || s->edit == EDIT_MAX || s->edit == EDIT_AVG || s->edit == EDIT_SLICE)
-        finding(v, s, arena_printf(p->arena, "the step is planted as '%s', which does not lead from its layout to the declared one", s->fault));
-    if (s->edit == EDIT_DOUBLE) finding(v, s, "the reduction is done twice: the second starts from a complete value");
-    if (s->edit == EDIT_AXIS) finding(v, s, arena_printf(p->arena, "the group is that of %s, the layouts ask for another", p->mesh->axis[s->edit_axis].name));
+        finding(v, s,
+                arena_printf(p->arena,
+                             "the step is planted as '%s', which does not lead from its layout to "
+                             "the declared one",
+                             s->fault));
+    if (s->edit == EDIT_DOUBLE)
+        finding(v, s, "the reduction is done twice: the second starts from a complete value");
+    if (s->edit == EDIT_AXIS)
+        finding(v, s,
+                arena_printf(p->arena, "the group is that of %s, the layouts ask for another",
+                             p->mesh->axis[s->edit_axis].name));
 }
 /* How often a cotangent says that it has that use in it. */
 static int times_listed(const Val *x, int node, int operand) {

@@ -1,5 +1,6 @@
-/* Private to the room: what the files that build a graph share. Nobody outside sim/model includes this.
- * A shape is written as text: "b t kgx" has three stored dims, the last of them made of the letters k, g, x. */
+/* Private to the room: what the files that build a graph share. Nobody outside sim/model includes
+ * this. A shape is written as text: "b t kgx" has three stored dims, the last of them made of the
+ * letters k, g, x. */
 #ifndef SP_MODEL_BUILD_H
 #define SP_MODEL_BUILD_H
 #include "model/model.h"
@@ -20,29 +21,31 @@ typedef struct {
     const ModelDims *m;
     Graph *g;
     Attrs at; /* constants of the model; a node takes those that its row asks for */
-    int x; /* the tensor that flows on: what a row calls "@x" */
+    int x;    /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
-    int64_t bytes; /* of all tensors so far, in the widest element type */
-    bool failed; /* an error was reported: what follows may be -1 */
+    int64_t bytes;           /* of all tensors so far, in the widest element type */
+    bool failed;             /* an error was reported: what follows may be -1 */
     struct NameIndex *index; /* of tensors by name, for build_value */
 } Build;
 
 /* Which constants of the model a node reads. */
 enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8, AT_VOCAB = 16 };
 
-/* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module "self_attn" means
- * "model.layers.3.self_attn". */
+/* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
+ * "self_attn" means "model.layers.3.self_attn". */
 typedef struct {
-    const char *out;    /* the value it makes */
-    const char *op;     /* name in the list of ops; NULL: the model's activation */
+    const char *out; /* the value it makes */
+    const char *op;  /* name in the list of ops; NULL: the model's activation */
     const char *rule;
-    const char *in[4];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x": what flows in */
+    const char *in[4];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x":
+                           what flows in */
     const char *shape;  /* of the output */
     const char *module; /* module it belongs to, by its Hugging Face path */
-    const char *kind;   /* the module is made by this row, of this kind; NULL: it is a container that exists */
+    const char *kind; /* the module is made by this row, of this kind; NULL: it is a container that
+                         exists */
     const char *weight; /* shape of the weight; NULL: none */
     const char *part;
-    const char *label;  /* NULL: the op's */
+    const char *label; /* NULL: the op's */
     unsigned at;
     unsigned need; /* features (FEATURE_*) without which there is no such node */
     unsigned bias; /* feature that adds a bias; 0: never one */
@@ -59,21 +62,25 @@ enum {
     FEATURE_UP_BIAS = 64,
     FEATURE_DOWN_BIAS = 128,
     FEATURE_MLP_BIAS = 256,
-    FEATURE_APART = 512,  /* gate and up are two weights */
+    FEATURE_APART = 512,   /* gate and up are two weights */
     FEATURE_PACKED = 1024, /* or one of shape [2*F, D] */
 };
 
-/* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be -1. */
-int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff, bool is_int);
+/* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
+ * -1. */
+int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff,
+                 bool is_int);
 int build_module(Build *b, const char *hf_path, const char *kind, int parent);
 /* The parameter of that checkpoint name, made if need be; `module` owns it if it is new. */
 int build_param(Build *b, const char *name, const char *shape, int module);
 /* A node with given operands; makes its output. */
-int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out, const char *shape);
-/* A whole row: module, weight, node, and the bias if there is one. `value_prefix` and `module_prefix` end in '.' or are
- * empty; `weight_name` overrides the name of the weight (tied tables), or NULL. */
-int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix, int layer,
-              int parent, const char *weight_name);
+int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out,
+               const char *shape);
+/* A whole row: module, weight, node, and the bias if there is one. `value_prefix` and
+ * `module_prefix` end in '.' or are empty; `weight_name` overrides the name of the weight (tied
+ * tables), or NULL. */
+int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix,
+              int layer, int parent, const char *weight_name);
 struct NameIndex *build_index(Arena *a);
 /* Gives a tensor its second name. */
 void build_alias(Build *b, int tensor, const char *name);
@@ -83,7 +90,8 @@ int build_find_module(const Build *b, const char *hf_path);
 /* The features of the dims as FEATURE_ bits. */
 unsigned build_features(const ModelDims *m);
 
-/* block.c, mlp.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result flows out. */
+/* block.c, mlp.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result flows
+ * out. */
 void build_llama(Build *b, uint32_t parts);
 void build_mlp(Build *b);
 void build_loss(Build *b, int output, bool has_head);
@@ -92,8 +100,8 @@ void build_loss(Build *b, int output, bool has_head);
 bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *out);
 /* preset.c: the row of a name, or NULL after a diagnostic. */
 const Preset *preset_find(Arena *a, Diags *d, const Plan *p);
-/* data.c: sizes that the inputs file fixes (B, S where the plan leaves them open), and whether the weights' names ask
- * for interleaved rotation. */
+/* data.c: sizes that the inputs file fixes (B, S where the plan leaves them open), and whether the
+ * weights' names ask for interleaved rotation. */
 bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m);
 bool data_interleaved(Arena *a, Diags *d, const Plan *p);
 #endif

@@ -1,6 +1,7 @@
-/* Dims from a preset, a Hugging Face config.json (both generations of key names) or keys written in the plan. Keys
- * are of three kinds: read, harmless, and all others, which must be null, false, 0 or empty: a key that changes the
- * mathematics and is not understood is an error that names it, never skipped. */
+/* Dims from a preset, a Hugging Face config.json (both generations of key names) or keys written in
+ * the plan. Keys are of three kinds: read, harmless, and all others, which must be null, false, 0
+ * or empty: a key that changes the mathematics and is not understood is an error that names it,
+ * never skipped. */
 #include "base/file.h"
 #include "json/json.h"
 #include "model/build.h"
@@ -53,9 +54,9 @@ typedef enum {
     KEY_BOOL,
     KEY_FLAG, /* an int of Raw: 0 or 1 */
     KEY_TEXT,
-    KEY_ROPE,    /* an object of scaling keys */
-    KEY_WINDOW,  /* sliding_window */
-    KEY_LAYERS,  /* layer_types: all full_attention */
+    KEY_ROPE,   /* an object of scaling keys */
+    KEY_WINDOW, /* sliding_window */
+    KEY_LAYERS, /* layer_types: all full_attention */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -98,7 +99,8 @@ static const Key keys[] = {
     {"packed_mlp", KEY_FLAG, AT(packed_mlp), true},
     /* Say nothing about the values of a forward or backward pass of the block. */
     {"architectures", KEY_HARMLESS, 0, false},
-    {"attention_dropout", KEY_HARMLESS, 0, false}, /* acts in training only; runs here have no dropout */
+    {"attention_dropout", KEY_HARMLESS, 0,
+     false}, /* acts in training only; runs here have no dropout */
     {"auto_map", KEY_HARMLESS, 0, false},
     {"attn_implementation", KEY_HARMLESS, 0, false},
     {"_attn_implementation_autoset", KEY_HARMLESS, 0, false},
@@ -157,9 +159,11 @@ static void wrong_type(Config *c, const char *key, const char *wanted) {
 }
 
 static void changes_maths(Config *c, const char *key, const char *what) {
-    diag_error(c->d, "E0207", key_loc(c, key),
-               arena_printf(c->a, "if it does not matter here, say so: model: {ignore_config: [%s]}", key),
-               "config key '%s'%s is not understood by this version, and may change the values", key, what);
+    diag_error(
+        c->d, "E0207", key_loc(c, key),
+        arena_printf(c->a, "if it does not matter here, say so: model: {ignore_config: [%s]}", key),
+        "config key '%s'%s is not understood by this version, and may change the values", key,
+        what);
 }
 
 /* null, false, 0, "", [] and {}: the key is switched off. */
@@ -178,17 +182,15 @@ static bool is_off(const Json *v) {
 
 static void read_int(Config *c, const Key *k, const Json *v, int64_t *at) {
     if (v->kind != JSON_INT || v->i < 1 || v->i > size_limit)
-        diag_error(c->d, "E0302", key_loc(c, k->name), NULL, "config key '%s' must be a whole number of 1 .. 2^40",
-                   k->name);
-    else
-        *at = v->i;
+        diag_error(c->d, "E0302", key_loc(c, k->name), NULL,
+                   "config key '%s' must be a whole number of 1 .. 2^40", k->name);
+    else *at = v->i;
 }
 
 static void read_real(Config *c, const Key *k, const Json *v, double *at) {
     if ((v->kind != JSON_INT && v->kind != JSON_REAL) || !(v->r > 0 && v->r < 1e18))
         wrong_type(c, k->name, "a number above 0");
-    else
-        *at = v->r;
+    else *at = v->r;
 }
 
 static void read_window(Config *c, const Json *v) {
@@ -214,28 +216,21 @@ static void read_value(Config *c, const Key *k, const Json *v) {
     case KEY_INT: read_int(c, k, v, at); break;
     case KEY_REAL: read_real(c, k, v, at); break;
     case KEY_BOOL:
-        if (v->kind == JSON_BOOL)
-            *(bool *)at = v->b;
-        else
-            wrong_type(c, k->name, "true or false");
+        if (v->kind == JSON_BOOL) *(bool *)at = v->b;
+        else wrong_type(c, k->name, "true or false");
         break;
     case KEY_FLAG:
-        if (v->kind == JSON_BOOL)
-            *(int *)at = v->b;
-        else
-            wrong_type(c, k->name, "true or false");
+        if (v->kind == JSON_BOOL) *(int *)at = v->b;
+        else wrong_type(c, k->name, "true or false");
         break;
     case KEY_TEXT:
-        if (v->kind == JSON_STRING)
-            *(const char **)at = v->s;
-        else
-            wrong_type(c, k->name, "a string");
+        if (v->kind == JSON_STRING) *(const char **)at = v->s;
+        else wrong_type(c, k->name, "a string");
         break;
     case KEY_ROPE:
         if (v->kind == JSON_OBJECT)
             read_object(c, v, rope_keys, sizeof rope_keys / sizeof *rope_keys, true);
-        else
-            wrong_type(c, k->name, "a mapping");
+        else wrong_type(c, k->name, "a mapping");
         break;
     case KEY_WINDOW: read_window(c, v); break;
     case KEY_LAYERS: read_layers(c, k, v); break;
@@ -258,8 +253,7 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
                       "config key '%s' is ignored, as the plan asks", o->key[i]);
             continue;
         }
-        if (k)
-            read_value(c, k, o->value[i]);
+        if (k) read_value(c, k, o->value[i]);
         else if (!is_off(o->value[i]))
             changes_maths(c, o->key[i], nested ? " of the rotation" : "");
     }
@@ -267,12 +261,15 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
 
 /* A file of another kind is not quoted: a plan of a stranger may name any file of the machine. */
 static bool is_config(const Json *o) {
-    static const char *const one[] = {"model_type", "architectures", "hidden_size", "num_hidden_layers", "vocab_size"};
+    static const char *const one[] = {"model_type", "architectures", "hidden_size",
+                                      "num_hidden_layers", "vocab_size"};
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
         if (json_get(o, one[i])) return true;
     return false;
 }
-static bool quotable(const char *text) { return strstr(text, "\"hidden_size\"") || strstr(text, "\"model_type\""); }
+static bool quotable(const char *text) {
+    return strstr(text, "\"hidden_size\"") || strstr(text, "\"model_type\"");
+}
 static void read_text(Config *c, const char *text, size_t n) {
     const char *why = NULL;
     int line = 0, col = 0;
@@ -281,14 +278,14 @@ static void read_text(Config *c, const char *text, size_t n) {
     Loc loc = c->file ? (Loc){c->file, line, col} : c->p->model_loc;
     if (o && c->file && is_config(o)) diags_source(c->d, c->file, text, n);
     if (!o)
-        diag_error(c->d, "E0109", loc, NULL, "not JSON: %.*s", quotable(text) ? (int)strlen(why) : (int)strcspn(why, "\""), why);
+        diag_error(c->d, "E0109", loc, NULL, "not JSON: %.*s",
+                   quotable(text) ? (int)strlen(why) : (int)strcspn(why, "\""), why);
     else if (o->kind != JSON_OBJECT)
         diag_error(c->d, "E0109", loc, NULL, "a config must be a JSON object");
     else if (c->file && !is_config(o))
         diag_error(c->d, "E0109", c->p->hf_config_loc, "the config.json of a checkpoint has them",
                    "'%s' is no model's config: no model_type, no hidden_size", c->file);
-    else
-        read_object(c, o, keys, sizeof keys / sizeof *keys, false);
+    else read_object(c, o, keys, sizeof keys / sizeof *keys, false);
 }
 
 static void raw_from_preset(const Preset *s, Raw *r) {
@@ -317,15 +314,19 @@ static void raw_from_preset(const Preset *s, Raw *r) {
 static const Family *family(Config *c, const Raw *r) {
     const int n = sizeof families / sizeof *families;
     Loc top = {c->file, 1, 1};
-    if (!r->model_type && c->file) /* whose mathematics is it? `architectures` names a class, which nothing here reads */
+    /* whose mathematics is it? `architectures` names a class, which nothing here reads */
+    if (!r->model_type && c->file)
         diag_error(c->d, "E0208", top,
-                   "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, mistral, qwen2 and qwen3 run in this version",
+                   "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, "
+                   "mistral, qwen2 and qwen3 run in this version",
                    "the config has no 'model_type'");
     if (!r->model_type) return &families[0];
     for (int i = 0; i < n; i++)
         if (!strcmp(families[i].type, r->model_type)) return &families[i];
-    diag_error(c->d, "E0207", key_loc(c, "model_type"), "llama, mistral, qwen2 and qwen3 run in this version",
-               "config key 'model_type' says '%s', which this version does not know", r->model_type);
+    diag_error(c->d, "E0207", key_loc(c, "model_type"),
+               "llama, mistral, qwen2 and qwen3 run in this version",
+               "config key 'model_type' says '%s', which this version does not know",
+               r->model_type);
     return &families[0];
 }
 
@@ -353,14 +354,17 @@ static void set_features(Config *c, const Raw *r, ModelDims *m) {
     m->tied = r->tied;
     m->packed_mlp = r->packed_mlp == 1;
     if (m->packed_mlp && m->gate_bias != m->up_bias)
-        diag_error(c->d, "E0207", key_loc(c, "packed_mlp"), "give both, or neither", "gate and up are one weight here: they have a bias together");
+        diag_error(c->d, "E0207", key_loc(c, "packed_mlp"), "give both, or neither",
+                   "gate and up are one weight here: they have a bias together");
     m->activation = c->p->activation ? c->p->activation : r->activation ? r->activation : "silu";
     if (!op_activation(m->activation))
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
                    c->p->activation ? c->p->activation_loc : key_loc(c, "hidden_act"),
                    "`list ops` shows the activations", "unknown activation '%s'", m->activation);
     else if (m->packed_mlp && strcmp(m->activation, "silu"))
-        diag_error(c->d, "E0214", key_loc(c, "packed_mlp"), NULL, "a packed gate and up with the activation '%s' is not supported by this version", m->activation);
+        diag_error(c->d, "E0214", key_loc(c, "packed_mlp"), NULL,
+                   "a packed gate and up with the activation '%s' is not supported by this version",
+                   m->activation);
 }
 
 static void set_rope(Config *c, const Raw *r, ModelDims *m) {
@@ -370,10 +374,13 @@ static void set_rope(Config *c, const Raw *r, ModelDims *m) {
         bool factor, bands;
     } types[] = {{"default", false, false}, {"linear", true, false}, {"llama3", true, true}};
     if (r->theta > 0 && r->theta_inside > 0 && r->theta != r->theta_inside)
-        diag_error(c->d, "E0207", key_loc(c, "rope_theta"), NULL, "two values of rope_theta: %g and %g", r->theta,
-                   r->theta_inside);
-    if (r->partial > 0 && r->partial != 1) changes_maths(c, "partial_rotary_factor", " other than 1");
-    m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : 10000; /* HF's default */
+        diag_error(c->d, "E0207", key_loc(c, "rope_theta"), NULL,
+                   "two values of rope_theta: %g and %g", r->theta, r->theta_inside);
+    if (r->partial > 0 && r->partial != 1)
+        changes_maths(c, "partial_rotary_factor", " other than 1");
+    m->rope_base = r->theta_inside > 0 ? r->theta_inside
+                   : r->theta > 0      ? r->theta
+                                       : 10000; /* HF's default */
     m->rope_type = r->rope_type ? r->rope_type : "default";
     m->rope_factor = r->rope_factor;
     m->rope_low = r->rope_low;
@@ -381,19 +388,22 @@ static void set_rope(Config *c, const Raw *r, ModelDims *m) {
     m->rope_old_ctx = r->rope_old_ctx;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].type, m->rope_type)) continue;
-        bool missing = (types[i].factor && r->rope_factor <= 0) ||
-                       (types[i].bands && (r->rope_low <= 0 || r->rope_high <= 0 || r->rope_old_ctx <= 0));
+        bool missing =
+            (types[i].factor && r->rope_factor <= 0) ||
+            (types[i].bands && (r->rope_low <= 0 || r->rope_high <= 0 || r->rope_old_ctx <= 0));
         if (missing)
-            diag_error(c->d, "E0208", key_loc(c, "rope_type"),
-                       "factor, low_freq_factor, high_freq_factor, original_max_position_embeddings",
-                       "rope_type '%s' needs numbers that are missing", m->rope_type);
+            diag_error(
+                c->d, "E0208", key_loc(c, "rope_type"),
+                "factor, low_freq_factor, high_freq_factor, original_max_position_embeddings",
+                "rope_type '%s' needs numbers that are missing", m->rope_type);
         if (types[i].bands && r->rope_high < r->rope_low)
             diag_error(c->d, "E0207", key_loc(c, "high_freq_factor"), NULL,
                        "high_freq_factor is below low_freq_factor");
         return;
     }
-    diag_error(c->d, "E0207", key_loc(c, "rope_type"), "default, linear and llama3 run in this version",
-               "unknown rope_type '%s'", m->rope_type);
+    diag_error(c->d, "E0207", key_loc(c, "rope_type"),
+               "default, linear and llama3 run in this version", "unknown rope_type '%s'",
+               m->rope_type);
 }
 
 static void set_sizes(Config *c, const Raw *r, ModelDims *m) {
@@ -421,8 +431,8 @@ static void set_sizes(Config *c, const Raw *r, ModelDims *m) {
     m->eps = r->eps > 0 ? r->eps : 1e-6; /* HF's default */
     if (r->d == UNSET && r->D % r->H)
         diag_error(c->d, "E0307", key_loc(c, "num_attention_heads"), "give head_dim",
-                   "hidden_size %lld is no multiple of %lld heads, and there is no head_dim", (long long)r->D,
-                   (long long)r->H);
+                   "hidden_size %lld is no multiple of %lld heads, and there is no head_dim",
+                   (long long)r->D, (long long)r->H);
     m->d = r->d == UNSET ? r->D / r->H : r->d;
 }
 
@@ -436,10 +446,26 @@ static void read_file(Config *c) {
 }
 
 bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
-    Raw raw = {.D = UNSET, .F = UNSET, .L = UNSET, .H = UNSET, .K = UNSET, .d = UNSET, .V = UNSET,
-               .max_positions = UNSET, .attention_bias = UNSET, .mlp_bias = UNSET, .use_window = UNSET,
-               .qk_norm = UNSET, .packed_mlp = UNSET, .q_bias = UNSET, .k_bias = UNSET, .v_bias = UNSET, .o_bias = UNSET,
-               .gate_bias = UNSET, .up_bias = UNSET, .down_bias = UNSET};
+    Raw raw = {.D = UNSET,
+               .F = UNSET,
+               .L = UNSET,
+               .H = UNSET,
+               .K = UNSET,
+               .d = UNSET,
+               .V = UNSET,
+               .max_positions = UNSET,
+               .attention_bias = UNSET,
+               .mlp_bias = UNSET,
+               .use_window = UNSET,
+               .qk_norm = UNSET,
+               .packed_mlp = UNSET,
+               .q_bias = UNSET,
+               .k_bias = UNSET,
+               .v_bias = UNSET,
+               .o_bias = UNSET,
+               .gate_bias = UNSET,
+               .up_bias = UNSET,
+               .down_bias = UNSET};
     Config c = {a, d, p, NULL, "", &raw};
     int errors = diags_errors(d);
     if (!p->preset && !p->hf_config && !p->inline_config) {

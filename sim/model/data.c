@@ -1,18 +1,23 @@
-/* What files say about the model before there is a graph: the sizes of an inputs file, the names of a weights file.
- * Only headers are read here; the numbers are the business of sim/weights. */
+/* What files say about the model before there is a graph: the sizes of an inputs file, the names of
+ * a weights file. Only headers are read here; the numbers are the business of sim/weights. */
 #include "base/file.h"
 #include "model/build.h"
 #include "weights/safetensors.h"
 #include <string.h>
 
-/* The sizes that an inputs file fixes: of the first of these tensors that it has, [B, S, ...] or, of an mlp, [B, I]; a
- * dim more at the front counts training steps. NULL: it has none of them. */
-static const StTensor *sizing_tensor(Arena *a, const SafeTensors *st, const ModelDims *m, const int64_t **shape) {
+/* The sizes that an inputs file fixes: of the first of these tensors that it has, [B, S, ...] or,
+ * of an mlp, [B, I]; a dim more at the front counts training steps. NULL: it has none of them. */
+static const StTensor *sizing_tensor(Arena *a, const SafeTensors *st, const ModelDims *m,
+                                     const int64_t **shape) {
     const struct {
         const char *name;
         int nd;
-    } from[] = {{m->mlp ? "input" : arena_printf(a, "layers.%d.input", m->first_layer), m->mlp ? 2 : 3},
-                {"input_ids", 2}, {"input", m->mlp ? 2 : 3}, {"inputs", m->mlp ? 2 : 3}, {"labels", 2}};
+    } from[] = {
+        {m->mlp ? "input" : arena_printf(a, "layers.%d.input", m->first_layer), m->mlp ? 2 : 3},
+        {"input_ids", 2},
+        {"input", m->mlp ? 2 : 3},
+        {"inputs", m->mlp ? 2 : 3},
+        {"labels", 2}};
     for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
         const StTensor *t = st_find(st, from[i].name);
         if (!t || t->nd < from[i].nd) continue;
@@ -43,7 +48,8 @@ bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     return true;
 }
 
-/* Schemes whose weight files pair neighbouring rows of a head: all that keep Meta's order of rows. */
+/* Schemes whose weight files pair neighbouring rows of a head: all that keep Meta's order of rows.
+ */
 static bool scheme_interleaves(int scheme) {
     return scheme == NAMES_TORCHTITAN || scheme == NAMES_TORCHTUNE || scheme == NAMES_GGUF;
 }
@@ -59,7 +65,8 @@ bool data_interleaved(Arena *a, Diags *d, const Plan *p) {
     size_t skip = p->weights_prefix ? strlen(p->weights_prefix) : 0;
     int n = 0;
     for (int i = 0; i < st->n; i++)
-        if (!skip || !strncmp(st->t[i].name, p->weights_prefix, skip)) names[n++] = st->t[i].name + skip;
+        if (!skip || !strncmp(st->t[i].name, p->weights_prefix, skip))
+            names[n++] = st->t[i].name + skip;
     bool yes = scheme_interleaves(names_recognise(names, n));
     st_close(st);
     return yes;

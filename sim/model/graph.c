@@ -7,7 +7,8 @@
 
 /* ---- shapes ---- */
 
-/* Where the size of a tensor that is too large stands: under `data` if one row and one position would fit. */
+/* Where the size of a tensor that is too large stands: under `data` if one row and one position
+ * would fit. */
 static Loc large_loc(const Build *b, const GTensor *t) {
     const Plan *p = b->p;
     int64_t rest = 8;
@@ -19,8 +20,12 @@ static Loc large_loc(const Build *b, const GTensor *t) {
     }
     if (!data || model || rest > (int64_t)1 << 58) return p->model_loc;
     bool rows = b->letter['b' - 'a'].size >= b->letter['t' - 'a'].size;
-    Loc first = rows ? p->batch_loc : p->sequence_loc, second = rows ? p->sequence_loc : p->batch_loc;
-    return first.file ? first : second.file ? second : p->inputs_loc.file ? p->inputs_loc : p->model_loc;
+    Loc first = rows ? p->batch_loc : p->sequence_loc,
+        second = rows ? p->sequence_loc : p->batch_loc;
+    return first.file           ? first
+           : second.file        ? second
+           : p->inputs_loc.file ? p->inputs_loc
+                                : p->model_loc;
 }
 /* Fills the dims of a tensor from text like "b t kgx": three stored dims, five letters. */
 static bool shape_fill(Build *b, GTensor *t, const char *shape) {
@@ -35,15 +40,16 @@ static bool shape_fill(Build *b, GTensor *t, const char *shape) {
         t->sym[t->nd] = l->sym;
         t->size[t->nd++] = l->size;
         if (__builtin_mul_overflow(count, l->size, &count)) {
-            diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller", "'%s' has more than 2^60 elements",
-                       t->name);
+            diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller",
+                       "'%s' has more than 2^60 elements", t->name);
             return false;
         }
     }
-    /* every sum of sizes that is made later has to fit too: forward, backward, copies, bytes in and out */
+    /* every sum of sizes that is made later has to fit too: forward, backward, copies, bytes in and
+     * out */
     if (__builtin_add_overflow(b->bytes, count, &b->bytes) || b->bytes > (int64_t)1 << 58) {
-        diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller", "with '%s' the model's values have more than 2^58 bytes",
-                   t->name);
+        diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller",
+                   "with '%s' the model's values have more than 2^58 bytes", t->name);
         return false;
     }
     return true;
@@ -64,7 +70,8 @@ const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
     for (int l = first; l < first + t->stored[dim]; l++) {
         const char *sym = t->sym[l];
         /* The query heads: kv groups times heads in a group. */
-        bool heads = l + 1 < first + t->stored[dim] && !strcmp(sym, "K") && !strcmp(t->sym[l + 1], "G");
+        bool heads =
+            l + 1 < first + t->stored[dim] && !strcmp(sym, "K") && !strcmp(t->sym[l + 1], "G");
         if (heads) l++;
         if (s.n) str_add(&s, "*");
         str_add(&s, heads ? "H" : sym);
@@ -74,8 +81,10 @@ const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
 
 /* ---- adding ---- */
 
-int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff, bool is_int) {
-    GTensor t = {.name = name, .kind = kind, .diff = diff, .is_int = is_int, .module = -1, .producer = -1};
+int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff,
+                 bool is_int) {
+    GTensor t = {
+        .name = name, .kind = kind, .diff = diff, .is_int = is_int, .module = -1, .producer = -1};
     if (!shape_fill(b, &t, shape)) {
         b->failed = true;
         return -1;
@@ -93,7 +102,7 @@ struct NameIndex {
     struct {
         const char *name; /* NULL: free */
         int tensor;
-    } *slot;
+    } * slot;
 };
 struct NameIndex *build_index(Arena *a) {
     struct NameIndex *x = ARENA_NEW(a, struct NameIndex);
@@ -144,13 +153,16 @@ int build_find_module(const Build *b, const char *hf_path) {
 int build_module(Build *b, const char *hf_path, const char *kind, int parent) {
     const char *path = names_to_scheme(b->a, b->p->names, hf_path);
     Graph *g = b->g;
-    GModule m = {.path = path ? path : hf_path, /* names of the user's own, as of `kind: mlp`, are their own scheme */
-                 .hf_path = hf_path,
-                 .kind = kind,
-                 .parent = parent,
-                 .output = -1,
-                 .weight = -1,
-                 .bias = -1};
+    GModule m = {
+        .path =
+            path ? path
+                 : hf_path, /* names of the user's own, as of `kind: mlp`, are their own scheme */
+        .hf_path = hf_path,
+        .kind = kind,
+        .parent = parent,
+        .output = -1,
+        .weight = -1,
+        .bias = -1};
     *ARENA_PUSH(b->a, g->module, g->nm, g->cap_m) = m;
     return g->nm - 1;
 }
@@ -168,7 +180,8 @@ int build_param(Build *b, const char *name, const char *shape, int module) {
 
 /* Has the output a gradient: some operand has one, and the op passes it on. */
 static bool passes_gradient(const Graph *g, const GNode *n) {
-    if (n->op->max) return false; /* the max of a cross entropy is a constant: its gradient cancels */
+    /* the max of a cross entropy is a constant: its gradient cancels */
+    if (n->op->max) return false;
     for (int i = 0; i < n->nin; i++)
         if (g->t[n->in[i]].diff && !(n->op->nodiff >> i & 1)) return true;
     return false;
@@ -176,11 +189,15 @@ static bool passes_gradient(const Graph *g, const GNode *n) {
 
 int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out,
                const char *shape) {
-    GNode n = {.id = b->g->nn, .op = op ? op_find(op) : op_activation(b->m->activation), .nin = nin, .module = -1,
+    GNode n = {.id = b->g->nn,
+               .op = op ? op_find(op) : op_activation(b->m->activation),
+               .nin = nin,
+               .module = -1,
                .layer = -1};
     if (!n.op) {
-        diag_error(b->d, "E0214", b->p->model_loc, NULL, "this version has no op '%s' (needed for '%s')",
-                   op ? op : b->m->activation, out);
+        diag_error(b->d, "E0214", b->p->model_loc, NULL,
+                   "this version has no op '%s' (needed for '%s')", op ? op : b->m->activation,
+                   out);
         b->failed = true;
         return -1;
     }
@@ -222,7 +239,8 @@ static Attrs attrs_of(const Build *b, unsigned at) {
     return r;
 }
 
-/* The operand "q_norm|q_proj" of a row: the first of the alternatives that exists; "@x": what flows in. */
+/* The operand "q_norm|q_proj" of a row: the first of the alternatives that exists; "@x": what flows
+ * in. */
 static int row_operand(const Build *b, const char *text, const char *prefix) {
     if (!strcmp(text, "@x")) return b->x;
     for (;;) {
@@ -236,9 +254,10 @@ static int row_operand(const Build *b, const char *text, const char *prefix) {
     }
 }
 
-/* The bias after a product: "btkgx,kgx->btkgx". Every letter that only the weight has, and no token letter, is its
- * own. */
-static int row_bias(Build *b, const NodeRow *row, int product, const char *out, int module, const char *module_path) {
+/* The bias after a product: "btkgx,kgx->btkgx". Every letter that only the weight has, and no token
+ * letter, is its own. */
+static int row_bias(Build *b, const NodeRow *row, int product, const char *out, int module,
+                    const char *module_path) {
     const GTensor *y = &b->g->t[product];
     const GTensor *w = &b->g->t[b->g->module[module].weight];
     char letters[LAYOUT_MAX_DIMS + 1] = "", rule[4 * LAYOUT_MAX_DIMS];
@@ -259,7 +278,8 @@ static void row_finish(Build *b, int node, const NodeRow *row, int module, int l
 }
 
 /* Makes the module of a row, with its weight, or finds the container it belongs to. */
-static int row_module(Build *b, const NodeRow *row, const char *path, int parent, const char *weight_name) {
+static int row_module(Build *b, const NodeRow *row, const char *path, int parent,
+                      const char *weight_name) {
     if (!row->kind) return build_find_module(b, path);
     int module = build_module(b, path, row->kind, parent);
     b->g->module[module].vocab = row->vocab;
@@ -270,12 +290,13 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     return module;
 }
 
-int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix, int layer,
-              int parent, const char *weight_name) {
+int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix,
+              int layer, int parent, const char *weight_name) {
     unsigned have = build_features(b->m);
     if ((row->need & have) != row->need) return -1;
     const char *path = arena_printf(b->a, "%s%s", module_prefix, row->module);
-    if (!*row->module && *module_prefix) path = arena_strndup(b->a, module_prefix, strlen(module_prefix) - 1);
+    if (!*row->module && *module_prefix)
+        path = arena_strndup(b->a, module_prefix, strlen(module_prefix) - 1);
     int module = row_module(b, row, path, parent, weight_name);
     int in[4], nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
@@ -285,8 +306,8 @@ int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char
     }
     const char *out = arena_printf(b->a, "%s%s", value_prefix, row->out);
     bool biased = (row->bias & have) != 0;
-    int node = build_node(b, row->op, row->rule, nin, in, biased ? arena_printf(b->a, "%s.product", out) : out,
-                          row->shape);
+    int node = build_node(b, row->op, row->rule, nin, in,
+                          biased ? arena_printf(b->a, "%s.product", out) : out, row->shape);
     if (node < 0) return -1;
     row_finish(b, node, row, module, layer);
     b->g->node[node].at = attrs_of(b, row->at);
@@ -301,7 +322,8 @@ int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char
     }
     if (row->kind) {
         GModule *m = &b->g->module[module];
-        for (m->n_input = 0; m->n_input < nact; m->n_input++) m->input[m->n_input] = act[m->n_input];
+        for (m->n_input = 0; m->n_input < nact; m->n_input++)
+            m->input[m->n_input] = act[m->n_input];
         m->output = result;
     }
     return result;
@@ -342,7 +364,8 @@ int graph_find(const Graph *g, const char *name) {
         const GModule *m = &g->module[i];
         int t = module_tensor(m, m->path, name);
         if (t < 0) t = module_tensor(m, m->hf_path, name);
-        if (t < 0 && !strncmp(m->hf_path, root, nroot)) t = module_tensor(m, m->hf_path + nroot, name);
+        if (t < 0 && !strncmp(m->hf_path, root, nroot))
+            t = module_tensor(m, m->hf_path + nroot, name);
         if (t >= 0) return t;
     }
     return -1;

@@ -1,5 +1,6 @@
-/* The unsharded program: tensors (values) and nodes (ops), in execution order. Made by model.c from a preset or a config.
- * A tensor's dims are atomic letters; its stored shape groups them: q_proj is stored [B, S, H*d] = b, t, (k g x). */
+/* The unsharded program: tensors (values) and nodes (ops), in execution order. Made by model.c from
+ * a preset or a config. A tensor's dims are atomic letters; its stored shape groups them: q_proj is
+ * stored [B, S, H*d] = b, t, (k g x). */
 #ifndef SP_MODEL_GRAPH_H
 #define SP_MODEL_GRAPH_H
 #include "ops/op.h"
@@ -8,23 +9,29 @@ typedef enum { KIND_PARAM, KIND_INPUT, KIND_ACTIVATION } ValueKind;
 
 typedef struct GTensor {
     int id;
-    const char *name;      /* canonical: "layers.0.q_proj"; a parameter: its Hugging Face name "model.layers.0.self_attn.q_proj.weight" */
-    const char *alias;     /* second name of the same value: "layers.1.input" of "layers.0.output"; or NULL */
+    const char *name; /* canonical: "layers.0.q_proj"; a parameter: its Hugging Face name
+                         "model.layers.0.self_attn.q_proj.weight" */
+    const char
+        *alias; /* second name of the same value: "layers.1.input" of "layers.0.output"; or NULL */
     const char *plan_name; /* a parameter: its name in the plan's scheme; else NULL */
     ValueKind kind;
-    bool diff;             /* has a gradient */
-    bool is_int;           /* ids, labels */
+    bool diff;   /* has a gradient */
+    bool is_int; /* ids, labels */
     int nd;
     char letter[LAYOUT_MAX_DIMS + 1]; /* names of the atomic dims, for `shard(f)` */
     int64_t size[LAYOUT_MAX_DIMS];
-    const char *sym[LAYOUT_MAX_DIMS]; /* symbol per letter: "B" "S" "D" "K" "G" "d" "F" "V"; adjacent K,G print as H */
+    const char *sym[LAYOUT_MAX_DIMS]; /* symbol per letter: "B" "S" "D" "K" "G" "d" "F" "V";
+                                         adjacent K,G print as H */
     int nstored;                      /* stored dims */
     uint8_t stored[LAYOUT_MAX_DIMS];  /* letters per stored dim, outermost first; they sum to nd */
-    int module;            /* parameter: index of the module that owns it; activation: of the module that makes it; -1 */
-    int producer;          /* node that makes it, or -1 */
-    int grad_of;           /* 1 + the parameter whose gradient this stands for (an optimizer's operand); 0: none */
-    int state_of;          /* 1 + the parameter whose optimizer state this is: lies as it does at rest, starts as zeros; 0: none */
-    int next_of;           /* 1 + the parameter or state whose value after the step this is; 0: none */
+    int module; /* parameter: index of the module that owns it; activation: of the module that makes
+                   it; -1 */
+    int producer; /* node that makes it, or -1 */
+    int grad_of;  /* 1 + the parameter whose gradient this stands for (an optimizer's operand); 0:
+                     none */
+    int state_of; /* 1 + the parameter whose optimizer state this is: lies as it does at rest,
+                     starts as zeros; 0: none */
+    int next_of;  /* 1 + the parameter or state whose value after the step this is; 0: none */
 } GTensor;
 
 typedef struct GNode {
@@ -43,14 +50,16 @@ typedef struct GNode {
 
 /* A module of the tree in the plan's naming scheme: what patterns match. */
 typedef struct GModule {
-    const char *path;      /* in the plan's scheme: "layers.0.attention.wq" */
-    const char *hf_path;   /* "model.layers.0.self_attn.q_proj" */
-    const char *kind;      /* "linear", "norm", "embedding", "container", "activation", "loss", "qk_norm" */
-    bool vocab;            /* works on the vocabulary: bare placements speak of `vp` where there is one */
-    int parent;            /* -1 */
-    int input[4], n_input;   /* tensors: positional inputs at its boundary (boundary nodes' outputs, see lower) */
-    int output;              /* tensor: its output; -1: none */
-    int weight, bias;        /* tensors: parameters named weight / bias, or -1 */
+    const char *path;    /* in the plan's scheme: "layers.0.attention.wq" */
+    const char *hf_path; /* "model.layers.0.self_attn.q_proj" */
+    const char
+        *kind;  /* "linear", "norm", "embedding", "container", "activation", "loss", "qk_norm" */
+    bool vocab; /* works on the vocabulary: bare placements speak of `vp` where there is one */
+    int parent; /* -1 */
+    int input[4], n_input; /* tensors: positional inputs at its boundary (boundary nodes' outputs,
+                              see lower) */
+    int output;            /* tensor: its output; -1: none */
+    int weight, bias;      /* tensors: parameters named weight / bias, or -1 */
 } GModule;
 
 typedef struct Graph {
@@ -60,8 +69,9 @@ typedef struct Graph {
     GNode *node;
     int nm, cap_m;
     GModule *module;
-    int nn_model; /* nodes of the model and its loss; the optimizer's follow. 0: there is no optimizer */
-    int loss;    /* tensor: the scalar loss, or -1 */
-    int output;  /* tensor: the last value of the forward */
+    int nn_model; /* nodes of the model and its loss; the optimizer's follow. 0: there is no
+                     optimizer */
+    int loss;     /* tensor: the scalar loss, or -1 */
+    int output;   /* tensor: the last value of the forward */
 } Graph;
 #endif

@@ -1,36 +1,45 @@
-/* Losses as nodes. Cross entropy is four ops and a weighted sum, so that a vocabulary cut over ranks needs no code
- * of its own: max, sum of exp and the target's logit are contractions of v. Weights are mask / N: sums everywhere,
- * no divisor. Variance is a mean, a difference and a sum of squares: each sum over all elements may be pending. */
+/* Losses as nodes. Cross entropy is four ops and a weighted sum, so that a vocabulary cut over
+ * ranks needs no code of its own: max, sum of exp and the target's logit are contractions of v.
+ * Weights are mask / N: sums everywhere, no divisor. Variance is a mean, a difference and a sum of
+ * squares: each sum over all elements may be pending. */
 #include "model/build.h"
 #include <string.h>
 
 /* The negative log likelihood of "target": that of the label, or the mean of all ids. */
-#define NLL(name, target)                                                                                            \
-    {name, "nll", "bt,bt,bt,bt->bt", {"loss.sumexp", "loss.max", target, "labels"}, "b t", "loss", NULL, NULL,       \
-     .part = "loss", .at = AT_IGNORE}
-static const NodeRow row_max = {"loss.max", "rowmax", "btv->bt", {"@x"}, "b t", "loss", .part = "loss", .at = AT_VOCAB};
-static const NodeRow row_sumexp = {"loss.sumexp", "sumexp", "btv,bt->bt", {"@x", "loss.max"}, "b t", "loss",
-                                   .part = "loss", .at = AT_VOCAB};
-static const NodeRow row_target = {"loss.target", "pick", "btv,bt->bt", {"@x", "labels"}, "b t", "loss", .part = "loss",
-                                   .at = AT_IGNORE};
+#define NLL(name, target)                                                                          \
+    {                                                                                              \
+        name, "nll", "bt,bt,bt,bt->bt", {"loss.sumexp", "loss.max", target, "labels"}, "b t",      \
+            "loss", NULL, NULL, .part = "loss", .at = AT_IGNORE                                    \
+    }
+static const NodeRow row_max = {"loss.max", "rowmax", "btv->bt",      {"@x"},
+                                "b t",      "loss",   .part = "loss", .at = AT_VOCAB};
+static const NodeRow row_sumexp = {"loss.sumexp", "sumexp", "btv,bt->bt",   {"@x", "loss.max"},
+                                   "b t",         "loss",   .part = "loss", .at = AT_VOCAB};
+static const NodeRow row_target = {"loss.target", "pick", "btv,bt->bt",   {"@x", "labels"},
+                                   "b t",         "loss", .part = "loss", .at = AT_IGNORE};
 static const NodeRow row_nll = NLL("loss_per_token", "loss.target");
-static const NodeRow row_mean = {"loss_mean", "einsum", "bt,bt->", {"loss_per_token", "loss_weights"}, "", "loss",
-                                 .part = "loss", .label = "weighted sum"};
-/* With label smoothing a, instead of row_nll: (1 - a) times that of the label, a times that of the mean of all ids. */
+static const NodeRow row_mean = {
+    "loss_mean", "einsum", "bt,bt->",      {"loss_per_token", "loss_weights"},
+    "",          "loss",   .part = "loss", .label = "weighted sum"};
+/* With label smoothing a, instead of row_nll: (1 - a) times that of the label, a times that of the
+ * mean of all ids. */
 static const NodeRow row_label = NLL("loss.label", "loss.target");
-static const NodeRow row_logit_sum = {"loss.logit_sum", "rowsum", "btv->bt", {"@x"}, "b t", "loss", .part = "loss",
-                                      .at = AT_VOCAB};
+static const NodeRow row_logit_sum = {
+    "loss.logit_sum", "rowsum", "btv->bt", {"@x"}, "b t", "loss", .part = "loss", .at = AT_VOCAB};
 static const NodeRow row_uniform = NLL("loss.uniform", "loss.logit_mean");
-static const NodeRow row_smooth = {"loss_per_token", "add", "bt,bt->bt", {"loss.label_share", "loss.uniform_share"}, "b t",
-                                   "loss", .part = "loss"};
+static const NodeRow row_smooth = {
+    "loss_per_token", "add",         "bt,bt->bt", {"loss.label_share", "loss.uniform_share"}, "b t",
+    "loss",           .part = "loss"};
 
 static int add_row(Build *b, const NodeRow *row) {
     return b->failed ? -1 : build_row(b, row, "", "", -1, -1, NULL);
 }
 
 /* `out` = factor times `in`, of the shape "b t", or whatever `shape` and `letters` say. */
-static int add_scale(Build *b, const char *out, double factor, const char *in, const char *letters, const char *shape) {
-    NodeRow row = {.out = out, .op = "scale", .in = {in}, .shape = shape, .module = "loss", .part = "loss"};
+static int add_scale(Build *b, const char *out, double factor, const char *in, const char *letters,
+                     const char *shape) {
+    NodeRow row = {
+        .out = out, .op = "scale", .in = {in}, .shape = shape, .module = "loss", .part = "loss"};
     row.rule = arena_printf(b->a, "%s->%s", letters, letters);
     int t = add_row(b, &row);
     if (t >= 0) b->g->node[b->g->t[t].producer].at.factor = factor;
@@ -77,22 +86,44 @@ static void variance(Build *b, int module) {
     double n = 1;
     for (int i = 0; i < x->nd; i++) n *= (double)x->size[i];
     if (n < 2) {
-        diag_error(b->d, "E0214", b->p->loss_loc, NULL, "the variance of one number is not defined");
+        diag_error(b->d, "E0214", b->p->loss_loc, NULL,
+                   "the variance of one number is not defined");
         b->failed = true;
         return;
     }
     GModule *m = &b->g->module[module];
     m->input[m->n_input++] = build_tensor(b, "target", KIND_INPUT, shape, false, false);
-    NodeRow diff = {.out = "loss.diff", .op = "add", .in = {"@x", "loss.minus_target"}, .shape = shape, .module = "loss",
-                    .rule = arena_printf(b->a, "%s,%s->%s", letters, letters, letters), .part = "loss",
+    NodeRow diff = {.out = "loss.diff",
+                    .op = "add",
+                    .in = {"@x", "loss.minus_target"},
+                    .shape = shape,
+                    .module = "loss",
+                    .rule = arena_printf(b->a, "%s,%s->%s", letters, letters, letters),
+                    .part = "loss",
                     .label = "difference"};
-    NodeRow sum = {.out = "loss.sum", .op = "einsum", .in = {"loss.diff"}, .shape = "", .module = "loss",
-                   .rule = arena_printf(b->a, "%s->", letters), .part = "loss", .label = "sum"};
-    NodeRow centred = {.out = "loss.centred", .op = "add", .in = {"loss.diff", "loss.minus_mean"}, .shape = shape,
-                       .module = "loss", .rule = arena_printf(b->a, "%s,->%s", letters, letters), .part = "loss",
+    NodeRow sum = {.out = "loss.sum",
+                   .op = "einsum",
+                   .in = {"loss.diff"},
+                   .shape = "",
+                   .module = "loss",
+                   .rule = arena_printf(b->a, "%s->", letters),
+                   .part = "loss",
+                   .label = "sum"};
+    NodeRow centred = {.out = "loss.centred",
+                       .op = "add",
+                       .in = {"loss.diff", "loss.minus_mean"},
+                       .shape = shape,
+                       .module = "loss",
+                       .rule = arena_printf(b->a, "%s,->%s", letters, letters),
+                       .part = "loss",
                        .label = "minus the mean"};
-    NodeRow squares = {.out = "loss.squares", .op = "einsum", .in = {"loss.centred", "loss.centred"}, .shape = "",
-                       .module = "loss", .rule = arena_printf(b->a, "%s,%s->", letters, letters), .part = "loss",
+    NodeRow squares = {.out = "loss.squares",
+                       .op = "einsum",
+                       .in = {"loss.centred", "loss.centred"},
+                       .shape = "",
+                       .module = "loss",
+                       .rule = arena_printf(b->a, "%s,%s->", letters, letters),
+                       .part = "loss",
                        .label = "sum of squares"};
     add_scale(b, "loss.minus_target", -1, "target", letters, shape);
     add_row(b, &diff);
@@ -113,14 +144,17 @@ static void linear_loss(Build *b, int module, bool dot) {
                    .module = "loss",
                    .part = "loss",
                    .label = dot ? "dot" : "sum"};
-    row.rule = dot ? arena_printf(b->a, "%s,%s->", letters, letters) : arena_printf(b->a, "%s->", letters);
-    if (dot) build_tensor(b, "cotangent", KIND_INPUT, shape_text(b->a, &b->g->t[b->x]), false, false);
+    row.rule =
+        dot ? arena_printf(b->a, "%s,%s->", letters, letters) : arena_printf(b->a, "%s->", letters);
+    if (dot)
+        build_tensor(b, "cotangent", KIND_INPUT, shape_text(b->a, &b->g->t[b->x]), false, false);
     b->g->module[module].output = build_row(b, &row, "", "", -1, -1, NULL);
 }
 
 void build_loss(Build *b, int output, bool has_head) {
     const char *kind = b->p->loss_kind ? b->p->loss_kind : has_head ? "cross_entropy" : "dot";
-    bool ce = !strcmp(kind, "cross_entropy"), dot = !strcmp(kind, "dot"), sum = !strcmp(kind, "sum");
+    bool ce = !strcmp(kind, "cross_entropy"), dot = !strcmp(kind, "dot"),
+         sum = !strcmp(kind, "sum");
     bool var = !strcmp(kind, "var");
     if (!ce && !dot && !sum && !var) {
         diag_error(b->d, "E0214", b->p->loss_loc, "cross_entropy, dot, sum and var are there",
@@ -129,18 +163,21 @@ void build_loss(Build *b, int output, bool has_head) {
         return;
     }
     if (output < 0) {
-        diag_error(b->d, "E0208", b->p->parts_loc, "parts: [blocks, loss]", "there is nothing to take the loss of: `parts` names only the loss");
+        diag_error(b->d, "E0208", b->p->parts_loc, "parts: [blocks, loss]",
+                   "there is nothing to take the loss of: `parts` names only the loss");
         b->failed = true;
         return;
     }
     if (ce && !has_head) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "add 'head' to model.parts, or use the loss 'dot'",
+        diag_error(b->d, "E0214", b->p->loss_loc,
+                   "add 'head' to model.parts, or use the loss 'dot'",
                    "a cross entropy needs logits, and this model has no head");
         b->failed = true;
         return;
     }
     if (!ce && b->p->label_smoothing != 0) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "leave label_smoothing out", "the loss '%s' has no labels to smooth", kind);
+        diag_error(b->d, "E0214", b->p->loss_loc, "leave label_smoothing out",
+                   "the loss '%s' has no labels to smooth", kind);
         b->failed = true;
         return;
     }
@@ -149,11 +186,8 @@ void build_loss(Build *b, int output, bool has_head) {
     b->g->module[module].vocab = true;
     b->g->module[module].input[0] = output;
     b->g->module[module].n_input = 1;
-    if (ce)
-        cross_entropy(b, module);
-    else if (var)
-        variance(b, module);
-    else
-        linear_loss(b, module, dot);
+    if (ce) cross_entropy(b, module);
+    else if (var) variance(b, module);
+    else linear_loss(b, module, dot);
     b->g->loss = b->failed ? -1 : b->g->module[module].output;
 }

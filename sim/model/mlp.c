@@ -1,5 +1,6 @@
 /* The graph of `kind: mlp`: linear layers with an activation between them, as in the toy plans.
- * Values: input [B, I], net1, act1, net2, ...; modules of the same names. Letters: b rows, and one per width. */
+ * Values: input [B, I], net1, act1, net2, ...; modules of the same names. Letters: b rows, and one
+ * per width. */
 #include "model/build.h"
 #include <string.h>
 
@@ -57,14 +58,15 @@ static void build_activation(Build *b, int i) {
 void build_mlp(Build *b) {
     const ModelDims *m = b->m;
     if (m->n_sizes > MAX_WIDTHS) {
-        diag_error(b->d, "E0701", b->p->model_loc, NULL, "an mlp of %d sizes; at most %d can be told apart by letters",
-                   m->n_sizes, (int)MAX_WIDTHS);
+        diag_error(b->d, "E0701", b->p->model_loc, NULL,
+                   "an mlp of %d sizes; at most %d can be told apart by letters", m->n_sizes,
+                   (int)MAX_WIDTHS);
         b->failed = true;
         return;
     }
     set_letters(b);
-    b->x = build_tensor(b, "input", KIND_INPUT, arena_printf(b->a, "b %c", width_letters[0]), b->p->input_gradient,
-                        false);
+    b->x = build_tensor(b, "input", KIND_INPUT, arena_printf(b->a, "b %c", width_letters[0]),
+                        b->p->input_gradient, false);
     for (int i = 0; i + 1 < m->n_sizes && !b->failed; i++) {
         build_linear(b, i);
         bool last = i + 2 == m->n_sizes;

@@ -1,5 +1,5 @@
-/* From a plan to a model: dims (config.c), shrink, the range of layers and the parts, then the graph (block.c,
- * mlp.c). */
+/* From a plan to a model: dims (config.c), shrink, the range of layers and the parts, then the
+ * graph (block.c, mlp.c). */
 #include "model/build.h"
 #include <math.h>
 #include <string.h>
@@ -15,11 +15,13 @@ static bool is_token_axis(const char *name) {
 static int64_t cutting_axes(const Mesh *mesh) {
     int64_t n = 1;
     for (int i = 0; mesh && i < mesh->naxes; i++)
-        if (!is_token_axis(mesh->axis[i].name) && __builtin_mul_overflow(n, mesh->axis[i].size, &n)) return 1;
+        if (!is_token_axis(mesh->axis[i].name) && __builtin_mul_overflow(n, mesh->axis[i].size, &n))
+            return 1;
     return n;
 }
 
-/* ceil(full / by), kept a multiple of `unit` if the full size is one, at least `least`, never above the full size. */
+/* ceil(full / by), kept a multiple of `unit` if the full size is one, at least `least`, never above
+ * the full size. */
 static int64_t shrink(int64_t full, int64_t by, int64_t unit, int64_t least) {
     int64_t n = full / by + (full % by != 0);
     if (n < least) n = least;
@@ -53,8 +55,10 @@ static bool set_layers(Diags *d, const Plan *p, ModelDims *m) {
     m->first_layer = p->layers_first;
     m->last_layer = (int)(last > m->L ? m->L : last);
     if (last > m->L || p->layers_first < 0 || p->layers_first >= last) {
-        diag_error(d, "E0309", p->layers_loc, "layers: n, [i, j] or all, with j <= the model's layers",
-                   "layers %d to %lld of a model with %lld", p->layers_first, (long long)last - 1, (long long)m->L);
+        diag_error(d, "E0309", p->layers_loc,
+                   "layers: n, [i, j] or all, with j <= the model's layers",
+                   "layers %d to %lld of a model with %lld", p->layers_first, (long long)last - 1,
+                   (long long)m->L);
         return false;
     }
     if (last - p->layers_first > MODEL_MAX_BUILT_LAYERS || m->L > INT32_MAX) {
@@ -68,11 +72,12 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     int errors = diags_errors(d);
     int64_t rows;
     if (m->H % m->K)
-        diag_error(d, "E0307", p->model_loc, NULL, "%lld query heads cannot be shared out to %lld key/value heads",
-                   (long long)m->H, (long long)m->K);
+        diag_error(d, "E0307", p->model_loc, NULL,
+                   "%lld query heads cannot be shared out to %lld key/value heads", (long long)m->H,
+                   (long long)m->K);
     if (m->d % 2)
-        diag_error(d, "E0309", p->model_loc, NULL, "head_dim %lld is odd: it cannot be rotated in pairs",
-                   (long long)m->d);
+        diag_error(d, "E0309", p->model_loc, NULL,
+                   "head_dim %lld is odd: it cannot be rotated in pairs", (long long)m->d);
     if (__builtin_mul_overflow(m->H, m->d, &rows))
         diag_error(d, "E0701", p->model_loc, NULL, "heads times head_dim is too large");
     return diags_errors(d) == errors;
@@ -80,16 +85,15 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
 
 /* Sums of products that may not fit: sizes are limited, their products are not. */
 __extension__ typedef __int128 Wide;
-static int64_t saturate(Wide n) {
-    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
-}
+static int64_t saturate(Wide n) { return n > INT64_MAX ? INT64_MAX : (int64_t)n; }
 
 /* Parameters of the whole model before shrink. */
 static int64_t total_params(const ModelDims *m) {
     Wide D = m->full_D, d = m->full_d, F = m->full_F, V = m->full_V, q = m->H * d, k = m->K * d;
     Wide layer = 2 * D * q + 2 * D * k + 3 * D * F + 2 * D;
     layer += (m->q_bias ? q : 0) + (m->k_bias ? k : 0) + (m->v_bias ? k : 0) + (m->o_bias ? D : 0);
-    layer += (m->gate_bias ? F : 0) + (m->up_bias ? F : 0) + (m->down_bias ? D : 0) + (m->qk_norm ? 2 * d : 0);
+    layer += (m->gate_bias ? F : 0) + (m->up_bias ? F : 0) + (m->down_bias ? D : 0) +
+             (m->qk_norm ? 2 * d : 0);
     return saturate(m->L * layer + V * D * (m->tied ? 1 : 2) + D);
 }
 
@@ -124,19 +128,22 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     if (!strcmp(m->activation, "none")) m->activation = NULL;
     int errors = diags_errors(d);
     if (p->n_sizes < 2)
-        diag_error(d, "E0208", p->model_loc, "sizes: [10, 32, 5]", "an mlp needs at least two sizes");
+        diag_error(d, "E0208", p->model_loc, "sizes: [10, 32, 5]",
+                   "an mlp needs at least two sizes");
     for (int i = 0; i < p->n_sizes; i++)
         if (p->sizes[i] < 1)
             diag_error(d, "E0302", p->model_loc, NULL, "sizes must be whole numbers of 1 and more");
     if (p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
-        diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layers", p->n_layer_names, p->n_sizes - 1);
+        diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layers", p->n_layer_names,
+                   p->n_sizes - 1);
     for (int i = 0; i < p->n_layer_names; i++)
         for (int j = 0; j < i; j++)
             if (!strcmp(p->layer_names[i], p->layer_names[j]))
-                diag_error(d, "E0216", p->model_loc, NULL, "two layers are called '%s'", p->layer_names[i]);
+                diag_error(d, "E0216", p->model_loc, NULL, "two layers are called '%s'",
+                           p->layer_names[i]);
     if (m->activation && !op_activation(m->activation))
-        diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations", "unknown activation '%s'",
-                   m->activation);
+        diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations",
+                   "unknown activation '%s'", m->activation);
     return diags_errors(d) == errors && data_sizes(a, d, p, m);
 }
 
@@ -168,8 +175,9 @@ static void set_letters(Build *b, const ModelDims *m) {
     const struct {
         char c;
         LetterSize l;
-    } all[] = {{'b', {"B", m->B}},        {'t', {"S", m->S}}, {'d', {"D", m->D}}, {'k', {"K", m->K}},
-               {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}}, {'u', {"2", 2}}, {'f', {"F", m->F}}, {'v', {"V", m->V}}};
+    } all[] = {{'b', {"B", m->B}}, {'t', {"S", m->S}},        {'d', {"D", m->D}},
+               {'k', {"K", m->K}}, {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}},
+               {'u', {"2", 2}},    {'f', {"F", m->F}},        {'v', {"V", m->V}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
 }
 
@@ -184,8 +192,12 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     } else {
         m->parts = p->parts ? p->parts : PART_BLOCKS;
         set_letters(&b, s);
-        b.at = (Attrs){.eps = s->eps, .scale = 1 / sqrt((double)s->d), .interleaved = s->rope_interleaved,
-                       .n_freq = (int)(s->d / 2), .inv_freq = model_inv_freq(a, s), .ignore = (double)p->ignore_index,
+        b.at = (Attrs){.eps = s->eps,
+                       .scale = 1 / sqrt((double)s->d),
+                       .interleaved = s->rope_interleaved,
+                       .n_freq = (int)(s->d / 2),
+                       .inv_freq = model_inv_freq(a, s),
+                       .ignore = (double)p->ignore_index,
                        .factor = s->vocab < s->V ? (double)s->vocab : 0};
         build_llama(&b, m->parts);
     }
@@ -203,7 +215,8 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
         diag_error(d, "E0206", p->model_loc, "kind: mlp", "unknown kind of model '%s'", p->kind);
         return NULL;
     }
-    if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims)) return NULL;
+    if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims))
+        return NULL;
     if (!mlp) m->dims.rope_interleaved = data_interleaved(arena, d, p);
     m->total_params = mlp ? total_mlp(&m->dims) : total_params(&m->dims);
     if (diags_errors(d) > errors) return NULL;

@@ -12,11 +12,11 @@ typedef struct ModelDims {
     int n_sizes;
     int64_t *sizes;
     int64_t B, S, D, L, H, K, d, F, V;
-    int64_t vocab;                          /* ids that exist; V is this padded to `vocab_multiple` */
+    int64_t vocab; /* ids that exist; V is this padded to `vocab_multiple` */
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
-    bool packed_mlp; /* gate and up are one weight of [2*F, D] */
+    bool packed_mlp;        /* gate and up are one weight of [2*F, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;
@@ -29,11 +29,12 @@ typedef struct ModelDims {
 typedef struct Model {
     ModelDims dims;
     Graph g;
-    int64_t total_params;  /* of the whole model (all layers, embedding, head) */
+    int64_t total_params; /* of the whole model (all layers, embedding, head) */
     uint32_t parts;
 } Model;
 
-/* Adds the error of a preset that does not exist or cannot be run: a plan stopped by other mistakes is told of it in the same go. */
+/* Adds the error of a preset that does not exist or cannot be run: a plan stopped by other mistakes
+ * is told of it in the same go. */
 void model_check_preset(Arena *a, Diags *d, const Plan *p);
 /* A preset's row, for `list models`. */
 typedef struct {
@@ -44,30 +45,33 @@ typedef struct {
     const char *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
-    const char *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE, MLA) */
+    const char
+        *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE, MLA) */
 } Preset;
 const Preset *model_presets(int *n);
 
-/* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics, heads, sizes) go to `d`;
- * NULL if there were any. `mesh` is needed for shrink (sizes stay multiples of the axes that may cut them); before splits. */
+/* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,
+ * heads, sizes) go to `d`; NULL if there were any. `mesh` is needed for shrink (sizes stay
+ * multiples of the axes that may cut them); before splits. */
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
 
-/* Appends the optimizer of the plan to the graph: for each parameter its state, the update and, with `clip`, the global
- * gradient norm; their nodes follow those of the model (g.nn_model). Nothing if the plan does not train. False and
- * diagnostics for an optimizer that does not exist. */
+/* Appends the optimizer of the plan to the graph: for each parameter its state, the update and,
+ * with `clip`, the global gradient norm; their nodes follow those of the model (g.nn_model).
+ * Nothing if the plan does not train. False and diagnostics for an optimizer that does not exist.
+ */
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
 
 /* Frequencies after scaling, d/2 of them. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);
 
 /* ---- names (names.c): module trees of the five schemes ---- */
-/* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj") into the scheme.
- * Containers that the scheme has not got give NULL. */
+/* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj")
+ * into the scheme. Containers that the scheme has not got give NULL. */
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
 /* The way back: a path of the scheme as Hugging Face's, or NULL. */
 const char *names_from_scheme(Arena *arena, Names n, const char *path);
-/* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight"; without a prefix), by most
- * matches over the modules of the layers; -1 if none matches. */
+/* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight";
+ * without a prefix), by most matches over the modules of the layers; -1 if none matches. */
 int names_recognise(const char *const *names, int n);
 /* The table for `list names`: rows of (what, five names). */
 typedef struct {
@@ -76,8 +80,8 @@ typedef struct {
 } NamesRow;
 const NamesRow *names_table(int *n);
 
-/* Index of the tensor called `name` (name, alias, plan name, checkpoint name, "MODULE.input" / "MODULE.output" in the
- * plan's scheme or Hugging Face's; with or without "model."), or -1. */
+/* Index of the tensor called `name` (name, alias, plan name, checkpoint name, "MODULE.input" /
+ * "MODULE.output" in the plan's scheme or Hugging Face's; with or without "model."), or -1. */
 int graph_find(const Graph *g, const char *name);
 /* Stored shape of a tensor: *n dims. */
 void graph_stored_shape(const GTensor *t, int *n, int64_t *shape);

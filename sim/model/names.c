@@ -1,6 +1,6 @@
-/* Module trees of the five naming schemes, as one table: a row per module of a Llama-type model. The first column of
- * names is Hugging Face's, the project's canonical one; `*` stands for the layer's number. Refuses to know which
- * modules a given model has. */
+/* Module trees of the five naming schemes, as one table: a row per module of a Llama-type model.
+ * The first column of names is Hugging Face's, the project's canonical one; `*` stands for the
+ * layer's number. Refuses to know which modules a given model has. */
 #include "model/model.h"
 #include <assert.h>
 #include <string.h>
@@ -8,14 +8,15 @@
 /* Order of the columns: that of the enum Names: torchtitan, torchtune, hf, megatron, gguf. */
 static const NamesRow rows[] = {
     {"embedding",
-     {"tok_embeddings", "tok_embeddings", "model.embed_tokens", "embedding.word_embeddings", "token_embd"}},
+     {"tok_embeddings", "tok_embeddings", "model.embed_tokens", "embedding.word_embeddings",
+      "token_embd"}},
     {"layer", {"layers.*", "layers.*", "model.layers.*", "decoder.layers.*", "blk.*"}},
     {"attention norm",
      {"layers.*.attention_norm", "layers.*.sa_norm", "model.layers.*.input_layernorm",
       "decoder.layers.*.input_layernorm", "blk.*.attn_norm"}},
     {"attention",
-     {"layers.*.attention", "layers.*.attn", "model.layers.*.self_attn", "decoder.layers.*.self_attention",
-      "blk.*.attn"}},
+     {"layers.*.attention", "layers.*.attn", "model.layers.*.self_attn",
+      "decoder.layers.*.self_attention", "blk.*.attn"}},
     {"query",
      {"layers.*.attention.wq", "layers.*.attn.q_proj", "model.layers.*.self_attn.q_proj",
       "decoder.layers.*.self_attention.linear_q", "blk.*.attn_q"}},
@@ -41,7 +42,8 @@ static const NamesRow rows[] = {
      {"layers.*.ffn_norm", "layers.*.mlp_norm", "model.layers.*.post_attention_layernorm",
       "decoder.layers.*.pre_mlp_layernorm", "blk.*.ffn_norm"}},
     {"feed-forward",
-     {"layers.*.feed_forward", "layers.*.mlp", "model.layers.*.mlp", "decoder.layers.*.mlp", "blk.*.ffn"}},
+     {"layers.*.feed_forward", "layers.*.mlp", "model.layers.*.mlp", "decoder.layers.*.mlp",
+      "blk.*.ffn"}},
     {"gate",
      {"layers.*.feed_forward.w1", "layers.*.mlp.w1", "model.layers.*.mlp.gate_proj",
       "decoder.layers.*.mlp.linear_fc1_gate", "blk.*.ffn_gate"}},
@@ -55,8 +57,8 @@ static const NamesRow rows[] = {
      {"layers.*.feed_forward.act", "layers.*.mlp.activation", "model.layers.*.mlp.act_fn",
       "decoder.layers.*.mlp.activation_func", "blk.*.ffn_act"}},
     {"down",
-     {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.mlp.down_proj", "decoder.layers.*.mlp.linear_fc2",
-      "blk.*.ffn_down"}},
+     {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.mlp.down_proj",
+      "decoder.layers.*.mlp.linear_fc2", "blk.*.ffn_down"}},
     {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
     {"head", {"output", "output", "lm_head", "output_layer", "output"}},
     {"loss", {"loss", "loss", "loss", "loss", "loss"}},
@@ -68,7 +70,8 @@ const NamesRow *names_table(int *n) {
     return rows;
 }
 
-/* What may follow a module's path: its parameters (and what belongs to them: ".weight.exp_avg"), its boundaries. */
+/* What may follow a module's path: its parameters (and what belongs to them: ".weight.exp_avg"),
+ * its boundaries. */
 static bool is_rest(const char *rest) {
     static const char *const owned[] = {".weight", ".bias"};
     for (int i = 0; i < 2; i++) {
@@ -77,9 +80,10 @@ static bool is_rest(const char *rest) {
     }
     return !*rest || !strcmp(rest, ".input") || !strcmp(rest, ".output");
 }
-/* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to what is_rest knows? The digits
- * are returned in number, nnumber, the rest in *rest. */
-static bool names_match(const char *pattern, const char *path, const char **number, int *nnumber, const char **rest) {
+/* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to what is_rest
+ * knows? The digits are returned in number, nnumber, the rest in *rest. */
+static bool names_match(const char *pattern, const char *path, const char **number, int *nnumber,
+                        const char **rest) {
     *number = "";
     *nnumber = 0;
     for (; *pattern; pattern++) {
@@ -105,7 +109,8 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
         if (!name) return NULL;
         const char *star = strchr(name, '*');
         if (!star) return arena_printf(arena, "%s%s", name, rest);
-        return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1, rest);
+        return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1,
+                            rest);
     }
     return NULL;
 }
@@ -121,7 +126,8 @@ const char *names_from_scheme(Arena *arena, Names n, const char *path) {
 int names_recognise(const char *const *names, int n) {
     int best = -1, most = 0;
     /* Hugging Face first: where two schemes explain a file equally well, it is the likelier one. */
-    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON, NAMES_GGUF};
+    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON,
+                                  NAMES_GGUF};
     static_assert(sizeof order / sizeof *order == NAMES_COUNT, "every scheme");
     for (int s = 0; s < NAMES_COUNT; s++) {
         int found = 0;
@@ -130,7 +136,9 @@ int names_recognise(const char *const *names, int n) {
                 const char *number, *rest, *pattern = rows[r].name[order[s]];
                 int digits;
                 /* Only rows whose names tell the schemes apart: "norm" is in all of them. */
-                if (strchr(pattern, '*') && names_match(pattern, names[i], &number, &digits, &rest) && *rest) found++;
+                if (strchr(pattern, '*') &&
+                    names_match(pattern, names[i], &number, &digits, &rest) && *rest)
+                    found++;
             }
         if (found > most) {
             most = found;

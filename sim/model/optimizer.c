@@ -1,5 +1,6 @@
-/* The optimizer as nodes: SGD with momentum, AdamW, clipping by the global gradient norm. Every node is element-wise on
- * what a rank holds at rest, but the norm, whose sums over cut letters fall out like any other contraction. */
+/* The optimizer as nodes: SGD with momentum, AdamW, clipping by the global gradient norm. Every
+ * node is element-wise on what a rank holds at rest, but the norm, whose sums over cut letters fall
+ * out like any other contraction. */
 #include "model/model.h"
 #include <math.h>
 #include <string.h>
@@ -29,8 +30,16 @@ static int scalar(Opt *o, const char *name) {
     return push_tensor(o, &t, name, KIND_ACTIVATION);
 }
 /* A node over operands that all have the letters of the first, or none ("": a scalar). */
-static int push_node(Opt *o, const char *op, const char *rule, const int *in, int nin, int out, Attrs at, const char *label) {
-    GNode n = {.id = o->g->nn, .op = op_find(op), .nin = nin, .out = out, .at = at, .module = -1, .layer = -1, .part = "optimizer"};
+static int push_node(Opt *o, const char *op, const char *rule, const int *in, int nin, int out,
+                     Attrs at, const char *label) {
+    GNode n = {.id = o->g->nn,
+               .op = op_find(op),
+               .nin = nin,
+               .out = out,
+               .at = at,
+               .module = -1,
+               .layer = -1,
+               .part = "optimizer"};
     const char *error;
     int pos;
     n.label = label ? label : n.op->label;
@@ -41,7 +50,8 @@ static int push_node(Opt *o, const char *op, const char *rule, const int *in, in
     return out;
 }
 static const char *letters_rule(Opt *o, int tensor, int nin, const char *out) {
-    static const char names[] = "abcdefgh"; /* a rule's letters are its own: a parameter's d and a norm's d need not meet */
+    static const char names[] =
+        "abcdefgh"; /* a rule's letters are its own: a parameter's d and a norm's d need not meet */
     char l[LAYOUT_MAX_DIMS + 1] = {0};
     memcpy(l, names, (size_t)o->g->t[tensor].nd);
     Str s = str_new(o->a);
@@ -57,11 +67,14 @@ static int state(Opt *o, int param, const char *what) {
     return t;
 }
 static int next_value(Opt *o, int of) {
-    int t = push_tensor(o, &o->g->t[of], arena_printf(o->a, "%s.next", o->g->t[of].name), KIND_ACTIVATION);
+    int t = push_tensor(o, &o->g->t[of], arena_printf(o->a, "%s.next", o->g->t[of].name),
+                        KIND_ACTIVATION);
     o->g->t[t].next_of = of + 1;
     return t;
 }
-static int like(Opt *o, int of, const char *name) { return push_tensor(o, &o->g->t[of], name, KIND_ACTIVATION); }
+static int like(Opt *o, int of, const char *name) {
+    return push_tensor(o, &o->g->t[of], name, KIND_ACTIVATION);
+}
 
 /* The clip factor from all gradients: one sum of squares each, added, square root inside. */
 static int clip_factor(Opt *o, const int *grad, int n) {
@@ -70,33 +83,52 @@ static int clip_factor(Opt *o, const int *grad, int n) {
         int sq = scalar(o, arena_printf(o->a, "%s.sumsq", o->g->t[grad[i]].name));
         push_node(o, "sumsq", letters_rule(o, grad[i], 1, ""), &grad[i], 1, sq, (Attrs){0}, NULL);
         if (total < 0) total = sq;
-        else total = push_node(o, "add", ",->", (int[]){total, sq}, 2, scalar(o, i + 1 == n ? "grad_norm_squared" : arena_printf(o->a, "grad_norm.%d", i)), (Attrs){0}, "add");
+        else
+            total = push_node(
+                o, "add", ",->", (int[]){total, sq}, 2,
+                scalar(o, i + 1 == n ? "grad_norm_squared" : arena_printf(o->a, "grad_norm.%d", i)),
+                (Attrs){0}, "add");
     }
-    return push_node(o, "clip", "->", &total, 1, scalar(o, "clip_factor"), (Attrs){.a = o->p->optimizer.clip}, NULL);
+    return push_node(o, "clip", "->", &total, 1, scalar(o, "clip_factor"),
+                     (Attrs){.a = o->p->optimizer.clip}, NULL);
 }
 static int scaled(Opt *o, int grad, int factor) {
     int t = like(o, grad, arena_printf(o->a, "%s.clipped", o->g->t[grad].name));
     const char *one = letters_rule(o, grad, 1, NULL), *arrow = strstr(one, "->");
-    return push_node(o, "einsum", arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow), (int[]){grad, factor}, 2, t, (Attrs){0}, "clip");
+    return push_node(o, "einsum", arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow),
+                     (int[]){grad, factor}, 2, t, (Attrs){0}, "clip");
 }
 static void sgd(Opt *o, int param, int g) {
     double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->weight_decay;
     const char *two = letters_rule(o, param, 2, NULL);
-    if (wd != 0) g = push_node(o, "axpby", two, (int[]){g, param}, 2, like(o, param, arena_printf(o->a, "%s.decayed", o->g->t[g].name)), (Attrs){.a = 1, .b = wd}, "weight decay");
+    if (wd != 0)
+        g = push_node(o, "axpby", two, (int[]){g, param}, 2,
+                      like(o, param, arena_printf(o->a, "%s.decayed", o->g->t[g].name)),
+                      (Attrs){.a = 1, .b = wd}, "weight decay");
     if (mu != 0) {
         int buf = state(o, param, "momentum_buffer");
-        g = push_node(o, "axpby", two, (int[]){buf, g}, 2, next_value(o, buf), (Attrs){.a = mu, .b = 1}, "momentum");
+        g = push_node(o, "axpby", two, (int[]){buf, g}, 2, next_value(o, buf),
+                      (Attrs){.a = mu, .b = 1}, "momentum");
     }
-    push_node(o, "axpby", two, (int[]){param, g}, 2, next_value(o, param), (Attrs){.a = 1, .b = -lr}, "SGD");
+    push_node(o, "axpby", two, (int[]){param, g}, 2, next_value(o, param),
+              (Attrs){.a = 1, .b = -lr}, "SGD");
 }
 static void adamw(Opt *o, int param, int g) {
     double b1 = o->p->optimizer.beta1, b2 = o->p->optimizer.beta2;
     const char *two = letters_rule(o, param, 2, NULL);
     int m = state(o, param, "exp_avg"), v = state(o, param, "exp_avg_sq");
-    int m1 = push_node(o, "axpby", two, (int[]){m, g}, 2, next_value(o, m), (Attrs){.a = b1, .b = 1 - b1}, "first moment");
-    int v1 = push_node(o, "ema_square", two, (int[]){v, g}, 2, next_value(o, v), (Attrs){.a = b2, .b = 1 - b2}, NULL);
-    Attrs at = {.lr = o->p->optimizer.lr, .beta1 = b1, .beta2 = b2, .eps = o->p->optimizer.eps, .decay = o->weight_decay, .step = 1};
-    push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3, next_value(o, param), at, NULL);
+    int m1 = push_node(o, "axpby", two, (int[]){m, g}, 2, next_value(o, m),
+                       (Attrs){.a = b1, .b = 1 - b1}, "first moment");
+    int v1 = push_node(o, "ema_square", two, (int[]){v, g}, 2, next_value(o, v),
+                       (Attrs){.a = b2, .b = 1 - b2}, NULL);
+    Attrs at = {.lr = o->p->optimizer.lr,
+                .beta1 = b1,
+                .beta2 = b2,
+                .eps = o->p->optimizer.eps,
+                .decay = o->weight_decay,
+                .step = 1};
+    push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3,
+              next_value(o, param), at, NULL);
 }
 /* An optimizer: one row. The plan's reader knows the same names (plan.c). */
 static const struct {
@@ -107,18 +139,25 @@ static const struct {
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
     if (p->pass != PASS_TRAIN) return true;
     size_t which = 0, n_optimizers = sizeof optimizers / sizeof *optimizers;
-    while (which < n_optimizers && (!p->optimizer.name || strcmp(p->optimizer.name, optimizers[which].name))) which++;
+    while (which < n_optimizers &&
+           (!p->optimizer.name || strcmp(p->optimizer.name, optimizers[which].name)))
+        which++;
     if (which == n_optimizers) { /* names that do not exist are refused where the plan is read */
-        diag_error(d, "E0208", p->pass_loc, "optimizer: {name: adamw, lr: 0.001}", "`pass: train` needs an optimizer");
+        diag_error(d, "E0208", p->pass_loc, "optimizer: {name: adamw, lr: 0.001}",
+                   "`pass: train` needs an optimizer");
         return false;
     }
-    Opt o = {arena, p, &m->g, isnan(p->optimizer.weight_decay) ? optimizers[which].weight_decay : p->optimizer.weight_decay};
-    int n = 0, *param = ARENA_ARRAY(arena, int, m->g.nt + 1), *grad = ARENA_ARRAY(arena, int, m->g.nt + 1);
+    Opt o = {arena, p, &m->g,
+             isnan(p->optimizer.weight_decay) ? optimizers[which].weight_decay
+                                              : p->optimizer.weight_decay};
+    int n = 0, *param = ARENA_ARRAY(arena, int, m->g.nt + 1),
+        *grad = ARENA_ARRAY(arena, int, m->g.nt + 1);
     m->g.nn_model = m->g.nn;
     for (int t = 0; t < m->g.nt; t++)
         if (m->g.t[t].kind == KIND_PARAM && m->g.t[t].diff) param[n++] = t;
     for (int i = 0; i < n; i++) {
-        grad[i] = like(&o, param[i], arena_printf(arena, "optimizer.grad.%s", m->g.t[param[i]].name));
+        grad[i] =
+            like(&o, param[i], arena_printf(arena, "optimizer.grad.%s", m->g.t[param[i]].name));
         m->g.t[grad[i]].grad_of = param[i] + 1;
     }
     int factor = p->optimizer.clip > 0 ? clip_factor(&o, grad, n) : -1;

@@ -1,55 +1,64 @@
 /* Presets: the sizes of published models, one row each.
- * Models that this version cannot run are rows too, with the reason, so that nobody is told that they do not exist. */
+ * Models that this version cannot run are rows too, with the reason, so that nobody is told that
+ * they do not exist. */
 #include "model/build.h"
 #include <string.h>
 
-#define LLAMA31_ROPE(f) .rope_type = "llama3", .rope_factor = (f), .rope_low = 1, .rope_high = 4, .rope_old_ctx = 8192
+#define LLAMA31_ROPE(f)                                                                            \
+    .rope_type = "llama3", .rope_factor = (f), .rope_low = 1, .rope_high = 4, .rope_old_ctx = 8192
 #define MOE "mixture of experts is not in this version"
 #define MLA "latent attention and mixture of experts are not in this version"
 
 /* name, what, D, L, H, K, d, F, V, eps, rope base */
 static const Preset presets[] = {
-    {"llama2-7b", "Llama 2 7B", 4096, 32, 32, 32, 128, 11008, 32000, 1e-5, 1e4, .max_positions = 4096},
-    {"llama3-8b", "Llama 3 8B", 4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 5e5, .max_positions = 8192},
-    {"llama3-70b", "Llama 3 70B", 8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 5e5, .max_positions = 8192},
-    {"llama3.1-8b", "Llama 3.1 8B", 4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 5e5, .max_positions = 131072,
-     LLAMA31_ROPE(8)},
-    {"llama3.1-70b", "Llama 3.1 70B", 8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 5e5, .max_positions = 131072,
-     LLAMA31_ROPE(8)},
-    {"llama3.1-405b", "Llama 3.1 405B", 16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 5e5, .max_positions = 131072,
-     LLAMA31_ROPE(8)},
+    {"llama2-7b", "Llama 2 7B", 4096, 32, 32, 32, 128, 11008, 32000, 1e-5, 1e4,
+     .max_positions = 4096},
+    {"llama3-8b", "Llama 3 8B", 4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 5e5,
+     .max_positions = 8192},
+    {"llama3-70b", "Llama 3 70B", 8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 5e5,
+     .max_positions = 8192},
+    {"llama3.1-8b", "Llama 3.1 8B", 4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 5e5,
+     .max_positions = 131072, LLAMA31_ROPE(8)},
+    {"llama3.1-70b", "Llama 3.1 70B", 8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 5e5,
+     .max_positions = 131072, LLAMA31_ROPE(8)},
+    {"llama3.1-405b", "Llama 3.1 405B", 16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 5e5,
+     .max_positions = 131072, LLAMA31_ROPE(8)},
     {"llama3.2-1b", "Llama 3.2 1B", 2048, 16, 32, 8, 64, 8192, 128256, 1e-5, 5e5, .tied = true,
      .max_positions = 131072, LLAMA31_ROPE(32)},
     {"llama3.2-3b", "Llama 3.2 3B", 3072, 28, 24, 8, 128, 8192, 128256, 1e-5, 5e5, .tied = true,
      .max_positions = 131072, LLAMA31_ROPE(32)},
-    {"mistral-7b-v0.3", "Mistral 7B v0.3", 4096, 32, 32, 8, 128, 14336, 32768, 1e-5, 1e6, .max_positions = 32768},
-    {"qwen2-0.5b", "Qwen2 0.5B", 896, 24, 14, 2, 64, 4864, 151936, 1e-6, 1e6, .qkv_bias = true, .tied = true,
-     .max_positions = 131072},
-    {"qwen2-1.5b", "Qwen2 1.5B", 1536, 28, 12, 2, 128, 8960, 151936, 1e-6, 1e6, .qkv_bias = true, .tied = true,
-     .max_positions = 131072},
+    {"mistral-7b-v0.3", "Mistral 7B v0.3", 4096, 32, 32, 8, 128, 14336, 32768, 1e-5, 1e6,
+     .max_positions = 32768},
+    {"qwen2-0.5b", "Qwen2 0.5B", 896, 24, 14, 2, 64, 4864, 151936, 1e-6, 1e6, .qkv_bias = true,
+     .tied = true, .max_positions = 131072},
+    {"qwen2-1.5b", "Qwen2 1.5B", 1536, 28, 12, 2, 128, 8960, 151936, 1e-6, 1e6, .qkv_bias = true,
+     .tied = true, .max_positions = 131072},
     {"qwen2-7b", "Qwen2 7B", 3584, 28, 28, 4, 128, 18944, 152064, 1e-6, 1e6, .qkv_bias = true,
      .max_positions = 131072},
-    {"qwen3-0.6b", "Qwen3 0.6B", 1024, 28, 16, 8, 128, 3072, 151936, 1e-6, 1e6, .qk_norm = true, .tied = true,
+    {"qwen3-0.6b", "Qwen3 0.6B", 1024, 28, 16, 8, 128, 3072, 151936, 1e-6, 1e6, .qk_norm = true,
+     .tied = true, .max_positions = 40960},
+    {"qwen3-1.7b", "Qwen3 1.7B", 2048, 28, 16, 8, 128, 6144, 151936, 1e-6, 1e6, .qk_norm = true,
+     .tied = true, .max_positions = 40960},
+    {"qwen3-4b", "Qwen3 4B", 2560, 36, 32, 8, 128, 9728, 151936, 1e-6, 1e6, .qk_norm = true,
+     .tied = true, .max_positions = 40960},
+    {"qwen3-8b", "Qwen3 8B", 4096, 36, 32, 8, 128, 12288, 151936, 1e-6, 1e6, .qk_norm = true,
      .max_positions = 40960},
-    {"qwen3-1.7b", "Qwen3 1.7B", 2048, 28, 16, 8, 128, 6144, 151936, 1e-6, 1e6, .qk_norm = true, .tied = true,
-     .max_positions = 40960},
-    {"qwen3-4b", "Qwen3 4B", 2560, 36, 32, 8, 128, 9728, 151936, 1e-6, 1e6, .qk_norm = true, .tied = true,
-     .max_positions = 40960},
-    {"qwen3-8b", "Qwen3 8B", 4096, 36, 32, 8, 128, 12288, 151936, 1e-6, 1e6, .qk_norm = true, .max_positions = 40960},
     {"qwen3-14b", "Qwen3 14B", 5120, 40, 40, 8, 128, 17408, 151936, 1e-6, 1e6, .qk_norm = true,
      .max_positions = 40960},
     {"qwen3-32b", "Qwen3 32B", 5120, 64, 64, 8, 128, 25600, 151936, 1e-6, 1e6, .qk_norm = true,
      .max_positions = 40960},
-    {"llama4-scout", "Llama 4 Scout (16 experts)", 5120, 48, 40, 8, 128, 8192, 202048, 1e-5, 5e5, .unsupported = MOE},
-    {"llama4-maverick", "Llama 4 Maverick (128 experts)", 5120, 48, 40, 8, 128, 16384, 202048, 1e-5, 5e5,
+    {"llama4-scout", "Llama 4 Scout (16 experts)", 5120, 48, 40, 8, 128, 8192, 202048, 1e-5, 5e5,
      .unsupported = MOE},
-    {"mixtral-8x7b", "Mixtral 8x7B", 4096, 32, 32, 8, 128, 14336, 32000, 1e-5, 1e6, .unsupported = MOE},
+    {"llama4-maverick", "Llama 4 Maverick (128 experts)", 5120, 48, 40, 8, 128, 16384, 202048, 1e-5,
+     5e5, .unsupported = MOE},
+    {"mixtral-8x7b", "Mixtral 8x7B", 4096, 32, 32, 8, 128, 14336, 32000, 1e-5, 1e6,
+     .unsupported = MOE},
     {"deepseek-v3", "DeepSeek-V3 (256 experts)", 7168, 61, 128, 128, 192, 18432, 129280, 1e-6, 1e4,
      .unsupported = MLA},
-    {"qwen3-30b-a3b", "Qwen3 30B-A3B (128 experts)", 2048, 48, 32, 4, 128, 768, 151936, 1e-6, 1e6, .qk_norm = true,
-     .unsupported = MOE},
-    {"qwen3-235b-a22b", "Qwen3 235B-A22B (128 experts)", 4096, 94, 64, 4, 128, 1536, 151936, 1e-6, 5e6,
+    {"qwen3-30b-a3b", "Qwen3 30B-A3B (128 experts)", 2048, 48, 32, 4, 128, 768, 151936, 1e-6, 1e6,
      .qk_norm = true, .unsupported = MOE},
+    {"qwen3-235b-a22b", "Qwen3 235B-A22B (128 experts)", 4096, 94, 64, 4, 128, 1536, 151936, 1e-6,
+     5e6, .qk_norm = true, .unsupported = MOE},
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
@@ -64,13 +73,14 @@ const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
         names[i] = presets[i].name;
         if (strcmp(presets[i].name, p->preset)) continue;
         if (!presets[i].unsupported) return &presets[i];
-        diag_error(d, "E0214", p->preset_loc, "`list models` shows what runs", "'%s': %s", p->preset,
-                   presets[i].unsupported);
+        diag_error(d, "E0214", p->preset_loc, "`list models` shows what runs", "'%s': %s",
+                   p->preset, presets[i].unsupported);
         return NULL;
     }
     const char *near = diag_nearest(p->preset, names);
     diag_error(d, "E0202", p->preset_loc,
-               near ? arena_printf(a, "did you mean '%s'? `list models` shows all", near) : "`list models` shows all",
+               near ? arena_printf(a, "did you mean '%s'? `list models` shows all", near)
+                    : "`list models` shows all",
                "unknown preset '%s'", p->preset);
     return NULL;
 }

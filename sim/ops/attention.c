@@ -1,5 +1,6 @@
-/* Causal attention with grouped queries: "btkgx!,bs!kx!,bs!kx!->btkgx". Positions come from the global indices of t and s,
- * so zigzag orders need nothing more. Keys are whole and in global order. */
+/* Causal attention with grouped queries: "btkgx!,bs!kx!,bs!kx!->btkgx". Positions come from the
+ * global indices of t and s, so zigzag orders need nothing more. Keys are whole and in global
+ * order. */
 #include "kernel/attention.h"
 #include "kernel/pool.h"
 #include "ops/attention_bound.h"
@@ -10,7 +11,9 @@
 enum { B_, T_, K_, G_, X_ }; /* dims of q and the output */
 
 #define AT(T, t, o) ((T *)(t).p + (o))
-static int64_t at4(const Tensor *t, int64_t b, int64_t k, int64_t g) { return b * t->s[B_] + k * t->s[K_] + g * t->s[G_]; }
+static int64_t at4(const Tensor *t, int64_t b, int64_t k, int64_t g) {
+    return b * t->s[B_] + k * t->s[K_] + g * t->s[G_];
+}
 static int64_t at3(const Tensor *t, int64_t b, int64_t k) { return b * t->s[0] + k * t->s[2]; }
 
 static void head(void *arg, int64_t i) { /* one (b, k, g) */
@@ -20,17 +23,18 @@ static void head(void *arg, int64_t i) { /* one (b, k, g) */
     int64_t oq = at4(q, b, kk, g), ok = at3(k, b, kk), ov = at3(v, b, kk), oo = at4(o, b, kk, g);
     const int64_t *pt = c->index['t' - 'a'], *ps = c->index['s' - 'a'];
     if (c->dtype == DT_F32)
-        attention_f32(q->n[T_], k->n[1], q->n[X_], AT(const float, *q, oq), q->s[T_], AT(const float, *k, ok), k->s[1],
-                      AT(const float, *v, ov), v->s[1], AT(float, *o, oo), o->s[T_], pt, ps, c->at->scale);
+        attention_f32(q->n[T_], k->n[1], q->n[X_], AT(const float, *q, oq), q->s[T_],
+                      AT(const float, *k, ok), k->s[1], AT(const float, *v, ov), v->s[1],
+                      AT(float, *o, oo), o->s[T_], pt, ps, c->at->scale);
     else
-        attention_f64(q->n[T_], k->n[1], q->n[X_], AT(const double, *q, oq), q->s[T_], AT(const double, *k, ok), k->s[1],
-                      AT(const double, *v, ov), v->s[1], AT(double, *o, oo), o->s[T_], pt, ps, c->at->scale);
+        attention_f64(q->n[T_], k->n[1], q->n[X_], AT(const double, *q, oq), q->s[T_],
+                      AT(const double, *k, ok), k->s[1], AT(const double, *v, ov), v->s[1],
+                      AT(double, *o, oo), o->s[T_], pt, ps, c->at->scale);
 }
 static void forward(const OpCall *c) {
     if (box_empty(&c->out)) return;
     int64_t heads = c->in[0].n[B_] * c->in[0].n[K_] * c->in[0].n[G_];
-    if (c->pool)
-        pool_run(c->pool, heads, head, (void *)(uintptr_t)c);
+    if (c->pool) pool_run(c->pool, heads, head, (void *)(uintptr_t)c);
     else
         for (int64_t i = 0; i < heads; i++) head((void *)(uintptr_t)c, i);
 }
@@ -41,12 +45,14 @@ static void head_adjoint(void *arg, int64_t i) { /* one (b, k): its query heads 
     int64_t kk = i % q->n[K_], b = i / q->n[K_], ok = at3(k, b, kk), ov = at3(v, b, kk);
     const int64_t *pt = c->index['t' - 'a'], *ps = c->index['s' - 'a'];
     for (int64_t g = 0; g < q->n[G_]; g++) {
-        int64_t oq = at4(q, b, kk, g), od = at4(d, b, kk, g), to = c->operand == 0 ? at4(o, b, kk, g) : at3(o, b, kk);
-#define BWD(T, R)                                                                                                      \
-    attention_bwd_##R(q->n[T_], k->n[1], q->n[X_], AT(const T, *q, oq), q->s[T_], AT(const T, *k, ok), k->s[1],       \
-                      AT(const T, *v, ov), v->s[1], AT(const T, *d, od), d->s[T_],                                     \
-                      c->operand == 0 ? AT(T, *o, to) : NULL, o->s[1], c->operand == 1 ? AT(T, *o, to) : NULL, o->s[1], \
-                      c->operand == 2 ? AT(T, *o, to) : NULL, o->s[1], pt, ps, c->at->scale, g > 0)
+        int64_t oq = at4(q, b, kk, g), od = at4(d, b, kk, g),
+                to = c->operand == 0 ? at4(o, b, kk, g) : at3(o, b, kk);
+#define BWD(T, R)                                                                                  \
+    attention_bwd_##R(                                                                             \
+        q->n[T_], k->n[1], q->n[X_], AT(const T, *q, oq), q->s[T_], AT(const T, *k, ok), k->s[1],  \
+        AT(const T, *v, ov), v->s[1], AT(const T, *d, od), d->s[T_],                               \
+        c->operand == 0 ? AT(T, *o, to) : NULL, o->s[1], c->operand == 1 ? AT(T, *o, to) : NULL,   \
+        o->s[1], c->operand == 2 ? AT(T, *o, to) : NULL, o->s[1], pt, ps, c->at->scale, g > 0)
         if (c->dtype == DT_F32) BWD(float, f32);
         else BWD(double, f64);
     }
@@ -59,8 +65,7 @@ static void adjoint(const OpCall *c) {
         return;
     }
     int64_t heads = c->in[0].n[B_] * c->in[0].n[K_];
-    if (c->pool)
-        pool_run(c->pool, heads, head_adjoint, (void *)(uintptr_t)c);
+    if (c->pool) pool_run(c->pool, heads, head_adjoint, (void *)(uintptr_t)c);
     else
         for (int64_t i = 0; i < heads; i++) head_adjoint((void *)(uintptr_t)c, i);
 }
@@ -74,7 +79,8 @@ static double row_norm_max(const double *x, int64_t rows, int64_t n) {
     }
     return sqrt(m);
 }
-/* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v| by the largest |v| of the column. */
+/* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v|
+ * by the largest |v| of the column. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
     if (b->operand >= 0) {
@@ -83,12 +89,14 @@ static void bound(const OpBound *b) {
     }
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
     int64_t d = q->n[X_], n = tensor_count(&c->out), S = k->n[1];
-    double qm = row_norm_max(q->p, d ? tensor_count(q) / d : 0, d), km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
+    double qm = row_norm_max(q->p, d ? tensor_count(q) / d : 0, d),
+           km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
     double score = qm * km * c->at->scale, vm = 0;
     for (int64_t i = 0; i < tensor_count(v); i++) vm = fmax(vm, fabs(((const double *)v->p)[i]));
     double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
     double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
-    double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)), lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
+    double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
+           lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
     for (int64_t i = 0; i < n; i++) b->bound[i] = hi, b->prob[i] = lo;
 }
 static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
@@ -98,20 +106,24 @@ static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v,
     do {
         double sum = 0;
         int64_t oq = at4(q, i[B_], i[K_], i[G_]) + i[T_] * q->s[T_];
-        for (int64_t s = 0; s < k->n[1] && global_index(c, 's', s) <= global_index(c, 't', i[T_]); s++) {
+        for (int64_t s = 0; s < k->n[1] && global_index(c, 's', s) <= global_index(c, 't', i[T_]);
+             s++) {
             double dot = floor(c->at->scale * 1000);
             for (int64_t x = 0; x < q->n[X_]; x++)
                 dot += el_get(q, c->dtype, oq + x * q->s[X_]) *
                        el_get(k, c->dtype, at3(k, i[B_], i[K_]) + s * k->s[1] + x * k->s[3]);
-            sum += fmod(dot, 31) * el_get(v, c->dtype, at3(v, i[B_], i[K_]) + s * v->s[1] + i[X_] * v->s[3]);
+            sum += fmod(dot, 31) *
+                   el_get(v, c->dtype, at3(v, i[B_], i[K_]) + s * v->s[1] + i[X_] * v->s[3]);
         }
         el_set(&c->out, c->dtype, box_offset(&c->out, 5, i), fmod(sum, 31));
     } while (box_next(5, c->out.n, i));
 }
-/* The softmax's output, [B, H, S, S], for comparison with others only: the kernel never holds it. */
+/* The softmax's output, [B, H, S, S], for comparison with others only: the kernel never holds it.
+ */
 static double *probabilities(const OpCall *c, int64_t *n) {
     const Tensor *q = &c->in[0], *k = &c->in[1];
-    int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0}, heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
+    int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0},
+            heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
     *n = heads[0] * heads[1] * heads[2] * T * S;
     double *p = base_malloc(base_mul((size_t)(*n ? *n : 1), 8));
     if (!*n) return p;
@@ -120,7 +132,9 @@ static double *probabilities(const OpCall *c, int64_t *n) {
         double top = -INFINITY, sum = 0;
         for (int64_t s = 0; s < S; s++) {
             double dot = 0;
-            for (int64_t x = 0; x < q->n[X_]; x++) dot += el_get(q, DT_F64, oq + x) * el_get(k, DT_F64, at3(k, i[0], i[1]) + s * k->s[1] + x);
+            for (int64_t x = 0; x < q->n[X_]; x++)
+                dot += el_get(q, DT_F64, oq + x) *
+                       el_get(k, DT_F64, at3(k, i[0], i[1]) + s * k->s[1] + x);
             row[s] = s <= i[3] ? dot * c->at->scale : -INFINITY;
             top = fmax(top, row[s]);
         }
@@ -136,12 +150,23 @@ static double flops(const OpCall *c) {
     const int64_t *pt = c->index['t' - 'a'];
     if (pt) {
         pairs = 0;
-        for (int64_t t = 0; t < q->n[T_]; t++) pairs += (double)(pt[t] + 1 < c->in[1].n[1] ? pt[t] + 1 : c->in[1].n[1]);
+        for (int64_t t = 0; t < q->n[T_]; t++)
+            pairs += (double)(pt[t] + 1 < c->in[1].n[1] ? pt[t] + 1 : c->in[1].n[1]);
     }
     return 4 * (double)(q->n[B_] * q->n[K_] * q->n[G_] * q->n[X_]) * pairs;
 }
 const Op op_attention = {
-    .name = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .lin = LIN_NONE, .asks = RULE_BIT('t') | RULE_BIT('s'),
-    .forward = forward, .adjoint = adjoint, .bound = bound, .exact = exact, .flops = flops, .probe = "attn_probs", .probe_run = probabilities, .label = "causal attention",
+    .name = "attention",
+    .rule = "btkgx!,bs!kx!,bs!kx!->btkgx",
+    .lin = LIN_NONE,
+    .asks = RULE_BIT('t') | RULE_BIT('s'),
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops = flops,
+    .probe = "attn_probs",
+    .probe_run = probabilities,
+    .label = "causal attention",
     .glyph = "box",
 };

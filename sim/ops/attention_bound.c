@@ -103,10 +103,8 @@ static int64_t visible(const OpCall *c, int64_t t, int64_t S) {
     int64_t pos = global_index(c, 't', t), lo = 0, hi = S;
     while (lo < hi) {
         int64_t mid = (lo + hi) / 2;
-        if (global_index(c, 's', mid) <= pos)
-            lo = mid + 1;
-        else
-            hi = mid;
+        if (global_index(c, 's', mid) <= pos) lo = mid + 1;
+        else hi = mid;
     }
     return lo;
 }
@@ -186,8 +184,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
 void attention_bound_adjoint(const OpBound *b) {
     int64_t heads = b->call.in[1].n[0] * b->call.in[1].n[2];
     if (box_empty(&b->call.out)) return;
-    if (b->call.pool)
-        pool_run(b->call.pool, heads, bound_head, (void *)(uintptr_t)b);
+    if (b->call.pool) pool_run(b->call.pool, heads, bound_head, (void *)(uintptr_t)b);
     else
         for (int64_t i = 0; i < heads; i++) bound_head((void *)(uintptr_t)b, i);
 }

@@ -1,6 +1,7 @@
-/* Every matrix product, sum over letters and outer product: one contraction by its rule, on the order-fixed GEMM.
- * Letters of the output that both operands have are batches; those of the first (or of none) are rows, those of the second
- * columns; letters that the output lacks are summed, in the order in which the first operand lists them. */
+/* Every matrix product, sum over letters and outer product: one contraction by its rule, on the
+ * order-fixed GEMM. Letters of the output that both operands have are batches; those of the first
+ * (or of none) are rows, those of the second columns; letters that the output lacks are summed, in
+ * the order in which the first operand lists them. */
 #include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "ops/util.h"
@@ -32,23 +33,28 @@ static void group_add(Group *g, int64_t size, int64_t sa, int64_t sb, int64_t sc
     g->s[2][g->n++] = sc;
 }
 
-/* Sorts the letters of the rule into groups. Operand 1 may be absent (a sum): then B is a single one. */
+/* Sorts the letters of the rule into groups. Operand 1 may be absent (a sum): then B is a single
+ * one. */
 static Plan2 classify(const OpCall *c, const double *one64, const float *one32) {
     const Rule *r = c->rule;
     Plan2 p = {.a = c->in[0], .c = c->out, .dtype = c->dtype};
     bool two = r->nin == 2;
-    p.b.p = two ? c->in[1].p : c->dtype == DT_F32 ? (void *)(uintptr_t)one32 : (void *)(uintptr_t)one64;
+    p.b.p = two                  ? c->in[1].p
+            : c->dtype == DT_F32 ? (void *)(uintptr_t)one32
+                                 : (void *)(uintptr_t)one64;
     for (int i = 0; i < r->nout; i++) {
         int ia = rule_find(r, 0, r->out[i]), ib = two ? rule_find(r, 1, r->out[i]) : -1;
         Group *g = ia >= 0 && ib >= 0 ? &p.batch : ib >= 0 ? &p.n : &p.m;
-        group_add(g, c->out.n[i], ia >= 0 ? c->in[0].s[ia] : 0, ib >= 0 ? c->in[1].s[ib] : 0, c->out.s[i]);
+        group_add(g, c->out.n[i], ia >= 0 ? c->in[0].s[ia] : 0, ib >= 0 ? c->in[1].s[ib] : 0,
+                  c->out.s[i]);
     }
     for (int op = 0; op < (two ? 2 : 1); op++)
         for (int i = 0; i < r->nl[op]; i++) {
             char ch = r->in[op][i];
             if (rule_find_out(r, ch) >= 0 || (op == 1 && rule_find(r, 0, ch) >= 0)) continue;
             int ib = two ? rule_find(r, 1, ch) : -1;
-            group_add(&p.k, c->in[op].n[i], op == 0 ? c->in[0].s[i] : 0, ib >= 0 ? c->in[1].s[ib] : 0, 0);
+            group_add(&p.k, c->in[op].n[i], op == 0 ? c->in[0].s[i] : 0,
+                      ib >= 0 ? c->in[1].s[ib] : 0, 0);
         }
     return p;
 }
@@ -70,10 +76,8 @@ static bool collapse(const Group *g, int v, int64_t *stride) {
     *stride = 0;
     for (int d = g->n - 1; d >= 0; d--) {
         if (g->size[d] == 1) continue;
-        if (first)
-            *stride = g->s[v][d];
-        else if (g->s[v][d] != want)
-            return false;
+        if (first) *stride = g->s[v][d];
+        else if (g->s[v][d] != want) return false;
         want = g->s[v][d] * g->size[d];
         first = false;
     }
@@ -85,7 +89,8 @@ typedef struct {
     int64_t *free_me[6];
     int n_free;
 } Views;
-static void one_table(Views *w, const Group *g, int v, int64_t count, const int64_t **table, int64_t *stride) {
+static void one_table(Views *w, const Group *g, int v, int64_t count, const int64_t **table,
+                      int64_t *stride) {
     if (collapse(g, v, stride)) {
         *table = NULL;
         return;
@@ -112,11 +117,14 @@ static GemmView shifted(GemmView v, Dtype t, int64_t base, int64_t row, int64_t 
 }
 static void gemm_task(void *arg, int64_t i) {
     const GemmJob *j = arg;
-    int64_t per = j->m_tasks * j->n_tasks, b = i / per, m0 = i % per / j->n_tasks * j->m_step, n0 = i % j->n_tasks * j->n_step;
-    int64_t M = j->M - m0 < j->m_step ? j->M - m0 : j->m_step, N = j->N - n0 < j->n_step ? j->N - n0 : j->n_step;
+    int64_t per = j->m_tasks * j->n_tasks, b = i / per, m0 = i % per / j->n_tasks * j->m_step,
+            n0 = i % j->n_tasks * j->n_step;
+    int64_t M = j->M - m0 < j->m_step ? j->M - m0 : j->m_step,
+            N = j->N - n0 < j->n_step ? j->N - n0 : j->n_step;
     if (M <= 0 || N <= 0) return;
     Dtype t = j->p->dtype;
-    GemmView A = shifted(j->w->v[0], t, j->ob[0][b], m0, 0), B = shifted(j->w->v[1], t, j->ob[1][b], n0, 0),
+    GemmView A = shifted(j->w->v[0], t, j->ob[0][b], m0, 0),
+             B = shifted(j->w->v[1], t, j->ob[1][b], n0, 0),
              C = shifted(j->w->v[2], t, j->ob[2][b], m0, n0);
     (t == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
@@ -133,7 +141,8 @@ static void multiply_task(void *arg, int64_t task) {
     Group all = j->all;
     const Plan2 *p = j->p;
     int in = j->in;
-    int64_t n = all.size[in], sa = all.s[0][in], sb = all.s[1][in], sc = all.s[2][in], i[LAYOUT_MAX_DIMS] = {0}, first = 0;
+    int64_t n = all.size[in], sa = all.s[0][in], sb = all.s[1][in], sc = all.s[2][in],
+            i[LAYOUT_MAX_DIMS] = {0}, first = 0;
     all.size[in] = 1;
     if (j->cut >= 0) {
         first = task * j->step;
@@ -164,14 +173,17 @@ static void multiply(const OpCall *c, const Plan2 *p) {
     MultiplyJob j = {.p = p, .cut = -1};
     const Group *g[3] = {&p->batch, &p->m, &p->n};
     for (int k = 0; k < 3; k++)
-        for (int d = 0; d < g[k]->n; d++) group_add(&j.all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
+        for (int d = 0; d < g[k]->n; d++)
+            group_add(&j.all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
     if (!j.all.n) group_add(&j.all, 1, 0, 0, 0);
     if (group_count(&j.all) == 0) return;
-    for (int d = 0; d < j.all.n; d++) /* the innermost loop runs over the letter that is contiguous in the output */
+    /* the innermost loop runs over the letter that is contiguous in the output */
+    for (int d = 0; d < j.all.n; d++)
         if (j.all.s[2][d] == 1 && j.all.size[d] > 1) j.in = d;
     if (c->pool && group_count(&j.all) > 1 << 16)
         for (int d = 0; d < j.all.n; d++)
-            if (d != j.in && j.all.size[d] > 1 && (j.cut < 0 || j.all.size[d] > j.all.size[j.cut])) j.cut = d;
+            if (d != j.in && j.all.size[d] > 1 && (j.cut < 0 || j.all.size[d] > j.all.size[j.cut]))
+                j.cut = d;
     if (j.cut < 0) {
         multiply_task(&j, 0);
         return;
@@ -187,8 +199,10 @@ static void divide(GemmJob *j, int64_t batches, const OpCall *c) {
     j->m_step = j->M;
     j->n_step = j->N;
     j->m_tasks = j->n_tasks = 1;
-    if (threads < 2 || batches >= threads || 2.0 * (double)j->M * (double)j->N * (double)j->K < 4e6) return;
-    int64_t *step = j->M >= j->N ? &j->m_step : &j->n_step, *tasks = j->M >= j->N ? &j->m_tasks : &j->n_tasks;
+    if (threads < 2 || batches >= threads || 2.0 * (double)j->M * (double)j->N * (double)j->K < 4e6)
+        return;
+    int64_t *step = j->M >= j->N ? &j->m_step : &j->n_step,
+            *tasks = j->M >= j->N ? &j->m_tasks : &j->n_tasks;
     int64_t len = j->M >= j->N ? j->M : j->N;
     *step = ((len + threads - 1) / threads + 31) / 32 * 32;
     *tasks = (len + *step - 1) / *step;
@@ -218,8 +232,7 @@ void op_einsum(const OpCall *c) {
     j.w = &w;
     divide(&j, nb, c);
     int64_t tasks = nb * j.m_tasks * j.n_tasks;
-    if (c->pool && tasks > 1)
-        pool_run(c->pool, tasks, gemm_task, &j);
+    if (c->pool && tasks > 1) pool_run(c->pool, tasks, gemm_task, &j);
     else
         for (int64_t i = 0; i < tasks; i++) gemm_task(&j, i);
     for (int v = 0; v < 3; v++) free(ob[v]);
@@ -243,7 +256,8 @@ double op_einsum_flops(const OpCall *c) {
     for (int op = 0; op < c->rule->nin; op++)
         for (int i = 0; i < c->rule->nl[op]; i++) {
             char ch = c->rule->in[op][i];
-            if (rule_find_out(c->rule, ch) >= 0 || (op == 1 && rule_find(c->rule, 0, ch) >= 0)) continue;
+            if (rule_find_out(c->rule, ch) >= 0 || (op == 1 && rule_find(c->rule, 0, ch) >= 0))
+                continue;
             k *= (double)c->in[op].n[i];
             sums = true;
         }
@@ -255,8 +269,8 @@ double gamma_prob(double n, double u) {
     return g < p ? g : p;
 }
 
-/* sqrt of the sum of squares over the summed letters, for operand op (whole and packed); letters in *letters. Workers share
- * the operand's first dim if the norms keep it. */
+/* sqrt of the sum of squares over the summed letters, for operand op (whole and packed); letters in
+ * *letters. Workers share the operand's first dim if the norms keep it. */
 typedef struct {
     const Tensor *x;
     const int64_t *to; /* stride in the norms per dim of x; 0: summed */
@@ -304,7 +318,8 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     if (!x->nd) o[0] = *(const double *)x->p * *(const double *)x->p;
     else if (!box_empty(x)) {
         int64_t rows = x->nd > 1 ? x->n[0] : 1;
-        if (c->pool && rows > 1 && to[0] && tensor_count(x) > 1 << 16) pool_run(c->pool, rows, norm_rows, &j);
+        if (c->pool && rows > 1 && to[0] && tensor_count(x) > 1 << 16)
+            pool_run(c->pool, rows, norm_rows, &j);
         else
             for (int64_t r = 0; r < rows; r++) norm_rows(&j, r);
     }
@@ -322,12 +337,14 @@ static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
     }
 }
 
-/* gamma of the number of terms times the product of the operands' norms, which bounds the sum of absolute products. */
+/* gamma of the number of terms times the product of the operands' norms, which bounds the sum of
+ * absolute products. */
 void op_bound_contraction(const OpBound *b) {
     const OpCall *c = &b->call;
     OpCall adj = *c;
     Rule ra;
-    if (b->operand >= 0) { /* the adjoint is a contraction of the cotangent with the other operand */
+    /* the adjoint is a contraction of the cotangent with the other operand */
+    if (b->operand >= 0) {
         ra = rule_adjoint(c->rule, b->operand, op_saved(c->op, c->rule->nin, b->operand));
         adj.rule = &ra;
         adj.in[0] = c->cot;
@@ -339,7 +356,8 @@ void op_bound_contraction(const OpBound *b) {
     for (int op = 0; op < c->rule->nin; op++)
         for (int i = 0; i < c->rule->nl[op]; i++) {
             char ch = c->rule->in[op][i];
-            if (rule_find_out(c->rule, ch) < 0 && !(op == 1 && rule_find(c->rule, 0, ch) >= 0)) k *= (double)c->in[op].n[i];
+            if (rule_find_out(c->rule, ch) < 0 && !(op == 1 && rule_find(c->rule, 0, ch) >= 0))
+                k *= (double)c->in[op].n[i];
         }
     Rule r = {.nin = c->rule->nin, .text = "bound"};
     OpCall call = {.rule = &r, .dtype = DT_F64, .out = c->out, .pool = c->pool};
@@ -353,7 +371,8 @@ void op_bound_contraction(const OpBound *b) {
     r.nout = c->rule->nout;
     op_einsum(&call);
     for (int op = 0; op < r.nin; op++) free(call.in[op].p);
-    double ones = r.nin == 1 ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones, p = gamma_prob(k + 1, b->u) * ones;
+    double ones = r.nin == 1 ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones,
+           p = gamma_prob(k + 1, b->u) * ones;
     double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
     ScaleJob j = {b->bound, b->prob, g, p, tiny};
     pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);

@@ -23,7 +23,8 @@ const Op *op_activation(const char *name) {
     return NULL;
 }
 bool op_linear_in(const Op *op, int i) {
-    return op->lin == LIN_BILINEAR || op->lin == LIN_ADD || (op->lin == LIN_SET && (op->lin_set >> i & 1));
+    return op->lin == LIN_BILINEAR || op->lin == LIN_ADD ||
+           (op->lin == LIN_SET && (op->lin_set >> i & 1));
 }
 uint32_t op_saved(const Op *op, int nin, int i) {
     uint32_t all = (1u << nin) - 1;

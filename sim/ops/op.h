@@ -1,6 +1,7 @@
 /* An op: everything the program knows about it, in one entry.
- * Each op family is one file that defines `const Op op_NAME`; ops/list.h has one line per op. Nothing else in the
- * program tests an op's name. No op knows about ranks: kernels ask for the global indices of a letter. */
+ * Each op family is one file that defines `const Op op_NAME`; ops/list.h has one line per op.
+ * Nothing else in the program tests an op's name. No op knows about ranks: kernels ask for the
+ * global indices of a letter. */
 #ifndef SP_OPS_OP_H
 #define SP_OPS_OP_H
 #include "kernel/tensor.h"
@@ -12,14 +13,15 @@ typedef enum { LIN_NONE, LIN_SET, LIN_BILINEAR, LIN_ADD } Linearity;
 typedef struct Attrs {
     double eps;      /* norms */
     double scale;    /* attention: softmax scale */
-    double factor;   /* scale: the factor; ops over the vocabulary: ids that exist, the rest is padding (0: no padding) */
+    double factor;   /* scale: the factor; ops over the vocabulary: ids that exist, the rest is
+                        padding (0: no padding) */
     int interleaved; /* rope */
     int n_freq;      /* rope: d/2 */
     const double *inv_freq;
-    double ignore;   /* pick, loss weights: label value to ignore */
-    double a, b;     /* optimizer: coefficients */
+    double ignore; /* pick, loss weights: label value to ignore */
+    double a, b;   /* optimizer: coefficients */
     double lr, beta1, beta2, decay;
-    int64_t step;    /* optimizer: number of the step, from 1 */
+    int64_t step; /* optimizer: number of the step, from 1 */
 } Attrs;
 
 /* One call of a kernel on one rank's local data (or on the whole, for the reference). */
@@ -27,50 +29,56 @@ typedef struct OpCall {
     const struct Op *op;
     const Rule *rule;
     const Attrs *at;
-    Dtype dtype;                  /* of all floating operands; ids and labels are DT_I64 (see in_int) */
-    Tensor in[RULE_MAX_IN];       /* operands; in an adjoint those not saved have p = NULL */
-    uint32_t in_int;              /* bit i: operand i holds int64 */
-    Tensor out;                   /* the output; allocated by the caller, to be written in full */
-    Tensor cot;                   /* adjoint: the cotangent of the output */
-    Tensor fout;                  /* adjoint: the forward output, where adj_reads_output */
-    int operand;                  /* adjoint: towards which operand; result goes to `out` */
-    const int64_t *index[26];     /* global indices of a letter on this rank; NULL: 0..size-1 */
-    int64_t local[26];            /* local size of a letter */
-    int64_t global[26];           /* global size of a letter */
-    struct Pool *pool;            /* workers for work inside this call, or NULL */
+    Dtype dtype;              /* of all floating operands; ids and labels are DT_I64 (see in_int) */
+    Tensor in[RULE_MAX_IN];   /* operands; in an adjoint those not saved have p = NULL */
+    uint32_t in_int;          /* bit i: operand i holds int64 */
+    Tensor out;               /* the output; allocated by the caller, to be written in full */
+    Tensor cot;               /* adjoint: the cotangent of the output */
+    Tensor fout;              /* adjoint: the forward output, where adj_reads_output */
+    int operand;              /* adjoint: towards which operand; result goes to `out` */
+    const int64_t *index[26]; /* global indices of a letter on this rank; NULL: 0..size-1 */
+    int64_t local[26];        /* local size of a letter */
+    int64_t global[26];       /* global size of a letter */
+    struct Pool *pool;        /* workers for work inside this call, or NULL */
 } OpCall;
 
-/* What a bound needs: the same call in float64 with the exact result in `out`; writes into `bound` (same shape as out, f64,
- * packed) the bound of the absolute error of one evaluation in unit roundoff u, for any order of summation; `prob` gets the
- * probabilistic one. `u` = 2^-24 for f32 and 2^-53 for f64. */
+/* What a bound needs: the same call in float64 with the exact result in `out`; writes into `bound`
+ * (same shape as out, f64, packed) the bound of the absolute error of one evaluation in unit
+ * roundoff u, for any order of summation; `prob` gets the probabilistic one. `u` = 2^-24 for f32
+ * and 2^-53 for f64. */
 typedef struct OpBound {
-    OpCall call;   /* f64 operands, whole, packed; call.out holds the f64 result */
-    int operand;   /* -1: forward; else the adjoint towards this operand */
+    OpCall call; /* f64 operands, whole, packed; call.out holds the f64 result */
+    int operand; /* -1: forward; else the adjoint towards this operand */
     double u;
     double *bound, *prob;
 } OpBound;
 
 typedef struct Op {
-    const char *name;      /* as in records: "linear" is the label of an einsum node, see GNode.label */
-    const char *rule;      /* default rule, or NULL: the node gives one */
+    const char *name; /* as in records: "linear" is the label of an einsum node, see GNode.label */
+    const char *rule; /* default rule, or NULL: the node gives one */
     Linearity lin;
-    uint32_t lin_set;      /* LIN_SET: operands in which it is linear */
-    uint32_t nodiff;       /* operands without gradient */
-    bool max;              /* contraction is a max, not a sum */
-    uint32_t asks;         /* letters whose global indices the kernel asks for (RULE_BIT) */
+    uint32_t lin_set; /* LIN_SET: operands in which it is linear */
+    uint32_t nodiff;  /* operands without gradient */
+    bool max;         /* contraction is a max, not a sum */
+    uint32_t asks;    /* letters whose global indices the kernel asks for (RULE_BIT) */
     bool adj_reads_output;
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */
     void (*forward)(const OpCall *c);
     /* NULL: no operand has a gradient. A wrong one passes `run`, whose unsharded reference uses
      * the same kernel: only the differences of tests/test_ops.c tell. */
     void (*adjoint)(const OpCall *c);
-    void (*bound)(const OpBound *b);        /* error of forward and adjoint; op_bound_contraction, op_bound_pointwise... */
-    void (*exact)(const OpCall *c);         /* integer map for --exact; op_exact_same: forward is already exact on integers */
-    double (*flops)(const OpCall *c);       /* of one forward call, from local sizes only (tensors may have p = NULL) */
-    const char *probe;     /* last name of an inner value that other implementations report ("attn_probs"), or NULL */
-    double *(*probe_run)(const OpCall *c, int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
-    const char *label;     /* for people and figures: "RMSNorm" */
-    const char *glyph;     /* how a figure draws it: "box", "plus", "times", "view", "loss" */
+    void (*bound)(const OpBound *b);  /* error of forward and adjoint; op_bound_contraction,
+                                         op_bound_pointwise... */
+    void (*exact)(const OpCall *c);   /* integer map for --exact; op_exact_same: forward is already
+                                         exact on integers */
+    double (*flops)(const OpCall *c); /* of one forward call, from local sizes only (tensors may
+                                         have p = NULL) */
+    const char *probe; /* last name of an inner value that other implementations report
+                          ("attn_probs"), or NULL */
+    double *(*probe_run)(const OpCall *c,
+                         int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
+    const char *label;                /* for people and figures: "RMSNorm" */
+    const char *glyph; /* how a figure draws it: "box", "plus", "times", "view", "loss" */
 } Op;
 
 /* All ops, in the order of ops/list.h. */
@@ -81,15 +89,18 @@ const Op *op_find(const char *name);
 const Op *op_activation(const char *name);
 /* Is the op linear in operand i? */
 bool op_linear_in(const Op *op, int i);
-/* Operands that the adjoint towards i reads (its saved set): all but i where the op is linear in i; none for an add. */
+/* Operands that the adjoint towards i reads (its saved set): all but i where the op is linear in i;
+ * none for an add. */
 uint32_t op_saved(const Op *op, int nin, int i);
 
-/* Gives operands that an adjoint does not read (p = NULL) their local sizes, from the letters' (c->local). */
+/* Gives operands that an adjoint does not read (p = NULL) their local sizes, from the letters'
+ * (c->local). */
 void op_unread_sizes(OpCall *c, int nin);
 
 /* Shared building blocks for op files. */
-void op_einsum(const OpCall *c);          /* out = contraction of all operands by c->rule; 1 or 2 operands */
-void op_einsum_adjoint(const OpCall *c);  /* swap operand and output; letters only operand i has are broadcast */
+void op_einsum(const OpCall *c); /* out = contraction of all operands by c->rule; 1 or 2 operands */
+void op_einsum_adjoint(
+    const OpCall *c); /* swap operand and output; letters only operand i has are broadcast */
 double op_einsum_flops(const OpCall *c);
 void op_bound_contraction(const OpBound *b);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */

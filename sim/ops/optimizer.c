@@ -1,5 +1,6 @@
-/* Element-wise updates of an optimizer and the sum of squares behind gradient clipping (semantics of torch.optim's SGD and
- * AdamW). Any cut of parameter, gradient and state that is the same cut is exact. No gradient passes through them. */
+/* Element-wise updates of an optimizer and the sum of squares behind gradient clipping (semantics
+ * of torch.optim's SGD and AdamW). Any cut of parameter, gradient and state that is the same cut is
+ * exact. No gradient passes through them. */
 #include "ops/util.h"
 #include <math.h>
 
@@ -10,7 +11,8 @@ static void each(const OpCall *c, double (*f)(const Attrs *at, const double *x))
     if (box_empty(&c->out)) return;
     do {
         double x[3] = {0};
-        for (int k = 0; k < c->rule->nin; k++) x[k] = el_get(&c->in[k], c->dtype, box_offset(&c->in[k], nd, i));
+        for (int k = 0; k < c->rule->nin; k++)
+            x[k] = el_get(&c->in[k], c->dtype, box_offset(&c->in[k], nd, i));
         el_set(&c->out, c->dtype, box_offset(&c->out, nd, i), f(c->at, x));
     } while (box_next(nd, c->out.n, i));
 }
@@ -28,11 +30,20 @@ static double three_flops(const OpCall *c) { return 3 * (double)tensor_count(&c-
 static double axpby(const Attrs *at, const double *x) { return at->a * x[0] + at->b * x[1]; }
 static void axpby_forward(const OpCall *c) { each(c, axpby); }
 const Op op_axpby = {
-    .name = "axpby", .lin = LIN_NONE, .nodiff = 3, .forward = axpby_forward, .bound = bound_sum, .exact = op_exact_same,
-    .flops = three_flops, .label = "weighted sum", .glyph = "box",
+    .name = "axpby",
+    .lin = LIN_NONE,
+    .nodiff = 3,
+    .forward = axpby_forward,
+    .bound = bound_sum,
+    .exact = op_exact_same,
+    .flops = three_flops,
+    .label = "weighted sum",
+    .glyph = "box",
 };
 
-static double ema_square(const Attrs *at, const double *x) { return at->a * x[0] + at->b * x[1] * x[1]; }
+static double ema_square(const Attrs *at, const double *x) {
+    return at->a * x[0] + at->b * x[1] * x[1];
+}
 static void ema_square_forward(const OpCall *c) { each(c, ema_square); }
 static void ema_square_bound(const OpBound *b) {
     const OpCall *c = &b->call;
@@ -43,13 +54,22 @@ static void ema_square_bound(const OpBound *b) {
     }
 }
 const Op op_ema_square = {
-    .name = "ema_square", .lin = LIN_NONE, .nodiff = 3, .forward = ema_square_forward, .bound = ema_square_bound,
-    .exact = op_exact_same, .flops = three_flops, .label = "second moment", .glyph = "box",
+    .name = "ema_square",
+    .lin = LIN_NONE,
+    .nodiff = 3,
+    .forward = ema_square_forward,
+    .bound = ema_square_bound,
+    .exact = op_exact_same,
+    .flops = three_flops,
+    .label = "second moment",
+    .glyph = "box",
 };
 
-/* p (1 - lr wd) - lr m^ / (sqrt(v^) + eps), with m^ = m / (1 - beta1^t) and v^ = v / (1 - beta2^t); x = p, m, v. */
+/* p (1 - lr wd) - lr m^ / (sqrt(v^) + eps), with m^ = m / (1 - beta1^t) and v^ = v / (1 - beta2^t);
+ * x = p, m, v. */
 static double adamw(const Attrs *at, const double *x) {
-    double t = (double)at->step, mh = x[1] / (1 - pow(at->beta1, t)), vh = x[2] / (1 - pow(at->beta2, t));
+    double t = (double)at->step, mh = x[1] / (1 - pow(at->beta1, t)),
+           vh = x[2] / (1 - pow(at->beta2, t));
     return x[0] * (1 - at->lr * at->decay) - at->lr * mh / (sqrt(vh) + at->eps);
 }
 static void adamw_forward(const OpCall *c) { each(c, adamw); }
@@ -63,11 +83,19 @@ static void adamw_bound(const OpBound *b) {
 }
 static double adamw_flops(const OpCall *c) { return 8 * (double)tensor_count(&c->out); }
 const Op op_adamw = {
-    .name = "adamw", .lin = LIN_NONE, .nodiff = 7, .forward = adamw_forward, .bound = adamw_bound, .exact = op_exact_same,
-    .flops = adamw_flops, .label = "AdamW", .glyph = "box",
+    .name = "adamw",
+    .lin = LIN_NONE,
+    .nodiff = 7,
+    .forward = adamw_forward,
+    .bound = adamw_bound,
+    .exact = op_exact_same,
+    .flops = adamw_flops,
+    .label = "AdamW",
+    .glyph = "box",
 };
 
-/* Sum of squares of all elements: each distinct element once, because a cut letter is contracted and a whole one is equal. */
+/* Sum of squares of all elements: each distinct element once, because a cut letter is contracted
+ * and a whole one is equal. */
 static void sumsq_forward(const OpCall *c) {
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     double s = 0;
@@ -79,12 +107,20 @@ static void sumsq_forward(const OpCall *c) {
 }
 static void sumsq_bound(const OpBound *b) {
     double n = (double)tensor_count(&b->call.in[0]);
-    b->bound[0] = b->prob[0] = gamma_n(n + 2, b->u) * fabs(((const double *)b->call.out.p)[0]) + 0x1p-140;
+    b->bound[0] = b->prob[0] =
+        gamma_n(n + 2, b->u) * fabs(((const double *)b->call.out.p)[0]) + 0x1p-140;
 }
 static double sumsq_flops(const OpCall *c) { return 2 * (double)tensor_count(&c->in[0]); }
 const Op op_sumsq = {
-    .name = "sumsq", .lin = LIN_NONE, .nodiff = 1, .forward = sumsq_forward, .bound = sumsq_bound, .exact = op_exact_same,
-    .flops = sumsq_flops, .label = "sum of squares", .glyph = "box",
+    .name = "sumsq",
+    .lin = LIN_NONE,
+    .nodiff = 1,
+    .forward = sumsq_forward,
+    .bound = sumsq_bound,
+    .exact = op_exact_same,
+    .flops = sumsq_flops,
+    .label = "sum of squares",
+    .glyph = "box",
 };
 
 /* min(1, max_norm / (norm + 1e-6)) from the squared norm: torch's clip_grad_norm_. */
@@ -94,6 +130,13 @@ static double clip(const Attrs *at, const double *x) {
 }
 static void clip_forward(const OpCall *c) { each(c, clip); }
 const Op op_clip = {
-    .name = "clip", .lin = LIN_NONE, .nodiff = 1, .forward = clip_forward, .bound = op_bound_pointwise, .exact = op_exact_same,
-    .flops = three_flops, .label = "clip factor", .glyph = "box",
+    .name = "clip",
+    .lin = LIN_NONE,
+    .nodiff = 1,
+    .forward = clip_forward,
+    .bound = op_bound_pointwise,
+    .exact = op_exact_same,
+    .flops = three_flops,
+    .label = "clip factor",
+    .glyph = "box",
 };

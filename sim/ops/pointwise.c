@@ -21,7 +21,9 @@ void op_bound_relative(const OpBound *b, const double *y, double g, double p, do
     RelativeJob j = {y, b->bound, b->prob, g, p, tiny};
     pool_pieces(b->call.pool, tensor_count(&b->call.out), relative, &j);
 }
-void op_bound_pointwise(const OpBound *b) { op_bound_relative(b, b->call.out.p, 16 * b->u, 16 * b->u, 0x1p-140); }
+void op_bound_pointwise(const OpBound *b) {
+    op_bound_relative(b, b->call.out.p, 16 * b->u, 16 * b->u, 0x1p-140);
+}
 void op_bound_copy(const OpBound *b) {
     int64_t n = tensor_count(&b->call.out);
     for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0;
@@ -36,7 +38,8 @@ typedef struct {
 static void row_task(void *arg, int64_t task) {
     const RowJob *j = arg;
     const Tensor *o = &j->c->out;
-    int64_t first = task * j->per_task, last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
+    int64_t first = task * j->per_task,
+            last = first + j->per_task < j->rows ? first + j->per_task : j->rows;
     int64_t i[LAYOUT_MAX_DIMS] = {0}, k = first;
     for (int d = o->nd - 2; d >= 0; d--) {
         i[d] = k % o->n[d];
@@ -52,10 +55,10 @@ void op_each_row(const OpCall *c, void (*row)(const OpCall *, const int64_t *, i
     RowJob j = {c, row, 1, 1};
     for (int d = 0; d + 1 < c->out.nd; d++) j.rows *= c->out.n[d];
     int threads = c->pool ? pool_threads(c->pool) : 1;
-    j.per_task = tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
+    j.per_task =
+        tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
     int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
-    if (c->pool && tasks > 1)
-        pool_run(c->pool, tasks, row_task, &j);
+    if (c->pool && tasks > 1) pool_run(c->pool, tasks, row_task, &j);
     else
         for (int64_t t = 0; t < tasks; t++) row_task(&j, t);
 }
@@ -89,7 +92,8 @@ static void add_row(const OpCall *c, const int64_t *i, int64_t n) {
 }
 static void add_forward(const OpCall *c) {
     if (c->out.nd == 0) { /* two scalars */
-        el_set(&c->out, c->dtype, 0, el_get(&c->in[0], c->dtype, 0) + el_get(&c->in[1], c->dtype, 0));
+        el_set(&c->out, c->dtype, 0,
+               el_get(&c->in[0], c->dtype, 0) + el_get(&c->in[1], c->dtype, 0));
         return;
     }
     op_each_row(c, add_row);
@@ -111,8 +115,15 @@ static void add_bound(const OpBound *b) {
     op_bound_relative(b, b->call.out.p, 2 * b->u, 2 * b->u, 0);
 }
 const Op op_add = {
-    .name = "add", .lin = LIN_ADD, .forward = add_forward, .adjoint = add_adjoint, .bound = add_bound,
-    .exact = op_exact_same, .flops = op_flops_per_output, .label = "add", .glyph = "plus",
+    .name = "add",
+    .lin = LIN_ADD,
+    .forward = add_forward,
+    .adjoint = add_adjoint,
+    .bound = add_bound,
+    .exact = op_exact_same,
+    .flops = op_flops_per_output,
+    .label = "add",
+    .glyph = "plus",
 };
 
 /* ---- activations: one row function and one derivative each ---- */
@@ -126,7 +137,8 @@ void op_unary_adjoint(const OpCall *c, double (*derivative)(double)) {
     } while (box_next(c->out.nd, c->out.n, i));
 }
 static void relu_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i), oy = box_offset(&c->out, c->out.nd - 1, i);
+    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i),
+            oy = box_offset(&c->out, c->out.nd - 1, i);
     int64_t sx = c->in[0].s[c->out.nd - 1];
     for (int64_t k = 0; k < n; k++) {
         double x = el_get(&c->in[0], c->dtype, ox + k * sx);
@@ -137,16 +149,23 @@ static void relu_forward(const OpCall *c) { op_each_row(c, relu_row); }
 static double relu_slope(double x) { return x > 0; }
 static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope); }
 const Op op_relu = {
-    .name = "relu", .activation = "relu", .lin = LIN_NONE, .forward = relu_forward, .adjoint = relu_adjoint,
-    .bound = op_bound_copy, .exact = op_exact_same, .flops = op_flops_per_output, .label = "ReLU", .glyph = "box",
+    .name = "relu",
+    .activation = "relu",
+    .lin = LIN_NONE,
+    .forward = relu_forward,
+    .adjoint = relu_adjoint,
+    .bound = op_bound_copy,
+    .exact = op_exact_same,
+    .flops = op_flops_per_output,
+    .label = "ReLU",
+    .glyph = "box",
 };
 
 static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i), oy = box_offset(&c->out, c->out.nd - 1, i);
-    if (c->dtype == DT_F32)
-        vec_silu_f32(n, (const float *)c->in[0].p + ox, (float *)c->out.p + oy);
-    else
-        vec_silu_f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
+    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i),
+            oy = box_offset(&c->out, c->out.nd - 1, i);
+    if (c->dtype == DT_F32) vec_silu_f32(n, (const float *)c->in[0].p + ox, (float *)c->out.p + oy);
+    else vec_silu_f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
 }
 static void silu_forward(const OpCall *c) { op_each_row(c, silu_row); }
 static double silu_slope(double x) {
@@ -166,9 +185,18 @@ void op_exact_activation(const OpCall *c) {
 }
 /* Activations whose slope is at most about 1: forward a few u of |y|, adjoint of |cotangent|. */
 void op_bound_activation(const OpBound *b) {
-    op_bound_relative(b, b->operand < 0 ? b->call.out.p : b->call.cot.p, 16 * b->u, 16 * b->u, 0x1p-140);
+    op_bound_relative(b, b->operand < 0 ? b->call.out.p : b->call.cot.p, 16 * b->u, 16 * b->u,
+                      0x1p-140);
 }
 const Op op_silu = {
-    .name = "silu", .activation = "silu", .lin = LIN_NONE, .forward = silu_forward, .adjoint = silu_adjoint,
-    .bound = op_bound_activation, .exact = op_exact_activation, .flops = silu_flops, .label = "SiLU", .glyph = "box",
+    .name = "silu",
+    .activation = "silu",
+    .lin = LIN_NONE,
+    .forward = silu_forward,
+    .adjoint = silu_adjoint,
+    .bound = op_bound_activation,
+    .exact = op_exact_activation,
+    .flops = silu_flops,
+    .label = "SiLU",
+    .glyph = "box",
 };

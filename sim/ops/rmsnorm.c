@@ -1,4 +1,5 @@
-/* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the q/k norm. */
+/* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the
+ * q/k norm. */
 #include "kernel/pool.h"
 #include "kernel/vec.h"
 #include "ops/util.h"
@@ -23,9 +24,11 @@ static void forward_rows(void *arg, int64_t task) {
     for (int64_t r = first; r < last; r++) {
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
         if (c->dtype == DT_F32)
-            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, c->in[1].p, (float)c->at->eps, (float *)c->out.p + oy);
+            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, c->in[1].p, (float)c->at->eps,
+                            (float *)c->out.p + oy);
         else
-            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, c->in[1].p, c->at->eps, (double *)c->out.p + oy);
+            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, c->in[1].p, c->at->eps,
+                            (double *)c->out.p + oy);
         box_next(nd, c->out.n, i);
     }
 }
@@ -33,15 +36,16 @@ static void forward(const OpCall *c) {
     if (box_empty(&c->out)) return;
     Job j = {c, tensor_count(&c->out) / c->out.n[c->out.nd - 1], 0};
     int threads = c->pool ? pool_threads(c->pool) : 1;
-    j.per_task = tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
+    j.per_task =
+        tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
     int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
-    if (c->pool && tasks > 1)
-        pool_run(c->pool, tasks, forward_rows, &j);
+    if (c->pool && tasks > 1) pool_run(c->pool, tasks, forward_rows, &j);
     else
         for (int64_t t = 0; t < tasks; t++) forward_rows(&j, t);
 }
 
-/* dx = r (g - xh mean(g xh)) with g = dy w, xh = x r; dw = sum over rows of dy xh, rows in order. */
+/* dx = r (g - xh mean(g xh)) with g = dy w, xh = x r; dw = sum over rows of dy xh, rows in order.
+ */
 static void adjoint(const OpCall *c) {
     const Tensor *x = &c->in[0], *w = &c->in[1], *dy = &c->cot;
     int nd = x->nd - 1;
@@ -57,7 +61,8 @@ static void adjoint(const OpCall *c) {
         for (int64_t k = 0; k < n; k++) {
             double xh = el_get(x, t, ox + k * x->s[nd]) * r, g = el_get(dy, t, og + k * dy->s[nd]);
             acc[k] += c->operand == 1 ? g * xh : 0;
-            if (c->operand == 0) dot += g * el_get(w, t, k * w->s[0]) * xh; /* towards w, w itself is not read */
+            /* towards w, w itself is not read */
+            if (c->operand == 0) dot += g * el_get(w, t, k * w->s[0]) * xh;
         }
         if (c->operand == 0) {
             int64_t oo = box_offset(&c->out, nd, i);
@@ -76,16 +81,19 @@ static void adjoint(const OpCall *c) {
 /* Forward: |y| gamma_{n/2+8}. Adjoint: norms of the row, generous. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
-    int64_t n = tensor_count(&c->out), width = c->in[0].n[c->in[0].nd - 1], m = tensor_count(&c->in[0]);
+    int64_t n = tensor_count(&c->out), width = c->in[0].n[c->in[0].nd - 1],
+            m = tensor_count(&c->in[0]);
     if (b->operand < 0) {
         const double *y = c->out.p;
-        double g = gamma_n((double)width / 2 + 8, b->u), p = gamma_prob((double)width / 2 + 8, b->u);
+        double g = gamma_n((double)width / 2 + 8, b->u),
+               p = gamma_prob((double)width / 2 + 8, b->u);
         op_bound_relative(b, y, g, p, 0x1p-140);
         return;
     }
     const double *x = c->in[0].p, *g = c->cot.p;
     double gm = 0, rm = 0, wm = 0;
-    for (int64_t i = 0; c->in[1].p && i < c->in[1].n[0]; i++) wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
+    for (int64_t i = 0; c->in[1].p && i < c->in[1].n[0]; i++)
+        wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
     for (int64_t i = 0; i < m; i++) gm = fmax(gm, fabs(g[i]));
     for (int64_t r = 0; width && r < m / width; r++) {
         double ss = 0;
@@ -93,10 +101,12 @@ static void bound(const OpBound *b) {
         rm = fmax(rm, 1 / sqrt(ss / (double)width + c->at->eps));
     }
     double terms = b->operand == 1 ? (double)m / (double)(width ? width : 1) : (double)width;
-    double scale = b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
+    double scale =
+        b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
     for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = gamma_n(terms + 16, b->u) * scale;
 }
-static void exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w like the op */
+static void
+exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w like the op */
     int nd = c->out.nd - 1;
     int64_t i[LAYOUT_MAX_DIMS] = {0}, n = c->out.n[nd];
     if (box_empty(&c->out)) return;
@@ -107,11 +117,21 @@ static void exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), 
         sum = fmod(sum, 31);
         for (int64_t k = 0; k < n; k++)
             el_set(&c->out, c->dtype, oy + k,
-                   (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) * el_get(&c->in[1], c->dtype, k * c->in[1].s[0]));
+                   (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) *
+                       el_get(&c->in[1], c->dtype, k * c->in[1].s[0]));
     } while (box_next(nd, c->out.n, i));
 }
 static double flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
 const Op op_rmsnorm = {
-    .name = "rmsnorm", .rule = "btd!,d->btd", .lin = LIN_SET, .lin_set = 1u << 1, .forward = forward, .adjoint = adjoint,
-    .bound = bound, .exact = exact, .flops = flops, .label = "RMSNorm", .glyph = "box",
+    .name = "rmsnorm",
+    .rule = "btd!,d->btd",
+    .lin = LIN_SET,
+    .lin_set = 1u << 1,
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops = flops,
+    .label = "RMSNorm",
+    .glyph = "box",
 };

@@ -4,14 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const double *sn, const int64_t *i) {
+static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const double *sn,
+                       const int64_t *i) {
     int nd = x->nd - 1;
     int64_t h = x->n[nd] / 2, ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i);
     for (int64_t k = 0; k < h; k++) {
         int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
         if (c->dtype == DT_F32) {
             const float *in = (const float *)x->p + ox;
-            float *o = (float *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]], co = (float)cs[k], si = (float)sn[k];
+            float *o = (float *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]],
+                  co = (float)cs[k], si = (float)sn[k];
             o[p] = a * co - b * si;
             o[q] = b * co + a * si;
         } else {
@@ -26,7 +28,8 @@ static void rotate(const OpCall *c, const Tensor *x, double sign) {
     int nd = x->nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t h = x->n[nd] / 2, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(x)) return;
-    double *table = base_malloc((size_t)(2 * T * h + 1) * sizeof *table); /* cos and sin, [T, 2, d/2] */
+    double *table =
+        base_malloc((size_t)(2 * T * h + 1) * sizeof *table); /* cos and sin, [T, 2, d/2] */
     for (int64_t t = 0; t < T; t++)
         for (int64_t k = 0; k < h; k++) {
             double angle = (double)global_index(c, 't', t) * c->at->inv_freq[k];
@@ -51,15 +54,18 @@ static void bound(const OpBound *b) {
         b->bound[i] = b->prob[i] = 4 * b->u * (fabs(v[i]) + fabs(v[i - k + mate])) + 0x1p-140;
     }
 }
-static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and every position differs */
+static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and
+                                        every position differs */
     int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->out.n[nd] / 2;
     if (box_empty(&c->out)) return;
     do {
-        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i), pos = global_index(c, 't', i[t_at]);
+        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i),
+                pos = global_index(c, 't', i[t_at]);
         for (int64_t k = 0; k < h; k++) {
             int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
-            double a = el_get(&c->in[0], c->dtype, ox + p * c->in[0].s[nd]), b = el_get(&c->in[0], c->dtype, ox + q * c->in[0].s[nd]);
+            double a = el_get(&c->in[0], c->dtype, ox + p * c->in[0].s[nd]),
+                   b = el_get(&c->in[0], c->dtype, ox + q * c->in[0].s[nd]);
             double cs = (double)(pos % 29 + 1), sn = (double)((pos / 29 + k) % 23 + 2);
             el_set(&c->out, c->dtype, oy + p, a * cs - b * sn);
             el_set(&c->out, c->dtype, oy + q, b * cs + a * sn);
@@ -68,6 +74,15 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
 }
 static double flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_rope = {
-    .name = "rope", .lin = LIN_SET, .lin_set = 1, .asks = RULE_BIT('t'), .forward = forward, .adjoint = adjoint,
-    .bound = bound, .exact = exact, .flops = flops, .label = "RoPE", .glyph = "box",
+    .name = "rope",
+    .lin = LIN_SET,
+    .lin_set = 1,
+    .asks = RULE_BIT('t'),
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops = flops,
+    .label = "RoPE",
+    .glyph = "box",
 };

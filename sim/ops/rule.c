@@ -5,7 +5,7 @@
 bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
     memset(r, 0, sizeof *r);
     r->text = text;
-    char (*dst)[LAYOUT_MAX_DIMS + 1] = &r->in[0];
+    char(*dst)[LAYOUT_MAX_DIMS + 1] = &r->in[0];
     int *n = &r->nl[0], part = 0;
     bool bracket = false, out = false;
     const char *p = text;
@@ -36,8 +36,7 @@ bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
             out = true;
             dst = &r->out;
             n = &r->nout;
-        } else
-            FAIL("expected a letter a-z, '!', ',', '[', ']' or '->'");
+        } else FAIL("expected a letter a-z, '!', ',', '[', ']' or '->'");
     }
     if (!out) FAIL("no '->'");
     if (bracket) FAIL("a bracket is not closed");

@@ -1,18 +1,21 @@
-/* A sharding rule is a string: "btd!,d->btd". Letters are the dims of the operands in order; `!` after a
- * letter says that the dim must be whole; `[bte]d` lists letters that are stored as rows; `s~t` ties (ring attention). */
+/* A sharding rule is a string: "btd!,d->btd". Letters are the dims of the operands in order; `!`
+ * after a letter says that the dim must be whole; `[bte]d` lists letters that are stored as rows;
+ * `s~t` ties (ring attention). */
 #ifndef SP_OPS_RULE_H
 #define SP_OPS_RULE_H
 #include "layout/layout.h"
 
-enum { RULE_MAX_IN = 6 }; /* an op has at most 4 operands; an adjoint reads these and the cotangent */
+enum {
+    RULE_MAX_IN = 6
+}; /* an op has at most 4 operands; an adjoint reads these and the cotangent */
 typedef struct Rule {
     int nin;
-    int nl[RULE_MAX_IN];                         /* letters per operand */
-    char in[RULE_MAX_IN][LAYOUT_MAX_DIMS + 1];   /* terminated */
+    int nl[RULE_MAX_IN];                       /* letters per operand */
+    char in[RULE_MAX_IN][LAYOUT_MAX_DIMS + 1]; /* terminated */
     int nout;
     char out[LAYOUT_MAX_DIMS + 1];
-    uint32_t whole;                              /* bit per letter a..z that must be whole */
-    uint32_t listed[RULE_MAX_IN + 1];            /* letters in brackets per operand; last: output */
+    uint32_t whole;                   /* bit per letter a..z that must be whole */
+    uint32_t listed[RULE_MAX_IN + 1]; /* letters in brackets per operand; last: output */
     const char *text;
 } Rule;
 #define RULE_BIT(ch) (1u << ((ch) - 'a'))
@@ -21,6 +24,7 @@ bool rule_parse(const char *text, Rule *out, const char **error, int *at);
 /* Position of letter ch in operand i, or -1. */
 int rule_find(const Rule *r, int operand, char ch);
 int rule_find_out(const Rule *r, char ch);
-/* The rule of the adjoint towards operand i: out, saved operands -> in[i] (saved given as a bit mask of operands). */
+/* The rule of the adjoint towards operand i: out, saved operands -> in[i] (saved given as a bit
+ * mask of operands). */
 Rule rule_adjoint(const Rule *r, int i, uint32_t saved);
 #endif

@@ -1,6 +1,7 @@
-/* SwiGLU of a packed projection: y = silu(x_0) x_1, where x[.., u, f] holds gate (u = 0) and up (u = 1) of one product, as in
- * models that store both weights as one. The rule "btu!f->btf" says the whole story: f may be cut, the pair may not, so that a
- * cut which puts gates on one rank and ups on another is undone first, or refused. */
+/* SwiGLU of a packed projection: y = silu(x_0) x_1, where x[.., u, f] holds gate (u = 0) and up (u
+ * = 1) of one product, as in models that store both weights as one. The rule "btu!f->btf" says the
+ * whole story: f may be cut, the pair may not, so that a cut which puts gates on one rank and ups
+ * on another is undone first, or refused. */
 #include "ops/util.h"
 #include <math.h>
 
@@ -15,11 +16,13 @@ static void row(const OpCall *c, const int64_t *lead, int64_t n) {
     int nd = c->out.nd;
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     memcpy(i, lead, sizeof *i * (size_t)(nd - 1));
-    int64_t gate = pair_offset(&c->in[0], i, nd, 0), up = pair_offset(&c->in[0], i, nd, 1), step = c->in[0].s[nd];
+    int64_t gate = pair_offset(&c->in[0], i, nd, 0), up = pair_offset(&c->in[0], i, nd, 1),
+            step = c->in[0].s[nd];
     int64_t y = box_offset(&c->out, nd - 1, i), out = c->out.s[nd - 1];
     for (int64_t k = 0; k < n; k++) {
         double g = el_get(&c->in[0], c->dtype, gate + k * step);
-        el_set(&c->out, c->dtype, y + k * out, g * sigmoid(g) * el_get(&c->in[0], c->dtype, up + k * step));
+        el_set(&c->out, c->dtype, y + k * out,
+               g * sigmoid(g) * el_get(&c->in[0], c->dtype, up + k * step));
     }
 }
 static void forward(const OpCall *c) { op_each_row(c, row); }
@@ -47,8 +50,10 @@ static void bound(const OpBound *b) {
     const double *x = b->call.in[0].p, *cot = b->call.cot.p, *out = b->call.out.p;
     if (box_empty(&b->call.out)) return;
     do {
-        double up = x[pair_offset(&b->call.in[0], i, nd, 1)], g = cot[box_offset(&b->call.cot, nd, i)];
-        int64_t at = pair_offset(&b->call.out, i, nd, 0), other = pair_offset(&b->call.out, i, nd, 1);
+        double up = x[pair_offset(&b->call.in[0], i, nd, 1)],
+               g = cot[box_offset(&b->call.cot, nd, i)];
+        int64_t at = pair_offset(&b->call.out, i, nd, 0),
+                other = pair_offset(&b->call.out, i, nd, 1);
         b->bound[at] = b->prob[at] = 16 * b->u * fabs(g * up) + 0x1p-140;
         b->bound[other] = b->prob[other] = 16 * b->u * fabs(out[other]) + 0x1p-140;
     } while (box_next(nd, b->call.cot.n, i));
@@ -66,6 +71,13 @@ static void exact(const OpCall *c) {
 }
 static double flops(const OpCall *c) { return 5 * (double)tensor_count(&c->out); }
 const Op op_swiglu = {
-    .name = "swiglu", .lin = LIN_NONE, .forward = forward, .adjoint = adjoint, .bound = bound, .exact = exact, .flops = flops,
-    .label = "SwiGLU", .glyph = "box",
+    .name = "swiglu",
+    .lin = LIN_NONE,
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops = flops,
+    .label = "SwiGLU",
+    .glyph = "box",
 };

@@ -8,13 +8,12 @@ static inline double el_get(const Tensor *t, Dtype d, int64_t o) {
     return d == DT_F32 ? (double)((const float *)t->p)[o] : ((const double *)t->p)[o];
 }
 static inline void el_set(const Tensor *t, Dtype d, int64_t o, double v) {
-    if (d == DT_F32)
-        ((float *)t->p)[o] = (float)v;
-    else
-        ((double *)t->p)[o] = v;
+    if (d == DT_F32) ((float *)t->p)[o] = (float)v;
+    else ((double *)t->p)[o] = v;
 }
 
-/* Counts through the sizes n[0..nd-1], row-major; false when done. Start with i = all zero and a non-empty box. */
+/* Counts through the sizes n[0..nd-1], row-major; false when done. Start with i = all zero and a
+ * non-empty box. */
 static inline bool box_next(int nd, const int64_t *n, int64_t *i) {
     for (int d = nd - 1; d >= 0; d--) {
         if (++i[d] < n[d]) return true;
@@ -36,10 +35,12 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 double gamma_prob(double n, double u);
-/* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the output. */
+/* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the
+ * output. */
 void op_bound_relative(const OpBound *b, const double *y, double g, double p, double tiny);
 /* ---- for element-wise ops (pointwise.c) ---- */
-/* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers share the rows. */
+/* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers
+ * share the rows. */
 void op_each_row(const OpCall *c, void (*row)(const OpCall *c, const int64_t *i, int64_t n));
 /* out = cotangent times derivative(x), element by element. */
 void op_unary_adjoint(const OpCall *c, double (*derivative)(double x));
@@ -47,6 +48,7 @@ void op_unary_adjoint(const OpCall *c, double (*derivative)(double x));
 void op_bound_activation(const OpBound *b);
 void op_exact_activation(const OpCall *c);
 
-/* Local position of global id `g` of a letter, or -1 if this rank does not hold it (index lists ascend). */
+/* Local position of global id `g` of a letter, or -1 if this rank does not hold it (index lists
+ * ascend). */
 int64_t op_local_position(const OpCall *c, char letter, int64_t g);
 #endif

@@ -35,7 +35,8 @@ static const Range any_number = {-1e300, 1e300, false, false};
 #define F(f) offsetof(PlanFault, f)
 static const Key fault_keys[] = {
     {"at", read_text, NULL, F(step), F(loc), "the step, or the value it makes"},
-    {"do", read_word_text, doings, F(doing), NO_LOC, "drop, double, floor, local, contiguous, nest or reseed: see `list faults`"},
+    {"do", read_word_text, doings, F(doing), NO_LOC,
+     "drop, double, floor, local, contiguous, nest or reseed: see `list faults`"},
     {"kind", read_text, NULL, F(kind), NO_LOC, "another kind of move"},
     {"axis", read_axis, NULL, F(axis), NO_LOC, "another axis"},
     {"dim", read_signed, NULL, F(dim), NO_LOC, "another dim"},
@@ -62,13 +63,13 @@ static void read_fault(PlanReader *r, Yaml *y) {
     for (int i = 0; i < 6; i++)
         if (yaml_get(y, edits[i])) doing = edits[i], n++;
     if (diags_errors(r->d) != errors) return;
-    if (!f->step)
-        diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}", "a fault needs `at`");
+    if (!f->step) diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}", "a fault needs `at`");
     else if (n == 0)
         diag_error(r->d, "E0208", y->loc, "{at: STEP, do: drop}",
                    "a fault needs one of do, kind, axis, dim, offset, scale");
     else if (n > 1)
-        diag_error(r->d, "E0215", y->loc, "write one fault for each", "a fault makes one edit, here are %d", n);
+        diag_error(r->d, "E0215", y->loc, "write one fault for each",
+                   "a fault makes one edit, here are %d", n);
     else {
         if (!f->doing) f->doing = doing;
         p->n_faults++;
@@ -97,10 +98,10 @@ static void read_diagnostics(PlanReader *r, const Key *k, void *base, YamlPair *
     for (int i = 0; i < n_diag_codes; i++) codes[i] = diag_codes[i].code;
     for (int i = 0; i < n; i++) {
         const char *s = read_scalar(r, k->name, item[i], "a code such as E0402");
-        if (s && diag_code(s))
-            e->diagnostics[e->n_diagnostics++] = diag_code(s)->code;
+        if (s && diag_code(s)) e->diagnostics[e->n_diagnostics++] = diag_code(s)->code;
         else if (s)
-            diag_error(r->d, "E0206", item[i]->loc, diag_nearest(s, codes), "unknown diagnostic code '%s'", s);
+            diag_error(r->d, "E0206", item[i]->loc, diag_nearest(s, codes),
+                       "unknown diagnostic code '%s'", s);
     }
 }
 
@@ -139,18 +140,23 @@ static bool collective_key(PlanReader *r, const YamlPair *q, ExpectCollective *c
         if (strcmp(ops[i], op) == 0) c->op = ops[i];
     if (!c->op) {
         const char *near = diag_nearest(op, ops);
-        diag_error(r->d, plan_from_set(q->loc) ? "E0212" : "E0201", q->loc,
-                   near ? near : "known here: all_gather reduce_scatter all_reduce all_to_all broadcast send recv",
-                   "unknown collective '%s'", op);
+        diag_error(
+            r->d, plan_from_set(q->loc) ? "E0212" : "E0201", q->loc,
+            near
+                ? near
+                : "known here: all_gather reduce_scatter all_reduce all_to_all broadcast send recv",
+            "unknown collective '%s'", op);
         return false;
     }
     if (!open) return true;
     if (!close || close[1] || close == open + 1) {
-        diag_error(r->d, "E0201", q->loc, "all_gather(tp): 2, or all_gather: 2 for any axis", "'%s' is not OP(AXIS)",
-                   q->key);
+        diag_error(r->d, "E0201", q->loc, "all_gather(tp): 2, or all_gather: 2 for any axis",
+                   "'%s' is not OP(AXIS)", q->key);
         return false;
     }
-    Yaml axis = {.kind = YAML_SCALAR, .loc = q->loc, .s = arena_strndup(r->a, open + 1, (size_t)(close - open - 1))};
+    Yaml axis = {.kind = YAML_SCALAR,
+                 .loc = q->loc,
+                 .s = arena_strndup(r->a, open + 1, (size_t)(close - open - 1))};
     c->axis = read_axes_text(r, q->key, &axis);
     return c->axis != NULL;
 }
@@ -166,14 +172,18 @@ static void read_phase(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
         const YamlPair *q = &pair->value->pair[i];
         ExpectCollective c = {.phase = k->name, .loc = q->loc};
         bool ok = collective_key(r, q, &c);
-        if (read_whole(r, q->key, q->value, 0, &c.count) && ok) e->collectives[e->n_collectives++] = c;
+        if (read_whole(r, q->key, q->value, 0, &c.count) && ok)
+            e->collectives[e->n_collectives++] = c;
     }
 }
 
 static const Key phase_keys[] = {
-    {"forward", read_phase, NULL, 0, NO_LOC, NULL},    {"loss", read_phase, NULL, 0, NO_LOC, NULL},
-    {"backward", read_phase, NULL, 0, NO_LOC, NULL},   {"gradients", read_phase, NULL, 0, NO_LOC, NULL},
-    {"parameters", read_phase, NULL, 0, NO_LOC, NULL}, {NULL, NULL, NULL, 0, NO_LOC, NULL},
+    {"forward", read_phase, NULL, 0, NO_LOC, NULL},
+    {"loss", read_phase, NULL, 0, NO_LOC, NULL},
+    {"backward", read_phase, NULL, 0, NO_LOC, NULL},
+    {"gradients", read_phase, NULL, 0, NO_LOC, NULL},
+    {"parameters", read_phase, NULL, 0, NO_LOC, NULL},
+    {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };
 
 /* "2 GiB", "1.5 GB", "4096". */
@@ -181,8 +191,9 @@ static void read_bytes(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
     static const struct {
         const char *unit;
         double bytes;
-    } units[] = {{"", 1},     {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
-                 {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+    } units[] = {{"", 1},         {"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                 {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"kB", 1e3},     {"KB", 1e3},
+                 {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
     const char *s = read_scalar(r, k->name, pair->value, "a size in bytes such as 2 GiB");
     if (!s) return;
     size_t n = strspn(s, "0123456789.");
@@ -203,10 +214,14 @@ static const Sub phases = {phase_keys, NULL};
 #define E(f) offsetof(Expect, f)
 const Key plan_expect_keys[] = {
     {"equivalent", read_flag, NULL, E(equivalent), NO_LOC, "what the verdict must be"},
-    {"first_wrong", read_text, NULL, E(first_wrong), E(first_wrong_loc), "name of the first wrong value"},
-    {"diagnostics", read_diagnostics, NULL, 0, NO_LOC, "codes that must be reported, and no other error"},
+    {"first_wrong", read_text, NULL, E(first_wrong), E(first_wrong_loc),
+     "name of the first wrong value"},
+    {"diagnostics", read_diagnostics, NULL, 0, NO_LOC,
+     "codes that must be reported, and no other error"},
     {"local_shapes", read_shapes, NULL, 0, NO_LOC, "name: \"[B/dp, S, D]\""},
-    {"collectives", read_sub, &phases, 0, NO_LOC, "counts by phase: {forward: {all_gather(tp): 2}}"},
-    {"memory_per_rank", read_bytes, NULL, E(memory_per_rank), E(memory_loc), "the peak stays at or under this"},
+    {"collectives", read_sub, &phases, 0, NO_LOC,
+     "counts by phase: {forward: {all_gather(tp): 2}}"},
+    {"memory_per_rank", read_bytes, NULL, E(memory_per_rank), E(memory_loc),
+     "the peak stays at or under this"},
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };

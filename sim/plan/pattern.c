@@ -1,5 +1,6 @@
-/* Patterns of module paths: one component of the pattern for one of the path, as fnmatch. Linear apart from `*`, which
- * is retried from the last one only, so that no pattern takes exponential time. Refuses braces and `**`. */
+/* Patterns of module paths: one component of the pattern for one of the path, as fnmatch. Linear
+ * apart from `*`, which is retried from the last one only, so that no pattern takes exponential
+ * time. Refuses braces and `**`. */
 #include "plan/plan.h"
 #include <ctype.h>
 #include <string.h>
@@ -13,8 +14,8 @@ static const struct {
     {"punct", ispunct}, {"upper", isupper}, {"xdigit", isxdigit},
 };
 
-/* p is behind '['. *hit: does the set contain c? Returns what stands behind the ']', or NULL if there is none before
- * end. */
+/* p is behind '['. *hit: does the set contain c? Returns what stands behind the ']', or NULL if
+ * there is none before end. */
 static const char *bracket(const char *p, const char *end, unsigned char c, bool *hit) {
     bool negate = p < end && (*p == '!' || *p == '^');
     if (negate) p++;
@@ -28,7 +29,8 @@ static const char *bracket(const char *p, const char *end, unsigned char c, bool
             if (stop + 1 < end) {
                 for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
                     if (strlen(classes[i].name) == (size_t)(stop - name) &&
-                        strncmp(classes[i].name, name, (size_t)(stop - name)) == 0 && classes[i].is(c))
+                        strncmp(classes[i].name, name, (size_t)(stop - name)) == 0 &&
+                        classes[i].is(c))
                         *hit = true;
                 p = stop + 2;
                 continue;
@@ -125,10 +127,8 @@ const char *plan_pattern_of(Arena *a, const char *path) {
     for (const char *c = path; *c;) {
         size_t n = strcspn(c, "."), digits = 0;
         while (digits < n && isdigit((unsigned char)c[digits])) digits++;
-        if (digits && digits == n)
-            str_add(&s, "*");
-        else
-            str_addn(&s, c, n);
+        if (digits && digits == n) str_add(&s, "*");
+        else str_addn(&s, c, n);
         c += n;
         if (*c) str_addn(&s, c++, 1);
     }

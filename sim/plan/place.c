@@ -27,8 +27,8 @@ enum { N_PLACES = sizeof places / sizeof places[0] };
 
 enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have */ };
 
-static const char *const all_places =
-    "placements: replicate, shard(0), shard(-1), shard(f), partial, invariant, varying_use, contiguous(0), local";
+static const char *const all_places = "placements: replicate, shard(0), shard(-1), shard(f), "
+                                      "partial, invariant, varying_use, contiguous(0), local";
 
 static const char *place_hint(Arena *a, const char *word, const char *arg) {
     const char *names[N_PLACES + 1] = {NULL};
@@ -70,7 +70,8 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
     size_t n = open ? (size_t)(open - text) : strlen(text);
     while (n && text[n - 1] == ' ') n--;
     const char *word = arena_strndup(arena, text, n);
-    const char *arg = open && close ? arena_strndup(arena, open + 1, (size_t)(close - open - 1)) : NULL;
+    const char *arg =
+        open && close ? arena_strndup(arena, open + 1, (size_t)(close - open - 1)) : NULL;
     bool form = !open || (close && close[1] == 0);
     for (int i = 0; form && i < N_PLACES; i++) {
         const PlaceRow *row = &places[i];
@@ -81,10 +82,12 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
         if (!row->dim)
             diag_error(d, "E0206", loc, row->word, "'%s' takes nothing in brackets", row->word);
         else
-            diag_error(d, "E0206", loc,
-                       row->letter ? "write shard(0), shard(-1), or shard(f) with the letter of an atomic dim"
-                                   : "write contiguous(0) or contiguous(-1)",
-                       "'%s' needs a dim: %s", row->word, text);
+            diag_error(
+                d, "E0206", loc,
+                row->letter
+                    ? "write shard(0), shard(-1), or shard(f) with the letter of an atomic dim"
+                    : "write contiguous(0) or contiguous(-1)",
+                "'%s' needs a dim: %s", row->word, text);
         return false;
     }
     diag_error(d, "E0206", loc, place_hint(arena, word, arg), "unknown placement '%s'", text);
@@ -97,7 +100,8 @@ bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
     RawSpec s = {.set = true, .loc = y->loc};
     if (y->kind == YAML_LIST) {
         read_wrong_type(r, key, y, "one placement",
-                        "a list has one entry per argument; of several axes speaks {dp: shard(0), tp: shard(1)}");
+                        "a list has one entry per argument; of several axes speaks {dp: shard(0), "
+                        "tp: shard(1)}");
         return false;
     }
     bool ok = true;
@@ -116,12 +120,10 @@ bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
             Yaml *v = y->pair[i].value;
             bool known = read_check_axis(r, on->axis, on->loc);
             if (known) read_check_twice(r, key, &seen, on->axis, on->loc);
-            if (yaml_is_null(v))
-                on->place.loc = v->loc;
+            if (yaml_is_null(v)) on->place.loc = v->loc;
             else if (v->kind != YAML_SCALAR)
                 read_wrong_type(r, on->axis, v, "one placement", NULL), known = false;
-            else
-                known = plan_parse_place(r->a, r->d, v->s, v->loc, &on->place) && known;
+            else known = plan_parse_place(r->a, r->d, v->s, v->loc, &on->place) && known;
             ok = ok && known;
         }
     } else if (yaml_is_null(y)) {
@@ -149,7 +151,8 @@ static bool param_spec(PlanReader *r, const char *key, Yaml *y, bool is_bias, Ra
     RawSpec s = {0};
     if (!read_raw_spec(r, key, y, &s)) return false;
     if (!is_bias && (spec_has(&s, RP_PARTIAL) || spec_has(&s, RP_LOCAL))) {
-        diag_error(r->d, "E0206", y->loc, "a parameter is shard(d), replicate, invariant, varying_use or contiguous(d)",
+        diag_error(r->d, "E0206", y->loc,
+                   "a parameter is shard(d), replicate, invariant, varying_use or contiguous(d)",
                    "'%s' cannot be %s", key, spec_has(&s, RP_PARTIAL) ? "partial" : "local");
         return false;
     }
@@ -159,7 +162,8 @@ static bool param_spec(PlanReader *r, const char *key, Yaml *y, bool is_bias, Ra
 
 /* ---- the fields of a style ---- */
 
-/* A list is one entry per positional argument; anything else is a list of one. arg: non-NULL if at most one is allowed.
+/* A list is one entry per positional argument; anything else is a list of one. arg: non-NULL if at
+ * most one is allowed.
  */
 static void read_raw_list(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Yaml *y = pair->value, *one[1] = {y}, **item = y->kind == YAML_LIST ? y->item : one;
@@ -207,18 +211,16 @@ static void read_params(PlanReader *r, const Key *k, void *base, YamlPair *pair)
         RawParam param = {.name = q->key, .loc = q->loc};
         if (!param_spec(r, q->key, q->value, is_bias, &param.spec)) continue;
         /* the two that have fields of their own */
-        if (is_bias)
-            set_bias(s, &param.spec);
-        else if (strcmp(q->key, "weight") == 0)
-            s->weight = param.spec;
-        else
-            s->params[s->n_params++] = param;
+        if (is_bias) set_bias(s, &param.spec);
+        else if (strcmp(q->key, "weight") == 0) s->weight = param.spec;
+        else s->params[s->n_params++] = param;
     }
 }
 
 static const Key kwarg_keys[] = {
     {"input", read_spec, NULL, offsetof(RawKwarg, input), NO_LOC, "how this argument lies"},
-    {"desired_input", read_spec, NULL, offsetof(RawKwarg, desired), NO_LOC, "how the module needs it"},
+    {"desired_input", read_spec, NULL, offsetof(RawKwarg, desired), NO_LOC,
+     "how the module needs it"},
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };
 
@@ -252,14 +254,18 @@ const Key plan_style_keys[] = {
     {"style", read_style_name, NULL, 0, NO_LOC, "name of the style that it starts from"},
     {"axis", read_axis, NULL, S(axis), NO_LOC, "axis or group that bare placements speak of"},
     {"input", read_raw_list, NULL, S(input), NO_LOC, "label: how each positional argument lies"},
-    {"desired_input", read_raw_list, NULL, S(desired_input), NO_LOC, "move: how the module needs it"},
+    {"desired_input", read_raw_list, NULL, S(desired_input), NO_LOC,
+     "move: how the module needs it"},
     {"output", read_raw_list, "one", S(output), NO_LOC, "how the result shall lie"},
-    {"desired_output", read_raw_list, "one", S(desired_output), NO_LOC, "move from the label `output`"},
+    {"desired_output", read_raw_list, "one", S(desired_output), NO_LOC,
+     "move from the label `output`"},
     {"weight", read_weight, NULL, 0, NO_LOC, "placement of the weight"},
     {"bias", read_bias, NULL, 0, NO_LOC, "placement of the bias; also partial and local"},
     {"params", read_params, NULL, 0, NO_LOC, "placements of parameters by name"},
     {"kwargs", read_kwargs, NULL, 0, NO_LOC, "keyword arguments: {x: {input:, desired_input:}}"},
-    {"use_local_output", read_flag, NULL, S(use_local_output), NO_LOC, "as PyTorch writes it: false keeps a result a DTensor; of prepare_module_input, true makes its inputs plain"},
+    {"use_local_output", read_flag, NULL, S(use_local_output), NO_LOC,
+     "as PyTorch writes it: false keeps a result a DTensor; of prepare_module_input, true makes "
+     "its inputs plain"},
     {"boundary", read_word_int, boundaries, S(per_module), NO_LOC, "shared or per_module"},
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };
@@ -273,10 +279,8 @@ void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
         return;
     }
     YamlPair pair = {.key = "style", .loc = y->loc, .value = y};
-    if (y->kind == YAML_SCALAR && !yaml_is_null(y))
-        read_style_name(r, NULL, out, &pair);
-    else
-        read_wrong_type(r, key, y, "a style or a mapping with `style:`", NULL);
+    if (y->kind == YAML_SCALAR && !yaml_is_null(y)) read_style_name(r, NULL, out, &pair);
+    else read_wrong_type(r, key, y, "a style or a mapping with `style:`", NULL);
 }
 
 /* ---- `styles`, `plan`, `recipe` ---- */
@@ -286,8 +290,8 @@ void read_styles(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     (void)k, (void)base;
     if (!is_mapping(r, pair)) return;
     if (pair->value->n > PLAN_MOST_STYLES) {
-        diag_error(r->d, "E0703", pair->value->pair[PLAN_MOST_STYLES].loc, NULL, "%d styles; the limit is %d",
-                   pair->value->n, PLAN_MOST_STYLES);
+        diag_error(r->d, "E0703", pair->value->pair[PLAN_MOST_STYLES].loc, NULL,
+                   "%d styles; the limit is %d", pair->value->n, PLAN_MOST_STYLES);
         return;
     }
     p->styles = ARENA_ARRAY(r->a, Style, pair->value->n);
@@ -300,7 +304,8 @@ void read_styles(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         s->name = q->key;
         s->loc = q->loc;
         if (style_builtin(s->name))
-            diag_note(r->d, "N0009", q->loc, NULL, "this style replaces the built-in '%s'", s->name);
+            diag_note(r->d, "N0009", q->loc, NULL, "this style replaces the built-in '%s'",
+                      s->name);
     }
 }
 
@@ -344,7 +349,8 @@ void read_recipe(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         const char *near = diag_nearest(s, names);
         diag_error(r->d, "E0206", l, near ? near : all.s, "unknown recipe '%s'", s);
     } else if (!found->lines) {
-        diag_error(r->d, "E0214", l, NULL, "recipe '%s' is not supported by this version: %s", s, found->what);
+        diag_error(r->d, "E0214", l, NULL, "recipe '%s' is not supported by this version: %s", s,
+                   found->what);
     } else if (p->names_loc.file && p->names != found->names) {
         diag_error(r->d, "E0215", l, "leave `names` out",
                    "recipe '%s' is written in the names of %s, the plan in those of %s", s,

@@ -1,6 +1,6 @@
-/* The keys of a plan, as tables, and the order in which they are read. Values are read in read.c, placements and styles
- * in place.c, expectations in expect.c, overrides in set.c. Refuses to resolve anything against a model: presets, dims
- * and patterns are looked up where the model is. */
+/* The keys of a plan, as tables, and the order in which they are read. Values are read in read.c,
+ * placements and styles in place.c, expectations in expect.c, overrides in set.c. Refuses to
+ * resolve anything against a model: presets, dims and patterns are looked up where the model is. */
 #include "plan/read.h"
 #include <limits.h>
 #include <math.h>
@@ -8,13 +8,14 @@
 #include <string.h>
 
 #define P(f) offsetof(Plan, f)
-#define END                                                                                                            \
+#define END                                                                                        \
     { NULL, NULL, NULL, 0, NO_LOC, NULL }
 
 /* ---- words ---- */
 
-static const Word names_words[] = {{"torchtitan", NAMES_TORCHTITAN}, {"torchtune", NAMES_TORCHTUNE}, {"hf", NAMES_HF},
-                                   {"megatron", NAMES_MEGATRON},     {"gguf", NAMES_GGUF},           {NULL, 0}};
+static const Word names_words[] = {
+    {"torchtitan", NAMES_TORCHTITAN}, {"torchtune", NAMES_TORCHTUNE}, {"hf", NAMES_HF},
+    {"megatron", NAMES_MEGATRON},     {"gguf", NAMES_GGUF},           {NULL, 0}};
 static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
 static const Word activations[] = {{"relu", 0}, {"gelu", 1}, {"silu", 2}, {"none", 3}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
@@ -22,9 +23,11 @@ static const Word dtypes[] = {{"f64", DT_F64}, {"f32", DT_F32}, {"bf16", DT_BF16
 static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, {NULL, 0}};
 static const Word losses[] = {{"cross_entropy", 0}, {"dot", 1}, {"sum", 2}, {"var", 3}, {NULL, 0}};
 static const Word normalises[] = {{"global", 0}, {"local_mean", 1}, {NULL, 0}};
-static const Word passes[] = {{"forward", PASS_FORWARD}, {"backward", PASS_BACKWARD}, {"train", PASS_TRAIN}, {NULL, 0}};
+static const Word passes[] = {
+    {"forward", PASS_FORWARD}, {"backward", PASS_BACKWARD}, {"train", PASS_TRAIN}, {NULL, 0}};
 static const Word optimizers[] = {{"sgd", 0}, {"adamw", 1}, {NULL, 0}};
-static const Word dp_modes[] = {{"ddp", 0}, {"zero1", 1}, {"zero2", 2}, {"fsdp", 3}, {"hsdp", 4}, {NULL, 0}};
+static const Word dp_modes[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
+                                {"fsdp", 3}, {"hsdp", 4},  {NULL, 0}};
 static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
 static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
@@ -33,8 +36,9 @@ static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
 static const Word trusts[] = {{"rules", 0}, {"declared", 1}, {NULL, 0}};
-static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS}, {"norm", PART_NORM},
-                                  {"head", PART_HEAD},           {"loss", PART_LOSS},     {NULL, 0}};
+static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
+                                  {"norm", PART_NORM},           {"head", PART_HEAD},
+                                  {"loss", PART_LOSS},           {NULL, 0}};
 
 static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},
                    fraction = {0, 1, false, true};
@@ -56,9 +60,9 @@ static void read_sizes(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
     bool ok = true;
     for (int i = 0; i < n; i++) ok = read_whole(r, k->name, item[i], 1, &sizes[i]) && ok;
     if (ok && n < 2)
-        read_wrong_type(r, k->name, pair->value, "a list of at least two sizes: input and output", NULL);
-    else if (ok)
-        p->sizes = sizes, p->n_sizes = n;
+        read_wrong_type(r, k->name, pair->value, "a list of at least two sizes: input and output",
+                        NULL);
+    else if (ok) p->sizes = sizes, p->n_sizes = n;
 }
 
 /* A list of texts, or one, into *out and *n. */
@@ -85,10 +89,12 @@ static void read_layers(PlanReader *r, const Key *k, void *base, YamlPair *pair)
     const Yaml *y = pair->value;
     int64_t first = 0, last = -1;
     if (y->kind == YAML_LIST && y->n == 2) {
-        if (!read_whole(r, k->name, y->item[0], 0, &first) || !read_whole(r, k->name, y->item[1], 1, &last)) return;
+        if (!read_whole(r, k->name, y->item[0], 0, &first) ||
+            !read_whole(r, k->name, y->item[1], 1, &last))
+            return;
         if (first >= last) {
-            diag_error(r->d, "E0309", y->loc, "[i, j] is layers i to j-1", "'layers': [%lld, %lld] is empty",
-                       (long long)first, (long long)last);
+            diag_error(r->d, "E0309", y->loc, "[i, j] is layers i to j-1",
+                       "'layers': [%lld, %lld] is empty", (long long)first, (long long)last);
             return;
         }
     } else if (y->kind != YAML_SCALAR) {
@@ -98,7 +104,8 @@ static void read_layers(PlanReader *r, const Key *k, void *base, YamlPair *pair)
         return;
     }
     if (last > INT_MAX) {
-        diag_error(r->d, "E0302", y->loc, NULL, "'layers': %lld layers are too many", (long long)last);
+        diag_error(r->d, "E0302", y->loc, NULL, "'layers': %lld layers are too many",
+                   (long long)last);
         return;
     }
     p->layers_first = (int)first;
@@ -115,7 +122,9 @@ static void read_parts(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
         int v = read_word(r, k->name, item[i], part_words);
         if (v > 0) p->parts |= (uint32_t)v;
     }
-    if (!n) read_wrong_type(r, k->name, pair->value, "a list of embedding, blocks, norm, head, loss", NULL);
+    if (!n)
+        read_wrong_type(r, k->name, pair->value, "a list of embedding, blocks, norm, head, loss",
+                        NULL);
 }
 
 /* JSON has no other way to write a number; what YAML writes otherwise stays text. */
@@ -142,12 +151,9 @@ static bool json_number(const char *s) {
 static void json_text(Str *out, const char *s) {
     str_add(out, "\"");
     for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            str_addf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            str_addf(out, "\\u%04x", (unsigned)*s);
-        else
-            str_addn(out, s, 1);
+        if (*s == '"' || *s == '\\') str_addf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20) str_addf(out, "\\u%04x", (unsigned)*s);
+        else str_addn(out, s, 1);
     }
     str_add(out, "\"");
 }
@@ -155,13 +161,11 @@ static void json_text(Str *out, const char *s) {
 /* YAML as JSON text; depth is limited by the YAML reader. */
 static void json_of(Str *out, const Yaml *y) {
     if (y->kind == YAML_SCALAR) {
-        bool literal = !y->quoted && (json_number(y->s) || strcmp(y->s, "true") == 0 || strcmp(y->s, "false") == 0);
-        if (yaml_is_null(y))
-            str_add(out, "null");
-        else if (literal)
-            str_add(out, y->s);
-        else
-            json_text(out, y->s);
+        bool literal = !y->quoted && (json_number(y->s) || strcmp(y->s, "true") == 0 ||
+                                      strcmp(y->s, "false") == 0);
+        if (yaml_is_null(y)) str_add(out, "null");
+        else if (literal) str_add(out, y->s);
+        else json_text(out, y->s);
         return;
     }
     str_add(out, y->kind == YAML_MAP ? "{" : "[");
@@ -178,7 +182,8 @@ static void json_of(Str *out, const Yaml *y) {
 
 static void read_config(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     if (pair->value->kind != YAML_MAP) {
-        read_wrong_type(r, k->name, pair->value, "a mapping of config keys", "a file is named by `hf_config`");
+        read_wrong_type(r, k->name, pair->value, "a mapping of config keys",
+                        "a file is named by `hf_config`");
         return;
     }
     Str s = str_new(r->a);
@@ -200,10 +205,12 @@ static const Key model_keys[] = {
     {"kind", read_word_text, kinds, P(kind), NO_LOC, "mlp: a chain of linear layers"},
     {"sizes", read_sizes, NULL, 0, NO_LOC, "mlp: [10, 32, 5]"},
     {"bias", read_flag, NULL, P(mlp_bias), NO_LOC, "mlp: layers have biases"},
-    {"activation", read_word_text, activations, P(activation), P(activation_loc), "mlp: between the layers"},
+    {"activation", read_word_text, activations, P(activation), P(activation_loc),
+     "mlp: between the layers"},
     {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
     {"weights", read_sub, &weights_sub, 0, NO_LOC, "a safetensors file, or {file:, prefix:}"},
-    {"weights_names", read_word_text, names_words, P(weights_names), NO_LOC, "scheme of the names in the file"},
+    {"weights_names", read_word_text, names_words, P(weights_names), NO_LOC,
+     "scheme of the names in the file"},
     {"layers", read_layers, NULL, 0, P(layers_loc), "n, [i, j] or all"},
     {"shrink", read_size, NULL, P(shrink), P(shrink_loc), "divides D, d, F, V"},
     {"parts", read_parts, NULL, 0, P(parts_loc), "embedding blocks norm head loss"},
@@ -217,12 +224,14 @@ static const Sub model_sub = {model_keys, "preset"};
 /* ---- data ---- */
 
 static const Key order_keys[] = {
-    {"labels", read_word_text, orders, P(order_labels), NO_LOC, "order of the labels over the sequence axis"},
+    {"labels", read_word_text, orders, P(order_labels), NO_LOC,
+     "order of the labels over the sequence axis"},
     END,
 };
 static const Key cut_keys[] = {
     {"batch", read_axes, NULL, P(cut_batch), P(cut_batch_loc), "axes that cut the batch"},
-    {"sequence", read_axes, NULL, P(cut_sequence), P(cut_sequence_loc), "axes that cut the sequence"},
+    {"sequence", read_axes, NULL, P(cut_sequence), P(cut_sequence_loc),
+     "axes that cut the sequence"},
     END,
 };
 static const Sub order_sub = {order_keys, NULL}, cut_sub = {cut_keys, NULL};
@@ -272,8 +281,8 @@ static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         return;
     }
     if (y->n > MESH_MAX_AXES) {
-        diag_error(r->d, "E0703", y->pair[MESH_MAX_AXES].loc, NULL, "a mesh of %d axes; the limit is %d", y->n,
-                   MESH_MAX_AXES);
+        diag_error(r->d, "E0703", y->pair[MESH_MAX_AXES].loc, NULL,
+                   "a mesh of %d axes; the limit is %d", y->n, MESH_MAX_AXES);
         return;
     }
     p->axes = ARENA_ARRAY(r->a, struct PlanAxis, y->n);
@@ -287,10 +296,13 @@ static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         axis->size_loc = q->value->loc;
         axis->size = 1;
         ok = check_name(r, "an axis", q) && ok;
-        if (!read_whole(r, q->key, q->value, 1, &axis->size)) continue; /* its name is known all the same */
+        /* its name is known all the same */
+        if (!read_whole(r, q->key, q->value, 1, &axis->size)) continue;
         if (fits && __builtin_mul_overflow(ranks, axis->size, &ranks)) {
-            diag_error(r->d, "E0306", q->value->loc, NULL,
-                       "the mesh has more than 2^63-1 ranks: its sizes multiply to too much at '%s'", q->key);
+            diag_error(
+                r->d, "E0306", q->value->loc, NULL,
+                "the mesh has more than 2^63-1 ranks: its sizes multiply to too much at '%s'",
+                q->key);
             fits = false;
         }
     }
@@ -303,7 +315,8 @@ static void read_groups(PlanReader *r, const Key *k, void *base, YamlPair *pair)
     enum { MAX_GROUPS = 32 }; /* of Mesh.group */
     if (!is_mapping(r, k, y)) return;
     if (y->n > MAX_GROUPS) {
-        diag_error(r->d, "E0703", y->pair[MAX_GROUPS].loc, NULL, "%d groups; the limit is %d", y->n, MAX_GROUPS);
+        diag_error(r->d, "E0703", y->pair[MAX_GROUPS].loc, NULL, "%d groups; the limit is %d", y->n,
+                   MAX_GROUPS);
         r->axes_known = false;
         return;
     }
@@ -313,15 +326,14 @@ static void read_groups(PlanReader *r, const Key *k, void *base, YamlPair *pair)
         bool ok = check_name(r, "a group", q);
         for (int j = 0; j < p->n_axes; j++)
             if (strcmp(p->axes[j].name, q->key) == 0) {
-                diag_error(r->d, "E0216", q->loc, "choose another name", "group '%s' has the name of an axis", q->key);
+                diag_error(r->d, "E0216", q->loc, "choose another name",
+                           "group '%s' has the name of an axis", q->key);
                 ok = false;
             }
         const char *axes = read_axes_text(r, q->key, q->value);
         PlanPair g = {q->key, axes ? read_expand_axes(r, axes) : NULL, q->loc, q->value->loc};
-        if (ok && axes)
-            p->groups[p->n_groups++] = g;
-        else
-            r->axes_known = false; /* what uses this group is not a mistake of its own */
+        if (ok && axes) p->groups[p->n_groups++] = g;
+        else r->axes_known = false; /* what uses this group is not a mistake of its own */
     }
 }
 
@@ -365,12 +377,16 @@ static const Key optimizer_keys[] = {
 static const Sub optimizer_sub = {optimizer_keys, "name"};
 
 static const Key dp_keys[] = {
-    {"mode", read_word_text, dp_modes, P(data_parallel.mode), P(data_parallel.mode_loc), "ddp zero1 zero2 fsdp hsdp"},
-    {"axis", read_axes, NULL, P(data_parallel.axis), P(data_parallel.axis_loc), "axes that it works over"},
+    {"mode", read_word_text, dp_modes, P(data_parallel.mode), P(data_parallel.mode_loc),
+     "ddp zero1 zero2 fsdp hsdp"},
+    {"axis", read_axes, NULL, P(data_parallel.axis), P(data_parallel.axis_loc),
+     "axes that it works over"},
     {"unit", read_word_text, units, P(data_parallel.unit), NO_LOC, "parameter or block"},
-    {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC, "parameters are dropped after the forward"},
+    {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC,
+     "parameters are dropped after the forward"},
     {"reduce", read_word_text, reduces, P(data_parallel.reduce), NO_LOC, "sum or avg"},
-    {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC, "shard_first or tp_first"},
+    {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC,
+     "shard_first or tp_first"},
     {"replicate", read_axes, NULL, P(data_parallel.replicate), NO_LOC, "hsdp: axes of the copies"},
     {"shard", read_axes, NULL, P(data_parallel.shard), NO_LOC, "hsdp: axes of the shards"},
     END,
@@ -380,7 +396,8 @@ static const Key cp_keys[] = {
      "all_gather ring ulysses"},
     {"order", read_word_text, orders, P(context_parallel.order), P(context_parallel.order_loc),
      "contiguous zigzag striped"},
-    {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc), "axis that cuts the sequence"},
+    {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc),
+     "axis that cuts the sequence"},
     END,
 };
 static const Sub dp_sub = {dp_keys, "mode"}, cp_sub = {cp_keys, "mode"};
@@ -399,7 +416,8 @@ const Key plan_keys[] = {
     {"mesh", read_mesh, NULL, 0, NO_LOC, "axes and sizes, outermost first"},
     {"groups", read_groups, NULL, 0, NO_LOC, "names for an axis or an ordered product of axes"},
     {"data", read_sub, &data_sub, 0, NO_LOC, "sizes, dtype, seed, inputs"},
-    {"names", read_word_int, names_words, P(names), P(names_loc), "whose module names the patterns use"},
+    {"names", read_word_int, names_words, P(names), P(names_loc),
+     "whose module names the patterns use"},
     {"styles", read_styles, NULL, 0, NO_LOC, "styles of the plan's own"},
     {"recipe", read_recipe, NULL, 0, P(recipe_loc), "a whole table of a known system"},
     {"plan", read_lines, NULL, 0, NO_LOC, "pattern: style"},
@@ -411,7 +429,8 @@ const Key plan_keys[] = {
     {"moe", read_later, NULL, 0, NO_LOC, "later"},
     {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
     {"recompute", read_word_text, recomputes, P(recompute), NO_LOC, "none or block"},
-    {"save_gathered", read_bool, NULL, P(save_gathered), NO_LOC, "a gathered input is kept for the backward"},
+    {"save_gathered", read_bool, NULL, P(save_gathered), NO_LOC,
+     "a gathered input is kept for the backward"},
     {"boundary", read_word_bool, boundaries, P(per_module), NO_LOC, "shared or per_module"},
     {"kv_replicate", read_word_text, kv_modes, P(kv_replicate), NO_LOC, "auto or never"},
     {"hardware", read_text, NULL, P(hardware), P(hardware_loc), "name of a profile"},
@@ -426,8 +445,10 @@ const Key plan_keys[] = {
 
 static const char *base_name(Arena *a, const char *file) {
     if (strcmp(file, "-") == 0 || strcmp(file, "<stdin>") == 0) return "plan";
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
-    return dot && dot != name ? arena_strndup(a, name, (size_t)(dot - name)) : arena_strdup(a, name);
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file,
+               *dot = strrchr(name, '.');
+    return dot && dot != name ? arena_strndup(a, name, (size_t)(dot - name))
+                              : arena_strdup(a, name);
 }
 
 static Plan *new_plan(Arena *a, const char *file) {
@@ -473,20 +494,22 @@ static void check_model(PlanReader *r, bool has_model) {
     const Plan *p = r->p;
     Loc at = has_model ? p->model_loc : (Loc){p->file, 1, 1};
     bool any = p->preset || p->hf_config || p->kind || p->inline_config;
-    if (!has_model)
-        diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
+    if (!has_model) diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
     else if (!any && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}",
                    "`model` needs one of preset, hf_config, config, kind");
     if (p->preset && p->hf_config)
-        diag_error(r->d, "E0215", p->hf_config_loc, "keep one of them", "`preset` and `hf_config` exclude each other");
+        diag_error(r->d, "E0215", p->hf_config_loc, "keep one of them",
+                   "`preset` and `hf_config` exclude each other");
     if (!p->kind) return;
     if (p->preset || p->hf_config || p->inline_config)
-        diag_error(r->d, "E0215", at, "keep one of them", "`kind: mlp` and a preset or config exclude each other");
+        diag_error(r->d, "E0215", at, "keep one of them",
+                   "`kind: mlp` and a preset or config exclude each other");
     if (!p->n_sizes && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "sizes: [10, 32, 5]", "`kind: mlp` needs `sizes`");
     if (p->n_sizes && p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
-        diag_error(r->d, "E0307", at, NULL, "%d layer names for %d layers", p->n_layer_names, p->n_sizes - 1);
+        diag_error(r->d, "E0307", at, NULL, "%d layer names for %d layers", p->n_layer_names,
+                   p->n_sizes - 1);
 }
 
 static bool is_axis_or_group(const Plan *p, const char *name) {
@@ -503,41 +526,47 @@ static void check_styles(PlanReader *r) {
     Plan *p = r->p;
     int bad = 0;
     for (int i = 0; i < p->n_styles && bad < MANY; i++) {
-        PlanLine use = {.style = {.name = p->styles[i].name}, .loc = p->styles[i].loc, .style_loc = p->styles[i].loc};
+        PlanLine use = {.style = {.name = p->styles[i].name},
+                        .loc = p->styles[i].loc,
+                        .style_loc = p->styles[i].loc};
         bad += !style_resolve(p, r->d, &use);
     }
     for (int i = 0; i < p->n_lines; i++) {
         const char *name = p->lines[i].style.name;
         if (!name || style_is_known(p, name)) continue;
-        if (bad++ < MANY)
-            style_resolve(p, r->d, &p->lines[i]);
-        else
-            r->d->hidden++;
+        if (bad++ < MANY) style_resolve(p, r->d, &p->lines[i]);
+        else r->d->hidden++;
     }
 }
 
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
-    if (!p->mesh_loc.file) diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}", "the plan has no `mesh`");
-    read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc, "both batch and sequence");
+    if (!p->mesh_loc.file)
+        diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}",
+                   "the plan has no `mesh`");
+    read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc,
+                        "both batch and sequence");
     if (p->data_parallel.replicate && p->data_parallel.shard)
-        read_check_disjoint(r, p->data_parallel.replicate, p->data_parallel.shard, p->data_parallel.loc,
-                            "parameters and holds their copies");
+        read_check_disjoint(r, p->data_parallel.replicate, p->data_parallel.shard,
+                            p->data_parallel.loc, "parameters and holds their copies");
     bool hsdp = p->data_parallel.mode && strcmp(p->data_parallel.mode, "hsdp") == 0;
     if (hsdp && !(p->data_parallel.replicate && p->data_parallel.shard) && r->axes_known)
-        diag_error(r->d, "E0208", p->data_parallel.loc, "{mode: hsdp, replicate: dp_out, shard: dp_in}",
+        diag_error(r->d, "E0208", p->data_parallel.loc,
+                   "{mode: hsdp, replicate: dp_out, shard: dp_in}",
                    "hsdp needs `replicate` and `shard`");
     if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
-    if (p->context_parallel.loc.file && !p->context_parallel.axis && !p->context_parallel.axis_loc.file && r->axes_known)
+    if (p->context_parallel.loc.file && !p->context_parallel.axis &&
+        !p->context_parallel.axis_loc.file && r->axes_known)
         diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
-        diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}", "`optimizer` needs `name`");
+        diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
+                   "`optimizer` needs `name`");
     check_styles(r);
 }
 
-Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets,
-                 int n_sets) {
+Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
+                 const PlanSet *sets, int n_sets) {
     Plan *p = new_plan(arena, file);
     p->hash = fnv(14695981039346656037u, text, n);
     for (int i = 0; i < n_sets; i++) {

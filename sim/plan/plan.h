@@ -1,6 +1,7 @@
-/* A parsed plan: what the YAML says, typed, with the place of everything, and nothing resolved against a model yet.
- * plan.c turns located YAML nodes into this through key tables; unknown keys get a suggestion. It refuses to know what a
- * style means (styles.c) or what a model looks like (model.c). All strings live in the plan's arena. */
+/* A parsed plan: what the YAML says, typed, with the place of everything, and nothing resolved
+ * against a model yet. plan.c turns located YAML nodes into this through key tables; unknown keys
+ * get a suggestion. It refuses to know what a style means (styles.c) or what a model looks like
+ * (model.c). All strings live in the plan's arena. */
 #ifndef SP_PLAN_PLAN_H
 #define SP_PLAN_PLAN_H
 #include "base/diag.h"
@@ -11,7 +12,7 @@
 typedef enum {
     RP_NONE, /* null: leave alone */
     RP_REPLICATE,
-    RP_SHARD,      /* shard(d) or shard(letter) */
+    RP_SHARD, /* shard(d) or shard(letter) */
     RP_PARTIAL,
     RP_INVARIANT,
     RP_VARYING,    /* varying_use */
@@ -26,7 +27,7 @@ typedef struct {
 } RawPlace;
 /* One argument's placement: bare (on the style's axis) or a mapping of axis or group names. */
 typedef struct {
-    bool set;  /* written at all (null counts as set with bare.kind RP_NONE) */
+    bool set; /* written at all (null counts as set with bare.kind RP_NONE) */
     bool mapping;
     RawPlace bare;
     int n;
@@ -34,7 +35,7 @@ typedef struct {
         const char *axis;
         RawPlace place;
         Loc loc; /* of the axis name */
-    } *on;
+    } * on;
     Loc loc;
 } RawSpec;
 typedef struct {
@@ -66,12 +67,14 @@ typedef struct Style {
     RawKwarg *kwargs;
     int use_local_output; /* -1 unset, 0, 1; what it changes: dtensor.h */
     int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
-    bool bias_in_shares; /* a row style whose bias no line places: see dtensor_bias */
+    bool bias_in_shares;  /* a row style whose bias no line places: see dtensor_bias */
     bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of
                   the table says so; a style of the user's own that starts from no row: yes) */
-    bool bias_local, bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
+    bool bias_local,
+        bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
     Loc loc;          /* of the style's name */
-    const char *base; /* a user's own style under `styles`: the style that it starts from (its `style:`), or NULL */
+    const char *base; /* a user's own style under `styles`: the style that it starts from (its
+                         `style:`), or NULL */
     Loc base_loc;
 } Style;
 
@@ -122,7 +125,14 @@ typedef struct {
 } Expect;
 
 typedef enum { PASS_FORWARD, PASS_BACKWARD, PASS_TRAIN } PassKind;
-typedef enum { NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_HF, NAMES_MEGATRON, NAMES_GGUF, NAMES_COUNT } Names;
+typedef enum {
+    NAMES_TORCHTITAN,
+    NAMES_TORCHTUNE,
+    NAMES_HF,
+    NAMES_MEGATRON,
+    NAMES_GGUF,
+    NAMES_COUNT
+} Names;
 
 typedef struct Plan {
     Arena *arena;
@@ -156,7 +166,8 @@ typedef struct Plan {
     int64_t vocab_multiple;
     int n_ignore_config;
     const char **ignore_config;
-    /* overrides for tests and examples: keys of a config given directly in `model` (hidden_size, ...), as a JSON object text or NULL */
+    /* overrides for tests and examples: keys of a config given directly in `model` (hidden_size,
+     * ...), as a JSON object text or NULL */
     const char *inline_config;
 
     /* data */
@@ -169,7 +180,7 @@ typedef struct Plan {
     Loc inputs_loc;
     int64_t microbatches;
     bool input_gradient;
-    const char *order_labels; /* data.order.labels */
+    const char *order_labels;             /* data.order.labels */
     const char *cut_batch, *cut_sequence; /* axis lists as written "dp*cp", or NULL */
     Loc cut_batch_loc, cut_sequence_loc;
     RawSpec block_input;
@@ -180,7 +191,7 @@ typedef struct Plan {
         const char *name;
         int64_t size;
         Loc loc, size_loc;
-    } *axes;
+    } * axes;
     Loc mesh_loc;
     int n_groups;
     PlanPair *groups; /* name -> axis or ordered product "dp*cp" (a YAML list becomes a product) */
@@ -220,7 +231,7 @@ typedef struct Plan {
     } context_parallel;
     const char *recompute; /* "none" */
     bool save_gathered;
-    bool per_module; /* boundary */
+    bool per_module;          /* boundary */
     const char *kv_replicate; /* "auto" */
     const char *hardware;
     Loc hardware_loc;
@@ -239,46 +250,53 @@ typedef struct {
     const char *key, *value;
 } PlanSet;
 
-/* Parses the text of a plan. Always returns a Plan (with defaults where something was wrong); errors are in `d`.
- * `file` is the name for diagnostics. Overrides of `--set` are applied to the YAML tree before it is read; an unknown key
- * in one is reported with the file name "--set". */
-Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n, const PlanSet *sets, int n_sets);
+/* Parses the text of a plan. Always returns a Plan (with defaults where something was wrong);
+ * errors are in `d`. `file` is the name for diagnostics. Overrides of `--set` are applied to the
+ * YAML tree before it is read; an unknown key in one is reported with the file name "--set". */
+Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
+                 const PlanSet *sets, int n_sets);
 /* Parses one placement like `shard(1)`; false and a diagnostic if it is none. */
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
 
 /* ---- styles (styles.c) ---- */
-/* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output: false`, tensors are plain. */
+/* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output:
+ * false`, tensors are plain. */
 typedef enum {
     TORCH_NOT,    /* no style of PyTorch's */
     TORCH_LAYER,  /* parameters, inputs and result */
-    TORCH_INPUT,  /* the inputs that it moves; use_local_output speaks of them, by default it is false */
+    TORCH_INPUT,  /* the inputs that it moves; use_local_output speaks of them, by default it is
+                     false */
     TORCH_OUTPUT, /* the result that it moves */
     TORCH_BOTH,
-    TORCH_LOSS,   /* the logits must come as DTensors */
+    TORCH_LOSS, /* the logits must come as DTensors */
 } TorchKind;
 /* Built-in styles, as rows: name, what they do, default fields. NULL-name terminated. */
 typedef struct {
     Style style;
     const char *what;
     /* labels that the style makes by default */
-    const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or NULL: for all others */
+    const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or
+                                NULL: for all others */
     TorchKind torch;
-    const char *aliases;     /* other names, with a blank between: "ColwiseParallel column_parallel"; may be NULL */
+    const char *aliases; /* other names, with a blank between: "ColwiseParallel column_parallel";
+                            may be NULL */
 } StyleRow;
 const StyleRow *style_rows(int *n);
 /* The built-in row of a name (aliases included: "ColwiseParallel", "colwise_rep"), or NULL. */
 const StyleRow *style_builtin(const char *name);
 /* The same for a module of that kind: its own variant if there is one. */
 const StyleRow *style_builtin_for(const char *name, const char *module_kind);
-/* A line's style laid over the row it names (built-in or the plan's own): fields of the line win. NULL and a diagnostic
- * with the nearest name if it does not exist. The result's `name` is that of the built-in style underneath ("colwise",
- * also for "ColwiseParallel" and for a style of the user's own that starts from it), else the user's; a line that gives
- * fields without `style:` has the name "custom". It lives in the plan's arena. */
+/* A line's style laid over the row it names (built-in or the plan's own): fields of the line win.
+ * NULL and a diagnostic with the nearest name if it does not exist. The result's `name` is that of
+ * the built-in style underneath ("colwise", also for "ColwiseParallel" and for a style of the
+ * user's own that starts from it), else the user's; a line that gives fields without `style:` has
+ * the name "custom". It lives in the plan's arena. */
 const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line);
 /* The same for a module of that kind (rowwise on an embedding cuts the vocabulary). NULL: any. */
-const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind);
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
+                               const char *module_kind);
 
 /* ---- recipes (recipes.c) ---- */
 /* A whole table of a known system: `pattern: style` lines as YAML, in that system's names. */
@@ -288,13 +306,16 @@ typedef struct {
     const char *lines; /* NULL: known, but not runnable by this version (MoE) */
 } RecipeRow;
 const RecipeRow *plan_recipes(int *n);
-/* The same for a module of that kind ("linear", "embedding", ...): some rows read differently on an embedding. */
-const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind);
+/* The same for a module of that kind ("linear", "embedding", ...): some rows read differently on an
+ * embedding. */
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
+                               const char *module_kind);
 
 /* ---- patterns ---- */
 /* One pattern component per path component, as fnmatch. */
 bool plan_match(const char *pattern, const char *path);
-/* Does pattern a beat b? 1: yes, -1: b beats a, 0: the later line wins. Exact beats wildcard, then fewer wildcards. */
+/* Does pattern a beat b? 1: yes, -1: b beats a, 0: the later line wins. Exact beats wildcard, then
+ * fewer wildcards. */
 int plan_pattern_order(const char *a, const char *b);
 /* A path with its layer's number as `*`, as a plan's line says it; in the arena. */
 const char *plan_pattern_of(Arena *a, const char *path);

@@ -1,6 +1,6 @@
-/* Key tables and the readers of single values: what a number, a word, a list of axes may look like in a plan.
- * Refuses to guess: whatever two YAML readers could understand differently (010, 1_000, yes) is an error with the way
- * to write it. */
+/* Key tables and the readers of single values: what a number, a word, a list of axes may look like
+ * in a plan. Refuses to guess: whatever two YAML readers could understand differently (010, 1_000,
+ * yes) is an error with the way to write it. */
 #include "plan/read.h"
 #include <errno.h>
 #include <math.h>
@@ -20,12 +20,14 @@ bool plan_from_set(Loc l) { return l.file && strcmp(l.file, PLAN_SET_FILE) == 0;
 
 /* ---- messages ---- */
 
-void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted, const char *hint) {
+void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,
+                     const char *hint) {
     if (y->kind == YAML_SCALAR && !yaml_is_null(y))
         diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s'%s'", key, wanted,
                    y->quoted ? "the text " : "", y->s);
     else
-        diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s", key, wanted, yaml_kind_text(y));
+        diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s", key, wanted,
+                   yaml_kind_text(y));
 }
 
 const char *read_scalar(PlanReader *r, const char *key, const Yaml *y, const char *wanted) {
@@ -67,7 +69,8 @@ static const struct {
     {"bugs", "faults"},
 };
 
-/* Table in which a key that stands in the wrong place would be known, through `arg`s of read_sub rows. */
+/* Table in which a key that stands in the wrong place would be known, through `arg`s of read_sub
+ * rows. */
 static const char *belongs_under(const Key *top, const char *key) {
     for (; top->name; top++) {
         if (top->read != read_sub) continue;
@@ -117,11 +120,11 @@ void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Y
             r->d->hidden++;
             continue;
         }
-        const char *hint = unknown_key_hint(r, keys, pair->key), *code = plan_from_set(pair->loc) ? "E0212" : "E0201";
+        const char *hint = unknown_key_hint(r, keys, pair->key),
+                   *code = plan_from_set(pair->loc) ? "E0212" : "E0201";
         if (where)
             diag_error(r->d, code, pair->loc, hint, "unknown key '%s' in '%s'", pair->key, where);
-        else
-            diag_error(r->d, code, pair->loc, hint, "unknown key '%s'", pair->key);
+        else diag_error(r->d, code, pair->loc, hint, "unknown key '%s'", pair->key);
     }
 }
 
@@ -139,7 +142,8 @@ void read_sub(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 void read_later(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     (void)base;
     if (!yaml_is_null(pair->value))
-        diag_error(r->d, "E0214", pair->loc, "remove the key", "'%s' is not supported by this version", k->name);
+        diag_error(r->d, "E0214", pair->loc, "remove the key",
+                   "'%s' is not supported by this version", k->name);
 }
 
 /* ---- numbers ---- */
@@ -151,7 +155,8 @@ static bool numeric_like(const char *s) {
     if (*s == '+' || *s == '-') s++;
     bool dot = *s == '.';
     if (dot) s++;
-    return (*s >= '0' && *s <= '9') || (dot && (strcasecmp(s, "inf") == 0 || strcasecmp(s, "nan") == 0));
+    return (*s >= '0' && *s <= '9') ||
+           (dot && (strcasecmp(s, "inf") == 0 || strcasecmp(s, "nan") == 0));
 }
 
 /* How the author can write the number that he seems to mean, or NULL. */
@@ -174,29 +179,30 @@ static const char *plain_number(PlanReader *r, const char *s) {
     }
     char *end;
     double v = all_in(s, "+0123456789.eE") ? strtod(s, &end) : 0;
-    if (v >= 1 && v < 1e15 && *end == 0 && v == floor(v) && !(s[0] == '0' && all_in(s, "0123456789")))
+    if (v >= 1 && v < 1e15 && *end == 0 && v == floor(v) &&
+        !(s[0] == '0' && all_in(s, "0123456789")))
         return arena_printf(r->a, "write %.0f", v);
     return NULL;
 }
 
 static void not_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min) {
-    const char *s = y->s, *why = "is not a whole number in plain decimal digits", *hint = plain_number(r, s);
+    const char *s = y->s, *why = "is not a whole number in plain decimal digits",
+               *hint = plain_number(r, s);
     if (s[0] == '-' && all_in(s + 1, "0123456789"))
         why = min ? "is negative; sizes are 1 or more" : "is negative";
     else if (s[0] == '0' && all_in(s, "0123456789"))
-        why = "has a leading zero (octal to some readers)", hint = "write it without the leading zeros";
+        why = "has a leading zero (octal to some readers)",
+        hint = "write it without the leading zeros";
     else if (strncmp(s, "0x", 2) == 0 || strncmp(s, "0X", 2) == 0)
         why = "is hexadecimal; sizes are written in decimal digits";
     else if (strncmp(s, "0o", 2) == 0 || strncmp(s, "0b", 2) == 0)
         why = "is octal or binary; sizes are written in decimal digits";
     else if (strpbrk(s, "_,'") && all_in(s, "0123456789_,'"))
         why = "has separators between its digits";
-    else if (strpbrk(s, "eE") && all_in(s, "+-.0123456789eE"))
-        why = "has an exponent";
+    else if (strpbrk(s, "eE") && all_in(s, "+-.0123456789eE")) why = "has an exponent";
     else if (strchr(s, '.') && all_in(s, "+-.0123456789"))
         why = "is a fraction; sizes are whole numbers";
-    else if (s[0] == '+')
-        why = "has a sign";
+    else if (s[0] == '+') why = "has a sign";
     else if (s[strspn(s, "0123456789")] && strchr("kKmMgGtTbB ", s[strspn(s, "0123456789")]))
         why = "has a unit; sizes are plain numbers";
     diag_error(r->d, "E0302", y->loc, hint, "'%s': %s %s", key, s, why);
@@ -216,11 +222,13 @@ bool read_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min, int6
     errno = 0;
     long long v = strtoll(s, NULL, 10);
     if (errno == ERANGE) {
-        diag_error(r->d, "E0302", y->loc, NULL, "'%s': %.40s is larger than 2^63-1 (9223372036854775807)", key, s);
+        diag_error(r->d, "E0302", y->loc, NULL,
+                   "'%s': %.40s is larger than 2^63-1 (9223372036854775807)", key, s);
         return false;
     }
     if (v < min) {
-        diag_error(r->d, "E0302", y->loc, NULL, "'%s': %s is too small; at least %lld", key, s, (long long)min);
+        diag_error(r->d, "E0302", y->loc, NULL, "'%s': %s is too small; at least %lld", key, s,
+                   (long long)min);
         return false;
     }
     *out = v;
@@ -266,25 +274,25 @@ void read_real(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         return;
     }
     double v = strtod(y->s, NULL);
-    bool low = v < in->min || (in->open_min && v == in->min), high = v > in->max || (in->open_max && v == in->max);
-    if (!low && !high && isfinite(v))
-        *(double *)field(base, k->at) = v;
+    bool low = v < in->min || (in->open_min && v == in->min),
+         high = v > in->max || (in->open_max && v == in->max);
+    if (!low && !high && isfinite(v)) *(double *)field(base, k->at) = v;
     else if (low)
-        diag_error(r->d, "E0309", y->loc, NULL, "'%s': %s is out of range, it must be %s%g%s", pair->key, y->s,
-                   in->open_min ? "above " : "", in->min, in->open_min ? "" : " or more");
+        diag_error(r->d, "E0309", y->loc, NULL, "'%s': %s is out of range, it must be %s%g%s",
+                   pair->key, y->s, in->open_min ? "above " : "", in->min,
+                   in->open_min ? "" : " or more");
     else
-        diag_error(r->d, "E0309", y->loc, NULL, "'%s': %s is out of range, it must be %s%g%s", pair->key, y->s,
-                   in->open_max ? "below " : "", in->max, in->open_max ? "" : " or less");
+        diag_error(r->d, "E0309", y->loc, NULL, "'%s': %s is out of range, it must be %s%g%s",
+                   pair->key, y->s, in->open_max ? "below " : "", in->max,
+                   in->open_max ? "" : " or less");
 }
 
 /* ---- text, words ---- */
 
 void read_text(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     const char *s = read_scalar(r, k->name, pair->value, "text");
-    if (s && !*s)
-        read_wrong_type(r, k->name, pair->value, "text", NULL);
-    else if (s)
-        *(const char **)field(base, k->at) = s;
+    if (s && !*s) read_wrong_type(r, k->name, pair->value, "text", NULL);
+    else if (s) *(const char **)field(base, k->at) = s;
 }
 
 void read_path(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
@@ -393,7 +401,8 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     return false;
 }
 
-/* The next name of a product, without blanks; *s moves behind it. NULL at the end, "" for a missing name. */
+/* The next name of a product, without blanks; *s moves behind it. NULL at the end, "" for a missing
+ * name. */
 static const char *next_factor(Arena *a, const char **s) {
     if (!*s) return NULL;
     const char *from = *s, *star = strchr(from, '*'), *to = star ? star : from + strlen(from);
@@ -422,11 +431,13 @@ void read_check_disjoint(PlanReader *r, const char *a, const char *b, Loc loc, c
     if (!a || !b) return;
     const char *ea = read_expand_axes(r, a), *eb = read_expand_axes(r, b);
     for (const char *f; (f = next_factor(r->a, &ea));)
-        if (has_factor(r->a, eb, f)) diag_error(r->d, "E0405", loc, NULL, "axis '%s' cuts %s", f, what);
+        if (has_factor(r->a, eb, f))
+            diag_error(r->d, "E0405", loc, NULL, "axis '%s' cuts %s", f, what);
 }
 
 bool read_check_twice(PlanReader *r, const char *key, Str *seen, const char *name, Loc loc) {
-    const char *axes = read_expand_axes(r, name), *old = seen->n && r->axes_known ? read_expand_axes(r, seen->s) : "";
+    const char *axes = read_expand_axes(r, name),
+               *old = seen->n && r->axes_known ? read_expand_axes(r, seen->s) : "";
     for (const char *g; (g = next_factor(r->a, &axes));)
         if (has_factor(r->a, old, g)) {
             diag_error(r->d, "E0407", loc, NULL, "axis '%s' is used twice in '%s'", g, key);
@@ -436,13 +447,15 @@ bool read_check_twice(PlanReader *r, const char *key, Str *seen, const char *nam
     return true;
 }
 
-/* One product, checked name by name and for an axis that comes twice, directly or through a group. */
+/* One product, checked name by name and for an axis that comes twice, directly or through a group.
+ */
 static bool add_product(PlanReader *r, const char *key, const Yaml *y, Str *out) {
     const char *text = read_scalar(r, key, y, "an axis or a product of axes such as dp*cp");
     if (!text) return false;
     for (const char *f; (f = next_factor(r->a, &text));) {
         if (!*f) {
-            diag_error(r->d, "E0204", y->loc, "a product is written dp*cp", "a name is missing in '%s'", y->s);
+            diag_error(r->d, "E0204", y->loc, "a product is written dp*cp",
+                       "a name is missing in '%s'", y->s);
             return false;
         }
         if (!read_check_axis(r, f, y->loc)) return false;
@@ -456,7 +469,8 @@ const char *read_axes_text(PlanReader *r, const char *key, Yaml *y) {
     Yaml **item;
     int n;
     bool ok = read_items(r, key, y, &item, &n);
-    if (ok && n == 0) read_wrong_type(r, key, y, "an axis or a product of axes such as dp*cp", NULL);
+    if (ok && n == 0)
+        read_wrong_type(r, key, y, "an axis or a product of axes such as dp*cp", NULL);
     for (int i = 0; ok && i < n; i++) ok = add_product(r, key, item[i], &s);
     return ok && n ? s.s : NULL;
 }
@@ -467,7 +481,7 @@ void read_axes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 void read_axis(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     const char *s = read_scalar(r, k->name, pair->value, "one axis or group");
     if (s && strchr(s, '*'))
-        read_wrong_type(r, k->name, pair->value, "one axis or group", "give the product a name under `groups`");
-    else if (s && read_check_axis(r, s, pair->value->loc))
-        *(const char **)field(base, k->at) = s;
+        read_wrong_type(r, k->name, pair->value, "one axis or group",
+                        "give the product a name under `groups`");
+    else if (s && read_check_axis(r, s, pair->value->loc)) *(const char **)field(base, k->at) = s;
 }

@@ -1,7 +1,7 @@
-/* Inside of plan parsing: key tables and the readers of single values. Only files of this room include it, and the test that counts
- * what random plans say.
- * A table row says: this key, read by this function, into this field. A reader that finds something wrong adds a
- * diagnostic and leaves the field's default. */
+/* Inside of plan parsing: key tables and the readers of single values. Only files of this room
+ * include it, and the test that counts what random plans say. A table row says: this key, read by
+ * this function, into this field. A reader that finds something wrong adds a diagnostic and leaves
+ * the field's default. */
 #ifndef SP_PLAN_READ_H
 #define SP_PLAN_READ_H
 #include "plan/plan.h"
@@ -36,34 +36,39 @@ typedef struct {
     bool open_min, open_max; /* the ends do not belong to it */
 } Range;
 
-/* A mapping with a table of its own; `shorthand` is the key that a single value stands for (model: llama3-8b). */
+/* A mapping with a table of its own; `shorthand` is the key that a single value stands for (model:
+ * llama3-8b). */
 typedef struct {
     const Key *keys;
     const char *shorthand;
 } Sub;
 
-/* Reads a mapping by a table: known keys in the table's order, then complains about the others. `where`: "data", NULL
- * for the plan itself. Nothing (null) is an empty mapping. */
+/* Reads a mapping by a table: known keys in the table's order, then complains about the others.
+ * `where`: "data", NULL for the plan itself. Nothing (null) is an empty mapping. */
 void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Yaml *map);
 
 /* E0301: "'KEY' must be WANTED, not a list". */
-void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted, const char *hint);
+void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,
+                     const char *hint);
 /* The text of a scalar that is not null, or NULL and E0301. */
 const char *read_scalar(PlanReader *r, const char *key, const Yaml *y, const char *wanted);
 /* A whole number >= min, as a size is written (E0301, E0302). */
 bool read_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min, int64_t *out);
-/* A list, or a single value as a list of one, as an array of nodes. False and E0301 for a mapping or nothing. */
+/* A list, or a single value as a list of one, as an array of nodes. False and E0301 for a mapping
+ * or nothing. */
 bool read_items(PlanReader *r, const char *key, Yaml *y, Yaml ***item, int *n);
 /* Value of a word, or -1 and E0206 with the nearest. */
 int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words);
 
 /* Is this an axis or group (E0204 if not)? Always true while the mesh is not known. */
 bool read_check_axis(PlanReader *r, const char *name, Loc loc);
-/* "dp*cp", [dp, cp] or dp as "dp*cp"; NULL after diagnostics. Axes must exist (E0204), none twice (E0407). */
+/* "dp*cp", [dp, cp] or dp as "dp*cp"; NULL after diagnostics. Axes must exist (E0204), none twice
+ * (E0407). */
 const char *read_axes_text(PlanReader *r, const char *key, Yaml *y);
 /* The product of axes that a product of axes and groups stands for: groups are replaced. */
 const char *read_expand_axes(const PlanReader *r, const char *text);
-/* E0407 if one of the axes behind `name` is in *seen already; else adds it. `key`: what is being written. */
+/* E0407 if one of the axes behind `name` is in *seen already; else adds it. `key`: what is being
+ * written. */
 bool read_check_twice(PlanReader *r, const char *key, Str *seen, const char *name, Loc loc);
 /* Calls E0405 if the two products share an axis. */
 void read_check_disjoint(PlanReader *r, const char *a, const char *b, Loc loc, const char *what);
@@ -71,7 +76,8 @@ void read_check_disjoint(PlanReader *r, const char *a, const char *b, Loc loc, c
 /* Readers for tables. Type of the field in brackets. */
 typedef void ReadFn(PlanReader *r, const Key *k, void *base, YamlPair *pair);
 ReadFn read_text;      /* [const char *] */
-ReadFn read_path;      /* [const char *] a path from --set is made absolute: it is relative to the working directory */
+ReadFn read_path;      /* [const char *] a path from --set is made absolute: it is relative to the
+                          working directory */
 ReadFn read_size;      /* [int64_t] 1 .. 2^63-1 */
 ReadFn read_seed;      /* [uint64_t] */
 ReadFn read_signed;    /* [int64_t] */

@@ -1,21 +1,24 @@
 /* Recipes: whole tables of known systems, as plan lines in that system's own names.
- * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a model without
- * embedding). */
+ * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a
+ * model without embedding). */
 #include "plan/plan.h"
 
 /* torchtitan v0.2.2, Llama 3 with loss parallel. */
 static const char torchtitan_llama3[] =
     "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
     "layers.*.attention_norm: sequence_parallel\n"
-    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "layers.*.attention.w[qkv]: colwise\n"
     "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
     "layers.*.ffn_norm: sequence_parallel\n"
-    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "layers.*.feed_forward.w[13]: colwise\n"
     "layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
     "norm: sequence_parallel\n"
-    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), use_local_output: false}\n"
+    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), "
+    "use_local_output: false}\n"
     "loss: loss_parallel\n";
 
 /* torchtune's Llama 3 plan: as above under its own names, logits gathered. */
@@ -32,37 +35,41 @@ static const char torchtune_llama3[] =
     "norm: sequence_parallel\n"
     "output: {style: colwise, input: shard(1), desired_input: replicate, output: replicate}\n";
 
-/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3; a model with one gets the embedding's line by itself. Plain tensors between the modules: each
- * has an input move of its own. */
-static const char hf_llama[] = "model.embed_tokens: embedding_rowwise\n"
-                               "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
-                               "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
-                               "model.layers.*.self_attn.o_proj: rowwise\n"
-                               "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"
-                               "model.layers.*.mlp.up_proj: {style: colwise, boundary: per_module}\n"
-                               "model.layers.*.mlp.down_proj: rowwise\n"
-                               "lm_head: colwise_gather_output\n";
+/* Hugging Face's base_model_tp_plan for Llama, Qwen2, Qwen3; a model with one gets the embedding's
+ * line by itself. Plain tensors between the modules: each has an input move of its own. */
+static const char hf_llama[] =
+    "model.embed_tokens: embedding_rowwise\n"
+    "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
+    "model.layers.*.self_attn.o_proj: rowwise\n"
+    "model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.mlp.up_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.mlp.down_proj: rowwise\n"
+    "lm_head: colwise_gather_output\n";
 
 /* Megatron core, tensor parallel, vocabulary parallel at both ends. */
-static const char megatron[] = "embedding.word_embeddings: embedding_rowwise\n"
-                               "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
-                               "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
-                               "decoder.layers.*.self_attention.linear_proj: rowwise\n"
-                               "decoder.layers.*.mlp.linear_fc1*: colwise\n"
-                               "decoder.layers.*.mlp.linear_fc2: rowwise\n"
-                               "output_layer: colwise\n"
-                               "loss: loss_parallel\n";
+static const char megatron[] =
+    "embedding.word_embeddings: embedding_rowwise\n"
+    "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
+    "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
+    "decoder.layers.*.self_attention.linear_proj: rowwise\n"
+    "decoder.layers.*.mlp.linear_fc1*: colwise\n"
+    "decoder.layers.*.mlp.linear_fc2: rowwise\n"
+    "output_layer: colwise\n"
+    "loss: loss_parallel\n";
 
 /* The same with sequence parallelism. */
 static const char megatron_sp[] =
     "embedding.word_embeddings: {style: embedding_rowwise, output: shard(1)}\n"
     "decoder.layers.*.input_layernorm: sequence_parallel\n"
-    "decoder.layers.*.self_attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "decoder.layers.*.self_attention: {style: prepare_module_input, input: [shard(1)], "
+    "desired_input: [replicate]}\n"
     "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
     "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
     "decoder.layers.*.self_attention.linear_proj: {style: rowwise, output: shard(1)}\n"
     "decoder.layers.*.pre_mlp_layernorm: sequence_parallel\n"
-    "decoder.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "decoder.layers.*.mlp: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "decoder.layers.*.mlp.linear_fc1*: colwise\n"
     "decoder.layers.*.mlp.linear_fc2: {style: rowwise, output: shard(1)}\n"
     "decoder.final_layernorm: sequence_parallel\n"
@@ -70,10 +77,14 @@ static const char megatron_sp[] =
     "loss: loss_parallel\n";
 
 static const RecipeRow recipes[] = {
-    {"megatron", "Megatron core: TP, vocabulary parallel embedding, head and loss", NAMES_MEGATRON, megatron},
-    {"megatron-sp", "Megatron core: the same with sequence parallelism", NAMES_MEGATRON, megatron_sp},
-    {"torchtitan-llama3", "torchtitan Llama 3: TP + SP, loss parallel", NAMES_TORCHTITAN, torchtitan_llama3},
-    {"torchtune-llama3", "torchtune Llama 3: TP + SP, logits gathered", NAMES_TORCHTUNE, torchtune_llama3},
+    {"megatron", "Megatron core: TP, vocabulary parallel embedding, head and loss", NAMES_MEGATRON,
+     megatron},
+    {"megatron-sp", "Megatron core: the same with sequence parallelism", NAMES_MEGATRON,
+     megatron_sp},
+    {"torchtitan-llama3", "torchtitan Llama 3: TP + SP, loss parallel", NAMES_TORCHTITAN,
+     torchtitan_llama3},
+    {"torchtune-llama3", "torchtune Llama 3: TP + SP, logits gathered", NAMES_TORCHTUNE,
+     torchtune_llama3},
     {"torchtune-llama4", "mixture of experts", NAMES_TORCHTUNE, NULL},
     {"torchtitan-llama4", "mixture of experts", NAMES_TORCHTITAN, NULL},
     {"hf-llama", "Hugging Face tp_plan of Llama, Qwen2, Qwen3", NAMES_HF, hf_llama},

@@ -1,6 +1,6 @@
-/* `--set key=value`: lays overrides of the command line over the YAML tree before it is read, so that they are checked
- * by the same tables as the plan. Refuses to know which keys exist: what it adds bears the file name "--set", and the
- * tables turn an unknown one into wrong usage (E0212). */
+/* `--set key=value`: lays overrides of the command line over the YAML tree before it is read, so
+ * that they are checked by the same tables as the plan. Refuses to know which keys exist: what it
+ * adds bears the file name "--set", and the tables turn an unknown one into wrong usage (E0212). */
 #include "plan/read.h"
 #include <string.h>
 
@@ -21,7 +21,8 @@ typedef struct {
     const char *key;
 } Setting;
 
-/* The next component of "data.batch" or "plan[layers.*.w[qkv]].axis"; *s moves on. NULL at the end; "" if malformed. */
+/* The next component of "data.batch" or "plan[layers.*.w[qkv]].axis"; *s moves on. NULL at the end;
+ * "" if malformed. */
 static const char *next_part(Arena *a, const char **s) {
     const char *p = *s;
     if (!*p) return NULL;
@@ -65,7 +66,8 @@ static YamlPair *find_pair(Yaml *map, const char *key) {
     return NULL;
 }
 
-/* Makes the value of a pair a mapping that a key can be set in; false if that would lose something. */
+/* Makes the value of a pair a mapping that a key can be set in; false if that would lose something.
+ */
 static bool open_pair(const Setting *s, const char *parent, YamlPair *pair) {
     Yaml *old = pair->value;
     if (old->kind == YAML_MAP) return true;
@@ -97,8 +99,8 @@ static void apply(const Setting *s, Yaml *root, Yaml *value) {
         YamlPair *pair = find_pair(map, part);
         if (!pair) pair = add_pair(s, map, part, new_map(s));
         if (!open_pair(s, parent, pair)) {
-            diag_error(s->d, "E0212", s->loc, NULL, "'%s' cannot be set: '%s' is %s, not a mapping", s->key, part,
-                       yaml_kind_text(pair->value));
+            diag_error(s->d, "E0212", s->loc, NULL, "'%s' cannot be set: '%s' is %s, not a mapping",
+                       s->key, part, yaml_kind_text(pair->value));
             return;
         }
         map = pair->value;
@@ -129,7 +131,8 @@ void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n)
         for (const char *c = s.key; *c; c++) col += ((unsigned char)*c & 0xC0) != 0x80;
         Loc at = {PLAN_SET_FILE, i + 1, col};
         if (!well_formed(a, s.key)) {
-            diag_error(d, "E0212", s.loc, "--set data.batch=4, --set 'plan[layers.*.attention.wq]=colwise'",
+            diag_error(d, "E0212", s.loc,
+                       "--set data.batch=4, --set 'plan[layers.*.attention.wq]=colwise'",
                        "'%s' is not a key", s.key);
             continue;
         }

@@ -1,21 +1,21 @@
-/* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid over its row.
- * A row assigns placements to parameters and module boundaries and nothing else; what moves follow is lowering's
- * business. */
+/* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid
+ * over its row. A row assigns placements to parameters and module boundaries and nothing else; what
+ * moves follow is lowering's business. */
 #include "plan/read.h"
 #include <string.h>
 
-#define PLACE(...)                                                                                                     \
-    {                                                                                                                  \
-        .set = true, .bare = { __VA_ARGS__ }                                                                           \
+#define PLACE(...)                                                                                 \
+    {                                                                                              \
+        .set = true, .bare = { __VA_ARGS__ }                                                       \
     }
 #define REPLICATE PLACE(.kind = RP_REPLICATE)
 #define PARTIAL PLACE(.kind = RP_PARTIAL)
 #define LOCAL PLACE(.kind = RP_LOCAL)
 #define SHARD(d) PLACE(.kind = RP_SHARD, .dim = (d))
 #define LETTER(c) PLACE(.kind = RP_SHARD, .letter = (c))
-#define ONE(...)                                                                                                       \
-    {                                                                                                                  \
-        .set = true, .n = 1, .arg = (RawSpec[]) { __VA_ARGS__ }                                                        \
+#define ONE(...)                                                                                   \
+    {                                                                                              \
+        .set = true, .n = 1, .arg = (RawSpec[]) { __VA_ARGS__ }                                    \
     }
 
 #define ROW(n, local) .name = (n), .use_local_output = (local), .per_module = -1
@@ -31,7 +31,8 @@
 
 /* A style's variants for a kind of module stand behind the row for all others. */
 static const StyleRow rows[] = {
-    {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(SHARD(-1))},
+    {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
+               OUT(SHARD(-1))},
      .torch = TORCH_LAYER,
      .what = "linear: output features cut; y stays cut on its last dim",
      .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
@@ -39,8 +40,8 @@ static const StyleRow rows[] = {
      .torch = TORCH_LAYER,
      .what = "embedding: hidden dim cut",
      .module_kind = "embedding"},
-    {.style = {NAME("rowwise"), SUMS, IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE), OUT(REPLICATE),
-               .bias_in_shares = true},
+    {.style = {NAME("rowwise"), SUMS, IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
+               OUT(REPLICATE), .bias_in_shares = true},
      .torch = TORCH_LAYER,
      .what = "linear: input features cut; partial sums are reduced, the bias is added once",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
@@ -48,7 +49,8 @@ static const StyleRow rows[] = {
      .torch = TORCH_LAYER,
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .module_kind = "embedding"},
-    {.style = {ROW("sequence_parallel", 0), SUMS, IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(SHARD(1))},
+    {.style = {ROW("sequence_parallel", 0), SUMS, IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE),
+               BIAS(REPLICATE), OUT(SHARD(1))},
      .torch = TORCH_LAYER,
      .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
      .aliases = "SequenceParallel"},
@@ -64,44 +66,50 @@ static const StyleRow rows[] = {
      .torch = TORCH_BOTH,
      .what = "moves inputs and result: input -> desired_input, output (label) -> desired_output",
      .aliases = "PrepareModuleInputOutput"},
-    {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE), OUT(REPLICATE)},
+    {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE),
+               OUT(REPLICATE)},
      .torch = TORCH_LAYER,
      .what = "everything whole on every rank",
      .aliases = "no_parallel NoParallel"},
-    {.style = {NAME("colwise_gather_output"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
-               OUT(REPLICATE)},
+    {.style = {NAME("colwise_gather_output"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
+               BIAS(SHARD(0)), OUT(REPLICATE)},
      .torch = TORCH_LAYER,
      .what = "colwise, then the result is gathered",
      .aliases = "colwise_rep"},
-    {.style = {NAME("rowwise_split_input"), SUMS, IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
-               OUT(REPLICATE), .bias_in_shares = true},
+    {.style = {NAME("rowwise_split_input"), SUMS, IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)),
+               BIAS(REPLICATE), OUT(REPLICATE), .bias_in_shares = true},
      .torch = TORCH_LAYER,
      .what = "rowwise whose whole input is sliced first",
      .aliases = "rowwise_rep"},
-    {.style = {NAME("packed_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')), BIAS(LETTER('f')),
-               OUT(LETTER('f'))},
+    {.style = {NAME("packed_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')),
+               BIAS(LETTER('f')), OUT(LETTER('f'))},
      .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
-    {.style = {NAME("packed_rowwise"), SUMS, IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')), BIAS(REPLICATE),
-               OUT(REPLICATE), .bias_in_shares = true},
+    {.style = {NAME("packed_rowwise"), SUMS, IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')),
+               BIAS(REPLICATE), OUT(REPLICATE), .bias_in_shares = true},
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
      .what = "the partial result of a module is summed",
      .aliases = "gather"},
     {.style = {NAME("replicated_with_grad_allreduce"), SUMS, WEIGHT(REPLICATE), BIAS(REPLICATE)},
      .what = "whole weight on cut activations (q/k norm): its gradient is a sum over the axis"},
-    {.style = {NAME("embedding_rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
+    {.style = {NAME("embedding_rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
+               OUT(REPLICATE)},
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .aliases = "vocab_parallel VocabParallelEmbedding"},
-    {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
+    {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)),
+               OUT(SHARD(-1))},
      .what = "embedding: hidden dim cut"},
     {.style = {NAME("loss_parallel"), SUMS, IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
      .torch = TORCH_LOSS,
-     .what = "loss on logits that are cut over the vocabulary: one max and two sums of a number per token"},
+     .what = "loss on logits that are cut over the vocabulary: one max and two sums of a number "
+             "per token"},
     {.style = {NAME("local_colwise"), WEIGHT(SHARD(0)), BIAS(SHARD(0)), OUT(LOCAL)},
      .what = "plain shards without hooks: the result is left as it is"},
-    {.style = {NAME("local_rowwise"), WEIGHT(SHARD(1)), BIAS(LOCAL), OUT(LOCAL), .bias_local = true},
+    {.style = {NAME("local_rowwise"), WEIGHT(SHARD(1)), BIAS(LOCAL), OUT(LOCAL),
+               .bias_local = true},
      .what = "plain shards without hooks: the partial result is left unreduced"},
-    {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('f')), BIAS(LOCAL), OUT(LOCAL), .bias_local = true},
+    {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('f')), BIAS(LOCAL), OUT(LOCAL),
+               .bias_local = true},
      .what = "packed plain shards without hooks: the partial result is left unreduced"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
@@ -149,7 +157,8 @@ static bool in_words(const char *words, const char *name) {
 const StyleRow *style_builtin_for(const char *name, const char *module_kind) {
     const StyleRow *found = NULL;
     for (int i = 0; i < N_ROWS && !found; i++)
-        if (!rows[i].module_kind && (strcmp(rows[i].style.name, name) == 0 || in_words(rows[i].aliases, name)))
+        if (!rows[i].module_kind &&
+            (strcmp(rows[i].style.name, name) == 0 || in_words(rows[i].aliases, name)))
             found = &rows[i];
     for (int i = 0; found && module_kind && i < N_ROWS; i++)
         if (rows[i].module_kind && strcmp(rows[i].module_kind, module_kind) == 0 &&
@@ -167,7 +176,8 @@ static void overlay_params(Arena *a, Style *out, const Style *over) {
     int n = 0;
     for (int i = 0; i < out->n_params; i++) {
         bool beaten = false;
-        for (int j = 0; j < over->n_params; j++) beaten |= strcmp(out->params[i].name, over->params[j].name) == 0;
+        for (int j = 0; j < over->n_params; j++)
+            beaten |= strcmp(out->params[i].name, over->params[j].name) == 0;
         if (!beaten) all[n++] = out->params[i];
     }
     for (int j = 0; j < over->n_params; j++) all[n++] = over->params[j];
@@ -179,7 +189,8 @@ static void overlay_kwargs(Arena *a, Style *out, const Style *over) {
     int n = 0;
     for (int i = 0; i < out->n_kwargs; i++) {
         bool beaten = false;
-        for (int j = 0; j < over->n_kwargs; j++) beaten |= strcmp(out->kwargs[i].name, over->kwargs[j].name) == 0;
+        for (int j = 0; j < over->n_kwargs; j++)
+            beaten |= strcmp(out->kwargs[i].name, over->kwargs[j].name) == 0;
         if (!beaten) all[n++] = out->kwargs[i];
     }
     for (int j = 0; j < over->n_kwargs; j++) all[n++] = over->kwargs[j];
@@ -230,22 +241,26 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
         }
     }
     const char *near = diag_nearest(name, names);
-    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones", "unknown style '%s'",
-               name);
+    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones",
+               "unknown style '%s'", name);
 }
 
-/* Several lines may run into one circle: it is reported once, at the style of it that stands first. */
+/* Several lines may run into one circle: it is reported once, at the style of it that stands first.
+ */
 static void circle(const Plan *p, Diags *d, const Style *own) {
     const Style *first = own, *s = own;
     do {
         s = find_own(p, s->base);
         if (s < first) first = s;
     } while (s != own);
-    diag_error(d, "E0203", first->base_loc, "one of the styles that it starts from must be built in",
+    diag_error(d, "E0203", first->base_loc,
+               "one of the styles that it starts from must be built in",
                "style '%s' starts from itself", first->name);
 }
 
-bool style_is_known(const Plan *p, const char *name) { return find_own(p, name) || style_builtin(name); }
+bool style_is_known(const Plan *p, const char *name) {
+    return find_own(p, name) || style_builtin(name);
+}
 
 /* Is this style in the chain already, or is the chain too long? */
 static bool bad_chain(const Plan *p, Diags *d, const Style *const *chain, int n, const Style *own) {
@@ -255,14 +270,15 @@ static bool bad_chain(const Plan *p, Diags *d, const Style *const *chain, int n,
             return true;
         }
     if (n == MOST_CHAIN)
-        diag_error(d, "E0203", own->loc, NULL, "more than %d styles start from one another, up to '%s'", MOST_CHAIN,
-                   own->name);
+        diag_error(d, "E0203", own->loc, NULL,
+                   "more than %d styles start from one another, up to '%s'", MOST_CHAIN, own->name);
     return n == MOST_CHAIN;
 }
 
-/* Lays the style `name` and everything it starts from into *out, the innermost first. A style of the user's that has
- * the name of a built-in one may start from it. */
-static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const char *kind, Style *out) {
+/* Lays the style `name` and everything it starts from into *out, the innermost first. A style of
+ * the user's that has the name of a built-in one may start from it. */
+static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const char *kind,
+                      Style *out) {
     const Style *chain[MOST_CHAIN];
     int n = 0;
     const Style *own = find_own(p, name);
@@ -290,9 +306,11 @@ static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const 
     return true;
 }
 
-const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line, const char *module_kind) {
+const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
+                               const char *module_kind) {
     Style s = {.name = "custom", .use_local_output = -1, .per_module = -1, .sums = true};
-    if (line->style.name && !lay_named(p, d, line->style.name, line->style_loc, module_kind, &s)) return NULL;
+    if (line->style.name && !lay_named(p, d, line->style.name, line->style_loc, module_kind, &s))
+        return NULL;
     overlay(p->arena, &s, &line->style);
     s.loc = line->style_loc;
     s.base = NULL;

@@ -1,7 +1,7 @@
-/* YAML events to located nodes. The only file that knows libyaml, and only its event interface: the document interface
- * follows aliases into cycles and takes a second document for none.
- * Refuses everything a plan does not need (anchors, tags, merge keys, several documents) and whatever exceeds the
- * limits of yaml.h, before libyaml can spend time on it. */
+/* YAML events to located nodes. The only file that knows libyaml, and only its event interface: the
+ * document interface follows aliases into cycles and takes a second document for none. Refuses
+ * everything a plan does not need (anchors, tags, merge keys, several documents) and whatever
+ * exceeds the limits of yaml.h, before libyaml can spend time on it. */
 #include "plan/yaml.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +44,8 @@ static Loc loc_of(const Reader *r, yaml_mark_t m) { return loc_at(r, m.line, m.c
 static Loc loc_of_byte(const Reader *r, size_t at) {
     size_t line = 0, col = 0;
     for (size_t i = 0; i < at && i < r->n; i++) {
-        if (r->text[i] == '\n')
-            line++, col = 0;
-        else if (((unsigned char)r->text[i] & 0xC0) != 0x80)
-            col++;
+        if (r->text[i] == '\n') line++, col = 0;
+        else if (((unsigned char)r->text[i] & 0xC0) != 0x80) col++;
     }
     return loc_at(r, line, col);
 }
@@ -67,8 +65,8 @@ static size_t utf8_bad(const unsigned char *s, size_t n) {
         if (!k || i + k > n) return i;
         for (size_t j = 1; j < k; j++)
             if ((s[i + j] & 0xC0) != 0x80) return i;
-        if ((c == 0xE0 && s[i + 1] < 0xA0) || (c == 0xED && s[i + 1] >= 0xA0) || (c == 0xF0 && s[i + 1] < 0x90) ||
-            (c == 0xF4 && s[i + 1] >= 0x90))
+        if ((c == 0xE0 && s[i + 1] < 0xA0) || (c == 0xED && s[i + 1] >= 0xA0) ||
+            (c == 0xF0 && s[i + 1] < 0x90) || (c == 0xF4 && s[i + 1] >= 0x90))
             return i;
         i += k;
     }
@@ -86,17 +84,19 @@ static bool check_encoding(Reader *r) {
                  {"\xFE\xFF", 2, "UTF-16"}};
     for (int i = 0; i < 4; i++)
         if (r->n >= other[i].n && memcmp(r->text, other[i].mark, other[i].n) == 0) {
-            diag_error(r->d, "E0106", loc_at(r, 0, 0), "save the file as UTF-8", "the text is %s, not UTF-8",
-                       other[i].name);
+            diag_error(r->d, "E0106", loc_at(r, 0, 0), "save the file as UTF-8",
+                       "the text is %s, not UTF-8", other[i].name);
             return false;
         }
     size_t bad = utf8_bad((const unsigned char *)r->text, r->n);
     if (bad == r->n) return true;
     unsigned char c = (unsigned char)r->text[bad];
     if (c)
-        diag_error(r->d, "E0106", loc_of_byte(r, bad), "save the file as UTF-8", "byte 0x%02X is not UTF-8", c);
+        diag_error(r->d, "E0106", loc_of_byte(r, bad), "save the file as UTF-8",
+                   "byte 0x%02X is not UTF-8", c);
     else
-        diag_error(r->d, "E0106", loc_of_byte(r, bad), "is this a text file?", "the text contains a NUL byte");
+        diag_error(r->d, "E0106", loc_of_byte(r, bad), "is this a text file?",
+                   "the text contains a NUL byte");
     return false;
 }
 
@@ -110,8 +110,10 @@ static size_t line_bytes(const char *s, size_t n) {
 /* Tag directives are refused before libyaml sees them: it compares each with all before it. */
 static bool check_directives(Reader *r) {
     for (size_t i = 0; i < r->n;) {
-        if (r->n - i >= 5 && memcmp(r->text + i, "%TAG", 4) == 0 && (r->text[i + 4] == ' ' || r->text[i + 4] == '\t')) {
-            diag_error(r->d, "E0108", loc_of_byte(r, i), "remove the line", "%%TAG directives are not accepted");
+        if (r->n - i >= 5 && memcmp(r->text + i, "%TAG", 4) == 0 &&
+            (r->text[i + 4] == ' ' || r->text[i + 4] == '\t')) {
+            diag_error(r->d, "E0108", loc_of_byte(r, i), "remove the line",
+                       "%%TAG directives are not accepted");
             return false;
         }
         i += line_bytes(r->text + i, r->n - i) + 1;
@@ -129,18 +131,22 @@ static const Advice advice[] = {
     {"tab character", NULL, "indent with blanks, not tabs"},
     {"character that cannot start any token", NULL,
      "indent with blanks, not tabs; text that starts with %, @ or ` needs quotes"},
-    {"mapping values are not allowed", NULL, "quote text that contains ': '; keys of one mapping have one indentation"},
-    {"',' or '}'", NULL, "inside {...} text with [ ] , needs quotes: {\"w[qkv]\": colwise}; or the } is missing"},
+    {"mapping values are not allowed", NULL,
+     "quote text that contains ': '; keys of one mapping have one indentation"},
+    {"',' or '}'", NULL,
+     "inside {...} text with [ ] , needs quotes: {\"w[qkv]\": colwise}; or the } is missing"},
     {"',' or ']'", NULL, "inside [...] text with , or : needs quotes; or the ] is missing"},
     {"expected ':'", NULL, "every key is followed by a colon and a blank: KEY: VALUE"},
     {"did not find expected key", NULL, "keys of one mapping have one indentation"},
     {"expected <document start>", NULL, "one mapping per file: all keys start in the same column"},
     {"unexpected end of stream", NULL, "a closing quote is missing"},
-    {"did not find expected '-' indicator", NULL, "all items of a list start with '- ' in the same column"},
+    {"did not find expected '-' indicator", NULL,
+     "all items of a list start with '- ' in the same column"},
     {"control characters", NULL, "the text contains a control character: remove it"},
 };
 
-/* libyaml puts the end of the text on a line of its own; behind the last word is the better place. */
+/* libyaml puts the end of the text on a line of its own; behind the last word is the better place.
+ */
 static Loc problem_loc(const Reader *r, yaml_mark_t m) {
     size_t end = r->n;
     Loc last = loc_of_byte(r, end), l = loc_of(r, m);
@@ -159,8 +165,8 @@ static void libyaml_error(Reader *r, const yaml_parser_t *p) {
             (!advice[i].context || (p->context && strstr(p->context, advice[i].context))))
             hint = advice[i].hint;
     if (p->context && !reader && p->context_mark.line != p->problem_mark.line)
-        diag_error(r->d, "E0104", l, hint, "not YAML: %s (%s that began in line %d)", problem, p->context,
-                   loc_of(r, p->context_mark).line);
+        diag_error(r->d, "E0104", l, hint, "not YAML: %s (%s that began in line %d)", problem,
+                   p->context, loc_of(r, p->context_mark).line);
     else
         diag_error(r->d, "E0104", l, hint, "not YAML: %s%s%s", problem, p->context ? " " : "",
                    p->context ? p->context : "");
@@ -188,7 +194,8 @@ static bool attach(Reader *r, Yaml *y) {
         return true;
     }
     if (y->kind != YAML_SCALAR) {
-        diag_error(r->d, "E0108", y->loc, "keys are plain text; a pattern that starts with [ or { needs quotes",
+        diag_error(r->d, "E0108", y->loc,
+                   "keys are plain text; a pattern that starts with [ or { needs quotes",
                    "%s cannot be a key", yaml_kind_text(y));
         return false;
     }
@@ -207,7 +214,8 @@ static uint64_t text_hash(const char *s) {
     return h;
 }
 
-/* Reports keys that occur twice and keeps the first of each. A table, not pairs of keys: a mapping may have 50,000. */
+/* Reports keys that occur twice and keeps the first of each. A table, not pairs of keys: a mapping
+ * may have 50,000. */
 static void drop_duplicates(Reader *r, Yaml *map) {
     if (map->n < 2) return;
     size_t size = 4;
@@ -216,7 +224,8 @@ static void drop_duplicates(Reader *r, Yaml *map) {
     for (size_t i = 0; i < size; i++) slot[i] = -1;
     for (int i = 0; i < map->n; i++) {
         size_t h = text_hash(map->pair[i].key) & (size - 1);
-        while (slot[h] >= 0 && strcmp(map->pair[slot[h]].key, map->pair[i].key) != 0) h = (h + 1) & (size - 1);
+        while (slot[h] >= 0 && strcmp(map->pair[slot[h]].key, map->pair[i].key) != 0)
+            h = (h + 1) & (size - 1);
         if (slot[h] < 0) {
             map->pair[kept] = map->pair[i];
             slot[h] = kept++;
@@ -225,8 +234,8 @@ static void drop_duplicates(Reader *r, Yaml *map) {
         const YamlPair *first = &map->pair[slot[h]];
         if (r->twice++ < MAX_TWICE)
             diag_error(r->d, "E0107", map->pair[i].loc,
-                       arena_printf(r->a, "remove one: the first '%s' is at line %d, column %d", first->key,
-                                    first->loc.line, first->loc.col),
+                       arena_printf(r->a, "remove one: the first '%s' is at line %d, column %d",
+                                    first->key, first->loc.line, first->loc.col),
                        "'%s' is given twice (first in line %d)", first->key, first->loc.line);
     }
     map->n = kept;
@@ -236,7 +245,8 @@ static void drop_duplicates(Reader *r, Yaml *map) {
 /* Anchors and tags are refused wherever they stand. */
 static bool plain_node(Reader *r, Loc l, const yaml_char_t *anchor, const yaml_char_t *tag) {
     if (anchor)
-        diag_error(r->d, "E0108", l, "write the value where it is used; text that starts with & needs quotes",
+        diag_error(r->d, "E0108", l,
+                   "write the value where it is used; text that starts with & needs quotes",
                    "anchors (&%.40s) are not accepted", (const char *)anchor);
     else if (tag)
         diag_error(r->d, "E0108", l, "leave the tag out; text that starts with ! needs quotes",
@@ -295,14 +305,16 @@ static bool on_close(Reader *r, const yaml_event_t *e) {
 static bool on_document(Reader *r, const yaml_event_t *e) {
     Loc l = loc_of(r, e->start_mark);
     if (r->root) {
-        diag_error(r->d, "E0108", l, "one file holds one document; remove the '---'", "a second document begins here");
+        diag_error(r->d, "E0108", l, "one file holds one document; remove the '---'",
+                   "a second document begins here");
         return false;
     }
     return true;
 }
 
 static bool on_alias(Reader *r, const yaml_event_t *e) {
-    diag_error(r->d, "E0108", loc_of(r, e->start_mark), "a pattern that starts with * needs quotes: \"*.wq\": colwise",
+    diag_error(r->d, "E0108", loc_of(r, e->start_mark),
+               "a pattern that starts with * needs quotes: \"*.wq\": colwise",
                "aliases (*%.40s) are not accepted", (const char *)e->data.alias.anchor);
     return false;
 }
@@ -336,7 +348,8 @@ static bool read_events(Reader *r) {
             break;
         }
         if (++r->events > MAX_EVENTS) {
-            diag_error(r->d, "E0704", loc_of(r, e.start_mark), NULL, "more than %d items", MAX_EVENTS);
+            diag_error(r->d, "E0704", loc_of(r, e.start_mark), NULL, "more than %d items",
+                       MAX_EVENTS);
             ok = false;
         } else {
             ok = handler[e.type](r, &e);

@@ -1,5 +1,6 @@
-/* YAML as located nodes, read through libyaml's event interface with hard limits: at most 1 MiB, depth
- * 32, 100,000 events, scalars of 4096 bytes, one document, UTF-8, no tags, no anchors or aliases, no duplicate keys. */
+/* YAML as located nodes, read through libyaml's event interface with hard limits: at most 1 MiB,
+ * depth 32, 100,000 events, scalars of 4096 bytes, one document, UTF-8, no tags, no anchors or
+ * aliases, no duplicate keys. */
 #ifndef SP_PLAN_YAML_H
 #define SP_PLAN_YAML_H
 #include "base/diag.h"
@@ -20,12 +21,12 @@ struct Yaml {
     Yaml **item;    /* list */
     YamlPair *pair; /* map */
 };
-/* Parses `text`; NULL and diagnostics if it is not one YAML document within the limits (an empty one too). Keys that
- * occur twice are reported (E0107) but do not make the result NULL: the first one is kept, so that more can be found in
- * one go. Remembers the text for diags_print. */
+/* Parses `text`; NULL and diagnostics if it is not one YAML document within the limits (an empty
+ * one too). Keys that occur twice are reported (E0107) but do not make the result NULL: the first
+ * one is kept, so that more can be found in one go. Remembers the text for diags_print. */
 Yaml *yaml_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n);
-/* Parses a piece of YAML whose first character stands at `start` (a value of --set, a row of a recipe); nothing is
- * remembered. Empty text is an empty scalar. NULL and diagnostics as above. */
+/* Parses a piece of YAML whose first character stands at `start` (a value of --set, a row of a
+ * recipe); nothing is remembered. Empty text is an empty scalar. NULL and diagnostics as above. */
 Yaml *yaml_parse_value(Arena *arena, Diags *d, Loc start, const char *text, size_t n);
 /* The value of a key of a map (marks it used), or NULL. */
 Yaml *yaml_get(Yaml *map, const char *key);

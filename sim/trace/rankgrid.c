@@ -56,8 +56,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 static void add_cut(RankGrid *g, Arena *arena, int k, int64_t at) {
-    if (at > 0 && at < g->mesh.side[k].size)
-        *ARENA_PUSH(arena, g->cut[k], g->n[k], g->cap[k]) = at;
+    if (at > 0 && at < g->mesh.side[k].size) *ARENA_PUSH(arena, g->cut[k], g->n[k], g->cap[k]) = at;
 }
 static void sort_cuts(RankGrid *g, int k) {
     int n = 0;
@@ -72,8 +71,7 @@ RankGrid *grid_new(Arena *arena, const RankBox *mesh, int64_t ranks, const RankS
     g->mesh = *mesh;
     g->row = mesh->n == 0;
     if (g->row) g->mesh = (RankBox){1, {{"rank", ranks, 1, 0, ranks}}};
-    for (int k = 0; k < g->mesh.n; k++)
-        *ARENA_PUSH(arena, g->cut[k], g->n[k], g->cap[k]) = 0;
+    for (int k = 0; k < g->mesh.n; k++) *ARENA_PUSH(arena, g->cut[k], g->n[k], g->cap[k]) = 0;
     for (int i = 0; i < n; i++) {
         Arena *tmp = arena_new();
         RankSet boxes = rankset_as_boxes(tmp, &g->mesh, set[i]);
@@ -94,9 +92,7 @@ RankGrid *grid_new(Arena *arena, const RankBox *mesh, int64_t ranks, const RankS
     }
     return g;
 }
-int64_t grid_cells(const RankGrid *g) {
-    return g->cells.side[0].size * g->cells.side[0].stride;
-}
+int64_t grid_cells(const RankGrid *g) { return g->cells.side[0].size * g->cells.side[0].stride; }
 /* The range of axis k that begins at a coordinate, or the first behind it. */
 static int64_t range_at(const RankGrid *g, int k, int64_t at) {
     int64_t lo = 0, hi = g->n[k];

@@ -117,10 +117,8 @@ static bool box_run(const RankBox *b, RankRun *out) {
     for (int k = b->n - 1; k >= 0; k--) {
         const RankSide *s = &b->side[k];
         if (s->count == 1) continue;
-        if (count == 1)
-            stride = s->stride;
-        else if (s->stride != count * stride)
-            return false;
+        if (count == 1) stride = s->stride;
+        else if (s->stride != count * stride) return false;
         count *= s->count;
     }
     *out = (RankRun){box_member(b, 0), count, count == 1 ? 1 : stride};
@@ -158,10 +156,8 @@ RankSet rankset_boxes(Arena *arena, const RankBox *box, int n) {
                      last->first + last->count == run[i].first;
         bool inside = last && run[i].first < last->first + (last->count - 1) * last->stride;
         if (inside) return set; /* runs that interlock are no list in ascending order */
-        if (joins)
-            last->count += run[i].count;
-        else
-            runs.run[runs.n++] = run[i];
+        if (joins) last->count += run[i].count;
+        else runs.run[runs.n++] = run[i];
     }
     return runs;
 }
@@ -217,8 +213,7 @@ RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks,
     RankSet set = {.n = runs.n};
     if (c.n && c.n < runs.n)
         set = (RankSet){.n = c.n, .box = arena_memdup(arena, c.out, (size_t)c.n * sizeof *c.out)};
-    else if (runs.n)
-        set.run = arena_memdup(arena, runs.run, (size_t)runs.n * sizeof *runs.run);
+    else if (runs.n) set.run = arena_memdup(arena, runs.run, (size_t)runs.n * sizeof *runs.run);
     arena_free(tmp);
     return set;
 }
@@ -258,10 +253,8 @@ const char *rankset_text(const RankSet *r, Arena *arena) {
     Str s = str_new(arena);
     for (int i = 0; i < c.n; i++) {
         if (i) str_add(&s, c.run ? "," : ", ");
-        if (c.run)
-            run_text(&s, &c.run[i]);
-        else
-            str_add(&s, rankbox_text(&c.box[i], arena));
+        if (c.run) run_text(&s, &c.run[i]);
+        else str_add(&s, rankbox_text(&c.box[i], arena));
     }
     return n ? s.s : "none";
 }

@@ -1,5 +1,6 @@
-/* Groups of a collective, and texts for people: the small change of a trace. Refuses to know how a trace is written
- * (trace_write.c) or read (trace_read.c), and what a set of ranks is (rankset.c). */
+/* Groups of a collective, and texts for people: the small change of a trace. Refuses to know how a
+ * trace is written (trace_write.c) or read (trace_read.c), and what a set of ranks is (rankset.c).
+ */
 #include "trace/trace.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,14 +13,16 @@ Trace *trace_new(Arena *arena) {
     return t;
 }
 
-/* ---- parameters by name: open addressing, a power of two of slots, at most half of them taken ---- */
+/* ---- parameters by name: open addressing, a power of two of slots, at most half of them taken
+ * ---- */
 static uint64_t name_hash(const char *s) { /* FNV-1a */
     uint64_t h = 1469598103934665603u;
     for (; *s; s++) h = (h ^ (unsigned char)*s) * 1099511628211u;
     return h;
 }
 static bool named(const TraceParam *p, const char *name) {
-    return (p->compute.name && !strcmp(p->compute.name, name)) || (p->plan_name && !strcmp(p->plan_name, name));
+    return (p->compute.name && !strcmp(p->compute.name, name)) ||
+           (p->plan_name && !strcmp(p->plan_name, name));
 }
 static int *slot_of(const Trace *t, const char *name) {
     uint64_t i = name_hash(name);
@@ -71,7 +74,8 @@ static int64_t spread(int64_t i, const int64_t *size, const int64_t *stride, int
     return r;
 }
 int64_t groups_member(const RankGroups *g, int64_t group, int64_t i) {
-    return spread(group, g->out_size, g->out_stride, g->n_out) + spread(i, g->in_size, g->in_stride, g->n_in);
+    return spread(group, g->out_size, g->out_stride, g->n_out) +
+           spread(i, g->in_size, g->in_stride, g->n_in);
 }
 
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {

@@ -1,23 +1,25 @@
 /* The record of a run: values with their layouts, steps, collectives, checks, memory, events.
- * A trace lives in memory or in a JSON Lines file and both give the same picture: render/ includes this and base, nothing
- * else of sim/. All texts and arrays live in the trace's arena. */
+ * A trace lives in memory or in a JSON Lines file and both give the same picture: render/ includes
+ * this and base, nothing else of sim/. All texts and arrays live in the trace's arena. */
 #ifndef SP_TRACE_TRACE_H
 #define SP_TRACE_TRACE_H
 #include "base/diag.h"
 
 enum { TRACE_MAX_DIMS = 8, TRACE_MAX_AXES = 12 };
-/* FSDP: how many units are gathered ahead of the one in use. The one place that says so; memory and modelled time count with it. */
+/* FSDP: how many units are gathered ahead of the one in use. The one place that says so; memory and
+ * modelled time count with it. */
 enum { TRACE_PREFETCH = 1 };
 
-/* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. Where that would be a long list, boxes of the mesh
- * instead: a range of coordinates on each of its axes, "dp=0:4094 cp=15". */
+/* A set of ranks: runs of first, first+stride, ... ; ascending, disjoint. Where that would be a
+ * long list, boxes of the mesh instead: a range of coordinates on each of its axes, "dp=0:4094
+ * cp=15". */
 typedef struct {
     int64_t first, count, stride;
 } RankRun;
 typedef struct {
     const char *axis;
-    int64_t size, stride;  /* of the axis: its length, and from one coordinate to the next */
-    int64_t first, count;  /* the coordinates */
+    int64_t size, stride; /* of the axis: its length, and from one coordinate to the next */
+    int64_t first, count; /* the coordinates */
 } RankSide;
 typedef struct {
     int n; /* all axes of the mesh, outermost first */
@@ -29,7 +31,8 @@ typedef struct {
     RankBox *box; /* disjoint; NULL: there are runs */
 } RankSet;
 
-/* Groups of one collective: group g, member i = base(g) + offset(i), both products of (size, stride), outermost first. */
+/* Groups of one collective: group g, member i = base(g) + offset(i), both products of (size,
+ * stride), outermost first. */
 typedef struct {
     int n_in, n_out;
     int64_t in_size[TRACE_MAX_AXES], in_stride[TRACE_MAX_AXES];
@@ -41,7 +44,8 @@ int64_t groups_member(const RankGroups *g, int64_t group, int64_t i);
 
 typedef struct {
     const char *axis;  /* "tp" */
-    const char *place; /* "shard(0)" | "replicate" (I) | "varying_use" (R) | "partial" | "partial(max)" | "zigzag(1)" */
+    const char *place; /* "shard(0)" | "replicate" (I) | "varying_use" (R) | "partial" |
+                          "partial(max)" | "zigzag(1)" */
 } TracePlace;
 
 typedef struct {
@@ -55,7 +59,8 @@ typedef struct {
     const char *name;
     int nd; /* stored dims */
     int64_t global_shape[TRACE_MAX_DIMS];
-    const char *dim_symbol[TRACE_MAX_DIMS]; /* "B/dp", "S/(cp*sp)", "D": the symbolic local shape, one text per dim */
+    const char *dim_symbol[TRACE_MAX_DIMS]; /* "B/dp", "S/(cp*sp)", "D": the symbolic local shape,
+                                               one text per dim */
     const char *symbolic;                   /* "[B/dp, S/(cp*sp), D]" */
     int n_places;
     TracePlace *place;
@@ -65,43 +70,48 @@ typedef struct {
 } TraceShape;
 
 typedef struct {
-    TraceShape compute, rest;       /* layouts: in compute, at rest */
-    const char *plan_name;          /* name in the plan's scheme */
+    TraceShape compute, rest; /* layouts: in compute, at rest */
+    const char *plan_name;    /* name in the plan's scheme */
     int n_placements;
-    const char **placements;        /* PyTorch's notation, one per mesh axis that the parameter lives on: "Shard(0)" */
-    const char *style;              /* "colwise"; NULL: no line names it */
+    const char **placements; /* PyTorch's notation, one per mesh axis that the parameter lives on:
+                                "Shard(0)" */
+    const char *style;       /* "colwise"; NULL: no line names it */
     const char *module;
-    int64_t bytes;                  /* per rank, largest */
-    const char *file;               /* matched_by; NULL */
+    int64_t bytes;    /* per rank, largest */
+    const char *file; /* matched_by; NULL */
     int line;
     int layer;
-    /* cuts of each stored dim in order, for shard pictures: text such as "tp:chunk" joined by "/" per dim, with packed blocks */
+    /* cuts of each stored dim in order, for shard pictures: text such as "tp:chunk" joined by "/"
+     * per dim, with packed blocks */
     const char *cuts[TRACE_MAX_DIMS];
     const char *
         summed; /* axes over which the plan declares the sum of its gradient: "dp*tp"; NULL: none */
-    const char *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
+    const char
+        *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
 } TraceParam;
 
 typedef struct {
     int step; /* the step that makes it; -1 for inputs */
     const char *pass;
     TraceShape shape;
-    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" "updated": a parameter or state,
-                         in place, by the optimizer */
+    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" "updated": a parameter
+                         or state, in place, by the optimizer */
     int layer;
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
-    int64_t n_numbers; /* small values: numbers of the unsharded value, row-major; else 0 */
+    int64_t n_numbers;   /* small values: numbers of the unsharded value, row-major; else 0 */
     double *numbers;
 } TraceValue;
 
 typedef struct {
     int step;
-    const char *op, *label, *glyph, *module, *part, *style; /* part: attention mlp norm embedding head loss */
+    const char *op, *label, *glyph, *module, *part,
+        *style; /* part: attention mlp norm embedding head loss */
     int layer;
     RankSet ranks; /* rank class */
     int n_inputs;
     const char **inputs; /* values read: activations and parameters, in operand order */
-    int *input_step;     /* step that made each input as read (a moved copy has its own), -1: input or parameter at rest */
+    int *input_step; /* step that made each input as read (a moved copy has its own), -1: input or
+                        parameter at rest */
     const char *output;
     double flops;
     int64_t bytes; /* read and written, per rank */
@@ -118,8 +128,8 @@ typedef struct {
     int64_t bytes_in, bytes_out, bytes_sent;
 } TraceTraffic;
 
-/* Steps between which a gathered unit of parameters is held: it may be gathered once step `from` has begun, and is given up
- * after step `until`. */
+/* Steps between which a gathered unit of parameters is held: it may be gathered once step `from`
+ * has begun, and is given up after step `until`. */
 typedef struct {
     int from, until;
 } TraceHeld;
@@ -131,26 +141,31 @@ typedef struct {
     const char *axes; /* the mesh axes: "tp", "dp*cp" */
     RankGroups groups;
     const char *dtype, *reduce; /* "sum", "max", "avg": as it is done; NULL */
-    int64_t bytes_in, bytes_out, bytes_sent; /* per rank; where groups are unequal each is the largest of any rank */
-    int n_local;                             /* unequal groups: bytes per class of ranks; 0: all ranks have those above */
+    int64_t bytes_in, bytes_out,
+        bytes_sent; /* per rank; where groups are unequal each is the largest of any rank */
+    int n_local;    /* unequal groups: bytes per class of ranks; 0: all ranks have those above */
     TraceTraffic *local;
-    int times;       /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0 */
+    int times; /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0
+                */
     const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */
-    int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of their own */
+    int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of
+                          their own */
     int n_with_from, *with_from; /* steps that make what those read; parameters at rest have none */
     const char *value;
-    int value_step;  /* step that made what it reads */
-    int dim;         /* stored dim that is gathered or scattered, -1 */
+    int value_step;         /* step that made what it reads */
+    int dim;                /* stored dim that is gathered or scattered, -1 */
     const char *dim_symbol; /* "S" */
     const char *pass, *why, *file;
-    int line;        /* 0: none */
+    int line; /* 0: none */
     bool inferred;
     const char *module, *part;
     int layer;
-    const char *wrong;   /* what the static check found at this step; NULL: nothing */
-    const char *planted; /* name of the mistake that the plan plants here: "gradients: none"; NULL: none */
-    const char *declared; /* with it, what the layouts ask for: "all_reduce(dp), sum"; the record says what is done */
-    bool skipped;        /* of which nothing is left: no rank sends */
+    const char *wrong; /* what the static check found at this step; NULL: nothing */
+    const char
+        *planted; /* name of the mistake that the plan plants here: "gradients: none"; NULL: none */
+    const char *declared; /* with it, what the layouts ask for: "all_reduce(dp), sum"; the record
+                             says what is done */
+    bool skipped;         /* of which nothing is left: no rank sends */
 } TraceCollective;
 /* Bytes of a collective on one rank: of its class, or the record's. */
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
@@ -161,8 +176,8 @@ typedef struct {
     const char *op, *value, *axes, *pass, *why, *file;
     int value_step;
     int layer;
-    int line; /* of the plan; 0: none */
-    const char *wrong; /* what the static check found at this step; NULL: nothing */
+    int line;            /* of the plan; 0: none */
+    const char *wrong;   /* what the static check found at this step; NULL: nothing */
     const char *planted; /* name of the mistake that the plan plants here; NULL: none */
 } TraceLocalMove;
 
@@ -184,42 +199,44 @@ typedef struct {
     struct {
         int64_t rank;
         double error;
-    } *rank_error;
+    } * rank_error;
 } TraceCheck;
 
 typedef struct {
     int step;
     RankSet ranks;
-    const char *category; /* "parameters" "gradients" "optimizer" "activations" "gathered" "buffers" */
+    const char
+        *category; /* "parameters" "gradients" "optimizer" "activations" "gathered" "buffers" */
     int64_t bytes;
 } TraceMemory;
 
-/* A few real numbers of one collective (or slice) of an executed run, for the storyboard: one element per chunk and
- * member of one group, before and after. Chunk c is what member c sends or ends with. */
+/* A few real numbers of one collective (or slice) of an executed run, for the storyboard: one
+ * element per chunk and member of one group, before and after. Chunk c is what member c sends or
+ * ends with. */
 typedef struct {
     int step;
     const char *value;
-    int64_t size, first;             /* ranks in the group; its first rank */
+    int64_t size, first; /* ranks in the group; its first rank */
     int64_t n_chunks, n_before, n_after;
-    double *chunks;                  /* numbers of the chunks shown: all, or some of a large group */
-    double *before;                  /* [chunk][member]; all_gather: [chunk], of its owner */
-    double *after;                   /* [chunk], from the result of the run */
+    double *chunks; /* numbers of the chunks shown: all, or some of a large group */
+    double *before; /* [chunk][member]; all_gather: [chunk], of its owner */
+    double *after;  /* [chunk], from the result of the run */
     int n_at;
-    const char **at;                 /* [chunk]: global index of its element, "[0, 16, 0]" */
+    const char **at; /* [chunk]: global index of its element, "[0, 16, 0]" */
 } TraceSample;
 
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
     int step;
-    const char *stream; /* "compute", or the axis */
-    const char *name;   /* for people: "AG input_norm" */
-    const char *kind;   /* "compute" "collective" */
+    const char *stream;         /* "compute", or the axis */
+    const char *name;           /* for people: "AG input_norm" */
+    const char *kind;           /* "compute" "collective" */
     double start, end, exposed; /* seconds */
     const char *formula;
 } TraceEvent;
 
 typedef struct {
-    char order;       /* which array: p v c m k M e (param value compute move check memory event) */
+    char order; /* which array: p v c m k M e (param value compute move check memory event) */
     int index;
 } TraceOrder;
 
@@ -229,7 +246,7 @@ typedef struct TraceAgainst {
     const char *result; /* "equal" "different" "only in the file" "only in the model" "not read" */
     int64_t count;      /* numbers compared */
     double max_abs, max_rel, tolerance; /* max_rel, tolerance: of the file's largest magnitude */
-    const char *why;    /* what is wrong with its shape, order or numbers; or NULL */
+    const char *why; /* what is wrong with its shape, order or numbers; or NULL */
 } TraceAgainst;
 
 typedef struct Trace {
@@ -240,23 +257,23 @@ typedef struct Trace {
     struct TraceAxis {
         const char *name;
         int64_t size;
-    } *axes;
+    } * axes;
     int n_groups;
     struct TraceGroup {
         const char *name, *axes;
-    } *groups;
+    } * groups;
     int64_t ranks;
     int n_model;
     struct TraceDim {
         const char *name;
         double value;
-    } *model; /* B S D H K d F V L eps ... */
+    } * model; /* B S D H K d F V L eps ... */
     const char *model_name;
     const char *names; /* naming scheme */
     bool executed;
     int n_classes; /* rank classes: same local shapes and same steps in the whole program */
     RankSet *classes;
-    const char *hardware; /* profile and its constants, one line, if there are events */
+    const char *hardware;           /* profile and its constants, one line, if there are events */
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;
     TraceParam *params;
@@ -297,13 +314,16 @@ typedef struct Trace {
 Trace *trace_new(Arena *arena);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
-/* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or name is NULL). */
+/* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or
+ * name is NULL). */
 const TraceParam *trace_param(const Trace *t, const char *name);
-/* Writes all records in step order, one JSON object per line: run, params, then by step, then verdict. */
+/* Writes all records in step order, one JSON object per line: run, params, then by step, then
+ * verdict. */
 bool trace_write(const Trace *t, Diags *d, const char *path);
 /* The same as text in an arena (for stdout and tests). `with_events` false leaves out times. */
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n);
-/* Reads a trace. NULL and a diagnostic with the line (E0109) if it is truncated, foreign or of another schema. */
+/* Reads a trace. NULL and a diagnostic with the line (E0109) if it is truncated, foreign or of
+ * another schema. */
 Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, size_t n);
 
 /* Texts for people. */
@@ -313,7 +333,8 @@ bool rankset_has(const RankSet *r, int64_t rank);
 RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride);
 /* From an ascending list of ranks, compressed into runs. */
 RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n);
-/* The same as boxes of the mesh whose n_axes whole axes stand in `mesh` (first 0, count = size), where the runs would be many. */
+/* The same as boxes of the mesh whose n_axes whole axes stand in `mesh` (first 0, count = size),
+ * where the runs would be many. */
 RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n);
 /* An ascending list of ranks as disjoint boxes of that mesh: *n_boxes of them, in `arena`. */
 RankBox *rankset_cut(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n,
@@ -324,7 +345,8 @@ RankSet rankset_boxes(Arena *arena, const RankBox *box, int n);
 RankBox trace_mesh_box(const Trace *t);
 /* One rank of it, the smallest; 0 if it is empty. */
 int64_t rankset_first(const RankSet *r);
-/* Each rank once, in no order that is promised: `RankWalk w = {0}; while (rankset_next(r, &w, &rank)) ...`. */
+/* Each rank once, in no order that is promised: `RankWalk w = {0}; while (rankset_next(r, &w,
+ * &rank)) ...`. */
 typedef struct {
     int i;
     int64_t k;

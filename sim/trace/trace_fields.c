@@ -147,25 +147,39 @@ static const Field collective_fields[] = {
 
 #define R TraceLocalMove
 static const Field move_fields[] = {
-    {"step", F_INT, REQUIRED, AT(step), 0, -1},   {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
-    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0}, {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
-    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},   {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
-    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
-    {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},   {"line", F_INT, OPTIONAL, AT(line), 0, 0},
-    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0}, {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"op", F_TEXT, REQUIRED, AT(op), 0, 0},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
+    {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
+    {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
+    {"line", F_INT, OPTIONAL, AT(line), 0, 0},
+    {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };
 #undef R
 
 #define R TraceCheck
 static const Field check_fields[] = {
-    {"step", F_INT, REQUIRED, AT(step), 0, -1},     {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},     {"level", F_INT, ALWAYS, AT(level), 0, 0},
-    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},
-    {"max_rel", F_REAL, ALWAYS, AT(max_rel), 0, 0}, {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
-    {"used", F_REAL, ALWAYS, AT(used), 0, 0},       {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
-    {"count", F_I64, ALWAYS, AT(count), 0, 0},      {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
-    {"got", F_REAL, OPTIONAL, AT(got), 0, 0},       {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
-    {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},   {"errors", F_ERRORS, OPTIONAL, 0, 0, 0},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
+    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"level", F_INT, ALWAYS, AT(level), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},
+    {"max_rel", F_REAL, ALWAYS, AT(max_rel), 0, 0},
+    {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
+    {"used", F_REAL, ALWAYS, AT(used), 0, 0},
+    {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
+    {"count", F_I64, ALWAYS, AT(count), 0, 0},
+    {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
+    {"got", F_REAL, OPTIONAL, AT(got), 0, 0},
+    {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
+    {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},
+    {"errors", F_ERRORS, OPTIONAL, 0, 0, 0},
 };
 #undef R
 
@@ -193,18 +207,25 @@ static const Field sample_fields[] = {
 
 #define R TraceEvent
 static const Field event_fields[] = {
-    {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},        {"step", F_INT, REQUIRED, AT(step), 0, -1},
-    {"stream", F_TEXT, REQUIRED, AT(stream), 0, 0}, {"start", F_REAL, REQUIRED, AT(start), 0, 0},
-    {"end", F_REAL, REQUIRED, AT(end), 0, 0},       {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
-    {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},     {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
-    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},    {"formula", F_TEXT, OPTIONAL, AT(formula), 0, 0},
+    {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"stream", F_TEXT, REQUIRED, AT(stream), 0, 0},
+    {"start", F_REAL, REQUIRED, AT(start), 0, 0},
+    {"end", F_REAL, REQUIRED, AT(end), 0, 0},
+    {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
+    {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},
+    {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
+    {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+    {"formula", F_TEXT, OPTIONAL, AT(formula), 0, 0},
 };
 #undef R
 
 #define R TraceAgainst
 static const Field against_fields[] = {
-    {"name", F_TEXT, REQUIRED, AT(name), 0, 0},     {"result", F_TEXT, REQUIRED, AT(result), 0, 0},
-    {"count", F_I64, OPTIONAL, AT(count), 0, 0},    {"max_abs", F_REAL, OPTIONAL, AT(max_abs), 0, 0},
+    {"name", F_TEXT, REQUIRED, AT(name), 0, 0},
+    {"result", F_TEXT, REQUIRED, AT(result), 0, 0},
+    {"count", F_I64, OPTIONAL, AT(count), 0, 0},
+    {"max_abs", F_REAL, OPTIONAL, AT(max_abs), 0, 0},
     {"max_rel", F_REAL, OPTIONAL, AT(max_rel), 0, 0},
     {"tolerance", F_REAL, OPTIONAL, AT(tolerance), 0, 0},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
@@ -213,21 +234,27 @@ static const Field against_fields[] = {
 
 #define R Diag
 static const Field diag_fields[] = {
-    {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},       {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
-    {"message", F_TEXT, OPTIONAL, AT(message), 0, 0}, {"file", F_TEXT, OPTIONAL, AT(loc.file), 0, 0},
-    {"line", F_INT, OPTIONAL, AT(loc.line), 0, 0},    {"column", F_INT, OPTIONAL, AT(loc.col), 0, 0},
-    {"hint", F_TEXT, OPTIONAL, AT(hint), 0, 0},       {"exit", F_INT, OPTIONAL, AT(exit), 0, 0},
+    {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},
+    {"severity", F_SEVERITY, REQUIRED, AT(severity), 0, 0},
+    {"message", F_TEXT, OPTIONAL, AT(message), 0, 0},
+    {"file", F_TEXT, OPTIONAL, AT(loc.file), 0, 0},
+    {"line", F_INT, OPTIONAL, AT(loc.line), 0, 0},
+    {"column", F_INT, OPTIONAL, AT(loc.col), 0, 0},
+    {"hint", F_TEXT, OPTIONAL, AT(hint), 0, 0},
+    {"exit", F_INT, OPTIONAL, AT(exit), 0, 0},
 };
 #undef R
 
 #define R Trace
-#define ROW(type, fields, T, items, count, step)                                                                       \
+#define ROW(type, fields, T, items, count, step)                                                   \
     { type, fields, N(fields), sizeof(T), AT(items), AT(count), step }
 const RecordType record_types[N_RECORD_TYPES] = {
     {"run", run_fields, N(run_fields), sizeof(Trace), 0, 0, -1},
     ROW("param", param_fields, TraceParam, params, n_params, -1),
-    ROW("compute", compute_fields, TraceCompute, computes, n_computes, offsetof(TraceCompute, step)),
-    ROW("collective", collective_fields, TraceCollective, collectives, n_collectives, offsetof(TraceCollective, step)),
+    ROW("compute", compute_fields, TraceCompute, computes, n_computes,
+        offsetof(TraceCompute, step)),
+    ROW("collective", collective_fields, TraceCollective, collectives, n_collectives,
+        offsetof(TraceCollective, step)),
     ROW("move", move_fields, TraceLocalMove, moves, n_moves, offsetof(TraceLocalMove, step)),
     ROW("value", value_fields, TraceValue, values, n_values, offsetof(TraceValue, step)),
     ROW("check", check_fields, TraceCheck, checks, n_checks, offsetof(TraceCheck, step)),

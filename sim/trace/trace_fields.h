@@ -1,10 +1,12 @@
-/* The shape of every record, as data: one row per field, in the order in which it is written. trace_write.c and
- * trace_read.c walk these tables, so what one writes the other reads. A new field of trace.h is one row here. */
+/* The shape of every record, as data: one row per field, in the order in which it is written.
+ * trace_write.c and trace_read.c walk these tables, so what one writes the other reads. A new field
+ * of trace.h is one row here. */
 #ifndef SP_TRACE_TRACE_FIELDS_H
 #define SP_TRACE_TRACE_FIELDS_H
 #include "trace/trace.h"
 
-/* What stands at the field's offset. Both files have one function per kind, in tables indexed by this. */
+/* What stands at the field's offset. Both files have one function per kind, in tables indexed by
+ * this. */
 typedef enum {
     F_TEXT,    /* const char * */
     F_INT,     /* int */
@@ -18,7 +20,8 @@ typedef enum {
     F_STEPS,   /* int *, as many as the int at count_at, which has been read before */
     F_NUMBERS, /* double *, int64_t at count_at */
     F_INDEX,   /* int64_t[TRACE_MAX_DIMS], int at count_at */
-    F_GLOBAL,  /* TraceShape: its global shape; so F_PLACES its layout, F_DIMS its symbols, F_LOCALS its local shapes */
+    F_GLOBAL,  /* TraceShape: its global shape; so F_PLACES its layout, F_DIMS its symbols, F_LOCALS
+                  its local shapes */
     F_PLACES,
     F_DIMS,
     F_LOCALS,
@@ -57,9 +60,10 @@ typedef struct {
     const char *type; /* "param" */
     const Field *field;
     int n;
-    size_t size;               /* of the struct */
-    size_t items_at, count_at; /* in Trace; for run and verdict, which are the Trace itself, count_at is 0 */
-    int step_at;               /* in the record; -1: no step */
+    size_t size; /* of the struct */
+    size_t items_at,
+        count_at; /* in Trace; for run and verdict, which are the Trace itself, count_at is 0 */
+    int step_at;  /* in the record; -1: no step */
 } RecordType;
 
 /* run first, verdict last; in between in the order that ties of steps are written in. */

@@ -20,7 +20,8 @@ static Sets all_sets(const Trace *t, Arena *tmp) {
     for (int i = 0; i < t->n_classes; i++) add_set(&s, tmp, &t->classes[i]);
     for (int i = 0; i < t->n_computes; i++) add_set(&s, tmp, &t->computes[i].ranks);
     for (int i = 0; i < t->n_collectives; i++)
-        for (int k = 0; k < t->collectives[i].n_local; k++) add_set(&s, tmp, &t->collectives[i].local[k].ranks);
+        for (int k = 0; k < t->collectives[i].n_local; k++)
+            add_set(&s, tmp, &t->collectives[i].local[k].ranks);
     return s;
 }
 
@@ -28,11 +29,11 @@ static Sets all_sets(const Trace *t, Arena *tmp) {
 typedef struct {
     const RankGrid *grid;
     int64_t cells;
-    int32_t *of;                /* part of each cell */
-    int64_t *size;              /* cells of each part */
-    int n, had;                 /* parts; and before the set that cuts them */
-    int64_t *inside;            /* of the set, by part */
-    int32_t *to;                /* the part that what is inside becomes */
+    int32_t *of;     /* part of each cell */
+    int64_t *size;   /* cells of each part */
+    int n, had;      /* parts; and before the set that cuts them */
+    int64_t *inside; /* of the set, by part */
+    int32_t *to;     /* the part that what is inside becomes */
 } Parts;
 static void count_inside(void *arg, int64_t cell) {
     Parts *p = arg;

@@ -1,6 +1,6 @@
-/* Which ranks do the same work: finer than a trace's rank classes, which have the same local shapes. Ranks of one part also
- * compute the same FLOPs (causal attention gives contiguous blocks unequal loads) and send the same bytes in every step
- * (groups of unequal size). */
+/* Which ranks do the same work: finer than a trace's rank classes, which have the same local
+ * shapes. Ranks of one part also compute the same FLOPs (causal attention gives contiguous blocks
+ * unequal loads) and send the same bytes in every step (groups of unequal size). */
 #ifndef SP_TRACE_TRACE_PARTS_H
 #define SP_TRACE_TRACE_PARTS_H
 #include "trace/trace.h"

@@ -1,6 +1,7 @@
-/* Reading a trace back: every line is one record, checked field by field against the tables of trace_fields.c. Unknown
- * keys and unknown types of records are passed over; everything else that is not as it should be ends the reading with
- * the line and the reason. Refuses half a trace: without its last line, the verdict, it was cut off. */
+/* Reading a trace back: every line is one record, checked field by field against the tables of
+ * trace_fields.c. Unknown keys and unknown types of records are passed over; everything else that
+ * is not as it should be ends the reading with the line and the reason. Refuses half a trace:
+ * without its last line, the verdict, it was cut off. */
 #include "trace/trace_fields.h"
 #include "json/json.h"
 #include <limits.h>
@@ -9,7 +10,8 @@
 #include <string.h>
 
 enum { MAX_STEP = 1 << 24 };
-/* As many ranks as a plan may have; sizes and sums of sizes that fit with room for those who add and double them. */
+/* As many ranks as a plan may have; sizes and sums of sizes that fit with room for those who add
+ * and double them. */
 static const int64_t MAX_RANKS = 1 << 20, MAX_SIZE = (int64_t)1 << 60, MAX_TOTAL = (int64_t)1 << 61;
 
 typedef struct {
@@ -30,7 +32,8 @@ static void bad(Reader *r, const char *fmt, ...) {
 }
 
 /* ---- pieces of JSON, with their types checked; NULL values are null or absent ---- */
-static const Json *expect_kind(Reader *r, const Json *j, const char *key, JsonKind kind, const char *what) {
+static const Json *expect_kind(Reader *r, const Json *j, const char *key, JsonKind kind,
+                               const char *what) {
     if (j && j->kind == kind) return j;
     if (j && j->kind != JSON_NULL) bad(r, "\"%s\" is not %s", key, what);
     return NULL;
@@ -45,11 +48,13 @@ static const char *as_text(Reader *r, const Json *j, const char *key) {
     const Json *s = expect_kind(r, j, key, JSON_STRING, "a text");
     return s ? arena_strdup(r->arena, s->s) : NULL;
 }
-static int64_t as_int(Reader *r, const Json *j, const char *key, int64_t low, int64_t high, int64_t normal) {
+static int64_t as_int(Reader *r, const Json *j, const char *key, int64_t low, int64_t high,
+                      int64_t normal) {
     const Json *i = expect_kind(r, j, key, JSON_INT, "a whole number");
     if (!i) return normal;
     if (i->i >= low && i->i <= high) return i->i;
-    bad(r, "\"%s\" is %lld, outside %lld .. %lld", key, (long long)i->i, (long long)low, (long long)high);
+    bad(r, "\"%s\" is %lld, outside %lld .. %lld", key, (long long)i->i, (long long)low,
+        (long long)high);
     return normal;
 }
 static double as_real(Reader *r, const Json *j, const char *key) {
@@ -115,7 +120,8 @@ static bool parse_run(const char *s, RankRun *out) {
 }
 static int64_t run_last(const RankRun *u) { return u->first + (u->count - 1) * u->stride; }
 
-/* "dp=0:4094 cp=15": ranges of coordinates on axes of the mesh, which stand in the order of the mesh. */
+/* "dp=0:4094 cp=15": ranges of coordinates on axes of the mesh, which stand in the order of the
+ * mesh. */
 static bool parse_box(const Reader *r, const char *s, RankBox *b) {
     *b = trace_mesh_box(r->t);
     for (int k = 0; k < b->n && *s; k++) {
@@ -172,8 +178,7 @@ static RankSet as_ranks(Reader *r, const Json *j, const char *key) {
         const Json *s = expect_kind(r, a->item[i], key, JSON_STRING, "a list of ranks");
         if (!s || !parse_run(s->s, &one))
             bad(r, "\"%s\" has an entry that is not first:stop:stride", key);
-        else
-            *ARENA_PUSH(r->arena, set.run, set.n, cap) = one;
+        else *ARENA_PUSH(r->arena, set.run, set.n, cap) = one;
     }
     return set;
 }
@@ -199,14 +204,17 @@ static void check_groups(Reader *r, const RankGroups *g) {
     for (int k = 0; k < g->n_in + g->n_out; k++) {
         int64_t size = k < g->n_in ? g->in_size[k] : g->out_size[k - g->n_in];
         int64_t stride = k < g->n_in ? g->in_stride[k] : g->out_stride[k - g->n_in], reach;
-        if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last) ||
-            __builtin_mul_overflow(members, size, &members) || last >= r->t->ranks || members > r->t->ranks) {
+        if (__builtin_mul_overflow(size - 1, stride, &reach) ||
+            __builtin_add_overflow(last, reach, &last) ||
+            __builtin_mul_overflow(members, size, &members) || last >= r->t->ranks ||
+            members > r->t->ranks) {
             bad(r, "the groups have ranks that the mesh has not");
             return;
         }
     }
 }
-/* Splits a list of offsets into nested runs, outermost first: 0 1 4 5 is (2, 4) (2, 1). False if it is irregular. */
+/* Splits a list of offsets into nested runs, outermost first: 0 1 4 5 is (2, 4) (2, 1). False if it
+ * is irregular. */
 static bool nested_runs(const int64_t *v, int64_t n, int64_t *size, int64_t *stride, int *n_runs) {
     int64_t sizes[TRACE_MAX_AXES], strides[TRACE_MAX_AXES], block = 1;
     int k = 0;
@@ -263,13 +271,16 @@ static void groups_from_lists(Reader *r, const Json *lists, RankGroups *g) {
         bad(r, "\"groups\" do not follow the axes of a mesh");
 }
 
-/* ---- one reader per kind: the value of the field's key (NULL if absent), the whole object, the record ---- */
-typedef void (*FieldReader)(Reader *r, const Field *f, const Json *j, const Json *object, char *record);
+/* ---- one reader per kind: the value of the field's key (NULL if absent), the whole object, the
+ * record ---- */
+typedef void (*FieldReader)(Reader *r, const Field *f, const Json *j, const Json *object,
+                            char *record);
 #define FIELD(T) (*(T *)(void *)(record + f->at))
 #define COUNT(T) (*(T *)(void *)(record + f->count_at))
 #define RECORD(T) ((T *)(void *)record)
-#define READER(name)                                                                                                   \
-    static void name(Reader *r, const Field *f, const Json *j, __attribute__((unused)) const Json *object, char *record)
+#define READER(name)                                                                               \
+    static void name(Reader *r, const Field *f, const Json *j,                                     \
+                     __attribute__((unused)) const Json *object, char *record)
 
 READER(r_text) { FIELD(const char *) = as_text(r, j, f->key); }
 READER(r_int) { FIELD(int) = (int)as_int(r, j, f->key, -1, MAX_STEP, f->normal); }
@@ -286,11 +297,13 @@ READER(r_ranks) {
     if (!j) return; /* the rank of an event may stand alone */
     RankSet s = as_ranks(r, j, f->key);
     int64_t count = 0;
-    if (s.box && rankset_count(&s) > r->t->ranks) bad(r, "\"%s\" has ranks that the mesh has not", f->key);
+    if (s.box && rankset_count(&s) > r->t->ranks)
+        bad(r, "\"%s\" has ranks that the mesh has not", f->key);
     for (int i = 0; i < s.n && s.run && !r->why; i++) {
         bool order = i == 0 || run_last(&s.run[i - 1]) < run_last(&s.run[i]);
         count += s.run[i].count; /* more than there are: some occur twice */
-        if (run_last(&s.run[i]) >= r->t->ranks || count > r->t->ranks || !order) bad(r, "\"%s\" has ranks that the mesh has not", f->key);
+        if (run_last(&s.run[i]) >= r->t->ranks || count > r->t->ranks || !order)
+            bad(r, "\"%s\" has ranks that the mesh has not", f->key);
     }
     FIELD(RankSet) = s;
 }
@@ -304,10 +317,8 @@ READER(r_texts) {
 READER(r_cuts) {
     int n;
     const char **s = as_texts(r, j, f->key, &n);
-    if (n > TRACE_MAX_DIMS)
-        bad(r, "\"%s\" has more than %d entries", f->key, TRACE_MAX_DIMS);
-    else if (n)
-        memcpy(record + f->at, s, (size_t)n * sizeof *s);
+    if (n > TRACE_MAX_DIMS) bad(r, "\"%s\" has more than %d entries", f->key, TRACE_MAX_DIMS);
+    else if (n) memcpy(record + f->at, s, (size_t)n * sizeof *s);
 }
 READER(r_steps) {
     const Json *a = as_array(r, j, f->key);
@@ -325,7 +336,9 @@ READER(r_numbers) {
     FIELD(double *) = v;
     COUNT(int64_t) = a->n;
 }
-READER(r_index) { COUNT(int) = as_sizes(r, j, f->key, (int64_t *)(void *)(record + f->at), TRACE_MAX_DIMS); }
+READER(r_index) {
+    COUNT(int) = as_sizes(r, j, f->key, (int64_t *)(void *)(record + f->at), TRACE_MAX_DIMS);
+}
 READER(r_global) {
     TraceShape *s = &FIELD(TraceShape);
     s->nd = as_shape(r, j, f->key, s->global_shape);
@@ -345,10 +358,8 @@ READER(r_dims) {
     TraceShape *s = &FIELD(TraceShape);
     int n;
     const char **text = as_texts(r, j, f->key, &n);
-    if (n && n != s->nd)
-        bad(r, "\"%s\" has %d entries for %d dims", f->key, n, s->nd);
-    else if (n)
-        memcpy(s->dim_symbol, text, (size_t)n * sizeof *text);
+    if (n && n != s->nd) bad(r, "\"%s\" has %d entries for %d dims", f->key, n, s->nd);
+    else if (n) memcpy(s->dim_symbol, text, (size_t)n * sizeof *text);
 }
 READER(r_locals) {
     TraceShape *s = &FIELD(TraceShape);
@@ -422,7 +433,8 @@ READER(r_errors) {
     size_t one = sizeof *c->rank_error;
     c->rank_error = arena_alloc(r->arena, base_mul((size_t)c->n_rank_error, one));
     for (int i = 0; i < c->n_rank_error; i++) {
-        c->rank_error[i].rank = as_int(r, json_get(a->item[i], "rank"), "rank", 0, r->t->ranks - 1, 0);
+        c->rank_error[i].rank =
+            as_int(r, json_get(a->item[i], "rank"), "rank", 0, r->t->ranks - 1, 0);
         c->rank_error[i].error = as_real(r, json_get(a->item[i], "error"), "error");
     }
 }
@@ -551,14 +563,14 @@ static void read_record(Reader *r, const RecordType *type, const Json *object, c
         const Json *j = json_get(object, f->key);
         if (f->rule == REQUIRED && (!j || j->kind == JSON_NULL))
             bad(r, "a %s record without \"%s\"", type->type, f->key);
-        else
-            readers[f->kind](r, f, j, object, record);
+        else readers[f->kind](r, f, j, object, record);
     }
 }
 static void fill(const char **text, const char *normal) {
     if (!*text) *text = normal ? normal : "";
 }
-/* Names that a foreign trace may leave out and that everyone who reads one compares: there is always a text. */
+/* Names that a foreign trace may leave out and that everyone who reads one compares: there is
+ * always a text. */
 static void fill_texts(int kind, char *record) {
     TraceParam *p = RECORD(TraceParam);
     TraceValue *v = RECORD(TraceValue);
@@ -570,19 +582,13 @@ static void fill_texts(int kind, char *record) {
         fill(&p->compute.symbolic, NULL);
         fill(&p->rest.symbolic, p->compute.symbolic);
         break;
-    case RECORD_VALUE:
-        fill(&v->shape.symbolic, NULL);
-        break;
-    case RECORD_COMPUTE:
-        fill(&c->output, NULL);
-        break;
+    case RECORD_VALUE: fill(&v->shape.symbolic, NULL); break;
+    case RECORD_COMPUTE: fill(&c->output, NULL); break;
     case RECORD_COLLECTIVE:
         fill(&m->axis, NULL);
         fill(&m->value, NULL);
         break;
-    case RECORD_MOVE:
-        fill(&l->value, NULL);
-        break;
+    case RECORD_MOVE: fill(&l->value, NULL); break;
     default: break;
     }
 }
@@ -600,7 +606,8 @@ static void finish_record(Reader *r, int kind, const Json *o, char *record) {
     if (kind == RECORD_EVENT) {
         const TraceEvent *e = RECORD(TraceEvent);
         bool ok = isfinite(e->start) && isfinite(e->end) && isfinite(e->exposed) && e->start >= 0;
-        if (!ok || e->end < e->start || e->exposed < 0) bad(r, "an event whose times make no sense");
+        if (!ok || e->end < e->start || e->exposed < 0)
+            bad(r, "an event whose times make no sense");
     }
 }
 /* A new record at the end of the array of its kind. */
@@ -618,9 +625,9 @@ static char *push_record(Reader *r, int kind) {
 typedef enum { SEEN_NOTHING, SEEN_RUN, SEEN_VERDICT } Seen;
 
 static Seen read_object(Reader *r, const Json *o, Seen seen) {
-    const char *schema = as_text(r, json_get(o, "schema"), "schema"), *type = as_text(r, json_get(o, "type"), "type");
-    if (!schema)
-        bad(r, "no \"schema\": this is not a trace of shardproof");
+    const char *schema = as_text(r, json_get(o, "schema"), "schema"),
+               *type = as_text(r, json_get(o, "type"), "type");
+    if (!schema) bad(r, "no \"schema\": this is not a trace of shardproof");
     else if (strcmp(schema, TRACE_SCHEMA) != 0)
         bad(r, "schema \"%.40s\": this version reads %s", schema, TRACE_SCHEMA);
     if (!type) bad(r, "a record without \"type\"");
@@ -629,7 +636,10 @@ static Seen read_object(Reader *r, const Json *o, Seen seen) {
     while (kind < N_RECORD_TYPES && strcmp(record_types[kind].type, type) != 0) kind++;
     if (kind == N_RECORD_TYPES) return seen; /* of a later version */
     if ((kind == RECORD_RUN) != (seen == SEEN_NOTHING))
-        bad(r, seen == SEEN_NOTHING ? "the first record is a %s record, not \"run\"" : "a second %s record", type);
+        bad(r,
+            seen == SEEN_NOTHING ? "the first record is a %s record, not \"run\""
+                                 : "a second %s record",
+            type);
     else if (kind == RECORD_RUN || kind == RECORD_VERDICT)
         read_record(r, &record_types[kind], o, (char *)r->t);
     else {
@@ -644,14 +654,11 @@ static Seen read_line(Reader *r, const char *line, size_t n, Seen seen, int *col
     const char *why;
     int l;
     Json *o = json_parse(scratch, line, n, &why, &l, col);
-    if (!o)
-        bad(r, "not JSON: %s", why);
-    else if (o->kind != JSON_OBJECT)
-        bad(r, "not a record: a trace has one JSON object per line");
+    if (!o) bad(r, "not JSON: %s", why);
+    else if (o->kind != JSON_OBJECT) bad(r, "not a record: a trace has one JSON object per line");
     else if (seen == SEEN_VERDICT)
         bad(r, "a record after the verdict, which is the last line of a trace");
-    else
-        seen = read_object(r, o, seen);
+    else seen = read_object(r, o, seen);
     arena_free(scratch);
     return seen;
 }
@@ -672,7 +679,8 @@ Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, si
         at += len + 1;
     }
     if (!r.why && seen == SEEN_NOTHING) bad(&r, "no record: the trace is empty");
-    if (!r.why && seen == SEEN_RUN) bad(&r, "the trace is cut off: its last line, the verdict, is missing");
+    if (!r.why && seen == SEEN_RUN)
+        bad(&r, "the trace is cut off: its last line, the verdict, is missing");
     if (!r.why) {
         trace_index(r.t);
         return r.t;

@@ -17,7 +17,8 @@ static int by_a(const void *x, const void *y) {
 static int cover(const TraceEvent *const *e, int n, bool compute, double from, double to, Span *s) {
     int k = 0, m = 0;
     for (int i = 0; i < n; i++) {
-        if (trace_is_compute(e[i]) != compute || !isfinite(e[i]->start) || !isfinite(e[i]->end)) continue;
+        if (trace_is_compute(e[i]) != compute || !isfinite(e[i]->start) || !isfinite(e[i]->end))
+            continue;
         Span x = {fmax(e[i]->start, from), fmin(e[i]->end, to)};
         if (x.b > x.a) s[k++] = x;
     }
@@ -34,7 +35,8 @@ static double length(const Span *s, int n) {
     return sum;
 }
 TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to) {
-    Span *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)), *y = base_malloc(base_mul((size_t)n + 1, sizeof *y));
+    Span *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)),
+         *y = base_malloc(base_mul((size_t)n + 1, sizeof *y));
     int nx = cover(e, n, true, from, to, x), ny = cover(e, n, false, from, to, y);
     TraceTimes s = {.compute = length(x, nx), .comm = length(y, ny), .span = to - from};
     for (int i = 0, j = 0; i < nx && j < ny;) {

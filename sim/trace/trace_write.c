@@ -1,6 +1,6 @@
-/* A trace as JSON Lines: one record per line, run first, verdict last, between them all records in the
- * order of their steps. The tables of trace_fields.c say what is written; here is how each kind of field looks. Refuses
- * to decide anything. */
+/* A trace as JSON Lines: one record per line, run first, verdict last, between them all records in
+ * the order of their steps. The tables of trace_fields.c say what is written; here is how each kind
+ * of field looks. Refuses to decide anything. */
 #include "base/file.h"
 #include "trace/trace_fields.h"
 #include "json/json.h"
@@ -13,12 +13,12 @@
 static void number(JsonWriter *w, const char *key, double v) {
     if (fabs(v) < 9007199254740992.0 && v == floor(v) && !(v == 0 && signbit(v)))
         json_int(w, key, (int64_t)v);
-    else
-        json_real(w, key, v);
+    else json_real(w, key, v);
 }
 static void run_str(JsonWriter *w, int64_t first, int64_t count, int64_t stride) {
     char s[80];
-    snprintf(s, sizeof s, "%lld:%lld:%lld", (long long)first, (long long)(first + count * stride), (long long)stride);
+    snprintf(s, sizeof s, "%lld:%lld:%lld", (long long)first, (long long)(first + count * stride),
+             (long long)stride);
     json_str(w, NULL, s);
 }
 static void put_ranks(JsonWriter *w, const char *key, const RankSet *r) {
@@ -34,7 +34,8 @@ static void put_ranks(JsonWriter *w, const char *key, const RankSet *r) {
     for (int i = 0; i < r->n; i++) {
         const RankRun *u = &r->run[i];
         if (!spelled) run_str(w, u->first, u->count, u->stride);
-        for (int64_t j = 0; spelled && j < u->count; j++) json_int(w, NULL, u->first + j * u->stride);
+        for (int64_t j = 0; spelled && j < u->count; j++)
+            json_int(w, NULL, u->first + j * u->stride);
     }
     json_close(w, ']');
 }
@@ -49,7 +50,8 @@ static void put_texts(JsonWriter *w, const char *key, const char *const *s, int 
     json_close(w, ']');
 }
 /* [[size, stride], ...] */
-static void put_strides(JsonWriter *w, const char *key, const int64_t *size, const int64_t *stride, int n) {
+static void put_strides(JsonWriter *w, const char *key, const int64_t *size, const int64_t *stride,
+                        int n) {
     json_open(w, key, '[');
     for (int i = 0; i < n; i++) put_sizes(w, NULL, (const int64_t[]){size[i], stride[i]}, 2);
     json_close(w, ']');
@@ -69,17 +71,23 @@ static void w_int(JsonWriter *w, const Field *f, const char *record) {
     int v = FIELD(int);
     if (v != f->normal || f->rule != OPTIONAL) json_int(w, f->key, v);
 }
-static void w_i64(JsonWriter *w, const Field *f, const char *record) { json_int(w, f->key, FIELD(int64_t)); }
+static void w_i64(JsonWriter *w, const Field *f, const char *record) {
+    json_int(w, f->key, FIELD(int64_t));
+}
 static void w_real(JsonWriter *w, const Field *f, const char *record) {
     double v = FIELD(double);
     if (v != 0 || signbit(v) || f->rule != OPTIONAL) json_real(w, f->key, v);
 }
-static void w_number(JsonWriter *w, const Field *f, const char *record) { number(w, f->key, FIELD(double)); }
+static void w_number(JsonWriter *w, const Field *f, const char *record) {
+    number(w, f->key, FIELD(double));
+}
 static void w_bool(JsonWriter *w, const Field *f, const char *record) {
     bool b = FIELD(bool);
     if (b || f->rule != OPTIONAL) json_bool(w, f->key, b);
 }
-static void w_ranks(JsonWriter *w, const Field *f, const char *record) { put_ranks(w, f->key, &FIELD(RankSet)); }
+static void w_ranks(JsonWriter *w, const Field *f, const char *record) {
+    put_ranks(w, f->key, &FIELD(RankSet));
+}
 static void w_texts(JsonWriter *w, const Field *f, const char *record) {
     put_texts(w, f->key, FIELD(const char **), COUNT(int));
 }
@@ -105,7 +113,8 @@ static void w_numbers(JsonWriter *w, const Field *f, const char *record) {
     json_close(w, ']');
 }
 static void w_index(JsonWriter *w, const Field *f, const char *record) {
-    if (COUNT(int)) put_sizes(w, f->key, (const int64_t *)(const void *)(record + f->at), COUNT(int));
+    if (COUNT(int))
+        put_sizes(w, f->key, (const int64_t *)(const void *)(record + f->at), COUNT(int));
 }
 static void w_global(JsonWriter *w, const Field *f, const char *record) {
     const TraceShape *s = &FIELD(TraceShape);
@@ -308,8 +317,9 @@ static const char *record_at(const Trace *t, const RecordType *r, int i) {
 static void write_all(JsonWriter *w, const Trace *t, const RecordType *r) {
     for (int i = 0; i < record_count(t, r); i++) write_record(w, r, record_at(t, r, i));
 }
-/* The arrays that have steps, merged: always the one whose next record has the smallest step, ties in the order of the
- * table. So every array keeps its own order in the file, whatever its steps are. */
+/* The arrays that have steps, merged: always the one whose next record has the smallest step, ties
+ * in the order of the table. So every array keeps its own order in the file, whatever its steps
+ * are. */
 static void write_steps(JsonWriter *w, const Trace *t) {
     int at[N_RECORD_TYPES] = {0};
     for (;;) {

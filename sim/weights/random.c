@@ -1,7 +1,7 @@
-/* Random numbers that are a function of (seed, name of the tensor, global index): how a tensor is cut, or in which
- * order its parts are made, cannot change them. Philox4x32-10 with the block number and the name as counter, the
- * seed as key. Values lie on a grid of 24-bit whole numbers times a power of two: the float32 and the float64 are
- * the same number. */
+/* Random numbers that are a function of (seed, name of the tensor, global index): how a tensor is
+ * cut, or in which order its parts are made, cannot change them. Philox4x32-10 with the block
+ * number and the name as counter, the seed as key. Values lie on a grid of 24-bit whole numbers
+ * times a power of two: the float32 and the float64 are the same number. */
 #include "weights/weights.h"
 #include <assert.h>
 #include <Random123/philox.h>
@@ -24,7 +24,8 @@ static uint64_t hash_name(const char *s) {
 }
 
 static void philox_block(const RandomStream *r, uint64_t block, uint32_t out[BLOCK]) {
-    philox4x32_ctr_t c = {{(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)r->stream, (uint32_t)(r->stream >> 32)}};
+    philox4x32_ctr_t c = {{(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)r->stream,
+                           (uint32_t)(r->stream >> 32)}};
     philox4x32_key_t k = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
     c = philox4x32(c, k);
     for (int i = 0; i < BLOCK; i++) out[i] = c.v[i];
@@ -36,18 +37,23 @@ static void philox_lanes(const RandomStream *r, uint64_t first, uint32_t *out) {
 }
 
 #if defined __x86_64__
-/* The same with four blocks to a vector: 64-bit lanes that hold a word each in their lower half (what is above it does
- * not matter to the multiplication). tests/test_weights.c holds it to Random123's own function. */
-__attribute__((target("avx2"))) static void philox_four(const RandomStream *r, uint64_t first, uint32_t *out) {
+/* The same with four blocks to a vector: 64-bit lanes that hold a word each in their lower half
+ * (what is above it does not matter to the multiplication). tests/test_weights.c holds it to
+ * Random123's own function. */
+__attribute__((target("avx2"))) static void philox_four(const RandomStream *r, uint64_t first,
+                                                        uint32_t *out) {
     const __m256i m0 = _mm256_set1_epi64x(PHILOX_M4x32_0), m1 = _mm256_set1_epi64x(PHILOX_M4x32_1);
-    __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
+    __m256i c0 =
+        _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
     __m256i c1 = _mm256_srli_epi64(c0, 32);
     __m256i c2 = _mm256_set1_epi64x((int64_t)r->stream), c3 = _mm256_srli_epi64(c2, 32);
     uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
     for (int round = 0; round < philox4x32_rounds; round++) {
         __m256i p0 = _mm256_mul_epu32(c0, m0), p1 = _mm256_mul_epu32(c2, m1);
-        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), _mm256_set1_epi64x(k0));
-        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3), _mm256_set1_epi64x(k1));
+        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1),
+                              _mm256_set1_epi64x(k0));
+        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3),
+                              _mm256_set1_epi64x(k1));
         c1 = p1;
         c3 = p0;
         k0 += PHILOX_W32_0;
@@ -61,7 +67,8 @@ __attribute__((target("avx2"))) static void philox_four(const RandomStream *r, u
     _mm256_storeu_si256((__m256i *)out + 1, _mm256_permute2x128_si256(even, odd, 0x31));
 }
 
-__attribute__((target("avx2"))) static void philox_lanes_avx2(const RandomStream *r, uint64_t first, uint32_t *out) {
+__attribute__((target("avx2"))) static void philox_lanes_avx2(const RandomStream *r, uint64_t first,
+                                                              uint32_t *out) {
     for (int i = 0; i < LANES; i += 4) philox_four(r, first + (uint64_t)i, out + i * BLOCK);
 }
 
@@ -71,7 +78,8 @@ WIDE static void philox_lanes_avx512(const RandomStream *r, uint64_t first, uint
     const __m512i m0 = _mm512_set1_epi64(PHILOX_M4x32_0), m1 = _mm512_set1_epi64(PHILOX_M4x32_1);
     __m512i c0[2], c1[2], c2[2], c3[2];
     for (int v = 0; v < 2; v++) {
-        c0[v] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * v), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+        c0[v] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first + 8 * v),
+                                 _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
         c1[v] = _mm512_srli_epi64(c0[v], 32);
         c2[v] = _mm512_set1_epi64((int64_t)r->stream);
         c3[v] = _mm512_srli_epi64(c2[v], 32);
@@ -80,15 +88,18 @@ WIDE static void philox_lanes_avx512(const RandomStream *r, uint64_t first, uint
     for (int round = 0; round < philox4x32_rounds; round++) {
         for (int v = 0; v < 2; v++) {
             __m512i p0 = _mm512_mul_epu32(c0[v], m0), p1 = _mm512_mul_epu32(c2[v], m1);
-            c0[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c1[v]), _mm512_set1_epi64(k0));
-            c2[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c3[v]), _mm512_set1_epi64(k1));
+            c0[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c1[v]),
+                                     _mm512_set1_epi64(k0));
+            c2[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c3[v]),
+                                     _mm512_set1_epi64(k1));
             c1[v] = p1;
             c3[v] = p0;
         }
         k0 += PHILOX_W32_0;
         k1 += PHILOX_W32_1;
     }
-    const __m512i near = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), far = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    const __m512i near = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0),
+                  far = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
     for (int v = 0; v < 2; v++) {
         __m512i low = _mm512_mask_blend_epi32(0xaaaa, c0[v], _mm512_slli_epi64(c1[v], 32));
         __m512i high = _mm512_mask_blend_epi32(0xaaaa, c2[v], _mm512_slli_epi64(c3[v], 32));
@@ -99,7 +110,8 @@ WIDE static void philox_lanes_avx512(const RandomStream *r, uint64_t first, uint
 }
 #endif
 
-/* What turns 32 random bits into a value: (centre + bits * span / 2^32) * step, in whole numbers but for the last. */
+/* What turns 32 random bits into a value: (centre + bits * span / 2^32) * step, in whole numbers
+ * but for the last. */
 typedef struct {
     uint32_t span;  /* number of grid points */
     int32_t lowest; /* first of them */
@@ -108,7 +120,8 @@ typedef struct {
 
 static Grid grid_of(const RandomStream *r) {
     int e;
-    frexp(fabs(r->mean) + r->scale, &e); /* all values are below 2^e: 2^24 steps of 2^(e-24) either way */
+    frexp(fabs(r->mean) + r->scale,
+          &e); /* all values are below 2^e: 2^24 steps of 2^(e-24) either way */
     double step = ldexp(1, e - 24);
     int32_t half = (int32_t)lrint(r->scale / step), centre = (int32_t)lrint(r->mean / step);
     return (Grid){(uint32_t)half * 2 + 1, centre - half, (float)step};
@@ -119,7 +132,8 @@ static inline int32_t grid_point(Grid g, uint32_t bits) {
 }
 
 /* n numbers from the bits; each product is exact in float32 and so the same in float64. */
-static inline __attribute__((always_inline)) void store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype, void *out, int64_t at) {
+static inline __attribute__((always_inline)) void
+store(Grid g, const uint32_t *restrict bits, int64_t n, Dtype dtype, void *out, int64_t at) {
     if (dtype == DT_F32) {
         float *restrict y = (float *)out + at;
         for (int64_t i = 0; i < n; i++) y[i] = (float)grid_point(g, bits[i]) * g.step;
@@ -129,12 +143,19 @@ static inline __attribute__((always_inline)) void store(Grid g, const uint32_t *
     }
 }
 
-static void store_plain(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) { store(g, bits, n, dtype, out, at); }
-#if defined __x86_64__
-__attribute__((target("avx2"))) static void store_avx2(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) {
+static void store_plain(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out,
+                        int64_t at) {
     store(g, bits, n, dtype, out, at);
 }
-WIDE static void store_avx512(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at) { store(g, bits, n, dtype, out, at); }
+#if defined __x86_64__
+__attribute__((target("avx2"))) static void store_avx2(Grid g, const uint32_t *bits, int64_t n,
+                                                       Dtype dtype, void *out, int64_t at) {
+    store(g, bits, n, dtype, out, at);
+}
+WIDE static void store_avx512(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out,
+                              int64_t at) {
+    store(g, bits, n, dtype, out, at);
+}
 #endif
 
 /* The same numbers at the speed of this processor. */
@@ -144,16 +165,19 @@ typedef struct {
 } Maker;
 static Maker best_maker(void) {
 #if defined __x86_64__
-    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (wide && !getenv("SHARDPROOF_ISA")) return (Maker){philox_lanes_avx512, store_avx512}; /* see kernel/isa.c: valgrind */
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    /* see kernel/isa.c: valgrind */
+    if (wide && !getenv("SHARDPROOF_ISA")) return (Maker){philox_lanes_avx512, store_avx512};
     if (__builtin_cpu_supports("avx2")) return (Maker){philox_lanes_avx2, store_avx2};
 #endif
     return (Maker){philox_lanes, store_plain};
 }
 
-/* The bits of elements from `at` on: as many as lie in one run of lanes, at most n. Returns how many. */
-static int64_t random_bits(const RandomStream *r, const Maker *maker, int64_t at, int64_t n, uint32_t bits[LANES * BLOCK],
-                           const uint32_t **from) {
+/* The bits of elements from `at` on: as many as lie in one run of lanes, at most n. Returns how
+ * many. */
+static int64_t random_bits(const RandomStream *r, const Maker *maker, int64_t at, int64_t n,
+                           uint32_t bits[LANES * BLOCK], const uint32_t **from) {
     int64_t skip = at % BLOCK, have;
     if (skip == 0 && n >= LANES * BLOCK) {
         maker->lanes(r, (uint64_t)(at / BLOCK), bits);
@@ -179,8 +203,8 @@ void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, v
     }
 }
 
-/* 32 random bits: for bounds up to 2^32, which no vocabulary reaches, no value is favoured by more than bound /
- * 2^32. */
+/* 32 random bits: for bounds up to 2^32, which no vocabulary reaches, no value is favoured by more
+ * than bound / 2^32. */
 void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound, int64_t *out) {
     assert(bound > 0);
     uint64_t b = bound > UINT32_MAX ? UINT32_MAX : (uint64_t)bound;
@@ -196,8 +220,8 @@ void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound,
 
 /* ---- which numbers a tensor gets ---- */
 
-/* Terms that are added up over this parameter where it is used: the letters that its uses contract. A lookup contracts
- * its letter by index and adds nothing up. */
+/* Terms that are added up over this parameter where it is used: the letters that its uses contract.
+ * A lookup contracts its letter by index and adds nothing up. */
 static double fan_in(const Graph *g, int tensor) {
     double most = 1;
     for (int i = 0; i < g->nn; i++) {
@@ -208,7 +232,8 @@ static double fan_in(const Graph *g, int tensor) {
             double terms = 1;
             if (n->in[k] != tensor) continue;
             for (int l = 0; l < n->rule.nl[k]; l++)
-                if (rule_find_out(&n->rule, n->rule.in[k][l]) < 0) terms *= (double)g->t[tensor].size[l];
+                if (rule_find_out(&n->rule, n->rule.in[k][l]) < 0)
+                    terms *= (double)g->t[tensor].size[l];
             if (terms > most) most = terms;
         }
     }

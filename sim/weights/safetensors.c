@@ -1,7 +1,7 @@
-/* Reading safetensors files: 8 bytes of header length, a JSON header, data. Everything the header says is checked
- * against the file before it is believed. Data are read by ranges into the caller's memory, never mapped: a file
- * that shrinks while it is read is an error and not a signal. Refuses what the format forbids (holes, overlaps),
- * even if harmless. */
+/* Reading safetensors files: 8 bytes of header length, a JSON header, data. Everything the header
+ * says is checked against the file before it is believed. Data are read by ranges into the caller's
+ * memory, never mapped: a file that shrinks while it is read is an error and not a signal. Refuses
+ * what the format forbids (holes, overlaps), even if harmless. */
 #include "weights/safetensors.h"
 #include "base/file.h"
 #include "json/json.h"
@@ -12,17 +12,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The format allows headers of 100 MB; of files that exist, those of 100,000 tensors have about 12. */
-enum { HEADER_LIMIT = 100 * 1000 * 1000, HEADER_READ = 16 << 20, INDEX_LIMIT = 64 << 20, MAX_SHARDS = 900, CHUNK = 1 << 16 };
+/* The format allows headers of 100 MB; of files that exist, those of 100,000 tensors have about 12.
+ */
+enum {
+    HEADER_LIMIT = 100 * 1000 * 1000,
+    HEADER_READ = 16 << 20,
+    INDEX_LIMIT = 64 << 20,
+    MAX_SHARDS = 900,
+    CHUNK = 1 << 16
+};
 
 /* Element types of the format, in the order of StTensor.stored. */
-typedef enum { ST_BOOL, ST_U8, ST_I8, ST_I16, ST_U16, ST_I32, ST_U32, ST_I64, ST_F16, ST_BF16, ST_F32, ST_F64 } Stored;
+typedef enum {
+    ST_BOOL,
+    ST_U8,
+    ST_I8,
+    ST_I16,
+    ST_U16,
+    ST_I32,
+    ST_U32,
+    ST_I64,
+    ST_F16,
+    ST_BF16,
+    ST_F32,
+    ST_F64
+} Stored;
 static const struct {
     const char *name;
     Dtype as;
     int size;
-} types[] = {{"BOOL", DT_I64, 1}, {"U8", DT_I64, 1},  {"I8", DT_I64, 1},  {"I16", DT_I64, 2},
-             {"U16", DT_I64, 2},  {"I32", DT_I64, 4}, {"U32", DT_I64, 4}, {"I64", DT_I64, 8},
+} types[] = {{"BOOL", DT_I64, 1}, {"U8", DT_I64, 1},    {"I8", DT_I64, 1},  {"I16", DT_I64, 2},
+             {"U16", DT_I64, 2},  {"I32", DT_I64, 4},   {"U32", DT_I64, 4}, {"I64", DT_I64, 8},
              {"F16", DT_F16, 2},  {"BF16", DT_BF16, 2}, {"F32", DT_F32, 4}, {"F64", DT_F64, 8}};
 enum { N_TYPES = sizeof types / sizeof *types };
 
@@ -43,7 +63,8 @@ typedef struct {
 } File;
 
 static bool lie(const File *f, const char *what) {
-    diag_error(f->d, "E0109", f->loc, "download or write it again: it may be cut off, or another kind of file",
+    diag_error(f->d, "E0109", f->loc,
+               "download or write it again: it may be cut off, or another kind of file",
                "'%s' is no valid safetensors file: %s", f->path, what);
     return false;
 }
@@ -72,25 +93,28 @@ static bool whole_number(const Json *v, int64_t *out) {
 
 /* Shape and byte range of one tensor; `offset` counts from the start of the file. */
 static bool read_entry(const File *f, const char *name, const Json *v, StTensor *t) {
-    const Json *dtype = json_get(v, "dtype"), *shape = json_get(v, "shape"), *range = json_get(v, "data_offsets");
+    const Json *dtype = json_get(v, "dtype"), *shape = json_get(v, "shape"),
+               *range = json_get(v, "data_offsets");
     *t = (StTensor){.name = name, .file = f->path, .fd = f->fd};
     if (!dtype || dtype->kind != JSON_STRING || !shape || shape->kind != JSON_ARRAY || !range ||
         range->kind != JSON_ARRAY || range->n != 2)
         return lie(f, arena_printf(f->a, "'%s' lacks dtype, shape or data_offsets", name));
     int type = 0;
     while (type < N_TYPES && strcmp(types[type].name, dtype->s)) type++;
-    if (type == N_TYPES) return lie(f, arena_printf(f->a, "'%s' has the unknown dtype '%s'", name, dtype->s));
+    if (type == N_TYPES)
+        return lie(f, arena_printf(f->a, "'%s' has the unknown dtype '%s'", name, dtype->s));
     t->dtype = types[type].as;
     t->stored = (uint8_t)type;
-    if (shape->n > LAYOUT_MAX_DIMS) return lie(f, arena_printf(f->a, "'%s' has %d dims", name, shape->n));
+    if (shape->n > LAYOUT_MAX_DIMS)
+        return lie(f, arena_printf(f->a, "'%s' has %d dims", name, shape->n));
     int64_t bytes = types[type].size, begin, end;
     for (t->nd = 0; t->nd < shape->n; t->nd++) {
         int64_t *n = &t->shape[t->nd];
         if (!whole_number(shape->item[t->nd], n) || __builtin_mul_overflow(bytes, *n, &bytes))
             return lie(f, arena_printf(f->a, "the shape of '%s' is impossible", name));
     }
-    if (!whole_number(range->item[0], &begin) || !whole_number(range->item[1], &end) || begin > end ||
-        end > f->size - f->data)
+    if (!whole_number(range->item[0], &begin) || !whole_number(range->item[1], &end) ||
+        begin > end || end > f->size - f->data)
         return lie(f, arena_printf(f->a, "the offsets of '%s' are outside the file", name));
     if (end - begin != bytes)
         return lie(f, arena_printf(f->a, "'%s' has %lld bytes, its shape asks for %lld", name,
@@ -103,7 +127,8 @@ static bool read_entry(const File *f, const char *name, const Json *v, StTensor 
 static int by_offset(const void *a, const void *b) {
     const StTensor *x = a, *y = b;
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* empty tensors before their neighbour */
+    return x->bytes < y->bytes ? -1
+                               : x->bytes > y->bytes; /* empty tensors before their neighbour */
 }
 
 static int by_name(const void *a, const void *b) {
@@ -116,8 +141,10 @@ static bool check_cover(const File *f, StTensor *t, int n) {
     int64_t at = f->data;
     for (int i = 0; i < n; i++) {
         if (t[i].offset != at)
-            return lie(f, arena_printf(f->a, t[i].offset < at ? "the data of '%s' overlap those of another tensor"
-                                                              : "there is a hole before the data of '%s'",
+            return lie(f, arena_printf(f->a,
+                                       t[i].offset < at
+                                           ? "the data of '%s' overlap those of another tensor"
+                                           : "there is a hole before the data of '%s'",
                                        t[i].name));
         at += t[i].bytes;
     }
@@ -134,10 +161,12 @@ static bool read_header(File *f, SafeTensors *st, int *cap) {
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--) n = n << 8 | length[i];
     if (n > HEADER_LIMIT) return lie(f, "its header is larger than 100 MB");
-    if ((int64_t)n > f->size - 8) return lie(f, "its header is longer than the file: it may be cut off");
+    if ((int64_t)n > f->size - 8)
+        return lie(f, "its header is longer than the file: it may be cut off");
     if (n > HEADER_READ) {
         diag_error(f->d, "E0702", f->loc, "split the checkpoint into several files with an index",
-                   "'%s' has a header of %llu bytes, the limit is %d", f->path, (unsigned long long)n, HEADER_READ);
+                   "'%s' has a header of %llu bytes, the limit is %d", f->path,
+                   (unsigned long long)n, HEADER_READ);
         return false;
     }
     f->data = 8 + (int64_t)n;
@@ -147,7 +176,9 @@ static bool read_header(File *f, SafeTensors *st, int *cap) {
     bool got = read_at(f->fd, text, (int64_t)n, 8);
     Json *o = got ? json_parse(f->a, text, n, &why, &line, &col) : NULL;
     free(text);
-    if (!o) return lie(f, got ? arena_printf(f->a, "the header is not JSON: %s", why) : "it cannot be read");
+    if (!o)
+        return lie(f, got ? arena_printf(f->a, "the header is not JSON: %s", why)
+                          : "it cannot be read");
     if (o->kind != JSON_OBJECT) return lie(f, "the header is no JSON object");
     int first = st->n;
     for (int i = 0; i < o->n; i++) {
@@ -161,10 +192,12 @@ static bool read_header(File *f, SafeTensors *st, int *cap) {
 
 static bool open_file(Arena *a, Diags *d, const char *path, Loc loc, SafeTensors *st, int *cap) {
     File f = {.a = a, .d = d, .path = path, .loc = loc};
-    f.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block; it is refused later */
+    f.fd = open(path,
+                O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block; it is refused later */
     if (f.fd < 0) {
         int e = errno;
-        diag_error(d, e == ENOENT || e == ENOTDIR ? "E0101" : "E0102", loc, NULL, "'%s': %s", path, strerror(e));
+        diag_error(d, e == ENOENT || e == ENOTDIR ? "E0101" : "E0102", loc, NULL, "'%s': %s", path,
+                   strerror(e));
         return false;
     }
     st->maps->fd[st->maps->n++] = f.fd;
@@ -174,11 +207,10 @@ static bool open_file(Arena *a, Diags *d, const char *path, Loc loc, SafeTensors
 /* ---- sharded checkpoints ---- */
 
 /* A shard's name in an index: a file beside it. */
-static bool is_plain_name(const char *s) {
-    return *s && *s != '.' && !strchr(s, '/');
-}
+static bool is_plain_name(const char *s) { return *s && *s != '.' && !strchr(s, '/'); }
 
-/* {"weight_map": {TENSOR: FILE}}: every file is opened once, every tensor must be where the index says. */
+/* {"weight_map": {TENSOR: FILE}}: every file is opened once, every tensor must be where the index
+ * says. */
 static bool open_index(Arena *a, Diags *d, const char *path, Loc loc, SafeTensors *st, int *cap) {
     File f = {.a = a, .d = d, .path = path, .loc = loc};
     size_t n = 0;
@@ -231,7 +263,8 @@ SafeTensors *st_open(Arena *arena, Diags *d, const char *path, Loc loc) {
     if (!loc.file) loc = (Loc){path, 0, 0};
     size_t n = strlen(path);
     bool index = n > 5 && !strcmp(path + n - 5, ".json");
-    bool ok = index ? open_index(arena, d, path, loc, st, &cap) : open_file(arena, d, path, loc, st, &cap);
+    bool ok = index ? open_index(arena, d, path, loc, st, &cap)
+                    : open_file(arena, d, path, loc, st, &cap);
     if (ok && st->n) qsort(st->t, (size_t)st->n, sizeof *st->t, by_name);
     for (int i = 1; ok && i < st->n; i++)
         if (!strcmp(st->t[i - 1].name, st->t[i].name)) {
@@ -254,9 +287,7 @@ const StTensor *st_find(const SafeTensors *st, const char *name) {
     return st->n ? bsearch(&key, st->t, (size_t)st->n, sizeof *st->t, by_name) : NULL;
 }
 
-const char *st_dtype_name(const StTensor *t) {
-    return types[t->stored].name;
-}
+const char *st_dtype_name(const StTensor *t) { return types[t->stored].name; }
 
 /* ---- data ---- */
 
@@ -285,19 +316,19 @@ static double bf16_to_double(uint16_t h) {
 
 /* Element i of raw bytes; whole numbers are returned exactly through *whole. */
 static double element(const unsigned char *p, int64_t i, Stored type, int64_t *whole) {
-#define LOAD(T)                                                                                                        \
-    T v;                                                                                                               \
+#define LOAD(T)                                                                                    \
+    T v;                                                                                           \
     memcpy(&v, p + i * (int64_t)sizeof v, sizeof v)
-#define WHOLE(T)                                                                                                       \
-    {                                                                                                                  \
-        LOAD(T);                                                                                                       \
-        *whole = (int64_t)v;                                                                                           \
-        return (double)v;                                                                                              \
+#define WHOLE(T)                                                                                   \
+    {                                                                                              \
+        LOAD(T);                                                                                   \
+        *whole = (int64_t)v;                                                                       \
+        return (double)v;                                                                          \
     }
-#define REAL(T, convert)                                                                                               \
-    {                                                                                                                  \
-        LOAD(T);                                                                                                       \
-        return convert(v);                                                                                             \
+#define REAL(T, convert)                                                                           \
+    {                                                                                              \
+        LOAD(T);                                                                                   \
+        return convert(v);                                                                         \
     }
     switch (type) {
     case ST_BOOL:
@@ -326,17 +357,15 @@ static int64_t to_whole(double x) {
     return x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
-static void convert(const unsigned char *raw, int64_t n, Stored type, Dtype dtype, void *out, int64_t at) {
+static void convert(const unsigned char *raw, int64_t n, Stored type, Dtype dtype, void *out,
+                    int64_t at) {
     bool is_whole = types[type].as == DT_I64;
     for (int64_t i = 0; i < n; i++) {
         int64_t whole = 0;
         double x = element(raw, i, type, &whole);
-        if (dtype == DT_F32)
-            ((float *)out)[at + i] = (float)x;
-        else if (dtype == DT_F64)
-            ((double *)out)[at + i] = x;
-        else
-            ((int64_t *)out)[at + i] = is_whole ? whole : to_whole(x);
+        if (dtype == DT_F32) ((float *)out)[at + i] = (float)x;
+        else if (dtype == DT_F64) ((double *)out)[at + i] = x;
+        else ((int64_t *)out)[at + i] = is_whole ? whole : to_whole(x);
     }
 }
 

@@ -1,5 +1,6 @@
-/* Writing safetensors files as a stream: all tensors are declared, then their data follow in the same order. The target
- * appears only when everything was written (base/file.h); a file with missing data is never committed. */
+/* Writing safetensors files as a stream: all tensors are declared, then their data follow in the
+ * same order. The target appears only when everything was written (base/file.h); a file with
+ * missing data is never committed. */
 #include "base/file.h"
 #include "json/json.h"
 #include "weights/safetensors.h"
@@ -51,8 +52,8 @@ static void put(StWriter *w, const void *p, size_t n) {
 }
 
 static void write_header(StWriter *w) {
-    static const char *const names[] = {[DT_F32] = "F32", [DT_F64] = "F64", [DT_I64] = "I64", [DT_BF16] = "BF16",
-                                        [DT_F16] = "F16"};
+    static const char *const names[] = {
+        [DT_F32] = "F32", [DT_F64] = "F64", [DT_I64] = "I64", [DT_BF16] = "BF16", [DT_F16] = "F16"};
     w->started = true;
     JsonWriter j = json_writer(w->a);
     json_open(&j, NULL, '{');
@@ -89,6 +90,4 @@ bool st_commit(StWriter *w) {
     assert(w->written == w->size);
     return file_commit(w->d, w->f);
 }
-void st_abandon(StWriter *w) {
-    file_abandon(w->f);
-}
+void st_abandon(StWriter *w) { file_abandon(w->f); }

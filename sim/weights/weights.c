@@ -1,7 +1,7 @@
-/* The tensors of a run: each parameter and input of the graph is bound to a tensor of a file, to a random stream,
- * or, as the weights of the loss, to what follows from the labels. Everything that is missing or misshaped is told
- * when the files are opened; NaN, infinity and ids out of range when the numbers are loaded. Refuses to know about
- * ranks. */
+/* The tensors of a run: each parameter and input of the graph is bound to a tensor of a file, to a
+ * random stream, or, as the weights of the loss, to what follows from the labels. Everything that
+ * is missing or misshaped is told when the files are opened; NaN, infinity and ids out of range
+ * when the numbers are loaded. Refuses to know about ranks. */
 #include "weights/weights.h"
 #include "base/file.h"
 #include <math.h>
@@ -16,7 +16,8 @@ typedef struct {
     RandomStream random;
     const char *source;
     int64_t n;     /* elements that the source has; zeros follow (rows that pad the vocabulary) */
-    int64_t steps; /* length of a leading dim of the file's tensor that the graph's has not got; 0: none */
+    int64_t steps; /* length of a leading dim of the file's tensor that the graph's has not got; 0:
+                      none */
 } Binding;
 
 struct Weights {
@@ -26,7 +27,7 @@ struct Weights {
     SafeTensors *params, *inputs;
     Binding *b;  /* one per tensor of the graph */
     int labels;  /* tensors, or -1 */
-    int64_t V; /* ids that exist */
+    int64_t V;   /* ids that exist */
     bool failed; /* something could not be loaded */
 };
 
@@ -59,8 +60,8 @@ static int64_t unpadded_count(const Weights *w, const GTensor *t) {
     return is_padded(w, t) ? count_of(t) / t->size[0] * w->V : count_of(t);
 }
 
-/* Does the file's tensor fit? Rows that pad the vocabulary may be missing, and inputs may have one entry per training
- * step: says into `b` what there is. */
+/* Does the file's tensor fit? Rows that pad the vocabulary may be missing, and inputs may have one
+ * entry per training step: says into `b` what there is. */
 static bool fits(const Weights *w, const GTensor *t, const StTensor *st, Binding *b) {
     int n;
     int64_t shape[LAYOUT_MAX_DIMS];
@@ -82,12 +83,14 @@ static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) 
     int64_t shape[LAYOUT_MAX_DIMS];
     graph_stored_shape(t, &n, shape);
     if (!fits(w, t, st, &w->b[i]))
-        diag_error(d, "E0503", loc, w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out" : NULL,
-                   "'%s' in %s is %s, the model needs %s", st->name, st->file, shape_text(w->a, st->nd, st->shape),
-                   shape_text(w->a, n, shape));
+        diag_error(d, "E0503", loc,
+                   w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out"
+                                    : NULL,
+                   "'%s' in %s is %s, the model needs %s", st->name, st->file,
+                   shape_text(w->a, st->nd, st->shape), shape_text(w->a, n, shape));
     else if (t->is_int != (st->dtype == DT_I64))
-        diag_error(d, "E0503", loc, NULL, "'%s' in %s holds %s, the model needs %s", st->name, st->file,
-                   st_dtype_name(st), t->is_int ? "whole numbers" : "real numbers");
+        diag_error(d, "E0503", loc, NULL, "'%s' in %s holds %s, the model needs %s", st->name,
+                   st->file, st_dtype_name(st), t->is_int ? "whole numbers" : "real numbers");
     const char *slash = strrchr(st->file, '/');
     w->b[i].from = FROM_FILE;
     w->b[i].st = st;
@@ -97,13 +100,15 @@ static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) 
 /* ---- parameters ---- */
 
 static const StTensor *find_with(const Weights *w, const char *name) {
-    return st_find(w->params, arena_printf(w->a, "%s%s", w->p->weights_prefix ? w->p->weights_prefix : "", name));
+    return st_find(w->params, arena_printf(w->a, "%s%s",
+                                           w->p->weights_prefix ? w->p->weights_prefix : "", name));
 }
 
 /* One checkpoint name of a parameter (a tied one has two) in the file's scheme. */
 static const StTensor *find_as(const Weights *w, Names scheme, const char *hf) {
     const char *name = names_to_scheme(w->a, scheme, hf);
-    const StTensor *st = find_with(w, name ? name : hf); /* names of the user's own are the same in every scheme */
+    const StTensor *st =
+        find_with(w, name ? name : hf); /* names of the user's own are the same in every scheme */
     if (!st && scheme == NAMES_HF && !strncmp(hf, "model.", 6)) st = find_with(w, hf + 6);
     return st;
 }
@@ -112,15 +117,18 @@ static const StTensor *find_param(const Weights *w, Names scheme, int i) {
     const Graph *g = &w->m->g;
     const StTensor *st = find_as(w, scheme, g->t[i].name);
     for (int k = 0; k < g->nm && !st; k++) {
-        if (g->module[k].weight == i) st = find_as(w, scheme, arena_printf(w->a, "%s.weight", g->module[k].hf_path));
-        if (g->module[k].bias == i && !st) st = find_as(w, scheme, arena_printf(w->a, "%s.bias", g->module[k].hf_path));
+        if (g->module[k].weight == i)
+            st = find_as(w, scheme, arena_printf(w->a, "%s.weight", g->module[k].hf_path));
+        if (g->module[k].bias == i && !st)
+            st = find_as(w, scheme, arena_printf(w->a, "%s.bias", g->module[k].hf_path));
     }
     return st;
 }
 
 /* The scheme in which the file explains most parameters; Hugging Face's if none does. */
 static Names file_scheme(const Weights *w) {
-    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON, NAMES_GGUF};
+    static const Names order[] = {NAMES_HF, NAMES_TORCHTITAN, NAMES_TORCHTUNE, NAMES_MEGATRON,
+                                  NAMES_GGUF};
     Names best = NAMES_HF;
     int most = 0;
     for (int n = 0; w->p->weights_names && n < NAMES_COUNT; n++)
@@ -143,14 +151,17 @@ static void bind_params(Weights *w, Diags *d) {
     for (int i = 0; i < g->nt; i++) {
         if (g->t[i].kind != KIND_PARAM) continue;
         if (g->t[i].state_of) { /* starts as zeros, from no file */
-            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "zeros", .n = count_of(&g->t[i])};
+            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed),
+                                .source = "zeros",
+                                .n = count_of(&g->t[i])};
             continue;
         }
         if (!w->params) {
             w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "random"};
             w->b[i].n = unpadded_count(w, &g->t[i]);
             if (is_padded(w, &g->t[i]))
-                w->b[i].source = arena_printf(w->a, "random, zero from row %lld on", (long long)w->V);
+                w->b[i].source =
+                    arena_printf(w->a, "random, zero from row %lld on", (long long)w->V);
             continue;
         }
         const StTensor *st = find_param(w, scheme, i);
@@ -159,11 +170,14 @@ static void bind_params(Weights *w, Diags *d) {
             continue;
         }
         const char *name = names_to_scheme(w->a, scheme, g->t[i].name);
-        diag_error(d, "E0502", w->p->weights_loc,
-                   arena_printf(w->a, "names were taken to be those of %s; `weights_names` and `prefix` say otherwise",
-                                plan_names_text(scheme)),
-                   "%s has no tensor '%s%s'", w->p->weights, w->p->weights_prefix ? w->p->weights_prefix : "",
-                   name ? name : g->t[i].name);
+        diag_error(
+            d, "E0502", w->p->weights_loc,
+            arena_printf(
+                w->a,
+                "names were taken to be those of %s; `weights_names` and `prefix` say otherwise",
+                plan_names_text(scheme)),
+            "%s has no tensor '%s%s'", w->p->weights,
+            w->p->weights_prefix ? w->p->weights_prefix : "", name ? name : g->t[i].name);
     }
 }
 
@@ -177,14 +191,16 @@ static bool is_main_input(const GTensor *t) {
     return true;
 }
 
-/* The tensor of the inputs file for an input of the graph: its own name, or what files of other origin call it. */
+/* The tensor of the inputs file for an input of the graph: its own name, or what files of other
+ * origin call it. */
 static const StTensor *find_input(const Weights *w, int i) {
     const Graph *g = &w->m->g;
     const GTensor *t = &g->t[i];
     const StTensor *st = st_find(w->inputs, t->name);
     if (!st && t->alias) st = st_find(w->inputs, t->alias);
     if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "input");
-    if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "inputs"); /* others in every training step */
+    /* others in every training step */
+    if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "inputs");
     /* The cotangent of a block is the gradient of what it puts out. */
     if (!st && !strcmp(t->name, "cotangent"))
         st = st_find(w->inputs, arena_printf(w->a, "grad.%s", g->t[g->output].name));
@@ -197,11 +213,13 @@ static void bind_input(Weights *w, Diags *d, int i) {
     const StTensor *st = w->inputs ? find_input(w, i) : NULL;
     bool labels = !strcmp(t->name, "labels");
     if (labels) w->labels = i;
-    w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "random", .n = count_of(t)};
+    w->b[i] =
+        (Binding){.random = random_stream(g, i, w->p->seed), .source = "random", .n = count_of(t)};
     if (st) {
         bind_file(w, d, i, st, w->p->inputs_loc);
     } else if (w->inputs && is_main_input(t)) {
-        diag_error(d, "E0502", w->p->inputs_loc, NULL, "%s has no tensor '%s'", w->p->inputs, t->name);
+        diag_error(d, "E0502", w->p->inputs_loc, NULL, "%s has no tensor '%s'", w->p->inputs,
+                   t->name);
     } else if (labels) {
         w->b[i].from = FROM_RANDOM_LABELS;
     } else if (t->is_int) {
@@ -239,9 +257,7 @@ void weights_close(Weights *w) {
     st_close(w->inputs);
 }
 
-const char *weights_source(const Weights *w, int t) {
-    return w->b[t].source;
-}
+const char *weights_source(const Weights *w, int t) { return w->b[t].source; }
 
 /* ---- loading ---- */
 
@@ -259,7 +275,8 @@ static Loc place_of(const Weights *w, int t) {
     return w->m->g.t[t].kind == KIND_PARAM ? w->p->weights_loc : w->p->inputs_loc;
 }
 
-/* The first of n numbers that is not finite, or -1. Sums of x - x are NaN where any is not: no branch in the loop. */
+/* The first of n numbers that is not finite, or -1. Sums of x - x are NaN where any is not: no
+ * branch in the loop. */
 static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
     if (dtype == DT_F32) {
         const float *x = p;
@@ -286,8 +303,8 @@ static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, 
         int64_t k = n - at < LOAD_CHUNK ? n - at : LOAD_CHUNK;
         void *to = (char *)out + at * dtype_size(dtype);
         if (!st_read(st, first + at, k, dtype, to)) {
-            diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file,
-                       st->name);
+            diag_error(d, "E0102", place_of(w, t), NULL,
+                       "'%s' changed or failed while '%s' was read", st->file, st->name);
             return false;
         }
         int64_t bad = find_bad(to, k, dtype);
@@ -295,7 +312,8 @@ static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, 
         double x = dtype == DT_F32 ? (double)((float *)to)[bad] : ((double *)to)[bad];
         bool narrow = dtype == DT_F32 && st->dtype == DT_F64; /* finite in the file, perhaps */
         diag_error(d, "E0504", place_of(w, t), narrow ? "it may be too large for float32" : NULL,
-                   "'%s' in %s is %g at %s", st->name, st->file, x, index_text(w->a, st, first + at + bad));
+                   "'%s' in %s is %g at %s", st->name, st->file, x,
+                   index_text(w->a, st, first + at + bad));
         return false;
     }
     return true;
@@ -306,21 +324,23 @@ static bool load_ids(Weights *w, Diags *d, int t, int64_t first, int64_t *out) {
     const StTensor *st = w->b[t].st;
     int64_t n = w->b[t].n;
     if (!st_read(st, first, n, DT_I64, out)) {
-        diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read", st->file, st->name);
+        diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read",
+                   st->file, st->name);
         return false;
     }
     for (int64_t i = 0; i < n; i++) {
         if (out[i] >= 0 && out[i] < w->V) continue;
         if (t == w->labels && out[i] == w->p->ignore_index) continue;
-        diag_error(d, "E0507", place_of(w, t), NULL, "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name,
-                   st->file, (long long)out[i], index_text(w->a, st, first + i), (long long)w->V);
+        diag_error(d, "E0507", place_of(w, t), NULL,
+                   "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name, st->file,
+                   (long long)out[i], index_text(w->a, st, first + i), (long long)w->V);
         return false;
     }
     return true;
 }
 
-/* Uniform labels, of which every sequence ignores another number at its end: equal counts would hide a mean of
- * means. */
+/* Uniform labels, of which every sequence ignores another number at its end: equal counts would
+ * hide a mean of means. */
 static void random_labels(Weights *w, int t, int64_t *out) {
     const GTensor *g = &w->m->g.t[t];
     int64_t B = g->size[0], S = g->size[1];
@@ -335,7 +355,8 @@ static void random_labels(Weights *w, int t, int64_t *out) {
     }
 }
 
-/* mask / N: weights that make the sum of the losses their mean over the labels that count. [B, S] */
+/* mask / N: weights that make the sum of the losses their mean over the labels that count. [B, S]
+ */
 static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
     int64_t n = w->b[t].n, valid = 0;
     int64_t *labels = base_malloc(base_mul((size_t)n, sizeof *labels));
@@ -343,30 +364,29 @@ static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, int64_t step,
     for (int64_t i = 0; ok && i < n; i++) valid += labels[i] != w->p->ignore_index;
     if (ok && !valid) {
         diag_error(d, "E0507", w->p->inputs ? w->p->inputs_loc : w->p->loss_loc, NULL,
-                   "every label in %s is %lld, which is ignored: the loss has no token", w->b[w->labels].source,
-                   (long long)w->p->ignore_index);
+                   "every label in %s is %lld, which is ignored: the loss has no token",
+                   w->b[w->labels].source, (long long)w->p->ignore_index);
         ok = false;
     }
     double weight = valid ? 1 / (double)valid : 0;
     for (int64_t i = 0; ok && i < n; i++) {
         double x = labels[i] != w->p->ignore_index ? weight : 0;
-        if (dtype == DT_F32)
-            ((float *)out)[i] = (float)x;
-        else
-            ((double *)out)[i] = x;
+        if (dtype == DT_F32) ((float *)out)[i] = (float)x;
+        else ((double *)out)[i] = x;
     }
     free(labels);
     return ok;
 }
 
-/* The first element of a step in the source of a tensor; -1 after a diagnostic if there is no such step. */
+/* The first element of a step in the source of a tensor; -1 after a diagnostic if there is no such
+ * step. */
 static int64_t first_of_step(const Weights *w, Diags *d, int t, int64_t step) {
     const Binding *b = &w->b[t];
     if (!b->steps) return 0; /* the same in every step */
     if (step < b->steps) return step * b->n;
     diag_error(d, "E0503", place_of(w, t), "take no more steps than there are inputs",
-               "'%s' in %s has the inputs of %lld steps, not of %lld", b->st->name, b->st->file, (long long)b->steps,
-               (long long)step + 1);
+               "'%s' in %s has the inputs of %lld steps, not of %lld", b->st->name, b->st->file,
+               (long long)b->steps, (long long)step + 1);
     return -1;
 }
 
@@ -380,7 +400,9 @@ static bool load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, vo
     case FROM_RANDOM_IDS: random_ints(&b->random, 0, b->n, w->V, out); return true;
     case FROM_RANDOM_LABELS: random_labels(w, t, out); return true;
     case FROM_LABELS: return loss_weights(w, d, t, dtype, step, out);
-    case FROM_FILE: return dtype == DT_I64 ? load_ids(w, d, t, first, out) : load_reals(w, d, t, dtype, first, out);
+    case FROM_FILE:
+        return dtype == DT_I64 ? load_ids(w, d, t, first, out)
+                               : load_reals(w, d, t, dtype, first, out);
     }
     return false;
 }
@@ -389,9 +411,7 @@ bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, v
     w->failed |= !ok;
     return ok;
 }
-bool weights_failed(const Weights *w) {
-    return w->failed;
-}
+bool weights_failed(const Weights *w) { return w->failed; }
 
 bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {
     return weights_load_step(w, d, t, dtype, 0, out);

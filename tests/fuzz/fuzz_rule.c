@@ -1,4 +1,5 @@
-/* Any text as the rule of an op: parsed, turned into the rules of its adjoints, and computed on small operands. */
+/* Any text as the rule of an op: parsed, turned into the rules of its adjoints, and computed on
+ * small operands. */
 #include "fuzz.h"
 #include "ops/op.h"
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a safetensors file: its header, its numbers, and a small run that takes its weights from there. */
+/* Any bytes as a safetensors file: its header, its numbers, and a small run that takes its weights
+ * from there. */
 #include "exec/pipeline.h"
 #include "fuzz.h"
 #include "weights/safetensors.h"
@@ -34,10 +35,16 @@ void fuzz_safetensors(const uint8_t *p, size_t n) {
     if (st) {
         read_all(st);
         const char *plan =
-            arena_printf(a, "model: {kind: mlp, sizes: [2, 3, 2], layer_names: [a, b], weights: %s}\n"
-                            "data: {rows: 2, dtype: f64, inputs: %s}\nmesh: {tp: 2}\nplan: {a: colwise, b: rowwise}\n",
+            arena_printf(a,
+                         "model: {kind: mlp, sizes: [2, 3, 2], layer_names: [a, b], weights: %s}\n"
+                         "data: {rows: 2, dtype: f64, inputs: %s}\nmesh: {tp: 2}\nplan: {a: "
+                         "colwise, b: rowwise}\n",
                          path, path);
-        PipelineOptions o = {.execute = true, .numbers = true, .threads = 1, .against = path, .memory_limit = 1 << 28};
+        PipelineOptions o = {.execute = true,
+                             .numbers = true,
+                             .threads = 1,
+                             .against = path,
+                             .memory_limit = 1 << 28};
         PipelineReport report;
         Trace *t = pipeline_run(a, d, "plan.yaml", plan, strlen(plan), NULL, 0, &o, &report);
         assert(t || diags_errors(d));

@@ -1,5 +1,5 @@
-/* Any bytes as a saved trace. What is accepted is written and read again, and drawn in every view and preset, as text and
- * as a picture: a painter must take whatever the reader lets pass. */
+/* Any bytes as a saved trace. What is accepted is written and read again, and drawn in every view
+ * and preset, as text and as a picture: a painter must take whatever the reader lets pass. */
 #include "fuzz.h"
 #include "render/render.h"
 #include <assert.h>

@@ -29,7 +29,8 @@ static double now(void) {
 }
 static char program[4096];
 const char *child_program(void) {
-    if (!program[0] && !realpath("./shardproof", program)) fail_msg("there is no ./shardproof: run `make` in the working directory first");
+    if (!program[0] && !realpath("./shardproof", program))
+        fail_msg("there is no ./shardproof: run `make` in the working directory first");
     return program;
 }
 static void copy_to(const char *from, const char *to, mode_t mode) {
@@ -121,7 +122,9 @@ static double used_ms(pid_t pid) {
     text[n > 0 ? n : 0] = 0;
     const char *s = strrchr(text, ')'); /* its name may hold anything */
     unsigned long user = 0, system = 0;
-    if (!s || sscanf(s, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return 0;
+    if (!s ||
+        sscanf(s, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        return 0;
     return 1e3 * (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 static bool signal_due(const Child *c, pid_t pid, const Str *err, double t) {
@@ -157,7 +160,9 @@ Ended child_run(Arena *a, const Child *c) {
     child_program();
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    struct winsize w = {.ws_row = 24, .ws_col = c->columns ? (unsigned short)(c->columns > 0 ? c->columns : 0) : 80};
+    struct winsize w = {.ws_row = 24,
+                        .ws_col =
+                            c->columns ? (unsigned short)(c->columns > 0 ? c->columns : 0) : 80};
     if (c->pty) {
         tty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         assert_true(tty >= 0 && grantpt(tty) == 0 && unlockpt(tty) == 0);

@@ -1,39 +1,44 @@
-/* Running the real binary as a user would: a process of its own with its own streams, limits and signals.
- * Refuses to interpret: what it printed, its exit code and its signal come back as they were. */
+/* Running the real binary as a user would: a process of its own with its own streams, limits and
+ * signals. Refuses to interpret: what it printed, its exit code and its signal come back as they
+ * were. */
 #ifndef SP_TESTS_CHILD_H
 #define SP_TESTS_CHILD_H
 #include "base/arena.h"
 #include <sys/resource.h>
 
 typedef struct {
-    const char *const *words;  /* behind the program's name; NULL-terminated */
-    const char *const *env;    /* NAME=VALUE set besides our own; NAME alone: unset */
-    const char *in;            /* file that standard input comes from; "" closed; NULL: /dev/null */
-    const char *out, *err;     /* file that the stream goes to; "" closed; NULL: captured */
-    int limit;                 /* RLIMIT_...; taken if limit_to is not 0 */
+    const char *const *words; /* behind the program's name; NULL-terminated */
+    const char *const *env;   /* NAME=VALUE set besides our own; NAME alone: unset */
+    const char *in;           /* file that standard input comes from; "" closed; NULL: /dev/null */
+    const char *out, *err;    /* file that the stream goes to; "" closed; NULL: captured */
+    int limit;                /* RLIMIT_...; taken if limit_to is not 0 */
     long limit_to;
-    int signal, after_us;      /* sent so long after the start; 0: none */
-    const char *after_text;    /* the signal is sent when stderr has shown this, not by time; NULL: by time */
-    int after_cpu_ms;          /* the signal is sent when it has used so much processor time; 0: see above */
-    bool pty;                  /* stderr (and stdout with pty_out) is a terminal */
+    int signal, after_us; /* sent so long after the start; 0: none */
+    const char
+        *after_text; /* the signal is sent when stderr has shown this, not by time; NULL: by time */
+    int after_cpu_ms; /* the signal is sent when it has used so much processor time; 0: see above */
+    bool pty;         /* stderr (and stdout with pty_out) is a terminal */
     bool pty_out;
-    int columns;               /* of it; 0: 80; below 0: it does not say */
-    void (*prepare)(void);     /* in the child before exec; NULL: nothing */
+    int columns;           /* of it; 0: 80; below 0: it does not say */
+    void (*prepare)(void); /* in the child before exec; NULL: nothing */
 } Child;
 typedef struct {
-    int code;       /* exit code, or 128 + signal */
-    int signal;     /* that it died of; 0: none */
+    int code;   /* exit code, or 128 + signal */
+    int signal; /* that it died of; 0: none */
     char *out, *err;
     size_t n_err;
     double seconds, after_signal; /* from its start, and from the signal, to its end */
-    long max_kib;   /* most memory it had at once */
+    long max_kib;                 /* most memory it had at once */
 } Ended;
 
-/* The program under test: ./shardproof of the working directory; fails the test if there is none. */
+/* The program under test: ./shardproof of the working directory; fails the test if there is none.
+ */
 const char *child_program(void);
-/* Copies the program to `path`, where every user may start it, and uses that from now on; NULL: ./shardproof again. */
+/* Copies the program to `path`, where every user may start it, and uses that from now on; NULL:
+ * ./shardproof again. */
 void child_use(const char *path);
-/* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path. */
+/* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.
+ */
 const char *child_trip(Arena *a);
 /* Runs to its end, at most 600 s. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);

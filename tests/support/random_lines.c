@@ -1,6 +1,7 @@
-/* Random legal plans, second part: the lines. Four forms: *styled* (tensor parallel, with or without sequence parallel,
- * each module in one of the ways that known systems write it), *recipe* (a built-in table), *wild* (any letter of any
- * parameter cut by any axis, boundaries declared at random), and the same for a chain of linear layers. */
+/* Random legal plans, second part: the lines. Four forms: *styled* (tensor parallel, with or
+ * without sequence parallel, each module in one of the ways that known systems write it), *recipe*
+ * (a built-in table), *wild* (any letter of any parameter cut by any axis, boundaries declared at
+ * random), and the same for a chain of linear layers. */
 #include "random_plan.h"
 #include "model/model.h"
 #include <string.h>
@@ -18,7 +19,9 @@ static const char *path(const RandomPlan *g, const char *what) {
         if (!strcmp(row[i].what, what)) return row[i].name[g->scheme];
     base_die(70, "no module is called '%s'", what);
 }
-static void line(RandomPlan *g, const char *what, const char *style) { ADD("  %s: %s\n", path(g, what), style); }
+static void line(RandomPlan *g, const char *what, const char *style) {
+    ADD("  %s: %s\n", path(g, what), style);
+}
 /* One line for q, k and v (or gate and up) where the scheme's names allow it, else one each. */
 static void lines(RandomPlan *g, const char *const *what, const char *together, const char *style) {
     if (together && CHANCE(50)) {
@@ -27,12 +30,14 @@ static void lines(RandomPlan *g, const char *const *what, const char *together, 
     }
     for (int i = 0; what[i]; i++) line(g, what[i], style);
 }
-static const char *const qkv[] = {"query", "key", "value", NULL}, *const gate_up[] = {"gate", "up", NULL};
-static const char *const qkv_together[NAMES_COUNT] = {"layers.*.attention.w[qkv]", "layers.*.attn.[qkv]_proj",
-                                                      "model.layers.*.self_attn.[qkv]_proj", "decoder.layers.*.self_attention.linear_[qkv]",
-                                                      "blk.*.attn_[qkv]"};
-static const char *const gate_up_together[NAMES_COUNT] = {"layers.*.feed_forward.w[13]", "layers.*.mlp.w[13]", NULL,
-                                                          "decoder.layers.*.mlp.linear_fc1_*", "blk.*.ffn_[gu]*"};
+static const char *const qkv[] = {"query", "key", "value", NULL}, *const gate_up[] = {"gate", "up",
+                                                                                      NULL};
+static const char *const qkv_together[NAMES_COUNT] = {
+    "layers.*.attention.w[qkv]", "layers.*.attn.[qkv]_proj", "model.layers.*.self_attn.[qkv]_proj",
+    "decoder.layers.*.self_attention.linear_[qkv]", "blk.*.attn_[qkv]"};
+static const char *const gate_up_together[NAMES_COUNT] = {
+    "layers.*.feed_forward.w[13]", "layers.*.mlp.w[13]", NULL, "decoder.layers.*.mlp.linear_fc1_*",
+    "blk.*.ffn_[gu]*"};
 
 /* ---- styles by name ---- */
 /* The style's own name, one of its aliases, or a style of the plan's own that starts from it. */
@@ -51,8 +56,12 @@ static const char *word(RandomPlan *g, const char *name) {
 static const char *style(RandomPlan *g, const char *name, const char *fields) {
     const char *more = fields;
     if (CHANCE(12)) more = TEXT("%s%saxis: tp", more, *more ? ", " : "");
-    if (CHANCE(8)) more = TEXT("%s%suse_local_output: %s", more, *more ? ", " : "", CHANCE(50) ? "true" : "false");
-    if (CHANCE(8)) more = TEXT("%s%sboundary: %s", more, *more ? ", " : "", CHANCE(50) ? "per_module" : "shared");
+    if (CHANCE(8))
+        more = TEXT("%s%suse_local_output: %s", more, *more ? ", " : "",
+                    CHANCE(50) ? "true" : "false");
+    if (CHANCE(8))
+        more =
+            TEXT("%s%sboundary: %s", more, *more ? ", " : "", CHANCE(50) ? "per_module" : "shared");
     const char *w = word(g, name);
     if (!*more) return CHANCE(90) ? w : TEXT("{style: %s}", w);
     return TEXT("{style: %s, %s}", w, more);
@@ -61,16 +70,27 @@ static const char *style(RandomPlan *g, const char *name, const char *fields) {
 /* ---- styled ---- */
 enum { WAY_PLAIN, WAY_CONTAINER, WAY_LOCAL, WAY_GATHERED, WAY_WHOLE };
 /* One half of the block: `in` cut by columns, `out` by rows, the container around them. */
-static void half(RandomPlan *g, const char *container, const char *const *in, const char *together, const char *out, bool mlp) {
+static void half(RandomPlan *g, const char *container, const char *const *in, const char *together,
+                 const char *out, bool mlp) {
     int x = rng_below(&g->r, 100);
     bool biased = g->bias || g->plain;
-    int way = x < 50 ? WAY_PLAIN : x < 68 ? WAY_CONTAINER : x < 80 && !biased && !g->declared ? WAY_LOCAL : x < 92 ? WAY_GATHERED : WAY_WHOLE;
+    int way = x < 50                              ? WAY_PLAIN
+              : x < 68                            ? WAY_CONTAINER
+              : x < 80 && !biased && !g->declared ? WAY_LOCAL
+              : x < 92                            ? WAY_GATHERED
+                                                  : WAY_WHOLE;
     const char *done = g->sp ? "shard(1)" : "replicate";
     bool entered = g->sp && !g->per_module; /* the container gathers the sequence once for all */
     const char *enter = entered ? "input: [shard(1)], desired_input: [replicate]" : "";
-    const char *own = g->sp && !entered ? "input: shard(1), desired_input: replicate" : CHANCE(20) ? "input: null" : "";
-    const char *col = way == WAY_GATHERED ? "colwise_gather_output" : mlp && CHANCE(30) ? "packed_colwise" : "colwise";
-    const char *row = way == WAY_GATHERED ? "rowwise_split_input" : mlp && CHANCE(30) ? "packed_rowwise" : "rowwise";
+    const char *own = g->sp && !entered ? "input: shard(1), desired_input: replicate"
+                      : CHANCE(20)      ? "input: null"
+                                        : "";
+    const char *col = way == WAY_GATHERED ? "colwise_gather_output"
+                      : mlp && CHANCE(30) ? "packed_colwise"
+                                          : "colwise";
+    const char *row = way == WAY_GATHERED ? "rowwise_split_input"
+                      : mlp && CHANCE(30) ? "packed_rowwise"
+                                          : "rowwise";
     if (way == WAY_WHOLE) {
         lines(g, in, together, style(g, "replicate", own));
         line(g, out, style(g, "replicate", TEXT("output: %s", done)));
@@ -79,43 +99,66 @@ static void half(RandomPlan *g, const char *container, const char *const *in, co
     }
     if (way == WAY_LOCAL) {
         lines(g, in, together, style(g, "local_colwise", own));
-        line(g, out, style(g, mlp && CHANCE(50) ? "local_packed_rowwise" : "local_rowwise", CHANCE(20) ? "output: local" : ""));
-        line(g, container, style(g, "all_reduce", TEXT("%s%sdesired_output: %s", enter, *enter ? ", " : "", done)));
+        line(g, out,
+             style(g, mlp && CHANCE(50) ? "local_packed_rowwise" : "local_rowwise",
+                   CHANCE(20) ? "output: local" : ""));
+        line(g, container,
+             style(g, "all_reduce",
+                   TEXT("%s%sdesired_output: %s", enter, *enter ? ", " : "", done)));
         return;
     }
     if (way == WAY_PLAIN && mlp && !strcmp(col, "colwise") && CHANCE(15) && !g->packed)
-        lines(g, in, together, style(g, "colwise", TEXT("%s%s%s", own, *own ? ", " : "", CHANCE(50) ? "weight: contiguous(0)" : "params: {weight: shard(0), bias: shard(0)}")));
+        lines(g, in, together,
+              style(g, "colwise",
+                    TEXT("%s%s%s", own, *own ? ", " : "",
+                         CHANCE(50) ? "weight: contiguous(0)"
+                                    : "params: {weight: shard(0), bias: shard(0)}")));
     else lines(g, in, together, style(g, col, own));
     if (way == WAY_CONTAINER) {
-        static const char *const ways[] = {"prepare_module_output", "prepare_module_input_output", "all_reduce"};
+        static const char *const ways[] = {"prepare_module_output", "prepare_module_input_output",
+                                           "all_reduce"};
         const char *w = ONE_OF(ways);
-        line(g, out, style(g, row, biased && CHANCE(60) ? "output: partial, bias: partial" : "output: partial"));
+        line(g, out,
+             style(g, row,
+                   biased && CHANCE(60) ? "output: partial, bias: partial" : "output: partial"));
         const char *label = !strcmp(w, "all_reduce") && CHANCE(50) ? "" : "output: partial, ";
-        line(g, container, style(g, w, TEXT("%s%s%sdesired_output: %s", enter, *enter ? ", " : "", label, done)));
+        line(g, container,
+             style(g, w, TEXT("%s%s%sdesired_output: %s", enter, *enter ? ", " : "", label, done)));
         return;
     }
-    if (g->sp || CHANCE(30)) line(g, out, style(g, row, TEXT("output: %s%s", done, biased && CHANCE(30) ? ", bias: partial" : "")));
+    if (g->sp || CHANCE(30))
+        line(g, out,
+             style(g, row,
+                   TEXT("output: %s%s", done, biased && CHANCE(30) ? ", bias: partial" : "")));
     else line(g, out, style(g, row, ""));
     if (entered) line(g, container, style(g, "prepare_module_input", enter));
     else if (!mlp && !g->sp && way == WAY_PLAIN && CHANCE(15))
-        line(g, "core attention", style(g, "prepare_module_input", "input: [shard(2), shard(2), shard(2)]"));
+        line(g, "core attention",
+             style(g, "prepare_module_input", "input: [shard(2), shard(2), shard(2)]"));
     else if (!g->sp && CHANCE(15))
-        line(g, container, style(g, "prepare_module_input", "input: [replicate], desired_input: [replicate]"));
+        line(g, container,
+             style(g, "prepare_module_input", "input: [replicate], desired_input: [replicate]"));
 }
 static void ends(RandomPlan *g) {
     g->own_styles = false; /* what they say of a weight is meant for linear layers */
     const char *done = g->sp ? "shard(1)" : "replicate";
-    bool by_hidden = CHANCE(30), loss = (g->parts & RANDOM_LOSS) || g->pass; /* tied: both ends cut the one table alike */
+    bool by_hidden = CHANCE(30),
+         loss = (g->parts & RANDOM_LOSS) || g->pass; /* tied: both ends cut the one table alike */
     if (g->parts & RANDOM_EMBEDDING) {
-        static const char *const rows[] = {"rowwise", "embedding_rowwise"}, *const cols[] = {"colwise", "embedding_colwise"};
+        static const char *const rows[] = {"rowwise", "embedding_rowwise"},
+                                 *const cols[] = {"colwise", "embedding_colwise"};
         const char *name = by_hidden ? ONE_OF(cols) : ONE_OF(rows);
-        line(g, "embedding", style(g, name, by_hidden || g->sp || CHANCE(40) ? TEXT("output: %s", done) : ""));
+        line(g, "embedding",
+             style(g, name, by_hidden || g->sp || CHANCE(40) ? TEXT("output: %s", done) : ""));
     }
-    if ((g->parts & RANDOM_NORM) && (g->sp || CHANCE(30))) line(g, "final norm", style(g, g->sp ? "sequence_parallel" : "replicate", ""));
+    if ((g->parts & RANDOM_NORM) && (g->sp || CHANCE(30)))
+        line(g, "final norm", style(g, g->sp ? "sequence_parallel" : "replicate", ""));
     if (!(g->parts & RANDOM_HEAD)) return;
     const char *in = g->sp ? "input: shard(1), desired_input: replicate" : "";
     if (by_hidden) {
-        line(g, "head", style(g, "rowwise_split_input", g->sp ? "input: shard(1), desired_input: shard(-1)" : ""));
+        line(g, "head",
+             style(g, "rowwise_split_input",
+                   g->sp ? "input: shard(1), desired_input: shard(-1)" : ""));
     } else if (CHANCE(60)) {
         line(g, "head", style(g, "colwise", in));
         if (loss) line(g, "loss", style(g, "loss_parallel", ""));
@@ -123,17 +166,25 @@ static void ends(RandomPlan *g) {
 }
 static void styled(RandomPlan *g) {
     g->own_styles = CHANCE(15);
-    if (g->scheme != NAMES_TORCHTITAN || CHANCE(60)) ADD("names: %s\n", plan_names_text((Names)g->scheme));
+    if (g->scheme != NAMES_TORCHTITAN || CHANCE(60))
+        ADD("names: %s\n", plan_names_text((Names)g->scheme));
     if (g->per_module || CHANCE(10)) ADD("boundary: %s\n", g->per_module ? "per_module" : "shared");
     if (g->declared || CHANCE(10)) ADD("trust: %s\n", g->declared ? "declared" : "rules");
-    if (g->own_styles) ADD("styles:\n  mine: {style: colwise, input: replicate, desired_input: replicate, use_local_output: false, boundary: shared}\n  ours: mine\n  theirs: {style: rowwise, weight: shard(1), bias: replicate}\n");
+    if (g->own_styles)
+        ADD("styles:\n  mine: {style: colwise, input: replicate, desired_input: replicate, "
+            "use_local_output: false, boundary: shared}\n  ours: mine\n  theirs: {style: rowwise, "
+            "weight: shard(1), bias: replicate}\n");
     ADD("plan:\n");
     if (g->parts & RANDOM_BLOCKS) {
-        if (g->sp) line(g, "attention norm", style(g, "sequence_parallel", "")), line(g, "feed-forward norm", style(g, "sequence_parallel", ""));
-        else if (CHANCE(30)) line(g, "attention norm", style(g, "replicate", CHANCE(50) ? "" : "weight: invariant"));
+        if (g->sp)
+            line(g, "attention norm", style(g, "sequence_parallel", "")),
+                line(g, "feed-forward norm", style(g, "sequence_parallel", ""));
+        else if (CHANCE(30))
+            line(g, "attention norm", style(g, "replicate", CHANCE(50) ? "" : "weight: invariant"));
         half(g, "attention", qkv, qkv_together[g->scheme], "attention output", false);
         static const char *const packed[] = {"gate and up", NULL};
-        half(g, "feed-forward", g->packed && !g->plain ? packed : gate_up, g->packed ? NULL : gate_up_together[g->scheme], "down", true);
+        half(g, "feed-forward", g->packed && !g->plain ? packed : gate_up,
+             g->packed ? NULL : gate_up_together[g->scheme], "down", true);
         if (g->qk_norm && !g->plain && CHANCE(80)) {
             line(g, "query norm", style(g, "replicated_with_grad_allreduce", ""));
             line(g, "key norm", style(g, "replicated_with_grad_allreduce", ""));
@@ -147,7 +198,8 @@ static void recipe(RandomPlan *g) {
     int n;
     const RecipeRow *rows = plan_recipes(&n), *row;
     do row = &rows[rng_below(&g->r, n)];
-    while (!row->lines || (g->packed && row->names != NAMES_MEGATRON)); /* the others have no line for a packed gate and up */
+    /* the others have no line for a packed gate and up */
+    while (!row->lines || (g->packed && row->names != NAMES_MEGATRON));
     g->scheme = (int)row->names;
     ADD("recipe: %s\n", row->name);
     if (CHANCE(30)) ADD("names: %s\n", plan_names_text(row->names));
@@ -158,7 +210,8 @@ static void recipe(RandomPlan *g) {
 }
 
 /* ---- wild ---- */
-/* A mapping axis -> placement of the parameter, for about half of the free axes; single: the letter of a dim alone. */
+/* A mapping axis -> placement of the parameter, for about half of the free axes; single: the letter
+ * of a dim alone. */
 static const char *wild_param(RandomPlan *g, const char *dims, bool partial) {
     int f[RANDOM_MAX_AXES], n = random_free_axes(g, f), k = 0, nd = 1;
     char letters[16];
@@ -191,15 +244,20 @@ static const char *wild_boundary(RandomPlan *g, bool input, const char *letters)
     for (int i = 0; i < n; i++) {
         int x = rng_below(&g->r, 100);
         if (x < 40) continue;
-        const char *p = x < 44 ? "null" : x < 52 ? "replicate" : x < 70 ? (input && CHANCE(50) ? "varying_use" : "invariant")
-                                                                  : TEXT("shard(%c)", letters[rng_below(&g->r, (int)strlen(letters))]);
+        const char *p = x < 44   ? "null"
+                        : x < 52 ? "replicate"
+                        : x < 70
+                            ? (input && CHANCE(50) ? "varying_use" : "invariant")
+                            : TEXT("shard(%c)", letters[rng_below(&g->r, (int)strlen(letters))]);
         str_addf(&s, "%s%s: %s", k++ ? ", " : "", g->axis[f[i]], p);
     }
     str_add(&s, "}");
     return s.s;
 }
-static void wild_linear(RandomPlan *g, const char *at, const char *w, const char *b, bool writer, const char *out) {
-    if (CHANCE(10) && !(g->tied && !strcmp(at, path(g, "head")))) { /* the parameter itself; a tied one is the embedding's */
+static void wild_linear(RandomPlan *g, const char *at, const char *w, const char *b, bool writer,
+                        const char *out) {
+    /* the parameter itself; a tied one is the embedding's */
+    if (CHANCE(10) && !(g->tied && !strcmp(at, path(g, "head")))) {
         ADD("  %s.weight: {style: wild, weight: %s}\n", at, wild_param(g, w, false));
         return;
     }
@@ -217,7 +275,8 @@ static void wild_linear(RandomPlan *g, const char *at, const char *w, const char
     ADD("}\n");
 }
 static void wild_container(RandomPlan *g, const char *what) {
-    ADD("  %s: {style: wild, desired_input: [%s]", path(g, what), CHANCE(90) ? wild_boundary(g, true, "btd") : "null");
+    ADD("  %s: {style: wild, desired_input: [%s]", path(g, what),
+        CHANCE(90) ? wild_boundary(g, true, "btd") : "null");
     if (CHANCE(20)) ADD(", desired_output: %s", wild_boundary(g, false, "btd"));
     ADD("}\n");
 }
@@ -229,26 +288,35 @@ static void wild_block(RandomPlan *g) {
     wild_linear(g, path(g, "value"), "kx d", "kx", false, "btk");
     wild_linear(g, path(g, "attention output"), "d kgx", "d", true, "btd");
     if (g->packed) wild_linear(g, path(g, "gate and up"), "uf d", "uf", false, "btf");
-    else wild_linear(g, path(g, "gate"), "f d", "f", false, "btf"), wild_linear(g, path(g, "up"), "f d", "f", false, "btf");
+    else
+        wild_linear(g, path(g, "gate"), "f d", "f", false, "btf"),
+            wild_linear(g, path(g, "up"), "f d", "f", false, "btf");
     wild_linear(g, path(g, "down"), "d f", "d", true, "btd");
-    if (g->qk_norm) wild_linear(g, path(g, "query norm"), "x", "", false, "btkg"), wild_linear(g, path(g, "key norm"), "x", "", false, "btk");
+    if (g->qk_norm)
+        wild_linear(g, path(g, "query norm"), "x", "", false, "btkg"),
+            wild_linear(g, path(g, "key norm"), "x", "", false, "btk");
     wild_container(g, "attention");
     wild_container(g, "feed-forward");
     if (CHANCE(20))
-        ADD("  %s: {style: wild, desired_input: [%s, %s, %s]}\n", path(g, "core attention"), wild_boundary(g, true, "btkg"), wild_boundary(g, true, "bk"),
+        ADD("  %s: {style: wild, desired_input: [%s, %s, %s]}\n", path(g, "core attention"),
+            wild_boundary(g, true, "btkg"), wild_boundary(g, true, "bk"),
             wild_boundary(g, true, "bk"));
     if (CHANCE(20)) wild_container(g, "layer");
-    if (CHANCE(15)) ADD("  %s: {style: wild, output: %s}\n", path(g, "activation"), wild_boundary(g, false, "btf"));
+    if (CHANCE(15))
+        ADD("  %s: {style: wild, output: %s}\n", path(g, "activation"),
+            wild_boundary(g, false, "btf"));
 }
 static void wild(RandomPlan *g) {
-    if (g->scheme != NAMES_TORCHTITAN || CHANCE(60)) ADD("names: %s\n", plan_names_text((Names)g->scheme));
+    if (g->scheme != NAMES_TORCHTITAN || CHANCE(60))
+        ADD("names: %s\n", plan_names_text((Names)g->scheme));
     ADD("styles:\n  wild: {axis: %s}\n", g->axis[0]);
     if (g->plain) return;
     if (!g->parts || g->parts & RANDOM_BLOCKS || g->parts & ~(unsigned)RANDOM_LOSS) ADD("plan:\n");
     if (g->parts & RANDOM_BLOCKS) wild_block(g);
     if (g->parts & RANDOM_EMBEDDING) wild_linear(g, path(g, "embedding"), "v d", "", true, "btd");
     if (g->parts & RANDOM_NORM) wild_linear(g, path(g, "final norm"), "d", "", false, "btd");
-    if ((g->parts & RANDOM_HEAD) && !(g->tied && g->parts & RANDOM_EMBEDDING)) wild_linear(g, path(g, "head"), "v d", "", false, "btv");
+    if ((g->parts & RANDOM_HEAD) && !(g->tied && g->parts & RANDOM_EMBEDDING))
+        wild_linear(g, path(g, "head"), "v d", "", false, "btv");
 }
 
 /* ---- a chain of linear layers ---- */
@@ -261,17 +329,24 @@ static void chain(RandomPlan *g) {
         const char *name = g->named_layers ? TEXT("l%d", i) : TEXT("net%d", i + 1);
         bool last = i + 2 == g->n_sizes;
         if (by_style) {
-            ADD("  %s: %s\n", name, style(g, i % 2 ? "rowwise" : last ? "colwise_gather_output" : "colwise", ""));
+            ADD("  %s: %s\n", name,
+                style(g,
+                      i % 2  ? "rowwise"
+                      : last ? "colwise_gather_output"
+                             : "colwise",
+                      ""));
             continue;
         }
-        char w[4] = {width_letters[i + 1], ' ', width_letters[i], 0}, b[2] = {width_letters[i + 1], 0}, out[3] = {'b', width_letters[i + 1], 0};
+        char w[4] = {width_letters[i + 1], ' ', width_letters[i], 0},
+             b[2] = {width_letters[i + 1], 0}, out[3] = {'b', width_letters[i + 1], 0};
         wild_linear(g, name, w, b, CHANCE(50), out);
     }
 }
 
 void random_block_input(RandomPlan *g) {
     bool first = !(g->parts & RANDOM_EMBEDDING) && g->parts & RANDOM_BLOCKS;
-    if (g->form == RANDOM_WILD && first && CHANCE(80)) ADD(", block_input: %s", wild_boundary(g, false, "btd"));
+    if (g->form == RANDOM_WILD && first && CHANCE(80))
+        ADD(", block_input: %s", wild_boundary(g, false, "btd"));
 }
 void random_lines(RandomPlan *g) {
     switch (g->form) {

@@ -1,6 +1,6 @@
-/* Random legal plans, first part: mesh, model, data, pass and everything else that is not a line of `plan`.
- * Sizes are small, with primes among them; every axis on its own cuts the batch, the sequence, or is free for the plan's
- * lines. */
+/* Random legal plans, first part: mesh, model, data, pass and everything else that is not a line of
+ * `plan`. Sizes are small, with primes among them; every axis on its own cuts the batch, the
+ * sequence, or is free for the plan's lines. */
 #include "random_plan.h"
 #include "model/model.h"
 #include <string.h>
@@ -47,10 +47,13 @@ static void draw_mesh(RandomPlan *g) {
     for (int i = 0; i < g->n_axes; i++) {
         static const char *const plain[] = {"a", "b", "c"};
         int x = rng_below(&g->r, 100);
-        g->role[i] = x < 25 ? AXIS_BATCH : x < 45 && g->form != RANDOM_MLP ? AXIS_SEQUENCE : AXIS_FREE;
+        g->role[i] = x < 25                            ? AXIS_BATCH
+                     : x < 45 && g->form != RANDOM_MLP ? AXIS_SEQUENCE
+                                                       : AXIS_FREE;
         g->axis[i] = plain[i];
     }
-    /* names that say by themselves what an axis cuts: dp, dp_*, cp; and tp, the default of the styles */
+    /* names that say by themselves what an axis cuts: dp, dp_*, cp; and tp, the default of the
+     * styles */
     g->conventional = CHANCE(35) && count_role(g, AXIS_SEQUENCE) <= 1;
     static const char *const dp[] = {"dp", "dp_in", "dp_out"};
     for (int i = 0, n = 0; g->conventional && i < g->n_axes; i++) {
@@ -75,7 +78,8 @@ static int axes_of(const RandomPlan *g, AxisRole role, int *out) {
     return n;
 }
 static void add_mesh(RandomPlan *g) {
-    int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f), ns = axes_of(g, AXIS_SEQUENCE, s);
+    int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f),
+                                                ns = axes_of(g, AXIS_SEQUENCE, s);
     ADD("mesh: {");
     for (int i = 0; i < g->n_axes; i++) ADD("%s%s: %d", i ? ", " : "", g->axis[i], g->size[i]);
     ADD("}\ngroups: {");
@@ -88,10 +92,13 @@ static void add_mesh(RandomPlan *g) {
     if (!ns) return;
     static const char *const orders[] = {"contiguous", "zigzag", "zigzag", "striped"};
     const char *order = ONE_OF(orders);
-    if (!strcmp(order, "zigzag") && g->S % (2 * role_size(g, AXIS_SEQUENCE))) order = "contiguous"; /* would be refused */
+    /* would be refused */
+    if (!strcmp(order, "zigzag") && g->S % (2 * role_size(g, AXIS_SEQUENCE))) order = "contiguous";
     if (g->conventional && CHANCE(20)) return;
     if (g->conventional && CHANCE(30)) ADD("context_parallel: all_gather\n");
-    else ADD("context_parallel: {mode: all_gather, order: %s%s}\n", order, g->conventional ? "" : ", axis: ctx");
+    else
+        ADD("context_parallel: {mode: all_gather, order: %s%s}\n", order,
+            g->conventional ? "" : ", axis: ctx");
 }
 
 /* ---- model ---- */
@@ -107,20 +114,24 @@ static void draw_parts(RandomPlan *g) {
     int x = rng_below(&g->r, 100);
     g->parts = x < 60 ? RANDOM_BLOCKS : x < 85 ? 31 : (unsigned)rng_between(&g->r, 1, 31);
     if (g->parts == RANDOM_LOSS) g->parts |= RANDOM_BLOCKS; /* nothing to take the loss of */
-    if (g->form == RANDOM_STYLED && g->sp && !(g->parts & (RANDOM_EMBEDDING | RANDOM_BLOCKS))) g->parts |= RANDOM_BLOCKS;
+    if (g->form == RANDOM_STYLED && g->sp && !(g->parts & (RANDOM_EMBEDDING | RANDOM_BLOCKS)))
+        g->parts |= RANDOM_BLOCKS;
     if (g->form != RANDOM_RECIPE) return;
     if (!(g->parts & (RANDOM_EMBEDDING | RANDOM_BLOCKS))) g->parts |= RANDOM_BLOCKS;
-    if (g->pass || g->parts & RANDOM_LOSS) g->parts |= RANDOM_HEAD; /* their loss is on logits that are cut */
+    /* their loss is on logits that are cut */
+    if (g->pass || g->parts & RANDOM_LOSS) g->parts |= RANDOM_HEAD;
 }
 static void add_config(RandomPlan *g) {
     static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
     static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
     const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
     const char *yes[] = {"false", "true"};
-    ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, num_attention_heads: %d, vocab_size: %d", type, g->D,
-        g->F, g->K * g->G, g->V);
+    ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, "
+        "num_attention_heads: %d, vocab_size: %d",
+        type, g->D, g->F, g->K * g->G, g->V);
     if (g->G > 1 || CHANCE(50)) ADD(", num_key_value_heads: %d", g->K);
-    ADD(", head_dim: %d, tie_word_embeddings: %s, qk_norm: %s", g->d, yes[g->tied], yes[g->qk_norm]);
+    ADD(", head_dim: %d, tie_word_embeddings: %s, qk_norm: %s", g->d, yes[g->tied],
+        yes[g->qk_norm]);
     if (CHANCE(60)) ADD(", hidden_act: %s", act);
     if (CHANCE(50)) ADD(", rms_norm_eps: 0.00001");
     if (g->packed) ADD(", packed_mlp: true");
@@ -128,7 +139,8 @@ static void add_config(RandomPlan *g) {
     if (!qwen2 && strcmp(type, "mistral") != 0) ADD(", attention_bias: %s", yes[g->bias]);
     if (!strcmp(type, "llama")) ADD(", mlp_bias: %s", yes[mlp_bias]);
     if (CHANCE(20)) { /* one by one; packed gate and up have one together */
-        static const char *const own[] = {"q_bias", "k_bias", "v_bias", "o_bias", "gate_bias", "up_bias", "down_bias"};
+        static const char *const own[] = {"q_bias",    "k_bias",  "v_bias",   "o_bias",
+                                          "gate_bias", "up_bias", "down_bias"};
         for (int i = 0; i < 7; i++)
             if (!g->packed || (i != 4 && i != 5)) ADD(", %s: %s", own[i], yes[CHANCE(50)]);
         g->bias = true; /* perhaps */
@@ -139,9 +151,15 @@ static void add_config(RandomPlan *g) {
     if (CHANCE(15)) ADD(", max_position_embeddings: 64");
     switch (rng_below(&g->r, 6)) {
     case 0: ADD(", rope_theta: 10000.0"); break;
-    case 1: ADD(", rope_parameters: {rope_type: default, rope_theta: 500000.0, partial_rotary_factor: 1.0}"); break;
+    case 1:
+        ADD(", rope_parameters: {rope_type: default, rope_theta: 500000.0, partial_rotary_factor: "
+            "1.0}");
+        break;
     case 2: ADD(", rope_theta: 10000.0, rope_scaling: {type: linear, factor: 2.0}"); break;
-    case 3: ADD(", rope_scaling: {rope_type: llama3, factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 8}"); break;
+    case 3:
+        ADD(", rope_scaling: {rope_type: llama3, factor: 8.0, low_freq_factor: 1.0, "
+            "high_freq_factor: 4.0, original_max_position_embeddings: 8}");
+        break;
     case 4: ADD(", partial_rotary_factor: 1"); break;
     default: break;
     }
@@ -159,10 +177,13 @@ static void add_layers(RandomPlan *g, int of) {
 }
 /* A preset or a config from a file: their sizes are their own. */
 static void add_known_model(RandomPlan *g) {
-    static const char *const presets[] = {"llama3-8b", "llama3.2-1b", "qwen2-0.5b", "qwen3-0.6b", "mistral-7b-v0.3"};
-    static const char *const folders[] = {"llama-gqa", "llama-odd", "qwen2", "qwen3", "llama-bias", "llama31-rope"};
+    static const char *const presets[] = {"llama3-8b", "llama3.2-1b", "qwen2-0.5b", "qwen3-0.6b",
+                                          "mistral-7b-v0.3"};
+    static const char *const folders[] = {"llama-gqa", "llama-odd",  "qwen2",
+                                          "qwen3",     "llama-bias", "llama31-rope"};
     g->plain = true;
-    g->bias = g->tied = g->packed = g->qk_norm = true; /* perhaps: the lines then keep to what fits every model */
+    g->bias = g->tied = g->packed = g->qk_norm =
+        true; /* perhaps: the lines then keep to what fits every model */
     if (CHANCE(50)) {
         ADD("preset: %s, shrink: %d", ONE_OF(presets), 512 << rng_below(&g->r, 2));
         if (CHANCE(30)) add_layers(g, 12);
@@ -171,16 +192,19 @@ static void add_known_model(RandomPlan *g) {
     const char *folder = ONE_OF(folders);
     ADD("hf_config: tests/golden/hf/%s/config.json", folder);
     static const char *const weights[] = {"", ", weights: %s", ", weights: %s, weights_names: hf"};
-    const char *file = arena_printf(g->s.a, "tests/golden/hf/%s/model.safetensors", folder), *form = ONE_OF(weights);
+    const char *file = arena_printf(g->s.a, "tests/golden/hf/%s/model.safetensors", folder),
+               *form = ONE_OF(weights);
     const char *percent = strstr(form, "%s");
     if (percent) ADD("%.*s%s%s", (int)(percent - form), form, file, percent + 2);
-    if (!strcmp(folder, "llama-odd") && CHANCE(60)) g->inputs = "tests/golden/hf/llama-odd/values.safetensors", g->B = 2, g->S = 20;
+    if (!strcmp(folder, "llama-odd") && CHANCE(60))
+        g->inputs = "tests/golden/hf/llama-odd/values.safetensors", g->B = 2, g->S = 20;
     if (CHANCE(30)) ADD(", layers: 1");
 }
 static void add_model(RandomPlan *g) {
     ADD("model: {");
     if (g->form == RANDOM_MLP && CHANCE(12)) { /* weights of a file that holds more than them */
-        ADD("kind: mlp, sizes: [10, 32, 5], weights: {file: tests/golden/toy/sgd-sum/values.safetensors, prefix: initial.}}\n");
+        ADD("kind: mlp, sizes: [10, 32, 5], weights: {file: "
+            "tests/golden/toy/sgd-sum/values.safetensors, prefix: initial.}}\n");
         g->n_sizes = 3, g->bias = true;
         return;
     }
@@ -188,7 +212,8 @@ static void add_model(RandomPlan *g) {
         static const char *const acts[] = {"relu", "gelu", "silu", "none"};
         g->n_sizes = rng_between(&g->r, 2, 5);
         ADD("kind: mlp, sizes: [");
-        for (int i = 0; i < g->n_sizes; i++) ADD("%s%d", i ? ", " : "", g->sizes[i] = rng_between(&g->r, 3, 10));
+        for (int i = 0; i < g->n_sizes; i++)
+            ADD("%s%d", i ? ", " : "", g->sizes[i] = rng_between(&g->r, 3, 10));
         ADD("]");
         if (CHANCE(70)) ADD(", bias: %s", (g->bias = CHANCE(70)) ? "true" : "false");
         else g->bias = true;
@@ -215,7 +240,8 @@ static void add_model(RandomPlan *g) {
 
 /* ---- data, loss, pass, optimizer ---- */
 static void add_data(RandomPlan *g) {
-    int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b), ns = axes_of(g, AXIS_SEQUENCE, s);
+    int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b),
+                                                ns = axes_of(g, AXIS_SEQUENCE, s);
     bool mlp = g->form == RANDOM_MLP;
     if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
     else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
@@ -235,13 +261,15 @@ static void add_data(RandomPlan *g) {
     if (ns && CHANCE(30) && !g->declared) { /* believed, it would be wrong */
         static const char *const orders[] = {"contiguous", "zigzag", "striped"};
         const char *order = ONE_OF(orders);
-        if (strcmp(order, "zigzag") != 0 || g->S % (2 * role_size(g, AXIS_SEQUENCE)) == 0) ADD(", order: {labels: %s}", order);
+        if (strcmp(order, "zigzag") != 0 || g->S % (2 * role_size(g, AXIS_SEQUENCE)) == 0)
+            ADD(", order: {labels: %s}", order);
     }
     random_block_input(g);
     ADD("}\n");
 }
 static void add_loss(RandomPlan *g) {
-    /* var needs a sum that no style asks for: not under trust: declared; that of a batch is no sum over micro-batches */
+    /* var needs a sum that no style asks for: not under trust: declared; that of a batch is no sum
+     * over micro-batches */
     static const char *const plain[] = {"dot", "sum", "var"};
     bool head = (g->parts & RANDOM_HEAD) && g->form != RANDOM_MLP;
     if (CHANCE(50) || (g->form == RANDOM_RECIPE && !head)) return;
@@ -255,7 +283,8 @@ static void add_loss(RandomPlan *g) {
     g->parts |= RANDOM_LOSS;
     if (CHANCE(40)) ADD(", ignore_index: %d", g->inputs || CHANCE(50) ? -100 : 3);
     if (CHANCE(50)) ADD(", label_smoothing: 0.%d", rng_below(&g->r, 3));
-    bool alone = !g->micro && role_size(g, AXIS_BATCH) * role_size(g, AXIS_SEQUENCE) == 1; /* else a mean of means: wrong on purpose */
+    bool alone = !g->micro && role_size(g, AXIS_BATCH) * role_size(g, AXIS_SEQUENCE) ==
+                                  1; /* else a mean of means: wrong on purpose */
     if (CHANCE(30)) ADD(", normalise: %s", alone && CHANCE(60) ? "local_mean" : "global");
     ADD("}\n");
 }
@@ -274,7 +303,8 @@ static void add_pass(RandomPlan *g) {
     if (CHANCE(60)) ADD(", lr: 0.0%d", rng_between(&g->r, 1, 9));
     if (CHANCE(50)) ADD(", weight_decay: 0.%d", rng_below(&g->r, 3));
     if (sgd && CHANCE(60)) ADD(", momentum: 0.%d", rng_below(&g->r, 10));
-    if (!sgd && CHANCE(50)) ADD(", betas: [0.%d, 0.9%d]", rng_between(&g->r, 5, 9), rng_below(&g->r, 10));
+    if (!sgd && CHANCE(50))
+        ADD(", betas: [0.%d, 0.9%d]", rng_between(&g->r, 5, 9), rng_below(&g->r, 10));
     if (!sgd && CHANCE(50)) ADD(", eps: 0.000001");
     if (CHANCE(50)) ADD(", clip: %s", CHANCE(50) ? "0.25" : "1000");
     if (CHANCE(70)) ADD(", steps: %d", rng_between(&g->r, 1, 3));
@@ -285,7 +315,8 @@ static void add_pass(RandomPlan *g) {
 static void add_data_parallel(RandomPlan *g) {
     int all[RANDOM_MAX_AXES], n = 0, x = rng_below(&g->r, 100);
     if (x < 35) return;
-    /* the default is every axis that cuts the tokens: of others some gradient would not be summed */
+    /* the default is every axis that cuts the tokens: of others some gradient would not be summed
+     */
     if (x < 40 || (g->declared && g->pass)) {
         ADD("data_parallel: %s\n", CHANCE(50) ? "fsdp" : "ddp");
         return;
@@ -313,14 +344,18 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     g->s = str_new(a);
     int x = rng_below(&g->r, 100);
     g->form = x < 42 ? RANDOM_STYLED : x < 48 ? RANDOM_RECIPE : x < 90 ? RANDOM_WILD : RANDOM_MLP;
-    g->B = rng_between(&g->r, 2, 4), g->S = rng_between(&g->r, 6, 16), g->D = rng_between(&g->r, 5, 8), g->K = rng_between(&g->r, 1, 3);
-    g->G = rng_between(&g->r, 1, 3), g->d = CHANCE(50) ? 4 : 8, g->F = rng_between(&g->r, 5, 8), g->V = rng_between(&g->r, 7, 13);
-    if (CHANCE(35)) g->S = g->D = rng_between(&g->r, 6, 8); /* equal dims: a wrong dim is then possible */
+    g->B = rng_between(&g->r, 2, 4), g->S = rng_between(&g->r, 6, 16),
+    g->D = rng_between(&g->r, 5, 8), g->K = rng_between(&g->r, 1, 3);
+    g->G = rng_between(&g->r, 1, 3), g->d = CHANCE(50) ? 4 : 8, g->F = rng_between(&g->r, 5, 8),
+    g->V = rng_between(&g->r, 7, 13);
+    /* equal dims: a wrong dim is then possible */
+    if (CHANCE(35)) g->S = g->D = rng_between(&g->r, 6, 8);
     g->bias = CHANCE(50), g->qk_norm = CHANCE(40), g->packed = CHANCE(25), g->tied = CHANCE(40);
     g->layers = 1;
     draw_mesh(g);
     g->sp = CHANCE(50), g->per_module = CHANCE(30);
-    g->declared = g->form == RANDOM_STYLED && g->tp && CHANCE(12); /* then what is left local is believed to be whole */
+    g->declared = g->form == RANDOM_STYLED && g->tp &&
+                  CHANCE(12); /* then what is left local is believed to be whole */
     x = rng_below(&g->r, 100);
     g->pass = x < 55 ? 0 : x < 85 ? 1 : 2;
     g->scheme = CHANCE(50) ? NAMES_TORCHTITAN : rng_below(&g->r, NAMES_COUNT);

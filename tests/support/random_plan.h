@@ -1,6 +1,6 @@
-/* Random legal plans (docs/architecture.md, "Testing"): from a seed to the text of a plan. The generator knows the plan
- * language and nothing of the engine: what it writes is legal by construction, or refused where plans are parsed and
- * layouts constructed. */
+/* Random legal plans (docs/architecture.md, "Testing"): from a seed to the text of a plan. The
+ * generator knows the plan language and nothing of the engine: what it writes is legal by
+ * construction, or refused where plans are parsed and layouts constructed. */
 #ifndef SP_TESTS_RANDOM_PLAN_H
 #define SP_TESTS_RANDOM_PLAN_H
 #include "base/arena.h"
@@ -25,21 +25,28 @@ typedef struct RandomPlan {
     const char *axis[RANDOM_MAX_AXES]; /* their names */
     enum { RANDOM_STYLED, RANDOM_WILD, RANDOM_MLP, RANDOM_RECIPE } form;
     int micro; /* batches; 0: one */
-    int pass; /* 0 forward, 1 backward, 2 train */
+    int pass;  /* 0 forward, 1 backward, 2 train */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
-    bool bias, qk_norm, packed, tied, plain; /* plain: read from files, sizes and features are the files' own */
-    unsigned parts;                   /* RANDOM_EMBEDDING ... */
-    int scheme;                       /* column of names_table */
+    bool bias, qk_norm, packed, tied,
+        plain;      /* plain: read from files, sizes and features are the files' own */
+    unsigned parts; /* RANDOM_EMBEDDING ... */
+    int scheme;     /* column of names_table */
     /* the lines */
     bool conventional, sp, per_module;
-    const char *tp;                   /* the axis or group that tensor parallel styles work on, or NULL */
-    int n_sizes, sizes[5];            /* mlp */
+    const char *tp;        /* the axis or group that tensor parallel styles work on, or NULL */
+    int n_sizes, sizes[5]; /* mlp */
     bool named_layers;
     const char *inputs; /* a file, or NULL */
     bool own_styles, declared;
 } RandomPlan;
-enum { RANDOM_EMBEDDING = 1, RANDOM_BLOCKS = 2, RANDOM_NORM = 4, RANDOM_HEAD = 8, RANDOM_LOSS = 16 };
+enum {
+    RANDOM_EMBEDDING = 1,
+    RANDOM_BLOCKS = 2,
+    RANDOM_NORM = 4,
+    RANDOM_HEAD = 8,
+    RANDOM_LOSS = 16
+};
 
 /* Draws plan number `seed` into g (whose text lives in the arena) and returns its text. */
 const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g);

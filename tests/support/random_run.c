@@ -14,9 +14,14 @@ typedef void Watch(void *arg, Exec *e, const Step *s, bool checked);
 static Result run_watched(Arena *a, const char *text, bool execute, bool no_verify, int exact,
                           Watch *watch, void *arg) {
     Result r = {.d = diags_new(a)};
-    PipelineOptions o = {.watch = watch, .watch_arg = arg,
-                         .execute = execute, .no_verify = no_verify, .threads = 1, .exact = exact,
-                         .events = execute && !no_verify, .memory_limit = (int64_t)1 << 28};
+    PipelineOptions o = {.watch = watch,
+                         .watch_arg = arg,
+                         .execute = execute,
+                         .no_verify = no_verify,
+                         .threads = 1,
+                         .exact = exact,
+                         .events = execute && !no_verify,
+                         .memory_limit = (int64_t)1 << 28};
     r.t = pipeline_run(a, r.d, "random.yaml", text, strlen(text), NULL, 0, &o, &r.rep);
     return r;
 }
@@ -30,11 +35,13 @@ static const char *first_error(const Diags *d) {
 }
 /* Parsing and the construction of layouts may refuse a plan; nothing later may. */
 static bool legal_refusal(const Diags *d) {
-    static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308", "E0309", "E0408" /* a DTensor meets a plain tensor */};
+    static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308",
+                                        "E0309", "E0408" /* a DTensor meets a plain tensor */};
     for (int i = 0; i < d->n; i++) {
         if (d->item[i].severity != DIAG_ERROR) continue;
         bool ok = false;
-        for (size_t k = 0; k < sizeof codes / sizeof codes[0]; k++) ok |= !strcmp(d->item[i].code, codes[k]);
+        for (size_t k = 0; k < sizeof codes / sizeof codes[0]; k++)
+            ok |= !strcmp(d->item[i].code, codes[k]);
         ok |= !strcmp(d->item[i].code, "E0214") && strstr(d->item[i].message, "use_local_output");
         if (!ok) return false;
     }
@@ -46,7 +53,8 @@ static bool says(const Result *r, const char *code) {
     return false;
 }
 static bool is_right(const Result *r) {
-    return r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent") && !diags_errors(r->d) && r->t->n_suspect == 0;
+    return r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent") && !diags_errors(r->d) &&
+           r->t->n_suspect == 0;
 }
 static int first_failed_step(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)
@@ -65,13 +73,16 @@ typedef struct {
 /* Moves with a collective or a slice over an axis of size > 1. */
 static int sites(const Trace *t, Site *out, int cap) {
     int n = 0;
-    for (int i = 0; i < t->n_collectives && n < cap; i++) out[n++] = (Site){t->collectives[i].step, t->collectives[i].op, i};
+    for (int i = 0; i < t->n_collectives && n < cap; i++)
+        out[n++] = (Site){t->collectives[i].step, t->collectives[i].op, i};
     for (int i = 0; i < t->n_moves && n < cap; i++) {
         bool wide = false;
         if (strcmp(t->moves[i].op, "slice") != 0) continue;
         for (int x = 0; x < t->n_axes; x++) {
             size_t k = strlen(t->axes[x].name);
-            for (const char *w = t->moves[i].axes; w && *w; w += strcspn(w, "*"), w += *w == '*') wide |= t->axes[x].size > 1 && strcspn(w, "*") == k && !strncmp(w, t->axes[x].name, k);
+            for (const char *w = t->moves[i].axes; w && *w; w += strcspn(w, "*"), w += *w == '*')
+                wide |=
+                    t->axes[x].size > 1 && strcspn(w, "*") == k && !strncmp(w, t->axes[x].name, k);
         }
         if (wide) out[n++] = (Site){t->moves[i].step, "slice", -1};
     }
@@ -85,7 +96,8 @@ static const char *fault_text(Arena *a, Rng *r, const Trace *t, const Site *s, i
     case M_DROP: return strcmp(s->op, "slice") ? arena_printf(a, "%sdo: drop}]\n", head) : NULL;
     case M_KIND:
         if (!reduction) return NULL;
-        if (!strcmp(s->op, "reduce_scatter") && rng_chance(r, 40)) return arena_printf(a, "%skind: slice}]\n", head);
+        if (!strcmp(s->op, "reduce_scatter") && rng_chance(r, 40))
+            return arena_printf(a, "%skind: slice}]\n", head);
         return arena_printf(a, "%skind: %s}]\n", head, rng_chance(r, 50) ? "max" : "avg");
     case M_AXIS: {
         if (s->collective < 0) return NULL;
@@ -95,15 +107,20 @@ static const char *fault_text(Arena *a, Rng *r, const Trace *t, const Site *s, i
             if (!strcmp(t->axes[x].name, axes)) own = x;
         for (int x = 0; own >= 0 && x < t->n_axes; x++)
             if (x != own && t->axes[x].size == t->axes[own].size) cand[n++] = x;
-        return n ? arena_printf(a, "%saxis: \"%s\"}]\n", head, t->axes[cand[rng_below(r, n)]].name) : NULL;
+        return n ? arena_printf(a, "%saxis: \"%s\"}]\n", head, t->axes[cand[rng_below(r, n)]].name)
+                 : NULL;
     }
-    case M_OFFSET: return strcmp(s->op, "all_reduce") ? arena_printf(a, "%soffset: 1}]\n", head) : NULL;
+    case M_OFFSET:
+        return strcmp(s->op, "all_reduce") ? arena_printf(a, "%soffset: 1}]\n", head) : NULL;
     case M_DIM: {
-        if (s->collective < 0 || !strcmp(s->op, "all_reduce") || !strcmp(s->op, "all_to_all")) return NULL;
+        if (s->collective < 0 || !strcmp(s->op, "all_reduce") || !strcmp(s->op, "all_to_all"))
+            return NULL;
         for (int i = 0; i < t->n_values; i++) {
             const TraceShape *v = &t->values[i].shape;
             int d = t->collectives[s->collective].dim;
-            if (t->values[i].step != s->step || v->nd != 3 || d < 1 || strcmp(v->dim_symbol[2], "D") || v->global_shape[1] != v->global_shape[2]) continue;
+            if (t->values[i].step != s->step || v->nd != 3 || d < 1 ||
+                strcmp(v->dim_symbol[2], "D") || v->global_shape[1] != v->global_shape[2])
+                continue;
             return arena_printf(a, "%sdim: %d}]\n", head, 3 - d);
         }
         return NULL;
@@ -111,10 +128,13 @@ static const char *fault_text(Arena *a, Rng *r, const Trace *t, const Site *s, i
     default: return NULL;
     }
 }
-/* Was the step held against what it must be, and found to be off by less than its bound of rounding? */
+/* Was the step held against what it must be, and found to be off by less than its bound of
+ * rounding? */
 static bool within_rounding(const Trace *t, int step) {
     for (int i = 0; i < t->n_checks; i++)
-        if (t->checks[i].step == step && t->checks[i].max_abs > 0 && t->checks[i].max_abs <= t->checks[i].bound) return true;
+        if (t->checks[i].step == step && t->checks[i].max_abs > 0 &&
+            t->checks[i].max_abs <= t->checks[i].bound)
+            return true;
     return false;
 }
 enum { MOST_SITES = 512 };
@@ -233,7 +253,9 @@ static void alarm(Arena *a, uint64_t seed, const char *plan, const Result *r) {
     if (r->t && r->t->n_suspect) printf("%lld SUSPECT\n", (long long)r->t->n_suspect);
     Symptom s = {first_error(r->d)};
     fflush(stdout);
-    if (shrunk++ < SHRINK_AT_MOST) printf("the smallest plan that does the same:\n%s\n", shrink_plan(a, plan, same_symptom, &s));
+    if (shrunk++ < SHRINK_AT_MOST)
+        printf("the smallest plan that does the same:\n%s\n",
+               shrink_plan(a, plan, same_symptom, &s));
     fflush(stdout);
 }
 bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
@@ -274,20 +296,26 @@ long random_table_bad(const RandomTable *t) {
         long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
         bad += acted - t->by_values[m] + acted - t->located[m] + t->due[m] - t->by_verify[m];
     }
-    for (int m = 0; m < M_COUNT; m++) bad += t->in_rounding[m] > 2 + t->planted[m] / 500; /* else the bounds are too wide */
+    /* else the bounds are too wide */
+    for (int m = 0; m < M_COUNT; m++) bad += t->in_rounding[m] > 2 + t->planted[m] / 500;
     return bad;
 }
 void random_table_print(const RandomTable *t, FILE *f) {
-    fprintf(f, "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld; with a collective %ld; false alarms %ld\n", t->plans, t->legal,
-            t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE], t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->with_collective, t->alarms);
+    fprintf(f,
+            "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld; with a "
+            "collective %ld; false alarms %ld\n",
+            t->plans, t->legal, t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE],
+            t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->with_collective, t->alarms);
     fprintf(f, "plans under trust: declared that declare too little, not counted as legal: %ld\n",
             t->too_little);
     fprintf(f, "legal plans without a move to mutate %ld, none possible %ld\n", t->no_site,
             t->none_possible);
-    fprintf(f, "%-8s %9s %9s %9s %11s %18s %18s %18s\n", "mutation", "sites", "planted", "no change", "in rounding", "caught by verify", "caught by values", "located");
+    fprintf(f, "%-8s %9s %9s %9s %11s %18s %18s %18s\n", "mutation", "sites", "planted",
+            "no change", "in rounding", "caught by verify", "caught by values", "located");
     for (int m = 0; m < M_COUNT; m++) {
         long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
-        fprintf(f, "%-8s %9ld %9ld %9ld %11ld %8ld of %6ld %8ld of %6ld %8ld of %6ld\n", mutation_names[m], t->sites[m], t->planted[m], t->no_change[m], t->in_rounding[m], t->by_verify[m],
-                t->due[m], t->by_values[m], acted, t->located[m], acted);
+        fprintf(f, "%-8s %9ld %9ld %9ld %11ld %8ld of %6ld %8ld of %6ld %8ld of %6ld\n",
+                mutation_names[m], t->sites[m], t->planted[m], t->no_change[m], t->in_rounding[m],
+                t->by_verify[m], t->due[m], t->by_values[m], acted, t->located[m], acted);
     }
 }

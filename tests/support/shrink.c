@@ -1,5 +1,6 @@
-/* A plan that is wrong, made smaller: deletes pairs and items of its YAML one after the other, and makes numbers smaller, as
- * long as it stays wrong in the same way. Refuses to know what any key means. */
+/* A plan that is wrong, made smaller: deletes pairs and items of its YAML one after the other, and
+ * makes numbers smaller, as long as it stays wrong in the same way. Refuses to know what any key
+ * means. */
 #include "random_run.h"
 #include "plan/yaml.h"
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static const char *whole(Arena *a, const Yaml *root) {
     Str s = str_new(a);
     for (int i = 0; i < root->n; i++) {
         const Yaml *v = root->pair[i].value;
-        bool block = v->kind == YAML_MAP && v->n && (!strcmp(root->pair[i].key, "plan") || !strcmp(root->pair[i].key, "styles"));
+        bool block = v->kind == YAML_MAP && v->n &&
+                     (!strcmp(root->pair[i].key, "plan") || !strcmp(root->pair[i].key, "styles"));
         str_addf(&s, "%s:", root->pair[i].key);
         if (!block) str_add(&s, " "), emit(&s, v), str_add(&s, "\n");
         else str_add(&s, "\n");
@@ -89,7 +91,8 @@ static void shrink_node(Shrink *s, Yaml *y) {
         }
     }
 }
-const char *shrink_plan(Arena *a, const char *text, bool (*wrong)(void *, const char *), void *arg) {
+const char *shrink_plan(Arena *a, const char *text, bool (*wrong)(void *, const char *),
+                        void *arg) {
     Shrink s = {.a = a, .wrong = wrong, .arg = arg};
     s.root = yaml_parse(a, diags_new(a), "plan.yaml", text, strlen(text));
     if (!s.root || s.root->kind != YAML_MAP || !still(&s)) return text;

@@ -1,4 +1,5 @@
-/* Helpers of the tests against the outside. They only read what the program says; nothing here computes what is right.
+/* Helpers of the tests against the outside. They only read what the program says; nothing here
+ * computes what is right.
  */
 #include "support.h"
 #include "base/file.h"
@@ -94,7 +95,8 @@ void run_print(const PlanRun *r) {
 }
 PlanRun plan_good(Arena *a, const char *text, bool execute) {
     PlanRun r = plan_run(a, "plan.yaml", text, execute);
-    bool good = r.t && !diags_errors(r.d) && (!execute || (r.t->verdict && !strcmp(r.t->verdict, "equivalent")));
+    bool good = r.t && !diags_errors(r.d) &&
+                (!execute || (r.t->verdict && !strcmp(r.t->verdict, "equivalent")));
     if (!good) {
         fprintf(stderr, "%s\n", text);
         run_print(&r);
@@ -109,7 +111,9 @@ bool run_has(const PlanRun *r, const char *code) {
 }
 
 /* ---- what a trace says ---- */
-static bool is(const char *want, const char *have) { return !want || (have && !strcmp(want, have)); }
+static bool is(const char *want, const char *have) {
+    return !want || (have && !strcmp(want, have));
+}
 
 int64_t count_collectives(const Trace *t, const char *pass, const char *op, const char *axis) {
     int64_t n = 0;
@@ -121,7 +125,8 @@ int64_t count_collectives(const Trace *t, const char *pass, const char *op, cons
 }
 const TraceCollective *find_collective(const Trace *t, const char *op, const char *value) {
     for (int i = 0; i < t->n_collectives; i++)
-        if (is(op, t->collectives[i].op) && is(value, t->collectives[i].value)) return &t->collectives[i];
+        if (is(op, t->collectives[i].op) && is(value, t->collectives[i].value))
+            return &t->collectives[i];
     fail_msg("no %s of %s", op, value);
     return NULL;
 }
@@ -142,7 +147,8 @@ const char *local_text(Arena *a, const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++) {
         if (!rankset_has(&s->local[i].ranks, rank)) continue;
         Str o = str_new(a);
-        for (int d = 0; d < s->nd; d++) str_addf(&o, "%s%lld", d ? ", " : "", (long long)s->local[i].shape[d]);
+        for (int d = 0; d < s->nd; d++)
+            str_addf(&o, "%s%lld", d ? ", " : "", (long long)s->local[i].shape[d]);
         return arena_printf(a, "[%s]", o.s ? o.s : "");
     }
     return "none";
@@ -168,7 +174,8 @@ const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n)
     const char *path = temp_path(a, name);
     StWriter *w = st_writer(a, diags_new(a), path);
     assert_non_null(w);
-    for (int i = 0; i < n; i++) st_declare(w, t[i].name, t[i].ids ? DT_I64 : DT_F64, t[i].nd, t[i].shape);
+    for (int i = 0; i < n; i++)
+        st_declare(w, t[i].name, t[i].ids ? DT_I64 : DT_F64, t[i].nd, t[i].shape);
     for (int i = 0; i < n; i++) {
         size_t c = sizeof(double);
         for (int d = 0; d < t[i].nd; d++) c *= (size_t)t[i].shape[d];
@@ -180,18 +187,22 @@ const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n)
 
 const char example_plan[] =
     "name: llama3-8b-tp2-sp            # default: the file's name\n"
-    "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [blocks]}   # or just: model: llama3-8b\n"
+    "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [blocks]}   # or just: model: "
+    "llama3-8b\n"
     "data: {batch: 2, sequence: 64, dtype: f32, seed: 0}\n"
     "mesh: {dp: 2, cp: 1, tp: 2}       # axes outermost first; the product is the number of ranks\n"
     "groups: {sp: tp}                  # names for an axis or an ordered product of axes\n"
-    "names: torchtitan                 # whose module names the patterns use: torchtitan torchtune hf megatron gguf\n"
+    "names: torchtitan                 # whose module names the patterns use: torchtitan torchtune "
+    "hf megatron gguf\n"
     "plan:                             # pattern -> style\n"
     "  layers.*.attention_norm: sequence_parallel\n"
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  layers.*.attention.w[qkv]: colwise\n"
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
     "  layers.*.ffn_norm: sequence_parallel\n"
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
     "  layers.*.feed_forward.w[13]: colwise\n"
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
     "expect:\n"

@@ -1,12 +1,13 @@
-/* What the tests against the outside share: golden files, running a plan from its text, counting what a trace says. */
+/* What the tests against the outside share: golden files, running a plan from its text, counting
+ * what a trace says. */
 #ifndef SP_TESTS_SUPPORT_H
 #define SP_TESTS_SUPPORT_H
 #include "exec/pipeline.h"
 #include "weights/safetensors.h"
 #include "json/json.h"
 
-/* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that exists (complete),
- * else of tests/golden (a selection). A missing one fails the test. */
+/* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that
+ * exists (complete), else of tests/golden (a selection). A missing one fails the test. */
 const char *golden_path(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Is it there? For what the selection leaves out; a test that skips something says so. */
 bool golden_has(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -21,9 +22,11 @@ const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, 
 /* The plan that README and manual show, word for word. */
 extern const char example_plan[];
 
-/* How many times longer a limit of time is here: SHARDPROOF_SLOW, set under sanitizers and valgrind; else 1. */
+/* How many times longer a limit of time is here: SHARDPROOF_SLOW, set under sanitizers and
+ * valgrind; else 1. */
 int slow_machine(void);
-/* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is set (and less); says so. */
+/* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is
+ * set (and less); says so. */
 int sample_of(int all, const char *what);
 /* Number k of n spread evenly over `all` things: for lists whose beginning is all of one kind. */
 int sample_at(int k, int n, int all);
@@ -34,18 +37,22 @@ typedef struct {
     Trace *t; /* NULL if the plan could not be understood */
     PipelineReport rep;
 } PlanRun;
-/* Runs `text` as the file `file` (relative paths start from its folder) without executing, or executing on one thread.
+/* Runs `text` as the file `file` (relative paths start from its folder) without executing, or
+ * executing on one thread.
  */
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute);
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o);
-/* The same, and the plan must come out `equivalent` (executed) or without errors; prints the diagnostics if not. */
+/* The same, and the plan must come out `equivalent` (executed) or without errors; prints the
+ * diagnostics if not. */
 PlanRun plan_good(Arena *a, const char *text, bool execute);
 bool run_has(const PlanRun *r, const char *code);
 void run_print(const PlanRun *r);
 
-/* Collectives of a trace by pass, op and axis; NULL means any. The axis may be the group's name or the mesh axes. */
+/* Collectives of a trace by pass, op and axis; NULL means any. The axis may be the group's name or
+ * the mesh axes. */
 int64_t count_collectives(const Trace *t, const char *pass, const char *op, const char *axis);
-/* The first collective of op on a value, the shape of a value as it leaves its step, a parameter; a missing one fails.
+/* The first collective of op on a value, the shape of a value as it leaves its step, a parameter; a
+ * missing one fails.
  */
 const TraceCollective *find_collective(const Trace *t, const char *op, const char *value);
 const TraceShape *find_value(const Trace *t, const char *name, bool last);
@@ -62,6 +69,7 @@ typedef struct {
     const double *x;
     const int64_t *ids; /* instead of x: an I64 tensor */
 } NewTensor;
-/* Writes a safetensors file of F64 (or I64) tensors and returns its path (in the temporary folder). */
+/* Writes a safetensors file of F64 (or I64) tensors and returns its path (in the temporary folder).
+ */
 const char *write_tensors(Arena *a, const char *name, const NewTensor *t, int n);
 #endif

@@ -1,13 +1,14 @@
-/* A shared object for LD_PRELOAD that makes one allocation or one file operation of a program fail, so that tests can see
- * what the real binary does then, inside libyaml, Jansson, Cairo and Pango too. Counting begins when the program sets its
- * signal stack (base_catch_signals, first thing in main): what the loader and constructors of libraries do is not ours.
+/* A shared object for LD_PRELOAD that makes one allocation or one file operation of a program fail,
+ * so that tests can see what the real binary does then, inside libyaml, Jansson, Cairo and Pango
+ * too. Counting begins when the program sets its signal stack (base_catch_signals, first thing in
+ * main): what the loader and constructors of libraries do is not ours.
  *
- *   TRIP_WHAT=alloc|io|end|thread   what fails; end: a ranged read (pread) finds the end of its file, which has shrunk;
- *                        thread: a thread cannot be started
- *   TRIP_AT=n (from 1; 0: only count)   TRIP_LAST=m (every one of n..m fails)
- *   TRIP_SIGNAL=s        raise signal s there instead of failing
- *   TRIP_FROM=ours|others  only allocations asked for by the program, libyaml and Jansson; or only those of any other library
- *   TRIP_COUNT=FILE      where the number of operations is left (8 bytes)      TRIP_SHOW=1: say who was hit
+ *   TRIP_WHAT=alloc|io|end|thread   what fails; end: a ranged read (pread) finds the end of its
+ * file, which has shrunk; thread: a thread cannot be started TRIP_AT=n (from 1; 0: only count)
+ * TRIP_LAST=m (every one of n..m fails) TRIP_SIGNAL=s        raise signal s there instead of
+ * failing TRIP_FROM=ours|others  only allocations asked for by the program, libyaml and Jansson; or
+ * only those of any other library TRIP_COUNT=FILE      where the number of operations is left (8
+ * bytes)      TRIP_SHOW=1: say who was hit
  *
  * Refuses to be anything but a test's tool: it knows glibc only. */
 #ifndef _GNU_SOURCE
@@ -47,8 +48,9 @@ static bool trips(void *caller, const char *what) {
         Dl_info i = {0};
         char text[256];
         dladdr(caller, &i);
-        int n = snprintf(text, sizeof text, "trip: %s number %ld of %s%s%s\n", what, k, i.dli_fname ? i.dli_fname : "?",
-                         i.dli_sname ? " " : "", i.dli_sname ? i.dli_sname : "");
+        int n = snprintf(text, sizeof text, "trip: %s number %ld of %s%s%s\n", what, k,
+                         i.dli_fname ? i.dli_fname : "?", i.dli_sname ? " " : "",
+                         i.dli_sname ? i.dli_sname : "");
         if (write(2, text, (size_t)n) < 0) _exit(99);
     }
     if (sig) raise(sig);
@@ -65,8 +67,11 @@ static bool is_ours(void *caller) {
     if (known[at_slot].caller == caller) return known[at_slot].ours;
     Dl_info i = {0};
     bool ours = !dladdr(caller, &i) || !i.dli_fname;
-    const char *slash = ours ? NULL : strrchr(i.dli_fname, '/'), *base = ours ? "" : slash ? slash + 1 : i.dli_fname;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) ours |= strncmp(base, names[k], strlen(names[k])) == 0;
+    const char *slash = ours ? NULL : strrchr(i.dli_fname, '/'), *base = ours    ? ""
+                                                                         : slash ? slash + 1
+                                                                                 : i.dli_fname;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        ours |= strncmp(base, names[k], strlen(names[k])) == 0;
     known[at_slot].caller = caller;
     known[at_slot].ours = ours;
     return ours;
@@ -79,7 +84,8 @@ static bool no_memory(void *caller) {
     return true;
 }
 static bool no_io(void *caller, const char *what, int err) {
-    if (!atomic_load_explicit(&armed, memory_order_relaxed) || !io || !trips(caller, what)) return false;
+    if (!atomic_load_explicit(&armed, memory_order_relaxed) || !io || !trips(caller, what))
+        return false;
     errno = err;
     return true;
 }
@@ -87,7 +93,8 @@ static bool no_io(void *caller, const char *what, int err) {
 #define REAL(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
 
 int sigaltstack(const stack_t *restrict s, stack_t *restrict old) {
-    const char *what = getenv("TRIP_WHAT"), *n = getenv("TRIP_AT"), *m = getenv("TRIP_LAST"), *file = getenv("TRIP_COUNT");
+    const char *what = getenv("TRIP_WHAT"), *n = getenv("TRIP_AT"), *m = getenv("TRIP_LAST"),
+               *file = getenv("TRIP_COUNT");
     io = what && strcmp(what, "io") == 0;
     ends = what && strcmp(what, "end") == 0;
     threads = what && strcmp(what, "thread") == 0;
@@ -110,8 +117,12 @@ int sigaltstack(const stack_t *restrict s, stack_t *restrict old) {
 void *malloc(size_t n) { return no_memory(CALLER) ? NULL : __libc_malloc(n); }
 void *calloc(size_t n, size_t size) { return no_memory(CALLER) ? NULL : __libc_calloc(n, size); }
 void *realloc(void *p, size_t n) { return no_memory(CALLER) ? NULL : __libc_realloc(p, n); }
-void *aligned_alloc(size_t align, size_t n) { return no_memory(CALLER) ? NULL : __libc_memalign(align, n); }
-void *memalign(size_t align, size_t n) { return no_memory(CALLER) ? NULL : __libc_memalign(align, n); }
+void *aligned_alloc(size_t align, size_t n) {
+    return no_memory(CALLER) ? NULL : __libc_memalign(align, n);
+}
+void *memalign(size_t align, size_t n) {
+    return no_memory(CALLER) ? NULL : __libc_memalign(align, n);
+}
 int posix_memalign(void **p, size_t align, size_t n) {
     void *q = no_memory(CALLER) ? NULL : __libc_memalign(align, n);
     if (!q) return ENOMEM;
@@ -121,13 +132,17 @@ int posix_memalign(void **p, size_t align, size_t n) {
 
 /* ---- files that shrink ---- */
 ssize_t pread(int fd, void *p, size_t n, off_t at_byte) {
-    if (atomic_load_explicit(&armed, memory_order_relaxed) && ends && trips(CALLER, "pread")) return 0;
+    if (atomic_load_explicit(&armed, memory_order_relaxed) && ends && trips(CALLER, "pread"))
+        return 0;
     return REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(fd, p, n, at_byte);
 }
 
 /* ---- threads ---- */
-int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict a, void *(*f)(void *), void *restrict arg) {
-    if (atomic_load_explicit(&armed, memory_order_relaxed) && threads && trips(CALLER, "pthread_create")) return EAGAIN;
+int pthread_create(pthread_t *restrict t, const pthread_attr_t *restrict a, void *(*f)(void *),
+                   void *restrict arg) {
+    if (atomic_load_explicit(&armed, memory_order_relaxed) && threads &&
+        trips(CALLER, "pthread_create"))
+        return EAGAIN;
     typedef int (*Create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     return REAL(Create, "pthread_create")(t, a, f, arg);
 }
@@ -155,15 +170,22 @@ int fclose(FILE *f) {
     return no_io(CALLER, "fclose", EIO) ? EOF : r;
 }
 FILE *fdopen(int fd, const char *mode) {
-    return no_io(CALLER, "fdopen", EMFILE) ? NULL : REAL(FILE * (*)(int, const char *), "fdopen")(fd, mode);
+    return no_io(CALLER, "fdopen", EMFILE)
+               ? NULL
+               : REAL(FILE * (*)(int, const char *), "fdopen")(fd, mode);
 }
 int rename(const char *from, const char *to) {
-    return no_io(CALLER, "rename", EACCES) ? -1 : REAL(int (*)(const char *, const char *), "rename")(from, to);
+    return no_io(CALLER, "rename", EACCES)
+               ? -1
+               : REAL(int (*)(const char *, const char *), "rename")(from, to);
 }
 int linkat(int d, const char *from, int e, const char *to, int flags) {
     if (no_io(CALLER, "linkat", EPERM)) return -1;
-    return REAL(int (*)(int, const char *, int, const char *, int), "linkat")(d, from, e, to, flags);
+    return REAL(int (*)(int, const char *, int, const char *, int), "linkat")(d, from, e, to,
+                                                                              flags);
 }
 int mkdir(const char *path, mode_t mode) {
-    return no_io(CALLER, "mkdir", ENOSPC) ? -1 : REAL(int (*)(const char *, mode_t), "mkdir")(path, mode);
+    return no_io(CALLER, "mkdir", ENOSPC)
+               ? -1
+               : REAL(int (*)(const char *, mode_t), "mkdir")(path, mode);
 }

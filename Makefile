@@ -18,7 +18,7 @@ OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
-.PHONY: all demo test bench soak sabotage gallery clean install lint asan tsan valgrind coverage same deps
+.PHONY: all demo test bench soak sabotage corpus gallery clean install lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN)
@@ -73,6 +73,9 @@ $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 # Mistakes planted one by one in a copy of the tree: the tests must notice each (tests/sabotage/list.txt).
 sabotage: deps
 	nice -n 10 sh tests/sabotage/run.sh build-sabotage
+# OLD: another build of the program; PLANS: default all. Nothing that anybody sees may differ.
+corpus: shardproof
+	sh tests/corpus.sh $(or $(OLD),$(error OLD=program to compare with)) ./shardproof $(PLANS)
 gallery: shardproof
 	sh tests/gallery.sh
 

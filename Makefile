@@ -13,7 +13,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
 ALL_CFLAGS = -std=gnu17 $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-trapping-math $(WARN) -Isim -I. \
 	-DSHARDPROOF_VERSION='"$(VERSION)"' -pthread -MMD -MP $(shell pkg-config --cflags $(MODULES) 2>/dev/null)
 LIBS = $(shell pkg-config --libs $(MODULES) 2>/dev/null) -lm -pthread
-SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c)
+SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c render/*/*.c)
 OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))

@@ -3,7 +3,7 @@
 #include "render/render.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "render/paint.h"
+#include "render/paint/paint.h"
 #include "render/views.h"
 #include <pthread.h>
 #include <string.h>

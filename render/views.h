@@ -2,7 +2,7 @@
  * view_NAME.c, declare its functions here, add a row to the table in render.c. */
 #ifndef SP_RENDER_VIEWS_H
 #define SP_RENDER_VIEWS_H
-#include "render/furniture.h"
+#include "render/furniture/furniture.h"
 
 enum { VIEW_MAX_PAGES = 32 };
 

@@ -4,7 +4,7 @@
  * SHARDPROOF_BENCH_S sets another sequence length. */
 #include "exec/pipeline.h"
 #include "tests/bench_scale.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include "base/file.h"
 #include "kernel/gemm.h"
 #include "kernel/pool.h"

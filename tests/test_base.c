@@ -1,7 +1,7 @@
 /* Diagnostics, the table of codes, reading and writing files, JSON. */
 #include "base/diag.h"
 #include "base/file.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/find.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include "lower/program.h"
 #include "ops/op.h"
 #include "render/render.h"

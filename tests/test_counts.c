@@ -3,7 +3,7 @@
  * collective's bytes summed a second time from the index maps (who holds what, who has to get
  * what), independently of the formulas. */
 #include "exec/reference.h"
-#include "plan/assign.h"
+#include "assign/assign.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdarg.h>

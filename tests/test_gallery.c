@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "render/paint.h"
+#include "render/paint/paint.h"
 #include "render/render.h"
-#include "render/scene.h"
-#include "render/words.h"
+#include "render/scene/scene.h"
+#include "render/furniture/words.h"
 #include "support/support.h"
 #include <expat.h>
 #include <glob.h>

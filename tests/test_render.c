@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "exec/pipeline.h"
-#include "render/paint.h"
+#include "render/paint/paint.h"
 #include "render/render.h"
-#include "render/ring.h"
-#include "render/scene.h"
+#include "render/furniture/ring.h"
+#include "render/scene/scene.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "exec/pipeline.h"
-#include "weights/safetensors.h"
+#include "formats/safetensors.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * what the records say. The SVG's texts are read back and compared with the trace. */
 #include "base/file.h"
 #include "cost/cost.h"
-#include "render/errors.h"
-#include "render/memory.h"
+#include "render/errors/errors.h"
+#include "render/memory/memory.h"
 #include "render/render.h"
-#include "render/scene.h"
-#include "render/shards.h"
+#include "render/scene/scene.h"
+#include "render/shards/shards.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* YAML as located nodes: places, refusals, and hostile inputs in bounded time. */
-#include "plan/yaml.h"
+#include "formats/yaml.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/files.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

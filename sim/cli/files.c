@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
-#include "weights/safetensors.h"
+#include "formats/safetensors.h"
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>

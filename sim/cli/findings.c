@@ -3,7 +3,7 @@
  * Refuses to filter. */
 #include "cli/cli.h"
 #include "base/text.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <string.h>
 
 /* ---- collecting ---- */

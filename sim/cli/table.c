@@ -2,7 +2,7 @@
 #include "cli/table.h"
 #include "base/text.h"
 #include "trace/trace.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <ctype.h>
 #include <string.h>
 

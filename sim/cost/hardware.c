@@ -4,7 +4,7 @@
  * number missing: a guess would look like a measurement. */
 #include "base/file.h"
 #include "cost/cost.h"
-#include "plan/yaml.h"
+#include "formats/yaml.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>

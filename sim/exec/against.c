@@ -4,7 +4,7 @@
 #include "exec/against.h"
 #include "base/file.h"
 #include "exec/arrange.h"
-#include "plan/yaml.h"
+#include "formats/yaml.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * step does changes. */
 #include "lower/program.h"
 #include "ops/op.h"
-#include "plan/sums.h"
+#include "assign/sums.h"
 #include <stdlib.h>
 #include <string.h>
 

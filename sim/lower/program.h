@@ -4,7 +4,7 @@
 #ifndef SP_LOWER_PROGRAM_H
 #define SP_LOWER_PROGRAM_H
 #include "layout/redistribute.h"
-#include "plan/assign.h"
+#include "assign/assign.h"
 
 typedef struct Part { /* one use of a value: which operand of which node; node -1: the seed */
     int node, operand;

@@ -3,7 +3,7 @@
  * or empty: a key that changes the mathematics and is not understood is an error that names it,
  * never skipped. */
 #include "base/file.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include "model/build.h"
 #include <stddef.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * a weights file. Only headers are read here; the numbers are the business of sim/weights. */
 #include "base/file.h"
 #include "model/build.h"
-#include "weights/safetensors.h"
+#include "formats/safetensors.h"
 #include <string.h>
 
 /* The sizes that an inputs file fixes: of the first of these tensors that it has, [B, S, ...] or,

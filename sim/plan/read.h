@@ -5,7 +5,7 @@
 #ifndef SP_PLAN_READ_H
 #define SP_PLAN_READ_H
 #include "plan/plan.h"
-#include "plan/yaml.h"
+#include "formats/yaml.h"
 
 typedef struct PlanReader {
     Arena *a;

@@ -3,7 +3,7 @@
  * is not as it should be ends the reading with the line and the reason. Refuses half a trace:
  * without its last line, the verdict, it was cut off. */
 #include "trace/trace_fields.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * of field looks. Refuses to decide anything. */
 #include "base/file.h"
 #include "trace/trace_fields.h"
-#include "json/json.h"
+#include "formats/json.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

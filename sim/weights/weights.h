@@ -4,7 +4,7 @@
 #ifndef SP_WEIGHTS_WEIGHTS_H
 #define SP_WEIGHTS_WEIGHTS_H
 #include "model/model.h"
-#include "weights/safetensors.h"
+#include "formats/safetensors.h"
 
 /* ---- random (random.c, Random123 philox4x32-10) ---- */
 typedef struct {

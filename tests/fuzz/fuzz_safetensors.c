@@ -2,7 +2,7 @@
  * from there. */
 #include "exec/pipeline.h"
 #include "fuzz.h"
-#include "weights/safetensors.h"
+#include "formats/safetensors.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * makes numbers smaller, as long as it stays wrong in the same way. Refuses to know what any key
  * means. */
 #include "random_run.h"
-#include "plan/yaml.h"
+#include "formats/yaml.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #ifndef SP_TESTS_SUPPORT_H
 #define SP_TESTS_SUPPORT_H
 #include "exec/pipeline.h"
-#include "weights/safetensors.h"
-#include "json/json.h"
+#include "formats/safetensors.h"
+#include "formats/json.h"
 
 /* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that
  * exists (complete), else of tests/golden (a selection). A missing one fails the test. */

@@ -1,0 +1,524 @@
+/* What stands in and beside the boxes of a block picture: op names, weights with their ghost,
+ * collectives with pill, members, map and reason, labels of edges. Everything printed is a field of
+ * the trace; cut short only where the tooltip has it all. */
+#include "render/shards/shards.h"
+#include "render/block/block_draw.h"
+#include <math.h>
+#include <string.h>
+
+enum { GHOST = 28, GHOST_MIN = 11 };
+
+static const TraceParam *matrix_of(const BlockOp *op) {
+    for (int i = 0; i < op->n_param; i++)
+        if (op->param[i]->compute.nd >= 2) return op->param[i];
+    return NULL;
+}
+
+static bool is_plus(const BlockOp *op) { return op->c->glyph && !strcmp(op->c->glyph, "plus"); }
+
+const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
+    Arena *a = g->arena;
+    const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
+    if (matrix_of(op)) {
+        const char *leaf =
+            words_leaf(op->c->module && *op->c->module ? op->c->module : op->param[0]->plan_name);
+        if (!*leaf) leaf = label;
+        if (n->twin < 0 || op != n->op) return leaf;
+        const BlockOp *o = &g->node[n->twin].op[0];
+        return arena_printf(a, "%s, %s", leaf, words_leaf(o->c->module ? o->c->module : ""));
+    }
+    if (is_plus(op) && op->n_param) label = "+ bias";
+    if (op->only) return arena_printf(a, "%s on %s", label, op->only);
+    /* heads: what an op without weights reads per head */
+    const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
+    for (int i = 0; v && n->n_in > 1 && op == n->op && i < v->shape.nd; i++) {
+        const char *base = words_base(a, v->shape.dim_symbol[i]);
+        const TraceLocal *l = words_find_local(&v->shape, g->rank);
+        if (strcmp(base, "H") || !l) continue;
+        long long have = (long long)l->shape[i], all = (long long)v->shape.global_shape[i];
+        return have == all ? arena_printf(a, "%s, %lld heads", label, all)
+                           : arena_printf(a, "%s, %lld of %lld heads", label, have, all);
+    }
+    return label;
+}
+
+const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) {
+    return n->n_in ? g->node[n->in[0]].out : NULL;
+}
+
+/* ---- labels of edges ---- */
+
+static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, unsigned under,
+                      int weight, Role role) {
+    int n = 0;
+    if (!sh->nd) {
+        run[n++] = (Run){"one number", weight, role, false, false};
+        return n;
+    }
+    run[n++] = (Run){"[", weight, role, false, false};
+    for (int i = 0; i < sh->nd; i++) {
+        bool b = bold >> i & 1;
+        if (i) run[n++] = (Run){", ", weight, role, false, false};
+        run[n++] = (Run){words_symbol(a, sh->dim_symbol[i] ? sh->dim_symbol[i] : "?"),
+                         b ? BOLD : weight, role, under >> i & 1, false};
+    }
+    run[n++] = (Run){"]", weight, role, false, false};
+    return n;
+}
+
+enum { SHAPE_RUNS = 2 * TRACE_MAX_DIMS + 4 };
+
+static const char *numbers(const BlockGraph *g, const BlockNode *n) {
+    const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
+    if (!l) return "";
+    if (!n->out->shape.nd) return bytes_text(l->bytes, g->arena);
+    return arena_printf(g->arena, "%s   %s%s", words_shape(g->arena, l->shape, n->out->shape.nd),
+                        n->twin >= 0 ? "2 × " : "", bytes_text(l->bytes, g->arena));
+}
+
+static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
+    const char *p = n->out ? n->out->shape.pending : NULL;
+    return p && *p ? arena_printf(g->arena, "Σ %s pending", words_axis_list(g->arena, g->t, p))
+                   : NULL;
+}
+
+double block_label_width(BlockPen *p, const BlockNode *n) {
+    Run run[SHAPE_RUNS];
+    if (!n->out) return 0;
+    int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM, ROLE_INK);
+    double sym = fonts_width(p->s->fonts, run, k, 12.5);
+    const char *pend = pending_words(p->g, n);
+    double extra = pend ? 9 + scene_width(p->s, 11.5, SEMIBOLD, pend) : 0;
+    if (!p->look->numbers) return sym + extra;
+    return fmax(sym, scene_width(p->s, 11.5, REGULAR, numbers(p->g, n)) + extra);
+}
+
+void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
+                 double num) {
+    Run run[SHAPE_RUNS];
+    if (!n->out) return;
+    unsigned bold = block_changed(from, n->out);
+    if (bold) p->legend |= 1u << LEGEND_CHANGED;
+    int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM, ROLE_INK);
+    double w = scene_runs(p->s, x, sym, ALIGN_LEFT, 12.5, run, k);
+    const char *pend = pending_words(p->g, n);
+    double px = x + w;
+    if (p->look->numbers)
+        px = x + scene_text(p->s, x, num, ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND, numbers(p->g, n));
+    if (!pend) return;
+    scene_text(p->s, px + 9, p->look->numbers ? num : sym, ALIGN_LEFT, p->look->numbers ? 11.5 : 12,
+               SEMIBOLD,
+               ROLE_AXIS_TEXT +
+                   theme_axis(words_color_axis(p->g->arena, p->g->t, n->out->shape.pending,
+                                               n->out->shape.pending)),
+               pend);
+    p->legend |= 1u << LEGEND_PARTIAL;
+}
+
+/* ---- weights ---- */
+
+static int64_t coordinate(const Trace *t, const char *axis, int64_t rank, int64_t *size) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i >= 0; i--) {
+        if (!strcmp(t->axes[i].name, axis)) {
+            *size = t->axes[i].size;
+            return rank / stride % t->axes[i].size;
+        }
+        stride *= t->axes[i].size;
+    }
+    *size = 1;
+    return 0;
+}
+
+/* First element of the rank's block of a dim, as a share of the whole. */
+static double block_start(const BlockGraph *g, const TraceShape *sh, int dim, double share) {
+    const char *want = arena_printf(g->arena, "shard(%d)", dim);
+    int64_t index = 0, size;
+    for (int i = 0; i < sh->n_places; i++) {
+        if (!sh->place[i].place || strcmp(sh->place[i].place, want)) continue;
+        int64_t c = coordinate(g->t, sh->place[i].axis, g->rank, &size);
+        index = index * size + c;
+    }
+    return fmin((double)index * share, 1 - share);
+}
+
+/* The whole weight in true aspect (no side under 11), its longer side `size`, with the rank's part
+ * filled. */
+static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, double size) {
+    const TraceShape *sh = &w->compute;
+    const TraceLocal *l = words_find_local(sh, p->g->rank);
+    int d0 = sh->nd - 2, d1 = sh->nd - 1;
+    double r = (double)sh->global_shape[d0], c = (double)sh->global_shape[d1];
+    if (!l || !(r > 0 && c > 0)) return;
+    double k = size / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
+    double x = right - (size + gw) / 2, y = mid - gh / 2;
+    double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
+    scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
+    int64_t rows = shards_blocks(sh->dim_symbol[d0]),
+            cols = shards_blocks(sh->dim_symbol[d1]); /* packed blocks */
+    if (fr >= 1) rows = 1;
+    if (fc >= 1) cols = 1;
+    for (int64_t i = 0; i < rows * cols; i++) {
+        double bx = x + gw * (double)(i % cols) / (double)cols,
+               by = y + gh * (double)(i / cols) / (double)rows;
+        scene_rect(p->s, bx + gw * block_start(p->g, sh, d1, fc) / (double)cols,
+                   by + gh * block_start(p->g, sh, d0, fr) / (double)rows, gw * fc / (double)cols,
+                   gh * fr / (double)rows, 0, ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+    }
+    p->legend |= 1u << LEGEND_WEIGHT;
+}
+
+/* "[H·d/tp, D]   [2048, 4096]" with the contracted dim underlined. */
+static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run *run) {
+    int k = shape_runs(p->g->arena, run, &w->compute, 0, block_contracted(p->g->arena, w, n->out),
+                       REGULAR, ROLE_INK);
+    const TraceLocal *l = words_find_local(&w->compute, p->g->rank);
+    if (l)
+        run[k++] = (Run){
+            arena_printf(p->g->arena, "   %s", words_shape(p->g->arena, l->shape, w->compute.nd)),
+            REGULAR, ROLE_INK, false, false};
+    return k;
+}
+
+/* A box has a line for the collective that brings its weight, and often those of the whole block
+ * with it. */
+static bool shows_fetch(const BlockLook *l, const BlockOp *op) { return op->fetch && l->numbers; }
+
+static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
+    const TraceCollective *f = op->fetch;
+    const CollWord *w = words_coll(f->op);
+    bool two = n->twin >= 0 && !op->only;
+    return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op,
+                        words_axis_list(g->arena, g->t, f->axis), two ? "2 × " : "",
+                        bytes_text(f->bytes_sent, g->arena));
+}
+
+static const char *saved_words(const BlockGraph *g, const BlockOp *op) {
+    return arena_printf(g->arena, "with saved %s", op->saved);
+}
+
+static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, double x, double y,
+                       double w, double h) {
+    const TraceParam *m = matrix_of(op);
+    bool two = p->look->numbers;
+    double body = h - (shows_fetch(p->look, op) ? 15 : 0) - (op->saved && two ? 15 : 0);
+    const char *name = block_op_name(p->g, n, op), *style = words_style(m->style);
+    double base = two ? y + 17 : y + body / 2 + 4.5;
+    Run run[SHAPE_RUNS];
+    double tw = scene_text(p->s, x + 10, base, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, name);
+    if (style)
+        scene_text(p->s, x + 10 + tw + 7, base, ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, style, w - tw - 17 - GHOST - 16, 12, REGULAR));
+    if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
+    if (op->fetch && two)
+        scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   fetch_words(p->g, n, op));
+    if (op->saved && two)
+        scene_text(p->s, x + 10, y + h - 8, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, saved_words(p->g, op), w - 20, 11.5, REGULAR));
+    ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
+}
+
+/* ---- boxes ---- */
+
+double block_box_height(const BlockLook *l, const BlockNode *n) {
+    if (n->kind == NODE_COLL) return l->coll;
+    if (n->kind == NODE_MOVE) return l->move;
+    if (n->kind == NODE_INPUT) return 22;
+    double h = 0;
+    for (int i = 0; i < n->n_op; i++) {
+        if (!l->numbers && i) break;
+        h += matrix_of(&n->op[i])   ? l->weight
+             : i                    ? l->abut
+             : n->col_last > n->col ? l->joint
+                                    : l->op;
+        if (shows_fetch(l, &n->op[i])) h += 15;
+        if (n->op[i].saved && l->numbers) h += 15;
+    }
+    return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
+}
+
+double block_box_width(BlockPen *p, const BlockNode *n) {
+    Scene *s = p->s;
+    Run run[SHAPE_RUNS];
+    double w = 0;
+    if (n->kind == NODE_COLL)
+        return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)),
+                    scene_width(s, 12, REGULAR, block_coll_line(p->g, n))) +
+               32;
+    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, n->move->op) + 24;
+    if (n->kind == NODE_INPUT)
+        return fmax(24, scene_width(s, 12.5, SEMIBOLD, words_leaf(n->name)) + 20);
+    for (int i = 0; i < n->n_op; i++) {
+        const TraceParam *m = matrix_of(&n->op[i]);
+        double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
+        if (!m) {
+            if (n->col_last == n->col) w = fmax(w, name + 20);
+            if (shows_fetch(p->look, &n->op[i]))
+                w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
+            continue;
+        }
+        const char *style = words_style(m->style);
+        double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
+        if (p->look->numbers)
+            line = fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, m, run), 11.5));
+        w = fmax(w, line + 10 + 8 + GHOST + 9);
+        if (shows_fetch(p->look, &n->op[i]))
+            w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
+    }
+    return w;
+}
+
+static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
+    Arena *a = g->arena;
+    Str s = str_new(a);
+    str_addf(&s, "step %d: %s", op->c->step, op->c->op);
+    tip_add(&s, "module", op->c->module);
+    tip_add(&s, "output", op->c->output);
+    for (int i = 0; i < op->n_param; i++) {
+        const TraceParam *p = op->param[i];
+        const TraceLocal *l = words_find_local(&p->compute, g->rank);
+        str_addf(&s, "\n%s: %s", p->plan_name ? p->plan_name : p->compute.name,
+                 words_symbol(a, p->compute.symbolic));
+        if (l)
+            str_addf(&s, " = %s, %s", words_shape(a, l->shape, p->compute.nd),
+                     bytes_text(l->bytes, a));
+        if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", words_file(p->file), p->line);
+    }
+    if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, n, op));
+    if (op->c->flops > 0) str_addf(&s, "\n%sFLOP", count_text(op->c->flops, a));
+    if (op->c->bytes > 0) str_addf(&s, ", reads and writes %s", bytes_text(op->c->bytes, a));
+    return s.s;
+}
+
+/* A red border for the box that made the first wrong value, and for a wrong step. */
+static void mark_wrong(BlockPen *p, Mark *border, int step) {
+    if (step != p->g->wrong_step && !wrong_number(p->g->wrong, step)) return;
+    border->stroke = ROLE_FAIL;
+    border->line = 3;
+    p->legend |= 1u << LEGEND_WRONG;
+}
+
+/* The flag of a wrong step sits on the upper left corner of its box. */
+static void flag(BlockPen *p, int step, double x, double y) {
+    wrong_flag(p->s, p->g->wrong, step, x, y);
+}
+
+/* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
+static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
+                      double x, double y, double w, double h) {
+    bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
+    double mid = y + (h - (saved ? 15 : 0) - (fetch ? 15 : 0)) / 2;
+    scene_text(p->s, x + w / 2, mid + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+               scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+    if (fetch)
+        scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8), ALIGN_MIDDLE, 11.5, REGULAR,
+                   ROLE_COMPUTE_NOTE, fetch_words(p->g, n, op));
+    if (saved)
+        scene_text(p->s, x + w / 2, y + h - 8, ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+                   scene_fit(p->s, saved_words(p->g, op), w - 12, 11.5, REGULAR));
+}
+
+static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    const BlockLook *l = p->look;
+    for (int i = 0; i < n->n_op; i++) {
+        const BlockOp *op = &n->op[i];
+        bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
+        double h = m ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
+        if (shows_fetch(l, op)) h += 15;
+        if (op->saved && l->numbers) h += 15;
+        scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step),
+                    op_tip(p->g, n, op));
+        scene_frame(p->s, x, y, w, h);
+        bool own = op->c->step == p->g->wrong_step || wrong_number(p->g->wrong, op->c->step) ||
+                   op->claim < 0;
+        int step = own ? op->c->step : op->claim;
+        if (op->fetch && wrong_number(p->g->wrong, op->fetch->step)) step = op->fetch->step;
+        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
+        const char *name = block_op_name(p->g, n, op);
+        for (int k = i + 1; rest && k < n->n_op; k++)
+            name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
+        if (m) weight_box(p, n, op, x, y, w, h);
+        else plain_box(p, n, op, name, x, y, w, h);
+        flag(p, step, x, i ? y + h / 2 : y - 2);
+        scene_end(p->s);
+        y += h;
+        if (rest) break;
+    }
+    p->legend |= 1u << LEGEND_COMPUTE;
+}
+
+/* ---- collectives ---- */
+
+const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
+    const CollWord *w = words_coll(n->coll->op);
+    const char *name = w ? w->name : n->coll->op;
+    if (n->coll->reduce && !strcmp(n->coll->reduce, "max"))
+        name = arena_printf(g->arena, "%s max", name);
+    if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
+    return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
+}
+
+const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
+    const CollWord *w = words_coll(n->coll->op);
+    Str s = str_new(g->arena);
+    long long size = (long long)groups_size(&n->coll->groups);
+    if (wrong_skipped(n->coll)) return "nothing is sent";
+    if (n->coll->dim_symbol && *n->coll->dim_symbol)
+        str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
+    if (w && *w->effect) str_addf(&s, "%s%lld", w->effect, size);
+    else str_addf(&s, "%lld ranks", size);
+    str_addf(&s, " · sends %s", bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena));
+    return s.s;
+}
+
+static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
+    Arena *a = g->arena;
+    Str s = str_new(a);
+    int64_t group = words_group_of(&c->groups, g->rank);
+    str_addf(&s, "step %d: %s of %s over %s", c->step, c->op, c->value, c->axis);
+    if (c->axes && strcmp(c->axes, c->axis)) str_addf(&s, " = %s", c->axes);
+    str_addf(&s, "\n%lld groups × %lld ranks, this rank in %s", (long long)groups_count(&c->groups),
+             (long long)groups_size(&c->groups), words_members(a, &c->groups, group));
+    str_addf(&s, "\nin %s, out %s, sends %s per rank", bytes_text(c->bytes_in, a),
+             bytes_text(c->bytes_out, a), bytes_text(c->bytes_sent, a));
+    if (c->reduce) str_addf(&s, ", %s of %s", c->reduce, c->dtype ? c->dtype : "");
+    tip_add(&s, "why", c->why);
+    if (c->file && c->line > 0) str_addf(&s, "\nplan line: %s:%d", words_file(c->file), c->line);
+    tip_inferred(&s, c);
+    return s.s;
+}
+
+static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    double h = p->look->coll;
+    scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step),
+                coll_tip(p->g, n->coll));
+    scene_frame(p->s, x, y, w, h);
+    Role fill = wrong_skipped(n->coll) ? ROLE_PAPER : ROLE_COLL;
+    Mark *m = scene_hexagon(p->s, x, y, w, h, fill, ROLE_COLL_LINE, 2);
+    mark_inferred(m, n->coll, &p->legend);
+    mark_wrong(p, m, n->step);
+    scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+               block_coll_name(p->g, n));
+    scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12,
+               REGULAR, ROLE_INK, block_coll_line(p->g, n));
+    flag(p, n->step, x + 11, y);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_COLL;
+}
+
+static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    static const double dash[2] = {3, 2};
+    Str tip = str_new(p->g->arena);
+    str_addf(&tip, "step %d: %s of %s", n->step, n->move->op, n->move->value);
+    tip_add(&tip, "over", n->move->axes);
+    tip_add(&tip, "why", n->move->why);
+    scene_begin(p->s, "move", arena_printf(p->g->arena, "step-%d", n->step), tip.s);
+    scene_frame(p->s, x, y, w, p->look->move);
+    Mark *m = scene_rect(p->s, x, y, w, p->look->move, 3, ROLE_PAPER, ROLE_INK, 1);
+    m->dash = dash;
+    m->n_dash = 2;
+    mark_wrong(p, m, n->step);
+    Run run = {n->move->op, REGULAR, ROLE_INK, false, true};
+    scene_runs(p->s, x + w / 2, y + p->look->move / 2 + 4.3, ALIGN_MIDDLE, 12, &run, 1);
+    flag(p, n->step, x, y);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_MOVE;
+}
+
+static void input_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    scene_begin(p->s, "input", arena_printf(p->g->arena, "input-%s", n->name), n->name);
+    scene_frame(p->s, x, y, w, 22);
+    scene_rect(p->s, x, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_text(p->s, x + w / 2, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               words_leaf(n->name));
+    scene_end(p->s);
+}
+
+void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
+    static void (*const draw[])(BlockPen *, const BlockNode *, double, double,
+                                double) = {[NODE_INPUT] = input_box,
+                                           [NODE_OP] = op_box,
+                                           [NODE_COLL] = coll_box,
+                                           [NODE_MOVE] = move_box};
+    p->group[n - p->g->node] = p->s->n_groups;
+    draw[n->kind](p, n, x, y, w);
+}
+
+enum { MAP_FLAT = 18 }; /* a map of at most two rows fits on a line */
+
+/* Pill, members and map on one line (or the map under them); returns the width. A high map is left
+ * to the caller. */
+static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked,
+                         double room) {
+    double top = y - 9;
+    Scene *s = p->s;
+    const Trace *t = p->g->t;
+    const char *color = words_color_axis(p->g->arena, t, c->axis, c->axes);
+    double pw = draw_pill(s, x, y, words_axis_list(p->g->arena, t, c->axis), color), h = 0;
+    const char *members =
+        words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
+    double w =
+        pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
+    double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, color, true, &h);
+    if (mw > 0 && h <= MAP_FLAT) {
+        p->legend |= 1u << LEGEND_MAP;
+        if (stacked && y + 12 + h <= top + p->look->coll + 2)
+            draw_map(s, t, x, y + 12, &c->groups, p->g->rank, color, false, NULL);
+        else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, color, false, NULL);
+        return w + 10 + mw;
+    }
+    const char *all =
+        arena_printf(p->g->arena, "%lld groups × %lld", (long long)groups_count(&c->groups),
+                     (long long)groups_size(&c->groups));
+    bool fits = w + 10 + scene_width(s, 12, REGULAR, all) <= room; /* else the tooltip has it */
+    if (stacked || groups_count(&c->groups) == 1 || !fits) return w;
+    return w + 10 + scene_text(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, all);
+}
+
+/* A map of three rows or more stands right of both lines of words. */
+static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid) {
+    const char *color = words_color_axis(p->g->arena, p->g->t, c->axis, c->axes);
+    double h = 0, w = draw_map(p->s, p->g->t, 0, 0, &c->groups, p->g->rank, color, true, &h);
+    if (!(w > 0 && h > MAP_FLAT && h <= p->look->coll)) return;
+    p->legend |= 1u << LEGEND_MAP;
+    draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, color, false, NULL);
+}
+
+/* The reason in at most `max` lines (on a slide one). A reason that is longer is cut at its first
+ * comma: the clause that matters stands first, the tooltip has the whole. */
+static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
+    const char *why = c->why ? words_symbol(p->g->arena, c->why) : "", *comma = strstr(why, ", ");
+    bool slide = !p->look->numbers;
+    int lines = slide && max > 1 ? max - 1 : max; /* what would be cut off is left out */
+    double need = 0.92 * w * lines;
+    if (comma && scene_width(p->s, 12, REGULAR, why) > (slide ? w : need))
+        why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
+    return scene_wrap(p->s, why, NULL, w, 12, REGULAR, lines, line);
+}
+
+void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
+                double left) {
+    const TraceCollective *c = n->coll;
+    const char *line[3];
+    double h = p->look->coll;
+    scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
+    if (side == SIDE_BOTH) {
+        group_line(p, c, x, y + 9, true, 0);
+        int k = reason(p, c, left, 3, line);
+        double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
+        for (int i = 0; i < k; i++)
+            scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
+    } else {
+        double room = side == SIDE_NARROW || p->look->numbers ? left : left + 45;
+        int k = reason(p, c, room, 2, line);
+        double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10),
+               pitch = h < 34 ? 22 : 25;
+        double wide = group_line(p, c, x, pill, false, room);
+        for (int i = 0; i < k; i++)
+            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i,
+                                         ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]));
+        if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
+    }
+    scene_end(p->s);
+}

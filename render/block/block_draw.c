@@ -1,0 +1,441 @@
+/* One strip of a block picture: rows, columns, boxes, wires, the residual stream. Wires are
+ * vertical in their column and change column only in the gap under the box that makes the value,
+ * below its label; so a label never meets a wire.
+ */
+#include "render/block/block_draw.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    COL_0 = 208,
+    COL_N = 186,
+    COL_GAP = 47,
+    LANE = 24,
+    STREAM_ROOM = 32,
+    SIDE_ROOM = 150,
+    TIGHT_COL = 110,
+    TIGHT_SIDE = 130
+};
+
+static const BlockNode *node(const BlockPen *p, int i) { return &p->g->node[i]; }
+
+/* ---- rows ---- */
+
+/* What the main column shows at a level, as one letter: strips are aligned by it. */
+static char level_kind(const BlockPen *p, const BlockStrip *s, int level) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = node(p, s->node[k]);
+        if (n->level != level || n->col != 0) continue;
+        if (n->kind != NODE_OP) return n->kind == NODE_COLL ? 'c' : 'm';
+        if (n->col_last > 0) return 'j';
+        for (int i = 0; i < n->op[0].n_param; i++)
+            if (n->op[0].param[i]->compute.nd >= 2) return 'w';
+        return 'o';
+    }
+    return '-';
+}
+
+/* Where a strip with fewer levels than `like` is stretched, so that most rows show the same kind;
+ * late if it is equal.
+ */
+static int stretch_level(const BlockPen *p, const BlockStrip *s, const BlockStrip *like) {
+    int extra = like->levels - s->levels, best = s->levels, score = -1;
+    for (int at = 0; at <= s->levels && extra > 0; at++) {
+        int same = 0;
+        for (int l = 0; l < s->levels; l++)
+            same += level_kind(p, s, l) == level_kind(p, like, l + (l >= at ? extra : 0));
+        if (same >= score) score = same, best = at;
+    }
+    return best;
+}
+
+/* Does the output of n change column below it? */
+static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
+    int col = i == s->from ? 0 : node(p, i)->col;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        for (int j = 0; j < q->n_in; j++)
+            if (q->in[j] == i && q->in_col[j] != col) return true;
+    }
+    return false;
+}
+
+enum { BRANCH = 6, ENTRY = 9 };
+
+/* The level under which the output of node i branches: its own; -1 for what stands at the head. */
+static int fork_level(const BlockPen *p, const BlockStrip *s, int i) {
+    return i == s->from ? -1 : node(p, i)->level;
+}
+
+/* How many values branch under a level before node i (-1: all): each has a line of its own to turn
+ * on. */
+static int branches(const BlockPen *p, const BlockStrip *s, int level, int i) {
+    int n = s->from >= 0 && level < 0 && i != s->from && forks(p, s, s->from);
+    for (int k = 0; k < s->n && s->node[k] != i; k++)
+        n += fork_level(p, s, s->node[k]) == level && node(p, s->node[k])->level == level &&
+             forks(p, s, s->node[k]);
+    return n;
+}
+
+/* Does a wire come into a box of the next level from beside it? */
+static bool enters_beside(const BlockPen *p, const BlockStrip *s, int level) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        for (int j = 0; q->level == level + 1 && j < q->n_in; j++)
+            if (q->in_col[j] < q->col || q->in_col[j] > q->col_last) return true;
+    }
+    return false;
+}
+
+/* What the gap under a level needs beyond that of a single branch. */
+static double extra_room(const BlockPen *p, const BlockStrip *s, int level) {
+    int n = branches(p, s, level, -1);
+    return (n > 1 ? BRANCH * (n - 1) : 0) + (n > 0 && enters_beside(p, s, level) ? ENTRY : 0);
+}
+
+static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockStrip *longest) {
+    const BlockStrip *s = f->strip;
+    /* chains begin where the others begin; pieces of the stream are stretched to show alike rows at
+     * one height */
+    int extra = grid->n - s->levels, at = s->to >= 0 ? stretch_level(p, s, longest) : s->levels;
+    f->row = ARENA_ARRAY(p->g->arena, int, s->levels + 1);
+    f->grid = grid;
+    for (int l = 0; l < s->levels; l++) f->row[l] = l + (l >= at ? extra : 0);
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = node(p, s->node[k]);
+        if (n->level < 0) continue;
+        int r = f->row[n->level];
+        grid->h[r] = fmax(grid->h[r], block_box_height(p->look, n));
+        if (forks(p, s, s->node[k]))
+            grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
+    }
+    bool head_forks = false;
+    for (int k = 0; k < s->n; k++)
+        head_forks |= node(p, s->node[k])->level < 0 && forks(p, s, s->node[k]);
+    grid->head_gap =
+        fmax(grid->head_gap, head_forks ? p->look->fork + extra_room(p, s, -1) : p->look->gap);
+    grid->head =
+        fmax(grid->head,
+             s->from >= 0 ? p->look->head : p->look->plain_head - p->look->gap + grid->head_gap);
+}
+
+void block_rows(BlockPen *p, BlockGrid *grid, BlockFrame *frame, int n) {
+    Arena *a = p->g->arena;
+    const BlockStrip *longest = frame[0].strip;
+    *grid = (BlockGrid){0};
+    for (int i = 1; i < n; i++)
+        if (frame[i].strip->levels > longest->levels) longest = frame[i].strip;
+    grid->n = longest->levels;
+    grid->h = ARENA_ARRAY(a, double, grid->n + 1);
+    grid->gap = ARENA_ARRAY(a, double, grid->n + 1);
+    grid->top = ARENA_ARRAY(a, double, grid->n + 1);
+    for (int r = 0; r < grid->n; r++) grid->gap[r] = p->look->gap;
+    for (int i = 0; i < n; i++) strip_rows(p, grid, &frame[i], longest);
+    double y = grid->head;
+    for (int r = 0; r < grid->n; r++) {
+        grid->top[r] = y;
+        y += grid->h[r] + (r + 1 < grid->n ? grid->gap[r] : 0);
+    }
+    grid->top[grid->n] = y; /* bottom of the last row */
+}
+
+/* Bottom of the row of a level: where the gap with its label begins. */
+static double row_bottom(const BlockFrame *f, int level) {
+    if (level < 0) return f->y + f->grid->head - f->grid->head_gap;
+    return f->y + f->grid->top[f->row[level]] + f->grid->h[f->row[level]];
+}
+double block_gap_top(const BlockFrame *f, int level) { return row_bottom(f, level); }
+
+double block_height(const BlockPen *p, const BlockFrame *f) {
+    if (f->strip->to < 0 && f->strip->levels > 0)
+        return row_bottom(f, f->strip->levels - 1) - f->y + p->look->gap + 24;
+    return f->grid->top[f->grid->n] + p->look->tail;
+}
+
+/* ---- columns ---- */
+
+/* Does something stand or pass right of column c between the tops of level l and l+1? `gap`: under
+ * the boxes of l only.
+ */
+static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, bool gap, int but) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        if (!gap && q->level == l && q->col_last > c) return true;
+        for (int j = 0; j < q->n_in; j++) {
+            int from = q->in[j] == s->from ? -1 : node(p, q->in[j])->level;
+            bool under = gap && from == l && q->in[j] != but;
+            if (q->in_col[j] == c + 1 && ((from < l && q->level > l) || under)) return true;
+        }
+    }
+    return false;
+}
+
+static double side_room(const BlockFrame *f) { return f->tight ? TIGHT_SIDE : SIDE_ROOM; }
+
+static double need_between(BlockPen *p, const BlockFrame *f, int c) {
+    const BlockStrip *s = f->strip;
+    double need = (f->width[c] + f->width[c + 1]) / 2 + (f->tight ? COL_GAP / 2 : COL_GAP);
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = node(p, s->node[k]);
+        if (n->col != c) continue;
+        bool narrow =
+            n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
+        if (narrow)
+            need = fmax(need, f->width[c] / 2 + 14 + side_room(f) + 12 + f->width[c + 1] / 2);
+        if (busy_right(p, s, c, n->level, true, s->node[k]))
+            need = fmax(need, 14 + block_label_width(p, n) + 10);
+    }
+    return need;
+}
+
+void block_columns(BlockPen *p, BlockFrame *f) {
+    const BlockStrip *s = f->strip;
+    int cols = s->cols < BLOCK_MAX_COLS ? s->cols : BLOCK_MAX_COLS;
+    for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : f->tight ? TIGHT_COL : COL_0;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = node(p, s->node[k]);
+        if (n->kind == NODE_INPUT && n->col < cols)
+            f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
+        if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
+        f->width[n->col] =
+            fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
+    }
+    f->stream = 14;
+    f->centre[0] = (s->from >= 0 ? STREAM_ROOM : 0) + f->width[0] / 2;
+    for (int c = 0; c + 1 < cols; c++) f->centre[c + 1] = f->centre[c] + need_between(p, f, c);
+}
+
+/* ---- drawing ---- */
+
+static double col_x(const BlockFrame *f, int c) {
+    return f->x + f->centre[c < BLOCK_MAX_COLS ? c : BLOCK_MAX_COLS - 1];
+}
+static double row_top(const BlockFrame *f, int level) {
+    return f->y +
+           (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);
+}
+/* Where the wires of node i turn into other columns under its level. */
+static double turn_y(const BlockPen *p, const BlockFrame *f, int level, int i) {
+    if (level < 0 && f->strip->from >= 0)
+        return f->y + f->grid->head - (p->look->numbers ? 22 : 16);
+    double bottom =
+        level < 0 ? f->y + f->grid->head : row_bottom(f, level) + f->grid->gap[f->row[level]];
+    double beside = enters_beside(p, f->strip, level) ? ENTRY : 0;
+    return bottom - (p->look->numbers ? 14 : 10) - beside -
+           BRANCH * branches(p, f->strip, level, i);
+}
+
+static void box_extent(const BlockFrame *f, const BlockNode *n, double *x, double *w) {
+    double x0 = col_x(f, n->col) - f->width[n->col] / 2;
+    double x1 = col_x(f, n->col_last) + f->width[n->col_last] / 2;
+    *x = x0;
+    *w = x1 - x0;
+}
+
+static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
+    const BlockNode *n = node(p, i);
+    double x, w, y = n->level < 0 ? f->y : row_top(f, n->level);
+    box_extent(f, n, &x, &w);
+    if (n->kind == NODE_INPUT) {
+        double own = block_box_width(p, n);
+        x = col_x(f, n->col) - own / 2;
+        w = own;
+        y = n->level < 0 ? f->y + f->grid->head - f->grid->head_gap - 22
+                         : row_bottom(f, n->level) - 22;
+    }
+    block_box(p, n, x, y, w);
+    if (n->kind != NODE_COLL) return;
+    bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
+    bool alone = n->col == 0;
+    double sx = x + w + 14;
+    if (right) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
+    else if (alone) block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
+    else {
+        double left = x - 10 - (col_x(f, n->col - 1) + 14);
+        bool blocked = false;
+        for (int k = 0; k < f->strip->n; k++) {
+            const BlockNode *q = node(p, f->strip->node[k]);
+            blocked |= q->level == n->level && q->col_last == n->col - 1;
+        }
+        if (blocked || left < 90) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
+        else block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
+    }
+}
+
+static const char *value_tip(const BlockGraph *g, const BlockNode *n) {
+    Arena *a = g->arena;
+    if (!n->out) return n->name;
+    const TraceShape *sh = &n->out->shape;
+    const TraceLocal *l = words_find_local(sh, g->rank);
+    Str s = str_new(a);
+    str_addf(&s, "%s, whole %s", sh->name, words_shape(a, sh->global_shape, sh->nd));
+    if (l) str_addf(&s, "\nhere %s, %s", words_shape(a, l->shape, sh->nd), bytes_text(l->bytes, a));
+    for (int i = 0; i < sh->n_places; i++)
+        str_addf(&s, "%s%s: %s", i ? ", " : "\n", sh->place[i].axis, sh->place[i].place);
+    return s.s;
+}
+
+/* The wire from the output of node i (the tap of the stream if it is the strip's source) to input j
+ * of node q. */
+static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
+    const BlockNode *q = node(p, qi), *src = node(p, i);
+    bool tap = i == f->strip->from;
+    int level = tap ? -1 : src->level, from_col = tap ? -1 : src->col, col = q->in_col[j];
+    double y1 = row_top(f, q->level), x1 = col_x(f, col);
+    bool partial = src->out && src->out->shape.pending && *src->out->shape.pending;
+    Pt pt[6];
+    int n = 0;
+    double sx = tap ? f->x + f->stream : col_x(f, from_col), ty = turn_y(p, f, level, i);
+    double sy = tap                       ? ty
+                : src->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22
+                                          : row_top(f, level) + block_box_height(p->look, src);
+    bool straight = !tap && col == from_col, inside = col >= q->col && col <= q->col_last;
+    if (!straight && !inside && q->level == level + 1) { /* just below: no need to go round */
+        x1 = col_x(f, q->col) + 24 + 12 * j;
+        inside = true;
+    }
+    if (straight && partial) sx -= 2.25, x1 -= 2.25;
+    pt[n++] = (Pt){sx, straight ? sy : ty};
+    if (!straight) pt[n++] = (Pt){x1, ty};
+    if (!inside) {
+        double tx = col_x(f, q->col) + 24 + 12 * j;
+        pt[n++] = (Pt){x1, y1 - 12};
+        pt[n++] = (Pt){tx, y1 - 12};
+        x1 = tx;
+    }
+    pt[n++] = (Pt){x1, y1};
+    if (!straight && !tap) {
+        bool has_straight =
+            false; /* then the branch starts on that wire, with a dot; else it starts at the box */
+        for (int k = 0; k < f->strip->n; k++) {
+            const BlockNode *r = node(p, f->strip->node[k]);
+            for (int m = 0; m < r->n_in; m++)
+                has_straight |= r->in[m] == i && r->in_col[m] == from_col;
+        }
+        if (!has_straight) scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
+        else scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
+    }
+    scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial && straight, p->group[qi]);
+    if (tap) scene_circle(p->s, sx, ty, 4, ROLE_INK, ROLE_NONE, 0);
+}
+
+static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
+    const BlockNode *n = node(p, i);
+    double top = n->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22 : row_bottom(f, n->level);
+    scene_begin(p->s, "edge", arena_printf(p->g->arena, "value-%s-%d", n->name, n->step),
+                value_tip(p->g, n));
+    bool read = false;
+    for (int k = 0; k < f->strip->n; k++) {
+        const BlockNode *q = node(p, f->strip->node[k]);
+        for (int j = 0; j < q->n_in; j++)
+            if (q->in[j] == i) draw_wire(p, f, i, f->strip->node[k], j), read = true;
+    }
+    if (!read && i != f->strip->last) { /* read by nothing that is drawn: an open end */
+        double x = col_x(f, n->col), y = row_top(f, n->level) + block_box_height(p->look, n);
+        Pt pt[2] = {{x, y}, {x, top + p->look->gap - 6}};
+        scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, false, -1);
+    }
+    block_label(p, n, n->kind == NODE_INPUT ? NULL : block_read(p->g, n),
+                col_x(f, n->col) + (n->col ? 12 : 14), top + p->look->sym, top + p->look->num);
+    scene_end(p->s);
+}
+
+static void circle_mark(BlockPen *p, double x, double y, const char *name, const char *tip) {
+    scene_begin(p->s, "state", arena_printf(p->g->arena, "state-%s", name), tip);
+    scene_frame(p->s, x - 12, y - 12, 24, 24);
+    scene_circle(p->s, x, y, 12, ROLE_PAPER, ROLE_INK, 1.75);
+    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
+    scene_runs(p->s, x, y + 4.5, ALIGN_MIDDLE, 13, &run, 1);
+    scene_end(p->s);
+}
+
+static void stream_head(BlockPen *p, const BlockFrame *f) {
+    const BlockNode *src = node(p, f->strip->from);
+    double x = f->x + f->stream, y = f->y + 12, lx = f->x + 36.5;
+    bool small = !p->look->numbers;
+    circle_mark(p, x, y, f->in_name, value_tip(p->g, src));
+    scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to),
+                value_tip(p->g, src));
+    if (!small) scene_text(p->s, lx, y + 5, ALIGN_LEFT, 15, BOLD, ROLE_INK, f->strip->title);
+    block_label(p, src, src->out, lx, small ? y + 4.5 : y + 27, y + 42);
+    scene_end(p->s);
+}
+
+static void plus_mark(BlockPen *p, double x, double y, const BlockNode *n) {
+    Str tip = str_new(p->g->arena);
+    str_addf(&tip, "step %d: residual add", n->step);
+    tip_add(&tip, "output", n->op[0].c->output);
+    scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", n->step), tip.s);
+    p->group[n - p->g->node] = p->s->open;
+    scene_frame(p->s, x - 10, y - 10, 20, 20);
+    scene_circle(p->s, x, y, 9, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_segment(p->s, x - 5.4, y, x + 5.4, y, ROLE_INK, 1.5);
+    scene_segment(p->s, x, y - 5.4, x, y + 5.4, ROLE_INK, 1.5);
+    scene_end(p->s);
+}
+
+/* The residual stream from circle to circle, and the way of the last value back into it. */
+static void stream_tail(BlockPen *p, const BlockFrame *f) {
+    const BlockStrip *s = f->strip;
+    const BlockNode *to = node(p, s->to), *last = node(p, s->last);
+    double x = f->x + f->stream, bottom = f->y + f->grid->top[f->grid->n],
+           py = bottom + (p->look->numbers ? 32 : 28);
+    double end = f->y + block_height(p, f) - (p->look->numbers ? 12 : 0);
+    int target = -1;
+    plus_mark(p, x, py, to);
+    if (p->look->numbers) {
+        target = p->s->n_groups;
+        circle_mark(p, x, end, f->out_name, value_tip(p->g, to));
+        end -= 12.9;
+    }
+    scene_begin(p->s, "stream", arena_printf(p->g->arena, "residual-%d", s->to), "residual stream");
+    scene_segment(p->s, x, f->y + 24, x, py - 9, ROLE_INK, 3);
+    Pt out[2] = {{x, py + 9}, {x, end}};
+    scene_arrow(p->s, out, 2, ROLE_INK, 3, true, false, target);
+    bool partial = last->out && last->out->shape.pending && *last->out->shape.pending;
+    double lx = col_x(f, last->col), by = row_top(f, last->level) + block_box_height(p->look, last);
+    Pt back[3] = {{lx, by}, {lx, py}, {x + 10, py}};
+    scene_arrow(p->s, back, 3, ROLE_INK, 1.5, false, partial, p->group[s->to]);
+    scene_end(p->s);
+    if (f->note && target >= 0)
+        scene_text(p->s, x + 20, end + 17.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+}
+
+/* A plain chain ends in a pill with the name of its last value. */
+static void plain_tail(BlockPen *p, const BlockFrame *f) {
+    const BlockNode *last = node(p, f->strip->last);
+    double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
+    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) + 20);
+    scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
+                value_tip(p->g, last));
+    scene_frame(p->s, x - w / 2, y, w, 22);
+    scene_rect(p->s, x - w / 2, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, words_leaf(last->name));
+    int group = p->s->open;
+    scene_end(p->s);
+    bool partial = last->out && last->out->shape.pending && *last->out->shape.pending;
+    double px = partial ? x - 2.25 : x;
+    Pt pt[2] = {{px, row_top(f, last->level) + block_box_height(p->look, last)}, {px, y}};
+    scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, partial, group);
+    if (f->note)
+        scene_text(p->s, x + w / 2 + 10, y + 15.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+}
+
+void block_strip(BlockPen *p, BlockFrame *f) {
+    const BlockStrip *s = f->strip;
+    if (s->from >= 0) stream_head(p, f);
+    else if (p->look->numbers)
+        scene_text(p->s, f->x, f->y + 17, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->title);
+    for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
+    if (s->from >= 0) {
+        scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));
+        for (int k = 0; k < s->n; k++)
+            for (int j = 0; j < node(p, s->node[k])->n_in; j++)
+                if (node(p, s->node[k])->in[j] == s->from) draw_wire(p, f, s->from, s->node[k], j);
+        scene_end(p->s);
+    }
+    for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
+    if (s->last < 0) return;
+    if (s->to >= 0) stream_tail(p, f);
+    else plain_tail(p, f);
+}

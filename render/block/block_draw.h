@@ -1,0 +1,73 @@
+/* Lengths and marks of one strip of a block picture. */
+#ifndef SP_RENDER_BLOCK_DRAW_H
+#define SP_RENDER_BLOCK_DRAW_H
+#include "render/block/block_graph.h"
+#include "render/furniture/furniture.h"
+
+enum { BLOCK_MAX_COLS = 24 };
+
+/* Lengths of a level of detail. */
+typedef struct {
+    double op, joint, abut, weight, coll, move; /* heights */
+    double gap, fork;              /* between boxes, and where a value goes to several */
+    double head, plain_head, tail; /* above the first box, below the last */
+    double sym, num;               /* baselines of a label from the top of its gap */
+    bool numbers;                  /* second lines: numeric shapes, weights, a circle at the end */
+} BlockLook;
+
+/* Rows shared by the strips that stand side by side. */
+typedef struct {
+    int n;
+    double *h, *gap, *top; /* top is relative to the first */
+    double head, head_gap; /* height of the head; part of it under an input pill */
+} BlockGrid;
+
+typedef struct {
+    const ViewCall *c;
+    BlockGraph *g;
+    Scene *s;
+    const BlockLook *look;
+    unsigned legend; /* marks in use */
+    int *group;      /* scene group of each node, for arrows; -1 */
+} BlockPen;
+
+typedef struct {
+    const BlockStrip *strip;
+    bool tight;    /* boxes only as wide as they need to be, short reasons */
+    double x, y;   /* top left corner */
+    double stream; /* x of the residual stream */
+    double centre[BLOCK_MAX_COLS], width[BLOCK_MAX_COLS];
+    int *row; /* row of each level */
+    const BlockGrid *grid;
+    const char *in_name, *out_name, *note; /* circles of the stream; words beside the last */
+} BlockFrame;
+
+/* Lays the strips of one line on common rows: fills grid and frame[i].row. */
+void block_rows(BlockPen *p, BlockGrid *grid, BlockFrame *frame, int n);
+/* Columns of a strip from its measured boxes, relative to x. */
+void block_columns(BlockPen *p, BlockFrame *f);
+double block_height(const BlockPen *p, const BlockFrame *f);
+/* Top of the gap under a level (-1: the head), where labels stand. */
+double block_gap_top(const BlockFrame *f, int level);
+void block_strip(BlockPen *p, BlockFrame *f);
+/* Height of a node's box. */
+double block_box_height(const BlockLook *l, const BlockNode *n);
+
+/* ---- contents of boxes (block_box.c) ---- */
+double block_box_width(BlockPen *p, const BlockNode *n);
+void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w);
+double block_label_width(BlockPen *p, const BlockNode *n);
+/* The two lines of a value's label; `from` is what the step read. */
+void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
+                 double num);
+/* Where the words about a collective go. */
+typedef enum { SIDE_RIGHT, SIDE_BOTH, SIDE_NARROW } BlockSide;
+void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
+                double left);
+/* Name of an op for people: "wq", "RMSNorm", "+ bias". */
+const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
+const char *block_coll_name(const BlockGraph *g, const BlockNode *n);
+const char *block_coll_line(const BlockGraph *g, const BlockNode *n);
+/* Value read by the node, for "what changed". */
+const TraceValue *block_read(const BlockGraph *g, const BlockNode *n);
+#endif

@@ -1,0 +1,514 @@
+/* Structure of a block picture: reading the steps, hiding identities, finding strips. Columns and
+ * twins: block_place.c.
+ */
+#include "render/block/block_graph.h"
+#include "render/block/block_place.h"
+#include <stdlib.h>
+#include <string.h>
+
+int block_real(const BlockGraph *g, int i) {
+    while (g->node[i].alias != i) i = g->node[i].alias;
+    return i;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
+
+static const char *wanted_pass(const RenderOptions *o) { return o->pass ? o->pass : "forward"; }
+static bool pass_is(const char *pass, const char *want) {
+    return same_text(pass ? pass : "forward", want);
+}
+
+/* The loss belongs to the forward picture of a model that has a head, or where it is asked for. */
+static bool wants_loss(const Trace *t, const RenderOptions *o) {
+    if (o->part) return !strcmp(o->part, "loss");
+    for (int i = 0; i < t->n_computes; i++)
+        if (same_text(t->computes[i].part, "head")) return true;
+    return false;
+}
+
+static BlockNode *add_node(BlockGraph *g, BlockKind kind, int step, const char *name) {
+    BlockNode *n = ARENA_PUSH(g->arena, g->node, g->n, g->cap);
+    *n =
+        (BlockNode){.kind = kind, .step = step, .name = name, .twin = -1, .strip = -1, .level = -1};
+    n->out = words_find_value(g->t, name, step);
+    n->alias = g->n - 1;
+    return n;
+}
+
+/* Is the layer among those drawn? Steps outside of layers (-1) are drawn beside a single layer, or
+ * if asked for. */
+static bool wanted_layer(const BlockGraph *g, int layer) {
+    return g->layer < 0 || layer == g->layer || (layer < 0 && g->outside);
+}
+
+static int by_step(const void *a, const void *b) {
+    const BlockNode *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static bool is_param(const Trace *t, const char *name) { return trace_param(t, name) != NULL; }
+
+static void read_computes(BlockGraph *g, const char *pass) {
+    for (int i = 0; i < g->t->n_computes; i++) {
+        const TraceCompute *c = &g->t->computes[i];
+        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->output, "grad.", 5);
+        if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 ||
+            c->recompute)
+            continue;
+        if (!on_rank(&c->ranks, g->rank) || !wanted_layer(g, c->layer)) continue;
+        BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
+        n->part = c->part;
+        n->n_op = 1;
+        n->op[0] = (BlockOp){.c = c, .claim = -1};
+    }
+}
+
+static void read_moves(BlockGraph *g, const char *pass) {
+    int cap = 0;
+    for (int i = 0; i < g->t->n_collectives; i++) {
+        const TraceCollective *c = &g->t->collectives[i];
+        /* before names are compared: a model has many layers */
+        if (!wanted_layer(g, c->layer)) continue;
+        bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
+        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->value, "grad.", 5);
+        bool again = !strcmp(pass, "backward") &&
+                     strncmp(c->value, "grad.", 5); /* of what is made again: no step here */
+        if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch)) continue;
+        if (words_group_of(&c->groups, g->rank) < 0) continue;
+        *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
+        if (fetch) continue;
+        BlockNode *n = add_node(g, NODE_COLL, c->step, c->value);
+        n->coll = c;
+        n->part = c->part;
+    }
+    for (int i = 0; i < g->t->n_moves; i++) {
+        const TraceLocalMove *m = &g->t->moves[i];
+        bool loss = g->loss && pass_is(m->pass, "loss") && strncmp(m->value, "grad.", 5);
+        if ((!pass_is(m->pass, pass) && !loss) || !wanted_layer(g, m->layer) ||
+            is_param(g->t, m->value))
+            continue;
+        if (!strcmp(pass, "backward") && strncmp(m->value, "grad.", 5)) continue;
+        add_node(g, NODE_MOVE, m->step, m->value)->move = m;
+    }
+}
+
+/* The node that makes (name, step); made as an input if no step that is drawn makes it. */
+static int producer(BlockGraph *g, const char *name, int step, int before) {
+    int best = -1;
+    for (int i = 0; i < g->n; i++) {
+        const BlockNode *n = &g->node[i];
+        if (strcmp(n->name, name) || (n->kind != NODE_INPUT && n->step >= before)) continue;
+        if (n->step == step) return i;
+        if (n->kind != NODE_INPUT && step > n->step && (best < 0 || n->step > g->node[best].step))
+            best = i;
+    }
+    if (best >= 0) return best;
+    add_node(g, NODE_INPUT, step, name);
+    return g->n - 1;
+}
+
+/* The collective that makes the copy of a parameter that a step reads. */
+static const TraceCollective *fetch_of(const BlockGraph *g, const char *name, int step) {
+    const TraceCollective *best = NULL;
+    for (int i = 0; step >= 0 && i < g->n_used; i++)
+        if (g->used[i]->step <= step && !strcmp(g->used[i]->value, name) &&
+            (!best || g->used[i]->step > best->step))
+            best = g->used[i];
+    return best;
+}
+
+static void add_input(BlockGraph *g, int i, const char *name, int step) {
+    int p = producer(g, name, step, g->node[i].step); /* may move g->node */
+    BlockNode *n = &g->node[i];
+    if (n->n_in < BLOCK_MAX_IN) n->in[n->n_in++] = p;
+}
+
+/* Backward ops read values that the forward pass has saved: words in the box, no wires through the
+ * picture. */
+static bool is_saved(const BlockGraph *g, int i, const char *name) {
+    const TraceCompute *c = g->node[i].op[0].c;
+    return c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss") &&
+           strncmp(name, "grad.", 5);
+}
+
+static void connect(BlockGraph *g) {
+    int steps = g->n; /* inputs are added behind them */
+    for (int i = 0; i < steps; i++) {
+        if (g->node[i].kind == NODE_COLL)
+            add_input(g, i, g->node[i].name, g->node[i].coll->value_step);
+        if (g->node[i].kind == NODE_MOVE)
+            add_input(g, i, g->node[i].name, g->node[i].move->value_step);
+        if (g->node[i].kind != NODE_OP) continue;
+        const TraceCompute *c = g->node[i].op[0].c;
+        for (int k = 0; k < c->n_inputs; k++) {
+            const TraceParam *p = trace_param(g->t, c->inputs[k]);
+            int step = c->input_step ? c->input_step[k] : -1;
+            if (!p && is_saved(g, i, c->inputs[k])) {
+                BlockOp *op = &g->node[i].op[0];
+                op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved,
+                                                     words_leaf(c->inputs[k]))
+                                      : words_leaf(c->inputs[k]);
+                continue;
+            }
+            if (!p) {
+                add_input(g, i, c->inputs[k], step);
+                continue;
+            }
+            BlockOp *op = &g->node[i].op[0];
+            if (op->n_param < 3) op->param[op->n_param++] = p;
+            if (!op->fetch) op->fetch = fetch_of(g, c->inputs[k], step);
+            for (int m = 0; m < g->t->n_moves && op->claim < 0; m++)
+                if (g->t->moves[m].wrong && g->t->moves[m].step <= c->step &&
+                    !strcmp(g->t->moves[m].value, c->inputs[k]))
+                    op->claim = g->t->moves[m].step;
+        }
+    }
+}
+
+bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
+    if (!a || !b || !same_text(a->shape.pending, b->shape.pending)) return false;
+    const TraceLocal *x = words_find_local(&a->shape, g->rank),
+                     *y = words_find_local(&b->shape, g->rank);
+    if (!x || !y || x->bytes != y->bytes) return false;
+    int64_t nx = 1, ny = 1;
+    for (int i = 0; i < a->shape.nd; i++) nx *= x->shape[i];
+    for (int i = 0; i < b->shape.nd; i++) ny *= y->shape[i];
+    return nx == ny;
+}
+
+static bool identical_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
+    return block_same_shape(g, a, b) && same_text(a->shape.symbolic, b->shape.symbolic);
+}
+
+/* Identities and moves that change nothing one can see stand for their input. */
+static void hide_identities(BlockGraph *g) {
+    for (int i = 0; i < g->n; i++) {
+        BlockNode *n = &g->node[i];
+        bool view = n->kind == NODE_OP && n->n_in == 1 && n->op[0].n_param == 0 &&
+                    same_text(n->op[0].c->glyph, "view");
+        if ((!view && n->kind != NODE_MOVE) || n->n_in != 1) continue;
+        const BlockNode *p = &g->node[n->in[0]];
+        n->hidden = n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out)
+                                         : identical_shape(g, p->out, n->out);
+        n->hidden &= !(n->move && (n->move->wrong || n->move->planted));
+        if (n->hidden) n->alias = n->in[0];
+    }
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->node[i].n_in; k++) {
+            int r = block_real(g, g->node[i].in[k]);
+            g->node[i].in[k] = r;
+            if (g->node[i].alias == i) g->node[r].users++;
+        }
+}
+
+/* Bit sets of ancestors, one row per node. */
+typedef struct {
+    size_t words;
+    uint64_t *bit;
+} Ancestors;
+static bool has(const Ancestors *a, int i, int j) {
+    return a->bit[(size_t)i * a->words + (size_t)j / 64] >> (j % 64) & 1;
+}
+
+static Ancestors ancestors(const BlockGraph *g, const int *order, int n) {
+    Ancestors a = {((size_t)g->n + 63) / 64, NULL};
+    a.bit = ARENA_ARRAY(g->arena, uint64_t, base_mul((size_t)g->n, a.words));
+    for (int o = 0; o < n; o++) {
+        int i = order[o];
+        for (int k = 0; k < g->node[i].n_in; k++) {
+            int j = g->node[i].in[k];
+            for (size_t w = 0; w < a.words; w++)
+                a.bit[(size_t)i * a.words + w] |= a.bit[(size_t)j * a.words + w];
+            a.bit[(size_t)i * a.words + (size_t)j / 64] |= 1ull << (j % 64);
+        }
+    }
+    return a;
+}
+
+static BlockStrip *add_strip(BlockGraph *g, int from, int to) {
+    BlockStrip *s = &g->strip[g->n_strips++];
+    *s = (BlockStrip){
+        .from = from, .to = to, .last = -1, .node = ARENA_ARRAY(g->arena, int, 2 * g->n + 8)};
+    return s;
+}
+
+/* An add of two activations, one of which descends from the other, closes a strip of the residual
+ * stream. */
+static bool is_residual(const BlockGraph *g, const Ancestors *a, int i, int *skip, int *branch) {
+    const BlockNode *n = &g->node[i];
+    if (n->kind != NODE_OP || n->n_in != 2 || n->op[0].n_param ||
+        !same_text(n->op[0].c->glyph, "plus"))
+        return false;
+    for (int k = 0; k < 2; k++)
+        if (has(a, n->in[1 - k], n->in[k])) {
+            *skip = n->in[k];
+            *branch = n->in[1 - k];
+            return true;
+        }
+    return false;
+}
+
+static void residual_strips(BlockGraph *g, const Ancestors *a, const int *order, int n) {
+    for (int o = 0; o < n && g->n_strips < BLOCK_MAX_STRIPS - 8; o++) {
+        int r = order[o], skip, branch;
+        if (!is_residual(g, a, r, &skip, &branch) || g->node[r].strip >= 0 ||
+            g->node[branch].strip >= 0)
+            continue;
+        BlockStrip *s = add_strip(g, skip, r);
+        for (int k = 0; k < n; k++) {
+            int i = order[k];
+            bool inside = (i == branch || has(a, branch, i)) && i != skip && !has(a, skip, i);
+            if (!inside || g->node[i].strip >= 0 || g->node[i].alias != i) continue;
+            g->node[i].strip = g->n_strips - 1;
+            s->node[s->n++] = i;
+        }
+        s->last = branch;
+        s->part = g->node[r].part;
+        g->node[r].strip = g->n_strips - 1;
+    }
+}
+
+/* What is left becomes plain chains, cut where a residual strip or another part of the model
+ * begins. */
+static void plain_strips(BlockGraph *g, const int *order, int n) {
+    BlockStrip *s = NULL;
+    for (int o = 0; o < n; o++) {
+        BlockNode *x = &g->node[order[o]];
+        if (x->kind == NODE_INPUT || x->alias != order[o]) continue;
+        if (x->strip >= 0) {
+            if (g->strip[x->strip].to >= 0) s = NULL;
+            continue;
+        }
+        bool other = s && s->part && x->part && strcmp(x->part, "norm") &&
+                     strcmp(s->part, x->part) && strcmp(s->part, "norm");
+        if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS))
+            s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
+        if (!s) return;
+        x->strip = (int)(s - g->strip);
+        s->node[s->n++] = order[o];
+        s->last = order[o];
+        if (x->part && (!s->part || !strcmp(s->part, "norm"))) s->part = x->part;
+    }
+}
+
+static int strip_order(const void *a, const void *b) {
+    const BlockStrip *x = a, *y = b;
+    return x->n && y->n ? (x->node[0] > y->node[0]) - (x->node[0] < y->node[0]) : 0;
+}
+
+/* Each strip becomes a graph of its own: what it reads from elsewhere enters as an input node at
+ * its head. */
+static void close_strip(BlockGraph *g, int si) {
+    BlockStrip *s = &g->strip[si];
+    int n = s->n;
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < g->node[s->node[k]].n_in; j++) {
+            int p = g->node[s->node[k]].in[j], own = -1;
+            if (p == s->from || (g->node[p].strip == si && p != s->to)) continue;
+            for (int q = n; q < s->n; q++)
+                if (g->node[s->node[q]].users == p)
+                    own = s->node[q]; /* while closing: users holds the origin */
+            if (own < 0) {
+                BlockNode *x = add_node(g, NODE_INPUT, g->node[p].step, g->node[p].name);
+                x->out = g->node[p].out;
+                x->strip = si;
+                x->users = p;
+                own = g->n - 1;
+                s->node[s->n++] = own;
+            }
+            g->node[s->node[k]].in[j] = own;
+        }
+    for (int q = n; q < s->n; q++) g->node[s->node[q]].users = 1;
+}
+
+/* Forward, the strips stand in step order; a strip is known by its part. */
+static void name_strips(BlockGraph *g) {
+    static const struct {
+        const char *part, *title;
+    } row[] = {{"attention", "Attention"}, {"mlp", "MLP"},   {"embedding", "Embedding"},
+               {"head", "Head"},           {"loss", "Loss"}, {"norm", "Norm"}};
+    for (int i = 0; i < g->n_strips; i++) {
+        BlockStrip *s = &g->strip[i];
+        bool moves = true; /* only moves: how what follows gets its input */
+        for (int k = 0; k < s->n; k++) moves &= g->node[s->node[k]].kind != NODE_OP;
+        s->title = s->part ? words_capital(g->arena, s->part) : moves ? "Input" : "Steps";
+        for (size_t k = 0; s->part && k < sizeof row / sizeof *row; k++)
+            if (!strcmp(row[k].part, s->part)) s->title = row[k].title;
+    }
+}
+
+/* Tells the nodes the number of their strip. */
+static void renumber(BlockGraph *g) {
+    for (int i = 0; i < g->n; i++) g->node[i].strip = -1;
+    for (int i = 0; i < g->n_strips; i++) {
+        for (int k = 0; k < g->strip[i].n; k++) g->node[g->strip[i].node[k]].strip = i;
+        if (g->strip[i].to >= 0) g->node[g->strip[i].to].strip = i;
+    }
+}
+
+static void find_strips(BlockGraph *g) {
+    int *order = ARENA_ARRAY(g->arena, int, g->n), n = 0;
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].kind == NODE_INPUT) order[n++] = i;
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].kind != NODE_INPUT) order[n++] = i;
+    Ancestors a = ancestors(g, order, n);
+    residual_strips(g, &a, order, n);
+    plain_strips(g, order, n);
+    qsort(g->strip, (size_t)g->n_strips, sizeof *g->strip, strip_order);
+    renumber(g);
+    for (int i = 0; i < g->n_strips; i++) close_strip(g, i);
+    name_strips(g);
+}
+
+/* The layers that the trace has, and the one to draw: the asked one, the first, or all if nothing
+ * says "layer". */
+static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
+    int lo = -1, hi = -1;
+    bool residual = false;
+    for (int i = 0; i < g->t->n_computes; i++) {
+        const TraceCompute *c = &g->t->computes[i];
+        int activations = 0;
+        for (int k = 0; k < c->n_inputs; k++) activations += !is_param(g->t, c->inputs[k]);
+        residual |= same_text(c->glyph, "plus") && activations == 2 && c->layer >= 0;
+        if (c->layer < 0) continue;
+        if (lo < 0 || c->layer < lo) lo = c->layer;
+        if (c->layer > hi) hi = c->layer;
+    }
+    g->n_layers = lo < 0 ? 0 : hi - lo + 1;
+    g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
+    bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
+    for (int i = 0; i < g->t->n_computes && !o->pass; i++)
+        back |= pass_is(g->t->computes[i].pass, "backward");
+    g->outside = o->part || g->n_layers <= 1 || back;
+    if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
+        diag_error(d, "E0212", (Loc){0},
+                   lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
+                   "the trace has no layer %d", o->layer);
+        return false;
+    }
+    return true;
+}
+
+/* Forgets the collectives that no strip shows, so that totals speak of what is drawn. */
+static void keep_used(BlockGraph *g) {
+    int used = 0;
+    for (int i = 0; i < g->n_used; i++) {
+        bool in = false;
+        for (int k = 0; k < g->n && !in; k++) {
+            const BlockNode *x = &g->node[k];
+            in = x->strip >= 0 &&
+                 (x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]));
+        }
+        if (in) g->used[used++] = g->used[i];
+    }
+    g->n_used = used;
+}
+
+/* Leaves only the strips of one part; false and a diagnostic that lists the parts if there is none.
+ */
+static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
+    if (!part) return true;
+    int n = 0;
+    Str have = str_new(g->arena);
+    for (int i = 0; i < g->n_strips; i++) {
+        const char *p = g->strip[i].part ? g->strip[i].part : "?";
+        if (!strcmp(p, part)) g->strip[n++] = g->strip[i];
+        else if (!strstr(have.s, p)) str_addf(&have, "%s%s", have.n ? ", " : "", p);
+    }
+    if (n == 0) {
+        diag_error(d, "E0212", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s),
+                   "the trace has no part '%s'", part);
+        return false;
+    }
+    g->n_strips = n;
+    renumber(g);
+    return true;
+}
+
+/* The first failing step of the first wrong value; in a trace without checks the first step that
+ * makes it. */
+static int wrong_step(const BlockGraph *g) {
+    const Trace *t = g->t;
+    int best = -2;
+    if (!t->first_wrong) return best;
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *c = &t->checks[i];
+        if (c->level > 0 && same_text(c->value, t->first_wrong) && same_text(c->verdict, "FAIL") &&
+            (best == -2 || c->step < best))
+            best = c->step;
+    }
+    for (int i = 0; i < t->n_values && best == -2; i++)
+        if (!strcmp(t->values[i].shape.name, t->first_wrong)) best = t->values[i].step;
+    return best;
+}
+
+static bool node_shows(const BlockNode *n, int step) {
+    if (n->coll || n->move) return n->step == step;
+    bool is = false;
+    for (int i = 0; i < n->n_op; i++)
+        is |= n->op[i].c->step == step || n->op[i].claim == step ||
+              (n->op[i].fetch && n->op[i].fetch->step == step);
+    return is;
+}
+
+bool block_shows(const BlockGraph *g, int first, int n, int step) {
+    for (int i = 0; i < g->n; i++) {
+        int s = g->node[i].strip;
+        if (s >= first && s < first + n && node_shows(&g->node[i], step)) return true;
+    }
+    return false;
+}
+
+typedef struct {
+    const BlockGraph *g;
+    int first, n;
+} Range;
+static bool in_range(const void *of, int step) {
+    const Range *r = of;
+    return block_shows(r->g, r->first, r->n, step);
+}
+
+const WrongList *block_wrong(const BlockGraph *g, int first, int n) {
+    Range r = {g, first, n};
+    return wrong_find(g->arena, g->t, in_range, &r);
+}
+
+BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
+    BlockGraph *g = ARENA_NEW(arena, BlockGraph);
+    g->t = t;
+    g->arena = arena;
+    g->rank = o->rank >= 0 ? o->rank : 0;
+    if (t->ranks > 0 && g->rank >= t->ranks) {
+        diag_error(d, "E0212", (Loc){0},
+                   arena_printf(arena, "ranks 0 to %lld", (long long)t->ranks - 1),
+                   "the trace has no rank %lld", (long long)g->rank);
+        return NULL;
+    }
+    g->pass = wanted_pass(o);
+    g->wrong_step = wrong_step(g);
+    if (!choose_layer(g, d, o)) return NULL;
+    g->loss = !strcmp(wanted_pass(o), "forward") && wants_loss(t, o);
+    read_computes(g, wanted_pass(o));
+    if (g->n == 0) {
+        diag_error(d, "E0211", (Loc){0},
+                   "draw a plan, or a trace that `run` or `draw --trace` wrote with this pass",
+                   "nothing to draw in view 'block': the trace has no compute steps of pass '%s' "
+                   "on rank %lld",
+                   wanted_pass(o), (long long)g->rank);
+        return NULL;
+    }
+    read_moves(g, wanted_pass(o));
+    qsort(g->node, (size_t)g->n, sizeof *g->node, by_step);
+    for (int i = 0; i < g->n; i++) g->node[i].alias = i;
+    connect(g);
+    hide_identities(g);
+    find_strips(g);
+    if (!choose_part(g, d, o->part)) return NULL;
+    keep_used(g);
+    for (int i = 0; i < g->n_strips; i++) block_place(g, i);
+    g->wrong = block_wrong(g, 0, g->n_strips);
+    return g;
+}

@@ -1,0 +1,96 @@
+/* From a trace to the structure of a block picture: nodes (boxes), strips (a piece of the residual
+ * stream and what branches off it), levels and columns. Knows no lengths, no colours, no model and
+ * no op by name: what it sees are inputs and outputs, shapes, and the glyph "plus". Whatever the
+ * trace is, every step of the chosen layer gets a place.
+ */
+#ifndef SP_RENDER_BLOCK_GRAPH_H
+#define SP_RENDER_BLOCK_GRAPH_H
+#include "render/render.h"
+#include "render/furniture/words.h"
+#include "render/furniture/wrong.h"
+
+enum { BLOCK_MAX_IN = 8, BLOCK_MAX_OPS = 8, BLOCK_MAX_STRIPS = 64 };
+
+typedef enum { NODE_INPUT, NODE_OP, NODE_COLL, NODE_MOVE } BlockKind;
+
+/* An op inside a box; ops that change no shape abut the one before. */
+typedef struct {
+    const TraceCompute *c;
+    int n_param;
+    const TraceParam *param[3];
+    const TraceCollective *fetch; /* collective that brings its parameter, or NULL */
+    const char
+        *saved; /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
+    const char *only; /* in a box of twins: the one that has this op ("k") */
+    int claim;        /* step that claims of its parameter what does not hold; -1: none */
+} BlockOp;
+
+typedef struct BlockNode {
+    BlockKind kind;
+    int step;
+    const char *name; /* of the value it makes */
+    const char *part;
+    int n_op;
+    BlockOp op[BLOCK_MAX_OPS];
+    const TraceCollective *coll;
+    const TraceLocalMove *move;
+    int n_in;
+    int in[BLOCK_MAX_IN]; /* nodes; sorted as operands */
+    const TraceValue *out;
+    int alias;        /* node that stands for it (identities, abutting ops, twins), or itself */
+    int twin;         /* a node drawn together with this one, or -1 */
+    const char *pair; /* names of the twins: "k, v" */
+    bool hidden;      /* changes nothing one can see */
+    int users;        /* operands that read its output */
+    int strip;
+    /* place in its strip */
+    int level, col, col_last; /* level -1: the head of the strip */
+    int in_col[BLOCK_MAX_IN]; /* column in which each input arrives */
+} BlockNode;
+
+typedef struct {
+    int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a
+                     plain chain */
+    const char *part, *title;
+    int n;
+    int *node; /* in step order */
+    int last;  /* node whose output leaves the strip */
+    int levels, cols;
+} BlockStrip;
+
+typedef struct BlockGraph {
+    const Trace *t;
+    Arena *arena;
+    int64_t rank;
+    const char *pass;
+    int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
+    bool loss;           /* the pass of the loss, too */
+    bool outside;        /* also what lies outside of layers */
+    int n, cap;
+    BlockNode *node;
+    int n_strips;
+    BlockStrip strip[BLOCK_MAX_STRIPS];
+    int wrong_step;         /* step that makes the first wrong value, -2: none */
+    const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
+    int n_used;             /* collectives of what is drawn, parameters' included */
+    const TraceCollective **used;
+} BlockGraph;
+
+/* Reads the pass `pass` of one layer as rank `rank` sees it. NULL and a diagnostic (E0211) if there
+ * is nothing. */
+BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena);
+/* Is the step one of strips [first, first + n)? Its parameters' steps, too. */
+bool block_shows(const BlockGraph *g, int first, int n, int step);
+/* The wrong steps of strips [first, first + n). */
+const WrongList *block_wrong(const BlockGraph *g, int first, int n);
+/* Node that stands for node i. */
+int block_real(const BlockGraph *g, int i);
+/* Do two values lie alike on this rank (sizes, bytes, pending)? */
+bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b);
+/* "k, v" of the names of twins "wk", "wv"; a short name of one of a pair. */
+const char *block_differs(Arena *a, const char *one, const char *other);
+/* Dims of the symbolic shape that the step changed, as a bit mask. */
+unsigned block_changed(const TraceValue *from, const TraceValue *to);
+/* Dim of a weight that is contracted, as a bit mask. */
+unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out);
+#endif

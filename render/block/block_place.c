@@ -1,0 +1,327 @@
+/* Levels and columns of one strip. Boxes of one level stand side by side, labels live between
+ * levels, so no label ever meets a box of another column. A wire keeps its column from the box that
+ * makes the value to the box that reads it. */
+#include "render/block/block_place.h"
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+/* The longest common beginning and end taken away: "wk" and "wv" differ in "k" and "v". */
+const char *block_differs(Arena *a, const char *one, const char *other) {
+    size_t n = strlen(one), m = strlen(other), lo = 0, hi = 0;
+    while (lo < n && lo < m && one[lo] == other[lo]) lo++;
+    while (hi < n - lo && hi < m - lo && one[n - 1 - hi] == other[m - 1 - hi]) hi++;
+    return n - lo - hi > 0 && n - lo - hi <= 8 ? arena_strndup(a, one + lo, n - lo - hi) : one;
+}
+
+unsigned block_changed(const TraceValue *from, const TraceValue *to) {
+    if (!from || !to) return 0;
+    const TraceShape *x = &from->shape, *y = &to->shape;
+    unsigned mask = 0;
+    int lo = 0, hi = 0;
+    while (lo < x->nd && lo < y->nd && same_text(x->dim_symbol[lo], y->dim_symbol[lo])) lo++;
+    if (x->nd != y->nd) {
+        while (hi < x->nd - lo && hi < y->nd - lo &&
+               same_text(x->dim_symbol[x->nd - 1 - hi], y->dim_symbol[y->nd - 1 - hi]))
+            hi++;
+        for (int i = lo; i < y->nd - hi; i++) mask |= 1u << i;
+        return mask;
+    }
+    for (int i = lo; i < y->nd; i++)
+        if (!same_text(x->dim_symbol[i], y->dim_symbol[i])) mask |= 1u << i;
+    return mask;
+}
+
+unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) {
+    const TraceShape *w = &p->compute;
+    unsigned mask = 0;
+    if (w->nd < 2 || !out) return 0;
+    for (int i = 0; i < w->nd; i++) {
+        bool kept = false;
+        for (int k = 0; k < out->shape.nd; k++)
+            kept |=
+                !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
+        if (!kept) mask |= 1u << i;
+    }
+    /* all or none: symbols do not tell (D to D); weights are stored [out, in] */
+    return mask && mask != (1u << w->nd) - 1 ? mask : 1u << (w->nd - 1);
+}
+
+static bool has_matrix(const BlockOp *op) {
+    for (int i = 0; i < op->n_param; i++)
+        if (op->param[i]->compute.nd >= 2) return true;
+    return false;
+}
+
+/* An op that changes no shape abuts the op whose result only it reads. */
+static bool abuts(const BlockGraph *g, int i) {
+    const BlockNode *n = &g->node[i];
+    if (n->kind != NODE_OP || n->n_in != 1 || n->alias != i || has_matrix(&n->op[0])) return false;
+    const BlockNode *p = &g->node[block_real(g, n->in[0])], *q = &g->node[n->in[0]];
+    return p->kind == NODE_OP && p->strip == n->strip && q->users == 1 && p->n_op < BLOCK_MAX_OPS &&
+           block_same_shape(g, q->out, n->out);
+}
+
+static void stack(BlockGraph *g, BlockStrip *s) {
+    for (int k = 0; k < s->n; k++) {
+        int i = s->node[k];
+        if (!abuts(g, i)) continue;
+        int r = block_real(g, g->node[i].in[0]);
+        BlockNode *head = &g->node[r], *n = &g->node[i];
+        head->op[head->n_op++] = n->op[0];
+        head->out = n->out;
+        head->users = n->users;
+        n->alias = r;
+        if (s->last == i) s->last = r;
+    }
+    for (int k = 0; k < s->n; k++)
+        for (int j = 0; j < g->node[s->node[k]].n_in; j++)
+            g->node[s->node[k]].in[j] = block_real(g, g->node[s->node[k]].in[j]);
+    s->last = s->last >= 0 ? block_real(g, s->last) : -1;
+}
+
+/* The nodes of the strip that read the output of i, in step order; returns their number. */
+static int readers(const BlockGraph *g, const BlockStrip *s, int i, int *out, int max) {
+    int n = 0;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *x = &g->node[s->node[k]];
+        bool reads = false;
+        for (int j = 0; x->alias == s->node[k] && j < x->n_in; j++) reads |= x->in[j] == i;
+        if (reads && n < max) out[n++] = s->node[k];
+    }
+    return n;
+}
+
+enum { MAX_BRANCH = 16, MAX_FAN = 16 };
+typedef struct {
+    int n, node[MAX_BRANCH], join;
+} Branch;
+
+/* Follows a chain of single inputs and single readers down to where it joins others. */
+static Branch follow(const BlockGraph *g, const BlockStrip *s, int i) {
+    Branch b = {0};
+    b.join = -1;
+    while (b.n < MAX_BRANCH) {
+        int next[2];
+        b.node[b.n++] = i;
+        int n = readers(g, s, i, next, 2);
+        if (n != 1 || i == s->last) break;
+        if (g->node[next[0]].n_in != 1) {
+            b.join = next[0];
+            break;
+        }
+        i = next[0];
+    }
+    return b;
+}
+
+static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b) {
+    if (a->n_param != b->n_param || (a->fetch != NULL) != (b->fetch != NULL)) return false;
+    for (int i = 0; i < a->n_param; i++) {
+        const TraceParam *p = a->param[i], *q = b->param[i];
+        const TraceLocal *x = words_find_local(&p->compute, g->rank),
+                         *y = words_find_local(&q->compute, g->rank);
+        if (!same_text(p->compute.symbolic, q->compute.symbolic) ||
+            !same_text(p->style, q->style) || !x || !y || x->bytes != y->bytes)
+            return false;
+    }
+    return true;
+}
+
+static bool alike(const BlockGraph *g, int i, int j) {
+    const BlockNode *a = &g->node[i], *b = &g->node[j];
+    if (a->kind != b->kind || !a->out || !b->out || !block_same_shape(g, a->out, b->out))
+        return false;
+    if (a->kind == NODE_OP)
+        return same_text(a->op[0].c->op, b->op[0].c->op) && alike_params(g, &a->op[0], &b->op[0]);
+    if (a->kind == NODE_COLL)
+        return same_text(a->coll->op, b->coll->op) && same_text(a->coll->axis, b->coll->axis) &&
+               a->coll->bytes_sent == b->coll->bytes_sent &&
+               same_text(a->coll->dim_symbol, b->coll->dim_symbol);
+    return a->kind == NODE_MOVE && same_text(a->move->op, b->move->op);
+}
+
+static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b) {
+    if (a->n != b->n || a->join < 0 || a->join != b->join) return false;
+    for (int i = 0; i < a->n; i++)
+        if (!alike(g, a->node[i], b->node[i])) return false;
+    return true;
+}
+
+static const char *op_word(const BlockGraph *g, int i) {
+    return g->node[i].op[0].c->module && *words_leaf(g->node[i].op[0].c->module) &&
+                   g->node[i].op[0].n_param
+               ? words_leaf(g->node[i].op[0].c->module)
+               : g->node[i].name;
+}
+
+/* Ops of both stacks in one list: common ones once, others marked with the one that has them. */
+static void merge_ops(BlockNode *a, const BlockNode *b, const char *na, const char *nb) {
+    BlockOp op[BLOCK_MAX_OPS];
+    int n = 0, j = 0;
+    for (int i = 0; i < a->n_op && n < BLOCK_MAX_OPS; i++) {
+        int k = j;
+        while (k < b->n_op && strcmp(a->op[i].c->op, b->op[k].c->op)) k++;
+        bool both = k < b->n_op;
+        for (; both && j < k && n < BLOCK_MAX_OPS; j++) op[n] = b->op[j], op[n++].only = nb;
+        if (n >= BLOCK_MAX_OPS) break;
+        op[n] = a->op[i];
+        if (!both) op[n].only = na;
+        n++;
+        if (both) j = k + 1;
+    }
+    for (; j < b->n_op && n < BLOCK_MAX_OPS; j++) op[n] = b->op[j], op[n++].only = nb;
+    memcpy(a->op, op, (size_t)n * sizeof *op);
+    a->n_op = n;
+}
+
+static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b) {
+    const char *na = op_word(g, a->node[0]), *nb = op_word(g, b->node[0]);
+    const char *sa = block_differs(g->arena, na, nb), *sb = block_differs(g->arena, nb, na);
+    for (int i = 0; i < a->n; i++) {
+        BlockNode *x = &g->node[a->node[i]], *y = &g->node[b->node[i]];
+        if (x->kind == NODE_OP) merge_ops(x, y, sa, sb);
+        x->twin = b->node[i];
+        x->pair = arena_printf(g->arena, "%s, %s", sa, sb);
+        y->alias = a->node[i];
+    }
+    BlockNode *join = &g->node[a->join];
+    int n = 0;
+    for (int k = 0; k < join->n_in; k++)
+        if (block_real(g, join->in[k]) == join->in[k]) join->in[n++] = join->in[k];
+    join->n_in = n;
+}
+
+/* Where more than two branches leave a node, alike ones behind the first become one (k and v). */
+static void find_twins(BlockGraph *g, BlockStrip *s) {
+    int count = s->n;
+    for (int k = -1; k < count; k++) {
+        int from = k < 0 ? s->from : s->node[k], fan[MAX_FAN];
+        if (from < 0 || (k >= 0 && g->node[from].alias != from)) continue;
+        int n = readers(g, s, from, fan, MAX_FAN);
+        for (int i = 1; i < n && n > 2; i++)
+            for (int j = i + 1; j < n; j++) {
+                if (g->node[fan[i]].kind != NODE_OP || g->node[fan[i]].twin >= 0) continue;
+                Branch a = follow(g, s, fan[i]), b = follow(g, s, fan[j]);
+                if (!alike_branches(g, &a, &b)) continue;
+                merge_branches(g, &a, &b);
+                n = readers(g, s, from, fan, MAX_FAN);
+                j = n;
+            }
+    }
+    int live = 0;
+    for (int k = 0; k < s->n; k++)
+        if (g->node[s->node[k]].alias == s->node[k]) s->node[live++] = s->node[k];
+    s->n = live;
+    s->last = s->last >= 0 ? block_real(g, s->last) : -1;
+}
+
+/* Level of a node: one below the lowest of its inputs. Inputs stand just above their first reader.
+ */
+static void set_levels(BlockGraph *g, BlockStrip *s) {
+    bool moved = true;
+    for (int k = 0; k < s->n; k++)
+        g->node[s->node[k]].level = g->node[s->node[k]].kind == NODE_INPUT ? -1 : 0;
+    for (int round = 0; moved && round <= s->n; round++) {
+        moved = false;
+        for (int k = 0; k < s->n; k++) {
+            BlockNode *n = &g->node[s->node[k]];
+            for (int j = 0; j < n->n_in; j++) {
+                int above = n->in[j] == s->from ? -1 : g->node[n->in[j]].level;
+                if (n->level <= above) n->level = above + 1, moved = true;
+            }
+        }
+    }
+    s->levels = 0;
+    for (int k = 0; k < s->n; k++) {
+        BlockNode *n = &g->node[s->node[k]];
+        if (n->level + 1 > s->levels) s->levels = n->level + 1;
+        if (n->kind != NODE_INPUT) continue;
+        int r[1];
+        if (readers(g, s, s->node[k], r, 1)) n->level = g->node[r[0]].level - 1;
+    }
+}
+
+typedef struct {
+    int from, to, col;
+} Wire;
+typedef struct {
+    BlockGraph *g;
+    BlockStrip *s;
+    int n, cap;
+    Wire *wire;
+} Wires;
+
+static bool column_taken(const Wires *w, int col, int level) {
+    for (int i = 0; i < w->n; i++)
+        if (w->wire[i].col == col) return true;
+    for (int k = 0; k < w->s->n; k++) {
+        const BlockNode *n = &w->g->node[w->s->node[k]];
+        if (n->level == level && n->col >= 0 && n->col <= col && col <= n->col_last) return true;
+    }
+    return false;
+}
+
+static int free_column(const Wires *w, int from, int level) {
+    while (column_taken(w, from, level)) from++;
+    return from;
+}
+
+/* Wires of a node's output: the first reader stays in the column, every other gets a free one to
+ * the right. A value that one box reads twice comes by one wire. */
+static void send_out(Wires *w, int i, int col, int level) {
+    int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
+    for (int k = 0; k < n; k++)
+        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) =
+            (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
+}
+
+static void place_node(Wires *w, int i) {
+    BlockNode *n = &w->g->node[i];
+    int lo = 1 << 20, hi = -1;
+    for (int k = 0; k < w->n; k++) {
+        if (w->wire[k].to != i) continue;
+        if (w->wire[k].col < lo) lo = w->wire[k].col;
+        if (w->wire[k].col > hi) hi = w->wire[k].col;
+        for (int j = 0; j < n->n_in; j++)
+            if (n->in[j] == w->wire[k].from) n->in_col[j] = w->wire[k].col;
+    }
+    if (hi < 0) lo = hi = free_column(w, 0, n->level);
+    bool foreign = false;
+    for (int k = 0; k < w->n; k++)
+        foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
+    n->col = lo;
+    n->col_last = foreign ? lo : hi;
+    int live = 0;
+    for (int k = 0; k < w->n; k++)
+        if (w->wire[k].to != i) w->wire[live++] = w->wire[k];
+    w->n = live;
+}
+
+static void set_columns(BlockGraph *g, BlockStrip *s) {
+    Wires w = {.g = g, .s = s};
+    for (int k = 0; k < s->n; k++) g->node[s->node[k]].col = g->node[s->node[k]].col_last = -1;
+    if (s->from >= 0) send_out(&w, s->from, 0, -1);
+    for (int level = -1; level < s->levels; level++) {
+        for (int k = 0; k < s->n; k++)
+            if (g->node[s->node[k]].level == level) place_node(&w, s->node[k]);
+        for (int k = 0; k < s->n; k++)
+            if (g->node[s->node[k]].level == level)
+                send_out(&w, s->node[k], g->node[s->node[k]].col, level);
+    }
+    s->cols = 1;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = &g->node[s->node[k]];
+        if (n->col_last + 1 > s->cols) s->cols = n->col_last + 1;
+        for (int j = 0; j < n->n_in; j++)
+            if (n->in_col[j] + 1 > s->cols) s->cols = n->in_col[j] + 1;
+    }
+}
+
+void block_place(BlockGraph *g, int strip) {
+    BlockStrip *s = &g->strip[strip];
+    stack(g, s);
+    find_twins(g, s);
+    set_levels(g, s);
+    set_columns(g, s);
+}

@@ -1,0 +1,219 @@
+/* The slide form of the block view: another level of detail, not a scaled figure. One strip on 960
+ * x 540 units, no text under 12 (24 px at 1920), one line per edge; numbers become bars of bytes,
+ * joined to their edge by a dotted guide. */
+#include "render/block/block_page.h"
+#include <math.h>
+#include <string.h>
+
+static const BlockLook slide = {.op = 22,
+                                .joint = 22,
+                                .abut = 20,
+                                .weight = 26,
+                                .coll = 34,
+                                .move = 18,
+                                .gap = 23,
+                                .fork = 31,
+                                .head = 50,
+                                .plain_head = 50,
+                                .tail = 54,
+                                .sym = 15,
+                                .num = 15};
+enum { BAR_X = 646, BAR_MAX = 230, GAP_MIN = 18 };
+
+/* Bytes that exist at a level's lower edge: of the first column, of the others. */
+typedef struct {
+    int64_t first, others;
+    bool partial;
+    double label; /* right end of the labels there */
+} Cut;
+
+static int64_t bytes_of(const BlockGraph *g, const BlockNode *n) {
+    const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
+    return l ? l->bytes * (n->twin >= 0 ? 2 : 1) : 0;
+}
+
+static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
+    const BlockStrip *s = f->strip;
+    Cut c = {0};
+    for (int k = -1; k < s->n; k++) {
+        int i = k < 0 ? s->from : s->node[k];
+        if (i < 0) continue;
+        const BlockNode *n = &p->g->node[i];
+        int from = k < 0 ? -1 : n->level, to = i == s->last ? s->levels : from + 1,
+            col = k < 0 ? 0 : n->col;
+        for (int m = 0; m < s->n; m++) {
+            const BlockNode *q = &p->g->node[s->node[m]];
+            for (int j = 0; j < q->n_in; j++)
+                if (q->in[j] == i && q->level > to) to = q->level;
+        }
+        if (from > level || to <= level) continue;
+        *(col ? &c.others : &c.first) += bytes_of(p->g, n);
+        bool here = from == level;
+        c.partial |= here && n->out && n->out->shape.pending && *n->out->shape.pending;
+        if (!here) continue;
+        double x = k < 0 ? f->x + 36.5 : f->x + f->centre[col] + (col ? 12 : 14);
+        c.label = fmax(c.label, x + block_label_width(p, n));
+    }
+    return c;
+}
+
+static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double scale) {
+    static const double dots[2] = {1, 3};
+    Scene *s = p->s;
+    int64_t all = c->first + c->others;
+    if (all <= 0) return;
+    scene_begin(
+        s, "bytes", "bytes",
+        arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
+    if (x - 8 > c->label + 16) {
+        Mark *m = scene_segment(s, c->label + 8, mid, x - 8, mid, ROLE_GRID, 1);
+        m->dash = dots;
+        m->n_dash = 2;
+    }
+    double w = (double)c->first * scale, v = (double)c->others * scale;
+    if (w > 0) scene_rect(s, x, mid - 6, w, 12, 0, ROLE_BYTES, ROLE_WEIGHT_LINE, 1);
+    if (v > 0) scene_rect(s, x + w, mid - 6, v, 12, 0, ROLE_BYTES_2, ROLE_WEIGHT_LINE, 1);
+    if (c->partial) scene_hatch(s, x, mid - 6, w, 12, ROLE_WEIGHT_LINE, 5, 0.8);
+    scene_text(s, x + w + v + 8, mid + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_INK,
+               bytes_text(all, p->g->arena));
+    scene_end(s);
+}
+
+static double key(Scene *s, double x, double y, Role fill, bool hatch, const char *text) {
+    scene_rect(s, x, y - 6, 16, 12, 0, fill, ROLE_WEIGHT_LINE, 1);
+    if (hatch) scene_hatch(s, x, y - 6, 16, 12, ROLE_WEIGHT_LINE, 5, 0.8);
+    return x + 22 + scene_text(s, x + 22, y + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, text) + 14;
+}
+
+static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head,
+                      double bottom) {
+    const BlockStrip *s = f->strip;
+    int64_t max = 1;
+    bool others = false, partial = false;
+    for (int l = -1; l < s->levels; l++) {
+        Cut c = cut_at(p, f, l);
+        if (c.first + c.others > max) max = c.first + c.others;
+        others |= c.others > 0;
+        partial |= c.partial;
+    }
+    scene_text(p->s, x, head, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND,
+               w < 160 ? "bytes per rank" : "bytes on this edge, per rank");
+    for (int l = -1; l < s->levels; l++) {
+        Cut c = cut_at(p, f, l);
+        double mid = l < 0 && s->from >= 0 ? f->y + 12 : block_gap_top(f, l) + p->look->sym - 4;
+        draw_bar(p, &c, x, mid, w / (double)max);
+    }
+    if (!others && !partial) return;
+    scene_begin(p->s, "legend", "legend", NULL);
+    const char *term = "one term of a sum";
+    double need = 38 + scene_width(p->s, 12, REGULAR, others ? "left column" : "the value") +
+                  (others ? 36 + scene_width(p->s, 12, REGULAR, "right") : 0) + (partial ? 24 : 0);
+    if (partial && x + need + scene_width(p->s, 12, REGULAR, term) > p->s->w - 4) term = "Σ term";
+    if (partial) need += scene_width(p->s, 12, REGULAR, term);
+    x = fmin(x, p->s->w - 6 - need);
+    double kx = key(p->s, x, bottom, ROLE_BYTES, false, others ? "left column" : "the value");
+    if (others) kx = key(p->s, kx, bottom, ROLE_BYTES_2, false, "right");
+    if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, term);
+    scene_end(p->s);
+}
+
+/* Gaps give way, down to a limit, so that the strip fits under the title. */
+static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, double room) {
+    BlockLook l = slide;
+    double height;
+    block_measure(c, g, &l, f, &height);
+    double less = (height - room) / (f->strip->levels + 1);
+    if (less <= 0) { /* room is left: gaps take some of it */
+        double more = fmin(16, -less);
+        l.gap += more, l.fork += more, l.sym += more / 2;
+        return l;
+    }
+    l.gap = fmax(GAP_MIN, l.gap - less);
+    l.fork = fmax(GAP_MIN + 8, l.fork - less);
+    l.sym = fmin(l.sym, l.gap - 4.5);
+    l.coll = fmax(31, l.coll - less);
+    block_measure(c, g, &l, f, &height);
+    if (height <= room) return l;
+    l.op = l.joint = 19, l.abut = 18, l.weight = 22, l.head -= 6, l.plain_head -= 8, l.gap = 17.5,
+    l.fork = 29, l.sym = 13.5;
+    return l;
+}
+
+/* The stamp on one line under the strip; what does not fit is left to the larger figure. */
+static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y,
+                        int index, int count) {
+    Role role;
+    Arena *a = c->arena;
+    const char *stamp = words_stamp(a, c->t, &role);
+    const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
+    bool beside =
+        y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
+    double x =
+        !beside ? f->x
+        : f->strip->to >= 0 || !last
+            ? f->x + 32
+            : f->x + f->centre[last->col] +
+                  fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
+    Str rest = str_new(a);
+    if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
+    if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
+    int weight = role == ROLE_SECOND ? REGULAR : SEMIBOLD;
+    double w = scene_width(p->s, 12, weight, stamp);
+    Run run[2] = {
+        {scene_fit(p->s, stamp, room - x, 12, weight), weight, role, false, false},
+        {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
+    scene_begin(p->s, "footer", "footer", NULL);
+    scene_runs(p->s, x, y, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);
+    scene_end(p->s);
+}
+
+/* Parts of the subtitle: shorter than those of the large figure. */
+static void slide_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part) {
+    Arena *a = g->arena;
+    const char *model = words_model(a, g->t);
+    int n = 0;
+    part[n++] =
+        arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
+                     o->pass ? o->pass : "forward", (long long)g->rank, (long long)g->t->ranks);
+    part[n++] = words_mesh(a, g->t);
+    part[n++] = words_data(a, g->t);
+    part[n++] = words_class(a, g->t, g->rank);
+    part[n] = NULL;
+}
+
+Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count) {
+    Scene *s = figure_new(c, "block", PRESET_SLIDE);
+    s->one_scale = true;
+    const Preset *pr = &presets[PRESET_SLIDE];
+    const char *sub[8];
+    int first = (int)(frame->strip - g->strip);
+    double height, right = pr->margin + block_measure(c, g, &slide, frame, &height);
+    if (right + pr->margin > pr->w) {
+        frame->tight = true;
+        right = pr->margin + block_measure(c, g, &slide, frame, &height);
+    }
+    double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
+    slide_subtitle(g, c->o, sub);
+    s->w = fmax(s->w, right + pr->margin);
+    double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
+                           bar_w < 60 ? 0 : bar - 12 - pr->margin) +
+               5;
+    const WrongList *wrong = block_wrong(g, first, 1);
+    double notes = fmin(right, bar - 24) + 60;
+    y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);
+    BlockLook look = fitting(c, g, frame, pr->h - 12 - y);
+    BlockPen p = block_pen(c, g, s, &look);
+    BlockGrid grid;
+    frame->x = pr->margin;
+    frame->y = y;
+    frame->note = NULL;
+    block_columns(&p, frame);
+    block_rows(&p, &grid, frame, 1);
+    block_strip(&p, frame);
+    double bottom = fmax(y + block_height(&p, frame), pr->h - 13);
+    if (bar_w >= 60) draw_bars(&p, frame, bar, bar_w, y - 15, bottom - 3);
+    slide_stamp(c, &p, frame, bar_w >= 60 ? bar - 12 : s->w - pr->margin, bottom + 1, index, count);
+    s->desc = block_description(g, first, 1);
+    figure_page(s, PRESET_SLIDE, bottom + 10);
+    return s;
+}

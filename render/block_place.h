@@ -1,7 +1,0 @@
-/* Places the nodes of one strip: ops that abut, twins drawn as one, levels from top to bottom,
- * columns from left to right. */
-#ifndef SP_RENDER_BLOCK_PLACE_H
-#define SP_RENDER_BLOCK_PLACE_H
-#include "render/block_graph.h"
-void block_place(BlockGraph *g, int strip);
-#endif

@@ -1,0 +1,57 @@
+/* The rows of the error picture: every checked value in step order, its state on every rank. Takes
+ * verdicts as recorded and refuses to judge: a rank whose own error is not recorded gets no number
+ * of its own. */
+#ifndef SP_RENDER_ERRORS_H
+#define SP_RENDER_ERRORS_H
+#include "render/furniture/words.h"
+
+enum { ERR_COLUMNS = 64 };
+typedef enum {
+    ERR_NONE,    /* nothing was compared there */
+    ERR_EQUAL,   /* equal by bits */
+    ERR_ROUNDED, /* differs by rounding, within its bound */
+    ERR_RIGHT,   /* within its bound, while another rank is wrong */
+    ERR_SUSPECT, /* within the bound, above what is likely */
+    ERR_FIRST,   /* the first wrong value */
+    ERR_LATER,   /* wrong, and not the first */
+    ERR_STATES
+} ErrState;
+
+typedef struct ErrRow {
+    const char *name;        /* "layers.0.o_proj", "… and 3 more" */
+    const char *how;         /* "AllReduce", "claim"; NULL: computed */
+    const char *planted;     /* the mistake that the plan plants here: "scale: 4"; NULL: none */
+    const TraceCheck *worst; /* the check that decided; NULL: of many */
+    int step, values;        /* values: how many are folded into the row */
+    double max, bound;
+    ErrState worst_state;
+    ErrState state[ERR_COLUMNS];
+    double error[ERR_COLUMNS]; /* of wrong columns; NaN: not recorded */
+    struct ErrRow *beside;     /* the same value in another run; NULL: it has none */
+} ErrRow;
+
+typedef struct {
+    const Trace *t;
+    int n_columns, n, equal, rounded, suspect, wrong; /* rows of values by their worst state */
+    int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
+    int *column;        /* per rank */
+    RankSet *members;   /* per column */
+    ErrRow *row;
+    const ErrRow *first;     /* first wrong; NULL: none */
+    const TraceCheck *check; /* that found it */
+} ErrMap;
+/* Up to 64 ranks have a column each; of more, those that every check says the same of (to two
+ * digits, or right and wrong alone) are a class and share one; where that gives more than 64,
+ * neighbours share one. A column shows the worst. False if the trace has no checks. */
+bool errors_map(Arena *a, const Trace *t, ErrMap *out);
+/* The same for two runs of one model on the same ranks, with the same columns; a row of `m` knows
+ * that of `other`: the k-th of a name the k-th. *left: rows of `other` that have no place. False if
+ * one has no checks, or other ranks. */
+bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left);
+/* Folds neighbours of one kind until at most `rows` rows are left (or nothing can be folded). */
+void errors_fold(Arena *a, ErrMap *m, int rows);
+/* "2.5", "5e-07" */
+const char *errors_number(Arena *a, double v);
+/* "plan.yaml:12" of the step that made the first wrong value; NULL: no line. */
+const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k);
+#endif

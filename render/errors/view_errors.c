@@ -1,0 +1,662 @@
+/* View `errors`: where a run first differs from the unsharded model. A map of checked values (rows,
+ * in step order) over ranks (columns, folded above 64), and a panel: the first wrong value, its
+ * cause, the evidence, the line of the plan. A right plan gets the same map and is told so. Refuses
+ * a trace without checks: nothing is right that was not run. */
+#include "render/errors/errors.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    Role fill, text;
+    const char *words;
+} look[ERR_STATES] = {
+    [ERR_NONE] = {ROLE_PAPER, ROLE_SECOND, "not compared"},
+    [ERR_EQUAL] = {ROLE_EQUAL, ROLE_SECOND, "bit for bit equal"},
+    [ERR_ROUNDED] = {ROLE_ROUNDED, ROLE_INK, "rounding, within its bound"},
+    [ERR_RIGHT] = {ROLE_ROUNDED, ROLE_INK, "within its bound on this rank"},
+    [ERR_SUSPECT] = {ROLE_SUSPECT, ROLE_INK, "suspect: more than rounding likely gives"},
+    [ERR_FIRST] = {ROLE_WRONG, ROLE_WRONG_TEXT, "first wrong value"},
+    [ERR_LATER] = {ROLE_WRONG_LATER, ROLE_INK, "wrong later"}};
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    Arena *a;
+    PresetKind preset;
+    ErrMap map, other;              /* other: the run beside it */
+    bool twin;                      /* there is one */
+    int left_over;                  /* its rows that have no place */
+    double x, w;                    /* of the page */
+    double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
+    double name_size;
+    int first_row; /* group of the first wrong row */
+} ErrPen;
+
+enum { TWIN_GAP = 34 };
+/* Width of one map with the numbers at its right, and the left edge of map i. */
+static double map_width(const ErrPen *p) { return p->map.n_columns * p->cell + p->beside; }
+static double map_at(const ErrPen *p, int i) {
+    return p->x + p->left + i * (map_width(p) + TWIN_GAP);
+}
+static double maps_width(const ErrPen *p) {
+    return p->left + map_width(p) + p->twin * (map_width(p) + TWIN_GAP);
+}
+
+/* ---- the map ---- */
+
+static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
+    if (r->state[col] == ERR_EQUAL) return "=";
+    if (r->state[col] == ERR_RIGHT) return "ok";
+    if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
+    return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
+}
+
+/* Right values have one number for all ranks, so one cell; wrong ones a number per rank. */
+static int span(const ErrMap *m, const ErrRow *r, int col) {
+    ErrState s = r->state[col];
+    int n = 1;
+    while ((s == ERR_ROUNDED || s == ERR_SUSPECT) && col + n < m->n_columns &&
+           r->state[col + n] == s)
+        n++;
+    return n;
+}
+
+static const char *row_tip(ErrPen *p, const ErrRow *r) {
+    Str tip = str_new(p->a);
+    tip_add(&tip, "value", r->name);
+    if (r->step >= 0) tip_add(&tip, "step", arena_printf(p->a, "%d", r->step));
+    if (r->how && *r->how == '+')
+        tip_add(&tip, "and", arena_printf(p->a, "%s more values, the worst is shown", r->how + 1));
+    else if (r->how) tip_add(&tip, "by", r->how);
+    tip_add(&tip, "planted here", r->planted);
+    tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
+    if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
+    return tip.s;
+}
+
+/* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
+static const char *joined(Arena *a, const char *how) {
+    return arena_printf(a, *how == '+' ? " %s" : " · %s", how);
+}
+
+/* Where the plan plants a mistake, in the row of what it spoils. */
+static const char *planted_words(ErrPen *p, const ErrRow *r) {
+    return r->planted ? arena_printf(p->a, " · planted: %s", r->planted) : "";
+}
+
+static void row_name(ErrPen *p, const ErrRow *r, double y) {
+    bool first = r->worst_state == ERR_FIRST, later = r->worst_state == ERR_LATER;
+    const char *how =
+        r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
+    how = how ? joined(p->a, how) : "";
+    int weight = first ? BOLD : REGULAR;
+    double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
+    const char *planted = planted_words(p, r);
+    double pw = scene_width(p->s, size, SEMIBOLD, planted);
+    bool tight = hw + pw + scene_width(p->s, size, weight, r->name) > room;
+    if (tight && pw > room * 0.4)
+        planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
+    room -= pw;
+    if (hw > room * 0.55)
+        how = scene_fit(p->s, how, room * 0.55, size, REGULAR),
+        hw = scene_width(p->s, size, REGULAR, how);
+    Run run[3] = {{fit_name(p->s, r->name, room - hw, size, weight), weight,
+                   later ? ROLE_SECOND : ROLE_INK, false, false},
+                  {how, REGULAR, ROLE_SECOND, false, false}};
+    int n = *how ? 2 : 1;
+    if (*planted) run[n++] = (Run){planted, SEMIBOLD, ROLE_FAIL, false, false};
+    scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, n);
+}
+
+static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
+    const ErrMap *m = &p->map;
+    bool silent = false;
+    for (int c = 0; c < m->n_columns;) {
+        int n = span(m, r, c);
+        double at = x + c * p->cell, w = n * p->cell;
+        const char *text = cell_text(p, r, c);
+        scene_rect(p->s, at, y, w, p->row, 0, look[r->state[c]].fill, ROLE_PAPER,
+                   p->cell > 8 ? 1.5 : 0.5);
+        bool fits = r->state[c] != ERR_NONE && scene_width(p->s, 12, MEDIUM, text) + 5 <= w;
+        if (fits)
+            scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3, ALIGN_MIDDLE, 12, MEDIUM,
+                       look[r->state[c]].text, text);
+        silent |= !fits && r->state[c] != ERR_NONE;
+        c += n;
+    }
+    const char *beside = r->max > 0 || isnan(r->max) ? errors_number(p->a, r->max) : "=";
+    if (silent)
+        scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3, ALIGN_LEFT, 12,
+                   MEDIUM, ROLE_INK, beside);
+}
+static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
+    int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
+    if (r == p->map.first) p->first_row = group;
+    row_name(p, r, y);
+    draw_cells(p, r, map_at(p, 0), y);
+    scene_end(p->s);
+    if (!p->twin || !r->beside) return;
+    scene_begin(p->s, "row", arena_printf(p->a, "beside-%d", index), row_tip(p, r->beside));
+    draw_cells(p, r->beside, map_at(p, 1), y);
+    scene_end(p->s);
+}
+
+/* "all 1024 ranks", "512 ranks", "3" of a column. */
+static const char *column_text(ErrPen *p, int c, bool words) {
+    const ErrMap *m = &p->map;
+    if (m->per_column)
+        return arena_printf(p->a, "%s%lld", words ? "rank " : "", (long long)(c * m->per_column));
+    int64_t n = rankset_count(&m->members[c]);
+    if (n == 1)
+        return arena_printf(p->a, "%s%lld", words ? "rank " : "",
+                            (long long)rankset_first(&m->members[c]));
+    return words ? arena_printf(p->a, "%s%lld ranks", n == m->t->ranks ? "all " : "", (long long)n)
+                 : arena_printf(p->a, "×%lld", (long long)n);
+}
+/* Labels of columns, as many as fit; the step between them is constant. */
+static void draw_columns(ErrPen *p, double x, double y, bool head) {
+    const ErrMap *m = &p->map;
+    double need = 8, wide = 0;
+    for (int c = 0; c < m->n_columns; c++) {
+        need = fmax(need, scene_width(p->s, 12, REGULAR, column_text(p, c, false)) + 8);
+        wide = fmax(wide, scene_width(p->s, 12, REGULAR, column_text(p, c, true)) + 8);
+    }
+    bool words = (wide <= p->cell || m->n_columns == 1) && m->per_column <= 1;
+    int step = 1;
+    while (step * p->cell < need) step *= 2;
+    for (int c = 0; c < m->n_columns; c += step)
+        scene_text(p->s, x + (c + 0.5) * p->cell, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
+                   column_text(p, c, words));
+    if (!words && head)
+        scene_text(p->s, x - 12, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
+                   m->per_column > 1
+                       ? arena_printf(p->a, "ranks, %lld in a column", (long long)m->per_column)
+                   : m->per_column ? "rank"
+                                   : "ranks of a class");
+}
+
+/* What stands over each of two maps: whose it is, and how it came out. */
+static double draw_heads(ErrPen *p, double y) {
+    const RenderOptions *o = p->c->o;
+    const char *what[2] = {"the plan as written",
+                           o->beside_planted ? "without the mistake" : "beside it"};
+    for (int i = 0; i < 2; i++) {
+        const Trace *t = i ? p->other.t : p->map.t;
+        const ErrMap *m = i ? &p->other : &p->map;
+        bool planted = i && o->beside_planted;
+        const char *result = m->wrong     ? arena_printf(p->a, "%d wrong", m->wrong)
+                             : m->suspect ? "suspect"
+                                          : "all right";
+        Run run[2] = {{result, SEMIBOLD,
+                       m->wrong     ? ROLE_FAIL
+                       : m->suspect ? ROLE_WARN
+                                    : ROLE_PASS,
+                       false, false},
+                      {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR,
+                       ROLE_SECOND, false, false}};
+        double w = fmin(map_width(p) + TWIN_GAP - 10,
+                        p->x + p->w - map_at(p, i)); /* the page ends at the second */
+        double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
+        scene_text(p->s, map_at(p, i), y + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK,
+                   scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
+        run[1].s = w - rw > 40 ? scene_fit(p->s, run[1].s, w - rw, 12.5, REGULAR) : "";
+        scene_runs(p->s, map_at(p, i), y + 29, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
+    }
+    return y + 38;
+}
+
+/* Returns the y under the map; *at: middle of the first wrong row, *right: where its arrow starts.
+ */
+static double draw_map_of_errors(ErrPen *p, double y, double *at) {
+    const ErrMap *m = &p->map;
+    double w = m->n_columns * p->cell, top = y + 22;
+    int maps = 1 + p->twin;
+    for (int i = 0; i < maps; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
+    for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
+    for (int i = 0; i < maps; i++)
+        scene_rect(p->s, map_at(p, i), top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+    *at = 0;
+    if (!m->first) return top + m->n * p->row;
+    double fy = top + (double)(m->first - m->row) * p->row;
+    scene_rect(p->s, map_at(p, 0) - 1, fy, w + 2, p->row, 0, ROLE_NONE, ROLE_INK, 3);
+    *at = fy + p->row / 2;
+    return top + m->n * p->row;
+}
+
+/* ---- the panel ---- */
+
+typedef struct {
+    ErrPen *p;
+    double x, y, w;
+} Panel;
+
+static void say(Panel *q, double size, int weight, Role role, const char *text, int lines,
+                double gap) {
+    const char *line[8];
+    int n = scene_wrap(q->p->s, text, NULL, q->w, size, weight, lines, line);
+    for (int i = 0; i < n; i++, q->y += size + 5)
+        scene_text(q->p->s, q->x, q->y + size, ALIGN_LEFT, size, weight, role, line[i]);
+    q->y += gap;
+}
+static void pair(Panel *q, const char *name, const char *value, int weight, Role role) {
+    scene_text(q->p->s, q->x + 10, q->y + 12, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, name);
+    scene_text(q->p->s, q->x + fmin(q->w, 240), q->y + 12, ALIGN_RIGHT, 12.5, weight, role, value);
+    q->y += 18;
+}
+
+static void evidence(Panel *q, const TraceCheck *k) {
+    Arena *a = q->p->a;
+    say(q, 13, SEMIBOLD, ROLE_INK, "Evidence", 1, 0);
+    if (k->n_index) {
+        say(q, 12, REGULAR, ROLE_SECOND,
+            arena_printf(a, "first wrong element %s", words_shape(a, k->index, k->n_index)), 1, 1);
+        pair(q, "the ranks give", arena_printf(a, "%.6g", k->got), SEMIBOLD, ROLE_FAIL);
+        pair(q, "unsharded", arena_printf(a, "%.6g", k->want), SEMIBOLD, ROLE_PASS);
+    }
+    pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
+    if (k->bound > 0)
+        pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
+    Str s = str_new(a);
+    int most = q->p->preset == PRESET_SLIDE ? 4 : 8;
+    for (int i = 0; i < k->n_rank_error && i < most; i++)
+        str_addf(&s, "%srank %lld: %.2g",
+                 i ? ", " : "Error per rank: ", (long long)k->rank_error[i].rank,
+                 k->rank_error[i].error);
+    if (k->n_rank_error > most)
+        str_addf(&s, " and on %lld more", (long long)(rankset_count(&k->ranks) - most));
+    q->y += 2;
+    bool room = q->p->preset != PRESET_SLIDE || !q->p->twin;
+    if (s.n && room) say(q, 12, REGULAR, ROLE_SECOND, s.s, 4, 0);
+    q->y += 8;
+}
+
+/* What makes the first wrong value in the run beside it. */
+static void repair(Panel *q) {
+    const ErrRow *r = q->p->map.first ? q->p->map.first->beside : NULL;
+    const Trace *u = q->p->other.t;
+    Arena *a = q->p->a;
+    const TraceCollective *c = NULL;
+    for (int i = 0; r && i < u->n_collectives; i++)
+        if (u->collectives[i].step == r->step) c = &u->collectives[i];
+    const RenderOptions *o = q->p->c->o;
+    bool planted = o->beside_planted;
+    say(q, 13, SEMIBOLD, ROLE_INK, planted ? "Without the planted mistake" : "In the run beside it",
+        1, 0);
+    if (!r) {
+        say(q, 12.5, REGULAR, ROLE_INK, "There is no such step.", 2, 8);
+        return;
+    }
+    const char *made = r->how ? r->how : "computed on each rank";
+    if (c)
+        made = arena_printf(a, "%s over %s %s of %s",
+                            words_coll(c->op) ? words_coll(c->op)->name : c->op,
+                            words_axis_list(a, u, c->axis), words_members(a, &c->groups, 0),
+                            bytes_text(c->bytes_in, a));
+    bool fine = r->worst_state < ERR_SUSPECT;
+    say(q, 12.5, REGULAR, ROLE_INK,
+        arena_printf(a, "%s, %s", made,
+                     fine ? r->max > 0
+                                ? arena_printf(a, "right within %s", errors_number(a, r->max))
+                                : "equal bit for bit"
+                          : "and wrong too"),
+        3, 0);
+    if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
+        say(q, 12, REGULAR, ROLE_SECOND,
+            arena_printf(a, "plan line %s:%d", c->file ? words_file(c->file) : u->plan, c->line), 2,
+            0);
+    q->y += 8;
+}
+static void panel_wrong(Panel *q) {
+    const ErrMap *m = &q->p->map;
+    const TraceCheck *k = m->check;
+    Arena *a = q->p->a;
+    const char *line = errors_plan_line(a, m->t, k), *how = NULL;
+    for (int i = 0; i < m->n; i++)
+        if (&m->row[i] == m->first) how = m->first->how;
+    const char *planted = m->first ? m->first->planted : NULL;
+    say(q, 12, planted ? SEMIBOLD : REGULAR, planted ? ROLE_FAIL : ROLE_SECOND,
+        planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value",
+        1, 0);
+    const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
+    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, ROLE_FAIL, name);
+    q->y += 22;
+    int64_t n = rankset_count(&k->ranks);
+    const char *who = n == 2 && m->t->ranks == 2 ? "both ranks"
+                      : n == m->t->ranks         ? arena_printf(a, "all %lld ranks", (long long)n)
+                                         : arena_printf(a, "%s %s", n == 1 ? "rank" : "ranks",
+                                                        rankset_text(&k->ranks, a));
+    say(q, 12.5, REGULAR, ROLE_INK,
+        k->step >= 0
+            ? arena_printf(a, "%s · step %d%s%s", who, k->step, how ? ", " : "", how ? how : "")
+            : who,
+        2, 6);
+    scene_segment(q->p->s, q->x, q->y, q->x + q->w, q->y, ROLE_GRID, 1);
+    q->y += 10;
+    say(q, 13, SEMIBOLD, ROLE_INK, "Likely cause", 1, 0);
+    say(q, 12.5, REGULAR, ROLE_INK, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
+    evidence(q, k);
+    if (q->p->twin) repair(q);
+    say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
+    const char *file = line ? strrchr(line, '/')
+                            : NULL; /* without its folders, so that the number is not cut off */
+    say(q, 12.5, REGULAR, ROLE_INK,
+        line      ? arena_printf(a, "Plan line %s", file ? file + 1 : line)
+        : planted ? "The key `faults` of the plan."
+                  : "No line of the plan asks for this step.",
+        2, 0);
+}
+
+static void panel_right(Panel *q) {
+    const ErrMap *m = &q->p->map;
+    const Trace *t = m->t;
+    Arena *a = q->p->a;
+    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS,
+               m->suspect ? "No value is wrong, some are suspect" : "Every value is right");
+    q->y += 28;
+    say(q, 12.5, REGULAR, ROLE_INK,
+        arena_printf(a,
+                     "%d are equal to the unsharded ones bit for bit, %d differ by rounding and "
+                     "stay within their bounds.",
+                     m->equal, m->rounded + m->suspect),
+        4, 8);
+    if (t->worst_value && t->worst_used > 0) {
+        say(q, 13, SEMIBOLD, ROLE_INK, "Closest to its bound", 1, 0);
+        say(q, 12.5, REGULAR, ROLE_INK, fit_name(q->p->s, t->worst_value, q->w, 12.5, REGULAR), 1,
+            0);
+        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used),
+            1, 0);
+    }
+}
+
+/* The panel is measured by drawing its contents; its ground is put under them afterwards. */
+static double draw_panel(ErrPen *p, double x, double y, double w, double pointer_x,
+                         double pointer_y) {
+    const double pad = 16;
+    Scene *s = p->s;
+    int group = scene_begin(s, "panel", "panel", NULL), ground = s->n_marks;
+    scene_rect(s, x, y, w, 10, 4, ROLE_EQUAL, ROLE_GRID, 1.25)->ground = true;
+    Panel q = {p, x + pad, y + pad - 2, w - 2 * pad};
+    if (p->map.check) panel_wrong(&q);
+    else panel_right(&q);
+    double h = q.y + pad - 4 - y;
+    s->marks[ground].h = h;
+    scene_frame(s, x, y, w, h);
+    scene_end(s);
+    if (p->map.first) scene_link(s, group, p->first_row);
+    if (pointer_y > 0) {
+        double to = fmin(fmax(pointer_y, y + 20), y + h - 20), mid = x - 16;
+        Pt pt[4] = {{pointer_x, pointer_y}, {mid, pointer_y}, {mid, to}, {x, to}};
+        bool straight = fabs(to - pointer_y) < 14;
+        if (straight) pt[1] = (Pt){x, pointer_y};
+        scene_arrow(s, pt, straight ? 2 : 4, ROLE_FAIL, 2, false, false, group);
+    }
+    return y + h;
+}
+
+/* ---- the page ---- */
+
+/* "+4" of the first row that stands for several values; NULL if none does. */
+static const char *folded(const ErrMap *m) {
+    for (int i = 0; i < m->n; i++)
+        if (m->row[i].how && *m->row[i].how == '+') return m->row[i].how;
+    return NULL;
+}
+
+static double draw_key(ErrPen *p, double y) {
+    static const char *const sample[ERR_STATES] = {"", "=", "5e-07", "ok", "3e-06", "1.8", "2.1"};
+    bool used[ERR_STATES] = {false};
+    double x = p->x;
+    for (int i = 0; i < p->map.n; i++)
+        for (int c = 0; c < p->map.n_columns; c++) {
+            used[p->map.row[i].state[c]] = true;
+            if (p->map.row[i].beside) used[p->map.row[i].beside->state[c]] = true;
+        }
+    scene_begin(p->s, "legend", "legend", NULL);
+    for (int k = 1; k < ERR_STATES; k++) {
+        double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
+        if (!used[k]) continue;
+        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
+        scene_rect(p->s, x, y - 9, 42, 18, 0, look[k].fill, ROLE_FAINT, 1);
+        scene_text(p->s, x + 21, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM, look[k].text, sample[k]);
+        scene_text(p->s, x + 50, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, look[k].words);
+        x += w + 20;
+    }
+    const char *fold = folded(&p->map), *words = "more values, the worst shown";
+    if (fold) {
+        double w = scene_width(p->s, 12, REGULAR, fold) + 8;
+        bool wide = x > p->x && x + w + scene_width(p->s, 12, REGULAR, words) > p->x + p->w;
+        /* a slide has no second line for it; the tooltips say it */
+        if (wide && p->preset == PRESET_SLIDE) words = "";
+        else if (wide) x = p->x, y += 24;
+        if (*words) scene_text(p->s, x, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, fold);
+        scene_text(p->s, x + w, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+    }
+    scene_end(p->s);
+    return y + 18;
+}
+
+static const char *headline(ErrPen *p) {
+    const ErrMap *m = &p->map;
+    if (!m->check)
+        return arena_printf(p->a,
+                            "All right: %d values on %lld rank%s agree with the unsharded model",
+                            m->equal + m->rounded + m->suspect, (long long)m->t->ranks,
+                            m->t->ranks == 1 ? "" : "s");
+    int n = m->wrong - 1;
+    return n > 0 ? arena_printf(p->a, "%s is the first wrong value, and %d more %s wrong after it",
+                                m->check->value, n, n == 1 ? "is" : "are")
+                 : arena_printf(p->a, "%s is the first wrong value, and the only one",
+                                m->check->value);
+}
+
+static const char *totals(ErrPen *p) {
+    const Trace *t = p->c->t;
+    Str fold = str_new(p->a);
+    if (p->map.per_column > 1)
+        str_addf(&fold, " A column shows the worst of %lld ranks.", (long long)p->map.per_column);
+    if (!p->map.per_column && p->map.n_columns == 1)
+        str_add(&fold, " Every check says the same of all ranks.");
+    for (int c = 0; !p->map.per_column && p->map.n_columns > 1 && c < p->map.n_columns && c < 8;
+         c++)
+        str_addf(&fold, "%s%s", c ? ", " : " Ranks of a column are alike in every check: ",
+                 rankset_text(&p->map.members[c], p->a));
+    if (!p->map.per_column && p->map.n_columns > 1)
+        str_add(&fold, p->map.n_columns > 8 ? ", …" : ".");
+    if (p->left_over)
+        str_addf(&fold, " %d more value%s of the other run %s no row here.", p->left_over,
+                 p->left_over == 1 ? "" : "s", p->left_over == 1 ? "has" : "have");
+    return arena_printf(
+        p->a,
+        "Every step is compared with the unsharded op on the same inputs, so after a wrong value "
+        "later ones may be right again. Number of a right value: the largest difference on any "
+        "rank.%s Checks: %lld pass, %lld suspect, %lld fail.",
+        fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
+}
+
+static void measure(ErrPen *p, double room) {
+    bool slide = p->preset == PRESET_SLIDE;
+    int n = p->map.n;
+    p->row = slide ? 19 : n <= 22 ? 26 : 19;
+    p->name_size = 12;
+    p->left = 60;
+    for (int i = 0; i < n; i++) {
+        const ErrRow *r = &p->map.row[i];
+        const char *how = r->how ? joined(p->a, r->how) : r->values > 1 ? " · 000 pieces" : "";
+        double w = scene_width(p->s, 12, BOLD,
+                               arena_printf(p->a, "%s%s%s", r->name, how, planted_words(p, r))) +
+                   14;
+        p->left = fmax(p->left, w);
+    }
+    int maps = 1 + p->twin, n_col = p->map.n_columns;
+    /* names may take what cells leave that are just wide enough for their numbers */
+    double cells =
+        fmax(n_col * 45.0, p->twin ? 128 : 0); /* the heads of two maps need their room */
+    double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45),
+           left = room - (maps - 1) * TWIN_GAP - maps * cells;
+    p->left = fmin(p->left, fmax(usual, left));
+    p->beside = 0;
+    double most = fmax(62, 232.0 / n_col), space = (room - p->left - (maps - 1) * TWIN_GAP) / maps;
+    if (p->twin) most = fmax(62, 150.0 / n_col);
+    p->cell = fmin(most, space / n_col);
+    if (p->cell >= 40) return;
+    p->beside = 52;
+    p->cell = fmin(62, (space - p->beside) / n_col);
+}
+
+static bool prepare(const ViewCall *c, ErrPen *p) {
+    *p = (ErrPen){.c = c, .a = c->arena};
+    const Trace *u = c->o->beside;
+    if (u && errors_pair(c->arena, c->t, u, &p->map, &p->other, &p->left_over))
+        return p->twin = true;
+    if (errors_map(c->arena, c->t, &p->map)) return true;
+    if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "`shardproof check PLAN` says which; `trust: declared` executes such a plan",
+                   "nothing to draw in view 'errors': the plan breaks a rule and was not executed");
+        return false;
+    }
+    diag_error(
+        c->d, "E0211", (Loc){0},
+        "run the plan: `shardproof draw PLAN --view errors` does so, and `shardproof run PLAN` "
+        "writes a trace",
+        "nothing to draw in view 'errors': the trace has no checks, the plan was not executed");
+    return false;
+}
+
+/* The page with at most `rows` rows; NULL and a diagnostic if there is nothing to show. */
+static Scene *errors_page(const ViewCall *c, int rows) {
+    ErrPen p;
+    if (!prepare(c, &p)) return NULL;
+    furniture_preset(c->o->preset, &p.preset);
+    bool slide = p.preset == PRESET_SLIDE, narrow = p.preset == PRESET_COLUMN;
+    errors_fold(p.a, &p.map, rows);
+    Scene *s = p.s = figure_new(c, "errors", p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = s->w - 2 * p.x;
+    double side = narrow ? 0 : slide ? 292 : 330, gap = narrow ? 0 : 40, at;
+    measure(&p, p.w - side - gap);
+    double used = maps_width(&p) + gap + side;
+    /* few ranks need no wide canvas; the scale of a PNG stays the same */
+    if (p.preset == PRESET_WIDE && used < p.w) {
+        p.w = fmax(used, 780);
+        s->w = p.w + 2 * p.x;
+        s->px_width = (int)(presets[p.preset].px * s->w / presets[p.preset].w);
+    }
+    const char *model = words_model(p.a, c->t);
+    const char *sub[] = {model ? model : "",
+                         words_data(p.a, c->t),
+                         c->t->pass ? c->t->pass : "",
+                         words_mesh(p.a, c->t),
+                         "cells: largest difference from the unsharded op",
+                         NULL};
+    double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
+    double panel = p.twin ? y : y + 22;
+    if (p.twin) y = draw_heads(&p, y);
+    double bottom = draw_map_of_errors(&p, y, &at),
+           start = p.x + p.left + p.map.n_columns * p.cell + 2;
+    if (p.beside > 0 && p.map.first)
+        start += 14 + scene_width(s, 12, MEDIUM, errors_number(p.a, p.map.first->max));
+    /* the other map stands in the way of an arrow; the frame and the name say which row it is */
+    if (p.twin) at = 0;
+    double right = p.x + maps_width(&p);
+    if (narrow) bottom = draw_panel(&p, p.x, bottom + 18, p.w, 0, 0);
+    else
+        bottom = fmax(bottom,
+                      draw_panel(&p, fmin(right + gap, p.x + p.w - side), panel, side, start, at));
+    y = draw_key(&p, bottom + (slide ? 18 : 26));
+    y = figure_foot(s, c, p.x, p.w, y + 2, slide ? NULL : totals(&p), NULL);
+    s->desc = arena_printf(p.a, "%s. %s", headline(&p), totals(&p));
+    figure_page(s, p.preset, y);
+    return s;
+}
+
+/* A slide takes as many rows as its title, its panel and its legend leave room for. */
+int view_errors(const ViewCall *c, Scene **page) {
+    static const int most[PRESET_COUNT] = {
+        [PRESET_WIDE] = 44, [PRESET_COLUMN] = 44, [PRESET_SLIDE] = 17, [PRESET_A4] = 26};
+    PresetKind preset;
+    furniture_preset(c->o->preset, &preset);
+    int rows = most[preset];
+    do page[0] = errors_page(c, rows--);
+    while (page[0] && page[0]->scale < 1 && preset == PRESET_SLIDE && rows >= 8);
+    return page[0] != NULL;
+}
+
+/* ---- text ---- */
+
+static const char *row_states(ErrPen *p, const ErrRow *r) {
+    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '?', 'X', 'x'};
+    Str s = str_new(p->a);
+    int most = p->twin ? 16 : 24, n = p->map.n_columns > most ? most : p->map.n_columns;
+    for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
+        ErrState worst = ERR_NONE;
+        for (int c = i * p->map.n_columns / n; c < (i + 1) * p->map.n_columns / n; c++)
+            if (r->state[c] > worst) worst = r->state[c];
+        str_addn(&s, &sign[worst], 1);
+    }
+    return s.s;
+}
+
+static void text_first(ErrPen *p, Str *s) {
+    const TraceCheck *k = p->map.check;
+    const char *line = errors_plan_line(p->a, p->c->t, k);
+    str_addf(s, "\nfirst wrong  %s\nranks        ", k->value);
+    words_paragraph(s, "", rankset_text(&k->ranks, p->a), 67);
+    if (p->map.first && p->map.first->planted)
+        words_paragraph(s, "planted      ", p->map.first->planted, 80);
+    words_paragraph(s, "cause        ", k->cause ? k->cause : "not known", 80);
+    if (k->n_index)
+        str_addf(s, "evidence     at %s: got %.6g, want %.6g\n",
+                 words_shape(p->a, k->index, k->n_index), k->got, k->want);
+    str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
+    for (int i = 0; i < k->n_rank_error && i < 8; i++)
+        str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,
+                 k->rank_error[i].error);
+    if (k->n_rank_error > 8) str_add(s, "             and more ranks\n");
+    if (line) words_paragraph(s, "plan line    ", line, 80);
+}
+
+const char *view_errors_text(const ViewCall *c) {
+    ErrPen p;
+    Role role;
+    if (!prepare(c, &p)) return NULL;
+    Str s = str_new(p.a);
+    words_paragraph(&s, "", headline(&p), 80);
+    str_add(&s, "\n");
+    for (int i = 0; i < p.map.n; i++) {
+        const ErrRow *r = &p.map.row[i];
+        const char *how = r->how          ? joined(p.a, r->how)
+                          : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
+                                          : "";
+        if (r->planted) how = arena_printf(p.a, "%s · planted", how);
+        const char *name = r->name;
+        int room = p.twin ? 31 : 46;
+        while (words_columns(name) + words_columns(how) > room && strchr(name, '.'))
+            name = strchr(name, '.') + 1;
+        words_pad(&s, arena_printf(p.a, "%s%s", name, how), room + 1, false);
+        words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
+        str_addf(&s, " %s", row_states(&p, r));
+        if (p.twin && r->beside)
+            str_addf(&s, " | %s %s", row_states(&p, r->beside),
+                     r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
+        words_end_line(&s);
+    }
+    str_add(&s, "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong "
+                "later;\none sign ");
+    str_addf(&s, "per rank%s\n",
+             c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
+    if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
+    if (p.twin)
+        words_paragraph(
+            &s, "",
+            arena_printf(p.a, "right of the |: %s%s",
+                         c->o->beside_planted ? "without the planted mistake" : "beside it",
+                         p.other.wrong ? "" : ", where every value is right"),
+            80);
+    if (p.map.check) text_first(&p, &s);
+    str_add(&s, "\n");
+    words_paragraph(&s, "", totals(&p), 80);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    return s.s;
+}

@@ -1,0 +1,391 @@
+/* Title, subtitle, legend, footer, pills and maps of ranks. See furniture.h. */
+#include "render/furniture/furniture.h"
+#include <math.h>
+#include <string.h>
+
+const Preset presets[PRESET_COUNT] = {
+    [PRESET_WIDE] = {"wide", 1120, 0, 28, 11.5, 1600},
+    [PRESET_COLUMN] = {"column", 572, 0, 22, 11.5, 900},
+    [PRESET_SLIDE] = {"slide", 960, 540, 22, 12, 1920},
+    [PRESET_A4] = {"a4", 1120, 0, 28, 11.5, 1600},
+};
+
+bool furniture_preset(const char *name, PresetKind *out) {
+    *out = PRESET_WIDE;
+    for (int i = 0; name && i < PRESET_COUNT; i++)
+        if (!strcmp(presets[i].name, name)) {
+            *out = (PresetKind)i;
+            return true;
+        }
+    return !name;
+}
+
+/* View, plan and whatever else makes one figure differ from another of the same plan, so that
+ * figures which stand on one page share no id. */
+static const char *figure_name(const ViewCall *c, const char *view, PresetKind p) {
+    const RenderOptions *o = c->o;
+    Str s = str_new(c->arena);
+    str_addf(&s, "%s-%.8s", view, c->t->hash && *c->t->hash ? c->t->hash : "figure");
+    if (o->rank > 0) str_addf(&s, "-rank%lld", (long long)o->rank);
+    if (o->layer >= 0) str_addf(&s, "-layer%d", o->layer);
+    if (o->part) str_addf(&s, "-%s", o->part);
+    if (o->pass) str_addf(&s, "-%s", o->pass);
+    if (p != PRESET_WIDE) str_addf(&s, "-%s", presets[p].name);
+    if (c->theme != THEME_LIGHT) str_addf(&s, "-%s", theme_names()[c->theme]);
+    return scene_clean_id(c->arena, s.s);
+}
+
+Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
+    Scene *s = scene_new(c->arena, c->fonts, c->theme, presets[p].w, presets[p].h);
+    s->min_size = presets[p].min_size;
+    s->px_width = presets[p].px;
+    s->name = figure_name(c, view, p);
+    return s;
+}
+
+/* Joins parts with " · " and breaks the line there; a part that is wider than the line is broken at
+ * spaces. */
+static double wrap_parts(Scene *s, double x, double y, double w, double size, double pitch,
+                         Role role, const char *const *part) {
+    const char *line = "";
+    for (int i = 0; part[i]; i++) {
+        if (!*part[i]) continue;
+        const char *next = *line ? arena_printf(s->arena, "%s · %s", line, part[i]) : part[i];
+        if (*line && scene_width(s, size, REGULAR, next) > w) {
+            scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, line);
+            y += pitch;
+            next = part[i];
+        }
+        const char *cut[8];
+        int n = scene_width(s, size, REGULAR, next) > w
+                    ? scene_wrap(s, next, NULL, w, size, REGULAR, 8, cut)
+                    : 0;
+        for (int k = 0; k + 1 < n; k++, y += pitch)
+            scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, cut[k]);
+        line = n ? cut[n - 1] : next;
+    }
+    if (*line) scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, line);
+    return y;
+}
+
+double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub,
+                   double sub_w) {
+    double m = presets[p].margin, w = s->w - 2 * m;
+    double size = p == PRESET_SLIDE ? 18 : 20, pitch = 25, y = p == PRESET_SLIDE ? 29 : 38;
+    const char *line[3];
+    scene_begin(s, "title", "title", NULL);
+    int n = scene_wrap(s, title, NULL, w, size, BOLD, 3, line);
+    for (int i = 0; i < n; i++)
+        scene_text(s, m, y + pitch * i, ALIGN_LEFT, size, BOLD, ROLE_INK, line[i]);
+    y = wrap_parts(s, m, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22), sub_w > 0 ? sub_w : w,
+                   12.5, 18, ROLE_SECOND, sub);
+    scene_end(s);
+    s->title = title;
+    return y + 10;
+}
+
+/* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
+static void a4_page(Scene *s) {
+    const double a = 595.276, b = 841.890, m = 20;
+    double up = fmin((a - 2 * m) / s->w, (b - 2 * m) / s->h),
+           across = fmin((b - 2 * m) / s->w, (a - 2 * m) / s->h);
+    s->page_w = across > up ? b : a;
+    s->page_h = across > up ? a : b;
+    s->scale = fmax(across, up);
+    s->off_x = (s->page_w - s->scale * s->w) / 2;
+    s->off_y = m;
+    s->points = true;
+}
+
+void figure_page(Scene *s, PresetKind p, double h) {
+    double fixed = presets[p].h;
+    s->h = s->page_h = fixed > h ? fixed : ceil(h);
+    s->page_w = s->w;
+    if (p == PRESET_A4) a4_page(s);
+    if (fixed > 0 && h <= fixed && s->w <= presets[p].w) slide_fill(s, presets[p].margin, fixed);
+    if (!(fixed > 0 && (s->h > fixed || s->w > presets[p].w))) return;
+    /* a slide keeps 16:9: what is larger is scaled onto it */
+    s->page_w = presets[p].w;
+    s->page_h = fixed;
+    s->scale = fmin(presets[p].w / s->w, fixed / s->h);
+    s->off_x = (presets[p].w - s->scale * s->w) / 2;
+}
+
+/* Is there room for a text of width w that ends at x on the baseline y? */
+static bool free_text(const Scene *s, double x, double y, double w) {
+    for (int i = 0; i < s->n_marks; i++) {
+        Box b = scene_box(&s->marks[i]);
+        if (b.x1 > x - w - 12 && b.x0 < x && b.y1 > y - 11 && b.y0 < y + 5) return false;
+    }
+    return true;
+}
+
+void figure_number(Scene *const *page, int n, bool all) {
+    for (int i = 0; i < n && n > 1; i++) {
+        Scene *s = page[i];
+        const char *t =
+            arena_printf(s->arena, "page %d of %d%s", i + 1, n, all ? "" : ", a PDF has them all");
+        double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
+               x = s->w - m;
+        double w = scene_width(s, 12, REGULAR, t),
+               line = s->w < 1000 ? 29 : 38; /* that of the title */
+        scene_begin(s, "page", "page", NULL);
+        scene_text(s, x,
+                   free_text(s, x, line, w) ? line
+                   : line < 38              ? 10.5
+                                            : 18,
+                   ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, t);
+        scene_end(s);
+    }
+}
+
+double pill_width(Scene *s, const char *text) {
+    return fmax(28, scene_width(s, 12.5, SEMIBOLD, text) + 16);
+}
+
+double draw_pill(Scene *s, double x, double y, const char *text, const char *axes) {
+    double w = pill_width(s, text);
+    AxisKind k = theme_axis(axes);
+    scene_rect(s, x, y - 9, w, 18, 9, ROLE_AXIS + k, ROLE_NONE, 0);
+    scene_text(s, x + w / 2, y + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_AXIS_PILL + k, text);
+    return w;
+}
+
+/* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between
+ * blocks of the second.
+ */
+typedef struct {
+    int64_t rows, cols, block;
+} MapShape;
+static MapShape map_shape(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
+    MapShape m = {1, 1, 0};
+    int used = 0, n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    for (int i = 0; i < n; i++) {
+        if (ax[i].size <= 1) continue;
+        used++;
+        if (used == 1) m.rows = ax[i].size;
+        else m.cols *= ax[i].size;
+        if (used == 2) m.block = ax[i].size;
+    }
+    if (used == 1) return (MapShape){1, m.rows, 0};
+    m.block = used > 2 ? m.cols / m.block : 0;
+    return m;
+}
+
+double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
+                const char *axes, bool measure, double *height) {
+    const double cell = 7, gap = 2;
+    if (t->ranks > 16 || t->ranks < 2) return 0;
+    MapShape m = map_shape(s->arena, t);
+    double w = 0;
+    for (int64_t r = 0; r < t->ranks; r++) {
+        int64_t row = r / m.cols, col = r % m.cols;
+        double px = x + (double)col * (cell + gap) + (m.block ? (double)(col / m.block) * 2 : 0);
+        double py = y + (double)row * (cell + gap);
+        w = fmax(w, px + cell - x);
+        if (measure) continue;
+        bool in = g && words_group_of(g, r) == words_group_of(g, rank), own = r == rank;
+        scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER,
+                   own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8);
+    }
+    if (height) *height = (double)m.rows * (cell + gap) - gap;
+    return w;
+}
+
+static double key_compute(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25);
+    return 26;
+}
+static double key_coll(Scene *s, double x, double y) {
+    scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
+    return 30;
+}
+static const double inferred_dash[2] = {5, 3};
+static double key_inferred(Scene *s, double x, double y) {
+    Mark *m = scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
+    m->dash = inferred_dash;
+    m->n_dash = 2;
+    return 30;
+}
+static double key_partial(Scene *s, double x, double y) {
+    static const double dash[2] = {4, 3};
+    scene_segment(s, x, y - 2.25, x + 28, y - 2.25, ROLE_INK, 1.5);
+    Mark *m = scene_segment(s, x, y + 2.25, x + 28, y + 2.25, ROLE_INK, 1.5);
+    m->dash = dash;
+    m->n_dash = 2;
+    return 28;
+}
+static double key_weight(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 9, 18, 18, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(s, x, y - 9, 18, 9, 0, ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+    return 18;
+}
+static double key_map(Scene *s, double x, double y) {
+    for (int i = 0; i < 8; i++)
+        scene_rect(s, x + (i % 4) * 9 + (i % 4 > 1 ? 2 : 0), y - 8 + (double)(i / 4) * 9, 7, 7, 0,
+                   i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK,
+                   i ? 0.8 : 1.6);
+    return 36;
+}
+static double key_changed(Scene *s, double x, double y) {
+    return scene_text(s, x, y + 4.5, ALIGN_LEFT, 12.5, BOLD, ROLE_INK, "D");
+}
+static double key_wrong(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 3, ROLE_PAPER, ROLE_FAIL, 3);
+    return 26;
+}
+static double key_move(Scene *s, double x, double y) {
+    static const double dash[2] = {3, 2};
+    Mark *m = scene_rect(s, x, y - 7, 26, 14, 2, ROLE_PAPER, ROLE_INK, 1);
+    m->dash = dash;
+    m->n_dash = 2;
+    return 26;
+}
+static double key_small(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 8, 16, 0, ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1);
+    return 8;
+}
+static double key_gradient(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25);
+    return 26;
+}
+static double key_exposed(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COLL, ROLE_COLL_LINE, 1.25);
+    scene_hatch(s, x, y - 8, 26, 16, ROLE_COLL_LINE, 3.5, 1);
+    return 26;
+}
+static double key_hidden(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25);
+    return 26;
+}
+static double key_wait(Scene *s, double x, double y) {
+    scene_rect(s, x, y - 8, 18, 16, 0, ROLE_BAND, ROLE_NONE, 0);
+    return 18;
+}
+
+static double key_saved(Scene *s, double x, double y) {
+    Pt pt[2] = {{x, y}, {x + 28, y}};
+    scene_arrow(s, pt, 2, ROLE_TICK, 1.2, false, false, -1);
+    return 28;
+}
+
+static const struct {
+    double (*draw)(Scene *, double, double);
+    const char *text;
+} keys[LEGEND_COUNT] = {
+    [LEGEND_COMPUTE] = {key_compute, "compute on local data"},
+    [LEGEND_COLL] = {key_coll, "collective"},
+    [LEGEND_INFERRED] = {key_inferred, "collective that no line of the plan asks for"},
+    [LEGEND_PARTIAL] = {key_partial, "partial sum"},
+    [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
+    [LEGEND_MAP] = {key_map, "group members, own rank outlined"},
+    [LEGEND_CHANGED] = {key_changed, "changed by the step above"},
+    [LEGEND_WRONG] = {key_wrong, "wrong step or first wrong value"},
+    [LEGEND_MOVE] = {key_move, "local move, nothing is sent"},
+    [LEGEND_MATMUL] = {key_compute, "matmul, attention"},
+    [LEGEND_GRADIENT] = {key_gradient, "weight gradient"},
+    [LEGEND_SMALL] = {key_small, "small kernels: norm, RoPE, residual"},
+    [LEGEND_EXPOSED] = {key_exposed, "communication, exposed: compute waits"},
+    [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},
+    [LEGEND_WAIT] = {key_wait, "compute waits"},
+    [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
+};
+
+double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {
+    scene_begin(s, "legend", "legend", NULL);
+    scene_segment(s, x, y, x + w, y, ROLE_GRID, 1);
+    double px = x, py = y + 22;
+    for (int i = 0; i < LEGEND_COUNT; i++) {
+        if (!(marks >> i & 1)) continue;
+        double need = 38 + scene_width(s, 12, REGULAR, keys[i].text);
+        if (px > x && px + need > x + w) px = x, py += 24;
+        scene_begin(s, "key", keys[i].text, NULL);
+        double k = keys[i].draw(s, px, py);
+        px += k + 8;
+        px += scene_text(s, px, py + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, keys[i].text) + 22;
+        scene_end(s);
+    }
+    scene_end(s);
+    return py + 22;
+}
+
+/* What stands behind the stamp: plan, hash, version. */
+static const char *status(const ViewCall *c, const char *extra) {
+    Str rest = str_new(c->arena);
+    if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
+    if (c->t->hash && *c->t->hash) str_addf(&rest, " · %.8s", c->t->hash);
+    if (c->t->version && *c->t->version) str_addf(&rest, " · shardproof %s", c->t->version);
+    if (extra && *extra) str_addf(&rest, " · %s", extra);
+    return rest.s;
+}
+
+double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra) {
+    Role role;
+    const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra);
+    Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false},
+                  {rest, REGULAR, ROLE_SECOND, false, false}};
+    run[0].s = scene_fit(s, stamp, w, 12, SEMIBOLD);
+    /* as many parts behind the stamp as fit, the others on lines of their own */
+    size_t end = strlen(rest);
+    while (end > 0 && fonts_width(s->fonts, run, 2, 12) > w) {
+        while (end > 0 && strncmp(rest + --end, " · ", strlen(" · "))) {
+        }
+        run[1].s = arena_strndup(c->arena, rest, end);
+    }
+    scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
+    const char *part[16];
+    int n = 0;
+    /* " · " stands before each part */
+    for (const char *p = rest + end, *next; p && *p && n < 15; p = next) {
+        p += strlen(" · ");
+        next = strstr(p, " · ");
+        part[n++] = next ? arena_strndup(c->arena, p, (size_t)(next - p)) : p;
+    }
+    part[n] = NULL;
+    return n ? wrap_parts(s, x, y + 17, w, 12, 17, ROLE_SECOND, part) : y;
+}
+
+double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals,
+                   const char *extra) {
+    const char *line[6];
+    scene_begin(s, "footer", "footer", NULL);
+    int n = totals && *totals ? scene_wrap(s, totals, NULL, w, 12.5, REGULAR, 6, line) : 0;
+    for (int i = 0; i < n; i++, y += 17)
+        scene_text(s, x, y + 13, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+    y = figure_stamp(s, c, x, w, y + 17, extra);
+    scene_end(s);
+    return y + 16;
+}
+
+const char *fit_name(Scene *s, const char *name, double w, double size, int weight) {
+    const char *p = name, *t = name, *keep = strncmp(name, "grad.", strlen("grad.")) ? "" : "grad";
+    while (scene_width(s, size, weight, t) > w && (p = strchr(p, '.')) != NULL) {
+        if (!strcmp(++p, "weight")) { /* every matrix ends like this: the module says more */
+            const char *end = p - 1, *from = end;
+            while (from > name && from[-1] != '.') from--;
+            t = arena_printf(s->arena, "%s…%.*s", keep, (int)(end - from), from);
+            break;
+        }
+        t = arena_printf(s->arena, "%s…%s", keep, p);
+    }
+    return scene_fit(s, t, w, size, weight);
+}
+
+void tip_add(Str *s, const char *name, const char *value) {
+    if (value && *value) str_addf(s, "%s%s%s%s", s->n ? "\n" : "", name, *name ? ": " : "", value);
+}
+void tip_inferred(Str *s, const TraceCollective *c) {
+    if (!c->inferred) return;
+    bool gradient = c->value && strncmp(c->value, "grad.", 5) == 0;
+    tip_add(s, "inferred",
+            gradient && c->reduce
+                ? "no line of the plan asks for this sum; without it the gradient is wrong"
+                : "no line of the plan asks for it");
+}
+void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend) {
+    if (!c->inferred) return;
+    m->dash = inferred_dash;
+    m->n_dash = 2;
+    *legend |= 1u << LEGEND_INFERRED;
+}

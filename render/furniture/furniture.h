@@ -1,0 +1,92 @@
+/* What every figure has around its subject: title, subtitle, legend with only the marks in use,
+ * footer with totals and the stamp; and the small things that several views draw alike: pills of
+ * axes, maps of ranks. */
+#ifndef SP_RENDER_FURNITURE_H
+#define SP_RENDER_FURNITURE_H
+#include "render/render.h"
+#include "render/furniture/words.h"
+
+/* One drawing request. */
+typedef struct ViewCall {
+    const Trace *t;
+    Diags *d;
+    const RenderOptions *o;
+    Arena *arena;
+    Fonts *fonts;
+    Theme theme;
+} ViewCall;
+
+/* Page presets. */
+typedef enum { PRESET_WIDE, PRESET_COLUMN, PRESET_SLIDE, PRESET_A4, PRESET_COUNT } PresetKind;
+typedef struct {
+    const char *name;
+    double w, h; /* h 0: as high as the content */
+    double margin, min_size;
+    int px;
+} Preset;
+extern const Preset presets[PRESET_COUNT];
+/* False if there is no preset of that name; NULL is wide. */
+bool furniture_preset(const char *name, PresetKind *out);
+
+/* A scene with the preset's width, smallest text and PNG width, named after view and plan hash. */
+Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);
+/* Title and subtitle from the top; returns the y under them. `sub` are the parts between " · ",
+ * NULL-terminated; they are wrapped to width sub_w (0: that of the figure). */
+double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w);
+/* Fits the finished scene (height h) on the preset's page. */
+void figure_page(Scene *s, PresetKind p, double h);
+/* Fills a slide of height h: footer down, body enlarged (unless s->one_scale) and centred. Before
+ * its pages are numbered. */
+void slide_fill(Scene *s, double margin, double h);
+
+/* Numbers the pages of a figure that has several, at the upper right. `all`: the reader has them
+ * all; else the figure says where the others are. */
+void figure_number(Scene *const *page, int n, bool all);
+
+/* Marks of the legend, a set of bits. */
+typedef enum {
+    LEGEND_COMPUTE,
+    LEGEND_COLL,
+    LEGEND_INFERRED,
+    LEGEND_PARTIAL,
+    LEGEND_WEIGHT,
+    LEGEND_MAP,
+    LEGEND_CHANGED,
+    LEGEND_WRONG,
+    LEGEND_MOVE,
+    LEGEND_MATMUL,
+    LEGEND_GRADIENT,
+    LEGEND_SMALL,
+    LEGEND_EXPOSED,
+    LEGEND_HIDDEN,
+    LEGEND_WAIT,
+    LEGEND_SAVED,
+    LEGEND_COUNT
+} LegendMark;
+/* The legend under a hairline at y; returns the y under it. */
+double figure_legend(Scene *s, double x, double w, double y, unsigned marks);
+/* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */
+double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals,
+                   const char *extra);
+
+/* The stamp line alone, its baseline at y; returns the baseline of its last line. */
+double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra);
+
+/* The pill of an axis with its left edge at x, centred on y; returns its width. */
+double draw_pill(Scene *s, double x, double y, const char *text, const char *axes);
+double pill_width(Scene *s, const char *text);
+/* Map of all ranks as the mesh, own group filled; NULL mesh dims above 16 ranks. Returns width (0:
+ * not drawn). */
+double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
+                const char *axes, bool measure, double *height);
+/* One entry of a legend-like row: a compute box, a hexagon... used by views with legends of their
+ * own. */
+/* A dotted name cut to width w: leading parts go first ("…w3.weight", "grad…w3.weight"), then
+ * "weight" ("grad…w3"). */
+const char *fit_name(Scene *s, const char *name, double w, double size, int weight);
+void tip_add(Str *s, const char *name, const char *value);
+/* What a tooltip says of a collective that no line of the plan asks for; nothing of others. */
+void tip_inferred(Str *s, const TraceCollective *c);
+/* Its outline is broken, and the legend says so. */
+void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend);
+#endif

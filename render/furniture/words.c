@@ -1,0 +1,355 @@
+/* Words and numbers of pictures. See words.h. */
+#include "render/furniture/words.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *words_file(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+const char *words_symbol(Arena *a, const char *s) {
+    if (!s) return "";
+    Str t = str_new(a);
+    for (; *s; s++) *s == '*' ? str_add(&t, "·") : str_addn(&t, s, 1);
+    return t.s;
+}
+
+const char *words_shape(Arena *a, const int64_t *shape, int nd) {
+    Str t = str_new(a);
+    str_add(&t, "[");
+    for (int i = 0; i < nd; i++) str_addf(&t, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    str_add(&t, "]");
+    return t.s;
+}
+
+int words_axes(Arena *a, const Trace *t, WordAxis *out, int max) {
+    int n = 0;
+    int64_t stride = 1;
+    for (int i = 0; i < t->n_axes; i++) stride *= t->axes[i].size > 0 ? t->axes[i].size : 1;
+    for (int i = 0; i < t->n_axes; i++) {
+        int64_t size = t->axes[i].size > 0 ? t->axes[i].size : 1;
+        const char *name = arena_strndup(a, t->axes[i].name, strcspn(t->axes[i].name, "."));
+        bool part = strchr(t->axes[i].name, '.') != NULL;
+        stride /= size;
+        if (n && part && !strcmp(out[n - 1].name, name)) {
+            out[n - 1].size *= size;
+            out[n - 1].stride = stride;
+            out[n - 1].parts++;
+        } else if (n < max) {
+            out[n++] = (WordAxis){name, size, stride, i, 1};
+        }
+    }
+    return n;
+}
+
+const char *words_axis_list(Arena *a, const Trace *t, const char *axes) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    if (!axes) return "";
+    for (int i = 0; i < n; i++) {
+        if (ax[i].parts < 2) continue;
+        Str all = str_new(a);
+        for (int k = 0; k < ax[i].parts; k++)
+            str_addf(&all, "%s%s", k ? "*" : "", t->axes[ax[i].first + k].name);
+        const char *at = strstr(axes, all.s);
+        if (at) axes = arena_printf(a, "%.*s%s%s", (int)(at - axes), axes, ax[i].name, at + all.n);
+    }
+    return words_symbol(a, axes);
+}
+
+const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes) {
+    if (axis && !strchr(axis, '*') && theme_axis(axis) != AXIS_USER) return axis;
+    for (const char *p = axes ? axes : ""; *p;) {
+        size_t n = strcspn(p, "*");
+        for (int i = 0; i < t->n_axes; i++)
+            if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, p, n) &&
+                t->axes[i].size > 1)
+                return arena_strndup(a, p, n);
+        p += n + (p[n] == '*');
+    }
+    return axes ? axes : "";
+}
+
+const char *words_coords(Arena *a, const Trace *t, int64_t rank) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++)
+        str_addf(&s, "%s%s%lld", i ? " " : "(", ax[i].name,
+                 (long long)(rank / ax[i].stride % ax[i].size));
+    if (n) str_add(&s, ")");
+    return s.s;
+}
+
+const char *words_mesh(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    if (n == 0) return "1 rank";
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) {
+        str_addf(&s, "%s%s", i ? " " : "", ax[i].name);
+        for (int k = 0; k < t->n_groups; k++)
+            if (!strcmp(words_axis_list(a, t, t->groups[k].axes), ax[i].name))
+                str_addf(&s, "=%s", t->groups[k].name);
+        str_addf(&s, "=%lld", (long long)ax[i].size);
+        for (int k = 0; ax[i].parts > 1 && k < ax[i].parts; k++)
+            str_addf(&s, "%s%s=%lld%s", k ? " " : " (", t->axes[ax[i].first + k].name,
+                     (long long)t->axes[ax[i].first + k].size, k + 1 == ax[i].parts ? ")" : "");
+    }
+    for (int k = 0; k < t->n_groups; k++) {
+        const char *list = words_axis_list(a, t, t->groups[k].axes);
+        if (strstr(list, "·")) str_addf(&s, " %s=%s", t->groups[k].name, list);
+    }
+    return s.s;
+}
+
+const char *words_order(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES), used = 0;
+    Str s = str_new(a);
+    str_add(&s, "order ");
+    for (int i = n - 1; i >= 0; i--)
+        if (ax[i].size > 1) str_addf(&s, "%s%s", used++ ? "→" : "", ax[i].name);
+    str_add(&s, " (fastest→slowest)");
+    return used > 1 ? s.s : NULL;
+}
+
+double words_find_dim(const Trace *t, const char *name) {
+    for (int i = 0; i < t->n_model; i++)
+        if (!strcmp(t->model[i].name, name)) return t->model[i].value;
+    return NAN;
+}
+
+const char *words_data(Arena *a, const Trace *t) {
+    static const char *const want[] = {"B", "S", "rows", NULL};
+    Str s = str_new(a);
+    for (int i = 0; want[i]; i++) {
+        double v = words_find_dim(t, want[i]);
+        if (isfinite(v) && v >= 0) str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
+    }
+    if (t->dtype) str_addf(&s, "%s%s", s.n ? " " : "", t->dtype);
+    return s.s;
+}
+
+const char *words_class(Arena *a, const Trace *t, int64_t rank) {
+    for (int i = 0; i < t->n_classes; i++) {
+        if (!rankset_has(&t->classes[i], rank)) continue;
+        int64_t n = rankset_count(&t->classes[i]);
+        if (n == t->ranks && n == 1) return "a single rank";
+        return arena_printf(a, "identical on %lld of %lld ranks", (long long)n,
+                            (long long)t->ranks);
+    }
+    return arena_printf(a, "%lld ranks", (long long)t->ranks);
+}
+
+/* "llama3-8b" is how plans write what its makers write "Llama-3-8B": a family, a version, a size.
+ */
+const char *words_model(Arena *a, const Trace *t) {
+    static const struct {
+        const char *plan, *people;
+    } family[] = {{"llama", "Llama"},
+                  {"qwen", "Qwen"},
+                  {"mistral", "Mistral"},
+                  {"gemma", "Gemma"},
+                  {"phi", "Phi"}};
+    const char *m = t->model_name;
+    if (!m || !*m) return NULL;
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++) {
+        size_t n = strlen(family[i].plan);
+        if (strncmp(m, family[i].plan, n)) continue;
+        Str s = str_new(a);
+        str_add(&s, family[i].people);
+        if (m[n] >= '0' && m[n] <= '9' && i == 0) str_add(&s, "-");
+        for (const char *c = m + n; *c; c++) {
+            bool size = *c == 'b' && c > m && c[-1] >= '0' && c[-1] <= '9';
+            str_addn(&s, size ? "B" : c, 1);
+        }
+        return s.s;
+    }
+    return m;
+}
+
+const char *words_stamp(Arena *a, const Trace *t, Role *role) {
+    const char *v = t->verdict ? t->verdict : "";
+    *role = ROLE_SECOND;
+    if (!strcmp(v, "equivalent") && t->executed) {
+        *role = ROLE_PASS;
+        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent", (long long)t->ranks,
+                            t->ranks == 1 ? "" : "s");
+    }
+    if (!strcmp(v, "different")) {
+        *role = ROLE_FAIL;
+        return t->first_wrong ? arena_printf(a, "✗ different: first wrong %s", t->first_wrong)
+                              : "✗ different";
+    }
+    if (!strcmp(v, "invalid")) {
+        *role = ROLE_FAIL;
+        for (int i = 0; i < t->n_diags; i++)
+            if (t->diags[i].severity == DIAG_ERROR)
+                return arena_printf(a, "✗ the plan breaks a rule: %s", t->diags[i].code);
+        return "✗ the plan breaks a rule";
+    }
+    return "shapes checked, not executed";
+}
+
+static const CollWord coll_words[] = {
+    {"all_gather", "AllGather", "AG", "×"}, {"reduce_scatter", "ReduceScatter", "RS", "÷"},
+    {"all_reduce", "AllReduce", "AR", ""},  {"all_to_all", "AllToAll", "A2A", ""},
+    {"broadcast", "Broadcast", "BC", ""},   {"send", "Send", "P2P", ""},
+    {"recv", "Receive", "P2P", ""},         {"send_recv", "SendReceive", "P2P", ""},
+    {"shift", "Shift", "P2P", ""},
+};
+const CollWord *words_coll(const char *op) {
+    for (size_t i = 0; i < sizeof coll_words / sizeof *coll_words; i++)
+        if (op && !strcmp(op, coll_words[i].op)) return &coll_words[i];
+    return NULL;
+}
+
+int64_t words_group_of(const RankGroups *g, int64_t rank) {
+    /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
+     */
+    int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES],
+        index = 0;
+    int n = 0;
+    int64_t w = 1;
+    for (int i = g->n_out - 1; i >= 0; i--) {
+        stride[n] = g->out_stride[i], size[n] = g->out_size[i], weight[n++] = w;
+        w *= g->out_size[i];
+    }
+    for (int i = 0; i < g->n_in; i++)
+        stride[n] = g->in_stride[i], size[n] = g->in_size[i], weight[n++] = 0;
+    for (int k = 0; k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            /* an axis of one rank has the stride of its neighbour and no digit */
+            if (size[i] > 1 && (best < 0 || stride[i] > stride[best])) best = i;
+        if (best < 0) break;
+        int64_t digit = stride[best] > 0 ? rank / stride[best] : 0;
+        if (digit >= size[best]) return -1;
+        index += digit * weight[best];
+        rank -= digit * stride[best];
+        size[best] = 0;
+    }
+    return rank == 0 ? index : -1;
+}
+
+const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
+    int64_t n = groups_size(g);
+    if (group < 0 || n <= 0) return "{}";
+    int64_t first = groups_member(g, group, 0), last = groups_member(g, group, n - 1);
+    Str s = str_new(a);
+    bool run = n > 3 && last - first == n - 1;
+    if (n <= 4 && !run) {
+        for (int64_t i = 0; i < n; i++)
+            str_addf(&s, "%s%lld", i ? "," : "{", (long long)groups_member(g, group, i));
+        str_add(&s, "}");
+        return s.s;
+    }
+    int64_t step = groups_member(g, group, 1) - first;
+    bool even = step > 0;
+    for (int64_t i = 1; i < n && i < 65536 && even; i++)
+        even = groups_member(g, group, i) == first + i * step;
+    if (even && step == 1) str_addf(&s, "{%lld-%lld}", (long long)first, (long long)last);
+    else if (even)
+        str_addf(&s, "{%lld:%lld:%lld}", (long long)first, (long long)(last + step),
+                 (long long)step);
+    else
+        str_addf(&s, "{%lld,%lld,…,%lld}", (long long)first, (long long)groups_member(g, group, 1),
+                 (long long)last);
+    return s.s;
+}
+
+const char *words_leaf(const char *path) {
+    const char *p = path ? strrchr(path, '.') : NULL;
+    return p ? p + 1 : path ? path : "";
+}
+
+const char *words_style(const char *style) {
+    static const struct {
+        const char *plan, *people;
+    } row[] = {{"colwise", "column"}, {"rowwise", "row"}, {"sequence_parallel", "sequence"}};
+    for (size_t i = 0; style && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(style, row[i].plan)) return row[i].people;
+    return style;
+}
+
+const char *words_base(Arena *a, const char *dim) {
+    const char *slash = dim ? strchr(dim, '/') : NULL;
+    return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim ? dim : "";
+}
+
+const char *words_capital(Arena *a, const char *s) {
+    char *t = arena_strdup(a, s ? s : "");
+    if (*t >= 'a' && *t <= 'z') *t = (char)(*t - 'a' + 'A');
+    return t;
+}
+
+int words_columns(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+void words_pad(Str *s, const char *text, int w, bool right) {
+    int fill = w - words_columns(text);
+    for (int i = 0; right && i < fill; i++) str_add(s, " ");
+    str_add(s, text);
+    for (int i = 0; !right && i < fill; i++) str_add(s, " ");
+}
+
+void words_end_line(Str *s) {
+    while (s->n > 0 && s->s[s->n - 1] == ' ') s->s[--s->n] = 0;
+    str_add(s, "\n");
+}
+
+void words_paragraph(Str *s, const char *rail, const char *text, int w) {
+    int room = w - words_columns(rail);
+    while (*text) {
+        size_t end = 0, best = 0;
+        int n = 0;
+        for (; text[end]; end++) {
+            n += ((unsigned char)text[end] & 0xC0) != 0x80;
+            if (n > room) break;
+            if (text[end] == ' ') best = end;
+        }
+        if (!text[end] || best == 0) best = end;
+        str_addf(s, "%s%.*s", rail, (int)best, text);
+        words_end_line(s);
+        text += best;
+        while (*text == ' ') text++;
+    }
+}
+
+int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out) {
+    Total *t = ARENA_ARRAY(a, Total, n);
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        int j = 0;
+        while (j < k && strcmp(t[j].axis, use[i]->axis)) j++;
+        if (j == k) t[k++] = (Total){.axis = use[i]->axis, .axes = use[i]->axes};
+        t[j].bytes += use[i]->bytes_sent;
+        t[j].count++;
+    }
+    *out = t;
+    return k;
+}
+
+const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
+    const TraceValue *best = NULL;
+    for (int i = 0; name && i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        /* before names are compared */
+        if (v->step > step || (v->step < step && best && v->step <= best->step)) continue;
+        if (strcmp(v->shape.name, name)) continue;
+        if (v->step == step) return v;
+        best = v;
+    }
+    return best;
+}
+
+const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
+    for (int i = 0; i < s->n_local; i++)
+        if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];
+    return NULL;
+}

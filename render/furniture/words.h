@@ -1,0 +1,85 @@
+/* Words and numbers that pictures print, made from a trace: every view says the same thing in the
+ * same way. Refuses to draw and to compute anything that the trace does not hold. */
+#ifndef SP_RENDER_WORDS_H
+#define SP_RENDER_WORDS_H
+#include "render/scene/scene.h"
+#include "trace/trace.h"
+
+/* "[B/dp, S/(cp*sp), D]" with the signs of pictures: "*" becomes "·". */
+const char *words_symbol(Arena *a, const char *s);
+/* A file without its folders: a picture goes further than the machine it was made on. */
+const char *words_file(const char *path);
+/* "[1, 2048, 4096]" */
+const char *words_shape(Arena *a, const int64_t *shape, int nd);
+/* "(dp0 cp0 tp0)" of a rank; "" on a mesh without axes. */
+const char *words_coords(Arena *a, const Trace *t, int64_t rank);
+/* Mesh axes as people know them: parts of a split axis (tp.0, tp.1) count as one. Outermost first;
+ * returns their number. */
+typedef struct {
+    const char *name;
+    int64_t size, stride;
+    int first, parts; /* in t->axes */
+} WordAxis;
+int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
+/* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
+const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
+/* The axis whose colour stands for a collective over `axis` (as the plan says) = `axes`: the first
+ * larger than 1. */
+const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes);
+/* "dp=2 cp=2 tp=sp=2" */
+const char *words_mesh(Arena *a, const Trace *t);
+/* "order tp→cp→dp (fastest→slowest)"; NULL with fewer than two axes larger than 1. */
+const char *words_order(Arena *a, const Trace *t);
+/* "B=2 S=8192 bf16" */
+const char *words_data(Arena *a, const Trace *t);
+/* "identical on 8 of 8 ranks": the rank class of the rank. */
+const char *words_class(Arena *a, const Trace *t, int64_t rank);
+/* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */
+const char *words_model(Arena *a, const Trace *t);
+/* "✓ executed on 8 virtual ranks: equivalent"; sets the role of its colour. */
+const char *words_stamp(Arena *a, const Trace *t, Role *role);
+
+/* Names of collectives: "AllGather", "AG"; what it does to the dim: "×" "÷" "". Unknown ops give
+ * their own name. */
+typedef struct {
+    const char *op, *name, *code, *effect;
+} CollWord;
+const CollWord *words_coll(const char *op);
+/* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none.
+ */
+const char *words_members(Arena *a, const RankGroups *g, int64_t group);
+int64_t words_group_of(const RankGroups *g, int64_t rank);
+/* Last component of a path: "wq" of "layers.0.attention.wq". */
+const char *words_leaf(const char *path);
+/* "column" for colwise, "row" for rowwise, the style itself otherwise, NULL for NULL. */
+const char *words_style(const char *style);
+/* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */
+const char *words_base(Arena *a, const char *dim);
+/* A sentence's first letter made large. */
+const char *words_capital(Arena *a, const char *s);
+
+/* For text in columns: characters (not bytes); text with blanks added at its right or left up to w;
+ * a paragraph broken at spaces to lines of `w` characters that start with `rail`; the blanks at the
+ * end of a line taken away. */
+int words_columns(const char *s);
+void words_pad(Str *s, const char *text, int w, bool right);
+void words_paragraph(Str *s, const char *rail, const char *text, int w);
+void words_end_line(Str *s);
+
+/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use`
+ * (an array of n) lists.
+ */
+typedef struct {
+    const char *axis, *axes;
+    int64_t bytes, count;
+} Total;
+int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out);
+
+/* ---- finding things in a trace ---- */
+/* The value of that name made by that step; failing that, the last one of that name at or before
+ * it; NULL. */
+const TraceValue *words_find_value(const Trace *t, const char *name, int step);
+/* The part of a shape that the rank holds; NULL if it holds none. */
+const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
+double words_find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */
+#endif

@@ -1,0 +1,228 @@
+/* Sentences and flags about wrong steps. See wrong.h. */
+#include "render/furniture/wrong.h"
+#include <math.h>
+#include <string.h>
+
+/* One wrong step, and the words that tell whether two are alike. */
+typedef struct {
+    int step;
+    const char *what, *value, *why;
+} Found;
+
+typedef struct {
+    Arena *a;
+    const Trace *t;
+    int n, cap;
+    Found *found;
+} Finds;
+
+bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
+
+/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight"; the leaf of any other name. */
+static const char *short_value(Arena *a, const char *name) {
+    bool param = !strncmp(name, "grad.param.", 11), grad = !strncmp(name, "grad.", 5);
+    const char *dot = strrchr(name, '.');
+    bool weight = dot && !strcmp(dot, ".weight");
+    const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
+    return arena_printf(a, "%s%s", !grad && !param ? "" : strlen(leaf) > 3 ? "d " : "d", leaf);
+}
+
+/* What becomes of the value if a collective does not happen. */
+static const char *left_undone(Finds *f, const TraceCollective *c) {
+    const char *axis = words_axis_list(f->a, f->t, c->axis);
+    if (!c->reduce) return "every rank goes on with its own part";
+    if (!strcmp(c->reduce, "max"))
+        return arena_printf(f->a, "the largest over %s is never looked for", axis);
+    return arena_printf(f->a, "the terms on the ranks of %s are never added", axis);
+}
+
+static void coll_found(Finds *f, const TraceCollective *c) {
+    const CollWord *w = words_coll(c->op);
+    const char *name =
+        arena_printf(f->a, "%s over %s", w ? w->name : c->op, words_axis_list(f->a, f->t, c->axis));
+    const char *why = c->wrong;
+    if (c->skipped)
+        why = arena_printf(f->a, "is missing (planted: %s), so %s",
+                           c->planted ? c->planted : "dropped", left_undone(f, c));
+    else if (c->planted && c->wrong && strstr(c->wrong, c->planted))
+        why = arena_printf(f->a, "is not what the layouts need (planted: %s)", c->planted);
+    else if (c->planted && c->wrong)
+        why = arena_printf(f->a, "is not what the layouts need (planted: %s): %s", c->planted,
+                           c->wrong);
+    else if (c->planted)
+        why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
+    else why = arena_printf(f->a, "is wrong: %s", c->wrong);
+    *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+        (Found){c->step, name, short_value(f->a, c->value), why};
+}
+
+static const char *planted_words(Finds *f, const char *planted) {
+    return arena_printf(f->a, "is not what it should be (planted: %s)", planted);
+}
+
+static const char *move_why(Finds *f, const TraceLocalMove *m) {
+    if (!m->wrong) return planted_words(f, m->planted);
+    if (!m->planted) return arena_printf(f->a, "does not hold: %s", m->wrong);
+    return arena_printf(f->a, "is not what the layouts need (planted: %s): %s", m->planted,
+                        m->wrong);
+}
+
+/* A parameter or input that is planted has no step: the first shown op that reads it speaks of it.
+ */
+static void source_found(Finds *f, const char *what, const char *name, const char *planted,
+                         bool (*shows)(const void *, int), const void *of) {
+    for (int i = 0; planted && i < f->t->n_computes; i++) {
+        const TraceCompute *c = &f->t->computes[i];
+        bool reads = false;
+        for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
+        if (!reads || !shows(of, c->step)) continue;
+        *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+            (Found){c->step, what, short_value(f->a, name), planted_words(f, planted)};
+        return;
+    }
+}
+
+static void read_sources(Finds *f, bool (*shows)(const void *, int), const void *of) {
+    const Trace *t = f->t;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        source_found(f, "shard", p->plan_name ? p->plan_name : p->compute.name, p->planted, shows,
+                     of);
+    }
+    for (int i = 0; i < t->n_values; i++)
+        source_found(f, "data", t->values[i].shape.name, t->values[i].planted, shows, of);
+}
+
+static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *of) {
+    const Trace *t = f->t;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if ((c->wrong || c->planted) && shows(of, c->step)) coll_found(f, c);
+    }
+    for (int i = 0; i < t->n_moves; i++) {
+        const TraceLocalMove *m = &t->moves[i];
+        if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
+        *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+            (Found){m->step, m->op, short_value(f->a, m->value), move_why(f, m)};
+    }
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
+        if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
+        *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
+            (Found){c->step, c->label ? c->label : c->op, short_value(f->a, c->output),
+                    c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
+                             : planted_words(f, c->planted)};
+    }
+    read_sources(f, shows, of);
+}
+
+static bool alike(const Found *x, const Found *y) {
+    return !strcmp(x->what, y->what) && !strcmp(x->why, y->why);
+}
+
+/* "dw2, dw3, dw1 and 4 more" */
+static const char *names(Finds *f, int first, int *step, int *n) {
+    Str s = str_new(f->a);
+    int said = 0, more = 0;
+    for (int i = first; i < f->n; i++) {
+        if (!alike(&f->found[first], &f->found[i])) continue;
+        step[(*n)++] = f->found[i].step;
+        if (said < 6) str_addf(&s, "%s%s", said++ ? ", " : "", f->found[i].value);
+        else more++;
+    }
+    if (more) str_addf(&s, " and %d more", more);
+    return s.s;
+}
+
+const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
+                            const void *of) {
+    Finds f = {.a = a, .t = t};
+    WrongList *l = ARENA_NEW(a, WrongList);
+    read_trace(&f, shows, of);
+    for (int i = 0; i < f.n; i++) {
+        bool said = false;
+        for (int k = 0; k < i; k++) said |= alike(&f.found[k], &f.found[i]);
+        if (said || l->n == WRONG_MAX) continue;
+        int *step = ARENA_ARRAY(a, int, f.n);
+        WrongNote *note = &l->note[l->n++];
+        const char *values = names(&f, i, step, &note->n);
+        note->step = step;
+        note->text =
+            words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
+                                         values, f.found[i].why));
+    }
+    return l;
+}
+
+int wrong_number(const WrongList *l, int step) {
+    for (int i = 0; l && i < l->n; i++)
+        for (int k = 0; k < l->note[i].n; k++)
+            if (l->note[i].step[k] == step) return i + 1;
+    return 0;
+}
+
+/* ---- drawing ---- */
+
+enum { LINES = 4, PITCH = 17, INDENT = 22 };
+
+static int wrap_note(Scene *s, const WrongNote *n, double w, int max, const char **line) {
+    return scene_wrap(s, n->text, NULL, w - INDENT, 12.5, SEMIBOLD, max, line);
+}
+
+/* Lines that note i may have, so that `max` suffices for all. */
+static int lines_of(const WrongList *l, int i, int max) {
+    if (max <= 0) return LINES;
+    int each = max / l->n;
+    return each < 1 ? (i < max) : each > LINES ? LINES : each;
+}
+
+double wrong_height(Scene *s, const WrongList *l, double w, int max) {
+    const char *line[LINES];
+    double h = 0;
+    for (int i = 0; l && i < l->n; i++)
+        if (lines_of(l, i, max) > 0)
+            h += PITCH * wrap_note(s, &l->note[i], w, lines_of(l, i, max), line);
+    return h;
+}
+
+/* A red disc with a white sign. */
+static void disc(Scene *s, double x, double y, const char *sign) {
+    scene_circle(s, x, y, 7.5, ROLE_FAIL, ROLE_PAPER, 1);
+    scene_text(s, x, y + 4.3, ALIGN_MIDDLE, 12, BOLD, ROLE_PAPER, sign);
+}
+
+static const char *sign_of(Scene *s, const WrongList *l, int number) {
+    return l->n > 1 ? arena_printf(s->arena, "%d", number) : "!";
+}
+
+double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max) {
+    const char *line[LINES];
+    if (!l || !l->n) return y;
+    scene_begin(s, "wrong", "wrong-notes", NULL);
+    for (int i = 0; i < l->n; i++) {
+        int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;
+        if (n) disc(s, x + 8, y + 7.7, sign_of(s, l, i + 1));
+        for (int k = 0; k < n; k++, y += PITCH)
+            scene_text(s, x + INDENT, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_FAIL, line[k]);
+    }
+    scene_end(s);
+    return y;
+}
+
+void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y) {
+    int number = wrong_number(l, step);
+    if (!number) return;
+    scene_begin(s, "wrong", arena_printf(s->arena, "wrong-%d", step), l->note[number - 1].text);
+    scene_frame(s, x - 9, y - 9, 18, 18); /* it overlaps the border of the box that it is about */
+    disc(s, x, y, sign_of(s, l, number));
+    scene_end(s);
+}
+
+void wrong_text(Str *out, const WrongList *l) {
+    for (int i = 0; l && i < l->n; i++)
+        words_paragraph(out, "",
+                        l->n > 1 ? arena_printf(out->a, "✗ %d. %s", i + 1, l->note[i].text)
+                                 : arena_printf(out->a, "✗ %s", l->note[i].text),
+                        80);
+}

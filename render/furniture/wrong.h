@@ -1,0 +1,40 @@
+/* Illegal, planted and missing steps in pictures: which steps of a trace are wrong, a sentence for
+ * each kind, the flag at the box and the sentences under the title. A mistake is shown where it
+ * happens, never left out. Refuses to judge: what is wrong is what the trace's records say
+ * (`wrong`, `planted`, `skipped`). */
+#ifndef SP_RENDER_WRONG_H
+#define SP_RENDER_WRONG_H
+#include "render/furniture/furniture.h"
+
+enum { WRONG_MAX = 24 };
+
+/* Steps about which the same can be said. */
+typedef struct {
+    int n;
+    const int *step;
+    const char *text; /* the sentence */
+} WrongNote;
+
+typedef struct {
+    int n;
+    WrongNote note[WRONG_MAX];
+} WrongList;
+
+/* The wrong steps of which shows(step) is true; alike ones in one note. In the trace's
+ * arena-independent `a`. */
+const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
+                            const void *of);
+/* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */
+int wrong_number(const WrongList *l, int step);
+/* A collective of which nothing is left? */
+bool wrong_skipped(const TraceCollective *c);
+/* The red sentences at y, wrapped to width w, at most `max` lines (0: all); returns the y under
+ * them, y itself if there are none. */
+double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max);
+/* Height that wrong_notes takes. */
+double wrong_height(Scene *s, const WrongList *l, double w, int max);
+/* The red flag centred at (x, y): "!" or the number of the note. */
+void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y);
+/* The same sentences for text, 80 columns. */
+void wrong_text(Str *out, const WrongList *l);
+#endif

@@ -1,0 +1,267 @@
+/* Numbers of the memory picture. See memory.h. */
+#include "render/memory/memory.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_grad(const TraceValue *v) {
+    return v->shape.name && (!strncmp(v->shape.name, "grad.param.", strlen("grad.param.")) ||
+                             (v->kind && !strcmp(v->kind, "gradient")));
+}
+static bool shares_buffer(const TraceLocalMove *m) {
+    return m->op &&
+           (!strcmp(m->op, "claim") || !strcmp(m->op, "identity") || !strcmp(m->op, "slice"));
+}
+
+/* ---- lifetimes ---- */
+
+typedef struct {
+    const Trace *t;
+    int n_steps;
+    int *by_step;           /* value that a step makes, -1 */
+    bool *recorded;         /* the step has a compute, a collective or a move */
+    bool *shared;           /* the value is a view of another */
+    int *last;              /* by value: last step that reads it, -1 */
+    const TraceHeld **held; /* by step: of gathered parameters; NULL */
+} Use;
+
+static int value_of(const Use *u, const char *name, int step) {
+    if (!name) return -1;
+    if (step >= 0) return step < u->n_steps ? u->by_step[step] : -1;
+    for (int i = 0; i < u->t->n_values && u->t->values[i].step < 0; i++)
+        if (!strcmp(u->t->values[i].shape.name, name)) return i;
+    return -1;
+}
+static void reads(Use *u, const char *name, int made, int step) {
+    int v = value_of(u, name, made);
+    if (v >= 0 && step > u->last[v]) u->last[v] = step;
+    if (step >= 0 && step < u->n_steps) u->recorded[step] = true;
+}
+
+static void find_uses(Use *u) {
+    const Trace *t = u->t;
+    for (int i = 0; i < t->n_values; i++) {
+        u->last[i] = -1;
+        u->shared[i] = t->values[i].kind && !strcmp(t->values[i].kind, "updated"); /* in place */
+        if (t->values[i].step >= 0) u->by_step[t->values[i].step] = i;
+    }
+    for (int i = 0; i < t->n_computes; i++)
+        for (int k = 0; k < t->computes[i].n_inputs; k++)
+            reads(u, t->computes[i].inputs[k],
+                  t->computes[i].input_step ? t->computes[i].input_step[k] : -1,
+                  t->computes[i].step);
+    for (int i = 0; i < t->n_collectives; i++)
+        reads(u, t->collectives[i].value, t->collectives[i].value_step, t->collectives[i].step);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step >= 0 && c->step < u->n_steps) u->held[c->step] = c->held;
+        for (int k = 0; k < c->n_with; k++)
+            if (c->with[k] >= 0 && c->with[k] < u->n_steps) u->held[c->with[k]] = c->held;
+    }
+    for (int i = 0; i < t->n_moves; i++) {
+        reads(u, t->moves[i].value, t->moves[i].value_step, t->moves[i].step);
+        int v = value_of(u, t->moves[i].value, t->moves[i].step);
+        if (v >= 0 && shares_buffer(&t->moves[i])) u->shared[v] = true;
+    }
+    /* what travels with another collective has no record of its own: it reads the value of its
+     * name, or a parameter as it lies at rest */
+    for (int i = 0; i < t->n_values; i++) {
+        int step = t->values[i].step, k = i - 1;
+        if (step < 0 || u->recorded[step] || trace_param(t, t->values[i].shape.name)) continue;
+        while (k >= 0 && strcmp(t->values[k].shape.name, t->values[i].shape.name)) k--;
+        if (k >= 0 && step > u->last[k]) u->last[k] = step;
+    }
+    /* an all-reduce of what nobody reads afterwards leaves its result where that was */
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        int v = c->value_step >= 0 ? value_of(u, c->value, c->value_step) : -1;
+        if (v >= 0 && c->op && !strcmp(c->op, "all_reduce") && u->last[v] == c->step)
+            u->last[v] = c->step - 1;
+    }
+}
+
+static int count_steps(const Trace *t) {
+    int n = 0;
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step >= n) n = t->values[i].step + 1;
+    for (int i = 0; i < t->n_memory; i++)
+        if (t->memory[i].step >= n) n = t->memory[i].step + 1;
+    return n;
+}
+
+/* The values that the records count, with their lifetimes on one rank. */
+static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
+    Use u = {.t = t, .n_steps = c->n_steps};
+    u.by_step = ARENA_ARRAY(a, int, c->n_steps + 1);
+    for (int i = 0; i < c->n_steps; i++) u.by_step[i] = -1;
+    u.recorded = ARENA_ARRAY(a, bool, c->n_steps + 1);
+    u.shared = ARENA_ARRAY(a, bool, t->n_values + 1);
+    u.last = ARENA_ARRAY(a, int, t->n_values + 1);
+    u.held = ARENA_ARRAY(a, const TraceHeld *, c->n_steps + 1);
+    find_uses(&u);
+    c->life = ARENA_ARRAY(a, MemLife, t->n_values + 1);
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        const TraceLocal *l = words_find_local(&v->shape, c->rank);
+        bool copy = trace_param(t, v->shape.name) != NULL;
+        if (!l || u.shared[i]) continue;
+        const TraceHeld *held = copy && v->step >= 0 ? u.held[v->step] : NULL;
+        int from = held ? held->from : v->step, last = u.last[i] < 0 ? INT_MAX
+                                                       : held        ? held->until
+                                                                     : u.last[i];
+        c->life[c->n_life++] = (MemLife){v, l->bytes, from, last, is_grad(v), copy};
+    }
+}
+
+/* Sums of the lives by step, against what was recorded. */
+static void add_up(Arena *a, MemCourse *c, const bool *known) {
+    int64_t *sum = ARENA_ARRAY(a, int64_t, c->n_steps + 2),
+            *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
+    for (int i = 0; i < c->n_life; i++) {
+        const MemLife *l = &c->life[i];
+        int from = l->from < 0 ? 0 : l->from,
+            end = l->last >= c->n_steps ? c->n_steps : l->last + 1;
+        if (end < from) end = from;
+        sum[from] += l->bytes, sum[end] -= l->bytes;
+        if (l->grad) grad[from] += l->bytes, grad[end] -= l->bytes;
+    }
+    int64_t live = 0, part = 0;
+    c->exact = true;
+    for (int i = 0; i < c->n_steps; i++) {
+        live += sum[i], part += grad[i];
+        c->grad[i] = part;
+        if (known[i]) c->exact &= live == c->all[i];
+    }
+    for (int i = 0; i < c->n_steps && !c->exact; i++) c->grad[i] = 0;
+}
+
+/* What a category's records say about the rank, by step; -1 where there is none. False if there is
+ * none at all. */
+static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps,
+                     int64_t *out) {
+    bool any = false;
+    for (int i = 0; i < n_steps; i++) out[i] = -1;
+    for (int i = 0; i < t->n_memory; i++) {
+        const TraceMemory *m = &t->memory[i];
+        if (!m->category || strcmp(m->category, category) || m->step < 0 ||
+            !rankset_has(&m->ranks, rank))
+            continue;
+        out[m->step] = m->bytes;
+        any = true;
+    }
+    return any;
+}
+
+bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
+    *c = (MemCourse){.rank = rank, .n_steps = count_steps(t), .peak = -1};
+    c->live = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
+    c->grad = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
+    c->all = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
+    bool *known = ARENA_ARRAY(a, bool, c->n_steps + 1);
+    if (!recorded(t, rank, "activations", c->n_steps, c->live)) return false;
+    recorded(t, rank, "gathered", c->n_steps, c->all);
+    for (int i = 0; i < c->n_steps; i++) {
+        known[i] = c->live[i] >= 0;
+        /* a step without a record makes nothing of its own */
+        if (c->live[i] < 0) c->live[i] = i ? c->live[i - 1] : 0;
+        if (c->all[i] < 0) c->all[i] = i ? c->all[i - 1] - c->live[i - 1] : 0;
+        c->all[i] += c->live[i];
+        if (c->peak < 0 || c->all[i] > c->at_peak) c->peak = i, c->at_peak = c->all[i];
+    }
+    find_lives(a, t, c);
+    add_up(a, c, known);
+    return true;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const MemLife *x = *(const MemLife *const *)a, *y = *(const MemLife *const *)b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out) {
+    const MemLife **l = ARENA_ARRAY(a, const MemLife *, c->n_life + 1);
+    int n = 0;
+    for (int i = 0; i < c->n_life; i++)
+        if (c->life[i].from <= step && c->life[i].last >= step) l[n++] = &c->life[i];
+    if (n) qsort(l, (size_t)n, sizeof *l, by_bytes);
+    *out = l;
+    return n;
+}
+
+/* ---- classes ---- */
+
+static int64_t width_of(const char *dtype) {
+    static const struct {
+        const char *name;
+        int64_t bytes;
+    } row[] = {{"f32", 4}, {"f64", 8}, {"bf16", 2}, {"f16", 2}};
+    for (size_t i = 0; dtype && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(dtype, row[i].name)) return row[i].bytes;
+    return 0;
+}
+
+/* Weights as the parameter records say; what else lies at rest in training is the optimizer's. */
+static void split_rest(const Trace *t, MemClass *m, int64_t rest) {
+    int64_t weights = 0, es = width_of(t->dtype);
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceLocal *l = words_find_local(&t->params[i].rest, m->rank);
+        weights += l ? l->bytes : 0;
+    }
+    bool train = t->pass && !strcmp(t->pass, "train");
+    m->bytes[MEM_PARAMS] = rest;
+    if (train && weights > 0 && rest > weights) {
+        m->bytes[MEM_PARAMS] = weights;
+        m->bytes[MEM_OPTIMIZER] = rest - weights;
+    }
+    if (es > 0 && m->bytes[MEM_PARAMS] % es == 0) m->numbers = m->bytes[MEM_PARAMS] / es;
+}
+
+static int by_total(const void *a, const void *b) {
+    const MemClass *x = a, *y = b;
+    if (x->total != y->total) return x->total > y->total ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+int memory_classes(Arena *a, const Trace *t, MemClass **out) {
+    MemClass *m = ARENA_ARRAY(a, MemClass, t->n_memory + 1);
+    int n = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        const TraceMemory *r = &t->memory[i];
+        if (!r->category || strcmp(r->category, "parameters") || r->ranks.n < 1) continue;
+        MemCourse c;
+        MemClass *x = &m[n++];
+        *x = (MemClass){.ranks = r->ranks, .rank = rankset_first(&r->ranks), .step = -1};
+        split_rest(t, x, r->bytes);
+        if (memory_course(a, t, x->rank, &c)) {
+            x->step = c.peak;
+            x->bytes[MEM_GRADS] = c.grad[c.peak];
+            x->bytes[MEM_ACTS] = c.live[c.peak] - c.grad[c.peak];
+            x->bytes[MEM_GATHERED] = c.at_peak - c.live[c.peak];
+        }
+        for (int k = 0; k < MEM_KINDS; k++) x->total += x->bytes[k];
+    }
+    if (n) qsort(m, (size_t)n, sizeof *m, by_total);
+    *out = m;
+    return n;
+}
+
+int64_t memory_capacity(const Trace *t) {
+    static const struct {
+        const char *unit;
+        double bytes;
+    } row[] = {{"GiB", 1073741824.0}, {"GB", 1e9},  {"MiB", 1048576.0},
+               {"MB", 1e6},           {"TB", 1e12}, {"B", 1}};
+    const char *word = t->hardware ? strstr(t->hardware, " memory") : NULL;
+    if (!word) return 0;
+    const char *p = word;
+    while (p > t->hardware && p[-1] != ',' && p[-1] != ';' && p[-1] != ':') p--;
+    char *end;
+    double v = strtod(p, &end);
+    if (end == p || !(v > 0) || v > 1e15) return 0;
+    end += *end == ' ';
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (!strncmp(end, row[i].unit, strlen(row[i].unit)) && end + strlen(row[i].unit) == word)
+            return (int64_t)(v * row[i].bytes);
+    return 0;
+}

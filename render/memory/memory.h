@@ -1,0 +1,45 @@
+/* Numbers of the memory picture: what a rank class holds at its peak, and which values live after
+ * each step. Takes the recorded bytes as they are; lifetimes are found from who reads what. Refuses
+ * to guess what the trace does not count: buffers of collectives, workspace, fragmentation. */
+#ifndef SP_RENDER_MEMORY_H
+#define SP_RENDER_MEMORY_H
+#include "render/furniture/words.h"
+
+typedef enum { MEM_PARAMS, MEM_OPTIMIZER, MEM_GRADS, MEM_ACTS, MEM_GATHERED, MEM_KINDS } MemKind;
+
+/* A rank class at its peak. */
+typedef struct {
+    RankSet ranks;
+    int64_t rank;             /* its first */
+    int64_t bytes[MEM_KINDS]; /* activations: all live values that are no gradients of parameters */
+    int64_t total,
+        numbers; /* numbers: how many the parameters at rest have; 0 if that is not even */
+    int step;    /* of the peak; -1 if nothing is recorded */
+} MemClass;
+/* One row per rank class, largest first; returns their number, 0 if the trace has no memory
+ * records. */
+int memory_classes(Arena *a, const Trace *t, MemClass **out);
+
+/* A value and how long the rank holds it. */
+typedef struct {
+    const TraceValue *v;
+    int64_t bytes;
+    int from, last;  /* last step that needs it; INT_MAX: kept */
+    bool grad, copy; /* gradient of a parameter; copy of a parameter, made for use */
+} MemLife;
+/* The course of one rank over the steps. */
+typedef struct {
+    int64_t rank;
+    int n_steps, n_life, peak; /* peak: the step */
+    MemLife *life;
+    int64_t *live, *grad, *all,
+        at_peak; /* by step. live: values as recorded; grad: part of it that is gradients of
+                    parameters; all: live and the copies of parameters gathered for use */
+    bool exact;  /* the lifetimes add up to what was recorded, at every step */
+} MemCourse;
+bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
+/* What lives at a step, largest first. */
+int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out);
+/* Bytes of memory that the trace's line about the hardware states ("80 GB memory"); 0: none. */
+int64_t memory_capacity(const Trace *t);
+#endif

@@ -1,0 +1,518 @@
+/* View `memory`: per rank class a bar of what lies in memory at the peak, by category, with its
+ * formula; below, the live bytes of one rank over the steps with the peak and what is alive then.
+ * Says what it counts and what it does not: refuses to add an allowance for workspace or
+ * fragmentation. */
+#include "render/memory/memory.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_BARS = 12, A4_BARS = 8, SLIDE_BARS = 6, MAX_STEPS = 320, MAX_BINS = 150, MAX_ALIVE = 9 };
+
+static const struct {
+    const char *name;
+    Role fill, text;
+} kinds[MEM_KINDS] = {
+    [MEM_PARAMS] = {"parameters", ROLE_SHARD, ROLE_SHARD_TEXT},
+    [MEM_OPTIMIZER] = {"optimizer state", ROLE_SHARD_1, ROLE_SHARD_TEXT_1},
+    [MEM_GRADS] = {"gradients of parameters", ROLE_SHARD_2, ROLE_SHARD_TEXT_2},
+    [MEM_ACTS] = {"other live values", ROLE_LIVE, ROLE_LIVE_TEXT},
+    [MEM_GATHERED] = {"parameters gathered for use", ROLE_SHARD_3, ROLE_SHARD_TEXT_3}};
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    Arena *a;
+    PresetKind preset;
+    bool narrow;
+    double x, w;
+    MemClass *cls;
+    int n;
+    MemCourse course;
+    int64_t capacity,
+        limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
+} MemPen;
+
+/* An axis of bytes: unit, distance of ticks and the largest, in units. */
+typedef struct {
+    const char *unit;
+    double bytes, tick, top;
+} Scale;
+static Scale make_scale(int64_t most, int ticks) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    int k = 0;
+    double bytes = 1;
+    while (k < 5 && (double)most >= 1024 * bytes) k++, bytes *= 1024;
+    double v = fmax((double)most / bytes, 1e-9), tick = pow(10, floor(log10(v / ticks)));
+    while (v / tick > ticks) tick *= v / (2 * tick) <= ticks ? 2 : v / (5 * tick) <= ticks ? 5 : 10;
+    if (k == 0 && tick < 1) tick = 1;
+    return (Scale){unit[k], bytes, tick, v};
+}
+
+static const char *ranks_words(MemPen *p, const MemClass *m) {
+    long long n = (long long)rankset_count(&m->ranks);
+    if (p->c->t->ranks == n && n == 2) return "both ranks";
+    if (p->c->t->ranks == n && n > 1) return arena_printf(p->a, "all %lld ranks", n);
+    return n == 1 ? arena_printf(p->a, "rank %lld", (long long)m->rank)
+                  : arena_printf(p->a, "%lld ranks", n);
+}
+
+/* "4 B × 426,496" with thousands marked. */
+static const char *thousands(Arena *a, int64_t n) {
+    char b[64], out[96];
+    int len = snprintf(b, sizeof b, "%lld", (long long)n), k = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0) out[k++] = ',';
+        out[k++] = b[i];
+    }
+    out[k] = 0;
+    return arena_strdup(a, out);
+}
+/* "(4 + 8 + 4) B × 7,500,000,000 parameters": weights, optimizer state and gradients that are so
+ * many bytes each; and what else lives at the peak. */
+static void formula(MemPen *p, const MemClass *m, const char **rest, const char **live) {
+    int64_t n = m->numbers, top = 0;
+    bool even = n && m->bytes[MEM_PARAMS] % n == 0;
+    Str each = str_new(p->a);
+    int terms = 0;
+    for (int k = 0; k < MEM_KINDS; k++) {
+        bool part = even && k <= MEM_GRADS && m->bytes[k] && m->bytes[k] % n == 0;
+        if (part) str_addf(&each, "%s%lld", terms++ ? " + " : "", (long long)(m->bytes[k] / n));
+        else if (k != MEM_PARAMS && (k != MEM_OPTIMIZER || even)) top += m->bytes[k];
+    }
+    *rest = terms > 1 ? arena_printf(p->a, "(%s) B × %s parameters", each.s, thousands(p->a, n))
+            : terms == 1
+                ? arena_printf(p->a, "%s B × %s parameters", each.s, thousands(p->a, n))
+                : arena_printf(p->a, "%s at rest",
+                               bytes_text(m->bytes[MEM_PARAMS] + m->bytes[MEM_OPTIMIZER], p->a));
+    *live = m->step >= 0
+                ? arena_printf(p->a, "+ %s more at step %d", bytes_text(top, p->a), m->step)
+                : "";
+}
+
+/* ---- bars ---- */
+
+/* "capacity of h100-sxm: 80 GB, 74.5 GiB" */
+static const char *capacity_words(MemPen *p) {
+    const char *line = p->c->t->hardware;
+    int name = line && strchr(line, ':') ? (int)strcspn(line, ":") : 0;
+    const char *of = name ? arena_printf(p->a, " of %.*s", name, line) : "",
+               *text = bytes_text(p->capacity, p->a);
+    if (p->capacity % 1000000000) return arena_printf(p->a, "capacity%s: %s", of, text);
+    return arena_printf(p->a, "capacity%s: %lld GB = %s", of, (long long)(p->capacity / 1000000000),
+                        text);
+}
+
+static void draw_segments(MemPen *p, const MemClass *m, double x, double y, double w,
+                          double per_byte, double h) {
+    double at = x;
+    for (int k = 0; k < MEM_KINDS; k++) {
+        double part = (double)m->bytes[k] * per_byte;
+        if (m->bytes[k] <= 0) continue;
+        scene_rect(p->s, at, y, part, h, 0, kinds[k].fill, at > x ? ROLE_PAPER : ROLE_NONE,
+                   at > x ? 1 : 0);
+        at += part;
+    }
+    scene_rect(p->s, x, y, fmax(at - x, 1), h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    bool over = p->limit && m->total > p->limit;
+    double cap = over ? x + (double)p->limit * per_byte : at, end = fmin(at, x + w);
+    if (over) scene_hatch(p->s, cap, y, end - cap, h, ROLE_PAPER, 7, 2);
+    at = x;
+    for (int k = 0; k < MEM_KINDS; k++) { /* numbers over the hatch, on patches of their own */
+        double part = (double)m->bytes[k] * per_byte, mid = at + part / 2;
+        const char *text = bytes_text(m->bytes[k], p->a);
+        double half = scene_width(p->s, 12, SEMIBOLD, text) / 2 + 4;
+        at += part;
+        if (m->bytes[k] <= 0 || 2 * half > part) continue;
+        if (mid + half > cap)
+            scene_rect(p->s, mid - half, y + 4, 2 * half, h - 8, 0, kinds[k].fill, ROLE_NONE, 0)
+                ->ground = true;
+        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text, text);
+    }
+    if (over) scene_rect(p->s, cap, y - 2, end - cap, h + 4, 0, ROLE_NONE, ROLE_FAIL, 2.5);
+}
+
+static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w, double per_byte) {
+    const char *rest, *live, *who = ranks_words(p, m), *set = rankset_text(&m->ranks, p->a);
+    Str tip = str_new(p->a);
+    formula(p, m, &rest, &live);
+    tip_add(&tip, "ranks", set);
+    for (int k = 0; k < MEM_KINDS; k++)
+        if (m->bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->bytes[k], p->a));
+    scene_begin(p->s, "memory", arena_printf(p->a, "memory-%lld", (long long)m->rank), tip.s);
+    bool many = rankset_count(&m->ranks) > 1;
+    int64_t over = p->limit ? m->total - p->limit : 0;
+    Run total[2] = {{bytes_text(m->total, p->a), BOLD, ROLE_INK, false, false},
+                    {arena_printf(p->a, "   +%s over", bytes_text(over, p->a)), SEMIBOLD, ROLE_FAIL,
+                     false, false}};
+    int n_total = over > 0 ? 2 : 1;
+    if (p->narrow) {
+        double tw = fonts_width(p->s->fonts, total, n_total, 15) + 16;
+        Run run[2] = {
+            {who, SEMIBOLD, ROLE_INK, false, false},
+            {many ? arena_printf(p->a, "   %s", set) : "", REGULAR, ROLE_SECOND, false, false}};
+        run[1].s =
+            scene_fit(p->s, run[1].s, fmax(10, p->w - tw - scene_width(p->s, 13, SEMIBOLD, who)),
+                      13, REGULAR);
+        scene_runs(p->s, p->x, y + 4, ALIGN_LEFT, 13, run, many ? 2 : 1);
+        scene_runs(p->s, p->x + p->w, y + 4, ALIGN_RIGHT, 15, total, n_total);
+        draw_segments(p, m, x, y + 13, w, per_byte, 26);
+        scene_text(p->s, p->x, y + 55, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                   scene_fit(p->s, arena_printf(p->a, "%s %s", rest, live), p->w, 12, REGULAR));
+    } else {
+        scene_text(p->s, p->x, y + 11, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, who);
+        if (many)
+            scene_text(p->s, p->x, y + 28, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                       scene_fit(p->s, set, x - p->x - 16, 12, REGULAR));
+        draw_segments(p, m, x, y, w, per_byte, 26);
+        scene_runs(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, total, n_total);
+        if (scene_width(p->s, 12, REGULAR, rest) > 224 && strstr(rest, " parameters"))
+            rest = arena_strndup(
+                p->a, rest,
+                (size_t)(strstr(rest, " parameters") - rest)); /* what else would they be */
+        scene_text(p->s, x + w + 26, y + 25, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                   scene_fit(p->s, rest, 224, 12, REGULAR));
+        scene_text(p->s, x + w + 26, y + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, live);
+    }
+    scene_end(p->s);
+}
+
+static double draw_key(MemPen *p, double y) {
+    double x = p->x;
+    bool used[MEM_KINDS] = {false};
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < MEM_KINDS; k++) used[k] |= p->cls[i].bytes[k] > 0;
+    for (int i = 0; i < p->course.n_steps; i++) { /* what only the course shows */
+        used[MEM_GATHERED] |= p->course.all[i] > p->course.live[i];
+        used[MEM_GRADS] |= p->course.grad[i] > 0;
+        used[MEM_ACTS] |= p->course.live[i] > p->course.grad[i];
+    }
+    scene_begin(p->s, "legend", "legend", NULL);
+    for (int k = 0; k < MEM_KINDS; k++) {
+        if (!used[k]) continue;
+        double w = 22 + scene_width(p->s, 12.5, REGULAR, kinds[k].name);
+        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 22;
+        scene_rect(p->s, x, y - 11, 14, 14, 0, kinds[k].fill, ROLE_WEIGHT_LINE, 1);
+        scene_text(p->s, x + 22, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, kinds[k].name);
+        x += w + 22;
+    }
+    scene_end(p->s);
+    return y + 24;
+}
+
+/* A line of the grid; where words stand between the bars it is drawn at the bars alone. */
+static void grid_line(MemPen *p, int bars, double x, double y0, double y1, Role role, double line) {
+    for (int i = 0; p->narrow && i < bars; i++) {
+        double y = y0 + 6 + 74 * i + 13;
+        scene_segment(p->s, x, y - 3, x, y + 29, role, line)->ground = true;
+    }
+    if (!p->narrow) scene_segment(p->s, x, y0, x, y1, role, line)->ground = true;
+}
+/* Grid and ticks under the bars; the grid is painted before them. */
+static void draw_scale(MemPen *p, Scale s, int bars, double x, double w, double y0, double y1,
+                       double per_byte) {
+    for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
+        double at = x + v * s.bytes * per_byte;
+        if (at > x + w + 0.5) break;
+        grid_line(p, bars, at, y0, y1, ROLE_GRID, 1);
+        if (p->narrow) scene_segment(p->s, at, y1 - 5, at, y1, ROLE_FAINT, 1);
+        scene_textf(p->s, at, y1 + 16, p->narrow && v <= 0 ? ALIGN_LEFT : ALIGN_MIDDLE,
+                    11.5 + 0.5 * (p->preset == PRESET_SLIDE), REGULAR, ROLE_TICK, "%g%s", v,
+                    v > 0 ? "" : arena_printf(p->a, " %s", s.unit));
+    }
+    if (!p->limit) return;
+    double cap = x + (double)p->limit * per_byte;
+    grid_line(p, bars, cap, y0, y1, ROLE_INK, 1.5);
+    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK, "%s",
+                capacity_words(p));
+}
+
+static double draw_bars(MemPen *p, double y) {
+    int most = p->preset == PRESET_SLIDE ? SLIDE_BARS : p->preset == PRESET_A4 ? A4_BARS : MAX_BARS;
+    int n = p->n > most ? most - 1 : p->n;
+    double x = p->narrow ? p->x : p->x + 180, w = p->narrow ? p->w - 8 : p->w - 180 - 250;
+    double pitch = p->narrow ? 74 : 58;
+    int64_t top = p->cls[0].total;
+    if (p->limit > top) top = p->limit;
+    Scale s = make_scale(top, p->narrow ? 6 : 10);
+    double per_byte = w / fmax(1, (double)top);
+    y = draw_key(p, y + 10);
+    double y1 = y + pitch * n - (p->narrow ? 4 : 12);
+    draw_scale(p, s, n, x, w, y - 6, y1, per_byte);
+    for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], x, y + pitch * i, w, per_byte);
+    y = y1 + (p->limit ? 52 : 34);
+    if (n == p->n) return y;
+    scene_textf(p->s, p->x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
+                "and %d more rank classes, from %s down to %s", p->n - n,
+                bytes_text(p->cls[n].total, p->a), bytes_text(p->cls[p->n - 1].total, p->a));
+    return y + 20;
+}
+
+/* ---- the course over the steps ---- */
+
+/* The staircase of an array over the steps as an area, binned by maximum. */
+static void draw_area(MemPen *p, const int64_t *v, double x, double y, double w, double h,
+                      double top, Role fill, bool line) {
+    int n = p->course.n_steps, bins = n <= MAX_STEPS ? n : MAX_BINS;
+    Pt *pt = ARENA_ARRAY(p->a, Pt, 2 * bins + 2);
+    for (int b = 0; b < bins; b++) {
+        int64_t max = 0;
+        for (int i = (int)((int64_t)b * n / bins); i < (int)((int64_t)(b + 1) * n / bins); i++)
+            max = v[i] > max ? v[i] : max;
+        double at = y + h - h * (double)max / top;
+        pt[2 * b] = (Pt){x + w * b / bins, at};
+        pt[2 * b + 1] = (Pt){x + w * (b + 1) / bins, at};
+    }
+    pt[2 * bins] = (Pt){x + w, y + h};
+    pt[2 * bins + 1] = (Pt){x, y + h};
+    scene_poly(p->s, pt, 2 * bins + 2, fill, ROLE_NONE, 0)->ground = true;
+    if (line) scene_line(p->s, pt, 2 * bins, ROLE_INK, 1.25)->bend = 0;
+}
+
+static bool copies_made(const MemCourse *c) {
+    for (int i = 0; i < c->n_steps; i++)
+        if (c->all[i] != c->live[i]) return true;
+    return false;
+}
+
+static void draw_course(MemPen *p, double x, double y, double w, double h) {
+    const MemCourse *c = &p->course;
+    Scale s = make_scale(c->at_peak, 5);
+    double top = fmax(1, (double)c->at_peak), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
+    scene_begin(p->s, "course", "course",
+                arena_printf(p->a, "live bytes of rank %lld after each step", (long long)c->rank));
+    for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
+        double at = y + h - h * v * s.bytes / top;
+        scene_segment(p->s, x, at, x + w, at, ROLE_GRID, 1)->ground = true;
+        scene_textf(p->s, x - 6, at + 4, ALIGN_RIGHT, size, REGULAR, ROLE_TICK, "%g%s%s", v,
+                    v > 0 ? "" : " ", v > 0 ? "" : s.unit);
+    }
+    if (copies_made(c)) draw_area(p, c->all, x, y, w, h, top, ROLE_SHARD_3, false);
+    draw_area(p, c->live, x, y, w, h, top, ROLE_LIVE, false);
+    if (c->exact) draw_area(p, c->grad, x, y, w, h, top, ROLE_SHARD_2, false);
+    draw_area(p, c->all, x, y, w, h, top, ROLE_NONE, true);
+    int ticks = 8, step = (c->n_steps + ticks - 1) / ticks;
+    for (int i = 0; i < c->n_steps; i += step)
+        scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,
+                    i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK, "%s%d",
+                    i ? "" : "step ", i);
+    double px = x + w * (c->peak + 0.5) / c->n_steps;
+    scene_circle(p->s, px, y, 4, ROLE_PAPER, ROLE_INK, 2);
+    const char *text =
+        arena_printf(p->a, "peak %s at step %d", bytes_text(c->at_peak, p->a), c->peak);
+    double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
+    scene_text(p->s, fmin(fmax(px, x + half), x + w - half), y - 10, ALIGN_MIDDLE, 12.5, SEMIBOLD,
+               ROLE_INK, text);
+    scene_end(p->s);
+}
+
+static double draw_alive(MemPen *p, double x, double y, double w) {
+    const MemCourse *c = &p->course;
+    const MemLife **l;
+    int n = memory_alive(p->a, c, c->peak, &l), shown = n > MAX_ALIVE ? MAX_ALIVE - 1 : n;
+    int64_t rest = c->at_peak;
+    scene_begin(p->s, "table", "alive", NULL);
+    scene_textf(p->s, x, y, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Alive at step %d", c->peak);
+    scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, "made at step, bytes");
+    y += 22;
+    for (int i = 0; c->exact && i < shown; i++, y += 19) {
+        const TraceLocal *at = words_find_local(&l[i]->v->shape, c->rank);
+        const char *bytes = bytes_text(l[i]->bytes, p->a),
+                   *from = l[i]->from < 0 ? "input" : arena_printf(p->a, "%d", l[i]->from);
+        const char *shape = at ? words_shape(p->a, at->shape, l[i]->v->shape.nd) : "",
+                   *name = l[i]->v->shape.name;
+        double room = w - 130, sw = scene_width(p->s, 12, REGULAR, shape);
+        double nw = scene_text(p->s, x, y, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+                               fit_name(p->s, name, fmax(90, room - sw - 10), 12.5, MEDIUM));
+        if (nw + 10 + sw <= room)
+            scene_text(p->s, x + nw + 10, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, shape);
+        scene_text(p->s, x + w - 76, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, from);
+        scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_INK, bytes);
+        rest -= l[i]->bytes;
+    }
+    if (c->exact && n > shown) {
+        scene_textf(p->s, x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND, "and %d more", n - shown);
+        scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_INK, bytes_text(rest, p->a));
+        y += 19;
+    }
+    if (!c->exact)
+        scene_text(p->s, x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                   "not known: the trace lacks who reads what"),
+            y += 19;
+    scene_end(p->s);
+    return y;
+}
+
+static double draw_lower(MemPen *p, double y) {
+    const MemCourse *c = &p->course;
+    if (p->preset != PRESET_SLIDE)
+        scene_segment(p->s, p->x, y, p->x + p->w, y, ROLE_GRID, 1), y += 14;
+    const char *words =
+        c->n_steps <= MAX_STEPS
+            ? "values made so far and still needed, by step"
+            : arena_printf(p->a, "values made so far and still needed; largest of %d steps each",
+                           (c->n_steps + MAX_BINS - 1) / MAX_BINS);
+    double tw = scene_textf(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK,
+                            "Live bytes of rank %lld", (long long)c->rank);
+    double room = p->w - tw - 14;
+    if (scene_width(p->s, 12, REGULAR, words) <= room)
+        scene_text(p->s, p->x + tw + 14, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+    y += 48;
+    double left = 46, h = p->preset == PRESET_SLIDE ? 170 : 190, end;
+    if (p->narrow) {
+        draw_course(p, p->x + left, y, p->w - left - 4, h);
+        end = draw_alive(p, p->x, y + h + 50, p->w);
+    } else {
+        double w = p->preset == PRESET_SLIDE ? 440 : 560;
+        draw_course(p, p->x + left, y, w - left, h);
+        end = draw_alive(p, p->x + w + 40, y - 10, p->w - w - 40);
+    }
+    return fmax(end, y + h + 34);
+}
+
+/* ---- the page ---- */
+
+/* Are parameters gathered as units, ahead of their use (FSDP)? */
+static bool prefetches(const Trace *t) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].held) return true;
+    return false;
+}
+
+static const char *counted(MemPen *p) {
+    return arena_printf(
+        p->a,
+        "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
+        "the last that reads it%s; all-reduces work in place. Not counted: buffers of collectives, "
+        "workspace of kernels, fragmentation.%s%s",
+        p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
+        !copies_made(&p->course) ? ""
+        : prefetches(p->c->t)
+            ? arena_printf(p->a, ", gathered units of parameters whole and %d ahead",
+                           TRACE_PREFETCH)
+            : ", copies of parameters gathered for use too",
+        p->capacity ? " " : "",
+        p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
+}
+
+static const char *headline(MemPen *p) {
+    const MemClass *m = &p->cls[0];
+    const char *total = bytes_text(m->total, p->a), *who;
+    if (p->n == 1)
+        who = p->c->t->ranks == 1
+                  ? "The rank"
+                  : arena_printf(p->a, "Each of %lld ranks", (long long)p->c->t->ranks);
+    else who = arena_printf(p->a, "The fullest rank, %lld,", (long long)m->rank);
+    int top = 0;
+    for (int k = 1; k < MEM_KINDS; k++)
+        if (m->bytes[k] > m->bytes[top]) top = k;
+    return arena_printf(p->a, "%s holds %s at the peak, most of it %s", who, total,
+                        kinds[top].name);
+}
+
+/* upper, lower: which halves are on the page. */
+static Scene *memory_page(MemPen *p, bool upper, bool lower) {
+    const Trace *t = p->c->t;
+    Scene *s = p->s = figure_new(p->c, "memory", p->preset);
+    const char *model = words_model(p->a, t),
+               *pass = t->pass ? arena_printf(p->a, "pass %s", t->pass) : "";
+    const char *sub[] = {model ? model : "",
+                         words_data(p->a, t),
+                         pass,
+                         words_mesh(p->a, t),
+                         words_class(p->a, t, p->course.rank),
+                         NULL};
+    double y = figure_head(s, p->preset, headline(p), sub, 0) + 6;
+    if (upper) y = draw_bars(p, y + 6);
+    if (lower) y = draw_lower(p, y + (upper ? 0 : 10));
+    y = figure_foot(s, p->c, p->x, p->w, y + 2, counted(p), NULL);
+    s->desc = arena_printf(p->a, "%s. %s", headline(p), counted(p));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
+static bool prepare(const ViewCall *c, MemPen *p) {
+    int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
+    *p = (MemPen){.c = c, .a = c->arena};
+    if (rank >= c->t->ranks) {
+        diag_error(c->d, "E0212", (Loc){0},
+                   arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+                   "the trace has no rank %lld", (long long)rank);
+        return false;
+    }
+    p->n = memory_classes(c->arena, c->t, &p->cls);
+    if (p->n == 0 || !memory_course(c->arena, c->t, rank, &p->course)) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "draw it from the plan: `shardproof draw PLAN --view memory`",
+                   "nothing to draw in view 'memory': the trace has no records of memory");
+        return false;
+    }
+    p->capacity = memory_capacity(c->t);
+    p->limit = p->capacity > 20 * p->cls[0].total
+                   ? 0
+                   : p->capacity; /* the bars would be too short to read */
+    return true;
+}
+
+int view_memory(const ViewCall *c, Scene **page) {
+    MemPen p;
+    if (!prepare(c, &p)) return 0;
+    furniture_preset(c->o->preset, &p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = presets[p.preset].w - 2 * p.x;
+    p.narrow = p.preset == PRESET_COLUMN;
+    page[0] = memory_page(&p, true, true);
+    bool fits = p.preset == PRESET_SLIDE ? page[0]->scale >= 1
+                                         : p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7;
+    if (fits) return 1;
+    page[0] = memory_page(&p, true, false);
+    page[1] = memory_page(&p, false, true);
+    return 2;
+}
+
+const char *view_memory_text(const ViewCall *c) {
+    MemPen p;
+    Role role;
+    const MemLife **l;
+    Str s = str_new(c->arena);
+    if (!prepare(c, &p)) return NULL;
+    words_paragraph(&s, "", headline(&p), 80);
+    str_add(&s, "\n");
+    for (int i = 0; i < p.n && i < MAX_BARS; i++) {
+        const char *rest, *live;
+        const MemClass *m = &p.cls[i];
+        formula(&p, m, &rest, &live);
+        words_pad(&s, ranks_words(&p, m), 18, false);
+        words_pad(&s, bytes_text(m->total, p.a), 10, true);
+        words_end_line(&s);
+        str_addf(&s, "  = %s %s", rest, live);
+        words_end_line(&s);
+        for (int k = 0; k < MEM_KINDS; k++) {
+            if (!m->bytes[k]) continue;
+            words_pad(&s, arena_printf(p.a, "  %s", kinds[k].name), 30, false);
+            words_pad(&s, bytes_text(m->bytes[k], p.a), 12, true);
+            words_end_line(&s);
+        }
+    }
+    if (p.n > MAX_BARS) str_addf(&s, "and %d more rank classes\n", p.n - MAX_BARS);
+    int n = memory_alive(p.a, &p.course, p.course.peak, &l);
+    str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
+             p.course.peak, bytes_text(p.course.at_peak, p.a));
+    for (int i = 0; p.course.exact && i < n; i++) {
+        words_pad(&s,
+                  arena_printf(p.a, "  %s",
+                               words_columns(l[i]->v->shape.name) > 56
+                                   ? words_leaf(l[i]->v->shape.name)
+                                   : l[i]->v->shape.name),
+                  58, false);
+        words_pad(&s, l[i]->from < 0 ? "input" : arena_printf(p.a, "step %d", l[i]->from), 10,
+                  false);
+        words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);
+        words_end_line(&s);
+    }
+    if (!p.course.exact) str_add(&s, "  not known: the trace lacks who reads what\n");
+    str_add(&s, "\n");
+    words_paragraph(&s, "", counted(&p), 80);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    return s.s;
+}

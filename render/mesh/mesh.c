@@ -1,0 +1,166 @@
+/* Groups of ranks from a trace. See mesh.h. */
+#include "render/mesh/mesh.h"
+#include <string.h>
+
+/* Groups over a set of axes, given as a bit mask of t->axes. */
+static RankGroups groups_over(const Trace *t, unsigned mask) {
+    RankGroups g = {0};
+    int64_t stride = 1;
+    for (int i = 0; i < t->n_axes; i++) stride *= t->axes[i].size > 0 ? t->axes[i].size : 1;
+    for (int i = 0; i < t->n_axes; i++) {
+        int64_t size = t->axes[i].size > 0 ? t->axes[i].size : 1;
+        stride /= size;
+        bool in = mask >> i & 1;
+        int k = in ? g.n_in++ : g.n_out++;
+        (in ? g.in_size : g.out_size)[k] = size;
+        (in ? g.in_stride : g.out_stride)[k] = stride;
+    }
+    return g;
+}
+
+/* Bit mask of the axes in "dp*cp"; a group's name stands for its axes, "tp" for "tp.0" and "tp.1".
+ */
+static unsigned axes_mask(const Trace *t, const char *list) {
+    unsigned mask = 0;
+    for (const char *p = list ? list : ""; *p;) {
+        size_t n = strcspn(p, "*");
+        for (int i = 0; i < t->n_axes; i++) {
+            const char *name = t->axes[i].name;
+            bool part = !strncmp(name, p, n) && (name[n] == 0 || name[n] == '.');
+            /* an axis of one rank makes no group */
+            if (part && t->axes[i].size > 1) mask |= 1u << i;
+        }
+        for (int k = 0; k < t->n_groups; k++)
+            if (strlen(t->groups[k].name) == n && !strncmp(t->groups[k].name, p, n) &&
+                t->groups[k].axes != list)
+                mask |= axes_mask(t, t->groups[k].axes);
+        p += n + (p[n] == '*');
+    }
+    return mask;
+}
+
+static void add_word(Str *s, const char *word) {
+    /* whole words only: "S" is not in "S·x" */
+    size_t n = strlen(word);
+    for (const char *p = s->s; (p = strstr(p, word)); p += n)
+        if ((p == s->s || p[-1] == ' ') && (p[n] == 0 || p[n] == ',')) return;
+    str_addf(s, "%s%s", s->n ? ", " : "", word);
+}
+
+/* Does a dim's symbol "S/(cp*sp)" name one of the axes of the mask? */
+static bool cut_by(Arena *a, const Trace *t, const char *symbol, unsigned mask) {
+    const char *slash = symbol ? strchr(symbol, '/') : NULL;
+    if (!slash) return false;
+    char *list = arena_strdup(a, slash + 1);
+    size_t n = strlen(list);
+    if (n > 1 && list[0] == '(') list[n - 1] = 0, list++;
+    return (axes_mask(t, list) & mask) != 0;
+}
+
+static void cuts_of(Arena *a, const Trace *t, const TraceShape *s, unsigned mask, Str *out) {
+    for (int i = 0; i < s->nd; i++)
+        if (cut_by(a, t, s->dim_symbol[i], mask)) { /* of H*d the heads are cut: H */
+            const char *base = words_base(a, s->dim_symbol[i]);
+            add_word(out, arena_strndup(a, base, strcspn(base, "*")));
+        }
+}
+
+static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool axis) {
+    Str cuts = str_new(a), ops = str_new(a);
+    int64_t sent = 0;
+    int n = 0, count[32] = {0};
+    const char *op[32];
+    for (int i = 0; axis && i < t->n_params && i < 256; i++)
+        cuts_of(a, t, &t->params[i].compute, mask, &cuts);
+    for (int i = 0; axis && i < t->n_values && i < 256; i++)
+        cuts_of(a, t, &t->values[i].shape, mask, &cuts);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        if (axes_mask(t, k->axes) != mask) continue;
+        int j = 0;
+        while (j < n && strcmp(op[j], k->op)) j++;
+        if (j == n && n < 32) op[n++] = k->op;
+        if (j < 32) count[j]++;
+        sent += k->bytes_sent;
+    }
+    for (int j = 0; j < n; j++) {
+        const CollWord *w = words_coll(op[j]);
+        str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
+    }
+    c->cuts = cuts.n ? arena_printf(a, "cuts %s", cuts.s) : axis ? "cuts nothing" : "";
+    c->carries = n ? arena_printf(a, "%s, sends %s", ops.s, bytes_text(sent, a)) : "no collective";
+}
+
+int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
+    WordAxis ax[TRACE_MAX_AXES];
+    unsigned have[MESH_MAX_COMMS];
+    int n = 0, axes = words_axes(a, t, ax, TRACE_MAX_AXES);
+    for (int i = 0; i < axes && n < MESH_MAX_COMMS; i++) {
+        if (ax[i].size <= 1) continue;
+        Str name = str_new(a);
+        str_add(&name, ax[i].name);
+        have[n] = axes_mask(t, ax[i].name);
+        for (int k = 0; k < t->n_groups; k++)
+            if (axes_mask(t, t->groups[k].axes) == have[n])
+                str_addf(&name, " = %s", t->groups[k].name);
+        comm[n] = (MeshComm){
+            .name = name.s, .axes = ax[i].name, .groups = groups_over(t, have[n]), .axis = true};
+        describe(a, t, &comm[n], have[n], true);
+        n++;
+    }
+    for (int i = 0; i < t->n_collectives && n < MESH_MAX_COMMS; i++) {
+        unsigned mask = axes_mask(t, t->collectives[i].axes);
+        bool known = mask == 0;
+        for (int k = 0; k < n; k++) known |= have[k] == mask;
+        if (known) continue;
+        have[n] = mask;
+        comm[n] = (MeshComm){
+            .name = words_axis_list(a, t, t->collectives[i].axes),
+            .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
+            .groups = groups_over(t, mask)};
+        describe(a, t, &comm[n], mask, false);
+        n++;
+    }
+    return n;
+}
+
+const char *mesh_formula(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    const char *s = NULL;
+    for (int i = 0; i < n; i++) {
+        if (ax[i].size <= 1) continue;
+        bool nested = s && strchr(s, ' ');
+        s = !s ? ax[i].name
+               : arena_printf(a, "%s + %lld·%s%s%s", ax[i].name, (long long)ax[i].size,
+                              nested ? "(" : "", s, nested ? ")" : "");
+    }
+    return s ? arena_printf(a, "rank = %s", s) : "one rank";
+}
+
+const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank) {
+    int64_t group = words_group_of(g, rank), n = groups_size(g);
+    if (group < 0) return "";
+    int64_t first = groups_member(g, group, 0),
+            step = n > 1 ? groups_member(g, group, 1) - first : 1;
+    for (int64_t i = 2; i < n; i++)
+        if (groups_member(g, group, i) != first + i * step) return mesh_spelled(a, g, group, 4);
+    int64_t last = first + n * step, ranks = n * groups_count(g);
+    if (last > ranks) last = ranks; /* no end beyond the ranks that there are */
+    return step == 1 ? arena_printf(a, "%lld:%lld", (long long)first, (long long)last)
+                     : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)last,
+                                    (long long)step);
+}
+
+const char *mesh_spelled(Arena *a, const RankGroups *g, int64_t group, int64_t most) {
+    int64_t n = groups_size(g);
+    Str s = str_new(a);
+    str_add(&s, "{");
+    for (int64_t i = 0; i < n; i++) {
+        bool skip = n > most && i >= most - 1 && i < n - 1;
+        if (skip && i == most - 1) str_add(&s, ",…");
+        if (!skip) str_addf(&s, "%s%lld", i ? "," : "", (long long)groups_member(g, group, i));
+    }
+    str_add(&s, "}");
+    return s.s;
+}

@@ -1,0 +1,26 @@
+/* The groups of ranks that a trace speaks of: axes, named groups and the groups that collectives
+ * use, and what they carry. */
+#ifndef SP_RENDER_MESH_H
+#define SP_RENDER_MESH_H
+#include "render/furniture/furniture.h"
+
+enum { MESH_MAX_COMMS = 16 };
+
+typedef struct {
+    const char *name; /* "tp = sp", "dp·cp" */
+    const char *axes; /* for the colour */
+    RankGroups groups;
+    const char *cuts;    /* "cuts H, K, F": dims that it cuts; "" */
+    const char *carries; /* "4 collectives, sends 64 KiB"; "" */
+    bool axis;           /* one mesh axis */
+} MeshComm;
+
+/* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that
+ * collectives use. */
+int mesh_comms(Arena *a, const Trace *t, MeshComm *comm);
+/* "rank = tp + 2·(cp + 2·dp)" */
+const char *mesh_formula(Arena *a, const Trace *t);
+/* Members of the group of `rank` as a slice "0:8:2" or, if they are no slice, spelled out. */
+const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank);
+const char *mesh_spelled(Arena *a, const RankGroups *g, int64_t group, int64_t most);
+#endif

@@ -1,0 +1,462 @@
+/* View `mesh`: ranks, axes and groups. Up to 16 ranks: every rank with its address, and one small
+ * mesh per axis with the links of all groups. Above: each axis is a bar, slowest first; the focus
+ * rank's cell opens into the bar below, and a table lists its groups. Never one number alone:
+ * always groups × ranks. */
+#include "render/mesh/mesh.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum { FEW_RANKS = 16, MAX_COLS = 8 };
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    PresetKind preset;
+    double x, w; /* left edge and width of what is drawn */
+    int64_t rank;
+    int64_t cols; /* of the grid of ranks */
+    int n;
+    MeshComm comm[MESH_MAX_COMMS];
+} MeshPen;
+
+static const char *group_count(Arena *a, const RankGroups *g) {
+    long long n = (long long)groups_count(g), m = (long long)groups_size(g);
+    return arena_printf(a, "%lld group%s × %lld rank%s", n, n == 1 ? "" : "s", m,
+                        m == 1 ? "" : "s");
+}
+
+/* ---- few ranks ---- */
+
+/* Columns: all axes but the slowest, at most 8. */
+static int64_t grid_columns(Arena *a, const Trace *t) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int64_t cols = 1;
+    int used = 0, n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    for (int i = 0; i < n; i++) {
+        if (ax[i].size <= 1) continue;
+        if (used++) cols *= ax[i].size;
+    }
+    if (used == 1) cols = t->ranks;
+    while (cols > MAX_COLS && cols % 2 == 0) cols /= 2;
+    return cols < 1 ? 1 : cols > MAX_COLS ? MAX_COLS : cols;
+}
+
+static int class_of(const Trace *t, int64_t rank) {
+    for (int i = 0; i < t->n_classes; i++)
+        if (rankset_has(&t->classes[i], rank)) return i;
+    return -1;
+}
+
+static double draw_ranks(MeshPen *p, double y) {
+    const Trace *t = p->c->t;
+    Arena *a = p->c->arena;
+    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap),
+           h = t->n_classes > 1 ? 60 : 42;
+    int64_t rows = (t->ranks + p->cols - 1) / p->cols;
+    double fw = 2 * 16 + (double)p->cols * (w + gap) - gap,
+           fh = 2 * 14 + (double)rows * (h + gap) - gap;
+    bool beside = w >= 128;
+    if (!beside) fh += (double)rows * 16, h += 16;
+    scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
+    for (int64_t r = 0; r < t->ranks; r++) {
+        double x = p->x + 16 + (double)(r % p->cols) * (w + gap),
+               cy = y + 14 + (double)(r / p->cols) * (h + gap);
+        const char *coords = words_coords(a, t, r),
+                   *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
+        scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
+                    arena_printf(a, "rank %lld %s", (long long)r, coords));
+        scene_frame(p->s, x, cy, w, h);
+        scene_rect(p->s, x, cy, w, h, 3, ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25);
+        double num = scene_textf(p->s, x + 12, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld",
+                                 (long long)r);
+        if (beside)
+            scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM,
+                       ROLE_INK, inner);
+        else
+            scene_text(p->s, x + 12, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                       scene_fit(p->s, inner, w - 16, 12, REGULAR));
+        if (t->n_classes > 1)
+            scene_textf(p->s, x + 12, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d",
+                        class_of(t, r));
+        scene_end(p->s);
+    }
+    return y + fh;
+}
+
+typedef struct {
+    double x, y, cell, dx, dy; /* of a small mesh */
+    int64_t cols;
+} Small;
+static Pt cell_at(const Small *m, int64_t r) {
+    return (Pt){m->x + (double)(r % m->cols) * m->dx, m->y + (double)(r / m->cols) * m->dy};
+}
+
+static void link_line(MeshPen *p, const MeshComm *c, bool focus, const Pt *pt, int n) {
+    AxisKind kind = theme_axis(c->axes);
+    int nd;
+    const double *dash = theme_axis_dash(kind, &nd);
+    Mark *m = scene_line(p->s, pt, n, ROLE_AXIS + kind, focus ? 3 : 1.25);
+    m->bend = 2;
+    if (!focus) m->dash = dash, m->n_dash = nd;
+}
+
+/* Joins two members: straight if they are neighbours, else by a bracket above (even groups) or
+ * below the row. */
+static void link_pair(MeshPen *p, const MeshComm *c, const Small *m, int64_t a, int64_t b,
+                      int64_t group, bool focus) {
+    Pt u = cell_at(m, a), v = cell_at(m, b);
+    double half = m->cell / 2, side = group % 2 ? 1 : -1, lift = 5 + 3.5 * (double)(group / 2 % 2);
+    if (u.y == v.y && v.x - u.x <= m->dx + 0.1) {
+        Pt pt[2] = {{u.x + m->cell, u.y + half}, {v.x, v.y + half}};
+        link_line(p, c, focus, pt, 2);
+    } else if (u.y == v.y) {
+        double edge = side < 0 ? u.y : u.y + m->cell, y = edge + side * lift;
+        Pt pt[4] = {{u.x + half, edge}, {u.x + half, y}, {v.x + half, y}, {v.x + half, edge}};
+        link_line(p, c, focus, pt, 4);
+    } else {
+        double mid = u.y + m->cell + (m->dy - m->cell) / 2 + (side < 0 ? -3 : 3);
+        Pt pt[4] = {
+            {u.x + half, u.y + m->cell}, {u.x + half, mid}, {v.x + half, mid}, {v.x + half, v.y}};
+        if (u.x == v.x) pt[1] = pt[3];
+        link_line(p, c, focus, pt, u.x == v.x ? 2 : 4);
+    }
+}
+
+/* Links of a group: along rows, then from the first member of a row to the first of the next. */
+static void link_group(MeshPen *p, const MeshComm *c, const Small *m, int64_t group, bool focus) {
+    int64_t n = groups_size(&c->groups), head = -1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t r = groups_member(&c->groups, group, i);
+        int64_t before = i ? groups_member(&c->groups, group, i - 1) : -1;
+        if (before >= 0 && r / m->cols == before / m->cols)
+            link_pair(p, c, m, before, r, group, focus);
+        else {
+            if (head >= 0) link_pair(p, c, m, head, r, group, focus);
+            head = r;
+        }
+    }
+}
+
+static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, double w) {
+    const Trace *t = p->c->t;
+    Arena *a = p->c->arena;
+    AxisKind kind = theme_axis(c->axes);
+    int64_t rows = (t->ranks + p->cols - 1) / p->cols, own = words_group_of(&c->groups, p->rank);
+    Small m = {x, y + 36, 26, 0, 46, p->cols};
+    m.dx = fmin(38, (w - m.cell - 20) / fmax(1, (double)(p->cols - 1)));
+    scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name),
+                arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
+    double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
+    scene_text(p->s, x + pw + 8, y + 13.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+               group_count(a, &c->groups));
+    for (int64_t g = 0; g < groups_count(&c->groups); g++) link_group(p, c, &m, g, g == own);
+    for (int64_t r = 0; r < t->ranks; r++) {
+        Pt q = cell_at(&m, r);
+        bool in = words_group_of(&c->groups, r) == own;
+        scene_rect(p->s, q.x, q.y, m.cell, m.cell, 3, in ? ROLE_AXIS + kind : ROLE_PAPER,
+                   ROLE_AXIS + kind, 1.25);
+        scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5, ALIGN_MIDDLE, 12, SEMIBOLD,
+                    in ? ROLE_AXIS_PILL + kind : ROLE_INK, "%lld", (long long)r);
+    }
+    double ty = m.y + (double)rows * m.dy + 2;
+    Str list = str_new(a);
+    for (int64_t g = 0; g < groups_count(&c->groups) && g < 16; g++)
+        str_addf(&list, "%s%s", g ? " " : "", mesh_spelled(a, &c->groups, g, 8));
+    const char *line[4];
+    int n = scene_wrap(p->s, list.s, NULL, w - 12, 12.5, REGULAR, 3, line);
+    for (int i = 0; i < n; i++, ty += 17)
+        scene_text(p->s, x, ty, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+    const char *about[2] = {c->cuts, c->carries};
+    for (int k = 0; k < 2; k++) {
+        n = *about[k] ? scene_wrap(p->s, about[k], NULL, w - 12, 12, REGULAR, 3, line) : 0;
+        for (int i = 0; i < n; i++, ty += 16)
+            scene_text(p->s, x, ty + 2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    }
+    scene_end(p->s);
+    return ty;
+}
+
+/* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
+static double few_ranks(MeshPen *p, double y, int *next) {
+    if (*next == 0) y = draw_ranks(p, y + 4) + 30;
+    double need = fmax(190, (double)p->cols * 38 + 20);
+    int per_line = (int)fmax(1, floor((p->w + 1) / need));
+    if (per_line > p->n) per_line = p->n;
+    double w = fmin(260, p->w / fmax(1, per_line)), line = 0;
+    while (*next < p->n) {
+        double bottom = y;
+        for (int k = 0; k < per_line && *next < p->n; k++, ++*next)
+            bottom = fmax(bottom, draw_small(p, &p->comm[*next], p->x + k * w, y, w));
+        line = fmax(line, bottom + 18 - y);
+        y = bottom + 18;
+        if (p->preset == PRESET_SLIDE && y + line + 50 > presets[PRESET_SLIDE].h) break;
+    }
+    return y;
+}
+
+/* ---- many ranks ---- */
+
+static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, double x, double y,
+                     double w, bool own) {
+    Arena *a = p->c->arena;
+    AxisKind kind = theme_axis(ax->name);
+    Role ink = own ? ROLE_AXIS_PILL + kind : ROLE_INK;
+    const char *name = arena_printf(a, "%s%lld", ax->name, (long long)i);
+    int64_t lo = base + i * ax->stride, hi = lo + ax->stride - 1;
+    const char *range = ax->stride == 1
+                            ? arena_printf(a, "rank %lld", (long long)lo)
+                            : arena_printf(a, "%lld–%lld", (long long)lo, (long long)hi);
+    if (w > 3 || own) {
+        scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
+                    arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
+        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER,
+                   w > 5 ? ROLE_FAINT : ROLE_NONE, w > 5 ? 1 : 0);
+        bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 &&
+                   scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
+        const char *index = arena_printf(a, "%lld", (long long)i),
+                   *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
+        if (two) {
+            scene_text(p->s, x + w / 2, y + 19, ALIGN_MIDDLE, 13, SEMIBOLD, ink, name);
+            scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND,
+                       range);
+        } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
+            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR,
+                       own ? ink : ROLE_SECOND, index);
+        }
+        scene_end(p->s);
+    }
+}
+
+/* One axis as a bar; returns the extent of the focus cell. */
+static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w,
+                     double *c0, double *c1) {
+    int64_t own = p->rank / ax->stride % ax->size;
+    double cell = w / (double)ax->size;
+    for (int64_t i = 0; i < ax->size; i++)
+        if (i != own) bar_cell(p, ax, i, base, x + (double)i * cell, y, cell, false);
+    *c0 = x + (double)own * cell;
+    *c1 = *c0 + fmax(cell, 2);
+    bar_cell(p, ax, own, base, *c0, y, *c1 - *c0, true);
+    if (scene_width(p->s, 12, SEMIBOLD,
+                    arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) >
+        cell - 3) { /* too narrow for an index: say which one it is above the bar */
+        double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
+        scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5,
+                    p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD,
+                    ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
+    }
+    scene_rect(p->s, x, y, w, 44, 0, ROLE_NONE, ROLE_INK, 1.5);
+}
+
+static double draw_bars(MeshPen *p, double y) {
+    WordAxis ax[TRACE_MAX_AXES];
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    bool narrow = p->w < 700;
+    double left = narrow ? p->x : p->x + 240, w = p->x + p->w - left, c0 = 0, c1 = 0;
+    int64_t base = 0;
+    bool first = true;
+    for (int i = 0; i < n; i++) {
+        if (ax[i].size <= 1) continue;
+        double head = narrow ? 26 : 0;
+        if (!first) {
+            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)},
+                        {c1, y - (narrow ? 30 : 32)},
+                        {left + w, narrow ? y - 4 : y},
+                        {left, narrow ? y - 4 : y}};
+            Mark *m = scene_poly(p->s, pt, 4, ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0);
+            m->ground = true;
+        }
+        scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name), NULL);
+        double pw = draw_pill(p->s, p->x, y + (narrow ? 10 : 13), ax[i].name, ax[i].name);
+        double tx = p->x + pw + 8;
+        const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size,
+                                        first ? "" : " of the cell above");
+        double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5), ALIGN_LEFT, 13, SEMIBOLD,
+                               ROLE_INK, what);
+        const char *each = ax[i].stride == 1
+                               ? "1 rank in each"
+                               : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
+        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12,
+                   REGULAR, ROLE_SECOND, each);
+        draw_bar(p, &ax[i], base, left, y + head, w, &c0, &c1);
+        scene_end(p->s);
+        base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
+        y += head + 44 + (narrow ? 30 : 32);
+        first = false;
+    }
+    return y;
+}
+
+/* The members of the focus rank's group, as many as fit into width w; all that are left out stand
+ * for an ellipsis. */
+static const char *spelled_within(MeshPen *p, const RankGroups *g, double w) {
+    const char *t = "";
+    for (int64_t most = 8; most >= 2; most--) {
+        t = mesh_spelled(p->c->arena, g, words_group_of(g, p->rank), most);
+        if (scene_width(p->s, 12.5, REGULAR, t) <= w) break;
+    }
+    return scene_fit(p->s, t, w, 12.5, REGULAR);
+}
+
+/* What an axis cuts and what its groups carry: on two lines if one is too short for both. */
+static double about_lines(MeshPen *p, const MeshComm *c, double x, double y, double w) {
+    const char *whole =
+                   arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries),
+               *line[3];
+    int n = scene_wrap(p->s, whole, "; ", w, 12, REGULAR, 3, line);
+    for (int i = 0; i < n; i++)
+        scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    return 16 * (n > 0 ? n - 1 : 0);
+}
+
+static double draw_table(MeshPen *p, double y) {
+    Arena *a = p->c->arena;
+    bool narrow = p->w < 700;
+    double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540),
+                     p->x + (narrow ? 340 : 680), 0};
+    scene_begin(p->s, "table", "groups", NULL);
+    scene_segment(p->s, p->x, y - 8, p->x + p->w, y - 8, ROLE_GRID, 1);
+    scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld",
+                (long long)p->rank);
+    scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               narrow ? "groups × ranks" : "groups × ranks");
+    scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               "as a slice");
+    if (!narrow)
+        scene_text(p->s, col[2], y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "spelled out");
+    y += 24;
+    for (int i = 0; i < p->n; i++, y += narrow ? 38 : 23) {
+        const MeshComm *c = &p->comm[i];
+        double pw = draw_pill(p->s, p->x, y + 8, c->name, c->axes);
+        double room = narrow ? p->w : col[0] - p->x - pw - 20;
+        double more =
+            about_lines(p, c, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), room);
+        scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+                    "%lld × %lld", (long long)groups_count(&c->groups),
+                    (long long)groups_size(&c->groups));
+        scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+                   mesh_slice(a, &c->groups, p->rank));
+        if (!narrow)
+            scene_text(p->s, col[2], y + 12.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
+                       spelled_within(p, &c->groups, p->x + p->w - col[2]));
+        y += more;
+    }
+    scene_end(p->s);
+    return y + 4;
+}
+
+static const char *classes_text(const ViewCall *c) {
+    Arena *a = c->arena;
+    const Trace *t = c->t;
+    if (t->ranks == 1) return "It holds everything and sends nothing.";
+    if (t->n_classes <= 1)
+        return arena_printf(a, "All %lld ranks have the same local shapes and steps.",
+                            (long long)t->ranks);
+    Str s = str_new(a);
+    str_addf(&s, "%d rank classes (same local shapes and steps): ", t->n_classes);
+    for (int i = 0; i < t->n_classes && i < 6; i++)
+        str_addf(&s, "%sclass %d ranks %s ×%lld", i ? " · " : "", i,
+                 rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]));
+    if (t->n_classes > 6) str_addf(&s, " · %d more", t->n_classes - 6);
+    return s.s;
+}
+
+static const char *mesh_title(const MeshPen *p) {
+    Arena *a = p->c->arena;
+    long long ranks = (long long)p->c->t->ranks, rank = (long long)p->rank;
+    int axes = 0;
+    for (int i = 0; i < p->n; i++) axes += p->comm[i].axis;
+    if (ranks == 1) return "One rank: nobody to talk to";
+    if (ranks > FEW_RANKS)
+        return arena_printf(a, "%lld ranks in %d bar%s: where rank %lld sits and whom it talks to",
+                            ranks, axes, axes == 1 ? "" : "s", rank);
+    if (p->n == 1) return arena_printf(a, "%lld ranks, all in one group", ranks);
+    return arena_printf(a, "%lld ranks: rank %lld is in %d groups%s", ranks, rank, p->n,
+                        axes == p->n ? ", one per axis" : "");
+}
+
+/* One page; *next counts the groups that are drawn. */
+static Scene *mesh_page(MeshPen *p, int *next) {
+    const ViewCall *c = p->c;
+    const Preset *pr = &presets[p->preset];
+    Arena *a = c->arena;
+    Scene *s = p->s = figure_new(c, "mesh", p->preset);
+    bool few = c->t->ranks <= FEW_RANKS;
+    p->x = pr->margin;
+    /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
+    if (few && p->preset == PRESET_WIDE) {
+        s->w = fmin(
+            s->w, fmax(760, (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin));
+        s->px_width = (int)(pr->px * s->w / pr->w);
+    }
+    p->w = s->w - 2 * pr->margin;
+    const char *order = words_order(a, c->t);
+    const char *sub[] = {
+        words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
+        few && p->n
+            ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
+        : few || p->n < 2 ? ""
+                          : "each bar is one cell of the bar above, enlarged",
+        NULL};
+    double y =
+        figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
+    if (few) y = few_ranks(p, y, next);
+    else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
+    y = figure_foot(s, c, p->x, p->w, y + 2, classes_text(c), NULL);
+    s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
+int view_mesh(const ViewCall *c, Scene **page) {
+    MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
+    int next = 0, pages = 0;
+    if (p.rank >= c->t->ranks) {
+        diag_error(c->d, "E0212", (Loc){0},
+                   arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+                   "the trace has no rank %lld", (long long)p.rank);
+        return 0;
+    }
+    furniture_preset(c->o->preset, &p.preset);
+    p.n = mesh_comms(c->arena, c->t, p.comm);
+    p.cols = grid_columns(c->arena, c->t);
+    do page[pages++] = mesh_page(&p, &next);
+    while (next < p.n && pages < VIEW_MAX_PAGES);
+    return pages;
+}
+
+const char *view_mesh_text(const ViewCall *c) {
+    MeshComm comm[MESH_MAX_COMMS];
+    Arena *a = c->arena;
+    int64_t rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0;
+    int n = mesh_comms(a, c->t, comm);
+    Role role;
+    Str s = str_new(a);
+    words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)),
+                    80);
+    str_addf(&s, "\nGroups of rank %lld %s\n", (long long)rank, words_coords(a, c->t, rank));
+    words_pad(&s, "group", 14, false);
+    words_pad(&s, "groups × ranks", 20, false);
+    words_pad(&s, "as a slice", 22, false);
+    str_add(&s, "what\n");
+    for (int i = 0; i < n; i++) {
+        words_pad(&s, comm[i].name, 14, false);
+        words_pad(&s,
+                  arena_printf(a, "%lld × %lld", (long long)groups_count(&comm[i].groups),
+                               (long long)groups_size(&comm[i].groups)),
+                  20, false);
+        words_pad(&s, mesh_slice(a, &comm[i].groups, rank), 22, false);
+        words_end_line(&s);
+        words_paragraph(
+            &s, "    ",
+            arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries),
+            80);
+    }
+    str_add(&s, "\n");
+    words_paragraph(&s, "", classes_text(c), 80);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+    return s.s;
+}

@@ -1,0 +1,510 @@
+/* Which steps of the backward pass face which of the forward pass. See mirror.h. */
+#include "render/mirror/mirror.h"
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+static bool in_pass(const char *pass, const char *want) { return pass && !strcmp(pass, want); }
+
+/* "x" of "grad.x"; NULL if it is no gradient of a value. */
+static const char *of_grad(const char *name) {
+    bool is = name && !strncmp(name, "grad.", 5) && strncmp(name, "grad.param.", 11);
+    return is ? name + 5 : NULL;
+}
+static const TraceParam *of_param_grad(const Trace *t, const char *name) {
+    return name && !strncmp(name, "grad.param.", 11) ? trace_param(t, name + 11) : NULL;
+}
+const char *mirror_grad(const BlockGraph *g, const char *value) {
+    return arena_printf(g->arena, "grad.%s", value);
+}
+
+static bool drawn(const BlockGraph *g, const TraceCompute *c) {
+    bool here = c->ranks.n == 0 || rankset_has(&c->ranks, g->rank);
+    return here && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute;
+}
+
+/* The backward program begins within the loss. */
+static bool is_back(const char *pass, const char *output) {
+    return in_pass(pass, "backward") || in_pass(pass, "gradients") ||
+           (in_pass(pass, "loss") && !strncmp(output, "grad.", 5));
+}
+
+static void add_name(const char **list, int *n, const char *name) {
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(list[i], name)) return;
+    if (*n < MIRROR_FLOW * 2) list[(*n)++] = name;
+}
+static bool has_name(const char *const *list, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], name)) return true;
+    return false;
+}
+
+/* ---- rows of the forward pass ---- */
+
+static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
+    MirrorKind kind = n->kind == NODE_COLL ? ROW_COLL : n->kind == NODE_MOVE ? ROW_MOVE : ROW_OPS;
+    int at = 0;
+    for (int i = 0; i < s->n; i++) {
+        MirrorRow *r = &s->row[i];
+        bool alike = r->kind == kind && r->level == n->level;
+        if (alike && kind == ROW_COLL)
+            alike = same_text(r->coll[0]->op, n->coll->op) &&
+                    same_text(r->coll[0]->axis, n->coll->axis) &&
+                    same_text(r->coll[0]->reduce, n->coll->reduce);
+        if (alike) return r;
+        if (r->level < n->level || (r->level == n->level && r->kind <= kind)) at = i + 1;
+    }
+    for (int i = s->n++; i > at; i--) s->row[i] = s->row[i - 1];
+    s->row[at] = (MirrorRow){.kind = kind, .level = n->level};
+    return &s->row[at];
+}
+
+static void add_op(MirrorRow *r, const TraceCompute *c, bool rest) {
+    for (int i = 0; i < r->n_op; i++)
+        if (r->op[i].f == c) return;
+    if (r->n_op < MIRROR_MAX) r->op[r->n_op++] = (MirrorOp){.f = c, .rest = rest};
+}
+
+static void add_node(const BlockGraph *g, MirrorStrip *s, int i) {
+    const BlockNode *n = &g->node[i];
+    if (n->kind == NODE_INPUT || n->level < 0) return;
+    MirrorRow *r = row_of(s, n);
+    for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++) {
+        const BlockNode *q = &g->node[k];
+        if (q->kind == NODE_COLL && r->n_coll < MIRROR_FLOW) r->coll[r->n_coll++] = q->coll;
+        if (q->kind == NODE_MOVE && r->n_move < MIRROR_FLOW) r->move[r->n_move++] = q->move;
+        if (q->kind == NODE_OP) add_op(r, q->op[0].c, false);
+    }
+    for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++)
+        for (int j = 0; g->node[k].kind == NODE_OP && j < g->node[k].n_op; j++)
+            add_op(r, g->node[k].op[j].c, true);
+}
+
+static void read_ends(const BlockGraph *g, MirrorRow *r) {
+    r->n_in = r->n_out = 0;
+    for (int i = 0; i < r->n_coll; i++)
+        add_name(r->in, &r->n_in, r->coll[i]->value),
+            add_name(r->out, &r->n_out, r->coll[i]->value);
+    for (int i = 0; i < r->n_conj && r->kind == ROW_BACK; i++)
+        add_name(r->in, &r->n_in, of_grad(r->conj[i]->value)),
+            add_name(r->out, &r->n_out, of_grad(r->conj[i]->value));
+    for (int i = 0; i < r->n_move; i++)
+        add_name(r->in, &r->n_in, r->move[i]->value),
+            add_name(r->out, &r->n_out, r->move[i]->value);
+    for (int i = 0; i < r->n_op; i++) {
+        const TraceCompute *c = r->op[i].f;
+        add_name(r->out, &r->n_out, c->output);
+        for (int k = 0; k < c->n_inputs; k++)
+            if (!trace_param(g->t, c->inputs[k])) add_name(r->in, &r->n_in, c->inputs[k]);
+    }
+}
+
+/* ---- steps of the backward pass ---- */
+
+/* Is b the mirror of f: reads the gradient of its output, makes that of an input? */
+static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b) {
+    const char *to = of_grad(b->output);
+    const TraceParam *p = of_param_grad(t, b->output);
+    bool reads = false, makes = false;
+    for (int i = 0; i < b->n_inputs; i++) reads |= same_text(of_grad(b->inputs[i]), f->output);
+    for (int i = 0; reads && i < f->n_inputs; i++)
+        makes |= (to && !strcmp(to, f->inputs[i])) || (p && trace_param(t, f->inputs[i]) == p);
+    return reads && makes;
+}
+
+/* Does the gradient travel with another in this collective? */
+static bool carries(const Trace *t, const TraceCollective *c, const char *grad) {
+    for (int i = 0; i < c->n_with; i++) {
+        const TraceValue *v =
+            strcmp(c->pass, "gradients") ? NULL : words_find_value(t, grad, c->with[i]);
+        if (v && v->step == c->with[i]) return true;
+    }
+    return false;
+}
+
+static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
+    const Trace *t = g->t;
+    if (r->n_grad >= MIRROR_MAX) return;
+    MirrorGrad *w = &r->grad[r->n_grad++];
+    *w = (MirrorGrad){.param = of_param_grad(t, b->output), .made = b};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
+        if (!strcmp(c->value, b->output) && w->n < MIRROR_CHAIN) w->coll[w->n++] = c;
+    }
+    for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const TraceParam *p = c->n_with ? of_param_grad(t, c->value) : NULL;
+        if (!p || !w->param || p->layer != w->param->layer) continue; /* a unit is of one layer */
+        if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0)
+            w->unit[w->n_unit++] = c;
+    }
+}
+
+static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b) {
+    const Trace *t = g->t;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->row[i].n_op; k++) {
+            MirrorRow *r = &s->row[i];
+            if (!mirrors(t, r->op[k].f, b)) continue;
+            bool weight = of_param_grad(t, b->output) != NULL;
+            *(weight ? &r->op[k].dw : &r->op[k].dx) = true;
+            if (weight) add_grad(g, r, b);
+            else if (r->n_back < MIRROR_MAX)
+                r->back[r->n_back++] = (MirrorOp){.f = b, .rest = r->op[k].rest};
+            return;
+        }
+}
+
+/* A sum of the gradients of several uses stands with the first use. */
+static void add_sum(MirrorStrip *s, const TraceCompute *b) {
+    const char *value = of_grad(b->output);
+    for (int k = 0; k < b->n_inputs; k++)
+        if (!value || strcmp(b->inputs[k], b->output)) return;
+    for (int i = 0; i < s->n && (s->plain || strcmp(value, s->from)); i++)
+        for (int k = 0; k < s->row[i].n_op; k++) {
+            MirrorRow *r = &s->row[i];
+            if (r->n_back == r->n_sum && !r->n_grad) continue; /* reads it without a gradient */
+            if (!has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, value)) continue;
+            if (r->n_back < MIRROR_MAX) r->back[r->n_back++] = (MirrorOp){.f = b}, r->n_sum++;
+            return;
+        }
+}
+
+/* The row in which forward works on the value: the k-th collective over that axis, from behind. */
+static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollective *c) {
+    for (int i = s->n - 1; i >= 0; i--) {
+        MirrorRow *r = &s->row[i];
+        for (int k = 0; r->kind == ROW_COLL && k < r->n_coll; k++) {
+            if (strcmp(r->coll[k]->value, value) || !same_text(r->coll[k]->axis, c->axis)) continue;
+            bool done = false;
+            for (int j = 0; j < r->n_conj; j++)
+                done |= same_text(of_grad(r->conj[j]->value), value);
+            if (!done) return r;
+        }
+    }
+    return NULL;
+}
+
+/* A collective that faces nothing gets a row of its own, above the first use of the value. */
+static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value,
+                    const TraceCollective *c) {
+    int at = 0;
+    while (at < s->n && !has_name(s->row[at].in, s->row[at].n_in, value)) at++;
+    if (at == s->n || s->n >= MIRROR_MAX * 2 || (!s->plain && !strcmp(value, s->from))) return;
+    MirrorRow *above = s->row[at].kind == ROW_BACK ? &s->row[at] : at ? &s->row[at - 1] : NULL;
+    bool join = above && above->kind == ROW_BACK && same_text(above->conj[0]->op, c->op) &&
+                same_text(above->conj[0]->axis, c->axis) && above->n_conj < MIRROR_FLOW;
+    for (int i = 0; join && i < above->n_conj; i++) /* one after the other, or side by side? */
+        join = strcmp(above->conj[i]->value, c->value) || above->conj[i]->step != c->value_step;
+    if (!join) {
+        for (int i = s->n++; i > at; i--) s->row[i] = s->row[i - 1];
+        above = &s->row[at];
+        *above = (MirrorRow){.kind = ROW_BACK, .level = -1};
+    }
+    above->conj[above->n_conj++] = c;
+    read_ends(g, above);
+}
+
+/* Backward in the order of forward. */
+static void sort_conj(MirrorRow *r) {
+    for (int i = 1; i < r->n_conj; i++)
+        for (int k = i; k > 0; k--) {
+            int a = 0, b = 0;
+            while (a < r->n_in && !same_text(of_grad(r->conj[k - 1]->value), r->in[a])) a++;
+            while (b < r->n_in && !same_text(of_grad(r->conj[k]->value), r->in[b])) b++;
+            if (a <= b) break;
+            const TraceCollective *c = r->conj[k];
+            r->conj[k] = r->conj[k - 1];
+            r->conj[k - 1] = c;
+        }
+}
+
+static void read_back(const Mirror *m, MirrorStrip *s) {
+    const BlockGraph *g = m->g;
+    const Trace *t = g->t;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (!drawn(g, c)) continue;
+        if (is_back(c->pass, c->output)) add_back(g, s, c), add_sum(s, c);
+        s->up |= s->from && is_back(c->pass, c->output) && same_text(of_grad(c->output), s->from);
+    }
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const char *value = of_grad(c->value);
+        if (!value || !is_back(c->pass, c->value) || words_group_of(&c->groups, g->rank) < 0)
+            continue;
+        MirrorRow *r = facing(s, value, c);
+        if (r && r->n_conj < MIRROR_FLOW) r->conj[r->n_conj++] = c;
+        else if (!r) own_row(g, s, value, c);
+    }
+    for (int i = 0; i < s->n; i++) sort_conj(&s->row[i]);
+}
+
+/* ---- values ---- */
+
+/* The step that made `name` as row r and those beyond read it; -2: none of them does. */
+static int read_step(const MirrorRow *r, const char *name, bool back) {
+    int n = back ? r->n_back : r->n_op;
+    for (int i = 0; i < n + (back ? r->n_grad : 0); i++) {
+        const TraceCompute *c = i >= n ? r->grad[i - n].made : back ? r->back[i].f : r->op[i].f;
+        for (int k = 0; k < c->n_inputs; k++)
+            if (!strcmp(c->inputs[k], name) && strcmp(c->output, name))
+                return c->input_step && c->input_step[k] >= 0 ? c->input_step[k] : c->step;
+    }
+    for (int i = 0; i < (back ? r->n_conj : r->n_coll); i++) {
+        const TraceCollective *c = back ? r->conj[i] : r->coll[i];
+        if (!strcmp(c->value, name)) return c->value_step;
+    }
+    for (int i = 0; !back && i < r->n_move; i++)
+        if (!strcmp(r->move[i]->value, name)) return r->move[i]->value_step;
+    return -2;
+}
+
+static int last_step(const Mirror *m, const char *name, bool back) {
+    int step = -1;
+    for (int i = 0; i < m->g->t->n_values; i++) {
+        const TraceValue *v = &m->g->t->values[i];
+        bool in_time = back || m->first_back < 0 || v->step < m->first_back;
+        if (in_time && v->step > step && !strcmp(v->shape.name, name)) step = v->step;
+    }
+    return step;
+}
+
+static bool makes(const MirrorRow *r, const char *value) {
+    return has_name(r->out, r->n_out, value);
+}
+
+static bool has_grad(const Mirror *m, const char *value) {
+    return last_step(m, mirror_grad(m->g, value), true) >= 0;
+}
+
+/* The last step of the strip that makes the gradient `name`; -2: none. */
+static int made_step(const MirrorStrip *s, const char *name) {
+    int step = -2;
+    for (int i = 0; i < s->n; i++) {
+        for (int k = 0; k < s->row[i].n_back; k++)
+            if (!strcmp(s->row[i].back[k].f->output, name) && s->row[i].back[k].f->step > step)
+                step = s->row[i].back[k].f->step;
+        for (int k = 0; k < s->row[i].n_conj; k++)
+            if (!strcmp(s->row[i].conj[k]->value, name) && s->row[i].conj[k]->step > step)
+                step = s->row[i].conj[k]->step;
+    }
+    return step;
+}
+
+/* Does the backward of the row make the gradient of the value, or pass it on? */
+static bool makes_grad(const Mirror *m, const MirrorRow *r, const char *value) {
+    const char *name = mirror_grad(m->g, value);
+    bool made = r->kind != ROW_OPS && makes(r, value) && has_grad(m, value);
+    for (int k = 0; k < r->n_back; k++) made |= !strcmp(r->back[k].f->output, name);
+    return made;
+}
+
+/* Is the value made by rows [0, r] of the strip, or does it come from above? */
+static bool from_above(const MirrorStrip *s, int r, const char *value) {
+    if (s->from && !strcmp(value, s->from)) return true;
+    for (int i = 0; i <= r; i++)
+        if (makes(&s->row[i], value)) return true;
+    return false;
+}
+
+/* Names that flow under row r, in the order in which they are read. */
+static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name,
+                      int max) {
+    const MirrorRow *up = r >= 0 ? &s->row[r] : NULL;
+    int n = 0;
+    if (r + 1 >= s->n && n < max) name[n++] = s->branch;
+    if (back && r + 1 < s->n) { /* made by row r + 1 */
+        const MirrorRow *down = &s->row[r + 1];
+        for (int i = 0; i < down->n_in && n < max; i++)
+            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]))
+                name[n++] = down->in[i];
+        return n;
+    }
+    for (int k = r + 1; k < s->n; k++) /* made by row r */
+        for (int i = 0; i < s->row[k].n_in && n < max; i++) {
+            const char *value = s->row[k].in[i];
+            bool own = up ? makes(up, value) : s->from && !strcmp(value, s->from);
+            bool again = false; /* a row between makes it anew */
+            for (int q = r + 1; q < k; q++) again |= makes(&s->row[q], value);
+            if (own && !again && !has_name(name, n, value)) name[n++] = value;
+        }
+    return n;
+}
+
+int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
+                int max) {
+    const char *value[MIRROR_FLOW * 2];
+    int n = 0, count = flow_names(m, s, r, back, value, MIRROR_FLOW * 2);
+    for (int i = 0; i < count && n < max; i++) {
+        const char *name = back ? mirror_grad(m->g, value[i]) : value[i];
+        int step = -2;
+        for (int k = back ? r : r + 1; k >= 0 && k < s->n && step == -2; k += back ? -1 : 1)
+            step = read_step(&s->row[k], name, back);
+        if (back && r < 0) step = made_step(s, name);
+        const TraceValue *v =
+            words_find_value(m->g->t, name, step == -2 ? last_step(m, name, back) : step);
+        if (v) out[n++] = v;
+    }
+    return n;
+}
+
+int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max) {
+    const MirrorRow *row = &s->row[r];
+    int n = 0;
+    for (int i = 0; i < row->n_in && n < max; i++) {
+        if (from_above(s, r - 1, row->in[i]) || makes(row, row->in[i])) continue;
+        const TraceValue *v =
+            words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
+        if (v) out[n++] = v;
+    }
+    return n;
+}
+
+bool mirror_has_back(const Mirror *m, const MirrorRow *row) {
+    if (row->n_back > 0 || row->n_grad > 0 || row->n_conj > 0) return true;
+    bool flows = false; /* an identity */
+    for (int i = 0; row->kind != ROW_OPS && i < row->n_out; i++) flows |= has_grad(m, row->out[i]);
+    return flows;
+}
+
+int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out,
+                 int max) {
+    int n = 0, all = row->n_back + row->n_grad;
+    for (int i = 0; i < all; i++) {
+        const TraceCompute *c = i < row->n_back ? row->back[i].f : row->grad[i - row->n_back].made;
+        bool low = i < row->n_back && row->back[i].rest;
+        for (int k = 0; i >= row->n_back && k < row->n_op; k++)
+            low |= row->op[k].rest && mirrors(m->g->t, row->op[k].f, c);
+        for (int k = 0; low == rest && k < c->n_inputs; k++) {
+            if (!strncmp(c->inputs[k], "grad.", 5) || trace_param(m->g->t, c->inputs[k])) continue;
+            const TraceValue *v =
+                words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
+            bool have = !v;
+            /* a copy that is only a view lies where the other lies */
+            for (int j = 0; j < n && !have; j++)
+                have = out[j] == v || (!strcmp(out[j]->shape.name, v->shape.name) &&
+                                       block_same_shape(m->g, out[j], v));
+            if (!have && n < max) out[n++] = v;
+        }
+    }
+    return n;
+}
+
+bool mirror_again(const Mirror *m, const TraceValue *v) { return v->step >= m->first_back; }
+
+bool mirror_moves(const TraceParam *p) {
+    return p && p->rest.symbolic && p->compute.symbolic &&
+           strcmp(p->rest.symbolic, p->compute.symbolic) != 0;
+}
+
+int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
+    const Trace *t = m->g->t;
+    const TraceLocal *l = words_find_local(&p->compute, m->g->rank);
+    int n = 0;
+    bool unit = false; /* do others travel with it? */
+    *freed = false;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (trace_param(t, t->collectives[i].value) == p && l)
+            unit |= t->collectives[i].bytes_out > l->bytes;
+    /* its own collectives, else those of its unit */
+    for (int own = !unit; own >= 0 && n == 0; own--)
+        for (int i = 0; i < t->n_collectives; i++) {
+            const TraceCollective *c = &t->collectives[i];
+            const TraceParam *q = trace_param(t, c->value);
+            if (!q || !mirror_moves(q) || (own ? q != p : q->layer != p->layer)) continue;
+            n++;
+            *freed |= c->step >= m->first_back;
+        }
+    return n;
+}
+
+const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p) {
+    const Trace *t = m->g->t;
+    const TraceCollective *own = NULL, *first = NULL;
+    bool unit = false; /* does one carry those of a whole layer? */
+    for (int i = 0; i < t->n_collectives && mirror_moves(p); i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const TraceParam *q = trace_param(t, c->value);
+        const TraceLocal *l = q ? words_find_local(&q->compute, m->g->rank) : NULL;
+        if (!q || !mirror_moves(q) || q->layer != p->layer) continue;
+        unit |= l && c->bytes_out > l->bytes;
+        if (!first) first = c;
+        if (!own && q == p) own = c;
+    }
+    return unit ? first : own;
+}
+
+const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w) {
+    const TraceValue *best = NULL;
+    for (int i = 0; i < m->g->t->n_values; i++) {
+        const TraceValue *v = &m->g->t->values[i];
+        if (!strcmp(v->shape.name, w->made->output) && (!best || v->step > best->step)) best = v;
+    }
+    return best;
+}
+
+/* ---- the whole ---- */
+
+/* Every row whose input and output have a gradient has a mirror image. */
+static bool is_whole(const Mirror *m, const MirrorStrip *s) {
+    for (int i = 0; i < s->n; i++) {
+        const MirrorRow *r = &s->row[i];
+        bool need = false, made = false;
+        for (int k = 0; k < r->n_in; k++) need |= has_grad(m, r->in[k]);
+        for (int k = 0; k < r->n_out; k++) made |= has_grad(m, r->out[k]);
+        if (r->kind == ROW_OPS && need && made && r->n_back == 0) return false;
+    }
+    return s->n > 0 && s->n < MIRROR_MAX * 2;
+}
+
+/* What a chain reads from outside: the value that has a gradient, else the first. */
+static const char *chain_input(const Mirror *m, const MirrorStrip *s) {
+    const char *first = NULL;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->row[i].n_in; k++) {
+            const char *value = s->row[i].in[k];
+            bool made = false; /* by an op; a move only passes on */
+            for (int q = 0; q < s->n; q++)
+                made |= s->row[q].kind == ROW_OPS && makes(&s->row[q], value);
+            if (made) continue;
+            if (has_grad(m, value)) return value;
+            if (!first) first = value;
+        }
+    return first;
+}
+
+static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
+    const BlockGraph *g = m->g;
+    if (b->last < 0) return true;
+    MirrorStrip *s = &m->strip[m->n++];
+    *s = (MirrorStrip){.strip = b, .plain = b->to < 0};
+    s->branch = g->node[b->last].out ? g->node[b->last].out->shape.name : g->node[b->last].name;
+    s->to = s->plain ? s->branch : g->node[b->to].name;
+    s->row = ARENA_ARRAY(g->arena, MirrorRow, b->n + MIRROR_MAX * 2);
+    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k]);
+    for (int k = 0; k < s->n; k++) read_ends(g, &s->row[k]);
+    s->from = s->plain ? chain_input(m, s) : g->node[b->from].name;
+    read_back(m, s);
+    return is_whole(m, s);
+}
+
+Mirror *mirror_new(const BlockGraph *g) {
+    const Trace *t = g->t;
+    Mirror *m = ARENA_NEW(g->arena, Mirror);
+    int mirrored = 0;
+    m->g = g;
+    m->first_back = -1;
+    for (int i = 0; i < t->n_computes; i++)
+        if (in_pass(t->computes[i].pass, "backward") &&
+            (m->first_back < 0 || t->computes[i].step < m->first_back))
+            m->first_back = t->computes[i].step;
+    for (int i = 0; i < g->n_strips && m->first_back >= 0; i++)
+        if (!mirrors_strip(m, &g->strip[i])) return NULL;
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < m->strip[i].n; k++)
+            mirrored +=
+                m->strip[i].row[k].n_back + m->strip[i].row[k].n_grad + m->strip[i].row[k].n_conj;
+    return mirrored > 0 ? m : NULL;
+}

@@ -1,0 +1,99 @@
+/* Structure of the picture "backward beside forward": each strip of a block becomes a list of rows,
+ * and to each row the steps of the backward pass that undo it. What belongs together is read off
+ * the names: the step that reads "grad.y" and makes "grad.x" is the mirror of the one that reads x
+ * and makes y; nothing else is known of ops or models. */
+#ifndef SP_RENDER_MIRROR_H
+#define SP_RENDER_MIRROR_H
+#include "render/block/block_graph.h"
+
+enum { MIRROR_MAX = 24, MIRROR_FLOW = 8, MIRROR_CHAIN = 4 };
+
+/* ROW_BACK: a collective of the backward pass where forward does nothing. */
+typedef enum { ROW_OPS, ROW_COLL, ROW_MOVE, ROW_BACK } MirrorKind;
+
+typedef struct {
+    const TraceCompute *f; /* forward */
+    bool rest;             /* abuts another: stands in the lower box */
+    bool dx, dw;           /* its backward makes the gradient of an input, of a parameter */
+} MirrorOp;
+
+/* A weight gradient and the collectives that finish it. */
+typedef struct {
+    const TraceParam *param;
+    const TraceCompute *made;
+    int n;
+    const TraceCollective *coll[MIRROR_CHAIN];
+    int n_unit; /* collectives of other parameters in which it travels (FSDP units; HSDP has two) */
+    const TraceCollective *unit[2];
+} MirrorGrad;
+
+typedef struct {
+    MirrorKind kind;
+    int level;
+    int n_op;
+    MirrorOp op[MIRROR_MAX];
+    int n_back;
+    MirrorOp back[MIRROR_MAX]; /* .f: a step of the backward pass */
+    int n_sum;                 /* of them, sums of several uses */
+    int n_coll, n_conj;
+    const TraceCollective *coll[MIRROR_FLOW], *conj[MIRROR_FLOW]; /* forward, backward */
+    int n_move;
+    const TraceLocalMove *move[MIRROR_FLOW];
+    int n_grad;
+    MirrorGrad grad[MIRROR_MAX];
+    int n_in, n_out;
+    const char *in[MIRROR_FLOW * 2], *out[MIRROR_FLOW * 2]; /* values */
+} MirrorRow;
+
+/* A piece of the residual stream with what branches off it, or (plain) a chain: embedding, head,
+ * loss, a model without a stream. */
+typedef struct {
+    const BlockStrip *strip;
+    bool plain;
+    const char *from, *branch, *to; /* values: the stream above, what comes back into it, the stream
+                                       below; plain: the input (NULL: none), the output twice */
+    int n;
+    MirrorRow *row;
+    bool up; /* the gradient of `from` is made: the stream goes on upwards */
+} MirrorStrip;
+
+typedef struct {
+    const BlockGraph *g;
+    int first_back; /* first step of the backward pass */
+    int n;
+    MirrorStrip strip[BLOCK_MAX_STRIPS];
+} Mirror;
+
+/* Is there a backward pass, and do the residual strips of g mirror it? Else NULL: draw forward
+ * alone. */
+Mirror *mirror_new(const BlockGraph *g);
+/* "grad.x" of "x". */
+const char *mirror_grad(const BlockGraph *g, const char *value);
+/* Values that row r (-1: the stream or the input) makes and rows below it read (n: the stream), as
+ * they lie there; returns their number. `back`: the gradients that row r + 1 makes for rows above
+ * it; they flow upwards. Each value is listed where it is made, so what passes a row is not said
+ * twice. */
+int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
+                int max);
+/* Values that row r reads from outside of the strip, besides `from`; returns their number. */
+int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max);
+/* Does anything stand in the backward column of the row? */
+bool mirror_has_back(const Mirror *m, const MirrorRow *row);
+/* The steps of strips [first, first + n) that are wrong. */
+const WrongList *mirror_wrong(const Mirror *m, int first, int n);
+/* What the backward steps of a row have kept of the forward pass. `rest`: those of the lower box.
+ */
+int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out, int max);
+/* Is a saved value made again in the backward pass? */
+bool mirror_again(const Mirror *m, const TraceValue *v);
+/* Collectives that bring the parameter before it is used; `freed`: once forward and once backward.
+ */
+int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed);
+/* The gradient as it lies in the end. */
+const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w);
+/* The collective that brings the parameter before it is first used, its own or that of its unit;
+ * NULL: none. */
+const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p);
+/* Does the parameter lie at rest in another way than in compute? */
+bool mirror_moves(const TraceParam *p);
+#endif

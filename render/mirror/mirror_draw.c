@@ -1,0 +1,452 @@
+/* Rows of "backward beside forward": forward at the left, downwards; its mirror image at the right,
+ * upwards; between them what joins them. Labels of forward stand left of their line and those of
+ * backward right of it. */
+#include "render/mirror/mirror_draw.h"
+#include <math.h>
+#include <string.h>
+
+static Mark *wrong(MirrorPen *p, Mark *m, int step) {
+    if (step != p->m->g->wrong_step && !wrong_number(p->wrong, step)) return m;
+    m->stroke = ROLE_FAIL;
+    m->line = 3;
+    p->legend |= 1u << LEGEND_WRONG;
+    return m;
+}
+
+/* The flag of a wrong step sits on the upper corner of its box that faces the gutter. */
+static void flag(MirrorPen *p, int step, double cx, double y, double w) {
+    bool left = fabs(cx - p->forward) > 1; /* all but the boxes of forward */
+    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y);
+}
+
+static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step,
+               const char *tip) {
+    scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
+    scene_frame(p->s, cx - w / 2, y, w, h);
+    wrong(p, scene_rect(p->s, cx - w / 2, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
+    scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               scene_fit(p->s, text, w - 12, 12.5, SEMIBOLD));
+    int group = p->s->open;
+    flag(p, step, cx, y - 1, w);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_COMPUTE;
+    return group;
+}
+
+static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    str_addf(&s, "step %d: %s over %s, %s", c->step, c->op, c->axis, c->value);
+    tip_add(&s, "sends", bytes_text(c->bytes_sent, a));
+    tip_add(&s, "why", c->why);
+    tip_inferred(&s, c);
+    return s.s;
+}
+
+static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text,
+                   const TraceCollective *c) {
+    scene_begin(p->s, "collective", arena_printf(p->c->arena, "step-%d", c->step), coll_tip(p, c));
+    scene_frame(p->s, cx - w / 2, y, w, h);
+    Role fill = wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL;
+    Mark *m = scene_hexagon(p->s, cx - w / 2, y, w, h, fill, ROLE_COLL_LINE, 2);
+    mark_inferred(m, c, &p->legend);
+    wrong(p, m, c->step);
+    scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
+    int group = p->s->open;
+    /* on a slide edges are short, and words stand close above: the flag goes inside if there is
+     * room */
+    bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
+    double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
+    flag(p, c->step, cx + aside, inside ? y + h / 2 : y + 5, w);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_COLL;
+    return group;
+}
+
+/* Where nothing is sent: a thin dashed box. */
+static int thin(MirrorPen *p, double cx, double y, double h, const char *text, int step) {
+    static const double dash[2] = {3, 2};
+    double w = fmax(80, mirror_text_width(p, text, REGULAR) + 20), in = (h - 20) / 2;
+    scene_begin(p->s, "move", "move", NULL);
+    scene_frame(p->s, cx - w / 2, y + in, w, 20);
+    Mark *m = scene_rect(p->s, cx - w / 2, y + in, w, 20, 2, ROLE_PAPER, ROLE_INK, 1);
+    m->dash = dash;
+    m->n_dash = 2;
+    wrong(p, m, step);
+    scene_text(p->s, cx, y + h / 2 + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK, text);
+    int group = p->s->open;
+    double out =
+        cx > (p->forward + p->backward) / 2 ? w / 2 + 2 : -w / 2 - 2; /* away from the gutter */
+    wrong_flag(p->s, p->wrong, step, cx + out, y + h / 2);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_MOVE;
+    return group;
+}
+
+static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < n; i++)
+        if (op[i].rest == rest)
+            str_addf(&s, "%sstep %d: %s makes %s", s.n ? "\n" : "", op[i].f->step, op[i].f->op,
+                     op[i].f->output);
+    return s.s;
+}
+
+/* The step of the box that is red if it is wrong; else its first. */
+static int box_step(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
+    int step = -1;
+    for (int i = 0; i < n; i++)
+        if (op[i].rest == rest && (step < 0 || op[i].f->step == p->m->g->wrong_step ||
+                                   wrong_number(p->wrong, op[i].f->step)))
+            step = op[i].f->step;
+    return step;
+}
+
+/* The step among the collectives of a row that a flag speaks of; else the first. */
+static const TraceCollective *wrong_one(const MirrorPen *p, const TraceCollective *const *c,
+                                        int n) {
+    for (int i = 0; i < n; i++)
+        if (wrong_number(p->wrong, c[i]->step)) return c[i];
+    return n ? c[0] : NULL;
+}
+
+/* The step of a weight that is wrong (a claim about it, or what brings it); -1: none. */
+static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < r->n_op; i++)
+        for (int k = 0; r->op[i].rest == rest && k < r->op[i].f->n_inputs; k++) {
+            const char *name = r->op[i].f->inputs[k];
+            if (!trace_param(t, name)) continue;
+            for (int m = 0; m < t->n_moves; m++)
+                if (!strcmp(t->moves[m].value, name) && wrong_number(p->wrong, t->moves[m].step))
+                    return t->moves[m].step;
+            for (int m = 0; m < t->n_collectives; m++)
+                if (!strcmp(t->collectives[m].value, name) &&
+                    wrong_number(p->wrong, t->collectives[m].step))
+                    return t->collectives[m].step;
+        }
+    return -1;
+}
+
+/* A claim about the gradient of what the row moves. */
+static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
+    const Trace *t = p->c->t;
+    for (int i = 0; back && i < t->n_moves; i++)
+        for (int k = 0; k < r->n_out; k++)
+            if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) &&
+                wrong_number(p->wrong, t->moves[i].step))
+                return t->moves[i].step;
+    return !back && r->n_move ? r->move[0]->step : -1;
+}
+
+static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back,
+                            double y) {
+    double cx = back ? p->backward : p->forward, h = mirror_row_height(p, s, r),
+           row = r->kind == ROW_MOVE ? h : p->look.row;
+    const char *text = mirror_words(p, r, back, false);
+    const TraceCollective *c = wrong_one(p, back ? r->conj : r->coll, back ? r->n_conj : r->n_coll);
+    MirrorSide side = {-1, -1, y, y + h};
+    if (back && !mirror_has_back(p->m, r)) return side;
+    if (r->kind != ROW_OPS) {
+        side.top = side.bottom =
+            c ? hexagon(p, cx, y, p->box, row, text, c)
+              : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
+        if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
+        return side;
+    }
+    const MirrorOp *op = back ? r->back : r->op;
+    int n = back ? r->n_back : r->n_op, step = box_step(p, op, n, false),
+        weight = back ? -1 : wrong_weight(p, r, false);
+    if (step < 0 && r->n_grad) step = r->grad[0].made->step;
+    if (weight >= 0) step = weight;
+    const char *rest = mirror_has_rest(r) ? mirror_words(p, r, back, true) : "",
+               *tip = steps_tip(p, op, n, false);
+    if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
+        tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
+    side.top = side.bottom = box(p, cx, y, p->box, *rest ? row : h, text, step, tip);
+    if (*rest)
+        side.bottom = box(p, cx, y + row, p->box, h - row, rest, box_step(p, op, n, true),
+                          steps_tip(p, op, n, true));
+    return side;
+}
+
+/* The line that joins a collective with its mirror image. */
+static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
+    Arena *a = p->c->arena;
+    const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
+    if (!c || !mirror_has_back(p->m, r)) return;
+    const char *color = words_color_axis(a, p->c->t, c->axis, c->axes), *text = mirror_pill(p, c);
+    AxisKind k = theme_axis(color);
+    double in = fmax(80, mirror_text_width(p, "identity", REGULAR) + 20) / 2;
+    double x0 = p->forward + (r->n_coll ? p->box / 2 : in) + 4,
+           x1 = p->backward - (r->n_conj ? p->box / 2 : in) - 4;
+    double w = pill_width(p->s, text), mid = (p->forward + p->backward) / 2;
+    scene_begin(p->s, "pair", arena_printf(a, "pair-%d", c->step), coll_tip(p, c));
+    for (int i = 0; i < 2; i++) {
+        Mark *m = scene_segment(p->s, i ? mid + w / 2 + 3 : x0, y, i ? x1 : mid - w / 2 - 3, y,
+                                ROLE_AXIS + k, 2);
+        m->dash = theme_axis_dash(k, &m->n_dash);
+    }
+    draw_pill(p->s, mid - w / 2, y, text, color);
+    scene_end(p->s);
+}
+
+/* A collective without a mirror image has its group in the gutter all the same. */
+static void lone_pill(MirrorPen *p, const MirrorRow *r, double y) {
+    if (!r->n_coll || mirror_has_back(p->m, r)) return;
+    const char *color = words_color_axis(p->c->arena, p->c->t, r->coll[0]->axis, r->coll[0]->axes);
+    scene_begin(p->s, "pair", arena_printf(p->c->arena, "pair-%d", r->coll[0]->step),
+                coll_tip(p, r->coll[0]));
+    draw_pill(p->s, p->forward + p->box / 2 + 12, y, mirror_pill(p, r->coll[0]), color);
+    scene_end(p->s);
+}
+
+/* The grey arrow of what is kept for backward. */
+static void draw_saved(MirrorPen *p, const MirrorRow *r, bool rest, double y, int to) {
+    const char *text = mirror_saved_words(p, r, rest, false);
+    double x0 = p->forward + p->box / 2 + 3, x1 = p->backward - p->box / 2, room = x1 - x0 - 40;
+    if (!text || to < 0) return;
+    if (mirror_text_width(p, text, REGULAR) > room) text = mirror_saved_words(p, r, rest, true);
+    text = scene_fit(p->s, text, room + 12, MIRROR_SIZE, REGULAR);
+    double w = mirror_text_width(p, text, REGULAR), mid = (x0 + x1) / 2 - 2;
+    scene_begin(p->s, "saved", "saved", mirror_saved_words(p, r, rest, false));
+    scene_segment(p->s, x0, y, mid - w / 2 - 5, y, ROLE_TICK, 1.2);
+    Pt pt[2] = {{mid + w / 2 + 5, y}, {x1, y}};
+    scene_text(p->s, mid, y + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, text);
+    scene_arrow(p->s, pt, 2, ROLE_TICK, 1.2, false, false, to);
+    scene_end(p->s);
+    p->legend |= 1u << LEGEND_SAVED;
+}
+
+/* One entry of weight gradients at (x, y): box, its reductions, words. */
+static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, double h,
+                       double from) {
+    Arena *a = p->c->arena;
+    int group;
+    scene_begin(p->s, "gradient", arena_printf(a, "gradient-%d", e->step), e->first->made->output);
+    scene_frame(p->s, x, y - h / 2, p->grad_w, h);
+    wrong(
+        p,
+        scene_rect(p->s, x, y - h / 2, p->grad_w, h, 3, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25),
+        e->step);
+    scene_text(p->s, x + 10, y + 4.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+               scene_fit(p->s, e->names, p->grad_w - 16, 12.5, SEMIBOLD));
+    group = p->s->open;
+    scene_end(p->s);
+    Pt in[2] = {{from, y}, {x, y}};
+    if (from > 0) scene_arrow(p->s, in, 2, ROLE_COMPUTE_LINE, 1.5, false, false, group);
+    double at = x + p->grad_w;
+    const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
+    for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
+        const TraceCollective *c = e->first->coll[i];
+        const CollWord *w = words_coll(c->op);
+        bool partial = v && v->shape.pending && *v->shape.pending;
+        const char *word = w ? w->name : c->op;
+        if (wrong_skipped(c)) word = arena_printf(a, "no %s", word);
+        group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
+        Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
+        scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, partial, group);
+        if (partial) p->legend |= 1u << LEGEND_PARTIAL;
+        if (!wrong_skipped(c)) v = words_find_value(p->c->t, e->first->made->output, c->step);
+    }
+    const TraceCollective *last = e->first->n ? e->first->coll[e->first->n - 1] : NULL;
+    Role role = ROLE_SECOND;
+    if (last)
+        role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
+    if (last && wrong_number(p->wrong, last->step)) role = ROLE_FAIL;
+    scene_text(p->s, at + 8, y - 3, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK,
+               mirror_end_words(p, e, 0));
+    scene_text(p->s, at + 8, y + 12, ALIGN_LEFT, MIRROR_SIZE, last ? SEMIBOLD : REGULAR, role,
+               mirror_end_words(p, e, 1));
+}
+
+static void draw_grads(MirrorPen *p, const MirrorRow *r, double y) {
+    MirrorEntry e[MIRROR_MAX];
+    int n = p->look.beside ? mirror_entries(p, r, e) : 0;
+    double pitch = n > 1 ? 36 : 0, h = fmin(p->look.row, 28), x0 = p->backward + p->box / 2;
+    for (int i = 0; i < n; i++) {
+        double ey = y + pitch * i;
+        Pt turn[2] = {{p->grad - 14, y}, {p->grad - 14, ey}};
+        if (i) scene_line(p->s, turn, 2, ROLE_COMPUTE_LINE, 1.5);
+        draw_entry(p, &e[i], p->grad, ey, h, i ? p->grad - 14 : x0);
+    }
+}
+
+void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to) {
+    scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial, to);
+    if (partial) p->legend |= 1u << LEGEND_PARTIAL;
+}
+
+/* Forward left of its line, backward right of it; numbers under the symbols, or behind them. */
+void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h) {
+    MirrorLabel l = mirror_label(p, s, r, back);
+    Arena *a = p->c->arena;
+    int lines = p->look.inlined ? l.n : 2 * l.n;
+    double x = back ? p->backward : p->forward, lx = back ? x + MIRROR_LABEL : x - MIRROR_LABEL,
+           base = y + (h - p->look.line * (lines - 1)) / 2 + 4.3;
+    Align align = back ? ALIGN_LEFT : ALIGN_RIGHT;
+    for (int i = 0; i < l.n; i++) {
+        Run run[2] = {{l.line[i], REGULAR, ROLE_INK, false, false},
+                      {arena_printf(a, "  %s", l.num[i]), REGULAR, ROLE_SECOND, false, false}};
+        double at = base + p->look.line * (p->look.inlined ? i : 2 * i);
+        scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
+        scene_runs(p->s, lx, at, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
+        if (!p->look.inlined)
+            scene_text(p->s, lx, at + p->look.line, align, MIRROR_SIZE, REGULAR, ROLE_SECOND,
+                       l.num[i]);
+        scene_end(p->s);
+    }
+    if (!l.pending) return;
+    Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.pending, l.pending));
+    scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3,
+               back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
+}
+
+/* Values that a row reads from outside, left of its box. */
+static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, int to) {
+    const TraceValue *v[MIRROR_FLOW];
+    int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+    double box = p->forward - p->box / 2, h = mirror_row_height(p, s, &s->row[r]);
+    for (int i = 0; i < n; i++) {
+        double mid = y + h * (i + 0.5) / n;
+        Pt pt[2] = {{box - 22, mid}, {box, mid}};
+        scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name),
+                    v[i]->shape.name);
+        mirror_arrow(p, pt, 2, false, to);
+        for (int line = 0; line < 2; line++)
+            scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE,
+                       line ? REGULAR : SEMIBOLD, line ? ROLE_SECOND : ROLE_INK,
+                       mirror_side_words(p, v[i], line));
+        scene_end(p->s);
+    }
+}
+
+/* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels
+ * with another. */
+static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
+    const TraceCollective *c = mirror_fetch(p->m, w);
+    const CollWord *word = c ? words_coll(c->op) : NULL;
+    if (!c || trace_param(p->c->t, c->value) != w || !word) {
+        scene_text(p->s, x - 21, y, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
+        return;
+    }
+    hexagon(p, x - 23, y - 14, 40, 20, word->code, c);
+}
+
+/* Weights that lie at rest in another way, around y: symbols, and numbers under them. */
+static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch) {
+    const TraceParam *w[MIRROR_FLOW];
+    const char *name[MIRROR_FLOW];
+    int n = mirror_states(p, r, w, name);
+    scene_begin(p->s, "weight", "weight", NULL);
+    for (int i = 0; i < n; i++) {
+        double ly = y + (2 * pitch + 4) * (i - (n - 1) / 2.0) - pitch / 2 + 4.3;
+        scene_text(p->s, p->col[0], ly, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, name[i]);
+        for (int k = 1; k < 4; k++) {
+            const char *text = mirror_state_words(p, w[i], k);
+            const TraceShape *sh = k == 1 ? &w[i]->rest : &w[i]->compute;
+            const TraceLocal *l = words_find_local(sh, p->m->g->rank);
+            if (!*text) continue;
+            scene_text(p->s, p->col[k], ly, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
+                       k == 3 ? ROLE_SECOND : ROLE_INK, text);
+            if (k < 3 && l)
+                scene_text(p->s, p->col[k], ly + pitch, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
+                           ROLE_SECOND, words_shape(p->c->arena, l->shape, sh->nd));
+            if (k == 2) draw_fetch(p, w[i], p->col[k], ly);
+            if (k == 3)
+                scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND,
+                           "→");
+        }
+    }
+    scene_end(p->s);
+}
+
+double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) {
+    MirrorSide f = {-1, -1, y, y}, b = f;
+    double at = y, gap = 0;
+    *e = (MirrorEnds){f, f, f, f, false};
+    for (int r = 0; r < s->n; r++) {
+        const MirrorRow *row = &s->row[r];
+        double h = mirror_row_height(p, s, row),
+               mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
+        bool back = mirror_has_back(p->m, row);
+        f = draw_side(p, s, row, false, at);
+        b = draw_side(p, s, row, true, at);
+        scene_link(p->s, f.top, b.top); /* a step and its mirror image */
+        if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
+        draw_saved(p, row, false, mid, b.top);
+        if (mirror_has_rest(row))
+            draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
+        draw_grads(p, row, mid);
+        draw_sides(p, s, r, at, f.top);
+        if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
+        scene_begin(p->s, "edge", arena_printf(p->c->arena, "edge-%s-%d", s->to, r), NULL);
+        for (int k = 0; r && k < 2; k++) {
+            MirrorLabel l = mirror_label(p, s, r - 1, k);
+            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}};
+            Pt up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
+            if (!k) mirror_arrow(p, pt, 2, l.pending != NULL, f.top);
+            if (k && back && l.n && e->back)
+                mirror_arrow(p, up, 2, l.pending != NULL, e->b1.bottom);
+            mirror_draw_label(p, s, r - 1, k, at - gap, gap);
+        }
+        scene_end(p->s);
+        if (r == 0) e->f0 = f;
+        if (back && !e->back) e->b0 = b;
+        e->f1 = f;
+        if (back) e->b1 = b, e->back = true;
+        gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
+        at += h + gap;
+    }
+    return at;
+}
+
+/* ---- heads and lists ---- */
+
+void mirror_heads(MirrorPen *p, double y) {
+    scene_text(p->s, p->forward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               p->look.narrow ? "forward ↓" : "forward, downwards");
+    scene_text(p->s, p->backward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               p->look.narrow ? "backward ↑" : "backward, upwards");
+    scene_text(p->s, (p->forward + p->backward) / 2, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
+               p->look.narrow ? "saved" : "saved / conjugate");
+    if (p->grads)
+        scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
+    if (p->weight < 0 || !p->look.weights) return;
+    scene_text(p->s, p->col[0], y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weights");
+    scene_text(p->s, p->col[1], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "at rest");
+    scene_text(p->s, p->col[2], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "gathered");
+    scene_text(p->s, p->col[3], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "after");
+}
+
+double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
+    Arena *a = p->c->arena;
+    const TraceParam *w[MIRROR_FLOW];
+    const char *name[MIRROR_FLOW];
+    MirrorEntry e[MIRROR_MAX];
+    int entries = 0, states = 0;
+    for (int r = 0; r < s->n; r++)
+        entries += mirror_entries(p, &s->row[r], e),
+            states += mirror_states(p, &s->row[r], w, name);
+    if (entries) {
+        scene_text(p->s, x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+                   arena_printf(a, "%s: weight gradients", s->strip->title));
+        y += 40;
+    }
+    for (int r = 0; r < s->n; r++) {
+        int n = mirror_entries(p, &s->row[r], e);
+        for (int i = 0; i < n; i++, y += 36) draw_entry(p, &e[i], x, y, 28, 0);
+    }
+    if (!states) return y;
+    y += 10;
+    scene_text(p->s, x, y - 4, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+               arena_printf(a, "%s: weights at rest → gathered → after use", s->strip->title));
+    y += 16;
+    for (int r = 0; r < s->n; r++) {
+        int n = mirror_states(p, &s->row[r], w, name);
+        if (n) draw_states(p, &s->row[r], y + 17 * (n - 1) + 8, 15);
+        if (n) y += 34 * n + 4;
+    }
+    return y + 10;
+}

@@ -1,0 +1,112 @@
+/* Lengths and marks of "backward beside forward". */
+#ifndef SP_RENDER_MIRROR_DRAW_H
+#define SP_RENDER_MIRROR_DRAW_H
+#include "render/furniture/furniture.h"
+#include "render/mirror/mirror.h"
+
+/* Heights of a preset, and what is left out. */
+typedef struct {
+    double row, sub, edge, line; /* box, lower box, gap between boxes, line of a label */
+    double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
+    bool narrow;                 /* words in the gutter cut to bytes */
+    bool inlined;                /* numbers on the line of the symbols */
+    bool beside,
+        weights; /* weight gradients at the right (if there are any); weights at the left */
+} MirrorLook;
+
+typedef struct {
+    const ViewCall *c;
+    const Mirror *m;
+    Scene *s;
+    MirrorLook look;
+    unsigned legend;
+    const WrongList *wrong;
+    double box, stream, forward, backward, back_stream; /* width of a box; streams and centres */
+    bool grads;                                         /* are there any to stand beside? */
+    double grad, grad_w, right; /* column of weight gradients; right edge of all */
+    double hex, gap;            /* of their reductions */
+    double weight;              /* column of weights at rest, or -1 */
+    double col[4];              /* of it: name, at rest, gathered, freed */
+} MirrorPen;
+
+/* Fills the x of everything from the widths of the texts of strips [first, first + n). */
+void mirror_columns(MirrorPen *p, double x, int first, int n);
+double mirror_height(const MirrorPen *p, const MirrorStrip *s);
+/* The ends of the rows of a strip: what arrows from outside end on, or start from. */
+typedef struct {
+    int top, bottom; /* groups on which arrows end */
+    double y0, y1;   /* borders */
+} MirrorSide;
+typedef struct {
+    MirrorSide f0, f1, b0, b1; /* first and last of forward; uppermost and lowest of backward */
+    bool back;                 /* is there any of backward? */
+} MirrorEnds;
+/* Rows of a strip from y; returns the y under them. */
+double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e);
+void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to);
+/* The label of what flows under row r, in the gap [y, y + h]. */
+void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h);
+
+/* Draws strips [first, first + n) from y: pieces of the stream with their circles, chains with
+ * their ends; returns the y under them. */
+double mirror_strips(MirrorPen *p, int first, int n, double y);
+/* Their height. */
+double mirror_strips_height(const MirrorPen *p, int first, int n);
+/* Head line of the columns at y. */
+void mirror_heads(MirrorPen *p, double y);
+/* The two streams of strips [first, first + n) with dots (at dot[i]) and pluses, from circle to
+ * circle. */
+void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom);
+/* Weight gradients (and weights) as a list at y, where there is no room beside; returns the y under
+ * it. */
+double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y);
+/* Words of a row, for descriptions. */
+const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest);
+
+/* "Sent per rank: forward tp 16 KiB in 4 collectives ..." of strips [first, first + n). */
+const char *mirror_totals(const Mirror *m, int first, int n, bool brief);
+/* Pages about the weights and their gradients (mirror_weights.c); returns their number, at most
+ * `max`. */
+int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max);
+
+/* ---- words and widths (mirror_words.c) ---- */
+enum { MIRROR_LABEL = 12, MIRROR_SIZE = 12 };
+
+/* Shapes of what flows between two rows, one per line; the axis over which a sum is pending, or
+ * NULL. */
+typedef struct {
+    int n;
+    const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW],
+        *pending; /* tip: "NAME, step N" per value */
+} MirrorLabel;
+MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
+const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l);
+const char *mirror_pill(const MirrorPen *p, const TraceCollective *c);
+/* "q, k, v  32 MiB": what a row keeps; NULL if nothing. */
+const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, bool brief);
+/* Weight gradients of a row that end alike, as one entry. */
+typedef struct {
+    const MirrorGrad *first;
+    const char *names;
+    const TraceShape *shape; /* of a single one */
+    int64_t bytes;
+    int step;
+} MirrorEntry;
+int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out);
+/* The two lines behind an entry. */
+const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line);
+/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
+ */
+int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
+                  const char **name);
+/* Name, shape at rest, shape in compute, and what becomes of it: 0 to 3. */
+const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
+bool mirror_has_rest(const MirrorRow *r);
+double mirror_text_width(const MirrorPen *p, const char *text, int weight);
+double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r);
+/* Lines of a value that a row reads from outside: "labels  [1, 16]" and "[B/dp, S/cp]". */
+const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line);
+/* "Attention" */
+double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
+double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
+#endif

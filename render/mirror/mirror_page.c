@@ -1,0 +1,289 @@
+/* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
+ * column with them as lists underneath, one slide per strip. */
+#include "render/block/block_page.h"
+#include "render/mirror/mirror_draw.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, false, false, true, true};
+static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, true, false, false, false};
+static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, false, true, false, false};
+
+static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
+
+/* ---- words ---- */
+
+typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_AGAIN, OF_COUNT } Of;
+
+/* Collectives of strips [first, first + n), each once. */
+static int collect(const Mirror *m, int first, int n, Of of, const TraceCollective **use) {
+    const Trace *t = m->g->t;
+    int k = 0;
+    for (int q = 0; q < t->n_collectives; q++) {
+        const TraceCollective *c = &t->collectives[q];
+        bool mine = false;
+        for (int i = first; i < first + n; i++)
+            for (int r = 0; r < m->strip[i].n; r++) {
+                const MirrorRow *row = &m->strip[i].row[r];
+                for (int j = 0; of == OF_FORWARD && j < row->n_coll; j++) mine |= row->coll[j] == c;
+                for (int j = 0; of == OF_BACKWARD && j < row->n_conj; j++)
+                    mine |= row->conj[j] == c;
+                for (int j = 0; of == OF_GRADIENTS && j < row->n_grad; j++)
+                    for (int l = 0; l < row->grad[j].n; l++) mine |= row->grad[j].coll[l] == c;
+                for (int j = 0; of == OF_AGAIN && c->step >= m->first_back && j < row->n_coll; j++)
+                    mine |= !strcmp(row->coll[j]->value, c->value);
+                for (int j = 0; of == OF_WEIGHTS && j < row->n_op; j++)
+                    for (int l = 0; l < row->op[j].f->n_inputs; l++)
+                        mine |= !strcmp(row->op[j].f->inputs[l], c->value);
+            }
+        if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || trace_param(t, c->value)))
+            use[k++] = c;
+    }
+    return k;
+}
+
+/* Pieces of the residual stream among the strips: where there are any, the title speaks of them. */
+static int pieces(const Mirror *m, int first, int n) {
+    int k = 0;
+    for (int i = first; i < first + n; i++) k += !m->strip[i].plain;
+    return k;
+}
+
+/* Does every collective `op` of forward face `conj` (NULL: nothing), as many of them? False if
+ * there is none. */
+static bool all_face(const Mirror *m, int first, int n, const char *op, const char *conj) {
+    int seen = 0;
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < m->strip[i].n; r++) {
+            const MirrorRow *row = &m->strip[i].row[r];
+            if (m->strip[i].plain && pieces(m, first, n)) continue;
+            if (!row->n_coll || !is_op(row->coll[0], op)) continue;
+            seen++;
+            if (row->n_conj != (conj ? row->n_coll : 0)) return false;
+            for (int k = 0; k < row->n_conj; k++)
+                if (!is_op(row->conj[k], conj)) return false;
+        }
+    return seen > 0;
+}
+
+static const char *title(const Mirror *m, int first, int n) {
+    const Trace *t = m->g->t;
+    Arena *a = m->g->arena;
+    if (t->first_wrong && t->verdict && !strcmp(t->verdict, "different"))
+        return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong",
+                            t->first_wrong);
+    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
+    if (mirror_wrong(m, first, n)->n) return "Backward beside forward: a step is wrong";
+    int from = first, count = n;
+    if (pieces(m, first, n)) { /* the pieces stand together */
+        while (m->strip[from].plain) from++;
+        count = pieces(m, first, n);
+    }
+    int k = collect(m, from, count, OF_FORWARD, use) + collect(m, from, count, OF_BACKWARD, use);
+    if (all_face(m, first, n, "all_gather", "reduce_scatter"))
+        return "The backward pass mirrors the forward pass: every AllGather faces a ReduceScatter";
+    if (all_face(m, first, n, "all_reduce", NULL))
+        return "The backward pass mirrors the forward pass: every AllReduce faces an identity";
+    if (k) return "The backward pass beside the forward pass";
+    if (collect(m, first, n, OF_WEIGHTS, use))
+        return "The backward pass mirrors the forward pass: only weights and their gradients "
+               "travel";
+    if (collect(m, first, n, OF_GRADIENTS, use))
+        return "The backward pass mirrors the forward pass: only gradients of weights travel";
+    return "The backward pass mirrors the forward pass: nothing is sent";
+}
+
+/* Bytes kept for backward, and made again; each value once. */
+static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_t *again) {
+    const TraceValue *seen[512], *v[MIRROR_MAX];
+    int k = 0;
+    *kept = *again = 0;
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < 2 * m->strip[i].n; r++) {
+            int count = mirror_saved(m, &m->strip[i].row[r / 2], r % 2, v, MIRROR_MAX);
+            for (int j = 0; j < count; j++) {
+                bool have = false;
+                for (int l = 0; l < k; l++) have |= seen[l] == v[j];
+                if (have || k == 512) continue;
+                seen[k++] = v[j];
+                const TraceLocal *l = words_find_local(&v[j]->shape, m->g->rank);
+                *(mirror_again(m, v[j]) ? again : kept) += l ? l->bytes : 0;
+            }
+        }
+}
+
+const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
+    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights",
+                                               "made again"};
+    Arena *a = m->g->arena;
+    const TraceCollective **use =
+        ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
+    Str s = str_new(a);
+    int units = 0;
+    for (int of = 0; of < OF_COUNT; of++) {
+        Total *t;
+        int k = words_totals(a, use, collect(m, first, n, (Of)of, use), &t);
+        int64_t bytes = 0;
+        for (int i = 0; i < k; i++) bytes += t[i].bytes;
+        if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", word[of]);
+        if (k && brief) str_addf(&s, " %s", bytes_text(bytes, a));
+        for (int i = 0; i < k && !brief; i++) {
+            const char *what = t[i].count == 1 ? " collective" : " collectives";
+            str_addf(&s, "%s %s %s in %lld%s", i ? "," : "", words_axis_list(a, m->g->t, t[i].axis),
+                     bytes_text(t[i].bytes, a), (long long)t[i].count, units++ ? "" : what);
+        }
+    }
+    str_add(&s, s.n ? "." : "Nothing is sent.");
+    int64_t kept, again;
+    saved_bytes(m, first, n, &kept, &again);
+    if (brief) return s.s;
+    if (kept) str_addf(&s, " Kept for backward: %s in all.", bytes_text(kept, a));
+    if (again) str_addf(&s, " Made again in backward: %s.", bytes_text(again, a));
+    return words_symbol(a, s.s);
+}
+
+static const char *description(const MirrorPen *p, int first, int n) {
+    Str s = str_new(p->c->arena);
+    str_add(&s, "Forward pass of a block and, mirrored beside it, its backward pass with the "
+                "gradients of the weights.");
+    for (int i = first; i < first + n; i++) {
+        const MirrorStrip *strip = &p->m->strip[i];
+        str_addf(&s, " %s:", strip->strip->title);
+        for (int r = 0; r < strip->n; r++) {
+            const char *back = mirror_words(p, &strip->row[r], true, false);
+            str_addf(&s, "%s%s", r ? ", " : " ", mirror_words(p, &strip->row[r], false, false));
+            if (*back) str_addf(&s, " (%s)", back);
+        }
+        str_add(&s, ".");
+    }
+    return s.s;
+}
+
+static void subtitle(const ViewCall *c, const BlockGraph *g, PresetKind preset, const char **part) {
+    RenderOptions o = *c->o;
+    o.pass = "forward and backward";
+    block_subtitle(g, &o, part);
+    for (int i = 0; preset == PRESET_SLIDE && i < 7 && part[i]; i++)
+        part[i] = i == 3 ? words_mesh(c->arena, g->t) : i > 3 ? "" : part[i];
+}
+
+/* ---- pages ---- */
+
+static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) {
+    MirrorPen p = {.c = c, .m = m, .s = figure_new(c, "block", preset), .look = wide};
+    if (preset == PRESET_COLUMN) p.look = column;
+    if (preset == PRESET_SLIDE) p.look = slide;
+    return p;
+}
+
+/* Strips [first, first + n) on one page. */
+static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n,
+                       bool beside, bool narrow) {
+    const Preset *pr = &presets[preset];
+    MirrorPen p = pen_new(c, m, preset);
+    Scene *s = p.s;
+    const char *sub[8];
+    p.look.beside &= beside;
+    p.look.weights &= beside;
+    p.look.narrow |= narrow;
+    /* the weights stand under the strip: edges give way */
+    if (preset == PRESET_A4 && !beside) p.look.edge -= 2;
+    mirror_columns(&p, pr->margin, first, n);
+    s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
+    /* letters of the same size */
+    if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w);
+    s->desc = description(&p, first, n);
+    subtitle(c, m->g, preset, sub);
+    p.wrong = mirror_wrong(m, first, n);
+    double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
+    y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
+    mirror_heads(&p, y);
+    y = mirror_strips(&p, first, n, y + 10) + 14;
+    for (int i = 0; i < n && !p.look.beside; i++)
+        y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
+    y = figure_legend(s, pr->margin, w, y + 4, p.legend);
+    y = figure_foot(s, c, pr->margin, w, y, mirror_totals(m, first, n, false), NULL);
+    figure_page(s, preset, y);
+    return s;
+}
+
+/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they
+ * must, and at last with few words in the gutter. */
+static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
+    page[0] = page_new(c, m, PRESET_A4, 0, m->n, true, false);
+    if (page[0]->scale * 12 >= 7) return 1;
+    for (int i = 0; i < n; i++) {
+        page[i] = page_new(c, m, PRESET_A4, i, 1, true, false);
+        for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
+            page[i] = page_new(c, m, PRESET_A4, i, 1, false, narrow);
+    }
+    return n;
+}
+
+/* The last line of a slide: what is sent, and the stamp. */
+static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) {
+    const Preset *pr = &presets[PRESET_SLIDE];
+    Role role;
+    const char *stamp = words_stamp(c->arena, c->t, &role), *line[1];
+    double w = pr->w - 2 * pr->margin, sw = scene_width(s, 12, REGULAR, stamp);
+    scene_begin(s, "footer", "footer", NULL);
+    if (scene_wrap(s, text, NULL, w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, line))
+        scene_text(s, pr->margin, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, line[0]);
+    scene_text(s, pr->w - pr->margin, y, ALIGN_RIGHT, 12, REGULAR, role,
+               scene_fit(s, stamp, w / 2, 12, REGULAR));
+    scene_end(s);
+}
+
+/* One strip on a page of 16:9, numbers behind the symbols. Rows and gaps give way until it fits. */
+static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
+    const Preset *pr = &presets[PRESET_SLIDE];
+    MirrorPen p = pen_new(c, m, PRESET_SLIDE);
+    const char *sub[8];
+    Scene *s = p.s;
+    s->one_scale = true;
+    mirror_columns(&p, pr->margin, index, 1);
+    if (p.right + pr->margin > pr->w) { /* words in the gutter give way */
+        p.look.narrow = true;
+        mirror_columns(&p, pr->margin, index, 1);
+    }
+    double spare = pr->w - pr->margin - p.right;
+    s->w = fmax(s->w, p.right + pr->margin);
+    if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, index, 1);
+    subtitle(c, m->g, PRESET_SLIDE, sub);
+    s->desc = description(&p, index, 1);
+    p.wrong = mirror_wrong(m, index, 1);
+    double y =
+        figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
+    y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
+        (p.wrong->n ? 14 : 8);
+    double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
+    while (mirror_strips_height(&p, index, 1) > room && less++ < 14) {
+        p.look.edge -= 1;
+        p.look.row -= 0.5, p.look.sub -= 0.3;
+    }
+    while (mirror_strips_height(&p, index, 1) + 3 * strip + 6 < room && p.look.edge < 44)
+        p.look.edge += 1, p.look.row += 0.5;
+    mirror_heads(&p, y);
+    double bottom = mirror_strips(&p, index, 1, y + 8);
+    double foot = fmax(bottom + 18, pr->h - 14);
+    slide_foot(c, s, mirror_totals(m, index, 1, true), foot);
+    figure_page(s, PRESET_SLIDE, foot + 10);
+    return s;
+}
+
+int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights,
+                Scene **page) {
+    const Mirror *m = mirror_new(g);
+    if (!m) return 0;
+    if (weights) return mirror_weights(c, m, preset, page, VIEW_MAX_PAGES);
+    int n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
+    if (preset == PRESET_A4) return a4_pages(c, m, n, page);
+    if (preset != PRESET_SLIDE) {
+        page[0] = page_new(c, m, preset, 0, m->n, true, false);
+        return 1;
+    }
+    for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
+    n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
+    return n;
+}

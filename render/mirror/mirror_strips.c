@@ -1,0 +1,313 @@
+/* Strips of "backward beside forward" one under the other: pieces of the residual stream between
+ * their circles, chains (embedding, head, loss, models without a stream) between pills or joined to
+ * what lies above and below. */
+#include "render/mirror/mirror_draw.h"
+#include <math.h>
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30 };
+
+/* From the upper circle to the first dot, from the last plus to the lower circle: shorter on a
+ * slide. */
+static double above_dot(const MirrorPen *p) { return p->look.inlined ? 24 : 30; }
+static double below_plus(const MirrorPen *p) { return p->look.inlined ? 31 : 38; }
+
+/* ---- how strips hang together ---- */
+
+/* How the upper end of strip i, of those from `first` on, is joined. */
+typedef enum { END_PILL, END_CHAIN, END_STREAM } EndKind;
+
+static EndKind upper_end(const MirrorPen *p, int i, int first) {
+    const MirrorStrip *s = &p->m->strip[i], *up = i > first ? &p->m->strip[i - 1] : NULL;
+    if (!up || !s->from || !same_text(up->to, s->from)) return END_PILL;
+    return up->plain ? END_CHAIN : END_STREAM;
+}
+
+/* The lower end of chain i: what follows it reads its output? */
+static EndKind lower_end(const MirrorPen *p, int i, int end) {
+    const MirrorStrip *s = &p->m->strip[i], *down = i + 1 < end ? &p->m->strip[i + 1] : NULL;
+    if (!down || !down->from || !same_text(s->to, down->from)) return END_PILL;
+    return down->plain ? END_CHAIN : END_STREAM;
+}
+
+static double rows_height(const MirrorPen *p, const MirrorStrip *s) {
+    double h = 0;
+    for (int r = 0; r < s->n; r++)
+        h += mirror_row_height(p, s, &s->row[r]) + (r + 1 < s->n ? mirror_edge_height(p, s, r) : 0);
+    return h;
+}
+
+static double tap_height(const MirrorPen *p, const MirrorStrip *s) {
+    return fmax(p->look.tap, mirror_edge_height(p, s, -1) + 8);
+}
+static double plus_height(const MirrorPen *p, const MirrorStrip *s) {
+    return fmax(p->look.plus, mirror_edge_height(p, s, s->n - 1) + 6);
+}
+
+double mirror_height(const MirrorPen *p, const MirrorStrip *s) {
+    return tap_height(p, s) + rows_height(p, s) + plus_height(p, s);
+}
+
+/* ---- streams ---- */
+
+static void plus_mark(MirrorPen *p, double x, double y, const char *tip) {
+    scene_begin(p->s, "compute", "plus", tip);
+    scene_frame(p->s, x - 10, y - 10, 20, 20);
+    scene_circle(p->s, x, y, 9, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_segment(p->s, x - 5.4, y, x + 5.4, y, ROLE_INK, 1.5);
+    scene_segment(p->s, x, y - 5.4, x, y + 5.4, ROLE_INK, 1.5);
+    scene_end(p->s);
+}
+
+static int circle_mark(MirrorPen *p, double x, double y, const char *name, const char *tip) {
+    scene_begin(p->s, "state", arena_printf(p->c->arena, "state-%s", name), tip);
+    scene_frame(p->s, x - 13, y - 13, 26, 26);
+    scene_circle(p->s, x, y, 13, ROLE_PAPER, ROLE_INK, 1.75);
+    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
+    scene_runs(p->s, x, y + 4.5, ALIGN_MIDDLE, 13, &run, 1);
+    int group = p->s->open;
+    scene_end(p->s);
+    return group;
+}
+
+static const char *end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
+    int before = 0, all = 0; /* pieces of the stream */
+    for (int i = 0; i < p->m->n; i++)
+        before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
+    bool first = before == 0, last = before + 1 == all,
+         mlp = same_text(p->m->strip[strip].strip->part, "mlp");
+    const char *name = bottom                        ? (last && (all > 1 || mlp) ? "y" : "h")
+                       : first && !(all == 1 && mlp) ? "x"
+                                                     : "h";
+    return back ? arena_printf(p->c->arena, "d%s", name) : name;
+}
+
+void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom) {
+    const MirrorStrip *head = &p->m->strip[first], *tail = &p->m->strip[first + n - 1];
+    double x = p->stream, bx = p->back_stream;
+    double up = head->up ? top + 13 : dot[0] + mirror_height(p, head);
+    int target;
+    circle_mark(p, x, top, end_name(p, first, false, false), head->from);
+    target = circle_mark(p, x, bottom, end_name(p, first + n - 1, false, true), tail->to);
+    scene_begin(p->s, "stream", "stream-forward", "residual stream");
+    Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
+    scene_arrow(p->s, down, 2, ROLE_INK, 3, true, false, target);
+    scene_end(p->s);
+    target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false),
+                                    mirror_grad(p->m->g, head->from))
+                      : -1;
+    circle_mark(p, bx, bottom, end_name(p, first + n - 1, true, true),
+                mirror_grad(p->m->g, tail->to));
+    scene_begin(p->s, "stream", "stream-backward", "gradient of the residual stream");
+    Pt rise[2] = {{bx, bottom - 13}, {bx, up}};
+    Mark *casing = scene_segment(p->s, bx, bottom - 14, bx, up + 14, ROLE_PAPER, 9);
+    casing->ground = true;
+    if (head->up) scene_arrow(p->s, rise, 2, ROLE_INK, 3, true, false, target);
+    else scene_line(p->s, rise, 2, ROLE_INK, 3);
+    scene_end(p->s);
+    for (int i = 0; i < n; i++) {
+        double plus = dot[i] + mirror_height(p, &p->m->strip[first + i]);
+        scene_circle(p->s, x, dot[i], 4, ROLE_INK, ROLE_NONE, 0);
+        plus_mark(p, x, plus, p->m->strip[first + i].to);
+        if (p->m->strip[first + i].up)
+            plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
+        scene_circle(p->s, bx, plus, 4, ROLE_INK, ROLE_NONE, 0);
+    }
+}
+
+static void title(MirrorPen *p, const MirrorStrip *s, double x, double y) {
+    scene_begin(p->s, "part", arena_printf(p->c->arena, "part-%s", s->to), NULL);
+    scene_text(p->s, x, y, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->strip->title);
+    scene_end(p->s);
+}
+
+/* A piece of the stream whose dot is at y; returns the y of its plus. */
+static double stream_strip(MirrorPen *p, const MirrorStrip *s, double y) {
+    MirrorEnds e;
+    double dot = y, at = mirror_rows(p, s, y + tap_height(p, s), &e), plus = at + plus_height(p, s);
+    title(p, s, p->stream + 20, dot - 8);
+    scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
+    Pt in[3] = {{p->stream, dot}, {p->forward, dot}, {p->forward, e.f0.y0}};
+    mirror_arrow(p, in, 3, false, e.f0.top);
+    Pt out[3] = {{p->backward, e.b0.y0}, {p->backward, dot}, {p->back_stream - 10, dot}};
+    if (s->up) mirror_arrow(p, out, 3, false, -1);
+    MirrorLabel l = mirror_label(p, s, s->n - 1, false);
+    Pt back[3] = {{p->forward, e.f1.y1}, {p->forward, plus}, {p->stream + 10, plus}};
+    mirror_arrow(p, back, 3, l.pending != NULL, -1);
+    Pt down[3] = {{p->back_stream, plus}, {p->backward, plus}, {p->backward, e.b1.y1}};
+    if (e.back) mirror_arrow(p, down, 3, false, e.b1.bottom);
+    for (int k = 0; k < 2; k++) {
+        mirror_draw_label(p, s, -1, k, dot, tap_height(p, s));
+        mirror_draw_label(p, s, s->n - 1, k, at, plus_height(p, s) - 4);
+    }
+    scene_end(p->s);
+    return plus;
+}
+
+/* ---- chains ---- */
+
+static int pill(MirrorPen *p, double x, double y, const char *name) {
+    const char *leaf = words_leaf(name);
+    if (!strncmp(name, "grad.", 5)) leaf = arena_printf(p->c->arena, "d%s", words_leaf(name + 5));
+    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
+    scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
+    scene_frame(p->s, x - w / 2, y, w, PILL);
+    scene_rect(p->s, x - w / 2, y, w, PILL, PILL / 2.0, ROLE_PAPER, ROLE_INK, 1.5);
+    scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, leaf);
+    int group = p->s->open;
+    scene_end(p->s);
+    return group;
+}
+
+static double top_height(const MirrorPen *p, int i, EndKind end) {
+    const MirrorStrip *s = &p->m->strip[i];
+    if (end == END_CHAIN)
+        return mirror_edge_height(p, &p->m->strip[i - 1], p->m->strip[i - 1].n - 1);
+    return (end == END_PILL ? PILL : BEND) + (s->from ? mirror_edge_height(p, s, -1) : 0);
+}
+static double bottom_height(const MirrorPen *p, const MirrorStrip *s, EndKind end) {
+    double gap = mirror_edge_height(p, s, s->n - 1);
+    return end == END_CHAIN ? 0 : gap + (end == END_PILL ? PILL : BEND);
+}
+
+/* What comes into a chain at its upper end, which lies between y and `rows`. */
+static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, const MirrorEnds *e,
+                      const MirrorEnds *above) {
+    const MirrorStrip *s = &p->m->strip[i], *up = i > 0 ? s - 1 : s;
+    bool back = s->up && e->back;
+    if (end == END_CHAIN) {
+        Pt down[2] = {{p->forward, above->f1.y1}, {p->forward, e->f0.y0}};
+        Pt rise[2] = {{p->backward, e->b0.y0}, {p->backward, above->b1.y1}};
+        MirrorLabel f = mirror_label(p, up, up->n - 1, false),
+                    b = mirror_label(p, up, up->n - 1, true);
+        mirror_arrow(p, down, 2, f.pending != NULL, e->f0.top);
+        if (back && above->back) mirror_arrow(p, rise, 2, b.pending != NULL, above->b1.bottom);
+        for (int k = 0; k < 2; k++) mirror_draw_label(p, up, up->n - 1, k, y, rows - y);
+        return;
+    }
+    double bend = y + BEND;
+    if (end == END_STREAM) {
+        Pt down[4] = {
+            {p->stream, y}, {p->stream, bend}, {p->forward, bend}, {p->forward, e->f0.y0}};
+        Pt rise[4] = {{p->backward, e->b0.y0},
+                      {p->backward, bend},
+                      {p->back_stream, bend},
+                      {p->back_stream, y}};
+        mirror_arrow(p, down, 4, false, e->f0.top);
+        if (back) mirror_arrow(p, rise, 4, false, -1);
+        for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, bend, rows - bend);
+        return;
+    }
+    if (!s->from) return;
+    pill(p, p->forward, y, s->from);
+    Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}},
+       rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
+    mirror_arrow(p, down, 2, false, e->f0.top);
+    if (back) {
+        int to = pill(p, p->backward, y, mirror_grad(p->m->g, s->from));
+        MirrorLabel b = mirror_label(p, s, -1, true);
+        mirror_arrow(p, rise, 2, b.pending != NULL, to);
+    }
+    for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, y + PILL, rows - y - PILL);
+}
+
+static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double y,
+                         const MirrorEnds *e) {
+    double gap = mirror_edge_height(p, s, s->n - 1), at = y + gap;
+    MirrorLabel f = mirror_label(p, s, s->n - 1, false), b = mirror_label(p, s, s->n - 1, true);
+    bool back = e->back && b.n > 0;
+    if (end == END_CHAIN) return;
+    if (end == END_STREAM) {
+        Pt down[4] = {
+            {p->forward, e->f1.y1}, {p->forward, at}, {p->stream, at}, {p->stream, at + BEND}};
+        Pt rise[4] = {{p->back_stream, at + BEND},
+                      {p->back_stream, at},
+                      {p->backward, at},
+                      {p->backward, e->b1.y1}};
+        mirror_arrow(p, down, 4, f.pending != NULL, -1);
+        if (back) mirror_arrow(p, rise, 4, false, e->b1.bottom);
+    } else {
+        int to = pill(p, p->forward, at, s->branch);
+        Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}},
+           rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
+        mirror_arrow(p, down, 2, f.pending != NULL, to);
+        if (back) pill(p, p->backward, at, mirror_grad(p->m->g, s->branch));
+        if (back) mirror_arrow(p, rise, 2, b.pending != NULL, e->b1.bottom);
+    }
+    for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, s->n - 1, k, y, gap);
+}
+
+/* ---- all ---- */
+
+static int run_length(const MirrorPen *p, int i, int end) {
+    int n = 1;
+    while (i + n < end && !p->m->strip[i + n].plain) n++;
+    return n;
+}
+
+static double stream_height(const MirrorPen *p, int first, int n) {
+    double h = 2 * RADIUS + above_dot(p) + below_plus(p);
+    for (int i = first; i < first + n; i++)
+        h += mirror_height(p, &p->m->strip[i]) + (i > first ? p->look.next : 0);
+    return h;
+}
+
+double mirror_strips_height(const MirrorPen *p, int first, int n) {
+    double h = 0;
+    for (int i = first; i < first + n;) {
+        const MirrorStrip *s = &p->m->strip[i];
+        int k = s->plain ? 1 : run_length(p, i, first + n);
+        if (i > first && upper_end(p, i, first) == END_PILL) h += APART;
+        if (s->plain)
+            h += top_height(p, i, upper_end(p, i, first)) + rows_height(p, s) +
+                 bottom_height(p, s, lower_end(p, i, first + n));
+        else h += stream_height(p, i, k);
+        i += k;
+    }
+    return h;
+}
+
+/* Pieces of the stream [first, first + n), circle to circle, from y. */
+static double draw_stream(MirrorPen *p, int first, int n, double y) {
+    double dot[BLOCK_MAX_STRIPS], top = y + RADIUS, at = top + above_dot(p), plus = at;
+    for (int i = 0; i < n; i++) {
+        dot[i] = at;
+        plus = stream_strip(p, &p->m->strip[first + i], at);
+        at = plus + p->look.next;
+    }
+    mirror_streams(p, first, n, dot, top, plus + below_plus(p));
+    return plus + below_plus(p) + RADIUS;
+}
+
+double mirror_strips(MirrorPen *p, int first, int n, double y) {
+    MirrorEnds e = {{0}, {0}, {0}, {0}, false}, above = e;
+    for (int i = first; i < first + n;) {
+        const MirrorStrip *s = &p->m->strip[i];
+        EndKind up = upper_end(p, i, first), low = lower_end(p, i, first + n);
+        if (i > first && up == END_PILL) y += APART;
+        if (!s->plain) {
+            int k = run_length(p, i, first + n);
+            y = draw_stream(p, i, k, y);
+            i += k;
+            continue;
+        }
+        if (i > first && up == END_PILL && !p->m->strip[i - 1].plain && p->m->g->n_layers > 1) {
+            const char *text = "the other layers stand between these";
+            scene_text(p->s, p->stream + 24, y - 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, text);
+        }
+        double rows = y + top_height(p, i, up), end = mirror_rows(p, s, rows, &e);
+        if (up == END_PILL) title(p, s, p->stream - 12, y + 16);
+        if (up == END_STREAM) title(p, s, p->stream + 20, y + BEND - 6);
+        if (up == END_CHAIN) title(p, s, p->stream - 12, rows + p->look.row / 2 + 5);
+        scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
+        chain_top(p, i, up, y, rows, &e, &above);
+        chain_bottom(p, s, low, end, &e);
+        scene_end(p->s);
+        y = end + bottom_height(p, s, low);
+        above = e;
+        i++;
+    }
+    return y;
+}

@@ -1,0 +1,150 @@
+/* The backward program in 80 columns of text: the steps of each part in the order in which they
+ * run, the last part first. See block_text.c for the columns. */
+#include "render/block/block_page.h"
+#include "render/mirror/mirror_draw.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 80 };
+
+/* One step of the backward program. */
+typedef struct {
+    int step;
+    const TraceCompute *c;
+    const TraceCollective *coll;
+} Item;
+
+typedef struct {
+    const Mirror *m;
+    Arena *a;
+    Str out;
+    int n, cap;
+    Item *item;
+} Text;
+
+static int by_step(const void *a, const void *b) {
+    const Item *x = a, *y = b;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static void add(Text *t, int step, const TraceCompute *c, const TraceCollective *coll) {
+    for (int i = 0; i < t->n; i++)
+        if (t->item[i].step == step) return;
+    *ARENA_PUSH(t->a, t->item, t->n, t->cap) = (Item){step, c, coll};
+}
+
+static void read_strip(Text *t, const MirrorStrip *s) {
+    t->n = 0;
+    for (int r = 0; r < s->n; r++) {
+        const MirrorRow *row = &s->row[r];
+        for (int i = 0; i < row->n_back; i++) add(t, row->back[i].f->step, row->back[i].f, NULL);
+        for (int i = 0; i < row->n_conj; i++) add(t, row->conj[i]->step, NULL, row->conj[i]);
+        for (int i = 0; i < row->n_grad; i++) {
+            add(t, row->grad[i].made->step, row->grad[i].made, NULL);
+            for (int k = 0; k < row->grad[i].n; k++)
+                add(t, row->grad[i].coll[k]->step, NULL, row->grad[i].coll[k]);
+        }
+    }
+    if (t->n) qsort(t->item, (size_t)t->n, sizeof *t->item, by_step);
+}
+
+/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "d o_proj" of "grad.layers.0.o_proj". */
+static const char *grad_name(Arena *a, const char *value) {
+    size_t n = strlen(value);
+    bool weight = n > 7 && !strcmp(value + n - 7, ".weight");
+    const char *leaf = words_leaf(weight ? arena_strndup(a, value, n - 7) : value);
+    return arena_printf(a, "d%s%s", strlen(leaf) > 3 ? " " : "", leaf);
+}
+
+static bool is_sum(const TraceCompute *c) {
+    return c && c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
+}
+
+static const char *step_words(Text *t, const TraceCompute *c) {
+    const char *label = c->label && *c->label ? c->label : c->op;
+    bool weight = !strncmp(c->output, "grad.param.", 11);
+    if (weight) return grad_name(t->a, c->output);
+    if (is_sum(c)) return arena_printf(t->a, "sum of the uses of %s", words_leaf(c->output));
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
+        if (p && p->compute.nd > 1)
+            return arena_printf(t->a, "%s via %s", grad_name(t->a, c->output),
+                                words_leaf(c->module && *c->module ? c->module : p->plan_name));
+    }
+    return arena_printf(t->a, "%s′", label);
+}
+
+static void wrong_row(Text *t, const char *edge, int step) {
+    const WrongList *l = mirror_all_wrong(t->m->g);
+    int number = wrong_number(l, step);
+    if (step == t->m->g->wrong_step) str_addf(&t->out, "%s✗    the first wrong value\n", edge);
+    if (number && l->n > 1) str_addf(&t->out, "%s✗    wrong, see %d above\n", edge, number);
+    else if (number) str_addf(&t->out, "%s✗    wrong, see above\n", edge);
+}
+
+static void pending_row(Text *t, const char *edge, const TraceValue *v) {
+    if (v && v->shape.pending && *v->shape.pending)
+        str_addf(&t->out, "%s║    partial: Σ %s pending\n", edge,
+                 words_axis_list(t->a, t->m->g->t, v->shape.pending));
+}
+
+static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
+    const BlockGraph *g = t->m->g;
+    const CollWord *w = words_coll(c->op);
+    const char *rail = arena_printf(t->a, "%s│    ", edge);
+    const TraceValue *v = words_find_value(g->t, c->value, c->step);
+    Str s = str_new(t->a);
+    str_addf(&s, "%s◆  %s %s", edge, w ? w->name : c->op,
+             strncmp(c->value, "grad.param.", 11) ? "" : grad_name(t->a, c->value));
+    str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
+             words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));
+    block_text_row(&t->out, g, rail, s.s, v);
+    words_paragraph(&t->out, rail,
+                    wrong_skipped(c)
+                        ? "missing: nothing is sent"
+                        : arena_printf(t->a, "sends %s%s%s", bytes_text(c->bytes_sent, t->a),
+                                       c->why ? ": " : "",
+                                       c->why ? words_symbol(t->a, c->why) : ""),
+                    WIDTH);
+    pending_row(t, edge, v);
+    wrong_row(t, edge, c->step);
+}
+
+static void strip_rows(Text *t, const MirrorStrip *s) {
+    const BlockGraph *g = t->m->g;
+    const char *edge = s->plain ? "  " : "┃ ", *rail = arena_printf(t->a, "%s│    ", edge);
+    read_strip(t, s);
+    if (!t->n) return;
+    str_addf(&t->out, "%s%s, backward\n", s->plain ? "" : "┣━┓  ", s->strip->title);
+    for (int i = 0; i < t->n; i++) {
+        const Item *x = &t->item[i];
+        bool more = i + 1 < t->n && is_sum(x->c) && is_sum(t->item[i + 1].c) &&
+                    !strcmp(x->c->output, t->item[i + 1].c->output);
+        if (more) continue; /* the sum of three uses is two steps */
+        if (x->coll) {
+            coll_rows(t, edge, x->coll);
+            continue;
+        }
+        const TraceValue *v = words_find_value(g->t, x->c->output, x->step);
+        bool partial = v && v->shape.pending && *v->shape.pending;
+        block_text_row(
+            &t->out, g, rail,
+            arena_printf(t->a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(t, x->c)), v);
+        pending_row(t, edge, v);
+        wrong_row(t, edge, x->step);
+    }
+    if (!s->plain && s->up) str_add(&t->out, "⊕━┛  the gradient of the stream is added\n");
+}
+
+const WrongList *mirror_all_wrong(const BlockGraph *g) {
+    const Mirror *m = mirror_new(g);
+    return m ? mirror_wrong(m, 0, m->n) : g->wrong;
+}
+
+const char *mirror_text(const BlockGraph *g, const char **totals) {
+    Text t = {.m = mirror_new(g), .a = g->arena, .out = str_new(g->arena)};
+    if (!t.m) return NULL;
+    for (int i = t.m->n - 1; i >= 0; i--) strip_rows(&t, &t.m->strip[i]);
+    *totals = mirror_totals(t.m, 0, t.m->n, false);
+    return t.out.s;
+}

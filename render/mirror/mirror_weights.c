@@ -1,0 +1,427 @@
+/* The life of the weights beside the mirrored block: at rest, gathered, used and freed, and their
+ * gradients with every reduction, a row per weight. A collective that serves several weights (an
+ * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
+ * for them. */
+#include "render/mirror/mirror_draw.h"
+#include "render/block/block_page.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+/* Columns: name, at rest, what gathers it, in compute, its gradient, its reductions in the order in
+ * which they run (over tp, over the data, over copies, what nobody declared), where it ends. */
+enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, MAX_SUM = 5, C_END = C_SUM + MAX_SUM };
+enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92 };
+
+typedef struct {
+    const TraceParam *w;
+    const MirrorGrad *grad; /* NULL: has none */
+    const char *names;
+    const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
+    int n;
+    const TraceCollective
+        *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
+    bool freed;
+} WeightRow;
+
+typedef struct {
+    const ViewCall *c;
+    const Mirror *m;
+    Scene *s;
+    const WrongList *wrong;
+    int n;
+    WeightRow *row;
+    double x[COLS], w[COLS], pitch, gap;
+    bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at
+                   rest and in compute */
+    unsigned legend;
+} WeightPen;
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+/* ---- reading ---- */
+
+/* Do two reductions stand in one column? */
+static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
+    return same_text(x->op, y->op) && same_text(x->axis, y->axis) && x->inferred == y->inferred;
+}
+
+static bool alike(const WeightRow *a, const WeightRow *b) {
+    bool same = same_text(a->w->rest.symbolic, b->w->rest.symbolic) &&
+                same_text(a->w->compute.symbolic, b->w->compute.symbolic) &&
+                same_text(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
+                a->n == b->n && a->freed == b->freed && a->fetch == b->fetch;
+    for (int i = 0; same && i < a->n; i++) {
+        const TraceCollective *x = a->chain[i], *y = b->chain[i];
+        bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
+        same = same_kind(x, y) && same_text(x->wrong, y->wrong) && (x == y || !shared);
+    }
+    return same;
+}
+
+/* Into the chain, by steps. */
+static void chain_add(WeightRow *r, const TraceCollective *c) {
+    int at = r->n;
+    if (r->n == MAX_SUM) return;
+    for (; at > 0 && r->chain[at - 1]->step > c->step; at--) r->chain[at] = r->chain[at - 1];
+    r->chain[at] = c;
+    r->n++;
+}
+
+static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, WeightRow *out) {
+    bool freed = false;
+    *out = (WeightRow){.w = w, .fetch = mirror_fetch(p->m, w)};
+    if (out->fetch) mirror_fetches(p->m, w, &freed);
+    out->freed = freed;
+    const char *path = w->plan_name ? w->plan_name : w->compute.name, *dot = strrchr(path, '.');
+    bool weight = dot && !strcmp(dot, ".weight"), bias = dot && !strcmp(dot, ".bias");
+    const char *leaf =
+        words_leaf(weight || bias ? arena_strndup(p->c->arena, path, (size_t)(dot - path)) : path);
+    out->names = bias ? arena_printf(p->c->arena, "%s bias", leaf) : leaf;
+    for (int i = 0; i < r->n_grad && !out->grad; i++)
+        if (r->grad[i].param == w) out->grad = &r->grad[i];
+    for (int i = 0; out->grad && i < out->grad->n; i++) chain_add(out, out->grad->coll[i]);
+    for (int i = 0; out->grad && i < out->grad->n_unit; i++) chain_add(out, out->grad->unit[i]);
+}
+
+/* Gives each reduction of each row its column: reductions of one kind share one, and each stands
+ * right of what runs before it. Where rows disagree about an order, a row's own order holds. */
+static void place_sums(WeightPen *p) {
+    const TraceCollective *kind[MAX_SUM];
+    int n = 0, col[MAX_SUM] = {0};
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->row[i].n; k++) {
+            int q = 0;
+            while (q < n && !same_kind(kind[q], p->row[i].chain[k])) q++;
+            if (q == n && n < MAX_SUM) kind[n++] = p->row[i].chain[k];
+        }
+    for (int turn = 0; turn < MAX_SUM; turn++)
+        for (int i = 0; i < p->n; i++) {
+            WeightRow *r = &p->row[i];
+            int least = 0;
+            memset(r->sum, 0, sizeof r->sum);
+            for (int k = 0; k < r->n; k++) {
+                int q = 0, most = MAX_SUM - r->n + k;
+                while (q < n - 1 && !same_kind(kind[q], r->chain[k])) q++;
+                if (col[q] < least) col[q] = least;
+                int at = col[q] > most ? most : col[q];
+                r->sum[at] = r->chain[k];
+                least = at + 1;
+            }
+        }
+}
+
+static void read_rows(WeightPen *p) {
+    const Trace *t = p->c->t;
+    p->row = ARENA_ARRAY(p->c->arena, WeightRow, MAX_ROWS);
+    for (int i = 0; i < p->m->n; i++)
+        for (int r = 0; r < p->m->strip[i].n; r++) {
+            const MirrorRow *row = &p->m->strip[i].row[r];
+            int first = p->n;
+            for (int k = 0; k < row->n_op; k++)
+                for (int j = 0; j < row->op[k].f->n_inputs && p->n < MAX_ROWS; j++) {
+                    const TraceParam *w = trace_param(t, row->op[k].f->inputs[j]);
+                    WeightRow next;
+                    bool have = !w;
+                    for (int q = 0; w && q < p->n; q++) have |= p->row[q].w == w;
+                    if (have) continue;
+                    read_row(p, row, w, &next);
+                    int q = first;
+                    while (q < p->n && !alike(&p->row[q], &next)) q++;
+                    if (q < p->n)
+                        p->row[q].names =
+                            arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
+                    else p->row[p->n++] = next;
+                }
+        }
+}
+
+/* ---- words ---- */
+
+static const char *numbers(const WeightPen *p, const TraceShape *sh, bool bytes) {
+    const TraceLocal *l = words_find_local(sh, p->m->g->rank);
+    if (!l) return "";
+    if (!bytes) return words_shape(p->c->arena, l->shape, sh->nd);
+    return arena_printf(p->c->arena, "%s   %s", words_shape(p->c->arena, l->shape, sh->nd),
+                        bytes_text(l->bytes, p->c->arena));
+}
+
+/* Is every weight that is gathered also freed? Then the head of the column says so. */
+static bool all_freed(const WeightPen *p) {
+    bool all = false;
+    for (int i = 0; i < p->n; i++) {
+        if (p->row[i].fetch && !p->row[i].freed) return false;
+        all |= p->row[i].fetch != NULL;
+    }
+    return all;
+}
+
+/* Is the reduction left out after which the gradient would be whole? */
+static bool left_out(const WeightRow *r) {
+    for (int i = 0; i < r->n; i++)
+        if (wrong_skipped(r->chain[i])) return true;
+    return false;
+}
+
+/* The two lines of a cell; NULL: empty. */
+static const char *cell(const WeightPen *p, const WeightRow *r, int col, int line) {
+    Arena *a = p->c->arena;
+    const TraceShape *sh = col == C_REST ? &r->w->rest : &r->w->compute;
+    if (col == C_NAME) {
+        const char *style = words_style(r->w->style);
+        return line ? (style ? style : "") : r->names;
+    }
+    if (col == C_REST && !r->fetch) return NULL;
+    if (col == C_USE && line == 0 && r->fetch && !all_freed(p))
+        return arena_printf(a, "%s, %s", words_symbol(a, sh->symbolic),
+                            r->freed ? "then freed" : "kept");
+    if (col == C_GRAD || col == C_END) {
+        const TraceValue *v =
+            r->grad ? col == C_GRAD
+                          ? words_find_value(p->c->t, r->grad->made->output, r->grad->made->step)
+                          : mirror_end_value(p->m, r->grad)
+                    : NULL;
+        if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
+        if (col == C_END && !r->n) return line ? "" : "nothing to add";
+        sh = &v->shape;
+        if (col == C_END && line == 0 && left_out(r))
+            return arena_printf(a, "%s, a part of the sum", words_symbol(a, sh->symbolic));
+        if (line == 0 && sh->pending && *sh->pending)
+            return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic),
+                                words_axis_list(a, p->c->t, sh->pending));
+    }
+    return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST)))
+                : words_symbol(a, sh->symbolic);
+}
+
+static const TraceCollective *coll_of(const WeightRow *r, int col) {
+    return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
+}
+
+static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
+    const CollWord *w = words_coll(c->op);
+    return wrong_skipped(c) ? arena_printf(p->c->arena, "no %s", w ? w->name : c->op)
+           : w              ? w->name
+                            : c->op;
+}
+
+/* ---- drawing ---- */
+
+static bool is_collective(int col) { return col == C_FETCH || (col >= C_SUM && col < C_END); }
+
+/* Head of a column; "" if it has none. */
+static const char *head(const WeightPen *p, int col, bool moves) {
+    static const char *const word[COLS] = {
+        "weight", "at rest", "", "in compute", "its gradient", [C_END] = "gradient at rest"};
+    if (col == C_USE && !moves) return "on this rank";
+    if (col == C_END && !moves) return "in the end";
+    return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col] ? word[col] : "";
+}
+
+static void measure(WeightPen *p, double x) {
+    for (int col = 0; col < COLS; col++) {
+        p->w[col] = 0;
+        for (int i = 0; i < p->n; i++) {
+            const TraceCollective *c = coll_of(&p->row[i], col);
+            if (c)
+                p->w[col] =
+                    fmax(p->w[col], fmax(p->tight ? 80 : HEX,
+                                         (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
+                                             scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
+            else if (!is_collective(col))
+                for (int line = 0; line < 2; line++) {
+                    const char *text = cell(p, &p->row[i], col, line);
+                    if (text)
+                        p->w[col] =
+                            fmax(p->w[col], scene_width(p->s, 12, line ? REGULAR : SEMIBOLD, text));
+                }
+        }
+        if (p->w[col] > 0)
+            p->w[col] =
+                fmax(p->w[col], scene_width(p->s, 12, SEMIBOLD, head(p, col, p->w[C_REST] > 0)));
+        p->x[col] = x;
+        if (p->w[col] > 0) x += p->w[col] + p->gap;
+    }
+}
+
+static double right_of(const WeightPen *p) { return p->x[C_END] + p->w[C_END]; }
+
+/* One collective across rows [a, b]. */
+static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya, double yb) {
+    Arena *a = p->c->arena;
+    Scene *s = p->s;
+    double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2,
+           mid = (ya + yb) / 2;
+    Str tip = str_new(a);
+    str_addf(&tip, "step %d: %s over %s", c->step, c->op, c->axis);
+    tip_add(&tip, "sends", bytes_text(c->bytes_sent, a));
+    tip_add(&tip, "why", c->why);
+    tip_inferred(&tip, c);
+    scene_begin(s, "collective", arena_printf(a, "step-%d-%d", c->step, (int)ya), tip.s);
+    scene_frame(s, p->x[col], y, p->w[col], h);
+    Mark *m = scene_hexagon(s, p->x[col], y, p->w[col], h,
+                            wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2);
+    mark_inferred(m, c, &p->legend);
+    if (wrong_number(p->wrong, c->step))
+        m->stroke = ROLE_FAIL, m->line = 3, p->legend |= 1u << LEGEND_WRONG;
+    const char *axis = words_axis_list(a, p->c->t, c->axis);
+    scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+               coll_name(p, c));
+    scene_text(s, p->x[col] + p->w[col] / 2, mid + 11, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
+               scene_fit(s, p->tight ? axis : arena_printf(a, "over %s", axis), p->w[col] - 22, 12,
+                         REGULAR));
+    if (yb - ya >= 30 && !wrong_skipped(c))
+        scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
+                   scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
+    wrong_flag(s, p->wrong, c->step, p->x[col], y + 3);
+    scene_end(s);
+    p->legend |= 1u << LEGEND_COLL;
+}
+
+static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
+    for (int col = 0; col < COLS; col++) {
+        if (coll_of(r, col) || is_collective(col)) continue;
+        for (int line = 0; line < 2; line++) {
+            const char *text = cell(p, r, col, line);
+            if (text && *text)
+                scene_text(p->s, p->x[col], y - 3 + 15 * line, ALIGN_LEFT, 12,
+                           line  ? REGULAR
+                           : col ? MEDIUM
+                                 : SEMIBOLD,
+                           line                          ? ROLE_SECOND
+                           : col == C_END && left_out(r) ? ROLE_FAIL
+                                                         : ROLE_INK,
+                           text);
+        }
+    }
+}
+
+/* The way of a weight from left to right: an arrow into each collective and out of it, and one from
+ * use to gradient. */
+static void draw_way(WeightPen *p, const WeightRow *r, double y) {
+    int from = -1;
+    for (int col = C_REST; col <= C_END; col++) {
+        bool box = coll_of(r, col) != NULL;
+        if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
+        if (from >= 0 && col != C_GRAD) {
+            bool was_box = coll_of(r, from) != NULL;
+            double wide = 0;
+            for (int line = 0; !was_box && line < 2; line++) {
+                const char *text = cell(p, r, from, line);
+                if (text) wide = fmax(wide, scene_width(p->s, 12, line ? REGULAR : MEDIUM, text));
+            }
+            double x0 = was_box ? p->x[from] + p->w[from] : p->x[from] + wide + 4,
+                   x1 = p->x[col] - (box ? 0 : 3);
+            Pt pt[2] = {{x0, y}, {x1, y}};
+            if (x1 - x0 > 9) scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, false, -1);
+        }
+        from = col;
+    }
+}
+
+static void heads(WeightPen *p, double y) {
+    scene_begin(p->s, "heads", "heads", NULL);
+    for (int col = 0; col < COLS; col++)
+        if (p->w[col] > 0)
+            scene_text(p->s, p->x[col], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK,
+                       head(p, col, p->w[C_REST] > 0));
+    scene_end(p->s);
+}
+
+/* Rows [first, first + n) from y; returns the y under them. */
+static double draw_rows(WeightPen *p, int first, int n, double y) {
+    double top = y + p->pitch / 2;
+    scene_begin(p->s, "weight", "weights", NULL);
+    for (int i = 0; i < n; i++) {
+        draw_texts(p, &p->row[first + i], top + p->pitch * i);
+        draw_way(p, &p->row[first + i], top + p->pitch * i);
+    }
+    scene_end(p->s);
+    for (int col = 0; col < COLS; col++)
+        for (int i = 0; i < n;) {
+            const TraceCollective *c = coll_of(&p->row[first + i], col);
+            int k = i + 1;
+            while (c && k < n && coll_of(&p->row[first + k], col) == c) k++;
+            if (c) draw_coll(p, c, col, top + p->pitch * i, top + p->pitch * (k - 1));
+            i = k;
+        }
+    return y + p->pitch * n;
+}
+
+static const char *title(const WeightPen *p) {
+    Arena *a = p->c->arena;
+    int fetched = 0, summed = 0, left = 0;
+    for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
+    for (int i = 0; i < p->n; i++) left += left_out(&p->row[i]);
+    if (p->wrong->n && !left) return "The weights: a step is wrong";
+    if (p->wrong->n) return "The weights: a gradient is not made whole";
+    if (fetched)
+        return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
+               "the weights rest";
+    if (summed)
+        return arena_printf(
+            a, "The weights: every gradient is summed over the ranks that saw other tokens");
+    return "The weights: every gradient is whole where it is made";
+}
+
+int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max) {
+    const Preset *pr = &presets[preset];
+    int pages = 0;
+    WeightPen probe = {.c = c, .m = m};
+    read_rows(&probe);
+    place_sums(&probe);
+    if (!probe.n) return 0;
+    probe.wrong = mirror_wrong(m, 0, m->n);
+    for (int first = 0; first < probe.n && pages < max;) {
+        WeightPen p = probe;
+        const char *sub[8];
+        RenderOptions o = *c->o;
+        Scene *s = p.s = figure_new(c, "block", preset);
+        o.pass = "forward and backward";
+        block_subtitle(m->g, &o, sub);
+        for (int i = 0; preset == PRESET_SLIDE && i < 7 && sub[i]; i++)
+            sub[i] = i == 3 ? words_mesh(c->arena, c->t) : i > 3 ? "" : sub[i];
+        for (p.gap = 20;
+             measure(&p, pr->margin), right_of(&p) + pr->margin > s->w && preset == PRESET_SLIDE;) {
+            /* on a slide gaps give way, then bytes that are said twice, then gaps again */
+            if (p.gap <= 10 && p.tight) break;
+            p.gap = p.gap <= 15 && !p.tight ? 20 : p.gap - 1;
+            p.tight |= p.gap == 20;
+        }
+        s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
+        if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
+        double w = s->w - 2 * pr->margin,
+               y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
+        y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) +
+            (p.wrong->n ? 14 : 6);
+        heads(&p, y + 8);
+        y += 18;
+        int n = probe.n - first;
+        double room = pr->h > 0 && preset == PRESET_SLIDE ? pr->h - 30 - y : 1e9;
+        p.pitch = fmin(preset == PRESET_SLIDE ? 58 : 46, fmax(37, room / n));
+        n = fmin(n, floor(room / p.pitch)) < 1 ? 1 : (int)fmin(n, floor(room / p.pitch));
+        int left =
+            (probe.n - first + n - 1) / n; /* pages that are needed, with as many rows on each */
+        n = (probe.n - first + left - 1) / left;
+        if (left > 1 && preset == PRESET_SLIDE) p.pitch = fmin(58, room / n);
+        y = draw_rows(&p, first, n, y);
+        s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, "
+                  "how they lie in compute, and what is done to their gradients.";
+        if (preset == PRESET_SLIDE) {
+            Role role;
+            scene_begin(s, "footer", "footer", NULL);
+            scene_text(s, s->w - pr->margin, pr->h - 14, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
+                       words_stamp(c->arena, c->t, &role));
+            scene_end(s);
+        } else {
+            y = figure_legend(s, pr->margin, w, y + 10, p.legend);
+            y = figure_foot(s, c, pr->margin, w, y,
+                            "A box across several rows is one collective that carries them all.",
+                            NULL);
+        }
+        figure_page(s, preset, preset == PRESET_SLIDE ? pr->h - 4 : y);
+        page[pages++] = s;
+        first += n;
+    }
+    return pages;
+}

@@ -1,0 +1,444 @@
+/* Words of "backward beside forward", and the widths that follow from them. */
+#include "render/mirror/mirror_draw.h"
+#include <math.h>
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+/* ---- words ---- */
+
+static const char *join(Arena *a, const char *text, const char *sep, const char *word) {
+    if (!text || !*text) return word;
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) /* each word once */
+        if ((at == text || at[-1] == ' ') && (!at[n] || at[n] == ' ' || at[n] == ',')) return text;
+    return arena_printf(a, "%s%s%s", text, sep, word);
+}
+
+static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *p = trace_param(t, c->inputs[i]);
+        if (p && p->compute.nd >= 2) return p;
+    }
+    return NULL;
+}
+
+static const char *op_words(const Trace *t, const TraceCompute *c) {
+    const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
+    const TraceParam *p = matrix_of(t, c);
+    const char *leaf = p ? words_leaf(c->module && *c->module ? c->module : p->plan_name) : "";
+    if (p && *leaf) return leaf;
+    bool bias = false;
+    for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;
+    return bias && same_text(c->glyph, "plus") ? "+ bias" : label;
+}
+
+static const char *short_name(Arena *a, const char *name) {
+    const char *leaf = words_leaf(name);
+    return arena_strndup(a, leaf, strcspn(leaf, "_"));
+}
+
+/* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
+static const char *coll_words(const MirrorPen *p, const char *name, const TraceCollective *const *c,
+                              int n) {
+    Arena *a = p->c->arena;
+    const char *values = "";
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        bool grad = !strncmp(c[i]->value, "grad.", 5);
+        values = join(a, values, ", ",
+                      arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
+        same &= !strcmp(c[i]->value, c[0]->value);
+    }
+    if (n && same_text(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
+    for (int i = 0; i < n; i++)
+        if (wrong_skipped(c[i]))
+            return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
+    if (n < 2) return name;
+    return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
+                                                        : arena_printf(a, "%s %s", name, values);
+}
+
+const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    const char *text = "", *via = "", *sep = rest ? ", " : " ";
+    if (back && !mirror_has_back(p->m, r)) return "";
+    if (r->kind != ROW_OPS || !back) {
+        const CollWord *w = r->n_coll ? words_coll(r->coll[0]->op) : NULL,
+                       *q = r->n_conj ? words_coll(r->conj[0]->op) : NULL;
+        if (r->kind == ROW_COLL && !back)
+            return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
+        if (r->kind == ROW_MOVE) return r->move[0]->op;
+        if (r->kind != ROW_OPS && (!back || !r->n_conj)) return "identity";
+        if (r->kind != ROW_OPS)
+            return coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
+        for (int i = 0; i < r->n_op; i++)
+            if (r->op[i].rest == rest)
+                text =
+                    join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(t, r->op[i].f));
+        return text;
+    }
+    bool dx = false;
+    for (int i = 0; i < r->n_op; i++) { /* said in the order of forward */
+        if (r->op[i].rest != rest || !(r->op[i].dx || r->op[i].dw)) continue;
+        const char *word = op_words(t, r->op[i].f);
+        if (!strcmp(word, "+ bias")) continue;
+        if (matrix_of(t, r->op[i].f)) via = join(a, via, " ", word), dx |= r->op[i].dx;
+        else text = join(a, text, ", ", arena_printf(a, "%s′", word));
+    }
+    if (*via) return arena_printf(a, "%s via %s", dx ? "dx" : "dw", via);
+    return *text || rest ? text : "dx = dy"; /* a bias passes the gradient on */
+}
+
+bool mirror_has_rest(const MirrorRow *r) {
+    for (int i = 0; i < r->n_op; i++)
+        if (r->op[i].rest) return true;
+    return false;
+}
+
+/* "[1, 16, 128]   8 KiB"; beside the symbols the shape alone. */
+static const char *number_words(const MirrorPen *p, const TraceValue *v, int count) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
+    if (!l) return "";
+    const char *shape = words_shape(a, l->shape, v->shape.nd);
+    if (!v->shape.nd) return bytes_text(l->bytes, a);
+    if (p->look.inlined) return shape;
+    return count > 1 ? arena_printf(a, "%s   %d × %s", shape, count, bytes_text(l->bytes, a))
+                     : arena_printf(a, "%s   %s", shape, bytes_text(l->bytes, a));
+}
+
+const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
+    if (line) return words_symbol(a, v->shape.symbolic);
+    return arena_printf(a, "%s  %s", words_leaf(v->shape.name),
+                        l ? words_shape(a, l->shape, v->shape.nd) : "");
+}
+
+double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
+    return scene_width(p->s, 15, BOLD, s->strip->title);
+}
+
+/* Shapes of what flows below row r: one line per shape; names only where it is not clear what it
+ * is. */
+MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
+    const BlockGraph *g = p->m->g;
+    const TraceValue *v[MIRROR_FLOW];
+    MirrorLabel l = {0};
+    bool done[MIRROR_FLOW] = {false};
+    int n = mirror_flow(p->m, s, r, back, v, MIRROR_FLOW), groups = 0;
+    const char *names[MIRROR_FLOW], *shapes[MIRROR_FLOW];
+    for (int i = 0; i < n; i++) {
+        if (v[i]->shape.pending && *v[i]->shape.pending)
+            l.pending = words_axis_list(g->arena, g->t, v[i]->shape.pending);
+        if (done[i]) continue;
+        names[groups] = "";
+        shapes[groups] =
+            v[i]->shape.nd ? words_symbol(g->arena, v[i]->shape.symbolic) : "one number";
+        int alike = 0;
+        l.tip[groups] = "";
+        for (int k = i; k < n; k++) {
+            if (k != i && (done[k] || !block_same_shape(g, v[i], v[k]))) continue;
+            done[k] = true;
+            alike++;
+            l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
+                                         *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
+            const char *word = short_name(g->arena, v[k]->shape.name);
+            names[groups] = join(g->arena, names[groups], ", ",
+                                 arena_printf(g->arena, "%s%s", back ? "d" : "", word));
+        }
+        l.num[groups++] = number_words(p, v[i], alike);
+    }
+    /* names where a row makes several values and a collective takes, or has taken, some of them */
+    bool from_coll = r >= 0 && s->row[r].kind == ROW_COLL,
+         to_coll = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_COLL;
+    bool named = groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
+    for (l.n = 0; l.n < groups; l.n++)
+        l.line[l.n] =
+            named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
+    return l;
+}
+
+const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l) {
+    return arena_printf(p->c->arena, "Σ %s pending", l->pending);
+}
+
+const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
+    Arena *a = p->c->arena;
+    const char *axis = words_axis_list(a, p->c->t, c->axis);
+    if (p->look.narrow) return axis;
+    return arena_printf(a, "%s %s", axis,
+                        words_members(a, &c->groups, words_group_of(&c->groups, p->m->g->rank)));
+}
+
+static int64_t local_bytes(const MirrorPen *p, const TraceShape *sh) {
+    const TraceLocal *l = words_find_local(sh, p->m->g->rank);
+    return l ? l->bytes : 0;
+}
+
+/* "q, k, v  32 MiB": what a row keeps; NULL if nothing. */
+const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, bool brief) {
+    Arena *a = p->c->arena;
+    const TraceValue *v[MIRROR_MAX];
+    int n = mirror_saved(p->m, r, rest, v, MIRROR_MAX);
+    int64_t bytes = 0, again = 0;
+    const char *names = "";
+    for (int i = 0; i < n; i++) {
+        const char *leaf = words_leaf(v[i]->shape.name);
+        bytes += local_bytes(p, &v[i]->shape);
+        again += mirror_again(p->m, v[i]);
+        names = join(a, names, ", ", brief && n > 1 ? short_name(a, leaf) : leaf);
+    }
+    if (n == 0) return NULL;
+    if (p->look.narrow) return bytes_text(bytes, a);
+    if (brief && n > 3) names = arena_printf(a, "%d values", n);
+    if (again == n) return arena_printf(a, "%s  again", names);
+    return arena_printf(a, "%s  %s", names, bytes_text(bytes, a));
+}
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && !strcmp(s + n - m, end);
+}
+
+/* "wq" of "layers.0.attention.wq.weight" and of its bias. */
+static const char *weight_name(Arena *a, const char *path) {
+    bool cut = ends_with(path, ".weight") || ends_with(path, ".bias");
+    return words_leaf(cut ? arena_strndup(a, path, (size_t)(strrchr(path, '.') - path)) : path);
+}
+static const char *param_path(const TraceParam *p) {
+    return p->plan_name ? p->plan_name : p->compute.name;
+}
+
+/* "dwq dwk", but "d q_proj k_proj". */
+static const char *grad_words(Arena *a, const char *names, bool bias) {
+    const char *out = "", *more = bias ? " + bias" : "";
+    for (const char *q = names; *q; q += strspn(q, " ")) {
+        size_t n = strcspn(q, " ");
+        if (n > 3) return arena_printf(a, "d %s%s", names, more);
+        out = arena_printf(a, "%s%sd%.*s", out, *out ? " " : "", (int)n, q);
+        q += n;
+    }
+    return arena_printf(a, "%s%s", out, more);
+}
+
+static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
+    if (x->n != y->n || x->n_unit != y->n_unit) return false;
+    for (int i = 0; i < x->n; i++)
+        if (!same_text(x->coll[i]->op, y->coll[i]->op) ||
+            !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
+            !same_text(x->coll[i]->wrong, y->coll[i]->wrong))
+            return false;
+    return true;
+}
+
+static const char *grad_leaf(Arena *a, const MirrorGrad *w) {
+    return weight_name(a, w->param ? param_path(w->param) : w->made->output);
+}
+
+int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
+    Arena *a = p->c->arena;
+    int n = 0;
+    bool done[MIRROR_MAX] = {false};
+    for (int i = 0; i < r->n_grad; i++) {
+        if (done[i]) continue;
+        MirrorEntry *e = &out[n++];
+        *e = (MirrorEntry){.first = &r->grad[i], .step = r->grad[i].made->step};
+        const char *names = "";
+        bool bias = false;
+        for (int k = i; k < r->n_grad; k++) {
+            if (!same_end(&r->grad[i], &r->grad[k])) continue;
+            done[k] = true;
+            const TraceValue *v = mirror_end_value(p->m, &r->grad[k]);
+            e->bytes += v ? local_bytes(p, &v->shape) : 0;
+            if (k == i) e->shape = v ? &v->shape : NULL;
+            if (k != i && (!v || !e->shape || !same_text(v->shape.symbolic, e->shape->symbolic)))
+                e->shape = NULL;
+            bias |= ends_with(r->grad[k].made->output, ".bias");
+        }
+        for (int k = r->n_grad - 1; k >= i; k--) /* backward is the other way round */
+            if (same_end(&r->grad[i], &r->grad[k]))
+                names = join(a, names, " ", grad_leaf(a, &r->grad[k]));
+        e->names = grad_words(a, names, bias);
+    }
+    return n;
+}
+
+/* ---- widths ---- */
+
+double mirror_text_width(const MirrorPen *p, const char *text, int weight) {
+    return text ? scene_width(p->s, weight == REGULAR ? MIRROR_SIZE : 12.5, weight, text) : 0;
+}
+
+static void widen(double *w, double to) { *w = fmax(*w, to); }
+
+typedef struct {
+    double left, right, box, gutter, grad, hex, chain, end, state[3];
+} Widths;
+
+double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
+    const TraceValue *v[MIRROR_FLOW];
+    if (r->kind == ROW_MOVE) return fmin(p->look.row, 22);
+    double side = 30.0 * mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
+    return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
+}
+
+double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
+    MirrorLabel f = mirror_label(p, s, r, false), b = mirror_label(p, s, r, true);
+    int n = (f.n > b.n ? f.n : b.n) * (p->look.inlined ? 1 : 2);
+    return p->look.edge + (n > 1 ? p->look.line * (n - 1) : 0);
+}
+
+const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {
+    Arena *a = p->c->arena;
+    const MirrorGrad *w = e->first;
+    if (line == 0 && !e->shape) return bytes_text(e->bytes, a);
+    const TraceLocal *l = line == 0 ? words_find_local(e->shape, p->m->g->rank) : NULL;
+    if (line == 0)
+        return arena_printf(a, "%s  %s", words_symbol(a, e->shape->symbolic),
+                            l ? words_shape(a, l->shape, e->shape->nd) : "");
+    Str s = str_new(a);
+    for (int i = 0; i < w->n; i++)
+        str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
+    if (!w->n_unit) return w->n ? s.s : "nothing to add";
+    const TraceParam *u = trace_param(p->c->t, w->unit[0]->value + 11); /* behind "grad.param." */
+    const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);
+    str_addf(&s, "%swith %s", w->n ? "; " : "", with);
+    for (int i = 0; i < w->n_unit && !p->look.narrow; i++)
+        str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit[i]->axis));
+    return s.s;
+}
+
+const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which) {
+    bool freed;
+    Arena *a = p->c->arena;
+    if (which == 0) return weight_name(a, param_path(w));
+    if (which == 1) return words_symbol(a, w->rest.symbolic);
+    if (which == 2) return words_symbol(a, w->compute.symbolic);
+    int n = mirror_fetches(p->m, w, &freed);
+    return n == 0 ? "" : freed ? "freed" : "kept";
+}
+
+/* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
+ */
+int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
+                  const char **name) {
+    Arena *a = p->c->arena;
+    int n = 0;
+    for (int i = 0; i < r->n_op; i++)
+        for (int k = 0; k < r->op[i].f->n_inputs; k++) {
+            const TraceParam *w = trace_param(p->c->t, r->op[i].f->inputs[k]);
+            if (!mirror_moves(w)) continue;
+            int j = 0;
+            while (j < n && (!same_text(out[j]->rest.symbolic, w->rest.symbolic) ||
+                             !same_text(out[j]->compute.symbolic, w->compute.symbolic)))
+                j++;
+            if (j == MIRROR_FLOW) continue;
+            if (j == n) out[n] = w, name[n++] = "";
+            name[j] = join(a, name[j], " ", mirror_state_words(p, w, 0));
+        }
+    return n;
+}
+
+static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
+    for (int back = 0; back < 2; back++)
+        for (int rest = 0; rest < 2; rest++)
+            widen(&w->box, mirror_text_width(p, mirror_words(p, r, back, rest), SEMIBOLD) +
+                               (r->kind == ROW_COLL ? 32 : 20));
+    const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
+    if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
+    for (int rest = 0; rest < 2; rest++) {
+        const char *text = mirror_saved_words(p, r, rest, false);
+        if (text && mirror_text_width(p, text, REGULAR) > 160)
+            text = mirror_saved_words(p, r, rest, true);
+        widen(&w->gutter, fmin(210, mirror_text_width(p, text, REGULAR) + 48));
+    }
+    MirrorEntry e[MIRROR_MAX];
+    int n = mirror_entries(p, r, e);
+    for (int i = 0; i < n; i++) {
+        widen(&w->grad, fmin(210, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
+        for (int k = 0; k < e[i].first->n; k++) {
+            const CollWord *word = words_coll(e[i].first->coll[k]->op);
+            double extra = wrong_skipped(e[i].first->coll[k]) ? 50 : 28;
+            widen(&w->hex,
+                  mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) +
+                      extra);
+        }
+        widen(&w->chain, e[i].first->n);
+        for (int k = 0; k < 2; k++)
+            widen(&w->end, mirror_text_width(p, mirror_end_words(p, &e[i], k), SEMIBOLD) + 8);
+    }
+    const TraceParam *q[MIRROR_FLOW];
+    const char *name[MIRROR_FLOW];
+    n = mirror_states(p, r, q, name);
+    for (int i = 0; i < n; i++) {
+        widen(&w->state[0], mirror_text_width(p, name[i], SEMIBOLD));
+        for (int k = 1; k < 3; k++) {
+            const TraceShape *sh = k == 1 ? &q[i]->rest : &q[i]->compute;
+            const TraceLocal *l = words_find_local(sh, p->m->g->rank);
+            widen(&w->state[k], mirror_text_width(p, mirror_state_words(p, q[i], k), REGULAR));
+            if (l)
+                widen(&w->state[k],
+                      mirror_text_width(p, words_shape(p->c->arena, l->shape, sh->nd), REGULAR));
+        }
+    }
+}
+
+static void edge_widths(const MirrorPen *p, const MirrorStrip *s, int r, Widths *w) {
+    for (int back = 0; back < 2; back++) {
+        MirrorLabel l = mirror_label(p, s, r, back);
+        for (int i = 0; i < l.n; i++) {
+            double sym = mirror_text_width(p, l.line[i], REGULAR),
+                   num = mirror_text_width(p, l.num[i], REGULAR);
+            widen(back ? &w->right : &w->left, p->look.inlined ? sym + 10 + num : fmax(sym, num));
+        }
+        if (l.pending)
+            widen(&w->gutter,
+                  2 * (mirror_text_width(p, mirror_pending(p, &l), SEMIBOLD) + 16) - w->box);
+    }
+}
+
+/* Room left of the boxes: values that a row reads from outside, titles of chains. */
+static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
+    const TraceValue *v[MIRROR_FLOW];
+    for (int r = 0; r < s->n; r++) {
+        int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+        for (int i = 0; i < n; i++)
+            for (int line = 0; line < 2; line++)
+                widen(&w->left, mirror_text_width(p, mirror_side_words(p, v[i], line), SEMIBOLD) +
+                                    w->box / 2 + 10);
+    }
+    if (s->plain) widen(&w->left, mirror_title_width(p, s) + w->box / 2 - 26);
+}
+
+void mirror_columns(MirrorPen *p, double x, int first, int n) {
+    Widths w = {.box = p->look.narrow ? 112 : 150, .gutter = p->look.narrow ? 80 : 130, .grad = 60};
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < p->m->strip[i].n; r++) row_widths(p, &p->m->strip[i].row[r], &w);
+    for (int i = first; i < first + n; i++)
+        for (int r = -1; r < p->m->strip[i].n; r++) edge_widths(p, &p->m->strip[i], r, &w);
+    for (int i = first; i < first + n; i++) side_widths(p, &p->m->strip[i], &w);
+    p->weight = -1;
+    p->box = w.box;
+    p->grad_w = w.grad;
+    p->hex = w.hex;
+    p->gap = p->look.narrow ? 18 : 24;
+    p->col[0] = x;
+    if (w.state[1] > 0) /* room for the heads */
+        widen(&w.state[0], 48), widen(&w.state[1], 40), widen(&w.state[2], 52);
+    for (int k = 0; k < 3; k++)
+        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
+    if (w.state[1] > 0) p->weight = x;
+    p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
+    p->forward = p->stream + 14 + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
+    p->backward = p->forward + w.box + w.gutter;
+    p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18;
+    p->grad = p->back_stream + (p->look.narrow ? 24 : 40);
+    p->right = p->back_stream + 12;
+    p->grads = p->look.beside && w.end > 0;
+    if (p->grads)
+        p->right = p->grad + fmax(w.grad + w.chain * (p->hex + p->gap) + 8 + w.end,
+                                  mirror_text_width(p, "weight gradients", SEMIBOLD));
+}

@@ -1,0 +1,58 @@
+/* Which wrong steps the mirrored picture shows: those of its rows, and those that bring a row its
+ * weights. See mirror.h. */
+#include "render/mirror/mirror.h"
+#include <string.h>
+
+static bool has_name(const char *const *list, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], name)) return true;
+    return false;
+}
+
+/* Is `name` the gradient of the value? */
+static bool grad_of(const char *name, const char *value) {
+    return !strncmp(name, "grad.", 5) && !strcmp(name + 5, value);
+}
+
+static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
+    bool is = false;
+    for (int i = 0; i < r->n_op; i++) is |= r->op[i].f->step == step;
+    for (int i = 0; i < r->n_back; i++) is |= r->back[i].f->step == step;
+    for (int i = 0; i < r->n_coll; i++) is |= r->coll[i]->step == step;
+    for (int i = 0; i < r->n_conj; i++) is |= r->conj[i]->step == step;
+    for (int i = 0; i < r->n_move; i++) is |= r->move[i]->step == step;
+    for (int i = 0; i < r->n_grad; i++) {
+        is |= r->grad[i].made->step == step;
+        for (int k = 0; k < r->grad[i].n_unit; k++) is |= r->grad[i].unit[k]->step == step;
+        for (int k = 0; k < r->grad[i].n; k++) is |= r->grad[i].coll[k]->step == step;
+    }
+    for (int i = 0; i < t->n_moves && !is; i++) { /* claims about its weights and gradients */
+        const TraceLocalMove *m = &t->moves[i];
+        for (int k = 0; m->step == step && k < r->n_op; k++)
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) &&
+                  trace_param(t, m->value);
+        for (int k = 0; m->step == step && k < r->n_out; k++) is |= grad_of(m->value, r->out[k]);
+    }
+    for (int i = 0; i < t->n_collectives && !is; i++) /* what brings its weights */
+        for (int k = 0; t->collectives[i].step == step && k < r->n_op; k++)
+            is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, t->collectives[i].value) &&
+                  trace_param(t, t->collectives[i].value);
+    return is;
+}
+
+typedef struct {
+    const Mirror *m;
+    int first, n;
+} Range;
+static bool in_range(const void *of, int step) {
+    const Range *r = of;
+    for (int i = r->first; i < r->first + r->n; i++)
+        for (int k = 0; k < r->m->strip[i].n; k++)
+            if (row_shows(&r->m->strip[i].row[k], r->m->g->t, step)) return true;
+    return block_shows(r->m->g, r->first, r->n, step);
+}
+
+const WrongList *mirror_wrong(const Mirror *m, int first, int n) {
+    Range r = {m, first, n};
+    return wrong_find(m->g->arena, m->g->t, in_range, &r);
+}

@@ -1,0 +1,280 @@
+/* Reading the units of an overview. See overview.h. */
+#include "render/overview/overview.h"
+#include <math.h>
+#include <string.h>
+
+static const char *part_title(Arena *a, const char *part) {
+    static const struct {
+        const char *part, *title;
+    } row[] = {{"attention", "Attention"}, {"mlp", "MLP"},         {"embedding", "Embedding"},
+               {"head", "Head"},           {"norm", "Final norm"}, {"loss", "Loss"}};
+    for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i].part, part)) return row[i].title;
+    return part ? words_capital(a, part) : "Steps";
+}
+
+static bool same_text(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
+static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
+static bool is_grad(const char *name) { return !strncmp(name, "grad.", 5); }
+
+/* The part of compute i; a norm inside a layer belongs to what follows it. */
+static const char *part_of(const Overview *o, int i) {
+    const Trace *t = o->c->t;
+    const TraceCompute *c = &t->computes[i];
+    if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
+    for (int k = i + 1; k < t->n_computes && t->computes[k].layer == c->layer; k++)
+        if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
+    return c->part;
+}
+
+static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *q = trace_param(o->c->t, c->inputs[i]);
+        const TraceLocal *l = q ? words_find_local(&q->rest, o->rank) : NULL;
+        if (l) u->weights += l->bytes;
+    }
+}
+
+/* A step of the pass; the loss belongs to the forward pass of a model that has one. */
+static bool wanted(const Overview *o, const TraceCompute *c) {
+    const char *pass = c->pass ? c->pass : "forward";
+    bool loss = !strcmp(pass, "loss") && !strcmp(o->pass, "forward") &&
+                same_text(c->part, "loss") && !is_grad(c->output);
+    bool head = false; /* without a head the loss is a seed of the test, not of the model */
+    for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
+        head = same_text(o->c->t->computes[i].part, "head");
+    return (same_text(pass, o->pass) || (loss && head)) && c->iteration <= 0 &&
+           c->microbatch <= 0 && !c->recompute && on_rank(&c->ranks, o->rank);
+}
+
+static void read_units(Overview *o) {
+    const Trace *t = o->c->t;
+    o->unit = ARENA_ARRAY(o->c->arena, OverviewUnit, OVERVIEW_UNITS);
+    o->first_step = ARENA_ARRAY(o->c->arena, int, OVERVIEW_UNITS);
+    o->last_step = ARENA_ARRAY(o->c->arena, int, OVERVIEW_UNITS);
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (!wanted(o, c)) continue;
+        const char *part = part_of(o, i);
+        OverviewUnit *u = o->n ? &o->unit[o->n - 1] : NULL;
+        if (!u || u->layer != c->layer || !same_text(u->part, part)) {
+            if (o->n == OVERVIEW_UNITS) return;
+            o->first_step[o->n] = c->step;
+            u = &o->unit[o->n++];
+            *u = (OverviewUnit){.part = part,
+                                .title = part_title(o->c->arena, part),
+                                .layer = c->layer,
+                                .layers = 1,
+                                .wrong = -1};
+        }
+        o->last_step[o->n - 1] = c->step;
+        count_params(o, u, c);
+        u->flops += c->flops;
+        u->ops++;
+        u->out = words_find_value(t, c->output, c->step);
+    }
+}
+
+/* ---- collectives ---- */
+
+/* A collective of the pass belongs to the unit in whose steps it stands. */
+static int unit_of_step(const Overview *o, const TraceCollective *c) {
+    int k = 0;
+    while (k + 1 < o->n && o->first_step[k + 1] <= c->step) k++;
+    /* moves of a value before the first op that reads it stand at the end of the unit before */
+    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && same_text(c->part, o->unit[k + 1].part))
+        k++;
+    return k;
+}
+
+/* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter;
+ * -1: none. */
+static int unit_of_value(const Overview *o, const char *name) {
+    const Trace *t = o->c->t;
+    if (is_grad(name)) name += strncmp(name, "grad.param.", 11) ? 5 : 11;
+    bool param = trace_param(t, name) != NULL;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        bool mine = !strcmp(c->output, name);
+        for (int k = 0; param && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
+        if (!mine || !wanted(o, c)) continue;
+        for (int k = 0; k < o->n; k++)
+            if (c->step >= o->first_step[k] && c->step <= o->last_step[k]) return k;
+    }
+    return -1;
+}
+
+static SendKind kind_of(const Overview *o, const TraceCollective *c) {
+    if (!o->all) return SEND_FORWARD;
+    if (!strncmp(c->value, "grad.param.", 11)) return SEND_GRADIENTS;
+    if (trace_param(o->c->t, c->value)) return SEND_WEIGHTS;
+    return is_grad(c->value) || same_text(c->pass, "backward") ? SEND_BACKWARD : SEND_FORWARD;
+}
+
+static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
+    int j = 0;
+    while (j < u->n_total[kind] && strcmp(u->total[kind][j].axis, c->axis)) j++;
+    if (j == OVERVIEW_TOTALS) return;
+    if (j == u->n_total[kind])
+        u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
+    u->total[kind][j].bytes += c->bytes_sent;
+    u->total[kind][j].count++;
+}
+
+static void read_collectives(Overview *o) {
+    const Trace *t = o->c->t;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        bool own = same_text(c->pass ? c->pass : "forward", o->pass);
+        bool loss = same_text(c->pass, "loss") && !strcmp(o->pass, "forward") &&
+                    same_text(c->part, "loss") && !is_grad(c->value);
+        if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
+        int k = own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
+        if (k < 0) continue;
+        OverviewUnit *u = &o->unit[k];
+        if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
+        if (!wrong_skipped(c)) count(u, kind_of(o, c), c);
+        /* what leaves the unit is what its last move makes of it */
+        bool leaves =
+            own && u->out && !strcmp(u->out->shape.name, c->value) && c->step > u->out->step;
+        if (leaves) u->out = words_find_value(t, c->value, c->step);
+    }
+    for (int i = 0; i < t->n_moves; i++) {
+        int k = wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].value) : -1;
+        if (k >= 0) o->unit[k].wrong = t->moves[i].step;
+    }
+    for (int i = 0; i < t->n_computes; i++) {
+        int k = wrong_number(o->wrong, t->computes[i].step)
+                    ? unit_of_value(o, t->computes[i].output)
+                    : -1;
+        if (k >= 0) o->unit[k].wrong = t->computes[i].step;
+    }
+}
+
+/* ---- folding ---- */
+
+static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
+    bool same =
+        same_text(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
+        (a->wrong < 0) == (b->wrong < 0) &&
+        same_text(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
+    for (int k = 0; same && k < SEND_KINDS; k++) {
+        same = a->n_total[k] == b->n_total[k];
+        for (int i = 0; same && i < a->n_total[k]; i++)
+            same = same_text(a->total[k][i].axis, b->total[k][i].axis) &&
+                   a->total[k][i].bytes == b->total[k][i].bytes &&
+                   a->total[k][i].count == b->total[k][i].count;
+    }
+    return same;
+}
+
+static int units_of_layer(const Overview *o, int i) {
+    int n = 1;
+    while (i + n < o->n && o->unit[i + n].layer == o->unit[i].layer) n++;
+    return n;
+}
+
+/* Layers that repeat the one before are folded into it. */
+static void fold(Overview *o) {
+    int out = 0;
+    for (int i = 0; i < o->n;) {
+        int n = units_of_layer(o, i), first = out;
+        if (o->unit[i].layer < 0) n = 1;
+        memmove(&o->unit[out], &o->unit[i], (size_t)n * sizeof *o->unit);
+        int next = i + n, copies = 1;
+        while (o->unit[out].layer >= 0 && next + n <= o->n && units_of_layer(o, next) == n) {
+            bool same = true;
+            for (int k = 0; k < n; k++) same &= alike(&o->unit[out + k], &o->unit[next + k]);
+            if (!same) break;
+            next += n;
+            copies++;
+        }
+        for (int k = 0; k < n; k++) o->unit[out + k].layers = copies;
+        o->unit[first].open = o->unit[first].layer >= 0;
+        o->unit[out + n - 1].close = o->unit[first].layer >= 0;
+        out += n;
+        i = next;
+    }
+    o->n = out;
+}
+
+static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
+
+bool overview_read(Overview *o, const ViewCall *c) {
+    bool both = !c->o->pass || !strcmp(c->o->pass, "both");
+    *o = (Overview){
+        .c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .pass = both ? "forward" : c->o->pass};
+    for (int i = 0; both && i < c->t->n_computes; i++)
+        o->all |= same_text(c->t->computes[i].pass, "backward");
+    for (int i = 0; both && i < c->t->n_collectives; i++)
+        o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
+    o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
+    read_units(o);
+    if (o->n == 0) {
+        diag_error(c->d, "E0211", (Loc){0}, NULL,
+                   "nothing to draw in view 'overview': no steps of pass '%s' on rank %lld",
+                   o->pass, (long long)o->rank);
+        return false;
+    }
+    read_collectives(o);
+    fold(o);
+    return true;
+}
+
+/* ---- sums ---- */
+
+bool overview_sends(const Overview *o, SendKind k) {
+    for (int i = 0; i < o->n; i++)
+        if (o->unit[i].n_total[k]) return true;
+    return false;
+}
+
+void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *n) {
+    *weights = *sent = *n = 0;
+    for (int i = 0; i < o->n; i++) {
+        const OverviewUnit *u = &o->unit[i];
+        *weights += u->weights * u->layers;
+        for (int k = 0; k < SEND_KINDS; k++)
+            for (int j = 0; j < u->n_total[k]; j++) {
+                *sent += u->total[k][j].bytes * u->layers;
+                *n += u->total[k][j].count * u->layers;
+            }
+    }
+}
+
+const char *overview_kind(const Overview *o, SendKind k) {
+    static const char *const word[SEND_KINDS] = {"forward", "backward", "weight gradients",
+                                                 "weights"};
+    return o->all ? word[k] : o->pass;
+}
+
+const char *overview_sent(const Overview *o) {
+    Arena *a = o->c->arena;
+    Str s = str_new(a);
+    bool said = false;
+    for (int k = 0; k < SEND_KINDS; k++) {
+        Total all[OVERVIEW_TOTALS];
+        int n = 0;
+        for (int i = 0; i < o->n; i++)
+            for (int q = 0; q < o->unit[i].n_total[k]; q++) {
+                const Total *t = &o->unit[i].total[k][q];
+                int j = 0;
+                while (j < n && strcmp(all[j].axis, t->axis)) j++;
+                if (j == OVERVIEW_TOTALS) continue;
+                if (j == n) all[n++] = (Total){.axis = t->axis};
+                all[j].bytes += t->bytes * o->unit[i].layers;
+                all[j].count += t->count * o->unit[i].layers;
+            }
+        if (n) str_addf(&s, "%s%s ", s.n ? "; " : "Sent per rank: ", overview_kind(o, (SendKind)k));
+        for (int j = 0; j < n; j++, said = true)
+            str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "",
+                     words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),
+                     (long long)all[j].count,
+                     said                ? ""
+                     : all[j].count == 1 ? " collective"
+                                         : " collectives");
+    }
+    if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", o->pass);
+    str_add(&s, ".");
+    return s.s;
+}

@@ -1,0 +1,155 @@
+/* The display list: what a picture consists of, in painting order, before anything is painted.
+ * Views build it, painters paint it, the layout lint and the tests read it. Lengths are units of
+ * the canvas (px at scale 1), y grows downwards. A scene knows no file format and no trace. */
+#ifndef SP_RENDER_SCENE_H
+#define SP_RENDER_SCENE_H
+#include "base/arena.h"
+#include "render/scene/theme.h"
+
+/* Measures text with the fonts that the Cairo painter paints with. */
+typedef struct Fonts Fonts;
+
+typedef struct {
+    double x, y;
+} Pt;
+
+typedef enum { ALIGN_LEFT, ALIGN_MIDDLE, ALIGN_RIGHT } Align;
+enum { REGULAR = 400, MEDIUM = 500, SEMIBOLD = 600, BOLD = 700 };
+
+/* A piece of a text with one look. */
+typedef struct {
+    const char *s;
+    int weight;
+    Role role;
+    bool underline, italic;
+} Run;
+
+typedef enum { MARK_RECT, MARK_POLY, MARK_LINE, MARK_CIRCLE, MARK_HATCH, MARK_TEXT } MarkKind;
+
+typedef struct {
+    MarkKind kind;
+    int group;         /* index of the group it belongs to */
+    Role fill, stroke; /* ROLE_NONE: none */
+    double line;       /* width of the stroke */
+    const double *dash;
+    int n_dash;
+    bool miter;        /* corners mitred instead of round */
+    bool ground;       /* made to lie under texts and other marks: bands, grid lines, cells */
+    double x, y, w, h; /* rect, hatch; circle: centre and r; text: reference point and width */
+    double r;          /* corner radius; circle: radius */
+    Pt *pt;            /* poly, line, hatch (pairs) */
+    int n;
+    double bend; /* line: radius of its corners */
+    double size; /* text */
+    Align align;
+    Run *run;
+    int n_run;
+} Mark;
+
+/* Marks that stand for one thing: a step, a value, a rank. Painters give it an id and its tooltip.
+ */
+typedef struct {
+    const char *id;   /* unique in the scene */
+    const char *what; /* class: "compute" "collective" "edge" "weight" "legend" ... */
+    const char *tip;  /* tooltip; NULL: none */
+    const char *href; /* link; NULL: none */
+    int parent;       /* -1: none */
+    bool framed; /* x y w h is the border inside which its texts stay and on which arrows end */
+    double x, y, w, h;
+    int first, last; /* marks [first, last) while it was open */
+} Group;
+
+/* An arrow and the groups it claims to join, for the lint. -1: open end. */
+typedef struct {
+    int mark;
+    Pt tip;
+    int to;
+} Arrow;
+
+typedef struct Scene {
+    Arena *arena;
+    Fonts *fonts;
+    Theme theme;
+    double w, h;
+    /* page on which the scene lies: scene point p is at off + scale*p; by default the scene itself
+     */
+    double page_w, page_h, scale, off_x, off_y;
+    bool points;      /* page lengths are points, not px */
+    double min_size;  /* smallest text allowed */
+    int px_width;     /* natural width of a PNG */
+    bool one_scale;   /* figures of its kind are laid side by side: never enlarged to fill a page */
+    const char *name; /* "block-1a2b3c4d": prefix of ids */
+    const char *title, *desc;
+    int n_marks, cap_marks;
+    Mark *marks;
+    int n_groups, cap_groups;
+    Group *groups;
+    int n_arrows, cap_arrows;
+    Arrow *arrows;
+    int open; /* innermost open group, -1 */
+} Scene;
+
+/* The fonts of this process, loaded on first use; never NULL. paint_cleanup releases them. */
+Fonts *fonts_shared(void);
+/* Ends the run (exit 5) if text is not measured as it was when the fonts were loaded: a library
+ * lost letters for lack of memory. */
+void fonts_intact(Fonts *f);
+/* Advance width of a text in units. */
+double fonts_width(Fonts *f, const Run *run, int n, double size);
+/* Characters of the text that no font at hand has. */
+int fonts_unknown(Fonts *f, const Run *run, int n, double size);
+
+Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
+/* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else
+ * becomes a dash. */
+char *scene_clean_id(Arena *a, const char *id);
+/* Opens a group inside the open one and returns its index; `id` is made unique. */
+int scene_begin(Scene *s, const char *what, const char *id, const char *tip);
+void scene_end(Scene *s);
+/* A click on one of two groups of this scene leads to the other; nothing where one of them is -1.
+ */
+void scene_link(Scene *s, int a, int b);
+/* Declares the border of the open group. */
+void scene_frame(Scene *s, double x, double y, double w, double h);
+
+Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
+                 double line);
+Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role stroke, double line);
+/* Elongated hexagon with points of 12 (or h/3 if smaller boxes ask for it). */
+Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke,
+                    double line);
+Mark *scene_poly(Scene *s, const Pt *pt, int n, Role fill, Role stroke, double line);
+Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line);
+Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke, double line);
+/* 45 degree hatch of an area: pitch 5, line 0.6. */
+Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch,
+                  double line);
+/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in
+ * particular). `big`: the head of the residual stream. `partial`: with the dashed companion of a
+ * pending sum at its right. */
+void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial,
+                 int to);
+
+/* Text with its baseline at y; returns its width. */
+double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                  const char *text);
+double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role,
+                   const char *fmt, ...) __attribute__((format(printf, 8, 9)));
+double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n);
+double scene_width(Scene *s, double size, int weight, const char *text);
+/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w;
+ * the last line ends in an ellipsis if there was more. Returns the number of lines. */
+int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight,
+               int max, const char **line);
+/* The text, cut with an ellipsis to width w. */
+const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
+
+/* What a mark covers. Text: from the ascent to the descent of its letters. */
+typedef struct {
+    double x0, y0, x1, y1;
+} Box;
+Box scene_box(const Mark *m);
+
+/* Layout lint (visual.md 1.0.8): one line of text per finding in *report; returns their number. */
+int scene_lint(const Scene *s, Arena *arena, const char **report);
+#endif

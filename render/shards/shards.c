@@ -1,0 +1,181 @@
+/* Cuts of dims. See shards.h. Sizes are read from the local shapes, never computed by a rule:
+ * uneven and empty shards show as they are. */
+#include "render/shards/shards.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t axis_stride(const Trace *t, int axis) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i > axis; i--) stride *= t->axes[i].size;
+    return stride;
+}
+
+static int axis_index(const Trace *t, const char *name, size_t n) {
+    for (int i = 0; i < t->n_axes; i++)
+        if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, name, n)) return i;
+    return -1;
+}
+
+int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank) {
+    int64_t part = 0;
+    for (int i = 0; i < c->n_axis; i++) {
+        int a = c->axis[i];
+        part = part * t->axes[a].size + rank / axis_stride(t, a) % t->axes[a].size;
+    }
+    return part;
+}
+
+/* The rank that differs from `rank` only in owning part i of the cut. */
+static int64_t rank_of_part(const Trace *t, const DimCut *c, int64_t rank, int64_t i) {
+    for (int k = c->n_axis - 1; k >= 0; k--) {
+        int a = c->axis[k];
+        int64_t size = t->axes[a].size, stride = axis_stride(t, a);
+        rank += (i % size - rank / stride % size) * stride;
+        i /= size;
+    }
+    return rank;
+}
+
+int64_t shards_blocks(const char *symbol) {
+    char *end;
+    long long n = symbol && *symbol >= '0' && *symbol <= '9' ? strtoll(symbol, &end, 10) : 1;
+    return n > 1 && *end == '*' ? n : 1;
+}
+
+/* Sizes of all parts, from the shapes of their owners. */
+static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, int dim,
+                    int64_t rank) {
+    c->size = s->global_shape[dim];
+    c->blocks = shards_blocks(s->dim_symbol[dim]);
+    c->n = 1;
+    for (int i = 0; i < c->n_axis; i++) c->n *= t->axes[c->axis[i]].size;
+    if (c->n > SHARDS_MAX_PARTS) return;
+    int64_t *part = ARENA_ARRAY(a, int64_t, c->n), sum = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        const TraceLocal *l = words_find_local(s, rank_of_part(t, c, rank, i));
+        part[i] = l ? l->shape[dim] : 0;
+        c->uneven |= part[i] != part[0];
+        sum += part[i];
+    }
+    if (sum == c->size) c->part = part;
+}
+
+static void add_axis(const Trace *t, DimCut *c, int axis) {
+    if (axis >= 0 && t->axes[axis].size > 1 && c->n_axis < SHARDS_MAX_CUT)
+        c->axis[c->n_axis++] = axis;
+}
+
+DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, int64_t rank) {
+    DimCut c = {0};
+    for (const char *s = p->cuts[dim] ? p->cuts[dim] : ""; *s;) {
+        size_t n = strcspn(s, "/");
+        const char *axis = memchr(s, ':', n);
+        if (axis) add_axis(t, &c, axis_index(t, axis + 1, strcspn(axis + 1, ":/")));
+        s += n + (s[n] == '/');
+    }
+    DimCut by_symbol = shards_value_cut(a, t, &p->rest, dim, rank);
+    if (by_symbol.n_axis > c.n_axis) return by_symbol;
+    measure(a, t, &c, &p->rest, dim, rank);
+    return c;
+}
+
+/* Adds the axes of one name of a symbol: an axis, a group, or the parts of a split axis. */
+static void add_name(const Trace *t, DimCut *c, const char *name, size_t n) {
+    int axis = axis_index(t, name, n);
+    if (axis >= 0) {
+        add_axis(t, c, axis);
+        return;
+    }
+    for (int i = 0; i < t->n_axes; i++)
+        if (!strncmp(t->axes[i].name, name, n) && t->axes[i].name[n] == '.') add_axis(t, c, i);
+    for (int k = 0; k < t->n_groups; k++) {
+        const char *list = t->groups[k].axes;
+        if (strlen(t->groups[k].name) != n || strncmp(t->groups[k].name, name, n) ||
+            !strncmp(list, name, n))
+            continue;
+        for (const char *p = list; *p;) {
+            size_t m = strcspn(p, "*");
+            add_name(t, c, p, m);
+            p += m + (p[m] == '*');
+        }
+    }
+}
+
+DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, int64_t rank) {
+    DimCut c = {0};
+    const char *slash = s->dim_symbol[dim] ? strchr(s->dim_symbol[dim], '/') : NULL;
+    for (const char *p = slash ? slash + 1 : ""; *p;) {
+        size_t n = strcspn(p, "()*");
+        if (n) add_name(t, &c, p, n);
+        p += n + (p[n] != 0);
+    }
+    for (int i = 0; i < s->n_places; i++)
+        c.zigzag |=
+            s->place[i].place && !strcmp(s->place[i].place, arena_printf(a, "zigzag(%d)", dim));
+    measure(a, t, &c, s, dim, rank);
+    return c;
+}
+
+const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
+                          int64_t j) {
+    int64_t *list = ARENA_ARRAY(a, int64_t, t->ranks), n = 0;
+    for (int64_t r = 0; r < t->ranks; r++)
+        if (shards_part_of(t, c, r) == i && (!d || shards_part_of(t, d, r) == j)) list[n++] = r;
+    RankSet s = rankset_from(a, list, n);
+    return rankset_text(&s, a);
+}
+
+/* [from, to) of the list that the pieces make when they are put behind each other, as slices. */
+static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t to) {
+    for (int i = 0; i < n; i++) {
+        int64_t len = piece[i][1] - piece[i][0], a = from > 0 ? from : 0, b = to < len ? to : len;
+        if (a < b)
+            str_addf(s, "%s%lld:%lld", s->n ? "," : "", (long long)(piece[i][0] + a),
+                     (long long)(piece[i][0] + b));
+        from -= len, to -= len;
+    }
+}
+const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
+    if (c->n < 2) return ":";
+    int64_t own = shards_part_of(t, c, rank),
+            outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
+    Str s = str_new(a);
+    if (c->zigzag) {
+        int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer),
+                chunk = (2 * len + inner - 1) / inner;
+        if (c->size % (2 * outer)) return NULL;
+        int64_t piece[2][2] = {{r * len, (r + 1) * len},
+                               {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
+        add_slices(&s, piece, 2, own % inner * chunk, (own % inner + 1) * chunk);
+        return s.n ? s.s : "none";
+    }
+    if (!c->part || c->blocks > 8) return NULL;
+    int64_t start = 0;
+    for (int64_t i = 0; i < own; i++) start += c->part[i] / c->blocks;
+    for (int64_t b = 0; b < c->blocks && c->part[own]; b++) {
+        int64_t at = b * (c->size / c->blocks) + start;
+        str_addf(&s, "%s%lld:%lld", s.n ? "," : "", (long long)at,
+                 (long long)(at + c->part[own] / c->blocks));
+    }
+    return s.n ? s.s : "none";
+}
+
+const char *shards_axes(Arena *a, const Trace *t, const DimCut *c) {
+    Str s = str_new(a);
+    for (int i = 0; i < c->n_axis; i++)
+        str_addf(&s, "%s%s", i ? "*" : "", t->axes[c->axis[i]].name);
+    return words_axis_list(a, t, s.s);
+}
+
+const char *shards_sizes(Arena *a, const DimCut *c) {
+    Str s = str_new(a);
+    for (int64_t i = 0; c->part && i < c->n; i++) {
+        int64_t run = 1;
+        while (i + run < c->n && c->part[i + run] == c->part[i]) run++;
+        if (run > 3) {
+            str_addf(&s, "%s%lld ×%lld", s.n ? ", " : "", (long long)c->part[i], (long long)run);
+            i += run - 1;
+        } else str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)c->part[i]);
+    }
+    return s.s;
+}

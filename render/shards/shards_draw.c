@@ -1,0 +1,105 @@
+/* Matrices with their cuts: parts, owners, lines, copies. See shards_draw.h. */
+#include "render/shards/shards_draw.h"
+#include <math.h>
+#include <string.h>
+
+/* Colour of part i of n: ordered by lightness up to four, two tints in turn above. */
+int shards_shade(int64_t i, int64_t n) {
+    if (n <= 1) return 1;
+    if (n == 2) return i ? 3 : 0;
+    return n <= 4 ? (int)i : i % 2 ? 3 : 2;
+}
+
+/* Edge of part i in a side of length px: by sizes, or evenly if they are not known. */
+static double edge_at(const DimCut *c, int64_t i, double px) {
+    if (!c->part || c->size <= 0) return px * (double)i / (double)(c->n > 0 ? c->n : 1);
+    double sum = 0;
+    for (int64_t k = 0; k < i; k++) sum += (double)c->part[k];
+    return px * sum / (double)c->size;
+}
+
+/* Bands that lie in the dim one after the other: parts of a whole dim, or those of every packed
+ * block. */
+static int64_t bands(const DimCut *c) { return c->n > 1 ? c->n * c->blocks : 1; }
+double shards_band_at(const DimCut *c, int64_t i, double px) {
+    int64_t blocks = c->n > 1 ? c->blocks : 1;
+    return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
+}
+
+/* What several ranks hold alike lies in a stack. */
+void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
+                        double h) {
+    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
+        scene_rect(p->s, x + 3 * i, y - 3 * i, w, h, 0, ROLE_PAPER, ROLE_WEIGHT_LINE, 1)->ground =
+            true;
+}
+
+/* Width of the widest text of owners; 0 if there are too many parts for any. */
+double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k) {
+    double widest = 0;
+    for (int64_t i = 0; r->n * k->n <= SHARDS_MAX_LABELS && i < r->n * k->n; i++) {
+        const char *who = shards_owners(p->c->arena, p->c->t, r, i / k->n, k, i % k->n);
+        widest = fmax(widest, scene_width(p->s, 12, SEMIBOLD, who));
+    }
+    return widest;
+}
+
+void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
+                       double h) {
+    const Trace *t = p->c->t;
+    Arena *a = p->c->arena;
+    int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank),
+            n = r->n * k->n;
+    /* equal parts have their owners all or not at all: a row of numbers that breaks off would be
+     * read as the ranks */
+    double thin_r = r->uneven ? 1e9 : h / (double)bands(r),
+           thin_k = k->uneven ? 1e9 : w / (double)bands(k), widest = shards_label_width(p, r, k);
+    bool label = widest > 0 && thin_r >= 15 && thin_k >= widest + 4,
+         many = bands(r) > SHARDS_MAX_LINES || bands(k) > SHARDS_MAX_LINES;
+    for (int64_t i = 0; i < (many ? 1 : bands(r)); i++)
+        for (int64_t j = 0; j < (many ? 1 : bands(k)); j++) {
+            int64_t pr = i % r->n, pk = j % k->n;
+            double y0 = shards_band_at(r, i, h), y1 = many ? h : shards_band_at(r, i + 1, h),
+                   x0 = shards_band_at(k, j, w), x1 = many ? w : shards_band_at(k, j + 1, w);
+            int tone = r->n > 1 ? shards_shade(pr, r->n) : shards_shade(pk, k->n);
+            scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
+            if (!label) continue;
+            const char *who = shards_owners(a, t, r, pr, k, pk);
+            double tw = scene_width(p->s, 12, SEMIBOLD, who);
+            if (tw + 4 <= x1 - x0 && y1 - y0 >= 15)
+                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12,
+                           SEMIBOLD, ROLE_SHARD_TEXT + tone, who);
+        }
+    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    for (int64_t i = own_r; n > 1 && !many && i < bands(r); i += r->n)
+        for (int64_t j = own_k; j < bands(k); j += k->n) {
+            double y0 = shards_band_at(r, i, h), x0 = shards_band_at(k, j, w);
+            scene_rect(p->s, x + x0, y + y0, shards_band_at(k, j + 1, w) - x0,
+                       shards_band_at(r, i + 1, h) - y0, 0, ROLE_NONE, ROLE_INK, 2.25);
+        }
+}
+
+/* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
+void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w,
+                      double h) {
+    if (c->n < 2 || bands(c) > SHARDS_MAX_LINES) return;
+    bool crowded = (rows ? h : w) / (double)bands(c) < 4;
+    Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
+    double line = fmax(w, h) < 100 ? 1.25 : 2;
+    for (int64_t i = 1; i < bands(c) && !crowded; i++) {
+        double at = shards_band_at(c, i, rows ? h : w);
+        Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
+                       : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
+        m->ground = true;
+    }
+    if (!c->part) return;
+    double at = shards_band_at(c, 1, rows ? h : w);
+    int64_t first = c->part[0] / c->blocks;
+    if (rows)
+        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld",
+                    (long long)first);
+    else
+        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld",
+                    (long long)first);
+}

@@ -1,0 +1,46 @@
+/* How a tensor's parts look, for weights, rulers and products alike: tones by part, owners in the
+ * parts, lines where an axis cuts, a stack for copies. */
+#ifndef SP_RENDER_SHARDS_DRAW_H
+#define SP_RENDER_SHARDS_DRAW_H
+#include "render/shards/shards.h"
+
+enum { SHARDS_MAX_LABELS = 16, SHARDS_MAX_LINES = 64, SHARDS_ALL = 1000 };
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    PresetKind preset;
+    int64_t rank;
+    int layer;
+    int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
+    double x, w, scale, most; /* scale: px per element; most: px of the longest side */
+} ShardPen;
+
+/* Tone of part i of n, to be added to ROLE_SHARD: ordered by lightness up to four, two in turn
+ * above. */
+int shards_shade(int64_t i, int64_t n);
+/* Left edge of band i of a dim that is px long; a dim of packed blocks has as many bands as blocks
+ * times parts. */
+double shards_band_at(const DimCut *c, int64_t i, double px);
+/* What several ranks hold alike lies in a stack behind the matrix. */
+void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
+                        double h);
+/* Width of the widest text of owners in a part of these cuts; 0 if there are too many parts for
+ * any. */
+double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k);
+/* The parts of rows cut by r and columns cut by k, with their owners; the pen's rank has a black
+ * outline. */
+void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
+                       double h);
+/* Lines where an axis cuts the rows (or columns), and the index of the first cut. */
+void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w,
+                      double h);
+/* Number of products that are drawn: 0 if there are none, or more than a page explains. --part
+ * names a module's. */
+int shards_products(ShardPen *p);
+/* Products y = x·W transposed of the layer: operands with their owners, the pending sum, the
+ * collective. Draws them from the top and returns the y under them. */
+double shards_draw_products(ShardPen *p, double top);
+/* The same in 80 columns; "" if there are none. */
+const char *shards_products_text(ShardPen *p);
+#endif

@@ -1,0 +1,306 @@
+/* Products of the shards picture: y = x·W transposed with the part of every rank in each operand,
+ * what one rank multiplies, the pending sum and the collective that adds it. So column and row
+ * parallel layers explain themselves. Draws a few; refuses to draw a whole block, which the view
+ * `block` shows. */
+#include "render/shards/shards_draw.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 4, TERMS = 4 };
+
+typedef struct {
+    const TraceCompute *op;
+    const TraceParam *w;
+    const TraceValue *x, *y;
+    const TraceCollective *coll; /* that adds y; NULL */
+} Product;
+
+static bool named(const ShardPen *p, const TraceParam *w) {
+    const char *part = p->c->o->part;
+    return !part || (w->module && !strcmp(words_leaf(w->module), part)) ||
+           (w->module && !strcmp(w->module, part)) || !strcmp(w->compute.name, part);
+}
+/* y = x W^T by its shapes: W's columns are what x has last, its rows what y has last. */
+static bool is_product(const Product *q) {
+    const TraceShape *w = &q->w->compute, *x = &q->x->shape, *y = &q->y->shape;
+    return w->nd == 2 && x->nd >= 1 && y->nd == x->nd &&
+           x->global_shape[x->nd - 1] == w->global_shape[1] &&
+           y->global_shape[y->nd - 1] == w->global_shape[0];
+}
+static int find_products(ShardPen *p, Product *out) {
+    const Trace *t = p->c->t;
+    int n = 0;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (c->n_inputs != 2 || c->recompute || (c->pass && strcmp(c->pass, "forward")) ||
+            !rankset_has(&c->ranks, p->rank))
+            continue;
+        if (p->layer >= 0 && c->layer != p->layer) continue;
+        Product q = {.op = c};
+        for (int k = 0; k < 2; k++) {
+            const TraceParam *w = trace_param(t, c->inputs[k]);
+            if (w) q.w = w;
+            else
+                q.x = words_find_value(t, c->inputs[k],
+                                       c->input_step ? c->input_step[k]
+                                                     : c->step); /* a trace may leave them out */
+        }
+        q.y = words_find_value(t, c->output, c->step);
+        if (!q.w || !q.x || !q.y || !is_product(&q) || !named(p, q.w)) continue;
+        for (int k = 0; k < t->n_collectives && !q.coll; k++)
+            if (t->collectives[k].value_step == c->step && t->collectives[k].value &&
+                !strcmp(t->collectives[k].value, c->output))
+                q.coll = &t->collectives[k];
+        if (n == MOST) return 0; /* too many to explain */
+        out[n++] = q;
+    }
+    return n;
+}
+
+/* The weight as it is multiplied with, its stored dims cut by their symbols. */
+static DimCut weight_cut(ShardPen *p, const TraceParam *w, int d) {
+    return shards_value_cut(p->c->arena, p->c->t, &w->compute, d, p->rank);
+}
+static DimCut last_cut(ShardPen *p, const TraceShape *s) {
+    return shards_value_cut(p->c->arena, p->c->t, s, s->nd - 1, p->rank);
+}
+/* Rows are tokens: of the dims before the last the first that is cut. */
+static DimCut row_cut(ShardPen *p, const TraceShape *s) {
+    DimCut c = {.n = 1, .blocks = 1};
+    for (int d = 0; d + 1 < s->nd && c.n < 2; d++)
+        c = shards_value_cut(p->c->arena, p->c->t, s, d, p->rank);
+    return c;
+}
+static bool pending(const TraceValue *v) { return v->shape.pending && *v->shape.pending; }
+
+static const char *story(const Product *q, const DimCut *out, const DimCut *in) {
+    if (in->n > 1) return "the inputs are cut: each rank makes one full-size term of the sum";
+    if (out->n > 1)
+        return "the outputs are cut: every rank needs all of x and makes its own columns of y";
+    return q->w ? "the weight is whole: each rank multiplies what it has of x" : "";
+}
+static const char *kind_words(const DimCut *out, const DimCut *in) {
+    return in->n > 1 && out->n > 1 ? "Cut both ways"
+           : in->n > 1             ? "Row parallel"
+           : out->n > 1            ? "Column parallel"
+                                   : "Whole";
+}
+/* "[10, 512] · [512, 512] → [10, 512]" on the rank. */
+static const char *numbers(ShardPen *p, const Product *q) {
+    Arena *a = p->c->arena;
+    const TraceLocal *x = words_find_local(&q->x->shape, p->rank),
+                     *w = words_find_local(&q->w->compute, p->rank),
+                     *y = words_find_local(&q->y->shape, p->rank);
+    if (!x || !w || !y) return "nothing";
+    int64_t turned[2] = {w->shape[1], w->shape[0]};
+    return arena_printf(a, "%s · %s → %s", words_shape(a, x->shape, q->x->shape.nd),
+                        words_shape(a, turned, 2), words_shape(a, y->shape, q->y->shape.nd));
+}
+/* "21.0 MFLOP, then AllReduce over tp: sends 120 KiB and has [10, 2048]" */
+static const char *sends(ShardPen *p, const Product *q) {
+    Arena *a = p->c->arena;
+    const char *flops = count_text(q->op->flops, a);
+    if (!q->coll)
+        return arena_printf(a, "%s%sFLOP, then nothing is sent", flops,
+                            strchr(flops, ' ') ? "" : " ");
+    const CollWord *word = words_coll(q->coll->op);
+    const TraceValue *end = words_find_value(p->c->t, q->coll->value, q->coll->step);
+    const TraceLocal *l = end ? words_find_local(&end->shape, p->rank) : NULL;
+    return arena_printf(a, "%s%sFLOP, then %s over %s: sends %s%s%s", flops,
+                        strchr(flops, ' ') ? "" : " ", word ? word->name : q->coll->op,
+                        words_axis_list(a, p->c->t, q->coll->axis),
+                        bytes_text(q->coll->bytes_sent, a), l ? " and has " : "",
+                        l ? words_shape(a, l->shape, end->shape.nd) : "");
+}
+
+/* What stands under an operand; it and the operand share a slot of the width of the wider. */
+typedef struct {
+    const char *name, *shape, *where;
+    Role role;
+} Caption;
+static double slot_width(ShardPen *p, double w, const Caption *c) {
+    return fmax(
+        fmax(w, scene_width(p->s, 13, SEMIBOLD, c->name)),
+        fmax(scene_width(p->s, 12, REGULAR, c->shape), scene_width(p->s, 12, SEMIBOLD, c->where)));
+}
+static void draw_caption(ShardPen *p, const Caption *c, double mid, double y) {
+    scene_text(p->s, mid, y, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, c->name);
+    scene_text(p->s, mid, y + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, c->shape);
+    scene_text(p->s, mid, y + 33, ALIGN_MIDDLE, 12, c->role == ROLE_SECOND ? REGULAR : SEMIBOLD,
+               c->role, c->where);
+}
+/* One operand, w by h px with its middle at mid. */
+static void operand(ShardPen *p, const DimCut *r, const DimCut *k, double x, double mid, double w,
+                    double h) {
+    double y = mid - h / 2;
+    shards_draw_copies(p, r, k, x, y, w, h);
+    shards_draw_parts(p, r, k, x, y, w, h);
+    DimCut lines_r = *r, lines_k = *k;
+    lines_r.part = lines_k.part = NULL; /* the index of the cut stands under the matrices above */
+    if (r->n > 1 && h / (double)r->n >= 4) shards_draw_cuts(p, &lines_r, true, x, y, w, h);
+    if (k->n > 1 && w / (double)k->n >= 4) shards_draw_cuts(p, &lines_k, false, x, y, w, h);
+}
+static const char *where(ShardPen *p, const DimCut *k, const char *piece) {
+    if (k->n < 2) return p->c->t->ranks > 1 ? "on every rank" : "";
+    return arena_printf(p->c->arena, "%s cut by %s", piece, shards_axes(p->c->arena, p->c->t, k));
+}
+
+/* The terms of a pending sum below each other. */
+static void draw_terms(ShardPen *p, const Product *q, double x, double mid, double w, double h) {
+    const double gap = 16;
+    int64_t n = q->coll ? groups_size(&q->coll->groups) : 2;
+    int shown = n > TERMS ? TERMS : (int)n;
+    int64_t group = q->coll ? words_group_of(&q->coll->groups, p->rank) : -1;
+    double top = mid - (shown * h + (shown - 1) * gap) / 2;
+    for (int i = 0; i < shown; i++) {
+        int tone = shards_shade(i, shown);
+        bool last = n > TERMS && i == shown - 1;
+        int64_t rank =
+            q->coll && group >= 0 ? groups_member(&q->coll->groups, group, last ? n - 1 : i) : i;
+        double y = top + i * (h + gap);
+        const char *who = q->coll ? arena_printf(p->c->arena, "%lld", (long long)rank) : "?";
+        double tw = scene_width(p->s, 12, SEMIBOLD, who) + 10;
+        scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD + tone, ROLE_WEIGHT_LINE, 1.25);
+        scene_hatch(p->s, x, y, w, h, ROLE_SHARD_TEXT + tone, 5, 0.6);
+        scene_rect(p->s, x + w / 2 - tw / 2, y + 2, tw, h - 4, 0, ROLE_SHARD + tone, ROLE_NONE, 0)
+            ->ground = true;
+        scene_text(p->s, x + w / 2, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
+                   ROLE_SHARD_TEXT + tone, who);
+        if (rank == p->rank) scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_INK, 2.25);
+        if (i)
+            scene_text(p->s, x + w / 2, y - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+                       last ? "+ … +" : "+");
+    }
+}
+
+/* The collective that adds the terms up, to the right of them if there is room. */
+static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool sum) {
+    if (!q->coll) return;
+    Scene *s = p->s;
+    Arena *a = p->c->arena;
+    const CollWord *word = words_coll(q->coll->op);
+    const char *name = word ? word->name : q->coll->op;
+    double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
+    if (hw > room) return;
+    Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
+    int group =
+        scene_begin(s, "collective", arena_printf(a, "collective-%d", q->coll->step), sends(p, q));
+    scene_frame(s, at + 30, mid - 21, hw, 42);
+    scene_hexagon(s, at + 30, mid - 21, hw, 42, ROLE_COLL, ROLE_COLL_LINE, 2);
+    scene_text(s, at + 30 + hw / 2, mid - 2, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, name);
+    scene_textf(s, at + 30 + hw / 2, mid + 14, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, "over %s",
+                words_axis_list(a, p->c->t, q->coll->axis));
+    scene_end(s);
+    scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, group);
+}
+
+static double draw_product(ShardPen *p, const Product *q, double top, double per) {
+    Scene *s = p->s;
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    bool narrow = p->w < 700, sum = pending(q->y);
+    DimCut out = weight_cut(p, q->w, 0), in = weight_cut(p, q->w, 1), x = last_cut(p, &q->x->shape),
+           y = last_cut(p, &q->y->shape), rx = row_cut(p, &q->x->shape),
+           ry = row_cut(p, &q->y->shape);
+    const double bar = 24, gap = narrow ? 34 : 48;
+    double wi = fmax(24, per * (double)q->w->compute.global_shape[1]),
+           wo = fmax(24, per * (double)q->w->compute.global_shape[0]);
+    int64_t terms = sum && q->coll ? groups_size(&q->coll->groups) : sum ? 2 : 1;
+    double stack = (terms > TERMS ? TERMS : (double)terms) * (bar + 16) - 16,
+           high = fmax(fmax(wi, stack), bar) + 12;
+    const char *leaf =
+        words_leaf(q->w->module && *words_leaf(q->w->module) ? q->w->module : q->w->plan_name);
+    scene_begin(s, "product", arena_printf(a, "product-%d", q->op->step), numbers(p, q));
+    double tw = scene_textf(s, p->x, top + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "%s: %s", leaf,
+                            kind_words(&out, &in));
+    const char *line[2];
+    int lines = scene_wrap(s, story(q, &out, &in), NULL, narrow ? p->w : p->w - tw - 14, 12,
+                           REGULAR, 2, line);
+    for (int i = 0; i < lines; i++)
+        scene_text(s, narrow ? p->x : p->x + tw + 14, top + 12 + (narrow ? 17.0 : 0) + 16 * i,
+                   ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    double mid = top + 24 + (narrow ? 17 * lines : 0) + high / 2, caption = mid + high / 2 + 18;
+    const char *wshape = words_shape(
+        a, (const int64_t[]){q->w->compute.global_shape[1], q->w->compute.global_shape[0]}, 2);
+    const char *yshape = words_shape(a, q->y->shape.global_shape, q->y->shape.nd);
+    Caption cap[3] = {{words_leaf(q->x->shape.name),
+                       words_shape(a, q->x->shape.global_shape, q->x->shape.nd),
+                       where(p, x.n > 1 ? &x : &rx, x.n > 1 ? "columns" : "rows"), ROLE_SECOND},
+                      {arena_printf(a, "%s transposed", leaf), wshape,
+                       in.n > 1 ? where(p, &in, "rows") : where(p, &out, "columns"), ROLE_SECOND},
+                      {words_leaf(q->y->shape.name), yshape,
+                       where(p, y.n > 1 ? &y : &ry, y.n > 1 ? "columns" : "rows"), ROLE_SECOND}};
+    if (sum) {
+        cap[2].shape = arena_printf(a, "%lld × %s", (long long)terms, yshape);
+        cap[2].where = arena_printf(a, "Σ %s pending", words_axis_list(a, t, q->y->shape.pending));
+        cap[2].role = ROLE_AXIS_TEXT + theme_axis(q->y->shape.pending);
+    }
+    double size[3] = {wi, wo, wo}, at = p->x;
+    for (int i = 0; i < 3; i++) {
+        double slot = slot_width(p, size[i], &cap[i]), left = at + (slot - size[i]) / 2;
+        if (i)
+            scene_text(s, at - gap / 2 + 2, mid + 6, ALIGN_MIDDLE, 16, SEMIBOLD, ROLE_INK,
+                       i == 1 ? "×" : "=");
+        if (i == 0) operand(p, &rx, &x, left, mid, wi, bar);
+        if (i == 1) operand(p, &in, &out, left, mid, wo, wi);
+        if (i == 2 && !sum) operand(p, &ry, &y, left, mid, wo, bar);
+        if (i == 2 && sum) draw_terms(p, q, left, mid, wo, bar);
+        draw_caption(p, &cap[i], at + slot / 2, caption);
+        at += slot + (i < 2 ? gap : 0);
+        if (i == 2) at -= (slot - size[i]) / 2;
+    }
+    draw_sum(p, q, at, mid, sum);
+    double end = caption + 33;
+    scene_textf(s, p->x, end + 24, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, "Rank %lld computes %s",
+                (long long)p->rank, numbers(p, q));
+    scene_text(s, p->x, end + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+               scene_fit(s, sends(p, q), p->w, 12, REGULAR));
+    scene_end(s);
+    return end + 62;
+}
+
+int shards_products(ShardPen *p) {
+    Product q[MOST];
+    return find_products(p, q);
+}
+double shards_draw_products(ShardPen *p, double top) {
+    Product q[MOST];
+    int n = find_products(p, q);
+    double side = 1, wide = 1;
+    if (n == 0) return top;
+    for (int i = 0; i < n; i++) {
+        double in = (double)q[i].w->compute.global_shape[1],
+               out = (double)q[i].w->compute.global_shape[0];
+        side = fmax(side, in);
+        wide = fmax(wide, in + 2 * out);
+    }
+    bool narrow = p->w < 700;
+    double per = fmin((narrow ? 120 : 170) / side, (p->w - (narrow ? 100 : 280)) / wide);
+    double y = top;
+    scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Products");
+    if (!narrow)
+        scene_text(p->s, p->x + 92, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                   "y = x·W transposed; one scale, the sides of tokens not to it");
+    y += 30;
+    for (int i = 0; i < n; i++)
+        if (p->product == SHARDS_ALL || p->product == i) y = draw_product(p, &q[i], y, per);
+    return y;
+}
+
+const char *shards_products_text(ShardPen *p) {
+    Product q[MOST];
+    int n = find_products(p, q);
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < n; i++) {
+        DimCut out = weight_cut(p, q[i].w, 0), in = weight_cut(p, q[i].w, 1);
+        str_addf(&s, "\n%s: %s\n", words_leaf(q[i].w->module ? q[i].w->module : q[i].w->plan_name),
+                 kind_words(&out, &in));
+        words_paragraph(&s, "    ", story(&q[i], &out, &in), 80);
+        words_paragraph(&s, "    ",
+                        arena_printf(p->c->arena, "rank %lld computes %s", (long long)p->rank,
+                                     numbers(p, &q[i])),
+                        80);
+        words_paragraph(&s, "    ", sends(p, &q[i]), 80);
+    }
+    return s.n ? s.s : "";
+}

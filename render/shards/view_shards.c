@@ -1,0 +1,677 @@
+/* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one
+ * scale with the cuts in the colour of their axis; activations as rulers, one per dim, which works
+ * for any number of dims. */
+#include "render/shards/shards_draw.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    MAX_LABELS = SHARDS_MAX_LABELS,
+    MAX_CUT_LINES = SHARDS_MAX_LINES,
+    MAX_ROWS = 40,
+    MAX_NAMES = 6,
+    SLIDE_ROWS = 6,
+    A4_ROWS = 14,
+    GAP = 20,
+    MIN_CUT = 8
+};
+
+static bool wanted(const ShardPen *p, const TraceParam *q) {
+    return p->layer < 0 || q->layer == p->layer;
+}
+
+/* Layers of the trace's weights: all if they are few, else the asked one or the first. */
+static int choose_layer(const ViewCall *c) {
+    int matrices = 0, first = -1;
+    for (int i = 0; i < c->t->n_params; i++) {
+        matrices += c->t->params[i].compute.nd == 2;
+        if (c->t->params[i].layer >= 0 && (first < 0 || c->t->params[i].layer < first))
+            first = c->t->params[i].layer;
+    }
+    return c->o->layer >= 0 ? c->o->layer : matrices > 12 ? first : -1;
+}
+
+static int64_t whole_bytes(const TraceShape *s, int64_t rank) {
+    const TraceLocal *l = words_find_local(s, rank);
+    double local = 1, whole = 1;
+    for (int i = 0; i < s->nd; i++) whole *= (double)s->global_shape[i];
+    for (int i = 0; l && i < s->nd; i++) local *= (double)l->shape[i];
+    return l && local > 0 ? (int64_t)((double)l->bytes * (whole / local) + 0.5)
+           : s->n_local   ? s->local[0].bytes
+                          : 0;
+}
+
+/* Sides of a matrix on paper, large enough to be seen; what is larger than the others by far (an
+ * embedding) is drawn smaller by the factor that is returned, and its caption says so. */
+static double matrix_size(const ShardPen *p, const TraceParam *q, double *w, double *h) {
+    double rows = p->scale * (double)q->rest.global_shape[0],
+           cols = p->scale * (double)q->rest.global_shape[1];
+    double shrunk = fmax(1, fmax(rows, cols) / p->most);
+    *h = fmax(shrunk > 1 ? 14 : 5, rows / shrunk);
+    *w = fmax(shrunk > 1 ? 14 : 5, cols / shrunk);
+    return shrunk;
+}
+
+static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
+    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    return copies > 1 ? arena_printf(p->c->arena, "%lld copies", (long long)copies) : "";
+}
+
+/* The words under a matrix; returns the number of lines. */
+static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimCut *k,
+                   double shrunk, const char **line) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&q->rest, p->rank);
+    const char *style = words_style(q->style), *copies = copies_text(p, r, k);
+    int n = 0;
+    line[n++] = style ? style : r->n * k->n > 1 ? "cut at rest" : "whole";
+    line[n++] = words_symbol(a, q->rest.symbolic);
+    line[n++] = l ? words_shape(a, l->shape, q->rest.nd) : "nothing here";
+    const char *rows = shards_range(a, p->c->t, r, p->rank),
+               *cols = shards_range(a, p->c->t, k, p->rank);
+    if (rows && cols && r->n * k->n > 1) line[n++] = arena_printf(a, "[%s, %s]", rows, cols);
+    line[n++] = l ? bytes_text(l->bytes, a) : "0 B";
+    if (shrunk > 1.001) line[n++] = arena_printf(a, "drawn at 1/%.3g", shrunk);
+    if (*copies) line[n++] = copies;
+    const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
+    if (uneven) line[n++] = shards_sizes(a, uneven);
+    if (q->rest.symbolic && q->compute.symbolic && strcmp(q->rest.symbolic, q->compute.symbolic)) {
+        line[n++] = "computes with";
+        line[n++] = words_symbol(a, q->compute.symbolic);
+    }
+    return n;
+}
+
+static const char *param_name(const TraceParam *q) {
+    const char *leaf = words_leaf(q->module);
+    return *leaf ? leaf : words_leaf(q->plan_name);
+}
+
+static const char *param_tip(ShardPen *p, const TraceParam *q) {
+    Str s = str_new(p->c->arena);
+    tip_add(&s, "", q->plan_name ? q->plan_name : q->rest.name);
+    for (int i = 0; i < q->n_placements && i < p->c->t->n_axes; i++)
+        str_addf(&s, "%s%s: %s", i ? ", " : "\n", p->c->t->axes[i].name, q->placements[i]);
+    if (q->file && q->line > 0) str_addf(&s, "\nplan line %s:%d", words_file(q->file), q->line);
+    return s.s;
+}
+
+typedef struct {
+    const TraceParam *q;
+    DimCut r, k;
+    double label; /* width of the widest owners of a part; 0: parts have no room for them at any
+                     scale */
+    double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
+    bool first;              /* begins a line */
+    int n_line;
+    const char *line[10];
+} Slot;
+
+/* Sizes and words of a matrix at the pen's scale. */
+static void size_slot(ShardPen *p, Slot *s) {
+    double shrunk = matrix_size(p, s->q, &s->w, &s->h);
+    s->n_line = caption(p, s->q, &s->r, &s->k, shrunk, s->line);
+    s->left = 0;
+    if (s->r.n > 1 && s->r.n <= MAX_CUT_LINES && s->r.part)
+        s->left = 12 + scene_width(p->s, 12, REGULAR,
+                                   arena_printf(p->c->arena, "%lld",
+                                                (long long)(s->r.part[0] / s->r.blocks)));
+    s->room = fmax(s->w, scene_width(p->s, 15, BOLD, param_name(s->q)));
+    for (int i = 0; i < s->n_line; i++)
+        s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
+}
+
+static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
+    scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
+                param_tip(p, s->q));
+    scene_text(p->s, x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, param_name(s->q));
+    shards_draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
+    shards_draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
+    shards_draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
+    shards_draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
+    for (int i = 0; i < s->n_line; i++)
+        scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
+                   i > 1 ? ROLE_SECOND : ROLE_INK, s->line[i]);
+    scene_end(p->s);
+}
+
+/* Where the line that begins at slot i ends, and its width with the smallest gaps. */
+static int line_end(const Slot *slot, int n, int i, double *w, double *high, int *words) {
+    *w = -GAP, *high = 0, *words = 0;
+    for (int k = i;; k++) {
+        if (k == n || (k > i && slot[k].first)) return k;
+        *w += slot[k].left + slot[k].room + GAP;
+        *high = fmax(*high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
+        *words = slot[k].n_line > *words ? slot[k].n_line : *words;
+    }
+}
+
+/* Fills lines of width w from the left; returns their number. */
+static int fill_lines(Slot *slot, int n, double w) {
+    double x = 0;
+    int lines = 0;
+    for (int i = 0; i < n; i++) {
+        double room = slot[i].left + slot[i].room;
+        slot[i].first = i == 0 || x + room > w;
+        lines += slot[i].first;
+        x = (slot[i].first ? 0 : x) + room + GAP;
+    }
+    return lines;
+}
+
+/* As few lines as width w allows, and these as equal as they can be, so that no matrix falls alone
+ * on the last. */
+static int break_lines(Slot *slot, int n, double w) {
+    int lines = fill_lines(slot, n, w);
+    while (lines > 1 && w > 60 && fill_lines(slot, n, w - 10) == lines) w -= 10;
+    return fill_lines(slot, n, w);
+}
+
+/* All matrices in lines; returns the y under them. */
+static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
+    double w, high,
+        gap = 56; /* what a line leaves free goes between the matrices, alike in all lines */
+    int words;
+    for (int i = 0, k; i < n; i = k) {
+        k = line_end(slot, n, i, &w, &high, &words);
+        if (k - i > 1) gap = fmin(gap, GAP + (p->w - w) / (k - i - 1));
+    }
+    for (int i = 0; i < n;) {
+        int k = line_end(slot, n, i, &w, &high, &words);
+        double x = p->x, table = y + 30 + high + 30;
+        double line = p->preset == PRESET_SLIDE ? w + fmax(gap - GAP, 0) * (k - i - 1) : p->w;
+        scene_segment(p->s, p->x, table - 20, p->x + line, table - 20, ROLE_GRID, 1);
+        for (; i < k; i++) {
+            x += slot[i].left;
+            draw_slot(p, &slot[i], x, y, table);
+            x += slot[i].room + fmax(gap, 0);
+        }
+        y = table + 17 * words + 16;
+    }
+    return y;
+}
+
+/* ---- rulers ---- */
+
+/* Which of n ranks has piece i of 2n in a zigzag. */
+static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
+
+static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    DimCut c = shards_value_cut(a, t, s, dim, p->rank);
+    int64_t own = shards_part_of(t, &c, p->rank), n = c.n, outer = n;
+    const double h = 18;
+    const char *axes = shards_axes(a, t, &c);
+    scene_begin(p->s, "ruler", arena_printf(a, "ruler-%s-%d", s->name, dim),
+                arena_printf(a, "%s of %s: %lld, %s%s",
+                             words_symbol(a, words_base(a, s->dim_symbol[dim])), s->name,
+                             (long long)s->global_shape[dim], n > 1 ? "cut by " : "whole", axes));
+    bool zig = c.zigzag && c.n_axis > 0;
+    int64_t inner = 1,
+            sub = 1; /* zigzag: cuts inside the first one cut its two pieces behind each other */
+    if (zig) {
+        outer = t->axes[c.axis[0]].size, inner = n / outer;
+        if (inner > 1 && inner % 2) own /= inner, inner = 1;
+        sub = inner > 1 ? inner / 2 : 1;
+        n = 2 * outer * sub;
+    } else if (n > 1) n *= c.blocks;
+    bool many = n > 32, pending = s->pending && *s->pending;
+    double at[33] = {0};
+    for (int64_t i = 0; i <= n && !many; i++)
+        at[i] = zig ? w * (double)i / (double)n : shards_band_at(&c, i, w);
+    for (int64_t i = 0; i < n && !many; i++)
+        scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
+                   n > 1 ? ROLE_SHARD +
+                               shards_shade(zig ? zig_rank(i / sub, outer) : i % outer, outer)
+                         : ROLE_PAPER,
+                   ROLE_WEIGHT_LINE, 0.8);
+    if (many) {
+        const char *parts = arena_printf(a, "%lld parts", (long long)(outer * inner));
+        scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD_3, ROLE_NONE, 0);
+        scene_text(p->s, x + w / 2, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3, parts);
+    }
+    if (pending && !many) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
+    for (int64_t i = 0; i < n && n > 1 && !many; i++) {
+        int64_t second = i / sub >= outer, rank = zig ? zig_rank(i / sub, outer) : i % outer;
+        int64_t owner = zig && inner > 1 ? rank * inner + second * sub + i % sub : rank;
+        int tone = shards_shade(rank, outer);
+        const char *num = arena_printf(a, "%lld", (long long)owner);
+        double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
+        bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
+        if (fits && pending)
+            scene_rect(p->s, mid - tw / 2 - 3, y + 2, tw + 6, h - 4, 0, ROLE_SHARD + tone,
+                       ROLE_NONE, 0);
+        if (fits)
+            scene_text(p->s, mid, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone,
+                       num);
+        if (owner == own)
+            scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, ROLE_NONE, ROLE_INK, 2.25);
+    }
+    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    const char *text =
+        arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
+                     (long long)s->global_shape[dim], c.n > 1 ? ": " : "", c.n > 1 ? axes : "",
+                     zig ? " zigzag" : "");
+    Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
+    scene_text(p->s, x, y + h + 14, ALIGN_LEFT, 12, REGULAR, role,
+               scene_fit(p->s, text, w + 8, 12, REGULAR));
+    scene_end(p->s);
+}
+
+typedef struct {
+    const TraceShape *s;
+    int n; /* values of this layout; the first have their name in name[] */
+    const char *name[MAX_NAMES];
+    Str names;
+    int section;
+} Row;
+
+/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj +2".
+ */
+static const char *fit_names(ShardPen *p, const Row *row, double w) {
+    Arena *a = p->c->arena;
+    const char *best = NULL;
+    Str s = str_new(a);
+    for (int i = 0; i < row->n && i < MAX_NAMES; i++) {
+        str_addf(&s, "%s%s", i ? ", " : "", row->name[i]);
+        const char *text =
+            i + 1 < row->n ? arena_printf(a, "%s +%d", s.s, row->n - i - 1) : arena_strdup(a, s.s);
+        if (!best || scene_width(p->s, 12.5, SEMIBOLD, text) <= w) best = text;
+    }
+    return scene_fit(p->s, best ? best : "", w, 12.5, SEMIBOLD);
+}
+
+/* Equal values are one picture, whatever their uses (replicate, varying_use). */
+static const char *cut_place(const TracePlace *p) {
+    return p->place && (!strncmp(p->place, "shard", 5) || !strncmp(p->place, "zigzag", 6) ||
+                        !strncmp(p->place, "partial", 7))
+               ? p->place
+               : "";
+}
+
+static bool same_layout(const TraceShape *a, const TraceShape *b) {
+    bool same = a->nd == b->nd &&
+                !strcmp(a->symbolic ? a->symbolic : "", b->symbolic ? b->symbolic : "") &&
+                a->n_places == b->n_places &&
+                !strcmp(a->pending ? a->pending : "", b->pending ? b->pending : "");
+    for (int i = 0; same && i < a->n_places; i++)
+        same = !strcmp(cut_place(&a->place[i]), cut_place(&b->place[i]));
+    return same;
+}
+
+/* Sections of the rulers. */
+typedef enum { SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
+static const char *const section_names[SECTIONS] = {"Activations", "Gradients of parameters",
+                                                    "After the optimizer's step"};
+
+/* -1: stands nowhere (cotangents of activations lie as those do). */
+static int section_of(const TraceValue *v) {
+    if (v->kind && !strcmp(v->kind, "updated")) return SEC_STATE;
+    if (!strncmp(v->shape.name, "grad.param.", 11)) return SEC_GRADS;
+    return v->kind && (!strcmp(v->kind, "cotangent") || !strcmp(v->kind, "gradient")) ? -1
+                                                                                      : SEC_VALUES;
+}
+/* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
+static const char *short_name(Arena *a, const TraceValue *v, int section) {
+    char *s = arena_strdup(a, v->shape.name), *end = strstr(s, ".next");
+    if (section == SEC_VALUES) return words_leaf(s);
+    if (end && !end[5]) *end = 0;
+    char *weight = strstr(s, ".weight");
+    if (!weight) return words_leaf(s);
+    const char *tail = arena_strdup(a, weight + 7);
+    *weight = 0;
+    return arena_printf(a, "%s%s", words_leaf(s), tail);
+}
+
+/* Is the name one of "q_proj, attn_context"? */
+static bool listed(const char *list, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = list; (p = strstr(p, name)); p += n)
+        if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ',')) return true;
+    return false;
+}
+
+/* Values of the layer, one row per layout and section, sections in order. */
+static int value_rows(ShardPen *p, Row *row) {
+    const Trace *t = p->c->t;
+    int n = 0;
+    for (int sec = 0; sec < SECTIONS; sec++)
+        for (int i = 0, start = n; i < t->n_values && n < MAX_ROWS; i++) {
+            const TraceValue *v = &t->values[i];
+            if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
+                continue;
+            if (trace_param(t, v->shape.name)) continue;
+            const char *leaf = short_name(p->c->arena, v, sec);
+            int k = start;
+            while (k < n && !same_layout(row[k].s, &v->shape)) k++;
+            if (k == n)
+                row[n++] = (Row){.s = &v->shape, .names = str_new(p->c->arena), .section = sec};
+            if (row[k].n && listed(row[k].names.s, leaf)) continue;
+            if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
+            row[k].n++;
+            str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+        }
+    return n;
+}
+
+/* Rows [from, from + count) of the values. */
+static double draw_rulers(ShardPen *p, int from, int count, double y) {
+    Row all[MAX_ROWS], *row = all + from;
+    int n = value_rows(p, all) - from, dims = 1;
+    if (n > count) n = count;
+    bool narrow = p->w < 700;
+    Arena *a = p->c->arena;
+    if (n <= 0) return y;
+    for (int i = 0; i < n; i++) dims = row[i].s->nd > dims ? row[i].s->nd : dims;
+    double left = narrow ? 0 : 250, gap = 16, w = (p->w - left - gap * (dims - 1)) / dims;
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || row[i].section != row[i - 1].section) {
+            y += i ? 10 : 0;
+            double tw = scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK,
+                                   section_names[row[i].section]);
+            const char *more =
+                narrow ? "one bar per dim"
+                       : "one bar per dim, cut as its ranks hold it; the number is the part's";
+            if (i == 0)
+                scene_text(p->s, p->x + tw + 16, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                           more);
+            y += 30;
+        }
+        const TraceShape *s = row[i].s;
+        const TraceLocal *l = words_find_local(s, p->rank);
+        const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
+        const char *pend =
+            s->pending && *s->pending
+                ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending))
+                : "";
+        const char *what = arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "",
+                                        l ? bytes_text(l->bytes, a) : "");
+        scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, names);
+        double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
+        Run run[2] = {{what, REGULAR, ROLE_SECOND, false, false},
+                      {pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(s->pending), false, false}};
+        scene_runs(p->s, tx, ty, ALIGN_LEFT, 12, run, *pend ? 2 : 1);
+        for (int d = 0; d < s->nd; d++)
+            ruler(p, s, d, p->x + left + d * (w + gap), narrow ? y + 20 : y, w);
+        y += narrow ? 66 : 46;
+    }
+    return y;
+}
+
+/* ---- the page ---- */
+
+static const char *vectors(ShardPen *p) {
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 1) continue;
+        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", param_name(q),
+                 words_symbol(p->c->arena, q->rest.symbolic));
+    }
+    return s.s;
+}
+
+static void sums(ShardPen *p, int64_t *here, int64_t *whole) {
+    *here = *whole = 0;
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        const TraceLocal *l = words_find_local(&q->rest, p->rank);
+        if (!wanted(p, q)) continue;
+        *here += l ? l->bytes : 0;
+        *whole += whole_bytes(&q->rest, p->rank);
+    }
+}
+
+/* One scale for all: the longest side takes `most`, and the widest three fit side by side. */
+static double common_scale(ShardPen *p, double most) {
+    double inside = 0, all = 1; /* of a layer's weights; those outside (embedding, head) may be many
+                                   times longer */
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 2) continue;
+        double side = fmax((double)q->rest.global_shape[0], (double)q->rest.global_shape[1]);
+        all = fmax(all, side);
+        if (q->layer >= 0) inside = fmax(inside, side);
+    }
+    p->most = most;
+    return most / (inside > 0 ? inside : all);
+}
+
+/* A page with n weights and `count` rows of activations; either may be none. */
+static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
+    bool weights = n > 0;
+    const ViewCall *c = p->c;
+    Arena *a = c->arena;
+    Scene *s = p->s = figure_new(c, "shards", p->preset);
+    int64_t here, whole;
+    sums(p, &here, &whole);
+    const char *model = words_model(a, c->t),
+               *layer = p->layer >= 0 ? arena_printf(a, "layer %d", p->layer) : "";
+    const char *sub[] = {model ? model : "",
+                         layer,
+                         words_mesh(a, c->t),
+                         c->t->dtype ? c->t->dtype : "",
+                         weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
+                         weights ? "one scale" : "",
+                         NULL};
+    const char *title = arena_printf(a, "Rank %lld holds %s of %s of weights", (long long)p->rank,
+                                     bytes_text(here, a), bytes_text(whole, a));
+    double y = figure_head(s, p->preset, title, sub, 0) + 8;
+    if (weights) {
+        const char *line[3];
+        y = draw_matrices(p, slot, n, y);
+        int k = scene_wrap(s, vectors(p), NULL, p->w, 12, REGULAR, 3, line);
+        for (int i = 0; i < k; i++, y += 16)
+            scene_text(s, p->x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    }
+    if (p->product >= 0) y = shards_draw_products(p, y + 8);
+    if (count > 0) y = draw_rulers(p, from, count, y + 8);
+    y = figure_foot(s, c, p->x, p->w, y + 2,
+                    weights ? "In a part: the ranks that hold it. Thick outline: this rank's part. "
+                              "Lines: cuts, in the colour of their axis."
+                            : "In a part: its number. Thick outline: this rank's part.",
+                    NULL);
+    s->desc = arena_printf(
+        a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.",
+        (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
+/* Parts of the thinnest cut in px, and the number of matrices whose parts have room for a number.
+ */
+static double thinnest(const Slot *slot, int n, int *readable) {
+    double thin = 1e9;
+    *readable = 0;
+    for (int i = 0; i < n; i++) {
+        const Slot *s = &slot[i];
+        double high = s->h / (double)(s->r.n * s->r.blocks),
+               wide = s->w / (double)(s->k.n * s->k.blocks);
+        if (s->r.n > 1) thin = fmin(thin, high);
+        if (s->k.n > 1) thin = fmin(thin, wide);
+        *readable += s->label > 0 && high >= 15 && wide >= s->label + 4;
+    }
+    return thin;
+}
+
+/* Sizes all slots so that the longest side of a layer's matrices takes `most`; returns the lines
+ * they need, *high their height with words. */
+static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
+    double w, h;
+    int words;
+    p->scale = common_scale(p, most);
+    for (int i = 0; i < n; i++) size_slot(p, &slot[i]);
+    int lines = break_lines(slot, n, p->w);
+    *high = 0;
+    for (int i = 0; i < n;) {
+        i = line_end(slot, n, i, &w, &h, &words);
+        double line = 76 + h + 17 * words;
+        *high =
+            p->preset == PRESET_SLIDE ? fmax(*high, line) : *high + line; /* a slide has one line */
+    }
+    return lines;
+}
+
+/* One scale for all matrices: the largest at which they stand in one line; in two lines if that
+ * makes the parts thick enough to be told apart, or to carry their numbers. */
+static int make_slots(ShardPen *p, Slot *slot, double longest) {
+    static const double room[PRESET_COUNT] = {
+        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 760};
+    const Trace *t = p->c->t;
+    int n = 0, read_one = 0, read_two = 0, lines = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *q = &t->params[i];
+        if (!wanted(p, q) || q->rest.nd != 2) continue;
+        slot[n++] = (Slot){.q = q,
+                           .r = shards_param_cut(p->c->arena, t, q, 0, p->rank),
+                           .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
+        slot[n - 1].label = shards_label_width(p, &slot[n - 1].r, &slot[n - 1].k);
+    }
+    const char *words[3];
+    double limit = room[p->preset] -
+                   (p->preset == PRESET_SLIDE
+                        ? 16 * scene_wrap(p->s, vectors(p), NULL, p->w, 12, REGULAR, 3, words)
+                        : 0);
+    double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
+    bool column = p->preset == PRESET_COLUMN;
+    for (double most = longest * (column ? 1 : 1.3); most >= longest * 0.5 && !one; most *= 0.95) {
+        lines = lay_out(p, slot, n, most, &high);
+        if ((lines == 1 || column) && high <= limit)
+            one = most, thin_one = thinnest(slot, n, &read_one);
+    }
+    for (double most = longest * 2.3;
+         !column && thin_one < MIN_CUT && most > fmax(one, longest * 0.4); most *= 0.95) {
+        lines = lay_out(p, slot, n, most, &high);
+        if (lines > 2 || high > limit) continue;
+        int readable;
+        double thin = thinnest(slot, n, &readable);
+        /* enough is enough */
+        if (two > 0 && thin < MIN_CUT && (thin_two >= MIN_CUT || readable < read_two)) break;
+        two = most, thin_two = thin, read_two = readable;
+    }
+    bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
+    lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
+    return n;
+}
+
+static void nothing(const ViewCall *c, const ShardPen *p) {
+    diag_error(c->d, c->o->layer >= 0 || c->o->rank >= 0 ? "E0212" : "E0211", (Loc){0}, NULL,
+               "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p->layer,
+               (long long)p->rank);
+}
+
+/* --part asks for the product of a module. */
+static bool part_exists(ShardPen *p) {
+    if (!p->c->o->part || shards_products(p)) return true;
+    Str s = str_new(p->c->arena);
+    for (int i = 0; i < p->c->t->n_params; i++)
+        if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
+            str_addf(&s, "%s%s",
+                     s.n ? ", " : "modules with a weight: ", param_name(&p->c->t->params[i]));
+    diag_error(p->c->d, "E0212", (Loc){0}, s.n ? s.s : NULL,
+               "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
+    return false;
+}
+
+int view_shards(const ViewCall *c, Scene **page) {
+    static const double longest[PRESET_COUNT] = {
+        [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+    ShardPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .layer = choose_layer(c)};
+    furniture_preset(c->o->preset, &p.preset);
+    p.s = figure_new(c, "shards", p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = p.s->w - 2 * p.x;
+    Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
+    int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
+    if (n == 0) {
+        nothing(c, &p);
+        return 0;
+    }
+    if (!part_exists(&p)) return 0;
+    Row row[MAX_ROWS];
+    int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : A4_ROWS,
+        pages = 1;
+    int products = shards_products(&p);
+    p.product = products ? SHARDS_ALL : -1;
+    if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
+    p.product = -1;
+    if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
+    pages = 0;
+    /* on a slide one line of matrices per page */
+    for (int i = 0; i < n && pages < VIEW_MAX_PAGES / 2;) {
+        double w, high;
+        int words, k = p.preset == PRESET_SLIDE ? line_end(slot, n, i, &w, &high, &words) : n;
+        page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
+        i = k;
+    }
+    for (p.product = 0; p.product < products; p.product++)
+        page[pages++] = draw_page(&p, slot, 0, 0, 0);
+    p.product = -1;
+    for (int i = 0, k; i < rows && pages < VIEW_MAX_PAGES; i += k) {
+        int left = (rows - i + per_page - 1) /
+                   per_page; /* pages that are needed, with as many rows on each */
+        k = (rows - i + left - 1) / left;
+        page[pages] = draw_page(&p, slot, 0, i, k);
+        /* paper asks for letters of 7 pt: fewer rows on a page */
+        while (p.preset == PRESET_A4 && page[pages]->scale * 11.5 < 7 && k > 2)
+            page[pages] = draw_page(&p, slot, 0, i, --k);
+        pages++;
+    }
+    return pages;
+}
+
+const char *view_shards_text(const ViewCall *c) {
+    ShardPen p = {.c = c,
+                  .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
+                  .layer = choose_layer(c)};
+    Arena *a = c->arena;
+    Role role;
+    Str s = str_new(a);
+    int n = 0;
+    for (int i = 0; i < c->t->n_params; i++) n += wanted(&p, &c->t->params[i]);
+    if (n == 0) {
+        nothing(c, &p);
+        return NULL;
+    }
+    if (!part_exists(&p)) return NULL;
+    words_pad(&s, "weight", 26, false);
+    words_pad(&s, "at rest", 22, false);
+    words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 18, false);
+    words_pad(&s, "bytes", 10, true);
+    str_add(&s, "\n");
+    for (int i = 0; i < c->t->n_params; i++) {
+        const TraceParam *q = &c->t->params[i];
+        const TraceLocal *l = words_find_local(&q->rest, p.rank);
+        if (!wanted(&p, q)) continue;
+        words_pad(&s, param_name(q), 26, false);
+        words_pad(&s, words_symbol(a, q->rest.symbolic), 22, false);
+        words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 18, false);
+        words_pad(&s, l ? bytes_text(l->bytes, a) : "", 10, true);
+        words_end_line(&s);
+        Str index = str_new(a);
+        bool cut = false, known = true;
+        for (int d = 0; d < q->rest.nd; d++) {
+            DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
+            const char *range = shards_range(a, c->t, &k, p.rank);
+            cut |= k.n > 1;
+            known &= range != NULL;
+            str_addf(&index, "%s%s", d ? ", " : "", range ? range : "");
+        }
+        if (cut && known) str_addf(&s, "    holds [%s]\n", index.s);
+        for (int d = 0; d < q->rest.nd; d++) {
+            DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
+            if (k.n < 2) continue;
+            words_paragraph(&s, "    ",
+                            arena_printf(a, "dim %d cut by %s into %lld parts: %s", d,
+                                         shards_axes(a, c->t, &k), (long long)k.n,
+                                         k.part ? shards_sizes(a, &k) : "not contiguous"),
+                            80);
+        }
+    }
+    const char *products = shards_products_text(&p);
+    if (*products) str_addf(&s, "%s\n", products);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+    return s.s;
+}

@@ -1,0 +1,313 @@
+/* Facts and words of the storyboard. See story.h. */
+#include "render/storyboard/story.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what to tell ---- */
+
+static const struct {
+    const char *op;
+    RingKind kind;
+} kinds[] = {{"all_gather", RING_GATHER},
+             {"reduce_scatter", RING_SCATTER},
+             {"all_reduce", RING_REDUCE},
+             {"all_to_all", RING_EXCHANGE},
+             {"slice", RING_SLICE}};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static bool kind_of(const char *op, RingKind *k) {
+    for (int i = 0; op && i < N_KINDS; i++)
+        if (!strcmp(op, kinds[i].op)) {
+            *k = kinds[i].kind;
+            return true;
+        }
+    return false;
+}
+static bool asked(const char *part, const char *want, const char *op, const char *value, int step) {
+    char *end;
+    long n = part ? strtol(part, &end, 10) : 0;
+    if (part && *part && !*end) return n == step;
+    return !part || !strcmp(want, op) || (value && !strcmp(part, value));
+}
+/* Ranks over axes as the trace writes them: "dp*cp". */
+static int64_t axes_size(const Trace *t, const char *axes) {
+    int64_t n = 1;
+    for (const char *p = axes ? axes : ""; *p;) {
+        size_t k = strcspn(p, "*");
+        for (int i = 0; i < t->n_axes; i++)
+            if (strlen(t->axes[i].name) == k && !strncmp(t->axes[i].name, p, k))
+                n *= t->axes[i].size;
+        p += k + (p[k] != 0);
+    }
+    return n;
+}
+
+static bool choose(Story *s) {
+    const Trace *t = s->c->t;
+    const char *part = s->c->o->part;
+    char *want = arena_strdup(s->a, part ? part : "");
+    for (char *p = want; *p; p++) *p = *p == '-' ? '_' : *p;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *x = &t->collectives[i];
+        if (!kind_of(x->op, &s->ring.kind) || groups_size(&x->groups) < 2) continue;
+        if (!asked(part, want, x->op, x->value, x->step)) continue;
+        s->coll = x;
+        s->op = x->op, s->value = x->value, s->step = x->step;
+        s->axis = words_axis_list(s->a, t, x->axis);
+        s->ranks = groups_size(&x->groups);
+        s->bytes = s->ring.kind == RING_GATHER ? x->bytes_out : x->bytes_in;
+        s->sent = x->bytes_sent;
+        s->ring.max = x->reduce && !strcmp(x->reduce, "max");
+        return true;
+    }
+    for (int i = 0; part && i < t->n_moves; i++) {
+        const TraceLocalMove *x = &t->moves[i];
+        if (!kind_of(x->op, &s->ring.kind) || axes_size(t, x->axes) < 2) continue;
+        if (!asked(part, want, x->op, x->value, x->step)) continue;
+        s->op = x->op, s->value = x->value, s->step = x->step;
+        s->axis = words_axis_list(s->a, t, x->axes);
+        s->ranks = axes_size(t, x->axes);
+        const TraceValue *v = words_find_value(t, x->value, x->value_step);
+        const TraceLocal *l = v ? words_find_local(&v->shape, 0) : NULL;
+        s->bytes = l ? l->bytes : 0;
+        return true;
+    }
+    return false;
+}
+
+static const char *what_there_is(const ViewCall *c) {
+    Str s = str_new(c->arena);
+    for (int k = 0; k < N_KINDS; k++) {
+        bool has = false;
+        for (int i = 0; i < c->t->n_collectives; i++)
+            has |= !strcmp(c->t->collectives[i].op, kinds[k].op);
+        for (int i = 0; i < c->t->n_moves; i++) has |= !strcmp(c->t->moves[i].op, kinds[k].op);
+        if (has)
+            str_addf(&s, "%s%s",
+                     s.n ? ", " : "--part takes a value, a step or one of: ", kinds[k].op);
+    }
+    return s.n ? s.s : NULL;
+}
+
+/* ---- whose numbers ---- */
+
+/* The sample of the step, if it is of the group that is asked for. */
+static const TraceSample *find_sample(const Story *s, int64_t group) {
+    const Trace *t = s->c->t;
+    for (int i = 0; i < t->n_samples; i++) {
+        const TraceSample *k = &t->samples[i];
+        int64_t each = s->ring.kind == RING_GATHER ? 1 : k->size;
+        if (k->step != s->step || k->size != s->ranks || k->n_chunks != s->ring.n_shown) continue;
+        if (k->n_before != k->n_chunks * each || k->n_after != k->n_chunks) continue;
+        if (s->coll && words_group_of(&s->coll->groups, k->first) != group) continue;
+        return k;
+    }
+    return NULL;
+}
+static void choose_ranks(Story *s) {
+    RingStory *r = &s->ring;
+    int64_t own = s->c->o->rank >= 0 && s->c->o->rank < s->c->t->ranks ? s->c->o->rank : 0;
+    int64_t group = s->coll ? words_group_of(&s->coll->groups, own) : 0;
+    r->n = (int)(s->ranks < 1 << 20 ? s->ranks : 1 << 20);
+    r->n_shown = r->n > RING_MAX ? 4 : r->n;
+    for (int i = 0; i < r->n_shown; i++) {
+        r->shown[i] = r->n > RING_MAX && i == r->n_shown - 1 ? r->n - 1 : i;
+        s->rank[i] = s->coll ? groups_member(&s->coll->groups, group < 0 ? 0 : group, r->shown[i])
+                             : r->shown[i];
+    }
+    s->sample = find_sample(s, group);
+    r->before = s->sample ? s->sample->before : NULL;
+}
+static void make_frames(Story *s) {
+    int n = s->ring.n, steps = ring_steps(s->ring.kind, n), half = n - 1;
+    int few[] = {0, 1, 2, half, half + 1, steps}; /* of a long story */
+    bool whole = n <= RING_MAX && !(s->ring.kind == RING_EXCHANGE && n % 2),
+         pairs = s->ring.kind == RING_EXCHANGE && n % 2;
+    if (whole)
+        for (int i = 0; i <= steps; i++) ring_frame(&s->frame[s->frames++], &s->ring, i);
+    for (int i = 0, last = -1; !whole && i < 6; i++) {
+        if (few[i] <= last || few[i] > steps || (pairs && few[i] && few[i] < steps)) continue;
+        ring_frame(&s->frame[s->frames++], &s->ring, last = few[i]);
+    }
+}
+/* As many decimals as give the largest number three digits or four; very small or large ones get a
+ * power of ten. */
+static void choose_digits(Story *s) {
+    double top = 0;
+    s->whole = true;
+    for (int f = 0; f < s->frames; f++)
+        for (int i = 0; i < s->ring.n_shown; i++)
+            for (int k = 0; k < s->ring.n_shown; k++) {
+                const RingCell *c = &s->frame[f].cell[i][k];
+                if (!c->held || !isfinite(c->value)) continue;
+                top = fmax(top, fabs(c->value));
+                s->whole &= c->value == floor(c->value);
+            }
+    s->whole &= top < 1e5;
+    if (s->whole || top <= 0) return;
+    int e = (int)floor(log10(top));
+    if (e < -2 || e > 3) s->power = e < 0 ? -3 * ((2 - e) / 3) : 3 * (e / 3);
+    e -= s->power;
+    s->decimals = e >= 2 ? 3 - e : 3 - (e > 0 ? e : 0);
+    if (s->decimals < 0) s->decimals = 0;
+    if (e < 0) s->decimals = 2 - e;
+}
+
+bool story_prepare(const ViewCall *c, Story *s) {
+    *s = (Story){.c = c, .a = c->arena};
+    if (!choose(s)) {
+        diag_error(c->d, c->o->part ? "E0212" : "E0211", (Loc){0}, what_there_is(c),
+                   "nothing to draw in view 'storyboard': the trace has no %s",
+                   c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part)
+                              : "collective");
+        return false;
+    }
+    choose_ranks(s);
+    make_frames(s);
+    choose_digits(s);
+    return true;
+}
+
+/* ---- words ---- */
+
+const char *story_number(const Story *s, double v) {
+    if (isnan(v)) return "none";
+    if (isinf(v)) return v > 0 ? "∞" : "−∞";
+    double shown = v / pow(10, s->power);
+    const char *text = arena_printf(s->a, "%.*f", s->whole ? 0 : s->decimals, fabs(shown));
+    bool zero = strspn(text, "0.") == strlen(text);
+    return arena_printf(s->a, "%s%s", v < 0 && !zero ? "−" : "", text);
+}
+static int64_t id(const Story *s, int member) {
+    if (s->coll) {
+        int64_t g = words_group_of(&s->coll->groups, s->rank[0]);
+        return groups_member(&s->coll->groups, g < 0 ? 0 : g, member % s->ring.n);
+    }
+    return member % s->ring.n;
+}
+const char *story_terms(const Story *s, const RingCell *c, bool shorter) {
+    Str t = str_new(s->a);
+    if (s->ring.kind == RING_EXCHANGE)
+        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first), (long long)id(s, c->to));
+    if (shorter || c->terms > RING_MAX)
+        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first),
+                            (long long)id(s, c->first + c->terms - 1));
+    for (int i = 0; i < c->terms; i++)
+        str_addf(&t, "%s%lld", i ? "+" : "", (long long)id(s, c->first + i));
+    return t.s;
+}
+static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
+
+const char *story_headline(const Story *s) {
+    const CollWord *w = words_coll(s->op);
+    const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
+    return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "",
+                        name, s->value ? s->value : "a value", (long long)s->ranks);
+}
+const char *story_text(const Story *s) {
+    const char *what = s->ring.max ? "maximum" : "sum";
+    switch (s->ring.kind) {
+    case RING_GATHER:
+        return "Each rank starts with one chunk and ends with all. In every step all ranks send "
+               "one chunk to the right at the same time.";
+    case RING_SCATTER:
+        return arena_printf(
+            s->a,
+            "Each rank starts with its own term of %lld chunks and ends with the finished %s of "
+            "one. In every step all ranks send one chunk to the right at the same time.",
+            (long long)s->ranks, what);
+    case RING_REDUCE:
+        return arena_printf(
+            s->a,
+            "First a ReduceScatter (%lld chunks, every rank finishes one %s), then an AllGather of "
+            "the results. In each step all ranks send a chunk to the right.",
+            (long long)s->ranks, what);
+    case RING_EXCHANGE:
+        return s->ranks % 2
+                   ? "Place r of a rank holds what is meant for rank r, afterwards what came from "
+                     "rank r: the table is transposed. The steps are drawn as one."
+                   : "Place r of a rank holds what is meant for rank r, afterwards what came from "
+                     "rank r: the table is transposed. In every step the ranks swap in pairs.";
+    default: return "Every rank has all chunks and keeps its own: nothing is sent, nobody waits.";
+    }
+}
+const char *story_frame(const Story *s, const Ring *f) {
+    if (f->step == 0) return "Start";
+    if (f->step == f->steps)
+        return s->ring.kind == RING_SLICE ? "Done"
+                                          : arena_printf(s->a, "After step %d: done", f->step);
+    bool half = s->ring.kind == RING_REDUCE && f->step == s->ring.n - 1;
+    return arena_printf(s->a, "After step %d%s", f->step, half ? ": sums" : "");
+}
+const char *story_sent(const Story *s, const Ring *f) {
+    if (f->step == 0)
+        return s->ring.kind == RING_GATHER ? "each rank: one chunk, M/n" : "each rank: all of M";
+    if (s->ring.kind == RING_SLICE) return "sent nothing";
+    int a = f->step, b = s->ring.n;
+    for (int d = 2; d <= b; d++)
+        while (a % d == 0 && b % d == 0) a /= d, b /= d;
+    const char *part = b == 1
+                           ? arena_printf(s->a, "%sM", a == 1 ? "" : arena_printf(s->a, "%d ", a))
+                           : arena_printf(s->a, "%d/%d of M", a, b);
+    return arena_printf(s->a, "sent %s = %s", part, bytes_text(s->sent * f->step / f->steps, s->a));
+}
+
+static const char *numbers_words(const Story *s) {
+    const TraceSample *k = s->sample;
+    if (!k && s->ranks > 64)
+        return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
+    if (!k && s->c->t->n_samples)
+        return "No numbers: the trace has samples of another group, or a planted mistake changed "
+               "this step; `draw PLAN --view storyboard --rank R` samples the group of rank R.";
+    if (!k)
+        return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has
+                                                                                        two lines
+                                                                                        for all */
+    Str t = str_new(s->a);
+    str_addf(&t, "Numbers: of the run, one element per chunk");
+    if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0]) str_addf(&t, " (c0: %s)", k->at[0]);
+    if (!s->whole) str_addf(&t, ", rounded%s", s->power ? "" : " when printed");
+    if (s->power) str_addf(&t, ", in units of 1e%d", s->power);
+    double off = 0, top = 0;
+    const Ring *end = &s->frame[s->frames - 1];
+    for (int i = 0; i < s->ring.n_shown; i++)
+        for (int r = 0; r < s->ring.n_shown; r++)
+            if (end->cell[i][r].done && s->ring.kind != RING_EXCHANGE && isfinite(k->after[i])) {
+                off = fmax(off, fabs(end->cell[i][r].value - k->after[i]));
+                top = fmax(top, fabs(k->after[i]));
+            }
+    if (s->ring.kind == RING_SCATTER || s->ring.kind == RING_REDUCE)
+        str_addf(&t,
+                 off <= 1e-5 * top ? "; the %s are those of the run"
+                                   : "; the run's own results differ from these %s",
+                 s->ring.max ? "maxima" : "sums");
+    return arena_printf(s->a, "%s.", t.s);
+}
+const char *story_plan(const Story *s) {
+    const char *steps = s->ring.kind == RING_REDUCE ? "2(n−1)" : "n−1";
+    Str t = str_new(s->a);
+    str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
+             s->axis);
+    if (s->ranks > s->ring.n_shown)
+        str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
+                 (long long)s->ranks);
+    str_addf(&t, ", M = %s, n = %lld", bytes_text(s->bytes, s->a), (long long)s->ranks);
+    if (s->ring.kind != RING_SLICE)
+        str_addf(&t, ": %s = %d step%s, %s sent per rank", steps,
+                 ring_steps(s->ring.kind, s->ring.n),
+                 ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a));
+    str_add(&t, ".");
+    for (int i = 0; i < s->c->t->n_events; i++) {
+        const TraceEvent *e = &s->c->t->events[i];
+        if (e->step != s->step || !e->formula || !s->coll) continue;
+        bool result = strrchr(e->formula, '=') != NULL;
+        str_addf(&t, " Time, modelled: %s%s.", e->formula,
+                 result ? "" : arena_printf(s->a, " = %s", time_text(e->end - e->start, s->a)));
+        break;
+    }
+    if (s->ring.kind == RING_REDUCE)
+        str_add(&t, " AllReduce = ReduceScatter, then AllGather of the results.");
+    str_addf(&t, " %s", numbers_words(s));
+    return t.s;
+}

@@ -1,0 +1,42 @@
+/* What a storyboard tells: one collective (or slice) of a trace, the ranks of one of its groups,
+ * and their numbers from the run. Takes numbers from the trace's samples alone and refuses to
+ * invent any. */
+#ifndef SP_RENDER_STORY_H
+#define SP_RENDER_STORY_H
+#include "render/furniture/furniture.h"
+#include "render/furniture/ring.h"
+
+enum { STORY_FRAMES = 2 * RING_MAX };
+
+typedef struct {
+    const ViewCall *c;
+    Arena *a;
+    RingStory ring;
+    const TraceSample *sample;   /* NULL: no numbers */
+    const TraceCollective *coll; /* NULL: a slice */
+    const char *op, *value, *axis;
+    int step;               /* of the program */
+    int64_t ranks;          /* in a group */
+    int64_t rank[RING_MAX]; /* ids of the shown ranks */
+    int64_t bytes, sent;    /* M, and what a rank sends of it */
+    bool whole;             /* all numbers are whole */
+    int decimals, power;    /* how numbers are printed: in units of 10^power */
+    Ring frame[STORY_FRAMES];
+    int frames;
+} Story;
+
+/* --part names an op ("all-gather" or "all_gather"), a value or a step; without it the first
+ * collective that adds or gathers. False and a diagnostic if the trace has nothing like it. */
+bool story_prepare(const ViewCall *c, Story *s);
+/* "0.123" */
+const char *story_number(const Story *s, double v);
+/* "1+2+3" of a sum, "1→0" of an exchange, or "1→3" for a longer sum if `shorter`. */
+const char *story_terms(const Story *s, const RingCell *c, bool shorter);
+const char *story_headline(const Story *s);
+const char *story_text(const Story *s);
+/* "After step 2: sums", "sent 1/4 of M = 32 KiB per rank" */
+const char *story_frame(const Story *s, const Ring *f);
+const char *story_sent(const Story *s, const Ring *f);
+/* What it is in this plan: M, steps, bytes, time with its formula, where the numbers are from. */
+const char *story_plan(const Story *s);
+#endif

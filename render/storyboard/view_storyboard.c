@@ -1,0 +1,337 @@
+/* View `storyboard`: one collective of the plan step by step: what every rank holds, which ranks
+ * are in a sum, what moves next, how much was sent so far. The numbers are elements of the run's
+ * own values, or there are none: see story.h. */
+#include "render/storyboard/story.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum { FEW = 4, A4_ROOM = 580 };
+
+typedef struct {
+    Story t;
+    const ViewCall *c;
+    Scene *s;
+    Arena *a;
+    PresetKind preset;
+    int n; /* ranks drawn */
+    double x, w, cell, high, label, gap, big;
+} RingPen;
+
+static RingKind kind(const RingPen *p) { return p->t.ring.kind; }
+static bool sums(const RingPen *p) { return kind(p) == RING_SCATTER || kind(p) == RING_REDUCE; }
+
+/* Left edge of a column; before the last of a folded group there is a gap for the ranks left out.
+ */
+static bool folded(const RingPen *p) { return p->t.ring.n > p->n; }
+static double column(const RingPen *p, double k) {
+    return k * p->cell + (folded(p) && k > p->n - 1.5 ? 30 : 0);
+}
+
+/* ---- a cell ---- */
+
+/* Number and terms; without numbers the terms, or the name of the chunk, stand in their place. */
+static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **main,
+                       const char **small) {
+    bool named = (sums(p) && k->terms > 1) || kind(p) == RING_EXCHANGE;
+    *small = named ? story_terms(&p->t, k, false) : NULL;
+    if (*small && scene_width(p->s, 11.5, REGULAR, *small) > p->cell - 3.5)
+        *small = story_terms(&p->t, k, true);
+    *main = p->t.sample ? story_number(&p->t, k->value) : NULL;
+    if (*main) return;
+    *main = *small    ? *small
+            : sums(p) ? story_terms(&p->t, k, false)
+                      : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
+    *small = NULL;
+}
+static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double y) {
+    Scene *s = p->s;
+    double w = p->cell, h = p->high, small_size = p->preset == PRESET_SLIDE ? 12 : 11.5;
+    bool moved = !sums(p), fresh = k->done && k->fresh && moved;
+    scene_rect(s, x, y, w, h, 0, ROLE_PAPER, ROLE_FAINT, 1.25);
+    if (!k->held) return;
+    bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
+    if (fresh) scene_rect(s, x, y, w, h, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
+    if (part) {
+        double fill = h * k->terms / p->t.ring.n;
+        scene_rect(s, x, y + h - fill, w, fill, 0, ROLE_PART_SUM, ROLE_NONE, 0);
+        scene_rect(s, x, y, w, h, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+    }
+    if (dark) scene_rect(s, x, y, w, h, 0, ROLE_SHARD, ROLE_INK, 2);
+    if (kind(p) == RING_EXCHANGE && k->sends)
+        scene_rect(s, x + 2, y + 2, w - 4, h - 4, 0, ROLE_NONE, ROLE_COLL_LINE, 2.2);
+    Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
+    const char *main, *small;
+    cell_words(p, k, chunk, &main, &small);
+    double size = p->big;
+    int weight = k->stale || (!p->t.sample && sums(p)) ? REGULAR : SEMIBOLD;
+    while (size > small_size && scene_width(s, size, weight, main) > w - 3.5) size -= 0.5;
+    bool two = small && !k->stale;
+    double base = h * (!two     ? (sums(p) ? 0.56 : 0.62)
+                       : h < 40 ? 0.44
+                                : 0.5),
+           edge = h - h * k->terms / p->t.ring.n;
+    /* the edge of the fill goes under the number, or above it, not through it if there is room */
+    if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
+    scene_text(s, x + w / 2, y + base, ALIGN_MIDDLE, size, weight, ink,
+               scene_fit(s, main, w - 3, size, weight));
+    if (two)
+        scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6), ALIGN_MIDDLE, small_size, REGULAR, ink,
+                   small);
+}
+
+/* A chunk's way to the next rank: a short arrow over the border; from the last rank out at the
+ * right and in at the left. Where ranks are left out between two columns it ends between them. */
+static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
+    double at = y + chunk * p->high + 8, reach = p->cell > 50 ? 12 : 10;
+    double edge = x0 + column(p, k) + p->cell;
+    Pt go[2] = {{edge - reach, at}, {edge + reach, at}},
+       in[2] = {{x0 - reach, at}, {x0 + reach, at}};
+    scene_arrow(p->s, go, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
+    if (k == p->n - 1) scene_arrow(p->s, in, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
+}
+
+/* ---- a frame ---- */
+
+/* Frames in one line share the names of chunks at its left; arrows reach out at both sides of a
+ * frame. */
+static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }
+static double frame_width(const RingPen *p) { return table_width(p) + p->gap; }
+static double line_width(const RingPen *p, int n) {
+    return p->label + n * frame_width(p) - p->gap + 14;
+}
+static double frame_height(const RingPen *p) { return 50 + p->n * p->high + 44; }
+
+static void row_name(RingPen *p, int i, double x, double y) {
+    const TraceSample *k = p->t.sample;
+    const char *at = k && i < k->n_at ? k->at[i] : "";
+    const char *name = kind(p) == RING_EXCHANGE
+                           ? arena_printf(p->a, "r%lld", (long long)p->t.rank[i])
+                           : arena_printf(p->a, "c%d", p->t.ring.shown[i]);
+    scene_begin(p->s, "chunk", arena_printf(p->a, "chunk-%d", p->t.ring.shown[i]),
+                *at ? arena_printf(p->a, "chunk %d: element %s", p->t.ring.shown[i], at) : NULL);
+    scene_text(p->s, x, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, name);
+    scene_end(p->s);
+}
+static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool names) {
+    Scene *s = p->s;
+    double top = y + 42;
+    scene_begin(s, "frame", arena_printf(p->a, "frame-%d", f->step),
+                arena_printf(p->a, "%s: %s", story_frame(&p->t, f), story_sent(&p->t, f)));
+    scene_text(s, x0, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, story_frame(&p->t, f));
+    bool words = true;
+    for (int k = 0; k < p->n; k++)
+        words &=
+            scene_width(s, 12, REGULAR, arena_printf(p->a, "rank %lld", (long long)p->t.rank[k])) +
+                6 <=
+            p->cell;
+    for (int k = 0; k < p->n; k++)
+        scene_textf(s, x0 + column(p, k) + p->cell / 2, y + 34, ALIGN_MIDDLE, 12, REGULAR,
+                    ROLE_SECOND, "%s%lld", words ? "rank " : "r", (long long)p->t.rank[k]);
+    for (int c = 0; c < p->n; c++) {
+        if (names) row_name(p, c, x0 - 18, top + (c + 0.5) * p->high + 4);
+        for (int k = 0; k < p->n; k++)
+            draw_cell(p, &f->cell[c][k], c, x0 + column(p, k), top + c * p->high);
+    }
+    for (int c = 0; folded(p) && c < p->n; c++)
+        scene_text(s, x0 + column(p, p->n - 1) - 15, top + (c + 0.5) * p->high + 8, ALIGN_MIDDLE,
+                   14, REGULAR, ROLE_SECOND, "…");
+    for (int c = 0; c < p->n; c++)
+        for (int k = 0; k < p->n; k++)
+            if (f->cell[c][k].sends && kind(p) != RING_EXCHANGE) draw_send(p, x0, c, k, top);
+    double under = top + p->n * p->high;
+    scene_segment(s, x0, under + 12, x0 + table_width(p), under + 12, ROLE_GRID, 1);
+    scene_text(s, x0, under + 30, ALIGN_LEFT, 12.5, REGULAR, f->step ? ROLE_INK : ROLE_SECOND,
+               scene_fit(s, story_sent(&p->t, f), table_width(p) + 16, 12.5, REGULAR));
+    scene_end(s);
+}
+
+/* ---- the page ---- */
+
+typedef enum { KEY_SEND, KEY_PART, KEY_FRESH, KEY_DONE, KEY_STALE, KEY_TERMS, KEY_COUNT } Key;
+static const char *key_words(RingPen *p, Key k) {
+    const char *what = p->t.ring.max ? "maximum" : "sum";
+    bool swap = kind(p) == RING_EXCHANGE, slice = kind(p) == RING_SLICE;
+    switch (k) {
+    case KEY_SEND:
+        if (slice) return NULL;
+        if (swap) return p->t.ranks % 2 ? NULL : "swapped next";
+        return folded(p) ? "sent next"
+                         : arena_printf(p->a, "sent next (rank %lld wraps to rank %lld)",
+                                        (long long)p->t.rank[p->n - 1], (long long)p->t.rank[0]);
+    case KEY_PART:
+        return sums(p) && p->t.ring.n > 2
+                   ? arena_printf(p->a, "partial %s, by share of %d terms", what, p->t.ring.n)
+                   : NULL;
+    case KEY_FRESH: return sums(p) || slice ? NULL : "just arrived";
+    case KEY_DONE: return sums(p) ? "complete" : slice ? "kept" : swap ? "in its place" : "held";
+    case KEY_STALE: return sums(p) ? "stale, already sent" : slice ? "dropped" : NULL;
+    case KEY_TERMS: return sums(p) ? "ranks added, in order" : swap ? "from, to" : NULL;
+    default: return NULL;
+    }
+}
+static void key_mark(RingPen *p, Key k, double x, double y) {
+    Scene *s = p->s;
+    Pt pt[2] = {{x, y}, {x + 26, y}};
+    bool swap = kind(p) == RING_EXCHANGE;
+    if (k == KEY_SEND && swap)
+        scene_rect(s, x + 1, y - 7, 24, 14, 0, ROLE_NONE, ROLE_COLL_LINE, 2.2);
+    if (k == KEY_SEND && !swap) scene_arrow(s, pt, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
+    if (k == KEY_PART || k == KEY_FRESH)
+        scene_rect(s, x, y - 8, 26, 16, 0, ROLE_PAPER, ROLE_FAINT, 1.25);
+    if (k == KEY_PART) scene_rect(s, x, y, 26, 8, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
+    if (k == KEY_FRESH) scene_rect(s, x, y - 8, 26, 16, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
+    if (k == KEY_DONE) scene_rect(s, x + 1, y - 7, 24, 14, 0, ROLE_SHARD, ROLE_INK, 2);
+    if (k == KEY_STALE)
+        scene_text(s, x + 13, y + 5, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
+                   p->t.sample ? "0.7" : "2");
+    if (k == KEY_TERMS)
+        scene_text(s, x + 13, y + 4.5, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
+                   swap || folded(p) || p->n > FEW ? "1→2" : "1+2");
+}
+static double draw_key(RingPen *p, double y) {
+    double x = p->x;
+    scene_begin(p->s, "legend", "legend", NULL);
+    for (int k = 0; k < KEY_COUNT; k++) {
+        const char *words = key_words(p, (Key)k);
+        if (!words) continue;
+        double w = 34 + scene_width(p->s, 12, REGULAR, words);
+        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
+        key_mark(p, (Key)k, x, y);
+        scene_text(p->s, x + 34, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+        x += w + 20;
+    }
+    scene_end(p->s);
+    return y + 18;
+}
+
+static void sizes(RingPen *p) {
+    bool slide = p->preset == PRESET_SLIDE, column = p->preset == PRESET_COLUMN, few = p->n <= FEW;
+    p->label = column ? 32 : 34;
+    p->gap = column ? 26 : 34;
+    p->cell = slide ? (few ? 66 : 54)
+              : few ? 57
+                    : 50; /* four frames of four ranks in a line of the wide page */
+    if (p->n == 2) p->cell = 84;
+    p->high = slide ? (few ? 58 : 36) : few ? 46 : 42;
+    p->big = !p->t.sample ? 13 : p->t.whole ? 16 : 14;
+}
+
+/* One size for all numbers of the page: that of the widest. */
+static void one_size(RingPen *p, int from, int to) {
+    const char *main, *small;
+    double least = p->preset == PRESET_SLIDE ? 12 : 11.5;
+    for (int i = from; i < to; i++)
+        for (int c = 0; c < p->n; c++)
+            for (int k = 0; k < p->n; k++) {
+                if (!p->t.frame[i].cell[c][k].held) continue;
+                cell_words(p, &p->t.frame[i].cell[c][k], c, &main, &small);
+                while (p->big > least && scene_width(p->s, p->big, SEMIBOLD, main) > p->cell - 5)
+                    p->big -= 0.5;
+            }
+}
+
+/* Frames [from, to) in lines of `per`. */
+static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
+    Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
+    double all = line_width(p, per), step = frame_width(p);
+    if (p->t.sample) one_size(p, from, to);
+    if (p->preset == PRESET_WIDE && all < p->w) { /* short stories need no wide canvas */
+        p->w = fmax(all, 620);
+        s->w = p->w + 2 * p->x;
+        s->px_width = (int)(presets[p->preset].px * s->w / presets[p->preset].w);
+    }
+    const char *sub[] = {story_text(&p->t), NULL};
+    double y = figure_head(s, p->preset, story_headline(&p->t), sub, 0) +
+               (p->preset == PRESET_SLIDE ? 4 : 14);
+    for (int i = from; i < to; i++) {
+        int k = i - from;
+        draw_frame(p, &p->t.frame[i], p->x + p->label + k % per * step,
+                   y + k / per * (frame_height(p) + 6), k % per == 0);
+    }
+    y += ((to - from + per - 1) / per) * (frame_height(p) + 6) - 6;
+    y = draw_key(p, y + 6);
+    y = figure_foot(s, p->c, p->x, p->w, y, story_plan(&p->t), NULL);
+    s->desc = arena_printf(p->a, "%s. %s %s", story_headline(&p->t), story_text(&p->t),
+                           story_plan(&p->t));
+    figure_page(s, p->preset, y);
+    return s;
+}
+
+static bool prepare(const ViewCall *c, RingPen *p) {
+    *p = (RingPen){.c = c, .a = c->arena};
+    if (!story_prepare(c, &p->t)) return false;
+    p->n = p->t.ring.n_shown;
+    return true;
+}
+
+int view_storyboard(const ViewCall *c, Scene **page) {
+    RingPen p;
+    if (!prepare(c, &p)) return 0;
+    furniture_preset(c->o->preset, &p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = presets[p.preset].w - 2 * p.x;
+    sizes(&p);
+    int frames = p.t.frames, per = frames, pages = 0;
+    while (per > 1 && line_width(&p, per) > p.w + 0.1) per--;
+    /* the sums end a line */
+    if (kind(&p) == RING_REDUCE && p.preset != PRESET_SLIDE && per > p.n) per = p.n;
+    int lines = (frames + per - 1) / per;
+    per = (frames + lines - 1) / lines;
+    int each = p.preset == PRESET_SLIDE
+                   ? per
+                   : frames; /* frames on a page; letters of 7 pt ask for pages of A4 */
+    if (p.preset == PRESET_A4) each = per * (int)fmax(1, floor(A4_ROOM / (frame_height(&p) + 6)));
+    for (int i = 0; i < frames && pages < VIEW_MAX_PAGES; i += each)
+        page[pages++] = storyboard_page(&p, i, i + each < frames ? i + each : frames, per);
+    return pages;
+}
+
+/* ---- text ---- */
+
+static const char *cell_text(RingPen *p, const RingCell *x, int chunk) {
+    if (!x->held) return "·";
+    bool named = (sums(p) && x->terms > 1) || kind(p) == RING_EXCHANGE;
+    const char *terms = named ? story_terms(&p->t, x, p->n > FEW) : "";
+    const char *t = p->t.sample ? story_number(&p->t, x->value)
+                    : sums(p)   ? story_terms(&p->t, x, p->n > FEW)
+                                : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
+    if (x->stale && !x->done) t = arena_printf(p->a, "(%s)", t);
+    else if (named && p->n <= FEW && p->t.sample) t = arena_printf(p->a, "%s =%s", t, terms);
+    else if (named && !sums(p)) t = terms;
+    return arena_printf(p->a, "%s%s", t, x->sends ? " >" : "");
+}
+const char *view_storyboard_text(const ViewCall *c) {
+    RingPen p;
+    Role role;
+    if (!prepare(c, &p)) return NULL;
+    Str s = str_new(p.a);
+    int w = p.n <= FEW ? 18 : 9;
+    words_paragraph(&s, "", story_headline(&p.t), 80);
+    words_paragraph(&s, "", story_text(&p.t), 80);
+    for (int i = 0; i < p.t.frames; i++) {
+        const Ring *f = &p.t.frame[i];
+        str_addf(&s, "\n%s, %s\n", story_frame(&p.t, f), story_sent(&p.t, f));
+        str_add(&s, "    ");
+        for (int k = 0; k < p.n; k++)
+            words_pad(&s, arena_printf(p.a, "rank %lld", (long long)p.t.rank[k]), w, false);
+        words_end_line(&s);
+        for (int ch = 0; ch < p.n; ch++) {
+            words_pad(&s,
+                      arena_printf(p.a, "%s%d", kind(&p) == RING_EXCHANGE ? "r" : "c",
+                                   p.t.ring.shown[ch]),
+                      4, false);
+            for (int k = 0; k < p.n; k++)
+                words_pad(&s, cell_text(&p, &f->cell[ch][k], ch), w, false);
+            words_end_line(&s);
+        }
+    }
+    str_add(&s, kind(&p) == RING_EXCHANGE ? "\n> swapped in the next step; =0→1 from, to\n"
+                : kind(&p) == RING_SLICE  ? "\n(7) dropped\n"
+                : sums(&p)
+                    ? "\n> sent in the next step; (7) already sent; =0+1 ranks added, in order\n"
+                    : "\n> sent in the next step\n");
+    words_paragraph(&s, "", story_plan(&p.t), 80);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    return s.s;
+}

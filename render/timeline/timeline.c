@@ -1,0 +1,398 @@
+/* Reading events: names, lanes, lines. What is hidden and exposed: trace_times.h. */
+#include "render/timeline/timeline.h"
+#include "trace/trace_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
+    const TraceCompute *any = NULL;
+    for (int i = 0; i < t->n_computes; i++) {
+        if (t->computes[i].step != e->step) continue;
+        any = &t->computes[i];
+        if (!e->ranks.n || rankset_has(&any->ranks, rankset_first(&e->ranks))) return any;
+    }
+    return any;
+}
+
+static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == e->step) return &t->collectives[i];
+    return NULL;
+}
+
+/* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
+static const char *value_word(const Trace *t, Arena *a, const char *value) {
+    const TraceParam *p = trace_param(t, strncmp(value, "grad.param.", 11) ? value : value + 11);
+    if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
+    const char *leaf = words_leaf(value);
+    size_t n = strcspn(leaf, "_");
+    return n == 1 ? arena_strndup(a, leaf, n) : leaf;
+}
+
+static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
+                                const TraceEvent *e) {
+    if (!c) return e->name ? e->name : "";
+    bool matrix = false;
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *p = trace_param(t, c->inputs[i]);
+        matrix |= p && p->compute.nd >= 2;
+    }
+    const char *name = matrix && c->module && *words_leaf(c->module) ? words_leaf(c->module)
+                       : c->label && *c->label                       ? c->label
+                       : e->name                                     ? e->name
+                                                                     : "";
+    /* the gradient of a parameter: "dw2" */
+    if (c->output && !strncmp(c->output, "grad.param.", 11))
+        return arena_printf(a, "d%s", value_word(t, a, c->output));
+    return c->pass && !strcmp(c->pass, "backward") ? arena_printf(a, "dx %s", name) : name;
+}
+
+/* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the
+ * layers. */
+static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
+    if (!c->n_with) return value_word(t, a, c->value);
+    return c->layer < 0 ? "root" : arena_printf(a, "layer %d", c->layer);
+}
+
+static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
+    TimeEvent x = {.e = e, .code = "", .name = e->name ? e->name : ""};
+    if (trace_is_compute(e)) {
+        x.c = compute_of(t, e);
+        x.name = compute_name(t, a, x.c, e);
+        x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
+        x.gradient = x.c && !x.small && x.c->output && !strncmp(x.c->output, "grad.param.", 11);
+        return x;
+    }
+    x.coll = coll_of(t, e);
+    const CollWord *w = x.coll ? words_coll(x.coll->op) : NULL;
+    if (w) x.code = w->code;
+    if (w) x.name = arena_printf(a, "%s %s", w->code, unit_word(t, a, x.coll));
+    return x;
+}
+
+static int by_start(const void *a, const void *b) {
+    const TimeEvent *x = a, *y = b;
+    if (x->e->start != y->e->start) return x->e->start < y->e->start ? -1 : 1;
+    if (x->e->end != y->e->end) return x->e->end < y->e->end ? -1 : 1;
+    return (x->e->step > y->e->step) - (x->e->step < y->e->step);
+}
+
+int timeline_lane(const Timeline *t, const TraceEvent *e) {
+    for (int i = 1; i < t->n_lanes && !trace_is_compute(e); i++)
+        if (same_text(t->lane[i].axes, e->stream)) return i;
+    return 0;
+}
+
+static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
+    int cap = 0;
+    *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) = (TimeLane){"compute", "compute", ""};
+    for (int i = 0; i < t->n_events; i++) {
+        const TimeEvent *e = &t->event[i];
+        if (trace_is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
+        const RankGroups *g = e->coll ? &e->coll->groups : NULL;
+        *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) =
+            (TimeLane){e->e->stream, e->coll ? e->coll->axis : e->e->stream,
+                       g ? words_members(c->arena, g, words_group_of(g, rank)) : ""};
+    }
+}
+
+/* ---- lines ---- */
+
+/* The phase of the program that a kernel belongs to: passes that interleave are one. */
+static const char *pass_of(const TimeEvent *e) {
+    static const struct {
+        const char *pass, *phase;
+    } row[] = {{"loss", "forward"}, {"gradients", "backward"}, {"parameters", "forward"}};
+    const char *pass = e->c && e->c->pass ? e->c->pass : "forward";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i].pass, pass)) return row[i].phase;
+    return pass;
+}
+static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
+static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
+
+/* The part of kernel i of n; a norm belongs to what follows it. */
+static const char *unit_part(TimeEvent *const *k, int n, int i) {
+    /* sums: to what is before */
+    while (i > 0 && !*part_of(k[i]) && layer_of(k[i - 1]) == layer_of(k[i])) i--;
+    for (int j = i; j < n && layer_of(k[j]) == layer_of(k[i]); j++)
+        if (strcmp(part_of(k[j]), "norm")) return part_of(k[j]);
+    return part_of(k[i]);
+}
+
+static bool same_unit(TimeEvent *const *k, int n, int i, int j) {
+    return !strcmp(pass_of(k[i]), pass_of(k[j])) && layer_of(k[i]) == layer_of(k[j]) &&
+           !strcmp(unit_part(k, n, i), unit_part(k, n, j));
+}
+
+typedef struct {
+    int first, n; /* kernels, by index into the list of kernels */
+} Unit;
+
+/* "attention and MLP": the parts of a line in the order of the program; a norm belongs to what
+ * follows it. */
+static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
+    const char *part[8];
+    int m = 0;
+    for (int i = u.first; i < u.first + u.n; i++) {
+        const char *p = unit_part(k, n, i);
+        bool known = !*p || !strcmp(p, "norm");
+        for (int j = 0; j < m; j++) known |= !strcmp(part[j], p);
+        if (!known && m < 8) part[m++] = p;
+    }
+    if (m == 0) return unit_part(k, n, u.first); /* norms alone */
+    Str s = str_new(a);
+    for (int j = 0; j < m; j++)
+        str_addf(&s, "%s%s",
+                 j == 0      ? ""
+                 : j + 1 < m ? ", "
+                             : " and ",
+                 !strcmp(part[j], "mlp") ? "MLP" : part[j]);
+    return s.s;
+}
+
+static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass,
+                              int layers) {
+    const char *pass = words_capital(a, pass_of(k[u.first]));
+    if (whole_pass) return pass;
+    int first = layer_of(k[u.first]), last = layer_of(k[u.first + u.n - 1]);
+    if (layers > 1 && first >= 0 && last >= 0)
+        pass = first == last
+                   ? arena_printf(a, "%s, layer %d", pass, first)
+                   : arena_printf(a, "%s, layers %d to %d", pass, first < last ? first : last,
+                                  first < last ? last : first);
+    const char *parts = parts_text(a, k, n, u);
+    return *parts ? arena_printf(a, "%s, %s", pass, parts) : pass;
+}
+
+/* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer,
+ * else by part. */
+static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **out) {
+    Unit *u = ARENA_ARRAY(a, Unit, n + 1);
+    int m = 0;
+    for (int i = 0; i < n; i++) {
+        if (m && same_unit(k, n, i, i - 1)) u[m - 1].n++;
+        else u[m++] = (Unit){i, 1};
+    }
+    int kept = 0;
+    for (int i = 0; i < m; i++) {
+        bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
+                     u[kept - 1].n + u[i].n <= kernels;
+        if (joins) u[kept - 1].n += u[i].n;
+        else u[kept++] = u[i];
+    }
+    *out = u;
+    return kept;
+}
+
+/* ---- sums ---- */
+
+static TraceTimes sum_of(const Timeline *t, Arena *a, double from, double to) {
+    const TraceEvent **e = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
+    for (int i = 0; i < t->n_events; i++) e[i] = t->event[i].e;
+    return trace_times(e, t->n_events, from, to);
+}
+
+/* Two lines look alike: the same kernels and collectives with the same durations. */
+static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
+    double eps = 1e-6 * (p->end - p->start);
+    int i = 0, j = 0;
+    if (fabs((p->end - p->start) - (q->end - q->start)) > eps) return false;
+    for (;;) {
+        while (i < t->n_events && t->event[i].e->start < p->start - eps) i++;
+        while (j < t->n_events && t->event[j].e->start < q->start - eps) j++;
+        bool pi = i < t->n_events && t->event[i].e->start < p->end - eps;
+        bool qj = j < t->n_events && t->event[j].e->start < q->end - eps;
+        if (!pi || !qj) return pi == qj;
+        const TraceEvent *x = t->event[i].e, *y = t->event[j].e;
+        if (strcmp(t->event[i].name, t->event[j].name) || !same_text(x->stream, y->stream))
+            return false;
+        if (fabs((x->start - p->start) - (y->start - q->start)) > eps ||
+            fabs((x->end - x->start) - (y->end - y->start)) > eps)
+            return false;
+        i++;
+        j++;
+    }
+}
+
+static void make_lines(Timeline *t, Arena *a, int kernels) {
+    TimeEvent **k = ARENA_ARRAY(a, TimeEvent *, t->n_events + 1);
+    Unit *u;
+    int n = 0, layers = 0;
+    double end = 0;
+    for (int i = 0; i < t->n_events; i++) {
+        end = fmax(end, t->event[i].e->end);
+        if (trace_is_compute(t->event[i].e)) k[n++] = &t->event[i];
+    }
+    for (int i = 0; i < n; i++) layers = layer_of(k[i]) + 1 > layers ? layer_of(k[i]) + 1 : layers;
+    int units = make_units(a, k, n, kernels, &u);
+    t->line = ARENA_ARRAY(a, TimeLine, units + 1);
+    if (units == 0) {
+        t->line[t->n_lines++] =
+            (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
+        return;
+    }
+    double from = 0;
+    for (int i = 0; i < units; i++) {
+        const char *pass = pass_of(k[u[i].first]);
+        bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
+        bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
+        double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
+        TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers),
+                      .start = from,
+                      .end = to};
+        from = to;
+        int like = 0; /* the layers of a model repeat */
+        while (like < t->n_lines && !alike(t, &t->line[like], &l)) like++;
+        if (like < t->n_lines) {
+            t->line[like].same++;
+            continue;
+        }
+        l.sum = sum_of(t, a, l.start, l.end);
+        t->line[t->n_lines++] = l;
+    }
+}
+
+/* ---- classes ---- */
+
+static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int kernels) {
+    const Trace *tr = c->t;
+    Timeline t = {.trace = tr, .ranks = ranks};
+    t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
+    for (int i = 0; i < tr->n_events; i++) {
+        const TraceEvent *e = &tr->events[i];
+        if (e->ranks.n && !rankset_has(&e->ranks, rank)) continue;
+        if (!isfinite(e->start) || !isfinite(e->end) || e->end < e->start) continue;
+        t.event[t.n_events++] = read_event(tr, c->arena, e);
+    }
+    qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
+    read_lanes(c, &t, rank);
+    make_lines(&t, c->arena, kernels);
+    double end = t.n_lines ? t.line[t.n_lines - 1].end : 0;
+    for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].e->end);
+    t.sum = sum_of(&t, c->arena, 0, end);
+    return t;
+}
+
+static bool same_times(const Timeline *a, const Timeline *b) {
+    if (a->n_events != b->n_events) return false;
+    for (int i = 0; i < a->n_events; i++) {
+        const TraceEvent *x = a->event[i].e, *y = b->event[i].e;
+        if (x->start != y->start || x->end != y->end || !same_text(x->name, y->name)) return false;
+    }
+    return true;
+}
+
+/* Classes in their order; where not all can be shown, those that end last come first. */
+static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, int max) {
+    int *order = ARENA_ARRAY(c->arena, int, n + 1);
+    double *end = ARENA_ARRAY(c->arena, double, n + 1);
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        for (int k = 0; k < c->t->n_events && n > max && part[i].n; k++) {
+            const TraceEvent *e = &c->t->events[k];
+            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, rankset_first(&part[i]))))
+                end[i] = e->end;
+        }
+        /* few: by insertion, equal ones stay */
+        for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) {
+            int other = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = other;
+        }
+    }
+    return order;
+}
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded) {
+    const Trace *t = c->t;
+    int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
+    int n = 0;
+    *folded = 0;
+    if (t->n_events == 0) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "
+                   "and draw that trace",
+                   "the trace has no times for view 'timeline'");
+        return 0;
+    }
+    RankSet *part; /* ranks that do the same work take the same time */
+    int classes = trace_parts(t, c->arena, &part);
+    const int *order = slowest_first(c, part, classes, max);
+    for (int pass = 0; pass < 2; pass++) /* the focus rank's class first */
+        for (int k = 0; k < classes; k++) {
+            const RankSet *r = &part[order[k]];
+            bool own = rankset_has(r, focus);
+            if (own != (pass == 0) || r->n == 0) continue;
+            Timeline x = read_class(c, own ? focus : rankset_first(r), *r, kernels);
+            bool known = x.n_events == 0;
+            for (int q = 0; q < n && !known; q++) known = same_times(&out[q], &x);
+            if (known || n >= max) ++*folded;
+            else out[n++] = x;
+        }
+    if (n == 0)
+        diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld",
+                   (long long)focus);
+    return n;
+}
+
+/* ---- sentences ---- */
+
+const char *percent_text(Arena *a, double part, double whole) {
+    double p = whole > 0 ? 100 * part / whole : 0;
+    if (p > 0 && p < 0.05) return "< 0.1 %";
+    return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
+}
+
+/* Whose numbers title and totals say: those of the rank that was asked for, else of the slowest. */
+static const Timeline *spoken(const ViewCall *c, const Timeline *t, int n) {
+    const Timeline *best = t;
+    for (int i = 1; i < n && c->o->rank < 0; i++)
+        if (t[i].sum.span > best->sum.span) best = &t[i];
+    return best;
+}
+
+const char *timeline_ranks(const Timeline *t, Arena *a) {
+    return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks",
+                        rankset_text(&t->ranks, a));
+}
+
+const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    const Timeline *x = spoken(c, t, n);
+    const TraceTimes *s = &x->sum;
+    bool one = rankset_count(&x->ranks) == 1;
+    const char *who = n == 1            ? ""
+                      : c->o->rank >= 0 ? arena_printf(a, "On rank %lld: ", (long long)c->o->rank)
+                      : one             ? arena_printf(a, "Slowest, %s: ", timeline_ranks(x, a))
+                                        : "Slowest ranks: ";
+    const char *how = s->comm <= 0 ? "compute never waits, nothing is communicated"
+                      : s->exposed <= 1e-9 * s->span
+                          ? "compute never waits, all communication is hidden behind it"
+                          : NULL;
+    if (!how)
+        how = arena_printf(a, "compute waits %s of the time, %s communication is hidden%s",
+                           percent_text(a, s->exposed, s->span),
+                           s->hidden <= 1e-9 * s->span
+                               ? "no"
+                               : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
+                           n == 1 ? " behind it" : "");
+    return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
+}
+
+const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    const Timeline *x = spoken(c, t, n);
+    const TraceTimes *s = &x->sum;
+    Str r = str_new(a);
+    if (n > 1)
+        str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
+    str_addf(&r, "%s %s = compute %s + exposed %s.", n > 1 ? "step" : "Step", time_text(s->span, a),
+             time_text(s->compute, a), time_text(s->exposed, a));
+    if (s->comm > 0)
+        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
+                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
+    return r.s;
+}

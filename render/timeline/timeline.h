@@ -1,0 +1,56 @@
+/* The events of one rank class, cut into lines at boundaries of the program: what the timeline view
+ * draws, prints and sums. Knows no lengths and no colours. */
+#ifndef SP_RENDER_TIMELINE_H
+#define SP_RENDER_TIMELINE_H
+#include "render/furniture/furniture.h"
+#include "trace/trace_times.h"
+
+typedef struct {
+    const TraceEvent *e;
+    const TraceCompute *c; /* its record, or NULL */
+    const TraceCollective *coll;
+    const char *name; /* for people: "wq", "AG k" */
+    const char *code; /* of a collective: "AG" */
+    bool small;       /* a kernel that waits for memory rather than for arithmetic */
+    bool gradient;    /* a kernel that makes the gradient of a weight */
+} TimeEvent;
+
+typedef struct {
+    const char *axes;    /* "compute" or the axes of the stream */
+    const char *axis;    /* as the plan says: "sp" */
+    const char *members; /* "{0,1}" */
+} TimeLane;
+
+typedef struct {
+    const char *title;
+    double start, end;
+    int same; /* lines folded into this one because they look alike */
+    TraceTimes sum;
+} TimeLine;
+
+typedef struct {
+    const Trace *trace;
+    RankSet ranks;
+    int n_events;
+    TimeEvent *event; /* by start */
+    int n_lanes;
+    TimeLane *lane; /* lane 0: compute */
+    int n_lines;
+    TimeLine *line;
+    TraceTimes sum;
+} Timeline;
+
+/* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a
+ * diagnostic without events); `folded` counts classes with the same times as one that is returned.
+ */
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
+/* Index of the lane of an event. */
+int timeline_lane(const Timeline *t, const TraceEvent *e);
+/* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of
+ * the slowest, which they name. */
+const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
+const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
+/* "rank 3", "ranks 0,1" of a class. */
+const char *timeline_ranks(const Timeline *t, Arena *a);
+const char *percent_text(Arena *a, double part, double whole);
+#endif

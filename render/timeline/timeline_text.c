@@ -1,0 +1,153 @@
+/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one
+ * process per rank class, one thread per stream, times in microseconds). */
+#include "base/text.h"
+#include "render/timeline/timeline.h"
+#include "render/views.h"
+#include <string.h>
+
+enum { MAX_CLASSES = 64 };
+
+static void rule(Str *s) {
+    for (int i = 0; i < 80; i++) str_add(s, "─");
+    str_add(s, "\n");
+}
+
+static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
+    int lane = timeline_lane(t, e->e);
+    const char *stream =
+        lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
+                            t->lane[lane].members)
+             : "compute";
+    words_pad(s, e->name, 26, false);
+    words_pad(s, stream, 18, false);
+    words_pad(s, time_text(e->e->start, a), 12, true);
+    words_pad(s, time_text(e->e->end - e->e->start, a), 12, true);
+    words_pad(s, e->e->exposed > 0 ? time_text(e->e->exposed, a) : "", 12, true);
+    words_end_line(s);
+}
+
+const char *view_timeline_text(const ViewCall *c) {
+    Timeline t[3];
+    Arena *a = c->arena;
+    Role role;
+    int folded, n = timeline_read(c, t, 3, 24, &folded);
+    if (n == 0) return NULL;
+    Str s = str_new(a);
+    words_paragraph(&s, "", timeline_title(c, t, n), 80);
+    const char *model = words_model(a, c->t);
+    words_paragraph(&s, "",
+                    arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "",
+                                 model ? " · " : "", words_data(a, c->t), words_mesh(a, c->t)),
+                    80);
+    for (int i = 0; i < n; i++) {
+        str_addf(&s, "\n%s\n", timeline_ranks(&t[i], a));
+        words_pad(&s, "event", 26, false);
+        words_pad(&s, "stream", 18, false);
+        words_pad(&s, "start", 12, true);
+        words_pad(&s, "time", 12, true);
+        words_pad(&s, "exposed", 12, true);
+        str_add(&s, "\n");
+        for (int l = 0; l < t[i].n_lines; l++) {
+            const TimeLine *line = &t[i].line[l];
+            rule(&s);
+            const char *sums =
+                arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
+                             time_text(line->end - line->start, a), time_text(line->sum.compute, a),
+                             time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
+                             line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
+            words_paragraph(&s, "", sums, 80);
+            for (int k = 0; k < t[i].n_events; k++) {
+                const TraceEvent *e = t[i].event[k].e;
+                if (e->start >= line->start - 1e-15 && e->start < line->end)
+                    event_row(&s, &t[i], &t[i].event[k], a);
+            }
+        }
+    }
+    rule(&s);
+    if (folded) str_addf(&s, "%d more rank classes are folded (--rank shows another)\n", folded);
+    words_paragraph(&s, "", timeline_totals(c, t, n), 80);
+    if (c->t->hardware)
+        words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
+    str_addf(&s, "%s\n", words_stamp(a, c->t, &role));
+    return s.s;
+}
+
+/* ---- Chrome trace ---- */
+
+static void quote(Str *s, const char *t) { text_add_json(s, t ? t : ""); }
+
+/* Microseconds with three decimals, in integers so that no locale interferes. */
+static void micros(Str *s, double seconds) {
+    long long ns = (long long)(seconds * 1e9 + (seconds < 0 ? -0.5 : 0.5));
+    str_addf(s, "%lld.%03lld", ns / 1000, ns % 1000);
+}
+
+static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
+    str_addf(s, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_name\",\"args\":{\"name\":", pid,
+             tid, kind);
+    quote(s, name);
+    str_addf(s,
+             "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s_sort_index\",\"args\":{\"sort_"
+             "index\":%d}},\n",
+             pid, tid, kind, strcmp(kind, "process") ? tid : pid);
+}
+
+static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
+    str_addf(s, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"name\":", pid,
+             timeline_lane(t, e->e), e->e->kind ? e->e->kind : "compute");
+    quote(s, e->name);
+    str_add(s, ",\"ts\":");
+    micros(s, e->e->start);
+    str_add(s, ",\"dur\":");
+    micros(s, e->e->end - e->e->start);
+    str_addf(s, ",\"args\":{\"step\":%d,\"exposed_us\":", e->e->step);
+    micros(s, e->e->exposed);
+    str_add(s, ",\"formula\":");
+    quote(s, e->e->formula);
+    if (e->coll) {
+        str_add(s, ",\"op\":");
+        quote(s, e->coll->op);
+        str_add(s, ",\"value\":");
+        quote(s, e->coll->value);
+        str_addf(s, ",\"group\":\"%lld groups × %lld ranks\",\"bytes_sent\":%lld,\"why\":",
+                 (long long)groups_count(&e->coll->groups),
+                 (long long)groups_size(&e->coll->groups), (long long)e->coll->bytes_sent);
+        quote(s, e->coll->why);
+    }
+    if (e->c) {
+        const TraceValue *v = words_find_value(t->trace, e->c->output, e->c->step);
+        str_addf(s, ",\"flops\":%.0f,\"bytes\":%lld,\"output\":", e->c->flops,
+                 (long long)e->c->bytes);
+        quote(s, e->c->output);
+        str_add(s, ",\"shape\":");
+        quote(s, v ? words_symbol(a, v->shape.symbolic) : "");
+    }
+    str_add(s, "}}");
+}
+
+const char *chrome_text(const ViewCall *c) {
+    Timeline t[MAX_CLASSES];
+    Arena *a = c->arena;
+    int folded, n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
+    if (n == 0) return NULL;
+    Str s = str_new(a);
+    str_add(&s, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":");
+    quote(&s, c->t->plan);
+    str_add(&s, ",\"hardware\":");
+    quote(&s, c->t->hardware);
+    str_add(&s, "},\"traceEvents\":[\n");
+    bool first = true;
+    for (int i = 0; i < n; i++) {
+        meta(&s, "process", i, 0, arena_printf(a, "ranks %s", rankset_text(&t[i].ranks, a)));
+        for (int k = 0; k < t[i].n_lanes; k++)
+            meta(&s, "thread", i, k,
+                 k ? arena_printf(a, "%s %s", t[i].lane[k].axis, t[i].lane[k].members) : "compute");
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < t[i].n_events; k++, first = false) {
+            if (!first) str_add(&s, ",\n");
+            chrome_event(&s, &t[i], &t[i].event[k], i, a);
+        }
+    str_add(&s, "\n]}\n");
+    return s.s;
+}

@@ -1,0 +1,530 @@
+/* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like
+ * a line of music, all lines at one scale; a pale band shows where compute waits. What ends the
+ * wait is hatched; the rest is hidden. */
+#include "render/timeline/timeline.h"
+#include "render/views.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
+
+/* Lengths of a preset. */
+typedef struct {
+    double label_w;    /* lane names */
+    double axis_w;     /* the longest line; 0: what is left */
+    double margin_w;   /* numbers at the right; 0: under the line */
+    double head, over; /* title of a line; room for labels above compute */
+    double compute, comm, gap, ticks, below;
+    int kernels; /* on a line, if the program can be cut */
+} TimeLook;
+static const TimeLook looks[PRESET_COUNT] = {
+    [PRESET_WIDE] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
+    [PRESET_COLUMN] = {70, 0, 0, 22, 16, 28, 18, 6, 22, 42, 12},
+    [PRESET_SLIDE] = {80, 640, 176, 20, 16, 32, 22, 6, 20, 18, 12},
+    [PRESET_A4] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
+};
+
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    const TimeLook *look;
+    double x0, width, scale; /* of the axis: left edge, longest line, px per second */
+    double right;            /* labels end here */
+    unsigned legend;
+} TimePen;
+
+/* One line on its way onto the page. */
+typedef struct {
+    const Timeline *t;
+    const TimeLine *l;
+    double y;         /* top of the compute lane */
+    double bottom;    /* lower edge of the last lane */
+    int lane_row[64]; /* row of each lane, -1: no events in this line */
+    int rows;
+} Stave;
+
+static double lane_y(const TimePen *p, const Stave *v, int lane) {
+    int r = v->lane_row[lane];
+    return r <= 0
+               ? v->y
+               : v->y + p->look->compute + p->look->gap + (r - 1) * (p->look->comm + p->look->gap);
+}
+static double lane_h(const TimePen *p, int lane) { return lane ? p->look->comm : p->look->compute; }
+static double time_x(const TimePen *p, const Stave *v, double t) {
+    return p->x0 + p->scale * (fmin(fmax(t, v->l->start), v->l->end) - v->l->start);
+}
+static bool in_line(const Stave *v, const TraceEvent *e) {
+    double eps = 1e-9 * (v->l->end - v->l->start);
+    return e->end > v->l->start + eps && e->start < v->l->end - eps;
+}
+
+static void lay_lanes(const TimePen *p, Stave *v) {
+    const Timeline *t = v->t;
+    v->rows = 1;
+    for (int i = 0; i < 64; i++) v->lane_row[i] = i ? -1 : 0;
+    for (int lane = 1; lane < t->n_lanes && lane < 64; lane++)
+        for (int i = 0; i < t->n_events && v->lane_row[lane] < 0; i++)
+            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, t->event[i].e))
+                v->lane_row[lane] = v->rows++;
+    v->bottom = v->y + p->look->compute + (v->rows - 1) * (p->look->comm + p->look->gap);
+}
+
+/* ---- the axis ---- */
+
+/* 1, 2 or 5 times a power of ten, at least `min`. */
+static double nice_step(double min) {
+    double base = pow(10, floor(log10(min)));
+    static const double k[] = {1, 2, 5, 10};
+    for (int i = 0; i < 4; i++)
+        if (base * k[i] >= min * (1 - 1e-9)) return base * k[i];
+    return base * 10;
+}
+
+typedef struct {
+    const char *name;
+    double seconds;
+} Unit;
+static Unit unit_of(double span) {
+    static const Unit u[] = {{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}};
+    for (int i = 0; i < 3; i++)
+        if (span >= 0.5 * u[i].seconds) return u[i];
+    return u[3];
+}
+
+static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit) {
+    Unit u = unit_of(longest);
+    double step = nice_step(longest / u.seconds * 46 / p->width),
+           span = (v->l->end - v->l->start) / u.seconds;
+    int digits = step < 0.999 ? (int)ceil(-log10(step) - 1e-9) : 0;
+    double last = p->x0;
+    for (int i = 0; i * step <= span + 1e-9 && i < 200; i++) {
+        double x = p->x0 + i * step * u.seconds * p->scale;
+        Mark *m = scene_segment(p->s, x, v->y - 2, x, v->bottom + 4, ROLE_GRID, 1);
+        m->ground = true;
+        last = x + scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK,
+                               "%.*f", digits, i * step) /
+                       2;
+    }
+    bool behind = last + 9 + scene_width(p->s, 12, REGULAR, u.name) <=
+                  p->right; /* else before the first tick */
+    if (with_unit)
+        scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17,
+                   behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, u.name);
+    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
+        if (v->lane_row[lane] < 0) continue;
+        double y = lane_y(p, v, lane) + p->look->comm;
+        Mark *m = scene_segment(p->s, p->x0, y, time_x(p, v, v->l->end), y, ROLE_GRID, 1);
+        m->ground = true;
+    }
+}
+
+/* Pale bands where compute waits. */
+static void draw_waits(TimePen *p, const Stave *v) {
+    double busy = v->l->start;
+    for (int i = 0; i <= v->t->n_events; i++) {
+        const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
+        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) ||
+                  strcmp(e->kind ? e->kind : "", "collective") == 0))
+            continue;
+        double until = e ? e->start : v->l->end;
+        double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
+        if (until > busy && w > 0.3) {
+            scene_rect(p->s, x, v->y - 2, w, v->bottom - v->y + 4, 0, ROLE_BAND, ROLE_NONE, 0)
+                ->ground = true;
+            p->legend |= 1u << LEGEND_WAIT;
+        }
+        if (e) busy = fmax(busy, e->end);
+    }
+}
+
+/* ---- events ---- */
+
+static const char *last_word(const char *s) {
+    const char *p = strrchr(s, ' ');
+    return p ? p + 1 : s;
+}
+
+static const char *event_tip(const TimePen *p, const TimeEvent *x) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    str_addf(&s, "step %d: %s, %s to %s, %s", x->e->step, x->name, time_text(x->e->start, a),
+             time_text(x->e->end, a), time_text(x->e->end - x->e->start, a));
+    if (x->e->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->e->exposed, a));
+    if (x->c) tip_add(&s, "makes", x->c->output);
+    if (x->coll)
+        str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
+                 bytes_text(x->coll->bytes_sent, a));
+    tip_add(&s, "", x->e->formula);
+    if (x->coll) tip_add(&s, "why", x->coll->why);
+    if (x->coll) tip_inferred(&s, x->coll);
+    return s.s;
+}
+
+/* The hatched part of a collective: where it runs while compute waits, as much as was counted as
+ * exposed. */
+static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
+    double left = x->e->exposed, busy = v->l->start;
+    for (int i = 0; i <= v->t->n_events && left > 0; i++) {
+        const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
+        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e))) continue;
+        double a = fmax(busy, x->e->start), b = fmin(e ? e->start : v->l->end, x->e->end);
+        if (b > a) {
+            double x0 = time_x(p, v, a), w = time_x(p, v, b) - x0;
+            scene_rect(p->s, x0, y, w, h, 0, ROLE_COLL, ROLE_NONE, 0);
+            scene_hatch(p->s, x0, y, w, h, ROLE_COLL_LINE, 3.5, 1);
+            left -= b - a;
+            p->legend |= 1u << LEGEND_EXPOSED;
+        }
+        if (e) busy = fmax(busy, e->end);
+    }
+}
+
+/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last
+ * word of the name.
+ */
+static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
+    double room = time_x(p, v, x->e->end) - time_x(p, v, x->e->start) - 6;
+    bool coll = timeline_lane(v->t, x->e) > 0;
+    const char *try[3] = {coll ? arena_printf(p->c->arena, "%s  %s", x->name,
+                                              time_text(x->e->end - x->e->start, p->c->arena))
+                               : x->name,
+                          x->name, coll ? x->name : last_word(x->name)};
+    for (int i = 0; i < 3; i++)
+        if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
+            return try[i];
+    return NULL;
+}
+
+static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
+    int lane = timeline_lane(v->t, x->e);
+    double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
+           h = lane_h(p, lane);
+    bool coll = lane > 0, exposed = coll && x->e->exposed > 0;
+    const char *text = inside_text(p, v, x);
+    scene_begin(p->s, coll ? "collective" : "compute",
+                arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
+    double d = x->e->end - x->e->start;
+    bool pale = coll && !(x->e->exposed >= d * (1 - 1e-9)); /* some of it is hidden */
+    Role fill = pale          ? ROLE_COLL_PALE
+                : coll        ? ROLE_COLL
+                : x->small    ? ROLE_COMPUTE_DARK
+                : x->gradient ? ROLE_COMPUTE_PALE
+                              : ROLE_COMPUTE;
+    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, fill, ROLE_NONE, 0);
+    if (exposed) draw_exposed(p, v, x, y, h);
+    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE,
+               coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6);
+    if (text) {
+        double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
+        if (exposed)
+            scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
+        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK,
+                   text);
+    }
+    if (pale) p->legend |= 1u << LEGEND_HIDDEN;
+    if (!coll)
+        p->legend |= 1u << (x->small      ? LEGEND_SMALL
+                            : x->gradient ? LEGEND_GRADIENT
+                                          : LEGEND_MATMUL);
+    scene_end(p->s);
+}
+
+/* ---- labels of compute: above, for neighbours that are too narrow ---- */
+
+/* A name above a run of narrow kernels, centred on it; pushed right by the one before. */
+static void label_above(TimePen *p, const Stave *v, const char *text, double mid, double *free_x) {
+    double w = scene_width(p->s, 11.5 < p->s->min_size ? p->s->min_size : 11.5, REGULAR, text);
+    double size = fmax(11.5, p->s->min_size), x = fmax(mid - w / 2, *free_x);
+    if (!*text || x + w / 2 - mid > 40 || x + w > p->right) return;
+    scene_text(p->s, x, v->y - 5, ALIGN_LEFT, size, REGULAR, ROLE_INK, text);
+    *free_x = x + w + 8;
+}
+
+static void label_computes(TimePen *p, const Stave *v) {
+    double free_x = p->x0, run_from = 0, run_to = 0;
+    Str run = str_new(p->c->arena);
+    for (int i = 0; i <= v->t->n_events; i++) {
+        const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
+        if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x->e))) continue;
+        double a = x ? time_x(p, v, x->e->start) : 0, b = x ? time_x(p, v, x->e->end) : 0;
+        bool fits = x && inside_text(p, v, x);
+        if (run.n && (!x || fits || a - run_to > 3)) {
+            label_above(p, v, run.s, (run_from + run_to) / 2, &free_x);
+            run = str_new(p->c->arena);
+        }
+        if (!x) break;
+        if (fits || x->small) continue;
+        if (!run.n) run_from = a;
+        str_addf(&run, "%s%s", run.n ? " " : "", x->name);
+        run_to = b;
+    }
+}
+
+/* ---- labels of collectives beside them: right, left, shorter; neighbours of one kind share one
+ * ---- */
+
+typedef struct {
+    double a, b; /* px */
+    const char *name[4], *code;
+    double seconds;
+    int n;
+    bool equal, goes_on; /* equal durations; continues in the next line */
+    bool inside;         /* has its words inside */
+} Cluster;
+
+static const char *cluster_text(Arena *a, const Cluster *k, int form) {
+    Str s = str_new(a);
+    if (form >= 2) return k->code && *k->code ? k->code : k->name[0];
+    str_add(&s, k->name[0]);
+    size_t skip = k->code ? strlen(k->code) : 0;
+    for (int i = 1; i < k->n && i < 4; i++) str_addf(&s, ",%s", k->name[i] + (k->n > 1 ? skip : 0));
+    if (k->n > 4) str_add(&s, ", …");
+    if (form == 0) {
+        if (k->n > 1 && k->equal) str_addf(&s, "  %d × %s", k->n, time_text(k->seconds, a));
+        if (k->n == 1) str_addf(&s, "  %s", time_text(k->seconds, a));
+    }
+    if (k->goes_on) str_add(&s, " →");
+    return s.s;
+}
+
+/* The events of a lane in this line; close ones with the same code are one cluster. */
+static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
+    int n = 0;
+    for (int i = 0; i < v->t->n_events; i++) {
+        const TimeEvent *x = &v->t->event[i];
+        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x->e)) continue;
+        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end),
+               d = x->e->end - x->e->start;
+        Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
+        bool inside = inside_text(p, v, x) != NULL;
+        if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 &&
+            !strcmp(last->code, x->code)) {
+            if (last->n < 4) last->name[last->n] = x->name;
+            last->n++;
+            last->equal &= fabs(d - last->seconds) < 0.02 * d;
+            last->b = b;
+            continue;
+        }
+        if (n >= MAX_EVENT_LABELS) break;
+        k[n++] = (Cluster){
+            a, b, {x->name}, x->code, d, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
+    }
+    return n;
+}
+
+static void label_lane(TimePen *p, const Stave *v, int lane) {
+    Cluster k[MAX_EVENT_LABELS];
+    int n = clusters(p, v, lane, k);
+    double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2, taken = p->x0 - 4,
+           size = fmax(11.5, p->s->min_size);
+    for (int i = 0; i < n; i++) {
+        double next = i + 1 < n ? k[i + 1].a : p->right;
+        bool done = k[i].inside;
+        if (done) taken = k[i].b;
+        for (int form = 0; form < 3 && !done; form++) {
+            const char *t = cluster_text(p->c->arena, &k[i], form);
+            double w = scene_width(p->s, size, REGULAR, t);
+            if (k[i].b + 6 + w <= next - 4) {
+                scene_text(p->s, k[i].b + 6, y, ALIGN_LEFT, size, REGULAR, ROLE_INK, t);
+                taken = k[i].b + 6 + w, done = true;
+            } else if (k[i].a - 6 - w >= taken + 6) {
+                scene_text(p->s, k[i].a - 6, y, ALIGN_RIGHT, size, REGULAR, ROLE_INK, t);
+                taken = k[i].b, done = true;
+            }
+        }
+        if (!done) taken = k[i].b;
+    }
+}
+
+/* ---- the margin ---- */
+
+static void bar(TimePen *p, const TraceTimes *s, double x, double y, double w, double h) {
+    double a = s->span > 0 ? w * s->compute / s->span : 0;
+    scene_rect(p->s, x, y, a, h, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    if (w - a > 0.2) {
+        scene_rect(p->s, x + a, y, w - a, h, 0, ROLE_COLL, ROLE_NONE, 0);
+        scene_hatch(p->s, x + a, y, w - a, h, ROLE_COLL_LINE, 3.5, 1);
+    }
+    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_INK, 1.25);
+}
+
+static void draw_sums(TimePen *p, const Stave *v) {
+    Arena *a = p->c->arena;
+    const TraceTimes *s = &v->l->sum;
+    struct {
+        double t;
+        const char *what;
+    } row[3] = {{s->compute, "compute"}, {s->exposed, "exposed"}, {s->hidden, "hidden"}};
+    scene_begin(
+        p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
+        arena_printf(a,
+                     "%s: compute %s and exposed communication %s make %s; hidden communication %s",
+                     v->l->title, time_text(s->compute, a), time_text(s->exposed, a),
+                     time_text(s->span, a), time_text(s->hidden, a)));
+    if (p->look->margin_w > 0) {
+        double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
+        for (int i = 0; i < 3; i++, y += 19) {
+            scene_text(p->s, mid, y, ALIGN_RIGHT, 12, MEDIUM, ROLE_INK, time_text(row[i].t, a));
+            scene_text(p->s, mid + 8, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, row[i].what);
+        }
+        bar(p, s, x, y - 6, 148, 16);
+        scene_textf(p->s, x, y + 27, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_COLL_WORD, "%s exposed",
+                    percent_text(a, s->exposed, s->span));
+    } else {
+        double y = v->bottom + 26;
+        bar(p, s, p->x0, y, 120, 12);
+        scene_textf(p->s, p->x0 + 130, y + 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                    "%s compute, %s exposed, %s hidden", time_text(row[0].t, a),
+                    time_text(row[1].t, a), time_text(row[2].t, a));
+    }
+    scene_end(p->s);
+}
+
+/* ---- lines and pages ---- */
+
+static double stave_height(const TimePen *p, const Timeline *t, const TimeLine *l) {
+    Stave v = {.t = t, .l = l};
+    lay_lanes(p, &v);
+    double lanes = v.bottom - v.y + p->look->ticks;
+    if (p->look->margin_w > 0) lanes = fmax(lanes, 96);
+    return p->look->head + p->look->over + lanes + p->look->below;
+}
+
+static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest,
+                         const char *who) {
+    Arena *a = p->c->arena;
+    Stave v = {.t = t, .l = l, .y = y + p->look->head + p->look->over};
+    double left = presets[PRESET_WIDE].margin;
+    left = p->x0 - p->look->label_w - 8;
+    lay_lanes(p, &v);
+    scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
+    double w = scene_text(p->s, left, y + 15, ALIGN_LEFT, 15, BOLD, ROLE_INK, l->title);
+    const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
+    scene_textf(p->s, left + w + 12, y + 15, ALIGN_LEFT, 13, REGULAR, ROLE_SECOND, "%s%s%s%s",
+                time_text(l->end - l->start, a), more, *who ? " · " : "", who);
+    draw_waits(p, &v);
+    draw_axis(p, &v, longest, true);
+    for (int i = 0; i < t->n_lanes && i < 64; i++) {
+        if (v.lane_row[i] < 0) continue;
+        const char *text =
+            i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis),
+                             t->lane[i].members)
+              : "compute";
+        Role role = i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis,
+                                                                     t->lane[i].axes))
+                      : ROLE_INK;
+        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12,
+                   MEDIUM, role, scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
+    }
+    for (int i = 0; i < t->n_events; i++)
+        if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);
+    label_computes(p, &v);
+    for (int i = 1; i < t->n_lanes && i < 64; i++)
+        if (v.lane_row[i] >= 0) label_lane(p, &v, i);
+    draw_sums(p, &v);
+    scene_end(p->s);
+    return y + stave_height(p, t, l);
+}
+
+typedef struct {
+    const Timeline *t;
+    const TimeLine *l;
+    const char *who;
+} Item;
+
+static double longest_line(const Item *item, int from, int to) {
+    double longest = 0;
+    for (int i = from; i < to; i++) longest = fmax(longest, item[i].l->end - item[i].l->start);
+    return longest > 0 ? longest : 1e-9;
+}
+
+/* `pages`: every page has a scale of its own. */
+static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, bool pages,
+                     const char **part) {
+    Arena *a = c->arena;
+    const char *model = words_model(a, c->t);
+    int k = 0, all = n + folded;
+    part[k++] = model ? model : "";
+    part[k++] = words_data(a, c->t);
+    part[k++] = words_mesh(a, c->t);
+    part[k++] = all == 1
+                    ? arena_printf(a, "one class: all %lld rank%s run%s the same program",
+                                   (long long)c->t->ranks, c->t->ranks == 1 ? "" : "s",
+                                   c->t->ranks == 1 ? "s" : "")
+                    : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
+                                   all, folded ? arena_printf(a, ", %d folded", folded) : "");
+    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines,
+                                         pages ? " per page" : "")
+                          : "modelled time";
+    part[k] = NULL;
+}
+
+static const char *codes(const Timeline *t, Arena *a) {
+    Str s = str_new(a);
+    for (int i = 0; i < t->n_events; i++) {
+        const TimeEvent *e = &t->event[i];
+        const CollWord *w = e->coll ? words_coll(e->coll->op) : NULL;
+        const char *one = w ? arena_printf(a, "%s %s", w->code, w->name) : "";
+        if (*one && !strstr(s.s, one)) str_addf(&s, "%s%s", s.n ? ", " : "", one);
+    }
+    return s.s;
+}
+
+/* A page with as many lines as fit (all, where the height is free); returns the index of the first
+ * that does not. */
+static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, const Item *item,
+                     int from, int items, PresetKind preset, Scene **out) {
+    const Preset *pr = &presets[preset];
+    Scene *s = figure_new(c, "timeline", preset);
+    TimePen p = {.c = c, .s = s, .look = &looks[preset]};
+    double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
+    p.x0 = pr->margin + p.look->label_w + 8;
+    p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
+    p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
+    const char *sub[8];
+    bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
+    subtitle(c, t, n, folded, items, own_scale && items > 2, sub);
+    double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10, end = y;
+    int to = from;
+    for (; to < items; to++) {
+        end += stave_height(&p, item[to].t, item[to].l);
+        if (limit > 0 && to > from && end + foot > limit) break;
+    }
+    double longest = longest_line(item, own_scale ? from : 0, own_scale ? to : items);
+    p.scale = p.width / longest;
+    for (int i = from; i < to; i++)
+        y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
+    double w = s->w - 2 * pr->margin;
+    y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
+    const char *hw = c->t->hardware ? c->t->hardware : "";
+    const char *note = *codes(&t[0], c->arena)
+                           ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena))
+                           : hw;
+    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0),
+                    timeline_totals(c, t, n), note);
+    s->desc =
+        arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
+                     timeline_totals(c, t, n), hw);
+    figure_page(s, preset, y);
+    *out = s;
+    return to;
+}
+
+int view_timeline(const ViewCall *c, Scene **page) {
+    Timeline t[MAX_CLASSES];
+    PresetKind preset;
+    furniture_preset(c->o->preset, &preset);
+    int folded, n = timeline_read(c, t, MAX_CLASSES, looks[preset].kernels, &folded), items = 0,
+                pages = 0;
+    if (n == 0) return 0;
+    for (int i = 0; i < n; i++) items += t[i].n_lines;
+    Item *item = ARENA_ARRAY(c->arena, Item, items + 1);
+    items = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < t[i].n_lines; k++)
+            item[items++] =
+                (Item){&t[i], &t[i].line[k], n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
+    for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
+        from = draw_page(c, t, n, folded, item, from, items, preset, &page[pages]);
+    return pages;
+}

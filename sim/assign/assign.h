@@ -1,0 +1,68 @@
+/* Styles assign layouts (room: styles). A plan's lines are matched against the modules of a model;
+ * the result says how each parameter lies at rest and in compute, how inputs lie, and what each
+ * module's boundary declares. Nothing moves here and no collective is named: that is lower's
+ * business. */
+#ifndef SP_ASSIGN_ASSIGN_H
+#define SP_ASSIGN_ASSIGN_H
+#include "layout/mesh.h"
+#include "model/model.h"
+#include "plan/plan.h"
+
+/* What the plan says about one module. */
+typedef struct ModuleUse {
+    const Style *style; /* merged; NULL: no line names it */
+    const char *name;   /* style's name as written */
+    AxisList
+        axes; /* the axes that bare placements speak of, for parameters and hidden activations */
+    const char *group; /* the name the plan used: "tp" */
+    AxisList seq_axes; /* the axes that shard(1) of activations speaks of ("sp" if defined) */
+    const char *seq_group;
+    bool cuts_param; /* a parameter of the module is cut over its axes */
+    bool per_module;
+    bool local_inside; /* inputs that were prepared are plain tensors inside: whole means equal uses
+                        */
+    bool out_varies;   /* a whole result stays a DTensor whose uses differ */
+    bool out_dtensor;  /* the plan says that the result stays a DTensor, which no label changes */
+    int line;          /* index of the plan's line */
+    Loc loc;
+} ModuleUse;
+
+typedef struct Assign {
+    const Plan *plan;
+    const Mesh *mesh;
+    const Model *model;
+    Diags *d;
+    Arena *arena;
+    Layout *compute; /* per tensor: parameters and inputs as the module works with them (means) */
+    Layout *rest;    /* per tensor: as stored (holds) */
+    const char *(*group)[MESH_MAX_AXES]; /* per tensor and axis: the group name its cut was written
+                                            with; NULL: the axis */
+    int *line;      /* per tensor (parameters): index of the plan line that lays it out, -1 */
+    bool *claimed;  /* per tensor: rest is taken for compute without a move (contiguous under trust:
+                       declared) */
+    ModuleUse *use; /* per module */
+    uint32_t *summed; /* per tensor (parameters): bit per axis over which the plan declares the sum
+                         of its gradient */
+    AxisList data, shard; /* axes of data parallelism; those of them that cut parameters at rest */
+    bool data_default;    /* `data_parallel` names no axes: those that cut the data */
+    uint32_t tokens;      /* bit per axis that cuts the data's batch or sequence */
+} Assign;
+
+/* Builds the mesh of a plan with its groups. NULL and diagnostics on unknown axes, too many, or an
+ * overflow. */
+Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p);
+/* Matches lines, splits axes for replicated KV heads (in `mesh`), assigns layouts. NULL if there
+ * were errors. */
+Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m);
+
+typedef enum { USE_INPUT, USE_OUTPUT, USE_PARAM } UseKind;
+/* The layout that `spec` asks for of a value of tensor t that lies as `cur`: only the axes that the
+ * spec speaks of change. `names[axis]` gets the group name where a cut was written. False and a
+ * diagnostic if it cannot be. */
+bool assign_target(const Assign *a, int module, int tensor, const RawSpec *spec, UseKind kind,
+                   const Layout *cur, Layout *out, const char **names);
+/* Does `cur` lie as the label says? Axes of size 1 always do; I and R both are `replicate`. */
+bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label);
+/* The axes a list such as "dp*cp" names; false and E0204 if unknown. */
+bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out);
+#endif

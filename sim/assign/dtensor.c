@@ -1,0 +1,333 @@
+/* What PyTorch's DTensor does with a plan that the layouts of its styles alone do not say. A
+ * style's module works on DTensors and hands out plain tensors unless `use_local_output: false`; a
+ * plain tensor is believed to lie as the next label says (from_local), a DTensor knows. Refuses to
+ * move anything, and to know a style by its name: a column of the table of styles says what is
+ * DTensors. */
+#include "assign/dtensor.h"
+#include <string.h>
+
+bool dtensor_system(const Plan *p) {
+    return p->kind || p->names == NAMES_TORCHTITAN || p->names == NAMES_TORCHTUNE;
+}
+
+/* ---- a row's bias ---- */
+static bool is_whole(const RawPlace *p) {
+    return p->kind == RP_REPLICATE || p->kind == RP_INVARIANT || p->kind == RP_VARYING;
+}
+static const RawSpec *result_of(const Style *s) {
+    const RawList *o = s->desired_output.set ? &s->desired_output : &s->output;
+    return o->set && o->n && o->arg[0].set ? &o->arg[0] : NULL;
+}
+/* Is the result whole over every axis that the style speaks of? */
+static bool whole_output(const Style *s) {
+    const RawSpec *o = result_of(s);
+    if (!o) return false;
+    if (!o->mapping) return is_whole(&o->bare);
+    for (int i = 0; i < o->n; i++)
+        if (!is_whole(&o->on[i].place)) return false;
+    return true;
+}
+const RawSpec *dtensor_bias(const Plan *p, const Style *s, const RawSpec *given) {
+    static const RawSpec shares = {.set = true, .bare = {.kind = RP_PARTIAL}};
+    return s->bias_in_shares && dtensor_system(p) && !whole_output(s) ? &shares : given;
+}
+
+/* ---- plain tensors and DTensors ---- */
+typedef struct {
+    enum {
+        F_ANY,
+        F_PLAIN,
+        F_DTENSOR
+    } is;   /* any: the caller's own, or of a style that is not PyTorch's */
+    int by; /* the module that hands it out so, or -1 */
+} Form;
+typedef struct {
+    Assign *a;
+    const Graph *g;
+    Form *form;  /* per tensor, as it leaves its last module */
+    bool *noted; /* per module: told once */
+} Follow;
+
+static TorchKind torch_kind(const ModuleUse *u, const GModule *m) {
+    const StyleRow *row = u->style ? style_builtin_for(u->style->name, m->kind) : NULL;
+    return row ? row->torch : TORCH_NOT;
+}
+static TorchKind kind_of(const Follow *w, int m) {
+    return torch_kind(&w->a->use[m], &w->g->module[m]);
+}
+static bool styled(const Follow *w, int m) { return m >= 0 && w->a->use[m].style; }
+/* Does the plan say it, where the style alone would not? */
+static bool says(const Follow *w, int m, int local) {
+    const Style *s = m >= 0 ? w->a->use[m].style : NULL;
+    const StyleRow *row = s ? style_builtin_for(s->name, w->g->module[m].kind) : NULL;
+    return row && s->use_local_output == local && row->style.use_local_output != local;
+}
+static const char *path(const Follow *w, int m) { return w->g->module[m].path; }
+
+/* ---- dims that do not divide ---- */
+/* A dim cut by the axes of a style: `size` elements over n ranks, as DTensor sees them: other axes
+ * cut it before. */
+typedef struct {
+    int64_t size, n;
+    const char *sym, *axes;
+} Uneven;
+static int64_t cut_before(const Follow *w, const char *sym, const AxisList *own) {
+    int64_t n = 1;
+    /* only tokens are cut before a style sees them */
+    if (strcmp(sym, "B") && strcmp(sym, "S")) return 1;
+    for (int t = 0; t < w->g->nt; t++) {
+        const GTensor *x = &w->g->t[t];
+        for (int d = 0; x->kind == KIND_INPUT && d < x->nd; d++) {
+            if (strcmp(x->sym[d], sym)) continue;
+            AxisList by = layout_dim_axes(&w->a->compute[t], d);
+            for (int i = 0; i < by.n; i++)
+                if (!memchr(own->a, by.a[i], (size_t)own->n)) n *= w->a->mesh->axis[by.a[i]].size;
+            return n;
+        }
+    }
+    return n;
+}
+/* The first dim of t that the layout cuts unevenly; false if there is none. Heads are whole or
+ * refused elsewhere. */
+static bool uneven_dim(const Follow *w, int t, const Layout *l, Uneven *out) {
+    const GTensor *x = &w->g->t[t];
+    for (int d = 0, letter = 0; d < x->nstored; letter += x->stored[d++]) {
+        AxisList by = layout_dim_axes(l, letter);
+        if (x->stored[d] != 1 || !strcmp(x->sym[letter], "K") || !by.n) continue;
+        int64_t n = mesh_size(w->a->mesh, &by),
+                before = x->kind == KIND_PARAM ? 1 : cut_before(w, x->sym[letter], &by);
+        int64_t size = x->size[letter] / before + (x->size[letter] % before != 0);
+        if (size % n == 0) continue;
+        *out =
+            (Uneven){size, n, x->sym[letter], mesh_axes_text(w->a->mesh, w->a->arena, &by, false)};
+        return true;
+    }
+    return false;
+}
+static bool label_cut(const Follow *w, int m, int t, const RawSpec *s, Uneven *out) {
+    Layout whole = layout_whole(w->a->mesh, w->g->t[t].nd, TY_I), want;
+    if (!s->set || (!s->mapping && s->bare.kind != RP_SHARD)) return false;
+    return assign_target(w->a, m, t, s, USE_INPUT, &whole, &want, NULL) &&
+           uneven_dim(w, t, &want, out);
+}
+/* A plain tensor under a label that cuts it: from_local takes n times a rank's own block for the
+ * whole (06_wrong_uneven_local). */
+static void note_from_local(Follow *w, int m, const char *what, const RawList *labels, int arg,
+                            int t, const Form *f) {
+    Uneven c;
+    if (f->is != F_PLAIN || !labels->set || arg >= labels->n ||
+        !label_cut(w, m, t, &labels->arg[arg], &c))
+        return;
+    diag_note(w->a->d, "N0006", w->a->use[m].loc,
+              f->by >= 0
+                  ? arena_printf(w->a->arena,
+                                 "`use_local_output: false` on %s, or a size that %s divides",
+                                 path(w, f->by), c.axes)
+                  : NULL,
+              "the %s of %s comes as plain local tensors, %s of %lld cut unevenly over %s of %lld: "
+              "DTensor takes %lld times a rank's own block for the whole, the ranks disagree about "
+              "it, and PyTorch raises",
+              what, path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, (long long)c.n);
+}
+/* Ops do not run on shards of a dim that is shorter than the axis (06_small_*, 06_uneven_seq3). */
+static void note_short(Follow *w, int m) {
+    const GModule *mod = &w->g->module[m];
+    const ModuleUse *u = &w->a->use[m];
+    const RawList *in = u->style->desired_input.set ? &u->style->desired_input : &u->style->input;
+    Uneven c;
+    const char *what = NULL;
+    if (mod->weight >= 0 && uneven_dim(w, mod->weight, &w->a->compute[mod->weight], &c) &&
+        c.size < c.n)
+        what = "weight and input";
+    if (!what && mod->n_input && in->set && in->n &&
+        label_cut(w, m, mod->input[0], &in->arg[0], &c) && c.size < c.n)
+        what = "the input";
+    if (what)
+        diag_note(w->a->d, "N0006", u->loc, NULL,
+                  "%s: %s of %lld is shorter than %s of %lld: DTensor does not compute on its "
+                  "shards, it gathers %s, and every rank computes all of it",
+                  path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, what);
+}
+/* A rank without any class: loss_parallel fails there (semantics.md 2.6). */
+static void note_empty_class(Follow *w, int m) {
+    const ModuleUse *u = &w->a->use[m];
+    Uneven c;
+    if (!u->style->input.set || !u->style->input.n ||
+        !label_cut(w, m, w->g->module[m].input[0], &u->style->input.arg[0], &c))
+        return;
+    int64_t block = (c.size + c.n - 1) / c.n;
+    if (block * (c.n - 1) >= c.size)
+        diag_note(w->a->d, "N0006", u->loc, NULL,
+                  "%s of %lld over %s of %lld leaves ranks without a class: PyTorch's "
+                  "loss_parallel raises",
+                  c.sym, (long long)c.size, c.axes, (long long)c.n);
+}
+
+/* ---- the walk ---- */
+/* What the inputs of module m are, once inside. */
+static Form inside(const Follow *w, int m, int arg, Form f) {
+    const Style *s = w->a->use[m].style;
+    switch (kind_of(w, m)) {
+    case TORCH_LAYER:
+    case TORCH_LOSS: return (Form){F_DTENSOR, m};
+    case TORCH_BOTH:
+    case TORCH_INPUT:
+        if (!s->input.set || arg >= s->input.n || !s->input.arg[arg].set ||
+            (!s->input.arg[arg].mapping && s->input.arg[arg].bare.kind == RP_NONE))
+            return f;
+        return (Form){
+            kind_of(w, m) == TORCH_INPUT && s->use_local_output == 1 ? F_PLAIN : F_DTENSOR, m};
+    case TORCH_OUTPUT: return f;
+    case TORCH_NOT: break;
+    }
+    return styled(w, m) ? (Form){F_ANY, -1} : f;
+}
+/* As a node inside `module` reads tensor t: through the inputs of all enclosing modules, outermost
+ * first. */
+static Form read_form(Follow *w, int module, int t) {
+    int chain[16], n = 0;
+    for (int m = module; m >= 0 && n < 16; m = w->g->module[m].parent) chain[n++] = m;
+    Form f = w->form[t];
+    while (n-- > 0) {
+        const GModule *m = &w->g->module[chain[n]];
+        for (int i = 0; i < m->n_input; i++)
+            if (m->input[i] == t) {
+                bool *seen = &w->noted[4 * chain[n] + i];
+                if (!*seen && kind_of(w, chain[n]) != TORCH_NOT && dtensor_system(w->a->plan))
+                    note_from_local(w, chain[n], "input", &w->a->use[chain[n]].style->input, i, t,
+                                    &f);
+                *seen = true;
+                f = inside(w, chain[n], i, f);
+            }
+    }
+    return f;
+}
+static Form leave(Follow *w, int m, Form f) {
+    const Style *s = w->a->use[m].style;
+    TorchKind k = kind_of(w, m);
+    if (!s || k == TORCH_INPUT) return f;
+    if (k == TORCH_NOT) return (Form){F_ANY, -1};
+    if (!result_of(s)) return f;
+    bool labelled = (k == TORCH_OUTPUT || k == TORCH_BOTH) &&
+                    s->desired_output.set; /* its `output` is a label then */
+    if (labelled && dtensor_system(w->a->plan))
+        note_from_local(w, m, "output", &s->output, 0, w->g->module[m].output, &f);
+    return (Form){s->use_local_output == 0 ? F_DTENSOR : F_PLAIN, m};
+}
+/* PyTorch's operators take DTensors or plain tensors, not both. Refused where the plan's own
+ * `use_local_output` makes it so. */
+static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor) {
+    if (!says(w, dtensor->by, 0)) return;
+    diag_error(w->a->d, "E0408", w->a->use[dtensor->by].loc,
+               "leave it out here, or give it to all modules whose results meet (the embedding and "
+               "every row layer)",
+               "with `use_local_output: false` the result of %s is a DTensor, and the %s that "
+               "makes %s takes a plain tensor beside it: PyTorch raises",
+               path(w, dtensor->by), n->label, w->g->t[n->out].name);
+}
+static Form node_form(Follow *w, const GNode *n) {
+    TorchKind k = n->module >= 0 ? kind_of(w, n->module) : TORCH_NOT;
+    Form d = {F_ANY, -1}, p = {F_ANY, -1};
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &w->g->t[n->in[i]];
+        Form f = t->kind == KIND_PARAM ? (Form){F_PLAIN, -1} : read_form(w, n->module, n->in[i]);
+        if (f.is == F_DTENSOR && d.is == F_ANY) d = f;
+        if (f.is == F_PLAIN) p = f;
+    }
+    if (k == TORCH_LAYER) return (Form){F_DTENSOR, n->module};
+    if (styled(w, n->module) && k == TORCH_NOT) return (Form){F_ANY, -1};
+    if (d.is == F_DTENSOR && p.is == F_PLAIN) refuse_mixed(w, n, &d);
+    return d.is == F_DTENSOR ? d : p;
+}
+/* Cross entropy of DTensor logits: labels are plain, and only loss_parallel takes both. */
+static void check_loss(Follow *w, int m) {
+    const GModule *mod = &w->g->module[m];
+    Form f = w->form[mod->input[0]];
+    if (mod->n_input < 2 || !w->g->t[mod->input[1]].is_int) return;
+    if (!styled(w, m) && f.is == F_DTENSOR && says(w, f.by, 0))
+        diag_error(w->a->d, "E0408", w->a->use[f.by].loc,
+                   "leave it out here, or add `loss: loss_parallel` on logits that stay cut",
+                   "with `use_local_output: false` the logits are DTensors and the labels plain "
+                   "tensors: PyTorch's cross entropy raises");
+    if (kind_of(w, m) == TORCH_LOSS && f.is == F_PLAIN && says(w, f.by, 1))
+        diag_error(
+            w->a->d, "E0408", w->a->use[f.by].loc, "`use_local_output: false`",
+            "with `use_local_output: true` the logits are plain tensors: PyTorch's loss_parallel "
+            "does not see them, each rank takes its part of the vocabulary for all of it");
+    if (kind_of(w, m) != TORCH_LOSS || !dtensor_system(w->a->plan)) return;
+    note_empty_class(w, m);
+    if (f.is == F_PLAIN && f.by >= 0 && !says(w, f.by, 1))
+        diag_note(w->a->d, "N0011", w->a->use[f.by].loc, "add `use_local_output: false`",
+                  "%s hands out plain tensors, which PyTorch's loss_parallel does not see: each "
+                  "rank takes its part of the vocabulary for all of it, and raises",
+                  path(w, f.by));
+}
+
+/* ---- what use_local_output changes ---- */
+/* Inputs that were prepared and are plain again inside: each module makes them DTensors for itself,
+ * so each reduces its part of the gradient, and the move outside undoes itself by a slice
+ * (semantics.md 1.5). */
+static void local_inputs(Follow *w, int m) {
+    w->a->use[m].local_inside = true;
+    /* to the end of the layer */
+    for (int k = m + 1; k < w->g->nm && (w->g->module[k].parent >= 0 || w->g->module[m].parent < 0);
+         k++) {
+        bool below = false;
+        for (int up = w->g->module[k].parent; up >= 0; up = w->g->module[up].parent)
+            below |= up == m;
+        for (int i = 0; below && i < w->g->module[m].n_input; i++)
+            if (styled(w, k) && w->g->module[k].n_input &&
+                w->g->module[k].input[0] == w->g->module[m].input[i])
+                w->a->use[k].per_module = true;
+    }
+}
+/* A whole result that stays a DTensor: its gradient may stay a sum up to the move that made it
+ * whole. So it does if only DTensor modules that use it differently read it; an op between them
+ * reduces it first. */
+static void whole_dtensor(Follow *w, int m) {
+    int t = w->g->module[m].output, varies = 0, other = 0,
+        nn = w->g->nn_model ? w->g->nn_model : w->g->nn;
+    const RawSpec *o = result_of(w->a->use[m].style);
+    if (!o || o->mapping || o->bare.kind != RP_REPLICATE) return;
+    for (int n = 0; n < nn; n++)
+        for (int i = 0; i < w->g->node[n].nin; i++) {
+            int by = w->g->node[n].module;
+            if (w->g->node[n].in[i] != t) continue;
+            bool layer = styled(w, by) && kind_of(w, by) == TORCH_LAYER && w->a->use[by].cuts_param;
+            varies += layer;
+            other += !layer;
+        }
+    if (varies && other)
+        diag_error(w->a->d, "E0214", w->a->use[m].loc, "leave `use_local_output` out",
+                   "use_local_output: false on %s, whose result is read by layers that cut it up "
+                   "and by others: not supported by this version",
+                   path(w, m));
+    w->a->use[m].out_varies = varies && !other;
+}
+
+void dtensor_follow(Assign *a) {
+    const Graph *g = &a->model->g;
+    Follow w = {.a = a,
+                .g = g,
+                .form = ARENA_ARRAY(a->arena, Form, g->nt + 1),
+                .noted = ARENA_ARRAY(a->arena, bool, 4 * g->nm + 4)};
+    for (int t = 0; t < g->nt; t++) w.form[t].by = -1;
+    int nn = g->nn_model ? g->nn_model : g->nn;
+    for (int n = 0; n < nn; n++) {
+        const GNode *x = &g->node[n];
+        if (x->part && !strcmp(x->part, "loss")) continue;
+        Form f = node_form(&w, x);
+        for (int m = x->module; m >= 0; m = g->module[m].parent)
+            if (g->module[m].output == x->out) f = leave(&w, m, f);
+        w.form[x->out] = f;
+    }
+    for (int m = 0; m < g->nm; m++) {
+        if (!strcmp(g->module[m].kind, "loss") && g->loss >= 0) check_loss(&w, m);
+        if (!a->use[m].style) continue;
+        TorchKind k = kind_of(&w, m);
+        if (k == TORCH_LAYER && dtensor_system(a->plan)) note_short(&w, m);
+        if (k == TORCH_INPUT && a->use[m].style->use_local_output == 1) local_inputs(&w, m);
+        if (k == TORCH_LAYER && says(&w, m, 0)) whole_dtensor(&w, m);
+        a->use[m].out_dtensor = g->module[m].output >= 0 && says(&w, m, 0) && k != TORCH_INPUT;
+    }
+}

@@ -1,0 +1,93 @@
+/* Who sums the gradient of a parameter, and over which axes: a style that owns the parameter, over
+ * its axes; data parallelism, over its own; a line under `gradients`, over all. A parameter that
+ * nothing of these names is a plain tensor, whose gradient nobody sums. Refuses to say where a sum
+ * is due: that follows from the layouts (lower). */
+#include "assign/sums.h"
+#include <string.h>
+
+static uint32_t bits(const AxisList *l) {
+    uint32_t b = 0;
+    for (int i = 0; i < l->n; i++) b |= 1u << l->a[i];
+    return b;
+}
+static AxisList axes_of(const Mesh *m, uint32_t set) {
+    AxisList l = {0};
+    for (int x = 0; x < m->naxes; x++)
+        if (set >> x & 1) l.a[l.n++] = (uint8_t)x;
+    return l;
+}
+
+/* ---- styles ---- */
+/* The axes that a placement names, `{dp: shard(0)}`; a bare one speaks of the style's. */
+static uint32_t named_axes(const Assign *a, const RawSpec *s) {
+    uint32_t set = 0;
+    for (int i = 0; s->mapping && i < s->n; i++) {
+        AxisList l;
+        if (mesh_lookup(a->mesh, s->on[i].axis, &l)) set |= bits(&l);
+    }
+    return set;
+}
+/* Does a boundary of the style cut the sequence? Then its axes are those of `sp` too. */
+static bool cuts_sequence(const RawList *l) {
+    for (int i = 0; l->set && i < l->n; i++) {
+        const RawSpec *s = &l->arg[i];
+        if (s->set && !s->mapping && s->bare.kind == RP_SHARD &&
+            (s->bare.letter ? s->bare.letter == 't' : s->bare.dim == 1))
+            return true;
+    }
+    return false;
+}
+void sums_of_style(Assign *a, int tensor, const ModuleUse *u, const RawSpec *spec) {
+    const Style *s = u->style;
+    if (!s->sums) return;
+    bool sequence = cuts_sequence(&s->input) || cuts_sequence(&s->desired_input) ||
+                    cuts_sequence(&s->output) || cuts_sequence(&s->desired_output);
+    a->summed[tensor] |= bits(&u->axes) | named_axes(a, spec);
+    if (sequence) a->summed[tensor] |= bits(&u->seq_axes);
+}
+
+/* ---- gradients: ---- */
+bool sums_names(const Graph *g, const GTensor *t, const char *pattern) {
+    if (t->plan_name && plan_match(pattern, t->plan_name)) return true;
+    if (plan_match(pattern, t->name)) return true;
+    for (int m = t->module; m >= 0;
+         m = g->module[m].parent) /* a module stands for its parameters */
+        if (plan_match(pattern, g->module[m].path) ||
+            (g->module[m].hf_path && plan_match(pattern, g->module[m].hf_path)))
+            return true;
+    return false;
+}
+
+/* ---- data parallelism ---- */
+/* The axes behind a key's text, in its order; none for NULL. */
+static AxisList key_axes(Assign *a, const char *text, Loc loc) {
+    AxisList l = {0};
+    if (text && !assign_axes(a->mesh, a->arena, a->d, text, loc, &l)) l.n = 0;
+    return l;
+}
+void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
+    const Plan *p = a->plan;
+    const char *mode = p->data_parallel.mode;
+    bool hsdp = mode && !strcmp(mode, "hsdp");
+    AxisList axis = key_axes(a, p->data_parallel.axis, p->data_parallel.axis_loc);
+    a->tokens = bits(batch) | bits(seq);
+    a->data_default = !axis.n && !hsdp;
+    if (a->data_default) axis = axes_of(a->mesh, a->tokens);
+    if (hsdp) { /* the plan's parser holds it to both */
+        AxisList copies = key_axes(a, p->data_parallel.replicate, p->data_parallel.loc);
+        a->shard = key_axes(a, p->data_parallel.shard, p->data_parallel.loc);
+        a->data = axes_of(a->mesh, bits(&axis) | bits(&copies) | bits(&a->shard));
+        return;
+    }
+    a->data = axis;
+    if (mode && !strcmp(mode, "fsdp")) a->shard = axis;
+}
+void sums_of_parameters(Assign *a) {
+    const Graph *g = &a->model->g;
+    for (int t = 0; t < g->nt; t++) {
+        if (g->t[t].kind != KIND_PARAM) continue;
+        a->summed[t] |= bits(&a->data);
+        for (int i = 0; i < a->plan->n_gradients; i++)
+            if (sums_names(g, &g->t[t], a->plan->gradients[i].key)) a->summed[t] = UINT32_MAX;
+    }
+}

@@ -208,12 +208,38 @@ static void test_smoothed_loss(void **state) {
     st_close(st);
     arena_free(a);
 }
+/* A recipe is written for a whole model. Blocks alone are trained on a stand-in for the loss, which
+ * reads no logits: the recipe's line for the loss does not speak of it. A line of the plan's own
+ * does. */
+static void test_recipes_of_blocks_alone(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"torchtitan", "torchtitan-llama3"},
+                                          {"torchtune", "torchtune-llama3"},
+                                          {"hf", "hf-llama"},
+                                          {"megatron", "megatron"},
+                                          {"megatron", "megatron-sp"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         "model: {preset: llama3-8b, shrink: 64, layers: 1}\nmesh: {dp: 2, tp: 2}\n"
+                         "pass: backward\nnames: %s\nrecipe: %s\n",
+                         rows[i][0], rows[i][1]);
+        PlanRun r = plan_run(a, "found.yaml", text, true);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "equivalent");
+        r = plan_run(a, "found.yaml", arena_printf(a, "%splan: {loss: loss_parallel}\n", text),
+                     false);
+        assert_true(run_has(&r, "E0402"));
+        arena_free(a);
+    }
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equivalent),      cmocka_unit_test(test_allowance_hides_nothing),
         cmocka_unit_test(test_only_a_loss),     cmocka_unit_test(test_local_mean_of_micro_batches),
         cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_recipes_of_blocks_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

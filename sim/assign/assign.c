@@ -383,6 +383,8 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         if (l < 0) continue;
         ModuleUse *u = &a->use[m];
         const PlanLine *line = &a->plan->lines[l];
+        /* A recipe is written for whole models: its line for the loss speaks of logits. */
+        if (line->from_recipe && !strcmp(mod->kind, LOSS_STAND_IN)) continue;
         won[l] = true;
         u->loc = line->loc;
         u->line = l;

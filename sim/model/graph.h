@@ -48,12 +48,15 @@ typedef struct GNode {
     const char *label; /* "linear", "RMSNorm": for records and figures */
 } GNode;
 
+/* The kind of a loss that reads no logits: a sum of outputs, so that blocks alone have gradients.
+ */
+#define LOSS_STAND_IN "stand-in for a loss"
 /* A module of the tree in the plan's naming scheme: what patterns match. */
 typedef struct GModule {
     const char *path;    /* in the plan's scheme: "layers.0.attention.wq" */
     const char *hf_path; /* "model.layers.0.self_attn.q_proj" */
-    const char
-        *kind;  /* "linear", "norm", "embedding", "container", "activation", "loss", "qk_norm" */
+    /* "linear", "norm", "embedding", "container", "activation", "loss", "qk_norm", LOSS_STAND_IN */
+    const char *kind;
     bool vocab; /* works on the vocabulary: bare placements speak of `vp` where there is one */
     int parent; /* -1 */
     int input[4], n_input; /* tensors: positional inputs at its boundary (boundary nodes' outputs,

@@ -182,7 +182,7 @@ void build_loss(Build *b, int output, bool has_head) {
         return;
     }
     b->x = output;
-    int module = build_module(b, "loss", "loss", -1);
+    int module = build_module(b, "loss", ce ? "loss" : LOSS_STAND_IN, -1);
     b->g->module[module].vocab = true;
     b->g->module[module].input[0] = output;
     b->g->module[module].n_input = 1;

@@ -114,20 +114,20 @@ static bool unknown(Diags *d, Arena *a, const char *kind, const char *name,
     return false;
 }
 
-/* A pass is one that the trace has, or the two names that everybody knows. */
+/* A pass is one that the trace has, or the names that everybody knows. */
 static bool known_pass(ViewCall *c) {
-    const char *list[32] = {"forward", "backward", "both"}, *pass = c->o->pass;
+    const char *list[N_PHASES + 2] = {phase_words[PHASE_FORWARD], phase_words[PHASE_BACKWARD],
+                                      "both"};
+    bool listed[N_PHASES] = {[PHASE_FORWARD] = true, [PHASE_BACKWARD] = true, [PHASE_NONE] = true};
     int n = 3;
-    for (int i = 0; i < c->t->n_computes && n < 31; i++) {
-        const char *p = c->t->computes[i].pass;
-        bool known = !p;
-        for (int k = 0; k < n; k++) known = known || !strcmp(list[k], p);
-        if (!known) list[n++] = p;
+    for (int i = 0; i < c->t->n_computes; i++) {
+        Phase p = c->t->computes[i].pass;
+        if (!listed[p]) list[n++] = phase_words[p];
+        listed[p] = true;
     }
-    list[n] = NULL;
     for (int i = 0; i < n; i++)
-        if (!strcmp(pass, list[i])) return true;
-    return unknown(c->d, c->arena, "pass", pass, list);
+        if (!strcmp(c->o->pass, list[i])) return true;
+    return unknown(c->d, c->arena, "pass", c->o->pass, list);
 }
 
 static const struct View *find_view(Diags *d, Arena *a, const char *name) {

@@ -272,7 +272,7 @@ static void test_counts(void **state) {
                     A = B / axis_size(r.t, "dp") * (S / axis_size(r.t, "cp")) * D * 8;
             for (int k = 0; k < r.t->n_collectives; k++) {
                 const TraceCollective *c = &r.t->collectives[k];
-                if (!strcmp(c->pass, "backward") && !strcmp(c->axes, "tp")) sent += c->bytes_sent;
+                if (c->pass == PHASE_BACKWARD && !strcmp(c->axes, "tp")) sent += c->bytes_sent;
             }
             if (counts[i].units && sent != LAYERS * counts[i].units * A / tp)
                 fail_msg("%s: %lld bytes sent backward", counts[i].what, (long long)sent);
@@ -287,7 +287,7 @@ static int64_t sent_of(const Trace *t, const char *pass, const char *op, const c
     int64_t n = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (!strcmp(c->pass, pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes))
+        if (!strcmp(phase_text(c->pass), pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes))
             n += c->bytes_sent;
     }
     return n;
@@ -415,7 +415,7 @@ static const char *reductions(Arena *a, const Trace *t, const char *param) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (strcmp(c->value, value)) continue;
-        assert_string_equal(c->pass, "gradients");
+        assert_int_equal(c->pass, PHASE_GRADIENTS);
         assert_string_equal(c->reduce, "sum");
         assert_true(c->why && *c->why);
         str_addf(&s, "%s%s(%s)", s.n ? " " : "", c->op, c->axes);

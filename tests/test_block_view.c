@@ -148,9 +148,8 @@ static const struct {
 enum { N_MIRRORED = sizeof mirrored / sizeof *mirrored };
 
 /* Does a picture of the first layer show the step? */
-static bool in_picture(const char *pass, int layer) {
-    return (layer <= 0) && pass &&
-           (!strcmp(pass, "forward") || !strcmp(pass, "backward") || !strcmp(pass, "loss"));
+static bool in_picture(Phase pass, int layer) {
+    return layer <= 0 && (pass == PHASE_FORWARD || pass == PHASE_BACKWARD || pass == PHASE_LOSS);
 }
 
 /* Every label is a record of the trace, symbols, numbers and bytes; and what goes into and comes
@@ -175,7 +174,7 @@ static void edges_are_records(void **state) {
             const TraceCollective *c = &t->collectives[k];
             if (!in_picture(c->pass, c->layer) || !strncmp(c->value, "grad.param.", 11)) continue;
             /* made again */
-            if (!strcmp(c->pass, "backward") && strncmp(c->value, "grad.", 5)) continue;
+            if (c->pass == PHASE_BACKWARD && strncmp(c->value, "grad.", 5)) continue;
             /* the seed of a plan without a loss: a sum of products */
             if (!strcmp(c->value, "loss")) continue;
             const TraceValue *out = value_at(t, c->value, c->step);
@@ -208,7 +207,7 @@ static void nothing_is_left_out(void **state) {
                 !strcmp(c->output, "grad.loss"))
                 continue;
             /* a seed instead of a loss */
-            if (!strcmp(c->pass, "loss") && !strstr(svg, "part-loss")) continue;
+            if (c->pass == PHASE_LOSS && !strstr(svg, "part-loss")) continue;
             if (!strstr(svg, arena_printf(g->a, "step %d: ", c->step)))
                 fail_msg("%s: step %d (%s makes %s) is not drawn", mirrored[i].file, c->step, c->op,
                          c->output);
@@ -449,8 +448,8 @@ static void overview_counts_everything(void **state) {
                      grad = !strncmp(x->value, "grad.", 5), weight = false;
                 for (int q = 0; q < t->n_params; q++)
                     weight |= !strcmp(t->params[q].compute.name, x->value);
-                int mine = param ? 2 : weight ? 3 : grad || !strcmp(x->pass, "backward") ? 1 : 0;
-                if (mine != k || (!loss && !strcmp(x->pass, "loss"))) continue;
+                int mine = param ? 2 : weight ? 3 : grad || x->pass == PHASE_BACKWARD ? 1 : 0;
+                if (mine != k || (!loss && x->pass == PHASE_LOSS)) continue;
                 one &= !axis || !strcmp(axis, x->axis);
                 axis = x->axis;
                 bytes += x->bytes_sent;

@@ -378,18 +378,19 @@ static Trace *small_trace(void) {
         arena, (struct TraceGroup[]){{"sp", "tp"}, {"seq", "cp*sp"}, {"all", "dp*cp*tp"}},
         3 * sizeof *t->groups);
     TraceValue *v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
-    *v = (TraceValue){
-        .step = 1, .kind = "moved", .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
+    *v = (TraceValue){.step = 1,
+                      .kind = VALUE_MOVED,
+                      .shape = {.name = "layers.0.output", .symbolic = "[B, S, D]"}};
     v = ARENA_PUSH(arena, t->values, t->n_values, t->cap_values);
     *v = (TraceValue){.step = 0,
-                      .kind = "activation",
+                      .kind = VALUE_ACTIVATION,
                       .shape = {.name = "layers.0.output", .symbolic = "[B/dp, S/(cp*sp), H*d]"}};
     TraceCompute *c = ARENA_PUSH(arena, t->computes, t->n_computes, t->cap_computes);
     *c = (TraceCompute){.step = 0,
                         .module = "net1",
                         .output = "layers.0.output",
                         .n_inputs = 1,
-                        .pass = "forward",
+                        .pass = PHASE_FORWARD,
                         .inputs = arena_memdup(arena, (const char *[]){"layers.0.output"}, 8),
                         .input_step = arena_memdup(arena, (int[]){1}, 4)};
     for (int i = 0; i < 3; i++) {
@@ -399,7 +400,7 @@ static Trace *small_trace(void) {
                                .op = "all_gather",
                                .axis = i ? "sp" : "tp",
                                .axes = i == 2 ? "tp*dp" : "tp",
-                               .pass = "forward"};
+                               .pass = PHASE_FORWARD};
     }
     TraceParam *p = ARENA_PUSH(arena, t->params, t->n_params, t->cap_params);
     *p = (TraceParam){.plan_name = "blk.0.attn_q.weight",

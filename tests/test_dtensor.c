@@ -224,7 +224,7 @@ static void test_plain_logits(void **state) {
 static const char *collectives(Arena *a, const Trace *t) {
     Str s = str_new(a);
     for (int i = 0; i < t->n_collectives; i++)
-        str_addf(&s, "%s %s %s\n", t->collectives[i].pass, t->collectives[i].op,
+        str_addf(&s, "%s %s %s\n", phase_text(t->collectives[i].pass), t->collectives[i].op,
                  t->collectives[i].value);
     return s.n ? s.s : "";
 }
@@ -303,7 +303,7 @@ static void test_whole_result(void **state) {
         PlanRun r = plan_good(a, arena_printf(a, text, rows[i].activation, rows[i].local), true);
         int n = 0;
         for (int k = 0; k < r.t->n_collectives; k++)
-            if (!strcmp(r.t->collectives[k].pass, "backward") &&
+            if (r.t->collectives[k].pass == PHASE_BACKWARD &&
                 !strstr(r.t->collectives[k].value, "grad.input")) {
                 assert_string_equal(r.t->collectives[k].op, rows[i].op);
                 n++;

@@ -617,7 +617,7 @@ static void check_block(Arena *a, const Trace *t, const char *what) {
     int shown = 0, all = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (strcmp(c->pass, "forward") || c->layer != 0) continue;
+        if (c->pass != PHASE_FORWARD || c->layer != 0) continue;
         all++;
         const char *tip = tip_of(&s, arena_printf(a, "-step-%d", c->step));
         if (!tip) continue; /* k and v travel as one */

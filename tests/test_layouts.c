@@ -197,7 +197,7 @@ static void test_row_bias(void **state) {
         int n = 0;
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *c = &r.t->collectives[k];
-            n += !strcmp(c->pass, "gradients") &&
+            n += c->pass == PHASE_GRADIENTS &&
                  (strstr(c->value, "w2.bias") || strstr(c->value, "down_proj.bias") ||
                   strstr(c->value, "ffn_down.bias") || strstr(c->value, "fc2.bias"));
         }

@@ -226,9 +226,8 @@ static void test_hsdp_units(void **state) {
         const TraceCollective *scatter = NULL;
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *c = &r.t->collectives[k];
-            if (!strcmp(c->op, "reduce_scatter") && !strcmp(c->pass, "gradients")) scatter = c;
-            if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") ||
-                strcmp(c->pass, "gradients"))
+            if (!strcmp(c->op, "reduce_scatter") && c->pass == PHASE_GRADIENTS) scatter = c;
+            if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") || c->pass != PHASE_GRADIENTS)
                 continue;
             assert_true(scatter && c->bytes_in == scatter->bytes_out &&
                         c->n_with == scatter->n_with);

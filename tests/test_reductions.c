@@ -230,7 +230,7 @@ static void hold_made(const Case *c, const PlanRun *r) {
     int n = 0;
     for (int i = 0; i < r->t->n_collectives; i++) {
         const TraceCollective *k = &r->t->collectives[i];
-        if (!listed(r->t, k->value) && k->inferred && strcmp(k->pass, "forward"))
+        if (!listed(r->t, k->value) && k->inferred && k->pass != PHASE_FORWARD)
             fail_msg("%s: %s", c->what, k->value);
         if (!k->inferred || !listed(r->t, k->value)) continue;
         n++;
@@ -468,7 +468,7 @@ static void test_forward_moves(void **state) {
     assert_int_equal(r.t->n_unasked, 4);
     int said = 0; /* their records say it too, the slices have none */
     for (int i = 0; i < r.t->n_collectives; i++)
-        said += r.t->collectives[i].inferred && !strcmp(r.t->collectives[i].pass, "forward");
+        said += r.t->collectives[i].inferred && r.t->collectives[i].pass == PHASE_FORWARD;
     assert_int_equal(said, 2);
     assert_string_equal(r.t->unasked[1], "reduce_scatter of layers.0.mlp.down");
     assert_int_equal(count_notes(r.d, "N0001"), 2);

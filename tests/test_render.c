@@ -96,7 +96,7 @@ static Fix fix_new(Arena *a, const char *plan, const char *model) {
     f.t->hash = "0123456789abcdef";
     f.t->version = "0.1.0";
     f.t->backend = "virtual";
-    f.t->pass = "forward";
+    f.t->pass = PASS_FORWARD;
     f.t->dtype = "bf16";
     f.t->ranks = 1;
     return f;
@@ -127,10 +127,10 @@ static void fix_dim(Fix *f, const char *name, double v) {
 }
 
 static void fix_value(Fix *f, const char *name, int step, const char *symbolic, const char *pending,
-                      const char *kind) {
+                      ValueRole kind) {
     Trace *t = f->t;
     TraceValue *v = ARENA_PUSH(f->a, t->values, t->n_values, t->cap_values);
-    *v = (TraceValue){.step = step, .pass = "forward", .kind = kind, .layer = f->layer};
+    *v = (TraceValue){.step = step, .pass = PHASE_FORWARD, .kind = kind, .layer = f->layer};
     v->shape = shape(f, name, symbolic, pending);
 }
 static void fix_param(Fix *f, const char *name, const char *symbolic, const char *style) {
@@ -171,7 +171,7 @@ static void fix_op(Fix *f, const char *op, const char *label, const char *glyph,
                         .part = part,
                         .layer = f->layer,
                         .output = out,
-                        .pass = "forward",
+                        .pass = PHASE_FORWARD,
                         .flops = 1e9,
                         .bytes = 1 << 20};
     c->ranks = rankset_range(f->a, 0, t->ranks, 1);
@@ -181,7 +181,7 @@ static void fix_op(Fix *f, const char *op, const char *label, const char *glyph,
         c->input_step[c->n_inputs] = last_step(t, s);
         c->inputs[c->n_inputs++] = s;
     }
-    fix_value(f, out, f->step++, symbolic, pending, "activation");
+    fix_value(f, out, f->step++, symbolic, pending, VALUE_ACTIVATION);
 }
 
 static RankGroups groups_of(const Trace *t, const char *axis) {
@@ -216,7 +216,7 @@ static void fix_coll(Fix *f, const char *op, const char *axis, const char *value
                            .value = value,
                            .value_step = step,
                            .dim_symbol = dim,
-                           .pass = "forward",
+                           .pass = PHASE_FORWARD,
                            .why = why,
                            .file = "plan.yaml",
                            .line = 12,
@@ -224,7 +224,7 @@ static void fix_coll(Fix *f, const char *op, const char *axis, const char *value
                            .part = part};
     for (int i = 0; i < t->n_groups; i++)
         if (!strcmp(t->groups[i].name, axis)) c->axes = t->groups[i].axes;
-    fix_value(f, value, f->step++, symbolic, NULL, "moved");
+    fix_value(f, value, f->step++, symbolic, NULL, VALUE_MOVED);
     int64_t n = groups_size(&c->groups), out = last_value(t, value)->shape.local->bytes;
     c->bytes_out = out;
     c->bytes_sent =
@@ -356,7 +356,7 @@ static void llama_dims(Fix *f, double b, double s) {
 
 static void whole_block(Fix *f, const Lay *l) {
     block_params(f, l);
-    fix_value(f, "layers.0.input", -1, l->stream, NULL, "input");
+    fix_value(f, "layers.0.input", -1, l->stream, NULL, VALUE_INPUT);
     attention_half(f, l);
     mlp_half(f, l);
 }
@@ -439,7 +439,7 @@ static Trace *llama_single(Arena *a) {
     Fix f = fix_new(a, "llama-one", "llama3-8b");
     fix_axis(&f, "tp", 1);
     llama_dims(&f, 1, 2048);
-    fix_value(&f, "layers.0.input", -1, l.stream, NULL, "input");
+    fix_value(&f, "layers.0.input", -1, l.stream, NULL, VALUE_INPUT);
     block_params(&f, &l);
     attention_half(&f, &l);
     mlp_half(&f, &l);
@@ -483,7 +483,7 @@ static Trace *toy_mlp(Arena *a) {
     fix_param(&f, "net1.bias", "[F/tp]", "colwise");
     fix_param(&f, "net2.weight", "[O, F/tp]", "rowwise");
     fix_param(&f, "net2.bias", "[O]", "rowwise");
-    fix_value(&f, "input", -1, "[B, I]", NULL, "input");
+    fix_value(&f, "input", -1, "[B, I]", NULL, VALUE_INPUT);
     fix_op(&f, "linear", "linear", "box", "net1", "mlp", "net1", "[B, F/tp]", NULL,
            "input net1.weight");
     fix_op(&f, "add", "add", "plus", "net1", "mlp", "net1", "[B, F/tp]", NULL, "net1 net1.bias");
@@ -506,8 +506,8 @@ static Trace *odd_graph(Arena *a) {
     fix_axis(&f, "a", 2);
     fix_axis(&f, "weird_axis", 3);
     fix_dim(&f, "N", 12);
-    fix_value(&f, "u", -1, "[N/a]", NULL, "input");
-    fix_value(&f, "v", -1, "[N]", NULL, "input");
+    fix_value(&f, "u", -1, "[N/a]", NULL, VALUE_INPUT);
+    fix_value(&f, "v", -1, "[N]", NULL, VALUE_INPUT);
     fix_op(&f, "one", NULL, NULL, NULL, NULL, "p", "[N/a]", NULL, "u");
     fix_op(&f, "two", NULL, NULL, NULL, NULL, "q", "[N/a, N]", NULL, "p");
     fix_op(&f, "three", NULL, NULL, NULL, NULL, "r", "[N]", "a", "p v");
@@ -591,7 +591,7 @@ static Trace *llama_memory(Arena *a) {
 static Trace *train_memory(Arena *a) {
     Trace *t = llama_tp2(a);
     Fix f = {a, t, t->n_computes + t->n_collectives, 0, 2};
-    t->pass = "train";
+    t->pass = PASS_TRAIN;
     t->hardware = "toy: 1 TFLOP/s, 0.8 GB memory, 1 GB/s";
     fix_op(&f, "linear_backward", "linear", "box", "", "mlp",
            "grad.param.layers.0.feed_forward.w2.weight", "[D, F/tp]", NULL,
@@ -632,7 +632,7 @@ static Trace *with_checks(Arena *a, Trace *t, int bad) {
         const TraceValue *v = &t->values[i];
         TraceCheck k = {.step = v->step,
                         .value = v->shape.name,
-                        .pass = v->step < 0 ? "parameters" : "forward",
+                        .pass = v->step < 0 ? PHASE_PARAMETERS : PHASE_FORWARD,
                         .level = 1,
                         .ranks = all,
                         .verdict = "PASS",
@@ -1405,7 +1405,7 @@ static Trace *random_trace(Arena *a, uint32_t from) {
     fix_dim(&f, "M", 12);
     fix_param(&f, "w", "[M, N/a]", "colwise");
     fix_param(&f, "bias", "[M]", NULL);
-    fix_value(&f, "v0", -1, shapes[draw_lot(5)], NULL, "input");
+    fix_value(&f, "v0", -1, shapes[draw_lot(5)], NULL, VALUE_INPUT);
     int n = 1, steps = 1 + draw_lot(24);
     for (int i = 0; i < steps; i++) {
         const char *in = arena_printf(a, "v%d", draw_lot(n));
@@ -1497,8 +1497,8 @@ static void backward_mirrors_forward(void **state) {
     /* those of the layer, each as a hexagon of its own */
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        bool shown = c->layer == 0 && strcmp(c->pass, "parameters");
-        bool grad = !strcmp(c->pass, "gradients"); /* wq wk wv and w1 w3 stand as one */
+        bool shown = c->layer == 0 && c->pass != PHASE_PARAMETERS;
+        bool grad = c->pass == PHASE_GRADIENTS; /* wq wk wv and w1 w3 stand as one */
         if (shown && !grad) assert_non_null(strstr(s, arena_printf(g->a, "-step-%d\"", c->step)));
     }
     assert_non_null(strstr(words, "every AllGather faces a ReduceScatter"));

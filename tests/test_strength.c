@@ -174,8 +174,8 @@ static void complain(Strength *x, const Exec *e, const Step *s, int64_t rank, co
     x->wrong++;
     print_error(
         "%s, %s: step %d %s of %s (%s), rank %lld, %s: %s%s, expected %s; bound %g, error %g\n",
-        x->plan, e->dtype == DT_F32 ? "f32" : "f64", s ? s->id : -1, s ? s->pass : "source",
-        s ? step_name(e->p, s, x->a) : "",
+        x->plan, e->dtype == DT_F32 ? "f32" : "f64", s ? s->id : -1,
+        s ? phase_text(s->pass) : "source", s ? step_name(e->p, s, x->a) : "",
         s ? (s->kind == ST_OP        ? "op"
              : s->kind == ST_ADJOINT ? "adjoint"
              : s->kind == ST_SUM     ? "sum"

@@ -137,7 +137,7 @@ static int hold_phase(Arena *a, const Json *record, const char *phase, const Tra
     for (int i = 0; list && i < list->n; i++) {
         const char *where = text_of(list->item[i], "where");
         if (where && !has_part(where, !blocks_only)) continue;
-        while (at < t->n_collectives && strcmp(t->collectives[at].pass, phase)) at++;
+        while (at < t->n_collectives && strcmp(phase_text(t->collectives[at].pass), phase)) at++;
         if (at == t->n_collectives)
             fail_msg("%s of PyTorch at %s is not here", text_of(list->item[i], "op"), where);
         hold_collective(a, list->item[i], &t->collectives[at++]);
@@ -523,7 +523,7 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
         assert_int_equal(count_collectives(r.t, "gradients", NULL, NULL), norms);
         assert_int_equal(late->n, 3 * norms);
         for (int i = 0, at = 0; i < late->n; i += 3, at++) {
-            while (strcmp(r.t->collectives[at].pass, "gradients")) at++;
+            while (r.t->collectives[at].pass != PHASE_GRADIENTS) at++;
             hold_collective(a, late->item[i], &r.t->collectives[at]);
         }
     }
@@ -571,7 +571,7 @@ static Sum ours(const Trace *t, const char *pass, const char *op, const char *ax
     Sum s = {0};
     for (int i = from; i < to; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (!strcmp(c->pass, pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes))
+        if (!strcmp(phase_text(c->pass), pass) && !strcmp(c->op, op) && !strcmp(c->axes, axes))
             s.n++, s.in += c->bytes_in;
     }
     return s;
@@ -613,7 +613,7 @@ static void run_sharded(Arena *a, const char *folder) {
         n = r.t->n_collectives, turn = 0;
     assert_true(params == 21 && grads == (golden_complete() ? 21 : 9) && agreed(&r, "loss") == 1);
     /* forward before, backward after */
-    while (turn < n && strcmp(r.t->collectives[turn].pass, "loss")) turn++;
+    while (turn < n && r.t->collectives[turn].pass != PHASE_LOSS) turn++;
     same_sum(folder, "parameters forward", theirs(record, "forward", "all_gather", true),
              ours(r.t, "parameters", "all_gather", "dp_shard", 0, turn));
     /* PyTorch keeps the root's parameters; `reshard: true` gathers the final norm and the head

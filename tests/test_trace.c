@@ -134,7 +134,7 @@ static Trace *invented(Arena *a) {
                  .hash = "00ff",
                  .version = "0.1.0",
                  .backend = "virtual",
-                 .pass = "train",
+                 .pass = PASS_TRAIN,
                  .dtype = "f32",
                  .ranks = 192,
                  .model_name = "llama",
@@ -196,7 +196,7 @@ static void invented_steps(Arena *a, Trace *t) {
                             .output = "y",
                             .flops = i == 2 ? 1.5e18 : 1073741824,
                             .bytes = 77 + i,
-                            .pass = "forward",
+                            .pass = PHASE_FORWARD,
                             .iteration = i,
                             .iteration_text = i ? "ring 1" : NULL,
                             .microbatch = 2 * i,
@@ -219,7 +219,7 @@ static void invented_moves(Arena *a, Trace *t) {
                            .value_step = 1,
                            .dim = 2,
                            .dim_symbol = "D",
-                           .pass = "forward",
+                           .pass = PHASE_FORWARD,
                            .why = "a sum is pending",
                            .file = "plan.yaml",
                            .line = 11,
@@ -248,7 +248,7 @@ static void invented_moves(Arena *a, Trace *t) {
                           .op = "slice",
                           .value = "x",
                           .axes = "tp",
-                          .pass = "forward",
+                          .pass = PHASE_FORWARD,
                           .why = "cut",
                           .file = "p.yaml",
                           .value_step = -1,
@@ -257,9 +257,9 @@ static void invented_moves(Arena *a, Trace *t) {
     for (int i = 0; i < 2; i++) {
         TraceValue *v = ARENA_PUSH(a, t->values, t->n_values, t->cap_values);
         *v = (TraceValue){.step = i ? 3 : -1,
-                          .pass = "forward",
+                          .pass = PHASE_FORWARD,
                           .shape = some_shape(a, i ? "y" : "x", 5 + i, i),
-                          .kind = i ? "moved" : "input",
+                          .kind = i ? VALUE_MOVED : VALUE_INPUT,
                           .layer = i - 1};
     }
     static const double numbers[] = {1,    -0.0,     0.1,       1e-310,
@@ -271,7 +271,7 @@ static void invented_results(Arena *a, Trace *t) {
     TraceCheck *c = ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks);
     *c = (TraceCheck){.step = 1,
                       .value = "y",
-                      .pass = "forward",
+                      .pass = PHASE_FORWARD,
                       .level = 2,
                       .ranks = t->classes[0],
                       .max_abs = 1.2e-6,
@@ -472,7 +472,7 @@ static void test_empty_trace(void **state) {
     const char *s = trace_text(t, a, true, &n);
     assert_string_equal(s, "{\"schema\":\"shardproof/"
                            "1\",\"type\":\"run\",\"mesh\":{},\"groups\":{},\"ranks\":1,\"model\":{}"
-                           ",\"executed\":false}\n"
+                           ",\"pass\":\"forward\",\"executed\":false}\n"
                            "{\"schema\":\"shardproof/"
                            "1\",\"type\":\"verdict\",\"verdict\":null,\"pass\":0,\"suspect\":0,"
                            "\"fail\":0,\"undeclared\":[],\"unasked\":[]}\n");
@@ -587,6 +587,34 @@ static void test_contract_lines(void **state) {
     assert_string_equal(rankset_text(&t->events[0].ranks, a), "0");
     assert_string_equal(t->verdict, "equivalent");
     assert_null(t->computes[0].input_step);
+    arena_free(a);
+}
+/* Every word of an enum is read back as the number that wrote it; what a foreign trace leaves out
+ * is none of them. */
+static void test_words(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    Trace *t = trace_new(a);
+    enum { N = 8 };
+    assert_true(N >= (int)N_PHASES && N >= (int)N_VALUE_ROLES);
+    t->pass = PASS_TRAIN;
+    for (int i = 0; i < N; i++)
+        *ARENA_PUSH(a, t->values, t->n_values, t->cap_values) =
+            (TraceValue){.step = i,
+                         .shape = {.name = "x"},
+                         .pass = (Phase)(i % N_PHASES),
+                         .kind = (ValueRole)(i % N_VALUE_ROLES)};
+    size_t n;
+    char *s = trace_text(t, a, true, &n);
+    Trace *back = trace_read(a, d, "x", s, n);
+    assert_non_null(back);
+    assert_int_equal(back->pass, PASS_TRAIN);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(back->values[i].pass, i % N_PHASES);
+        assert_int_equal(back->values[i].kind, i % N_VALUE_ROLES);
+    }
+    assert_null(strstr(s, "\"pass\":null"));
     arena_free(a);
 }
 /* Groups as lists only: the strides behind them are found, whatever the order of the axes. */
@@ -721,6 +749,10 @@ static const struct {
     {RUN REC("\"event\",\"rank\":4,\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":1") END, 2,
      "outside"},
     {RUN REC("\"diagnostic\",\"severity\":\"bad\"") END, 2, "severity"},
+    {RUN REC("\"move\",\"step\":1,\"op\":\"x\",\"pass\":\"sideways\"") END, 2,
+     "no trace says 'sideways'"},
+    {RUN REC("\"value\",\"step\":1,\"name\":\"x\",\"global_shape\":[1],\"kind\":\"odd\"") END, 2,
+     "no trace says 'odd'"},
     {RUN REC("\"check\",\"step\":0,\"value\":\"x\",\"verdict\":\"FAIL\",\"errors\":[{\"rank\":9,"
              "\"error\":1}]") END,
      2, "outside"},
@@ -811,7 +843,7 @@ static void test_large(void **state) {
                             .op = "linear",
                             .ranks = rankset_range(a, 0, 8192, 1),
                             .flops = 1e15,
-                            .pass = "forward"};
+                            .pass = PHASE_FORWARD};
         TraceCollective *k = ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives);
         *k = (TraceCollective){.step = i,
                                .op = "all_gather",
@@ -834,14 +866,23 @@ static void test_large(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranksets),           cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_parameters_by_name), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_round_trip_text),    cmocka_unit_test(test_round_trip_fields),
-        cmocka_unit_test(test_without_events),     cmocka_unit_test(test_empty_trace),
-        cmocka_unit_test(test_step_order),         cmocka_unit_test(test_contract_lines),
-        cmocka_unit_test(test_listed_groups),      cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_cut_and_bent),       cmocka_unit_test(test_later_version),
-        cmocka_unit_test(test_write_file),         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_ranksets),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_parameters_by_name),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_round_trip_text),
+        cmocka_unit_test(test_round_trip_fields),
+        cmocka_unit_test(test_without_events),
+        cmocka_unit_test(test_empty_trace),
+        cmocka_unit_test(test_step_order),
+        cmocka_unit_test(test_contract_lines),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_listed_groups),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_cut_and_bent),
+        cmocka_unit_test(test_later_version),
+        cmocka_unit_test(test_write_file),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
 }

@@ -84,8 +84,7 @@ static void zero_paper(void **state) {
          * any more */
         int first = -1;
         for (int k = 0; k < r.t->n_values && first < 0; k++)
-            if (r.t->values[k].kind && !strcmp(r.t->values[k].kind, "updated"))
-                first = r.t->values[k].step;
+            if (r.t->values[k].kind == VALUE_UPDATED) first = r.t->values[k].step;
         assert_true(first > 0);
         int64_t held = cls->bytes[MEM_PARAMS] + cls->bytes[MEM_OPTIMIZER] + c.grad[first];
         assert_string_equal(arena_printf(a, "%.1f", (double)held / 1e9), row[i].gb);
@@ -393,11 +392,15 @@ static void ranks_fold_into_classes(void **state) {
     t->plan = "many", t->hash = "0", t->version = "0";
     t->executed = true, t->verdict = "different", t->n_fail = 1, t->first_wrong = "y";
     RankSet all = rankset_range(a, 0, 1024, 1), some = rankset_range(a, 5, 3, 256);
-    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = (TraceCheck){
-        .step = 0, .value = "x", .pass = "forward", .level = 1, .ranks = all, .verdict = "PASS"};
+    *ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks) = (TraceCheck){.step = 0,
+                                                                         .value = "x",
+                                                                         .pass = PHASE_FORWARD,
+                                                                         .level = 1,
+                                                                         .ranks = all,
+                                                                         .verdict = "PASS"};
     TraceCheck bad = {.step = 1,
                       .value = "y",
-                      .pass = "forward",
+                      .pass = PHASE_FORWARD,
                       .level = 2,
                       .ranks = some,
                       .verdict = "FAIL",

@@ -14,10 +14,7 @@ int block_real(const BlockGraph *g, int i) {
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
 
-static const char *wanted_pass(const RenderOptions *o) { return o->pass ? o->pass : "forward"; }
-static bool pass_is(const char *pass, const char *want) {
-    return same_text(pass ? pass : "forward", want);
-}
+static bool pass_is(Phase pass, Phase want) { return phase_or_forward(pass) == want; }
 
 /* The loss belongs to the forward picture of a model that has a head, or where it is asked for. */
 static bool wants_loss(const Trace *t, const RenderOptions *o) {
@@ -50,10 +47,10 @@ static int by_step(const void *a, const void *b) {
 
 static bool is_param(const Trace *t, const char *name) { return trace_param(t, name) != NULL; }
 
-static void read_computes(BlockGraph *g, const char *pass) {
+static void read_computes(BlockGraph *g, Phase pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
-        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->output, "grad.", 5);
+        bool loss = g->loss && c->pass == PHASE_LOSS && strncmp(c->output, "grad.", 5);
         if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 ||
             c->recompute)
             continue;
@@ -65,15 +62,15 @@ static void read_computes(BlockGraph *g, const char *pass) {
     }
 }
 
-static void read_moves(BlockGraph *g, const char *pass) {
+static void read_moves(BlockGraph *g, Phase pass) {
     int cap = 0;
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
         /* before names are compared: a model has many layers */
         if (!wanted_layer(g, c->layer)) continue;
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
-        bool loss = g->loss && pass_is(c->pass, "loss") && strncmp(c->value, "grad.", 5);
-        bool again = !strcmp(pass, "backward") &&
+        bool loss = g->loss && c->pass == PHASE_LOSS && strncmp(c->value, "grad.", 5);
+        bool again = pass == PHASE_BACKWARD &&
                      strncmp(c->value, "grad.", 5); /* of what is made again: no step here */
         if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch)) continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
@@ -85,11 +82,11 @@ static void read_moves(BlockGraph *g, const char *pass) {
     }
     for (int i = 0; i < g->t->n_moves; i++) {
         const TraceLocalMove *m = &g->t->moves[i];
-        bool loss = g->loss && pass_is(m->pass, "loss") && strncmp(m->value, "grad.", 5);
+        bool loss = g->loss && m->pass == PHASE_LOSS && strncmp(m->value, "grad.", 5);
         if ((!pass_is(m->pass, pass) && !loss) || !wanted_layer(g, m->layer) ||
             is_param(g->t, m->value))
             continue;
-        if (!strcmp(pass, "backward") && strncmp(m->value, "grad.", 5)) continue;
+        if (pass == PHASE_BACKWARD && strncmp(m->value, "grad.", 5)) continue;
         add_node(g, NODE_MOVE, m->step, m->value)->move = m;
     }
 }
@@ -129,7 +126,7 @@ static void add_input(BlockGraph *g, int i, const char *name, int step) {
  * picture. */
 static bool is_saved(const BlockGraph *g, int i, const char *name) {
     const TraceCompute *c = g->node[i].op[0].c;
-    return c->pass && strcmp(c->pass, "forward") && strcmp(c->pass, "loss") &&
+    return phase_or_forward(c->pass) != PHASE_FORWARD && c->pass != PHASE_LOSS &&
            strncmp(name, "grad.", 5);
 }
 
@@ -380,8 +377,8 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
-    for (int i = 0; i < g->t->n_computes && !o->pass; i++)
-        back |= pass_is(g->t->computes[i].pass, "backward");
+    for (int i = 0; i < g->t->n_computes && !words_phase(o); i++)
+        back |= g->t->computes[i].pass == PHASE_BACKWARD;
     g->outside = o->part || g->n_layers <= 1 || back;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
         diag_error(d, "E0212", (Loc){0},
@@ -487,20 +484,20 @@ BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena 
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }
-    g->pass = wanted_pass(o);
+    g->pass = phase_or_forward(words_phase(o));
     g->wrong_step = wrong_step(g);
     if (!choose_layer(g, d, o)) return NULL;
-    g->loss = !strcmp(wanted_pass(o), "forward") && wants_loss(t, o);
-    read_computes(g, wanted_pass(o));
+    g->loss = g->pass == PHASE_FORWARD && wants_loss(t, o);
+    read_computes(g, g->pass);
     if (g->n == 0) {
         diag_error(d, "E0211", (Loc){0},
                    "draw a plan, or a trace that `run` or `draw --trace` wrote with this pass",
                    "nothing to draw in view 'block': the trace has no compute steps of pass '%s' "
                    "on rank %lld",
-                   wanted_pass(o), (long long)g->rank);
+                   phase_text(g->pass), (long long)g->rank);
         return NULL;
     }
-    read_moves(g, wanted_pass(o));
+    read_moves(g, g->pass);
     qsort(g->node, (size_t)g->n, sizeof *g->node, by_step);
     for (int i = 0; i < g->n; i++) g->node[i].alias = i;
     connect(g);

@@ -62,7 +62,7 @@ typedef struct BlockGraph {
     const Trace *t;
     Arena *arena;
     int64_t rank;
-    const char *pass;
+    Phase pass;
     int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
     bool loss;           /* the pass of the loss, too */
     bool outside;        /* also what lies outside of layers */

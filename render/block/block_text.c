@@ -233,7 +233,7 @@ static void head(Page *p, const ViewCall *c) {
 const char *view_block_text(const ViewCall *call) {
     RenderOptions o = *call->o;
     ViewCall one = *call, *c = &one;
-    bool both = !o.pass || !strcmp(o.pass, "both");
+    bool both = words_phase(&o) == PHASE_NONE;
     if (both) o.pass = NULL;
     c->o = &o;
     BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);

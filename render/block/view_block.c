@@ -92,12 +92,11 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     if (bad)
         return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",
                             subject(g, first, n), bad == 1 ? "is" : "are");
-    bool forward = !g->pass || !strcmp(g->pass, "forward");
+    bool forward = g->pass == PHASE_FORWARD;
     const char *one =
         forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
-    const char *pass =
-        g->pass && strcmp(g->pass, "forward") ? arena_printf(a, "the %s pass of ", g->pass) : "";
+    const char *pass = forward ? "" : arena_printf(a, "the %s pass of ", phase_text(g->pass));
     const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
                *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
     if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
@@ -357,7 +356,7 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame
 int view_block(const ViewCall *c, Scene **page) {
     PresetKind preset;
     furniture_preset(c->o->preset, &preset);
-    bool both = !c->o->pass || !strcmp(c->o->pass, "both");
+    bool both = words_phase(c->o) == PHASE_NONE;
     RenderOptions o = *c->o;
     ViewCall call = *c;
     bool weights = o.part && !strcmp(o.part, "weights");

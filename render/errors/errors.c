@@ -155,7 +155,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         bool pass = is(k->verdict, "PASS");
         if (k->level == 0) continue; /* structure: no value of a rank */
         const char *planted = planted_at(t, k->value, k->step);
-        if (is(k->pass, "parameters") && pass && k->max_abs == 0 && !planted) {
+        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
             if (rest) rest->values++;
             if (!rest) rest = new_row(m, "inputs and parameters", -1);
             add_check(m, rest, k);

@@ -546,7 +546,7 @@ static Scene *errors_page(const ViewCall *c, int rows) {
     const char *model = words_model(p.a, c->t);
     const char *sub[] = {model ? model : "",
                          words_data(p.a, c->t),
-                         c->t->pass ? c->t->pass : "",
+                         pass_words[c->t->pass],
                          words_mesh(p.a, c->t),
                          "cells: largest difference from the unsharded op",
                          NULL};

@@ -2,9 +2,12 @@
  * same way. Refuses to draw and to compute anything that the trace does not hold. */
 #ifndef SP_RENDER_WORDS_H
 #define SP_RENDER_WORDS_H
+#include "render/render.h"
 #include "render/scene/scene.h"
 #include "trace/trace.h"
 
+/* The pass that a picture is asked for; PHASE_NONE: all that the trace has. */
+Phase words_phase(const RenderOptions *o);
 /* "[B/dp, S/(cp*sp), D]" with the signs of pictures: "*" becomes "·". */
 const char *words_symbol(Arena *a, const char *s);
 /* A file without its folders: a picture goes further than the machine it was made on. */

@@ -6,7 +6,7 @@
 
 static bool is_grad(const TraceValue *v) {
     return v->shape.name && (!strncmp(v->shape.name, "grad.param.", strlen("grad.param.")) ||
-                             (v->kind && !strcmp(v->kind, "gradient")));
+                             v->kind == VALUE_GRADIENT);
 }
 static bool shares_buffer(const TraceLocalMove *m) {
     return m->op &&
@@ -42,7 +42,7 @@ static void find_uses(Use *u) {
     const Trace *t = u->t;
     for (int i = 0; i < t->n_values; i++) {
         u->last[i] = -1;
-        u->shared[i] = t->values[i].kind && !strcmp(t->values[i].kind, "updated"); /* in place */
+        u->shared[i] = t->values[i].kind == VALUE_UPDATED; /* in place */
         if (t->values[i].step >= 0) u->by_step[t->values[i].step] = i;
     }
     for (int i = 0; i < t->n_computes; i++)
@@ -208,7 +208,7 @@ static void split_rest(const Trace *t, MemClass *m, int64_t rest) {
         const TraceLocal *l = words_find_local(&t->params[i].rest, m->rank);
         weights += l ? l->bytes : 0;
     }
-    bool train = t->pass && !strcmp(t->pass, "train");
+    bool train = t->pass == PASS_TRAIN;
     m->bytes[MEM_PARAMS] = rest;
     if (train && weights > 0 && rest > weights) {
         m->bytes[MEM_PARAMS] = weights;

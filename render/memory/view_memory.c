@@ -415,7 +415,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
     const Trace *t = p->c->t;
     Scene *s = p->s = figure_new(p->c, "memory", p->preset);
     const char *model = words_model(p->a, t),
-               *pass = t->pass ? arena_printf(p->a, "pass %s", t->pass) : "";
+               *pass = arena_printf(p->a, "pass %s", pass_words[t->pass]);
     const char *sub[] = {model ? model : "",
                          words_data(p->a, t),
                          pass,

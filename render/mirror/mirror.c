@@ -3,7 +3,6 @@
 #include <string.h>
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-static bool in_pass(const char *pass, const char *want) { return pass && !strcmp(pass, want); }
 
 /* "x" of "grad.x"; NULL if it is no gradient of a value. */
 static const char *of_grad(const char *name) {
@@ -23,9 +22,9 @@ static bool drawn(const BlockGraph *g, const TraceCompute *c) {
 }
 
 /* The backward program begins within the loss. */
-static bool is_back(const char *pass, const char *output) {
-    return in_pass(pass, "backward") || in_pass(pass, "gradients") ||
-           (in_pass(pass, "loss") && !strncmp(output, "grad.", 5));
+static bool is_back(Phase pass, const char *output) {
+    return pass == PHASE_BACKWARD || pass == PHASE_GRADIENTS ||
+           (pass == PHASE_LOSS && !strncmp(output, "grad.", 5));
 }
 
 static void add_name(const char **list, int *n, const char *name) {
@@ -116,7 +115,7 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
 static bool carries(const Trace *t, const TraceCollective *c, const char *grad) {
     for (int i = 0; i < c->n_with; i++) {
         const TraceValue *v =
-            strcmp(c->pass, "gradients") ? NULL : words_find_value(t, grad, c->with[i]);
+            c->pass != PHASE_GRADIENTS ? NULL : words_find_value(t, grad, c->with[i]);
         if (v && v->step == c->with[i]) return true;
     }
     return false;
@@ -497,7 +496,7 @@ Mirror *mirror_new(const BlockGraph *g) {
     m->g = g;
     m->first_back = -1;
     for (int i = 0; i < t->n_computes; i++)
-        if (in_pass(t->computes[i].pass, "backward") &&
+        if (t->computes[i].pass == PHASE_BACKWARD &&
             (m->first_back < 0 || t->computes[i].step < m->first_back))
             m->first_back = t->computes[i].step;
     for (int i = 0; i < g->n_strips && m->first_back >= 0; i++)

@@ -37,14 +37,14 @@ static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
 
 /* A step of the pass; the loss belongs to the forward pass of a model that has one. */
 static bool wanted(const Overview *o, const TraceCompute *c) {
-    const char *pass = c->pass ? c->pass : "forward";
-    bool loss = !strcmp(pass, "loss") && !strcmp(o->pass, "forward") &&
-                same_text(c->part, "loss") && !is_grad(c->output);
+    Phase pass = phase_or_forward(c->pass);
+    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && same_text(c->part, "loss") &&
+                !is_grad(c->output);
     bool head = false; /* without a head the loss is a seed of the test, not of the model */
     for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
         head = same_text(o->c->t->computes[i].part, "head");
-    return (same_text(pass, o->pass) || (loss && head)) && c->iteration <= 0 &&
-           c->microbatch <= 0 && !c->recompute && on_rank(&c->ranks, o->rank);
+    return (pass == o->pass || (loss && head)) && c->iteration <= 0 && c->microbatch <= 0 &&
+           !c->recompute && on_rank(&c->ranks, o->rank);
 }
 
 static void read_units(Overview *o) {
@@ -108,7 +108,7 @@ static SendKind kind_of(const Overview *o, const TraceCollective *c) {
     if (!o->all) return SEND_FORWARD;
     if (!strncmp(c->value, "grad.param.", 11)) return SEND_GRADIENTS;
     if (trace_param(o->c->t, c->value)) return SEND_WEIGHTS;
-    return is_grad(c->value) || same_text(c->pass, "backward") ? SEND_BACKWARD : SEND_FORWARD;
+    return is_grad(c->value) || c->pass == PHASE_BACKWARD ? SEND_BACKWARD : SEND_FORWARD;
 }
 
 static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
@@ -125,8 +125,8 @@ static void read_collectives(Overview *o) {
     const Trace *t = o->c->t;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        bool own = same_text(c->pass ? c->pass : "forward", o->pass);
-        bool loss = same_text(c->pass, "loss") && !strcmp(o->pass, "forward") &&
+        bool own = phase_or_forward(c->pass) == o->pass;
+        bool loss = c->pass == PHASE_LOSS && o->pass == PHASE_FORWARD &&
                     same_text(c->part, "loss") && !is_grad(c->value);
         if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
         int k = own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
@@ -201,11 +201,12 @@ static void fold(Overview *o) {
 static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
 
 bool overview_read(Overview *o, const ViewCall *c) {
-    bool both = !c->o->pass || !strcmp(c->o->pass, "both");
-    *o = (Overview){
-        .c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .pass = both ? "forward" : c->o->pass};
+    bool both = words_phase(c->o) == PHASE_NONE;
+    *o = (Overview){.c = c,
+                    .rank = c->o->rank >= 0 ? c->o->rank : 0,
+                    .pass = phase_or_forward(words_phase(c->o))};
     for (int i = 0; both && i < c->t->n_computes; i++)
-        o->all |= same_text(c->t->computes[i].pass, "backward");
+        o->all |= c->t->computes[i].pass == PHASE_BACKWARD;
     for (int i = 0; both && i < c->t->n_collectives; i++)
         o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
     o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
@@ -213,7 +214,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
     if (o->n == 0) {
         diag_error(c->d, "E0211", (Loc){0}, NULL,
                    "nothing to draw in view 'overview': no steps of pass '%s' on rank %lld",
-                   o->pass, (long long)o->rank);
+                   phase_text(o->pass), (long long)o->rank);
         return false;
     }
     read_collectives(o);
@@ -245,7 +246,7 @@ void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t
 const char *overview_kind(const Overview *o, SendKind k) {
     static const char *const word[SEND_KINDS] = {"forward", "backward", "weight gradients",
                                                  "weights"};
-    return o->all ? word[k] : o->pass;
+    return o->all ? word[k] : phase_text(o->pass);
 }
 
 const char *overview_sent(const Overview *o) {
@@ -274,7 +275,7 @@ const char *overview_sent(const Overview *o) {
                      : all[j].count == 1 ? " collective"
                                          : " collectives");
     }
-    if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", o->pass);
+    if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", phase_text(o->pass));
     str_add(&s, ".");
     return s.s;
 }

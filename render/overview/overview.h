@@ -28,9 +28,9 @@ typedef struct {
 typedef struct {
     const ViewCall *c;
     int64_t rank;
-    const char *pass; /* whose steps are the units */
-    bool all; /* forward and backward, gradients and weights; else the collectives of `pass` only,
-                 as SEND_FORWARD */
+    Phase pass; /* whose steps are the units */
+    bool all;   /* forward and backward, gradients and weights; else the collectives of `pass` only,
+                   as SEND_FORWARD */
     const WrongList *wrong;
     int n;
     OverviewUnit *unit;

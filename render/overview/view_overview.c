@@ -234,12 +234,12 @@ int view_overview(const ViewCall *c, Scene **page) {
                 (overview_sends(&p.o, SEND_BACKWARD) || overview_sends(&p.o, SEND_GRADIENTS)),
          layered = false;
     for (int i = 0; i < c->t->n_computes && p.o.all; i++)
-        back |= c->t->computes[i].pass && !strcmp(c->t->computes[i].pass, "backward");
+        back |= c->t->computes[i].pass == PHASE_BACKWARD;
     const char *sub[] = {
         arena_printf(a, "rank %lld %s", (long long)p.o.rank, words_coords(a, c->t, p.o.rank)),
         words_data(a, c->t),
         words_mesh(a, c->t),
-        back ? "forward and backward" : p.o.pass,
+        back ? "forward and backward" : phase_text(p.o.pass),
         words_class(a, c->t, p.o.rank),
         layers_shown(&p.o),
         NULL};

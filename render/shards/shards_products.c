@@ -32,7 +32,7 @@ static int find_products(ShardPen *p, Product *out) {
     int n = 0;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (c->n_inputs != 2 || c->recompute || (c->pass && strcmp(c->pass, "forward")) ||
+        if (c->n_inputs != 2 || c->recompute || phase_or_forward(c->pass) != PHASE_FORWARD ||
             !rankset_has(&c->ranks, p->rank))
             continue;
         if (p->layer >= 0 && c->layer != p->layer) continue;

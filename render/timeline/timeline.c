@@ -47,7 +47,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     /* the gradient of a parameter: "dw2" */
     if (c->output && !strncmp(c->output, "grad.param.", 11))
         return arena_printf(a, "d%s", value_word(t, a, c->output));
-    return c->pass && !strcmp(c->pass, "backward") ? arena_printf(a, "dx %s", name) : name;
+    return c->pass == PHASE_BACKWARD ? arena_printf(a, "dx %s", name) : name;
 }
 
 /* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the
@@ -102,14 +102,13 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
 /* ---- lines ---- */
 
 /* The phase of the program that a kernel belongs to: passes that interleave are one. */
-static const char *pass_of(const TimeEvent *e) {
-    static const struct {
-        const char *pass, *phase;
-    } row[] = {{"loss", "forward"}, {"gradients", "backward"}, {"parameters", "forward"}};
-    const char *pass = e->c && e->c->pass ? e->c->pass : "forward";
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i].pass, pass)) return row[i].phase;
-    return pass;
+static Phase pass_of(const TimeEvent *e) {
+    static const Phase drawn_as[N_PHASES] = {
+        [PHASE_NONE] = PHASE_FORWARD,       [PHASE_FORWARD] = PHASE_FORWARD,
+        [PHASE_LOSS] = PHASE_FORWARD,       [PHASE_BACKWARD] = PHASE_BACKWARD,
+        [PHASE_GRADIENTS] = PHASE_BACKWARD, [PHASE_PARAMETERS] = PHASE_FORWARD,
+        [PHASE_OPTIMIZER] = PHASE_OPTIMIZER};
+    return drawn_as[e->c ? e->c->pass : PHASE_NONE];
 }
 static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
 static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
@@ -124,7 +123,7 @@ static const char *unit_part(TimeEvent *const *k, int n, int i) {
 }
 
 static bool same_unit(TimeEvent *const *k, int n, int i, int j) {
-    return !strcmp(pass_of(k[i]), pass_of(k[j])) && layer_of(k[i]) == layer_of(k[j]) &&
+    return pass_of(k[i]) == pass_of(k[j]) && layer_of(k[i]) == layer_of(k[j]) &&
            !strcmp(unit_part(k, n, i), unit_part(k, n, j));
 }
 
@@ -156,7 +155,7 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
 
 static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass,
                               int layers) {
-    const char *pass = words_capital(a, pass_of(k[u.first]));
+    const char *pass = words_capital(a, phase_text(pass_of(k[u.first])));
     if (whole_pass) return pass;
     int first = layer_of(k[u.first]), last = layer_of(k[u.first + u.n - 1]);
     if (layers > 1 && first >= 0 && last >= 0)
@@ -179,7 +178,7 @@ static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **
     }
     int kept = 0;
     for (int i = 0; i < m; i++) {
-        bool joins = kept && !strcmp(pass_of(k[u[kept - 1].first]), pass_of(k[u[i].first])) &&
+        bool joins = kept && pass_of(k[u[kept - 1].first]) == pass_of(k[u[i].first]) &&
                      u[kept - 1].n + u[i].n <= kernels;
         if (joins) u[kept - 1].n += u[i].n;
         else u[kept++] = u[i];
@@ -237,9 +236,9 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
     }
     double from = 0;
     for (int i = 0; i < units; i++) {
-        const char *pass = pass_of(k[u[i].first]);
-        bool before = i > 0 && !strcmp(pass, pass_of(k[u[i - 1].first]));
-        bool after = i + 1 < units && !strcmp(pass, pass_of(k[u[i + 1].first]));
+        Phase pass = pass_of(k[u[i].first]);
+        bool before = i > 0 && pass == pass_of(k[u[i - 1].first]);
+        bool after = i + 1 < units && pass == pass_of(k[u[i + 1].first]);
         double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
         TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers),
                       .start = from,

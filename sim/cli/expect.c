@@ -123,15 +123,14 @@ static void hold_collectives(Hold *h) {
         int64_t n = 0;
         for (int k = 0; k < h->t->n_collectives; k++) {
             const TraceCollective *c = &h->t->collectives[k];
-            bool phase = c->pass && strcmp(c->pass, x->phase) == 0,
-                 op = c->op && strcmp(c->op, x->op) == 0;
+            bool phase = c->pass == x->phase, op = c->op && strcmp(c->op, x->op) == 0;
             const char *axes = c->axes ? c->axes : c->axis;
             if (phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes)))
                 n += lookup_times(c);
         }
         if (n != x->count)
-            fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", x->phase, (long long)n, x->op,
-                 x->axis ? "(" : "", x->axis ? x->axis : "", x->axis ? ")" : "",
+            fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", phase_text(x->phase), (long long)n,
+                 x->op, x->axis ? "(" : "", x->axis ? x->axis : "", x->axis ? ")" : "",
                  (long long)x->count);
     }
 }

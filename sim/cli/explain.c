@@ -112,8 +112,7 @@ static const TraceCollective *collective_at(const Ex *e, int step) {
     for (int i = e->t->n_collectives - 1; i >= 0; i--) {
         const TraceCollective *k = &e->t->collectives[i];
         if (k->step < step && k->layer == f->value->layer && k->why &&
-            strstr(k->why, "of one unit travel together") &&
-            strcmp(or_empty(k->pass), or_empty(f->value->pass)) == 0)
+            strstr(k->why, "of one unit travel together") && k->pass == f->value->pass)
             return k;
     }
     return NULL;
@@ -130,19 +129,19 @@ static const char *step_text(const Ex *e, int step) {
         return arena_printf(
             a, "step %d, %s(%s), %s", step, or_empty(f->collective->op),
             or_empty(f->collective->axis ? f->collective->axis : f->collective->axes),
-            or_empty(f->collective->pass));
+            phase_text(f->collective->pass));
     if (f->move)
         return arena_printf(a, "step %d, %s(%s), %s", step, or_empty(f->move->op),
-                            or_empty(f->move->axes), or_empty(f->move->pass));
+                            or_empty(f->move->axes), phase_text(f->move->pass));
     if (f->compute)
         return arena_printf(a, "step %d, %s of %s, %s", step,
                             f->compute->label ? f->compute->label : or_empty(f->compute->op),
                             or_empty(f->compute->module ? f->compute->module : f->compute->output),
-                            or_empty(f->compute->pass));
+                            phase_text(f->compute->pass));
     const TraceCollective *k = collective_at(e, step);
     if (k)
         return arena_printf(a, "step %d, in the %s(%s) of step %d, %s", step, or_empty(k->op),
-                            axes_of(k), k->step, or_empty(k->pass));
+                            axes_of(k), k->step, phase_text(k->pass));
     return arena_printf(a, "step %d", step);
 }
 static void checks_of(Ex *e, const char *value, int step) {
@@ -177,7 +176,8 @@ static void readers_of(Ex *e, const char *value, int step) {
 }
 static void explain_value(Ex *e, const TraceValue *v) {
     title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name),
-                          v->kind ? v->kind : "value", v->pass ? ", " : "", or_empty(v->pass)));
+                          v->kind ? value_role_words[v->kind] : "value", v->pass ? ", " : "",
+                          phase_text(v->pass)));
     shape_fields(e, &v->shape);
     field(e, "made by", step_text(e, v->step));
     const FoundStep *f = v->step >= 0 && v->step < e->x.n ? &e->x.step[v->step] : NULL;
@@ -369,7 +369,7 @@ static void explain_param(Ex *e, const TraceParam *p) {
         field(e, "at rest", p->rest.symbolic);
     field(e, "per rank", bytes_text(p->bytes, a));
     field(e, "style", p->style);
-    if (e->t->pass && strcmp(e->t->pass, "forward") != 0)
+    if (e->t->pass != PASS_FORWARD)
         field(e, "gradient",
               p->summed
                   ? arena_printf(a, "the plan declares its sum over %s, where it is due", p->summed)

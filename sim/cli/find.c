@@ -43,7 +43,7 @@ static const TraceValue *value_named(const Trace *t, const char *name) {
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
         if (!same(v->shape.name, name)) continue;
-        if (!same(v->kind, "moved")) return v;
+        if (v->kind != VALUE_MOVED) return v;
         if (!moved) moved = v;
     }
     return moved;
@@ -63,7 +63,7 @@ static const TraceValue *boundary(const Trace *t, const char *module, size_t n, 
     const TraceCompute *first = NULL, *last = NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (!inside(c->module, module, n) || (c->pass && strcmp(c->pass, "forward") != 0)) continue;
+        if (!inside(c->module, module, n) || phase_or_forward(c->pass) != PHASE_FORWARD) continue;
         if (!first) first = c;
         last = c;
     }

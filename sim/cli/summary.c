@@ -138,9 +138,9 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
                            strcmp(k->verdict, "FAIL") == 0 ? "wrong" : "suspect", k->value));
     if (k->step >= 0)
         str_addf(&c->text, "  (step %d, %s)", k->step,
-                 or_empty(k->pass ? k->pass
-                          : v     ? v->pass
-                                  : NULL));
+                 phase_text(k->pass ? k->pass
+                            : v     ? v->pass
+                                    : PHASE_NONE));
     str_add(&c->text, "\n");
     line(c, indent, "  ranks", rankset_text(&k->ranks, a));
     if (axis) line(c, indent, "  axis", axis);
@@ -204,7 +204,7 @@ static void report_run(Cli *c, const Loaded *l) {
     line(c, "  ", "mesh", mesh.s);
     if (t->model_name)
         line(c, "  ", "model",
-             arena_printf(a, "%s, %s, %s", t->model_name, or_empty(t->pass), or_empty(t->dtype)));
+             arena_printf(a, "%s, %s, %s", t->model_name, pass_words[t->pass], or_empty(t->dtype)));
     if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
     if (l->report.data_parallel) line(c, "  ", "data parallel", l->report.data_parallel);
     if (t->n_pass + t->n_suspect + t->n_fail)
@@ -222,12 +222,13 @@ static void report_run(Cli *c, const Loaded *l) {
 }
 /* Collectives of one pass, counted by op and group, with what a rank sends in them. */
 typedef struct {
-    const char *pass, *op, *axis;
+    Phase pass;
+    const char *op, *axis;
     int64_t n, skipped;
 } CommSum;
 static bool in_sum(const TraceCollective *k, const void *arg) {
     const CommSum *s = arg;
-    return !strcmp(or_empty(k->pass), s->pass) && !strcmp(or_empty(k->op), s->op) &&
+    return k->pass == s->pass && !strcmp(or_empty(k->op), s->op) &&
            !strcmp(or_empty(k->axis ? k->axis : k->axes), s->axis);
 }
 static void report_comms(Cli *c, const Trace *t) {
@@ -239,18 +240,17 @@ static void report_comms(Cli *c, const Trace *t) {
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
-        const char *axis = or_empty(k->axis ? k->axis : k->axes), *pass = or_empty(k->pass),
-                   *op = or_empty(k->op);
+        const char *axis = or_empty(k->axis ? k->axis : k->axes), *op = or_empty(k->op);
         int j = 0;
         while (j < n && !in_sum(k, &sum[j])) j++;
-        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){pass, op, axis, 0, 0};
+        if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){k->pass, op, axis, 0, 0};
         sum[j].n += lookup_times(k);
         sum[j].skipped += k->skipped;
     }
     heading(c, "Collectives, bytes sent per rank");
     for (int j = 0; j < n; j++) {
-        bool first = j == 0 || strcmp(sum[j].pass, sum[j - 1].pass) != 0;
-        str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? sum[j].pass : "",
+        bool first = j == 0 || sum[j].pass != sum[j - 1].pass;
+        str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? phase_text(sum[j].pass) : "",
                  (long long)sum[j].n, arena_printf(c->arena, "%s(%s)", sum[j].op, sum[j].axis),
                  lookup_sent_text(t, in_sum, &sum[j], false, c->arena));
         if (sum[j].skipped)
@@ -270,7 +270,7 @@ static void report_shapes(Cli *c, const Trace *t) {
     int layer = -1, left = 0;
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
-        bool forward = !v->pass || strcmp(v->pass, "forward") == 0;
+        bool forward = phase_or_forward(v->pass) == PHASE_FORWARD;
         if (!forward || !v->shape.symbolic || !v->shape.n_local) continue;
         if (layer < 0) layer = v->layer;
         if (v->layer >= 0 && layer >= 0 && v->layer != layer) continue;

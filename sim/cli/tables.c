@@ -28,13 +28,13 @@ static const char *step_op(const FoundStep *f, const TraceValue *v, Arena *a) {
     if (f && f->move)
         return arena_printf(a, "%s(%s)", or_empty(f->move->op), or_empty(f->move->axes));
     if (f && f->compute) return f->compute->label ? f->compute->label : or_empty(f->compute->op);
-    return v && v->kind ? v->kind : "";
+    return v && v->kind ? value_role_words[v->kind] : "";
 }
-static const char *step_pass(const FoundStep *f, const TraceValue *v) {
+static Phase step_pass(const FoundStep *f, const TraceValue *v) {
     if (f && f->compute) return f->compute->pass;
     if (f && f->collective) return f->collective->pass;
     if (f && f->move) return f->move->pass;
-    return v ? v->pass : NULL;
+    return v ? v->pass : PHASE_NONE;
 }
 
 /* ---- shapes ---- */
@@ -55,7 +55,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
     Arena *a = c->arena;
     Cell *r = table_row(t);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
-    r[1] = cell_text(step_pass(f, v));
+    r[1] = cell_text(phase_words[step_pass(f, v)]);
     r[2] = cell_text(step_op(f, v, a));
     if (!v) {
         r[3] = cell_text(f->compute      ? f->compute->output
@@ -289,7 +289,7 @@ Table table_comms(const Cli *c, const Trace *t) {
         if (group < 0) continue;
         Cell *r = table_row(&out);
         r[0] = cell_int(a, k->step);
-        r[1] = cell_text(k->pass);
+        r[1] = cell_text(phase_words[k->pass]);
         r[2] = cell_text(k->op);
         r[3] = cell_text(k->axis ? k->axis : k->axes);
         r[4] = cell_text(k->axes);
@@ -393,7 +393,7 @@ static Items param_items(const Trace *t, bool rest, Arena *a) {
 static Items value_items(const Trace *t, Arena *a) {
     Items l = {0};
     for (int i = 0; i < t->n_values; i++)
-        if (!t->values[i].kind || strcmp(t->values[i].kind, "moved") != 0)
+        if (t->values[i].kind != VALUE_MOVED)
             add_item(&l, a, t->values[i].shape.name, shape_text(&t->values[i].shape, a));
     return l;
 }
@@ -403,11 +403,12 @@ static const char *exact_bytes(int64_t v, Arena *a) {
     return v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
 }
 typedef struct {
-    const char *pass, *op, *axes, *reduce;
+    Phase pass;
+    const char *op, *axes, *reduce;
 } CommKind;
 static bool is_kind(const TraceCollective *c, const void *arg) {
     const CommKind *k = arg;
-    return !strcmp(or_empty(c->pass), k->pass) && !strcmp(or_empty(c->op), k->op) &&
+    return c->pass == k->pass && !strcmp(or_empty(c->op), k->op) &&
            !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);
 }
 /* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" ->
@@ -418,15 +419,15 @@ static Items comm_items(const Trace *t, Arena *a) {
     CommKind *kind = ARENA_ARRAY(a, CommKind, t->n_collectives);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        CommKind x = {or_empty(c->pass), or_empty(c->op), or_empty(c->axes), or_empty(c->reduce)};
+        CommKind x = {c->pass, or_empty(c->op), or_empty(c->axes), or_empty(c->reduce)};
         bool other = *x.reduce && strcmp(x.reduce, "sum") != 0;
         int k = 0;
         while (k < l.n && !is_kind(c, &kind[k])) k++;
         if (k == l.n) {
             kind[k] = x;
             add_item(&l, a,
-                     arena_printf(a, "%s %s(%s)%s%s", x.pass, x.op, x.axes, other ? ", " : "",
-                                  other ? x.reduce : ""),
+                     arena_printf(a, "%s %s(%s)%s%s", phase_text(x.pass), x.op, x.axes,
+                                  other ? ", " : "", other ? x.reduce : ""),
                      NULL);
         }
         count[k] += lookup_times(c);
@@ -480,7 +481,7 @@ static Items run_items(const Trace *t, Arena *a) {
     for (int i = 0; i < t->n_axes; i++)
         str_addf(&mesh, "%s%s=%lld", i ? " " : "", t->axes[i].name, (long long)t->axes[i].size);
     add_item(&l, a, "mesh", mesh.s);
-    add_item(&l, a, "pass", t->pass);
+    add_item(&l, a, "pass", pass_words[t->pass]);
     add_item(&l, a, "dtype", t->dtype);
     for (int i = 0; i < t->n_groups; i++)
         add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);

@@ -69,8 +69,8 @@ static const char *shapes_text(const Plan *p, const Trace *t, Arena *a) {
     }
     for (int i = 0; e->n_shapes == 0 && i < t->n_values && n < DEFAULT_SHAPES; i++) {
         const TraceValue *v = &t->values[i];
-        bool moved = v->kind && strcmp(v->kind, "moved") == 0;
-        bool forward = !v->pass || strcmp(v->pass, "forward") == 0;
+        bool moved = v->kind == VALUE_MOVED;
+        bool forward = phase_or_forward(v->pass) == PHASE_FORWARD;
         if (moved || !forward || !v->shape.symbolic || !v->shape.name || v->layer > 0) continue;
         if (last && strcmp(last, v->shape.symbolic) == 0) continue;
         if (lookup_value(t, v->shape.name) != v) continue;
@@ -85,16 +85,15 @@ static void add_count(Str *line, const char *op, const char *axis, int64_t n, Ar
     str_addf(line, "%s%s: %lld", line->n ? ", " : "", scalar(key, a), (long long)n);
 }
 static bool same_collective(const TraceCollective *c, const TraceCollective *d) {
-    return c->pass && d->pass && c->op && d->op && c->axes && d->axes &&
-           strcmp(c->pass, d->pass) == 0 && strcmp(c->op, d->op) == 0 &&
-           strcmp(c->axes, d->axes) == 0;
+    return c->pass && c->pass == d->pass && c->op && d->op && c->axes && d->axes &&
+           strcmp(c->op, d->op) == 0 && strcmp(c->axes, d->axes) == 0;
 }
 /* Every kind that occurs in a phase, and those that the section said would not and that still do
  * not. */
-static void phase_section(Str *line, const Plan *p, const Trace *t, const char *phase, Arena *a) {
+static void phase_section(Str *line, const Plan *p, const Trace *t, Phase phase, Arena *a) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (!c->pass || strcmp(c->pass, phase) != 0) continue;
+        if (c->pass != phase) continue;
         int count = 0, first = -1;
         for (int k = 0; k < t->n_collectives; k++) {
             if (!same_collective(c, &t->collectives[k])) continue;
@@ -106,22 +105,21 @@ static void phase_section(Str *line, const Plan *p, const Trace *t, const char *
     for (int i = 0; i < p->expect.n_collectives; i++) {
         const ExpectCollective *x = &p->expect.collectives[i];
         bool occurs = false;
-        if (x->count != 0 || strcmp(x->phase, phase) != 0) continue;
+        if (x->count != 0 || x->phase != phase) continue;
         for (int k = 0; k < t->n_collectives && !occurs; k++) {
             const TraceCollective *c = &t->collectives[k];
-            occurs = c->pass && strcmp(c->pass, phase) == 0 && c->op && strcmp(c->op, x->op) == 0 &&
+            occurs = c->pass == phase && c->op && strcmp(c->op, x->op) == 0 &&
                      (!x->axis || lookup_same_axes(t, x->axis, c->axes ? c->axes : c->axis));
         }
         if (!occurs) add_count(line, x->op, x->axis, 0, a);
     }
 }
 static const char *collectives_text(const Plan *p, const Trace *t, Arena *a) {
-    static const char *const phases[] = {"forward", "loss", "backward", "gradients", "parameters"};
     Str all = str_new(a);
-    for (int i = 0; i < 5; i++) {
+    for (Phase k = PHASE_FORWARD; k <= PHASE_PARAMETERS; k++) { /* the optimizer's: not counted */
         Str line = str_new(a);
-        phase_section(&line, p, t, phases[i], a);
-        if (line.n) str_addf(&all, "    %s: {%s}\n", phases[i], line.s);
+        phase_section(&line, p, t, k, a);
+        if (line.n) str_addf(&all, "    %s: {%s}\n", phase_text(k), line.s);
     }
     return all.n ? arena_printf(a, "  collectives:\n%s", all.s) : NULL;
 }

@@ -50,7 +50,7 @@ int64_t books_records(const Program *p, int64_t steps, int64_t parts) {
     int64_t each = 0, once = 0; /* of a micro-batch, of a training step */
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
-        bool last = !strcmp(s->pass, "optimizer");
+        bool last = s->pass == PHASE_OPTIMIZER;
         *(last ? &once : &each) += s->kind == ST_OP || s->kind == ST_ADJOINT ? 2 : 1;
     }
     for (int v = 0; v < p->nv; v++)

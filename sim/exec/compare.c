@@ -24,7 +24,7 @@ Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int lev
     const Val *v = &p->val[val];
     m.e = e;
     m.rec.step = s ? s->id : -1;
-    m.rec.pass = s ? s->pass : "parameters";
+    m.rec.pass = s ? s->pass : PHASE_PARAMETERS;
     m.rec.value = program_value_name(p, v, arena);
     m.rec.level = level;
     m.rec.verdict = "PASS";

@@ -19,7 +19,8 @@ enum { TINY, WHOLE, NUDGES };
 
 /* One comparison: n numbers against those of the unsharded run. */
 typedef struct {
-    const char *name, *pass;
+    const char *name;
+    Phase pass;
     int step;
     const double *want, *nudged[NUDGES]; /* nudged NULL: not asked for yet */
     int64_t n;
@@ -175,7 +176,7 @@ static void value(State *s, int v, bool grad) {
     const GTensor *t = &p->graph->t[x->tensor];
     double *sum = grad ? reference_cotangent(e->ref, x) : NULL;
     Pair pair = {.name = name_of(e, t, grad), .step = x->step, .n = elements(t)};
-    pair.pass = x->step >= 0 ? p->step[x->step].pass : "parameters";
+    pair.pass = x->step >= 0 ? p->step[x->step].pass : PHASE_PARAMETERS;
     pair.want = last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
     progress_add(e->progress, e->work * (double)pair.n);
     Again a = {x, grad, {NULL}};
@@ -198,7 +199,7 @@ static void losses(State *s) {
     const Val *loss = &p->val[p->loss];
     Pair pair = {.name = p->graph->t[loss->tensor].name,
                  .step = loss->step,
-                 .pass = "loss",
+                 .pass = PHASE_LOSS,
                  .want = e->ref->losses,
                  .n = e->steps};
     for (int64_t i = 0; i < e->steps; i++) {

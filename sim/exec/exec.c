@@ -278,7 +278,7 @@ static bool of_parameter(const Exec *e, const Step *s) {
     return v->cot && e->p->graph->t[v->tensor].kind == KIND_PARAM;
 }
 bool exec_deferred(const Exec *e, const Step *s) {
-    return !strcmp(s->pass, "optimizer") || (of_parameter(e, s) && s->kind != ST_ADJOINT);
+    return s->pass == PHASE_OPTIMIZER || (of_parameter(e, s) && s->kind != ST_ADJOINT);
 }
 void exec_drop_inputs(Exec *e) {
     for (int t = 0; t < e->p->graph->nt; t++)

@@ -376,7 +376,7 @@ static void find_nonfinite(Run *r, const Step *s) {
                    "look at the sizes and scales of weights and inputs; in f64 the range is larger",
                    "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)",
                    step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id,
-                   s->pass, (long long)st->l[k].rank, (long long)bad);
+                   phase_text(s->pass), (long long)st->l[k].rank, (long long)bad);
         return;
     }
 }
@@ -582,7 +582,7 @@ static void level0(Run *r) {
     RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
     TraceCheck sound = {.step = -1,
                         .value = "program",
-                        .pass = "forward",
+                        .pass = PHASE_FORWARD,
                         .ranks = all,
                         .verdict = "PASS",
                         .count = r->program->ns};

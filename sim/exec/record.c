@@ -123,9 +123,7 @@ static void record_run(Rec *r, const Model *model) {
     t->plan = t->title = r->plan->name;
     t->hash = arena_printf(r->a, "%016llx", (unsigned long long)r->plan->hash);
     t->backend = "virtual";
-    t->pass = r->plan->pass == PASS_FORWARD    ? "forward"
-              : r->plan->pass == PASS_BACKWARD ? "backward"
-                                               : "train";
+    t->pass = r->plan->pass;
     t->dtype = dtypes[r->dtype];
     t->names = plan_names_text(r->plan->names);
     t->model_name = d->name;
@@ -295,16 +293,17 @@ static const char *part_of(const Rec *r, int tensor) {
 }
 static void record_value(Rec *r, const Val *v, const Step *s) {
     TraceValue *x = ARENA_PUSH_LARGE(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
-    *x = (TraceValue){
-        .step = s ? s->id : -1, .pass = s ? s->pass : "forward", .layer = layer_of(r, v->tensor)};
+    *x = (TraceValue){.step = s ? s->id : -1,
+                      .pass = s ? s->pass : PHASE_FORWARD,
+                      .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
     shape_record(r, v, &v->L, &x->shape);
     x->shape.name = value_name(r, v);
-    x->kind = v->cot ? (v->kind == KIND_PARAM ? "gradient" : "cotangent")
-              : !s   ? "input"
-              : r->p->graph->t[v->tensor].next_of         ? "updated"
-              : s->kind == ST_MOVE || s->kind == ST_CLAIM ? "moved"
-                                                          : "activation";
+    x->kind = v->cot ? (v->kind == KIND_PARAM ? VALUE_GRADIENT : VALUE_COTANGENT)
+              : !s   ? VALUE_INPUT
+              : r->p->graph->t[v->tensor].next_of         ? VALUE_UPDATED
+              : s->kind == ST_MOVE || s->kind == ST_CLAIM ? VALUE_MOVED
+                                                          : VALUE_ACTIVATION;
 }
 static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
@@ -394,7 +393,7 @@ static void record_collective(Rec *r, const Step *s) {
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
     arena_free(tmp);
     if (x->n_with)
-        x->why = strcmp(s->pass, "gradients")
+        x->why = s->pass != PHASE_GRADIENTS
                      ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
                      : "FSDP: each rank keeps the part it has at rest; the gradients of one unit "
                        "travel together";

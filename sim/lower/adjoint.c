@@ -29,7 +29,7 @@ static Val *cot_val(Adj *a, const Val *of) {
     memcpy(v->group, copy.group, sizeof v->group);
     return v;
 }
-static Step *step(Adj *a, StepKind k, const char *pass, int out) {
+static Step *step(Adj *a, StepKind k, Phase pass, int out) {
     Step *s = ARENA_PUSH_LARGE(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
     *s = (Step){.id = a->p->ns - 1,
                 .kind = k,
@@ -49,7 +49,7 @@ static void give(Adj *a, int val, int cot) {
 }
 /* The sum of a value's cotangents, or -1. Uses are listed so that the reference can sum the same
  * ones. */
-static int total(Adj *a, int val, const char *pass) {
+static int total(Adj *a, int val, Phase pass) {
     Program *p = a->p;
     int c = a->head[val], n = 0, parts = 0;
     if (c < 0 || a->next[c] < 0) return c;
@@ -77,8 +77,8 @@ static int total(Adj *a, int val, const char *pass) {
     a->next[acc] = -1;
     return acc;
 }
-static const char *pass_of(const Val *v, const char *pass) {
-    return v->kind == KIND_PARAM ? "gradients" : pass;
+static Phase pass_of(const Val *v, Phase pass) {
+    return v->kind == KIND_PARAM ? PHASE_GRADIENTS : pass;
 }
 
 /* ---- values that are not kept: made again from the nearest that is ---- */
@@ -121,12 +121,12 @@ static int make_again(Adj *a, int v) {
     Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     *w = copy;
     w->id = p->nv - 1;
-    Step *s = step(a, fwd.kind, "backward", w->id);
+    Step *s = step(a, fwd.kind, PHASE_BACKWARD, w->id);
     int id = s->id;
     *s = fwd;
     s->id = id;
     s->out = w->id;
-    s->pass = copy.kind == KIND_PARAM ? "parameters" : "backward";
+    s->pass = copy.kind == KIND_PARAM ? PHASE_PARAMETERS : PHASE_BACKWARD;
     s->recompute = true;
     memcpy(s->in, in, sizeof s->in);
     s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s",
@@ -134,7 +134,7 @@ static int make_again(Adj *a, int v) {
     return a->again[v] = w->id;
 }
 
-static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
+static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
     int src = f->in[0], o = cot_val(a, &p->val[src])->id;
     Step fwd = *f;
@@ -163,7 +163,7 @@ static void move_adjoint(Adj *a, const Step *f, int g, const char *pass) {
                               mesh_axes_text(p->mesh, p->arena, &s->move.axes, true));
     give(a, src, o);
 }
-static void op_adjoint(Adj *a, const Step *f, int g, const char *pass) {
+static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
     Step fwd = *f;
     const GNode *n = &p->graph->node[fwd.node];
@@ -210,10 +210,11 @@ void adjoint_program(Program *p) {
     int seed = cot_val(&a, &p->val[p->loss])->id;
     p->val[seed].parts = &seed_part;
     p->val[seed].n_parts = 1;
-    step(&a, ST_SEED, "loss", seed)->why = "the gradient of the loss with respect to itself is 1";
+    step(&a, ST_SEED, PHASE_LOSS, seed)->why =
+        "the gradient of the loss with respect to itself is 1";
     give(&a, p->loss, seed);
     for (int i = p->n_forward - 1; i >= 0; i--) {
-        const char *pass = !strcmp(p->step[i].pass, "loss") ? "loss" : "backward";
+        Phase pass = p->step[i].pass == PHASE_LOSS ? PHASE_LOSS : PHASE_BACKWARD;
         int out = p->step[i].out;
         if (!p->val[out].diff) continue;
         int g = total(&a, out, pass);
@@ -223,5 +224,5 @@ void adjoint_program(Program *p) {
     }
     for (int t = 0; t < p->graph->nt; t++)
         if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff)
-            p->grad[t] = total(&a, p->first[t], "gradients");
+            p->grad[t] = total(&a, p->first[t], PHASE_GRADIENTS);
 }

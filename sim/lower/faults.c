@@ -295,7 +295,7 @@ static void sum_again(Program *p, int tensor, Loc loc) {
     Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
     *s = (Step){.id = p->ns - 1,
                 .kind = ST_MOVE,
-                .pass = "gradients",
+                .pass = PHASE_GRADIENTS,
                 .module = -1,
                 .node = -1,
                 .nin = 1,

@@ -39,7 +39,7 @@ typedef struct {
     bool asked;         /* by a style or a key of the plan */
     bool output;        /* at a declared output: happens under trust: declared too */
     int module, scope;
-    const char *pass;
+    Phase pass;
 } Reason;
 
 /* ---- values ---- */
@@ -55,7 +55,7 @@ static Val *new_val(Program *p, int tensor, const Layout *L) {
                .step = -1};
     return v;
 }
-static Step *new_step(Program *p, StepKind k, const char *pass) {
+static Step *new_step(Program *p, StepKind k, Phase pass) {
     Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
     *s = (Step){
         .id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
@@ -178,7 +178,7 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
     }
     /* the loss's own data (labels, a target) have no line: whoever loads them cuts them as the
      * values lie; labels come with the tokens, and are cut as those are */
-    bool loaded = t->kind == KIND_INPUT && local && !t->is_int && !strcmp(why->pass, "loss");
+    bool loaded = t->kind == KIND_INPUT && local && !t->is_int && why->pass == PHASE_LOSS;
     bool silent = l->declared && !why->output && !why->asked && !loaded;
     if (!ok && !(silent && t->kind != KIND_PARAM)) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s", t->name,
@@ -417,7 +417,7 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
                 .asked = true,
                 .module = module,
                 .scope = -1,
-                .pass = "forward"};
+                .pass = PHASE_FORWARD};
     Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
     return single_move(l, v, &claim, &r, true);
 }
@@ -457,7 +457,7 @@ static int enter_module(Lower *l, int module, int arg, int v) {
                     .output = true,
                     .module = module,
                     .scope = u->per_module ? module : -1,
-                    .pass = "forward"};
+                    .pass = PHASE_FORWARD};
         v = move_to(l, v, &want, &r);
     }
     return v;
@@ -556,7 +556,7 @@ static void leave_module(Lower *l, int module, int tensor) {
                 .output = true,
                 .module = module,
                 .scope = -1,
-                .pass = "forward"};
+                .pass = PHASE_FORWARD};
     r.loc = u->loc;
     p->env[tensor] = move_to(l, p->env[tensor], &want, &r);
 }
@@ -663,7 +663,7 @@ static bool reduces(const Program *p, const Val *v, const Layout *want, const La
 }
 /* Brings one operand of a node to where the strategies want it. */
 static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
-                 const char *pass) {
+                 Phase pass) {
     Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[in].tensor];
     const ModuleUse *u = n->module >= 0 ? &l->a->use[n->module] : NULL;
@@ -671,7 +671,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     check_pending(l, n, in, want);
     Reason r = {.module = n->module,
                 .scope = u && u->per_module ? n->module : -1,
-                .pass = param ? "parameters" : pass};
+                .pass = param ? PHASE_PARAMETERS : pass};
     r.text = operand_why(l, n, in, want, &asked);
     if (goal && reduces(p, &p->val[in], want,
                         goal)) { /* the style's output asks for it, only earlier: before the bias */
@@ -703,7 +703,7 @@ static void lower_node(Lower *l, const GNode *n) {
     int in[RULE_MAX_IN];
     Strategy S[MESH_MAX_AXES];
     LetterCuts cuts;
-    const char *pass = !strcmp(n->part ? n->part : "", "loss") ? "loss" : "forward";
+    Phase pass = !strcmp(n->part ? n->part : "", "loss") ? PHASE_LOSS : PHASE_FORWARD;
     for (int i = 0; i < n->nin; i++)
         in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
                                                          : read_through(l, n->module, n->in[i]);
@@ -752,7 +752,7 @@ static void lower_input(Lower *l, int t) {
         Reason r = {.text = "the plan takes it for what it is not",
                     .module = x->module,
                     .scope = -1,
-                    .pass = "parameters"};
+                    .pass = PHASE_PARAMETERS};
         if (l->a->line[t] >= 0) r.loc = l->a->plan->lines[l->a->line[t]].loc;
         Move claim = {.from = v->L, .to = l->a->compute[t], .kind = MOVE_ID};
         p->env[t] = single_move(l, v->id, &claim, &r, true);
@@ -781,7 +781,7 @@ static void finish(Lower *l) {
                 .output = g->loss >= 0,
                 .module = -1,
                 .scope = -1,
-                .pass = g->loss >= 0 ? "loss" : "forward"};
+                .pass = g->loss >= 0 ? PHASE_LOSS : PHASE_FORWARD};
     (void)pending;
     p->env[t] = move_to(l, p->env[t], &want, &r);
     if (g->loss >= 0) p->loss = p->env[t];
@@ -830,7 +830,7 @@ static void lower_at_rest(Lower *l, const GNode *n) {
                 .output = true,
                 .module = -1,
                 .scope = -1,
-                .pass = "optimizer"};
+                .pass = PHASE_OPTIMIZER};
     for (int i = 0; i < n->nin; i++)
         in[i] = move_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
     if (!n->rule.nout) {
@@ -841,7 +841,7 @@ static void lower_at_rest(Lower *l, const GNode *n) {
     Val *v = new_val(p, n->out, &out);
     v->diff = false;
     memcpy(v->group, p->val[in[0]].group, sizeof v->group);
-    Step *s = new_step(p, ST_OP, "optimizer");
+    Step *s = new_step(p, ST_OP, PHASE_OPTIMIZER);
     s->node = n->id;
     s->nin = n->nin;
     memcpy(s->in, in, sizeof in);

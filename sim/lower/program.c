@@ -98,7 +98,8 @@ void program_dump(const Program *p, FILE *f) {
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         const Val *o = &p->val[s->out];
-        fprintf(f, "%4d %-10s %-8s %-42s %s", s->id, s->pass, kinds[s->kind], step_name(p, s, tmp),
+        fprintf(f, "%4d %-10s %-8s %-42s %s", s->id, phase_text(s->pass), kinds[s->kind],
+                step_name(p, s, tmp),
                 layout_text(p->mesh, &o->L, p->graph->t[o->tensor].letter, tmp));
         if (s->kind == ST_MOVE)
             fprintf(f, "  over %s%s", program_axes_name(p, s, tmp),

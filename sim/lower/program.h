@@ -38,8 +38,8 @@ typedef struct Step {
     int in[RULE_MAX_IN + 2]; /* op: operands. adjoint: cotangent, then the operands (-1: not read),
                                 then the forward output or -1. move, claim, sum: sources */
     int out;
-    Move move;        /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
-    const char *pass; /* "forward" "loss" "backward" "gradients" "parameters" */
+    Move move; /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
+    Phase pass;
     const char *why;
     Loc loc;           /* plan line that asked for it */
     const char *group; /* name of the axes as the plan says */

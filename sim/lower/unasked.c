@@ -8,7 +8,7 @@
  * labels, which come with the tokens, are not cut again. */
 static bool unasked_move(const Program *p, const Step *s) {
     const Val *v = &p->val[s->in[0]];
-    bool labels = p->graph->t[v->tensor].is_int && s->pass && !strcmp(s->pass, "loss");
+    bool labels = p->graph->t[v->tensor].is_int && s->pass == PHASE_LOSS;
     return s->id < p->n_forward && s->kind == ST_MOVE && s->unasked && s->move.kind != MOVE_ID &&
            (v->kind != KIND_INPUT || move_communicates(s->move.kind) || labels) &&
            mesh_size(p->mesh, &s->move.axes) > 1;

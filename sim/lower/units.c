@@ -24,7 +24,7 @@ static const GTensor *tensor_of(const Program *p, const Step *s) {
     return &p->graph->t[p->val[s->out].tensor];
 }
 static bool is_gradient_move(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && !strcmp(s->pass, "gradients") && p->val[s->out].cot &&
+    return s->kind == ST_MOVE && s->pass == PHASE_GRADIENTS && p->val[s->out].cot &&
            tensor_of(p, s)->kind == KIND_PARAM;
 }
 /* Axes over which HSDP keeps copies; none in other modes. */
@@ -144,8 +144,8 @@ void mark_units(Program *p) {
         layer[i] = layer_of(p->graph, p->val[s->out].tensor);
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
-            bool same = t->move.kind == s->move.kind && t->recompute == s->recompute &&
-                        !strcmp(t->pass, s->pass);
+            bool same =
+                t->move.kind == s->move.kind && t->recompute == s->recompute && t->pass == s->pass;
             if (same && layer[t->id] == layer[i] && same_axes(&t->move.axes, &s->move.axes))
                 s->unit = t->id;
         }

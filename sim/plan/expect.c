@@ -170,7 +170,8 @@ static void read_phase(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
     e->collectives = all;
     for (int i = 0; i < pair->value->n; i++) {
         const YamlPair *q = &pair->value->pair[i];
-        ExpectCollective c = {.phase = k->name, .loc = q->loc};
+        ExpectCollective c = {.phase = (Phase)term_of(phase_words, N_PHASES, k->name),
+                              .loc = q->loc};
         bool ok = collective_key(r, q, &c);
         if (read_whole(r, q->key, q->value, 0, &c.count) && ok)
             e->collectives[e->n_collectives++] = c;

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "kernel/tensor.h"
 #include "layout/layout.h"
+#include "trace/terms.h"
 
 /* ---- placements as written ---- */
 typedef enum {
@@ -101,9 +102,9 @@ typedef struct {
 } PlanPair;
 
 typedef struct {
-    const char *phase; /* "forward" "loss" "backward" "gradients" "parameters" */
-    const char *op;    /* "all_gather" */
-    const char *axis;  /* NULL: any */
+    Phase phase;
+    const char *op;   /* "all_gather" */
+    const char *axis; /* NULL: any */
     int64_t count;
     Loc loc;
 } ExpectCollective;
@@ -124,7 +125,6 @@ typedef struct {
     Loc loc, memory_loc;
 } Expect;
 
-typedef enum { PASS_FORWARD, PASS_BACKWARD, PASS_TRAIN } PassKind;
 typedef enum {
     NAMES_TORCHTITAN,
     NAMES_TORCHTUNE,

@@ -4,6 +4,7 @@
 #ifndef SP_TRACE_TRACE_H
 #define SP_TRACE_TRACE_H
 #include "base/diag.h"
+#include "trace/terms.h"
 
 enum { TRACE_MAX_DIMS = 8, TRACE_MAX_AXES = 12 };
 /* FSDP: how many units are gathered ahead of the one in use. The one place that says so; memory and
@@ -92,10 +93,9 @@ typedef struct {
 
 typedef struct {
     int step; /* the step that makes it; -1 for inputs */
-    const char *pass;
+    Phase pass;
     TraceShape shape;
-    const char *kind; /* "input" "activation" "moved" "cotangent" "gradient" "updated": a parameter
-                         or state, in place, by the optimizer */
+    ValueRole kind;
     int layer;
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
     int64_t n_numbers;   /* small values: numbers of the unsharded value, row-major; else 0 */
@@ -115,7 +115,8 @@ typedef struct {
     const char *output;
     double flops;
     int64_t bytes; /* read and written, per rank */
-    const char *pass, *iteration_text;
+    Phase pass;
+    const char *iteration_text;
     int iteration, microbatch;
     bool recompute;
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
@@ -155,7 +156,8 @@ typedef struct {
     int value_step;         /* step that made what it reads */
     int dim;                /* stored dim that is gathered or scattered, -1 */
     const char *dim_symbol; /* "S" */
-    const char *pass, *why, *file;
+    Phase pass;
+    const char *why, *file;
     int line; /* 0: none */
     bool inferred;
     const char *module, *part;
@@ -173,7 +175,8 @@ TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {
     int step;
-    const char *op, *value, *axes, *pass, *why, *file;
+    const char *op, *value, *axes, *why, *file;
+    Phase pass;
     int value_step;
     int layer;
     int line;            /* of the plan; 0: none */
@@ -184,7 +187,7 @@ typedef struct {
 typedef struct {
     int step; /* -1: inputs and parameters */
     const char *value;
-    const char *pass;
+    Phase pass;
     int level;
     RankSet ranks;
     double max_abs, max_rel, bound, used;
@@ -252,7 +255,8 @@ typedef struct TraceAgainst {
 typedef struct Trace {
     Arena *arena;
     /* run */
-    const char *plan, *title, *hash, *version, *backend, *pass, *dtype;
+    const char *plan, *title, *hash, *version, *backend, *dtype;
+    PassKind pass;
     int n_axes;
     struct TraceAxis {
         const char *name;

@@ -3,6 +3,11 @@
 #include <stddef.h>
 
 #define N(a) ((int)(sizeof(a) / sizeof *(a)))
+const WordList word_lists[N_WORD_LISTS] = {
+    [WORDS_PHASE] = {phase_words, N(phase_words)},
+    [WORDS_PASS] = {pass_words, N(pass_words)},
+    [WORDS_VALUE_ROLE] = {value_role_words, N(value_role_words)},
+};
 /* The offset of member m of the record type R that is being described. */
 #define AT(m) offsetof(R, m)
 
@@ -17,7 +22,7 @@ static const Field run_fields[] = {
     {"model", F_MODEL, ALWAYS, 0, 0, 0},
     {"model_name", F_TEXT, OPTIONAL, AT(model_name), 0, 0},
     {"names", F_TEXT, OPTIONAL, AT(names), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, ALWAYS, AT(pass), 0, WORDS_PASS},
     {"dtype", F_TEXT, OPTIONAL, AT(dtype), 0, 0},
     {"backend", F_TEXT, OPTIONAL, AT(backend), 0, 0},
     {"version", F_TEXT, OPTIONAL, AT(version), 0, 0},
@@ -69,14 +74,14 @@ static const Field param_fields[] = {
 static const Field value_fields[] = {
     {"step", F_INT, REQUIRED, AT(step), 0, -1},
     {"name", F_TEXT, REQUIRED, AT(shape.name), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"global_shape", F_GLOBAL, REQUIRED, AT(shape), 0, 0},
     {"symbolic", F_TEXT, OPTIONAL, AT(shape.symbolic), 0, 0},
     {"layout", F_PLACES, ALWAYS, AT(shape), 0, 0},
     {"dims", F_DIMS, ALWAYS, AT(shape), 0, 0},
     {"pending", F_TEXT, OPTIONAL, AT(shape.pending), 0, 0},
     {"local", F_LOCALS, ALWAYS, AT(shape), 0, 0},
-    {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
+    {"kind", F_WORD, OPTIONAL, AT(kind), 0, WORDS_VALUE_ROLE},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"numbers", F_NUMBERS, OPTIONAL, AT(numbers), AT(n_numbers), 0},
@@ -94,7 +99,7 @@ static const Field compute_fields[] = {
     {"output", F_TEXT, OPTIONAL, AT(output), 0, 0},
     {"flops", F_NUMBER, ALWAYS, AT(flops), 0, 0},
     {"bytes", F_I64, ALWAYS, AT(bytes), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"label", F_TEXT, OPTIONAL, AT(label), 0, 0},
     {"glyph", F_TEXT, OPTIONAL, AT(glyph), 0, 0},
     {"part", F_TEXT, OPTIONAL, AT(part), 0, 0},
@@ -130,7 +135,7 @@ static const Field collective_fields[] = {
     {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
     {"dim", F_INT, ALWAYS, AT(dim), 0, -1},
     {"dim_symbol", F_TEXT, OPTIONAL, AT(dim_symbol), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
@@ -152,7 +157,7 @@ static const Field move_fields[] = {
     {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
     {"value_step", F_INT, ALWAYS, AT(value_step), 0, -1},
     {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
@@ -166,7 +171,7 @@ static const Field move_fields[] = {
 static const Field check_fields[] = {
     {"step", F_INT, REQUIRED, AT(step), 0, -1},
     {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
-    {"pass", F_TEXT, OPTIONAL, AT(pass), 0, 0},
+    {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"level", F_INT, ALWAYS, AT(level), 0, 0},
     {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
     {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0},

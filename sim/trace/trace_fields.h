@@ -9,6 +9,7 @@
  * this. */
 typedef enum {
     F_TEXT,    /* const char * */
+    F_WORD,    /* an enum of terms.h: the list of its words is `normal`; 0 if it is absent */
     F_INT,     /* int */
     F_I64,     /* int64_t */
     F_REAL,    /* double */
@@ -42,6 +43,14 @@ typedef enum {
     F_KINDS
 } FieldKind;
 
+/* The words of an enum, by its number. */
+typedef struct {
+    const char *const *word;
+    int n;
+} WordList;
+enum { WORDS_PHASE, WORDS_PASS, WORDS_VALUE_ROLE, N_WORD_LISTS };
+extern const WordList word_lists[N_WORD_LISTS];
+
 typedef enum {
     OPTIONAL, /* left out while it has its normal value */
     ALWAYS,   /* written always; a foreign trace may lack it and means the normal value */
@@ -53,7 +62,7 @@ typedef struct {
     FieldKind kind;
     FieldRule rule;
     size_t at, count_at; /* offsets into the record */
-    int normal;          /* of F_INT and F_I64 */
+    int normal;          /* of F_INT and F_I64; F_WORD: which of word_lists */
 } Field;
 
 typedef struct {

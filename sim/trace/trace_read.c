@@ -508,6 +508,13 @@ READER(r_worst) {
     t->worst_value = as_text(r, json_get(o, "value"), "value");
     t->worst_used = as_real(r, json_get(o, "used"), "used");
 }
+READER(r_word) {
+    const WordList *l = &word_lists[f->normal];
+    const char *s = as_text(r, j, f->key);
+    int k = s ? term_of(l->word, l->n, s) : 0;
+    if (k < 0) bad(r, "\"%s\": no trace says '%.40s' there", f->key, s);
+    FIELD(int) = k < 0 ? 0 : k;
+}
 READER(r_severity) {
     static const char *const name[] = {"error", "warning", "note"};
     const char *s = as_text(r, j, f->key);
@@ -525,6 +532,7 @@ READER(r_event_rank) {
 
 static const FieldReader readers[F_KINDS] = {
     [F_TEXT] = r_text,
+    [F_WORD] = r_word,
     [F_INT] = r_int,
     [F_I64] = r_i64,
     [F_REAL] = r_real,

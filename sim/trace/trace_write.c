@@ -255,6 +255,10 @@ static void w_worst(JsonWriter *w, const Field *f, const char *record) {
     json_real(w, "used", t->worst_used);
     json_close(w, '}');
 }
+static void w_word(JsonWriter *w, const Field *f, const char *record) {
+    const char *word = word_lists[f->normal].word[FIELD(int)];
+    if (word) json_str(w, f->key, word);
+}
 static void w_severity(JsonWriter *w, const Field *f, const char *record) {
     static const char *const name[] = {"error", "warning", "note"};
     json_str(w, f->key, name[FIELD(Severity)]);
@@ -266,6 +270,7 @@ static void w_event_rank(JsonWriter *w, const Field *f, const char *record) {
 
 static const Writer writers[F_KINDS] = {
     [F_TEXT] = w_text,
+    [F_WORD] = w_word,
     [F_INT] = w_int,
     [F_I64] = w_i64,
     [F_REAL] = w_real,

@@ -215,13 +215,13 @@ static void see_trace(Coverage *c, const Trace *t) {
         const char *op = t->computes[i].op;
         if (strstr(op, "_backward")) see_more(c, "adjoint of", op);
         else see_known(c, "op", !strcmp(op, "linear") ? "einsum" : op);
-        see(c, "steps of", t->computes[i].pass);
+        see(c, "steps of", phase_text(t->computes[i].pass));
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *x = &t->collectives[i];
         bool max = x->reduce && !strcmp(x->reduce, "max");
         see_known(c, "move", max ? "all_reduce (max)" : x->op);
-        see(c, "steps of", x->pass);
+        see(c, "steps of", phase_text(x->pass));
     }
     for (int i = 0; i < t->n_moves; i++) see(c, "move", t->moves[i].op);
 }

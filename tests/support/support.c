@@ -119,7 +119,8 @@ int64_t count_collectives(const Trace *t, const char *pass, const char *op, cons
     int64_t n = 0;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        n += is(pass, c->pass) && is(op, c->op) && (is(axis, c->axis) || is(axis, c->axes));
+        n += is(pass, phase_words[c->pass]) && is(op, c->op) &&
+             (is(axis, c->axis) || is(axis, c->axes));
     }
     return n;
 }

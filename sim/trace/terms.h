@@ -1,0 +1,46 @@
+/* The words that steps and records are typed by, and the words that a trace spells them with.
+ * Inside the program they are enums; text stands at its borders only: in a trace (trace_read.c,
+ * trace_write.c), in a plan's `expect`, on the command line and in what people read. Refuses to
+ * know records and programs. */
+#ifndef SP_TRACE_TERMS_H
+#define SP_TRACE_TERMS_H
+
+/* What a step belongs to. PHASE_NONE: a foreign trace does not say. */
+typedef enum {
+    PHASE_NONE,
+    PHASE_FORWARD,
+    PHASE_LOSS,
+    PHASE_BACKWARD,
+    PHASE_GRADIENTS,  /* sums of gradients of parameters, and what makes these */
+    PHASE_PARAMETERS, /* parameters on their way from rest to use */
+    PHASE_OPTIMIZER,
+    N_PHASES
+} Phase;
+
+/* What a plan asks for. */
+typedef enum { PASS_FORWARD, PASS_BACKWARD, PASS_TRAIN, N_PASSES } PassKind;
+
+/* What a value record is of. VALUE_NONE: a foreign trace does not say. */
+typedef enum {
+    VALUE_NONE,
+    VALUE_INPUT,
+    VALUE_ACTIVATION,
+    VALUE_MOVED, /* a copy in another layout */
+    VALUE_COTANGENT,
+    VALUE_GRADIENT, /* of a parameter */
+    VALUE_UPDATED,  /* a parameter or state, in place, by the optimizer */
+    N_VALUE_ROLES
+} ValueRole;
+
+/* The words of an enum by its number, N of them; NULL: this one has none. */
+extern const char *const phase_words[N_PHASES];
+extern const char *const pass_words[N_PASSES];
+extern const char *const value_role_words[N_VALUE_ROLES];
+
+/* The number of a word in such a list of n; -1: it stands not there. NULL stands nowhere. */
+int term_of(const char *const *words, int n, const char *word);
+/* "forward"; "" for PHASE_NONE. For people. */
+const char *phase_text(Phase p);
+/* The phase that a step is drawn and counted with where a trace does not say: forward. */
+Phase phase_or_forward(Phase p);
+#endif

@@ -2,7 +2,7 @@
  * executed and checked, as ratios to the floor measured in the same run: distinct FLOPs over the
  * rate of the default GEMM on the block's own shapes. Prints a table and writes out/bench.json.
  * SHARDPROOF_BENCH_S sets another sequence length. */
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "tests/bench_scale.h"
 #include "formats/json.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* Memory that will not fit is told before it is allocated, and the estimate is near what the
  * process then has. */
 #include "exec/memory.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "support/child.h"
 #include <setjmp.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * exit code is one of 0 1 3 5, and what is refused says why. Shape-only, so that a plan that
  * survives costs nothing. A fixed sample; SHARDPROOF_SOAK sets how many per plan. */
 #include "base/file.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The progress line as a user sees it: the real binary on a terminal of its own (a
  * pseudo-terminal), and where none may be. */
 #include "cli/progress.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "support/child.h"
 #include <math.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 /* cmocka.h wants these before it */
 #include <cmocka.h>
 
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "render/paint/paint.h"
 #include "render/render.h"
 #include "render/furniture/ring.h"

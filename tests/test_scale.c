@@ -2,7 +2,7 @@
  * ranks; and that the comparison, which all workers share, says the same whoever does it. It
  * measures no time: that is `make bench`. Runs in the root of the repository. */
 #include "base/file.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "tests/support/child.h"
 #include "tests/support/support.h"
 #include "trace/trace.h"

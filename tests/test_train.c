@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "formats/safetensors.h"
 #include "support/support.h"
 #include <math.h>

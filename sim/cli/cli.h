@@ -4,7 +4,7 @@
 #ifndef SP_CLI_CLI_H
 #define SP_CLI_CLI_H
 #include "cli/table.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "render/render.h"
 #include <stdio.h>
 

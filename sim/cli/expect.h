@@ -1,7 +1,7 @@
 /* Holds a run against the plan's own `expect` section. */
 #ifndef SP_CLI_EXPECT_H
 #define SP_CLI_EXPECT_H
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 /* Adds E0505 for each expectation that failed (with its line). Returns the exit code of the plan
  * after expectations: with `equivalent: false` or `diagnostics`, exactly that result is 0 and its
  * absence 1. `exit_before` is report->exit. */

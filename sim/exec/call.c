@@ -1,6 +1,7 @@
 /* Runs the op of a step, or its adjoint, once per distinct combination of inputs. Ranks that hold
  * the same buffers share the result; who computes is decided by rank order, never by threads. */
 #include "exec/call.h"
+#include "exec/opcall.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
 #include "exec/tuplemap.h"
@@ -33,44 +34,6 @@ static void run_call(void *arg, int64_t i) {
     } else if (j->adjoint) c->op->adjoint(c);
     else c->op->forward(c);
 }
-static bool letter_size(Exec *e, const Step *s, OpCall *c, char ch, int64_t n) {
-    int64_t *have = &c->local[ch - 'a'];
-    if (*have >= 0 && *have != n) {
-        e->stuck = arena_printf(
-            e->arena, "its operands disagree about the local size of letter %c: %lld and %lld", ch,
-            (long long)*have, (long long)n);
-        e->stuck_step = s->id;
-        return false;
-    }
-    *have = n;
-    return true;
-}
-/* Index lists of the letters that the op asks for, as one value that has the letters lies on this
- * rank. */
-static void index_from(Exec *e, OpCall *c, const char *letters, int nl, int val, int64_t rank,
-                       Arena *tmp) {
-    if (val < 0) return;
-    const Val *v = &e->p->val[val];
-    for (int d = 0; d < nl; d++) {
-        char ch = letters[d];
-        if (!(c->op->asks & RULE_BIT(ch)) || c->index[ch - 'a'] || !v->L.n[d]) continue;
-        int64_t k;
-        const int64_t *x =
-            layout_index(e->p->mesh, &v->L, d, e->p->graph->t[v->tensor].size[d], rank, &k, tmp);
-        /* a false label may not fit: then positions are local */
-        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x;
-    }
-}
-/* From the operands; in an adjoint from the cotangent and the result too, which have the letters of
- * what is not read. */
-static void set_index(Exec *e, OpCall *c, const Step *s, const GNode *n, const int *in,
-                      int64_t rank, Arena *tmp) {
-    for (int i = 0; i < n->nin; i++)
-        index_from(e, c, n->rule.in[i], n->rule.nl[i], in[i], rank, tmp);
-    if (s->kind != ST_ADJOINT) return;
-    index_from(e, c, n->rule.out, n->rule.nout, s->in[0], rank, tmp);
-    index_from(e, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, rank, tmp);
-}
 Tensor call_letters(const Tensor *t, const GTensor *g) {
     Tensor r = {.nd = g->nd, .p = t->p};
     for (int d = 0; d < g->nd; d++) {
@@ -82,49 +45,30 @@ Tensor call_letters(const Tensor *t, const GTensor *g) {
     return r;
 }
 static bool has_list(const Val *v) { return v->L.n[v->L.ndim] > 0; }
+static Tensor rank_value(const OpcallSource *f, int val) {
+    const Exec *e = f->of;
+    Tensor t = exec_local(e, val, f->rank)->t;
+    const Val *v = &e->p->val[val];
+    return has_list(v) ? call_letters(&t, &e->p->graph->t[v->tensor]) : t;
+}
+static Layout rank_layout(const OpcallSource *f, int val) { return f->p->val[val].L; }
 bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
-    const Program *p = e->p;
-    const GNode *n = &p->graph->node[s->node];
-    bool adj = s->kind == ST_ADJOINT;
-    const int *ops = adj ? s->in + 1 : s->in;
-    *c = (OpCall){.op = n->op,
-                  .rule = &n->rule,
-                  .at = &n->at,
-                  .dtype = e->dtype,
-                  .operand = s->operand,
-                  .pool = e->pool};
-    for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
-    for (int i = 0; i < n->nin; i++) {
-        const GTensor *t = &p->graph->t[n->in[i]];
-        for (int d = 0; d < n->rule.nl[i]; d++) c->global[n->rule.in[i][d] - 'a'] = t->size[d];
-        if (ops[i] < 0) continue;
-        c->in[i] = exec_local(e, ops[i], rank)->t;
-        if (has_list(&p->val[ops[i]])) c->in[i] = call_letters(&c->in[i], t);
-        c->in_int |= (uint32_t)exec_is_int(e, ops[i]) << i;
-        for (int d = 0; d < n->rule.nl[i]; d++)
-            if (!letter_size(e, s, c, n->rule.in[i][d], c->in[i].n[d])) return false;
+    OpcallSource f = {.p = e->p,
+                      .dtype = e->dtype,
+                      .pool = e->pool,
+                      .rank = rank,
+                      .value = rank_value,
+                      .lies = rank_layout,
+                      .of = e};
+    OpcallClash clash;
+    if (!opcall_build(&f, s, c, &clash)) {
+        e->stuck = arena_printf(
+            e->arena, "its operands disagree about the local size of letter %c: %lld and %lld",
+            clash.letter, (long long)clash.one, (long long)clash.other);
+        e->stuck_step = s->id;
+        return false;
     }
-    if (adj) {
-        c->cot = exec_local(e, s->in[0], rank)->t;
-        for (int d = 0; d < n->rule.nout; d++)
-            if (!letter_size(e, s, c, n->rule.out[d], c->cot.n[d])) return false;
-        if (s->in[1 + n->nin] >= 0) c->fout = exec_local(e, s->in[1 + n->nin], rank)->t;
-    }
-    const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
-    c->out.nd = adj ? n->rule.nl[s->operand] : n->rule.nout;
-    const Val *o = &p->val[s->out];
-    for (int d = 0; d < c->out.nd; d++) {
-        int64_t have =
-            c->local[letters[d] -
-                     'a']; /* a letter that no operand has is as large as the layout says */
-        c->out.n[d] =
-            have >= 0 ? have
-                      : layout_dim_size(p->mesh, &o->L, d, p->graph->t[o->tensor].size[d], rank);
-        c->local[letters[d] - 'a'] = c->out.n[d];
-    }
-    tensor_pack(&c->out);
-    op_unread_sizes(c, n->nin);
-    set_index(e, c, s, n, ops, rank, tmp);
+    opcall_positions(&f, s, c, tmp);
     return true;
 }
 /* ---- planted mistakes ---- */

@@ -4,6 +4,7 @@
 #include "exec/call.h"
 #include "exec/cause.h"
 #include "exec/compare.h"
+#include "exec/opcall.h"
 #include "ops/op.h"
 #include "ops/util.h"
 #include <math.h>
@@ -142,75 +143,43 @@ static AxisList pending_axes(const Check *c, const Step *s) {
         }
     return X;
 }
-static void index_from(const Check *c, OpCall *call, const char *letters, int nl, int val,
-                       const AxisList *X, int64_t rank, Arena *tmp) {
-    const Program *p = c->e->p;
-    if (val < 0) return;
-    Layout joint = assemble_layout(c->e, &p->val[val].L, X);
-    for (int d = 0; d < nl; d++) {
-        char ch = letters[d];
-        if (!(call->op->asks & RULE_BIT(ch)) || call->index[ch - 'a'] || !joint.n[d]) continue;
-        int64_t k;
-        const int64_t *x = layout_index(p->mesh, &joint, d, p->graph->t[p->val[val].tensor].size[d],
-                                        rank, &k, tmp);
-        if (k == call->local[ch - 'a']) call->index[ch - 'a'] = x;
-    }
+/* The ranks' inputs put together, at one coordinate of the pending axes. */
+typedef struct {
+    const Check *c;
+    const AxisList *X;
+} Joint;
+static Tensor joint_value(const OpcallSource *f, int val) {
+    const Joint *j = f->of;
+    const Val *v = &f->p->val[val];
+    Tensor t = assemble_value(j->c->e, val, j->X, f->rank);
+    return region_is_flat(&v->L, NULL) ? call_letters(&t, &f->p->graph->t[v->tensor]) : t;
 }
-static void whole_index(const Check *c, OpCall *call, const Step *s, const GNode *n, const int *in,
-                        const AxisList *X, int64_t rank, Arena *tmp) {
-    for (int i = 0; i < n->nin; i++)
-        index_from(c, call, n->rule.in[i], n->rule.nl[i], in[i], X, rank, tmp);
-    if (s->kind != ST_ADJOINT) return;
-    index_from(c, call, n->rule.out, n->rule.nout, s->in[0], X, rank, tmp);
-    index_from(c, call, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, X, rank, tmp);
+static Layout joint_layout(const OpcallSource *f, int val) {
+    const Joint *j = f->of;
+    return assemble_layout(j->c->e, &f->p->val[val].L, j->X);
 }
-/* The same op on the ranks' inputs put together, at one coordinate of the pending axes. */
+/* The same op on them; *ob: the box of its output, with stored dim 0 as one list where that is cut.
+ * False if they do not fit together. */
 static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call,
                        Box *ob, Arena *tmp) {
     const Program *p = c->e->p;
-    const GNode *n = &p->graph->node[s->node];
-    bool adj = s->kind == ST_ADJOINT;
-    const int *in = adj ? s->in + 1 : s->in;
-    *call = (OpCall){.op = n->op,
-                     .rule = &n->rule,
-                     .at = &n->at,
-                     .dtype = c->e->dtype,
-                     .operand = s->operand,
-                     .pool = c->e->pool};
-    for (int i = 0; i < 26; i++) call->local[i] = call->global[i] = -1;
-    for (int i = 0; i < n->nin; i++) {
-        const GTensor *t = &p->graph->t[n->in[i]];
-        for (int d = 0; d < n->rule.nl[i]; d++) call->global[n->rule.in[i][d] - 'a'] = t->size[d];
-        if (in[i] < 0) continue;
-        call->in[i] = assemble_value(c->e, in[i], X, rank);
-        if (region_is_flat(&p->val[in[i]].L, NULL)) call->in[i] = call_letters(&call->in[i], t);
-        call->in_int |= (uint32_t)exec_is_int(c->e, in[i]) << i;
-        for (int d = 0; d < n->rule.nl[i]; d++)
-            call->local[n->rule.in[i][d] - 'a'] = call->in[i].n[d];
-    }
-    if (adj) {
-        call->cot = assemble_value(c->e, s->in[0], X, rank);
-        for (int d = 0; d < n->rule.nout; d++) call->local[n->rule.out[d] - 'a'] = call->cot.n[d];
-        if (s->in[1 + n->nin] >= 0) call->fout = assemble_value(c->e, s->in[1 + n->nin], X, rank);
-    }
+    Joint j = {c, X};
+    OpcallSource f = {.p = p,
+                      .dtype = c->e->dtype,
+                      .pool = c->e->pool,
+                      .rank = rank,
+                      .value = joint_value,
+                      .lies = joint_layout,
+                      .of = &j};
+    OpcallClash clash;
+    if (!opcall_build(&f, s, call, &clash)) return false;
     const Val *o = &p->val[s->out];
     Layout joint = assemble_layout(c->e, &o->L, X);
     bool flat = region_is_flat(&o->L, NULL);
-    *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, false, tmp);
-    const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
-    for (int d = 0; d < ob->nd; d++) {
-        int64_t have = call->local[letters[d] - 'a'];
-        if (have >= 0 && have != ob->n[d] && !flat) return false;
-        call->local[letters[d] - 'a'] = ob->n[d];
-    }
-    call->out = region_packed(ob);
-    if (flat) { /* the same elements with stored dim 0 as one list */
-        *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, true, tmp);
-        Tensor list = region_packed(ob);
-        call->out = call_letters(&list, &p->graph->t[o->tensor]);
-    }
-    op_unread_sizes(call, n->nin);
-    whole_index(c, call, s, n, in, X, rank, tmp);
+    *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, flat, tmp);
+    for (int d = 0; d < ob->nd && !flat; d++)
+        if (call->out.n[d] != ob->n[d]) return false;
+    opcall_positions(&f, s, call, tmp);
     return true;
 }
 static void free_call(OpCall *c, int nin) {

@@ -37,6 +37,6 @@ void check_stuck(Check *c, const Step *s, const char *why);
 /* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters).
  * Returns the largest error, or with `odd` above 0 the largest but for that share of the elements
  * (one at least), and in *top the largest magnitude that is wanted; records nothing
- * (exec/endtoend.c does). */
+ * (drive/endtoend.c does). */
 double check_reference(Check *c, int val, const double *want, double odd, double *top);
 #endif

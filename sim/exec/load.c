@@ -2,6 +2,7 @@
  * model) share what is found about positions. */
 #include "exec/load.h"
 #include "exec/classes.h"
+#include "exec/opcall.h"
 #include "trace/rankgrid.h"
 #include <stdlib.h>
 #include <string.h>
@@ -48,30 +49,38 @@ Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *cla
 static int64_t elem_bytes(const Loads *l, const GTensor *t) {
     return t->is_int ? 8 : dtype_size(l->dtype);
 }
-static const int *operands(const Step *s) { return s->kind == ST_ADJOINT ? s->in + 1 : s->in; }
 static const Layout *layout_in(const Loads *l, const Step *s, int i) {
     const GNode *n = &l->p->graph->node[s->node];
-    int v = operands(s)[i];
+    int v = opcall_operands(s)[i];
     return &l->p->val[v >= 0 ? v : l->p->env[n->in[i]]].L;
 }
-static void size_call(const Loads *l, const Step *s, int64_t rank, OpCall *c, int64_t *bytes) {
+static Tensor local_sizes(const OpcallSource *f, int val) {
+    const Val *v = &f->p->val[val];
+    const GTensor *t = &f->p->graph->t[v->tensor];
+    Tensor x = {.nd = t->nd};
+    layout_local(f->p->mesh, &v->L, t->size, f->rank, x.n);
+    tensor_pack(&x);
+    return x;
+}
+static Layout local_layout(const OpcallSource *f, int val) { return f->p->val[val].L; }
+static OpcallSource rank_of(const Loads *l, int64_t rank) {
+    return (OpcallSource){
+        .p = l->p, .dtype = l->dtype, .rank = rank, .value = local_sizes, .lies = local_layout};
+}
+/* Sizes only; of an adjoint those of its forward call. A false label may not fit: the sizes that
+ * were met first count. */
+static OpCall size_call(const Loads *l, const Step *s, int64_t rank, int64_t *bytes) {
     const Program *p = l->p;
     const GNode *n = &p->graph->node[s->node];
-    *c = (OpCall){.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = l->dtype};
-    *bytes = 0;
-    for (int i = 0; i < n->nin; i++) {
-        const GTensor *t = &p->graph->t[n->in[i]];
-        c->in[i].nd = t->nd;
-        layout_local(p->mesh, layout_in(l, s, i), t->size, rank, c->in[i].n);
-        tensor_pack(&c->in[i]);
-        if (operands(s)[i] >= 0) *bytes += tensor_count(&c->in[i]) * elem_bytes(l, t);
-    }
-    const GTensor *o = &p->graph->t[n->out];
-    c->out.nd = o->nd;
-    layout_local(p->mesh, s->kind == ST_ADJOINT ? &p->val[s->in[0]].L : &p->val[s->out].L, o->size,
-                 rank, c->out.n);
-    tensor_pack(&c->out);
-    *bytes += tensor_count(&c->out) * elem_bytes(l, o);
+    OpcallSource f = rank_of(l, rank);
+    OpCall c;
+    opcall_build(&f, s, &c, NULL);
+    c = opcall_forward(&c);
+    *bytes = tensor_count(&c.out) * elem_bytes(l, &p->graph->t[n->out]);
+    for (int i = 0; i < n->nin; i++)
+        if (opcall_operands(s)[i] >= 0)
+            *bytes += tensor_count(&c.in[i]) * elem_bytes(l, &p->graph->t[n->in[i]]);
+    return c;
 }
 
 /* ---- positions ---- */
@@ -91,21 +100,14 @@ static AxisList asked_axes(const Loads *l, const Step *s) {
     return axes;
 }
 static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
-    const GNode *n = &l->p->graph->node[s->node];
-    for (int i = 0; i < n->nin; i++)
-        for (int d = 0; d < n->rule.nl[i]; d++) {
-            int letter = n->rule.in[i][d] - 'a';
-            const Layout *L = layout_in(l, s, i);
-            if (letter < 0 || letter > 25 || !(n->op->asks & RULE_BIT('a' + letter)) ||
-                x->index[letter] || !L->n[d])
-                continue;
-            int64_t count;
-            int64_t N = l->p->graph->t[n->in[i]].size[d];
-            x->index[letter] = layout_index(l->p->mesh, L, d, N, x->rank, &count, into);
-        }
+    int64_t bytes;
+    OpCall c = size_call(l, s, x->rank, &bytes);
+    OpcallSource f = rank_of(l, x->rank);
+    opcall_positions(&f, s, &c, into);
+    memcpy(x->index, c.index, sizeof x->index);
 }
 static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
-    size_call(l, s, x->rank, c, bytes);
+    *c = size_call(l, s, x->rank, bytes);
     memcpy(c->index, x->index, sizeof x->index);
     return c->op->flops(c);
 }

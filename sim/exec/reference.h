@@ -3,7 +3,7 @@
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "weights/weights.h"
 
 /* Loads a tensor for exec (a callback). */
@@ -20,7 +20,7 @@ typedef struct {
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean;
                                   NULL: the global one */
     double nudge; /* every real number is off by this share of itself: what rounding can do, see
-                     exec/endtoend.c; 0: right */
+                     drive/endtoend.c; 0: right */
     Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */

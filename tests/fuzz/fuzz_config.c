@@ -1,5 +1,5 @@
 /* Any bytes as a model's config.json, and the shape-only passes of a plan that uses it. */
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "fuzz.h"
 #include <assert.h>
 #include <string.h>

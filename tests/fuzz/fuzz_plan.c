@@ -1,6 +1,6 @@
 /* Any bytes as a plan, through every pass that a shape-only command runs; and executed and checked,
  * if that is little work: a small plan may ask for hours of honest arithmetic. */
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "fuzz.h"
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Any bytes as a safetensors file: its header, its numbers, and a small run that takes its weights
  * from there. */
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "fuzz.h"
 #include "formats/safetensors.h"
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* Runs one random plan and one mutation of it, and counts. See random_run.h. */
 #include "random_run.h"
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * what a trace says. */
 #ifndef SP_TESTS_SUPPORT_H
 #define SP_TESTS_SUPPORT_H
-#include "exec/pipeline.h"
+#include "drive/pipeline.h"
 #include "formats/safetensors.h"
 #include "formats/json.h"
 

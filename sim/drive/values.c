@@ -2,7 +2,7 @@
  * what it was before the first step, "after.T.NAME" what it is after step T; everything else is
  * that of the last step. Refuses to keep anything: what the stores have dropped is not a value of
  * the run, except inputs and parameters, which are loaded again. */
-#include "exec/values.h"
+#include "drive/values.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

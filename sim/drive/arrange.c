@@ -1,7 +1,7 @@
 /* Orders of dims. A unit is what an implementation may move as a whole: a letter, or the query
  * heads (K and G together). Refuses to guess where more than MAX_UNITS units would have to be
  * tried. */
-#include "exec/arrange.h"
+#include "drive/arrange.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* --save-values: the values of a run as a safetensors file. */
-#ifndef SP_EXEC_SAVE_H
-#define SP_EXEC_SAVE_H
-#include "exec/values.h"
+#ifndef SP_DRIVE_SAVE_H
+#define SP_DRIVE_SAVE_H
+#include "drive/values.h"
 
 enum { SAVE_MAX_RANKS = 64 };
 /* Writes all that the run holds: the unsharded values in float64, the first SAVE_MAX_RANKS ranks'

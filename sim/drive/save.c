@@ -1,6 +1,6 @@
 /* Writing values to a file, under the names that --against finds again. Refuses to choose: what is
  * listed is written. */
-#include "exec/save.h"
+#include "drive/save.h"
 #include <stdlib.h>
 
 typedef struct {

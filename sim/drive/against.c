@@ -1,9 +1,9 @@
 /* Comparing with a file. Shapes first: numbers are compared only where the shapes agree; where they
  * do not, or where an order of dims explains the difference, that is what the report says. Refuses
  * to skip anything in silence: every tensor of the file and every value of the run gets a row. */
-#include "exec/against.h"
+#include "drive/against.h"
 #include "base/file.h"
-#include "exec/arrange.h"
+#include "drive/arrange.h"
 #include "formats/yaml.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The values of a run under the names that files give them (interface: names of values). One list
  * serves both directions: what
  * --save-values writes is what --against finds again. */
-#ifndef SP_EXEC_VALUES_H
-#define SP_EXEC_VALUES_H
+#ifndef SP_DRIVE_VALUES_H
+#define SP_DRIVE_VALUES_H
 #include "exec/reference.h"
 
 /* What a name means: "layers.0.q_proj", "grad.param.W", "losses", "after.3.W.exp_avg",

@@ -2,8 +2,8 @@
  * training left. This closes what the checks of single steps leave open: a step that follows from
  * its inputs and should not be there, or one that is missing. It refuses to look at anything in
  * between: check.c does. */
-#ifndef SP_EXEC_ENDTOEND_H
-#define SP_EXEC_ENDTOEND_H
+#ifndef SP_DRIVE_ENDTOEND_H
+#define SP_DRIVE_ENDTOEND_H
 #include "exec/reference.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* The bounds of the comparison with the unsharded run, and what is held against what. */
-#include "exec/endtoend.h"
+#include "drive/endtoend.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

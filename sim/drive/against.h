@@ -1,9 +1,9 @@
 /* --against: another implementation's values, held against the unsharded ones, and what it says
  * that ranks hold against what the ranks hold. */
-#ifndef SP_EXEC_AGAINST_H
-#define SP_EXEC_AGAINST_H
-#include "exec/pipeline.h"
-#include "exec/values.h"
+#ifndef SP_DRIVE_AGAINST_H
+#define SP_DRIVE_AGAINST_H
+#include "drive/pipeline.h"
+#include "drive/values.h"
 
 typedef struct Against Against;
 

@@ -1,7 +1,7 @@
 /* The passes of the program, in their order, from the text of a plan to a trace. main.c and the
  * tests call this and nothing below it. */
-#ifndef SP_EXEC_PIPELINE_H
-#define SP_EXEC_PIPELINE_H
+#ifndef SP_DRIVE_PIPELINE_H
+#define SP_DRIVE_PIPELINE_H
 #include "base/progress.h"
 #include "plan/plan.h"
 #include "trace/trace.h"

@@ -1,8 +1,8 @@
 /* How another implementation's tensor may hold the same numbers in another order: transposed,
  * sequence first, heads before the sequence, heads flattened. */
-#ifndef SP_EXEC_ARRANGE_H
-#define SP_EXEC_ARRANGE_H
-#include "exec/values.h"
+#ifndef SP_DRIVE_ARRANGE_H
+#define SP_DRIVE_ARRANGE_H
+#include "drive/values.h"
 
 typedef struct Arrangement {
     const char *what;    /* "transposed", "sequence first", ..., or NULL: no order of our dims gives

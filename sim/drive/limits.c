@@ -1,0 +1,96 @@
+/* Whether a run ends in time and fits into memory, told before anything is allocated or computed.
+ */
+#include "drive/run.h"
+#include "exec/memory.h"
+#include <math.h>
+
+enum {
+    RUN_MAX_RANKS = 1 << 14
+}; /* every rank holds blocks of its own: more take minutes even for the smallest model */
+/* What --exact and the comparison add to the work of the run. */
+double limits_exact_work(const Run *r) {
+    return r->o->exact && !run_backward(r) ? 2 * r->o->exact * r->work.exact
+                                           : 0; /* on the ranks and on one */
+}
+double limits_compare_work(const Run *r) {
+    double n = 0;
+    for (int v = 0; v < r->program->nv; v++) {
+        bool grad;
+        if (!endtoend_result(r->program, v, &grad)) continue;
+        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
+        double one = 1;
+        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
+        n += one;
+    }
+    return n * r->work.compare;
+}
+/* A slip of a number that would take years is told at once. */
+static bool ends(Run *r) {
+    enum { RUN_MAX_HOURS = 100 };
+    const Plan *p = r->plan;
+    double more = limits_exact_work(r) + limits_compare_work(r);
+    double hours = work_seconds(r->exec, &r->work, run_iterations(r), p->microbatches, more) / 3600;
+    if (hours <= RUN_MAX_HOURS) return true;
+    bool steps = run_iterations(r) > 1;
+    double least = fmax(1, floor((double)run_iterations(r) * RUN_MAX_HOURS / hours));
+    const char *fewer = arena_printf(r->arena, "use `optimizer.steps` of at most %.0f", least);
+    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : p->model_loc,
+               steps ? fewer
+                     : "use smaller sizes or a larger `shrink`; shapes, params, comms and draw "
+                       "compute nothing",
+               "executing this plan would take about %.3g hours; the limit is %d", hours,
+               RUN_MAX_HOURS);
+    return false;
+}
+static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
+    const Plan *p = r->plan;
+    bool mlp = r->model->dims.mlp, steps = run_iterations(r) > 1 && need->records > need->peak / 2;
+    const char *wider = p->dtype == DT_F64 ? "`dtype: f32`, " : "";
+    const char *rest = "shapes, params, comms and draw need none of it";
+    const char *hint = arena_printf(
+        r->arena,
+        "use `shrink` (--set model.shrink=%lld), %sfewer layers or a shorter sequence; %s",
+        (long long)(p->shrink > 1 ? p->shrink * 2 : 2), wider, rest);
+    if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
+    if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
+    diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : p->model_loc, hint,
+               "executing this plan needs about %s of memory (%s for the ranks and their check, %s "
+               "for the unsharded run), there are %s: %s",
+               bytes_text(need->peak, r->arena), bytes_text(need->sharded, r->arena),
+               bytes_text(need->unsharded, r->arena), bytes_text(room->bytes, r->arena),
+               room->what);
+    return false;
+}
+bool limits_fit(Run *r) {
+    if (r->mesh->nranks > RUN_MAX_RANKS) {
+        diag_error(r->d, "E0703", r->plan->mesh_loc,
+                   "use smaller axes, or a shape-only command (shapes, params, comms, draw)",
+                   "a run of %lld ranks; the limit is %d", (long long)r->mesh->nranks,
+                   RUN_MAX_RANKS);
+        return false;
+    }
+    if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
+        diag_error(r->d, "E0602", r->plan->dtype_loc,
+                   "use `dtype: f32` or `f64` to execute; shape-only commands accept it",
+                   "the virtual backend computes in f32 and f64 only");
+        return false;
+    }
+    r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
+    r->work = work_of(r->arena, r->exec, run_iterations(r), r->plan->microbatches);
+    bool in_time = ends(r);
+    bool backward = run_backward(r);
+    MemoryUse use = {.dtype = r->plan->dtype,
+                     .keep_all = run_keeps_all(r),
+                     .keep_whole = r->o->against || r->o->save_values || backward,
+                     .exact = r->o->exact && !backward,
+                     .nudged = r->o->sensitivity,
+                     .microbatches = (int)r->plan->microbatches,
+                     .steps = run_iterations(r),
+                     .whole = &r->whole->g};
+    MemoryNeed need = memory_predict(r->program, &use);
+    MemoryRoom room = memory_room(r->arena);
+    if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
+    r->rep->predicted_bytes = need.peak;
+    if (need.peak <= room.bytes - room.bytes / 16) return in_time;
+    return refuse_memory(r, &need, &room);
+}

@@ -1,0 +1,52 @@
+/* The hunt for NaN and infinity in what steps make. It refuses to judge values: check.c does. */
+#include "drive/run.h"
+#include <math.h>
+
+/* n packed numbers are finite up to at least here: whole blocks, by one test of their exponents. */
+static int64_t finite_until(const void *p, Dtype dt, int64_t n) {
+    enum { BLOCK = 512 };
+    int64_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        uint32_t odd32 = 0;
+        uint64_t odd64 = 0;
+        if (dt == DT_F32) {
+            const float *x = (const float *)p + i;
+            for (int k = 0; k < BLOCK; k++) odd32 |= !(fabsf(x[k]) <= 0x1.fffffep127f);
+        } else {
+            const double *x = (const double *)p + i;
+            for (int k = 0; k < BLOCK; k++) odd64 |= !(fabs(x[k]) <= 0x1.fffffffffffffp1023);
+        }
+        if (odd32 || odd64) break;
+    }
+    return i;
+}
+/* NaN and infinity pass every comparison of a number with itself: the first step that makes one is
+ * reported. A pending maximum over an empty shard is minus infinity by right. */
+void nonfinite_find(Run *r, const Step *s) {
+    const Val *v = &r->program->val[s->out];
+    const Store *st = &r->exec->store[s->out];
+    if (r->nonfinite || exec_is_int(r->exec, s->out)) return;
+    for (int a = 0; a < r->mesh->naxes; a++)
+        if (v->L.type[a] == TY_M) return;
+    for (int k = 0; k < st->n; k++) {
+        const Local *l = &st->l[k];
+        int64_t n = tensor_count(&l->t), bad = -1;
+        double value = 0;
+        /* nothing new */
+        if (l->buf == NULL || s->kind == ST_CLAIM ||
+            (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE))
+            continue;
+        for (int64_t i = finite_until(l->t.p, r->exec->dtype, n); i < n && bad < 0; i++) {
+            value = r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
+            if (!isfinite(value)) bad = i;
+        }
+        if (bad < 0) continue;
+        r->nonfinite = true;
+        diag_error(r->d, "E0504", s->loc,
+                   "look at the sizes and scales of weights and inputs; in f64 the range is larger",
+                   "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)",
+                   step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id,
+                   phase_text(s->pass), (long long)st->l[k].rank, (long long)bad);
+        return;
+    }
+}

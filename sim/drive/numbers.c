@@ -1,0 +1,31 @@
+/* Numbers out of a run: of small values, for pictures, and of single elements. */
+#include "drive/run.h"
+#include "exec/assemble.h"
+#include "exec/compare.h"
+#include <math.h>
+#include <stdlib.h>
+
+void numbers_keep(Run *r, const Step *s) {
+    const Val *v = &r->program->val[s->out];
+    const GTensor *t = &r->model->g.t[v->tensor];
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    for (int a = 0; a < r->mesh->naxes; a++)
+        if (v->L.type[a] == TY_P || v->L.type[a] == TY_M) return;
+    if (!r->o->numbers || n > 64 || t->is_int) return;
+    AxisList none = {0};
+    Tensor x = assemble_value(r->exec, s->out, &none, 0);
+    for (int i = r->t->n_values - 1; i >= 0; i--)
+        if (r->t->values[i].step == s->id) {
+            r->t->values[i].numbers = ARENA_ARRAY(r->arena, double, n);
+            r->t->values[i].n_numbers = n;
+            for (int64_t k = 0; k < n; k++)
+                r->t->values[i].numbers[k] =
+                    r->exec->dtype == DT_F32 ? (double)((float *)x.p)[k] : ((double *)x.p)[k];
+        }
+    free(x.p);
+}
+double numbers_first(const Run *r, int val, int64_t rank) {
+    const Local *l = exec_local(r->exec, val, rank);
+    return tensor_count(&l->t) ? compare_at(l->t.p, exec_dtype(r->exec, val), 0) : NAN;
+}

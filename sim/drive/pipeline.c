@@ -1,0 +1,229 @@
+/* The passes, visible one after the other: plan, mesh, model, styles, lower, adjoint, faults,
+ * verify, record, execute and check, compare with the outside, verdict. */
+#include "drive/pipeline.h"
+#include "cost/cost.h"
+#include "drive/run.h"
+#include "exec/record.h"
+#include <string.h>
+
+int64_t run_iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
+bool run_keeps_all(const Run *r) {
+    return r->o->save_values || (r->against && against_wants_ranks(r->against));
+}
+bool run_backward(const Run *r) { return r->program->ns > r->program->n_forward; }
+
+static bool wants(const Run *r, const char *pass) {
+    return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass);
+}
+
+/* ---- front: from text to a lowered program ---- */
+/* With micro-batches the program is that of one of them; inputs are read from the whole batch. */
+static bool build_model(Run *r) {
+    int64_t m = r->plan->microbatches;
+    r->model = r->whole = model_build(r->arena, r->d, r->plan, r->mesh);
+    if (!r->model || m < 2) return r->model != NULL;
+    int64_t B = r->whole->dims.B;
+    if (B % m) {
+        diag_error(r->d, "E0307", r->plan->batch_loc,
+                   arena_printf(r->arena, "make the batch a multiple of %lld", (long long)m),
+                   "a batch of %lld cannot be cut in %lld equal micro-batches", (long long)B,
+                   (long long)m);
+        return false;
+    }
+    Plan *one = arena_memdup(r->arena, r->plan, sizeof *one);
+    one->batch = one->rows = B / m;
+    one->inputs = NULL; /* sizes are known */
+    if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
+    r->model = model_build(r->arena, r->d, one, r->mesh);
+    if (r->model)
+        diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
+                  "the records show one micro-batch of %lld; gradients are added up and reduced "
+                  "once, after the last",
+                  (long long)m);
+    return r->model != NULL;
+}
+
+static bool front(Run *r) {
+    r->mesh = assign_mesh(r->arena, r->d, r->plan);
+    if (!r->mesh) return false;
+    if (!build_model(r)) return false;
+    const ModelDims *m = &r->model->dims;
+    if (r->plan->shrink > 1 && !m->mlp)
+        r->rep->shrunk = arena_printf(
+            r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld",
+            (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d,
+            (long long)m->full_F, (long long)m->F, (long long)m->full_V, (long long)m->V);
+    if (!model_add_optimizer(r->arena, r->d, r->plan, r->model)) return false;
+    if (r->whole != r->model && !model_add_optimizer(r->arena, r->d, r->plan, r->whole))
+        return false;
+    r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
+    return r->assign != NULL;
+}
+/* What the plan language knows and this version cannot do yet is refused, never ignored. */
+static bool supported(Run *r) {
+    const Plan *p = r->plan;
+    int before = diags_errors(r->d);
+    Loc kwargs = {0}; /* the modules of a block have positional arguments */
+    for (int i = 0; i < p->n_lines + p->n_styles; i++) {
+        const Style *s = i < p->n_lines ? &p->lines[i].style : &p->styles[i - p->n_lines];
+        if (s->n_kwargs && !kwargs.file) kwargs = s->kwargs[0].loc;
+    }
+    const struct {
+        bool used;
+        Loc loc;
+        const char *what;
+    } row[] = {
+        {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0,
+         p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
+        {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc,
+         "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
+         "sums)"},
+        {kwargs.file != NULL, kwargs, "kwargs"},
+        {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"),
+         p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
+        {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
+        {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
+         "microbatches of a forward pass (there is nothing to add up)"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].used)
+            diag_error(r->d, "E0214", row[i].loc, NULL, "%s: not supported by this version",
+                       row[i].what);
+    return diags_errors(r->d) == before;
+}
+/* Whose gradients are summed over which axes of the data, for the report: the default is a
+ * declaration too. */
+static const char *data_parallel_text(const Run *r) {
+    const Assign *a = r->assign;
+    const char *mode = r->plan->data_parallel.mode;
+    if (r->plan->pass == PASS_FORWARD || mesh_size(r->mesh, &a->data) == 1) return NULL;
+    return arena_printf(r->arena, "%s over %s%s", mode ? mode : "ddp",
+                        mesh_axes_text(r->mesh, r->arena, &a->data, false),
+                        a->data_default ? ", by default: the axes that cut the data" : "");
+}
+static bool middle(Run *r) {
+    int before = diags_errors(r->d);
+    r->program = lower(r->arena, r->assign);
+    if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
+    if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
+    if (diags_errors(r->d) > before) return false;
+    bool blocks = r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block");
+    if (blocks) order_units(r->program); /* before anybody notes a step's number */
+    r->t->n_unasked = unasked_notes(r->program, r->d, &r->t->unasked);
+    r->rep->data_parallel = data_parallel_text(r);
+    r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
+    not_due_notes(r->program, r->d);
+    bool plant = !r->o->sound;
+    if (plant && (!apply_gradients(r->program, r->plan, r->d) ||
+                  !apply_faults(r->program, r->plan, r->d, r->o->fault)))
+        return false;
+    if (blocks) mark_units(r->program);
+    if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
+    bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
+    bool warn = planted || r->plan->trust_declared;
+    r->found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
+    return warn || !r->found;
+}
+
+/* Structure: what verify found about owners, reductions and groups, a record for each step with a
+ * finding, or one for the whole program. A finding is no number: whether the values hold is decided
+ * by levels 1 to 3 and the end of the run alone, so it counts in no total. Without verify nobody
+ * knows. */
+static void level0(Run *r) {
+    RankSet all = rankset_range(r->arena, 0, r->mesh->nranks, 1);
+    TraceCheck sound = {.step = -1,
+                        .value = "program",
+                        .pass = PHASE_FORWARD,
+                        .ranks = all,
+                        .verdict = "PASS",
+                        .count = r->program->ns};
+    Trace *t = r->t;
+    if (r->o->no_verify) return;
+    if (!r->found) {
+        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = sound;
+        t->n_pass++;
+    }
+    for (int i = 0; i < r->program->ns && r->found; i++) {
+        const Step *s = &r->program->step[i];
+        if (!s->wrong) continue;
+        *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = (TraceCheck){
+            .step = i,
+            .value = program_value_name(r->program, &r->program->val[s->out], r->arena),
+            .pass = s->pass,
+            .ranks = all,
+            .verdict = "FAIL",
+            .cause = s->wrong,
+            .count = 1};
+    }
+}
+/* A wrong structure whose values hold: another run may be less lucky. */
+static void note_lucky(Run *r) {
+    const Step *first = NULL;
+    for (int i = r->program->ns - 1; i >= 0; i--)
+        if (r->program->step[i].wrong) first = &r->program->step[i];
+    if (r->found && first && !r->t->n_fail)
+        diag_warn(r->d, "W0401", first->loc, "other data, sizes or passes may show it",
+                  "%s: the structure is wrong, and no number of this run shows it",
+                  step_name(r->program, first, r->arena));
+}
+static void events(Run *r) {
+    const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware,
+                                         r->plan->dir, r->plan->hardware_loc);
+    if (h) cost_simulate(r->t, h);
+}
+static void verdict(Run *r, bool valid, bool ran) {
+    Trace *t = r->t;
+    if (ran) note_lucky(r);
+    t->diags = r->d->item;
+    t->n_diags = r->d->n;
+    if (!valid) t->verdict = "invalid";
+    else if (ran) t->verdict = t->n_fail ? "different" : "equivalent";
+    int code = diags_exit(r->d);
+    if (!code && ran && (t->n_fail || (r->o->strict && t->n_suspect))) code = 1;
+    r->rep->exit = code;
+    if (ran && t->n_fail) {
+        const TraceCheck *c = &t->checks[r->check->first_fail];
+        Loc loc = {0};
+        if (c->step >= 0) loc = r->program->step[c->step].loc;
+        diag_error(r->d, "E0501", loc, NULL, "%s is wrong on rank%s %s: %s", c->value,
+                   rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
+                   c->cause ? c->cause : "it differs");
+        t->diags = r->d->item;
+        t->n_diags = r->d->n;
+    }
+}
+
+/* What no line of the plan leads to is said of its file: one of many that are checked together. */
+static void name_file(Diags *d, int from, const char *file) {
+    for (int i = from; i < d->n; i++)
+        if (!d->item[i].loc.file) d->item[i].loc = (Loc){file, 0, 0};
+}
+Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
+                    const PlanSet *sets, int n_sets, const PipelineOptions *o,
+                    PipelineReport *report) {
+    memset(report, 0, sizeof *report);
+    Run r = {.arena = arena, .d = d, .o = o, .rep = report};
+    int before = d->n;
+    r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
+    bool read = !diags_errors(d);
+    if (!read) model_check_preset(arena, d, r.plan);
+    if (!read || !supported(&r) || !front(&r)) {
+        report->exit = diags_exit(d);
+        name_file(d, before, file);
+        return NULL;
+    }
+    r.t = trace_new(arena);
+    bool valid = middle(&r);
+    record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
+    bool ran = false;
+    if (valid) {
+        if (o->events) events(&r);
+        if (o->execute) {
+            level0(&r);
+            ran = execute_run(&r);
+        }
+    }
+    verdict(&r, valid, ran);
+    name_file(d, before, file);
+    return r.t;
+}

@@ -1,0 +1,62 @@
+/* One plan on its way through the passes, and the parts of the driver that work on it: limits.c,
+ * execute.c, numbers.c, nonfinite.c, outside.c. For sim/drive only. */
+#ifndef SP_DRIVE_RUN_H
+#define SP_DRIVE_RUN_H
+#include "drive/against.h"
+#include "drive/endtoend.h"
+#include "exec/check.h"
+#include "exec/reference.h"
+#include "exec/work.h"
+
+typedef struct Run {
+    Arena *arena;
+    Diags *d;
+    const PipelineOptions *o;
+    PipelineReport *rep;
+    Plan *plan;
+    Mesh *mesh;
+    Model *model, *whole; /* whole: of the whole batch, where micro-batches cut it; else the same */
+    Assign *assign;
+    Program *program;
+    Trace *t;
+    Weights *weights;
+    Pool *pool;
+    Check *check;
+    Exec *exec;
+    Work work;
+    double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
+                       no loss */
+    int found;      /* by verify */
+    bool nonfinite; /* reported already */
+    Against *against; /* NULL: no file */
+} Run;
+
+/* All training steps, or the one pass. */
+int64_t run_iterations(const Run *r);
+/* Ranks' values are written, or compared, when all is done. */
+bool run_keeps_all(const Run *r);
+/* Does the program go backward? */
+bool run_backward(const Run *r);
+/* Does the run end in time and fit into memory? Makes r->exec and r->work. False and E0701, E0703,
+ * E0707 or E0602 before anything is allocated. */
+bool limits_fit(Run *r);
+/* What --exact and the comparison with the unsharded run add to the work of the run. */
+double limits_exact_work(const Run *r);
+double limits_compare_work(const Run *r);
+/* Runs the lowered program on all ranks with its checks, the unsharded one, and compares. False: it
+ * was refused, or something could not be loaded (errors are in r->d). */
+bool execute_run(Run *r);
+/* Keeps the numbers of a small value that the step has just made, for pictures. */
+void numbers_keep(Run *r, const Step *s);
+/* The first element of what a rank holds of a value, as a double; NaN if it holds none. */
+double numbers_first(const Run *r, int val, int64_t rank);
+/* Reports the first step of the run that makes a NaN or an infinity (E0504). */
+void nonfinite_find(Run *r, const Step *s);
+/* Opens the file of --against. False and a diagnostic if it cannot be compared. */
+bool outside_open(Run *r);
+/* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
+void outside_ranks_stepped(Run *r, int64_t step);
+void outside_reference_stepped(void *arg, Exec *e, int64_t step);
+/* When all is done: writes the file of --save-values, reports on that of --against. */
+void outside_finish(Run *r, const Reference *ref);
+#endif

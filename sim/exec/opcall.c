@@ -1,0 +1,98 @@
+/* Calls of kernels from steps. See opcall.h. */
+#include "exec/opcall.h"
+
+const int *opcall_operands(const Step *s) { return s->kind == ST_ADJOINT ? s->in + 1 : s->in; }
+
+static bool letter_size(OpCall *c, char ch, int64_t n, OpcallClash *clash) {
+    int64_t *have = &c->local[ch - 'a'];
+    if (*have >= 0 && *have != n) {
+        if (!clash) return true;
+        *clash = (OpcallClash){ch, *have, n};
+        return false;
+    }
+    *have = n;
+    return true;
+}
+static bool letter_sizes(OpCall *c, const char *letters, int nl, const Tensor *t,
+                         OpcallClash *clash) {
+    for (int d = 0; d < nl; d++)
+        if (!letter_size(c, letters[d], t->n[d], clash)) return false;
+    return true;
+}
+static bool operands(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash) {
+    const Graph *g = f->p->graph;
+    const GNode *n = &g->node[s->node];
+    const int *in = opcall_operands(s);
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &g->t[n->in[i]];
+        for (int d = 0; d < n->rule.nl[i]; d++) c->global[n->rule.in[i][d] - 'a'] = t->size[d];
+        if (in[i] < 0) continue;
+        c->in[i] = f->value(f, in[i]);
+        c->in_int |= (uint32_t)t->is_int << i;
+        if (!letter_sizes(c, n->rule.in[i], n->rule.nl[i], &c->in[i], clash)) return false;
+    }
+    if (s->kind != ST_ADJOINT) return true;
+    c->cot = f->value(f, s->in[0]);
+    if (!letter_sizes(c, n->rule.out, n->rule.nout, &c->cot, clash)) return false;
+    if (s->in[1 + n->nin] >= 0) c->fout = f->value(f, s->in[1 + n->nin]);
+    return true;
+}
+bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash) {
+    const GNode *n = &f->p->graph->node[s->node];
+    bool adj = s->kind == ST_ADJOINT;
+    *c = (OpCall){.op = n->op,
+                  .rule = &n->rule,
+                  .at = &n->at,
+                  .dtype = f->dtype,
+                  .operand = s->operand,
+                  .pool = f->pool};
+    for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
+    if (!operands(f, s, c, clash)) return false;
+    const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
+    c->out.nd = adj ? n->rule.nl[s->operand] : n->rule.nout;
+    const GTensor *t = &f->p->graph->t[f->p->val[s->out].tensor];
+    for (int d = 0; d < c->out.nd; d++) {
+        int64_t *have = &c->local[letters[d] - 'a'];
+        if (*have < 0) { /* a letter that no operand has is as large as the layout says */
+            Layout L = f->lies(f, s->out);
+            *have = layout_dim_size(f->p->mesh, &L, d, t->size[d], f->rank);
+        }
+        c->out.n[d] = *have;
+    }
+    tensor_pack(&c->out);
+    op_unread_sizes(c, n->nin);
+    return true;
+}
+
+/* Index lists of the letters that the op asks for, as one value that has the letters lies. */
+static void index_from(const OpcallSource *f, OpCall *c, const char *letters, int nl, int val,
+                       Arena *arena) {
+    if (val < 0 || !c->op->asks) return;
+    Layout L = f->lies(f, val);
+    const GTensor *t = &f->p->graph->t[f->p->val[val].tensor];
+    for (int d = 0; d < nl; d++) {
+        char ch = letters[d];
+        if (!(c->op->asks & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d]) continue;
+        int64_t k;
+        const int64_t *x = layout_index(f->p->mesh, &L, d, t->size[d], f->rank, &k, arena);
+        /* a false label may not fit: then positions are local */
+        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x;
+    }
+}
+/* From the operands; in an adjoint from the cotangent and the result too, which have the letters of
+ * what is not read. */
+void opcall_positions(const OpcallSource *f, const Step *s, OpCall *c, Arena *arena) {
+    const GNode *n = &f->p->graph->node[s->node];
+    const int *in = opcall_operands(s);
+    for (int i = 0; i < n->nin; i++) index_from(f, c, n->rule.in[i], n->rule.nl[i], in[i], arena);
+    if (s->kind != ST_ADJOINT) return;
+    index_from(f, c, n->rule.out, n->rule.nout, s->in[0], arena);
+    index_from(f, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, arena);
+}
+OpCall opcall_forward(const OpCall *c) {
+    OpCall f = *c;
+    f.out.nd = c->rule->nout;
+    for (int d = 0; d < f.out.nd; d++) f.out.n[d] = c->local[c->rule->out[d] - 'a'];
+    tensor_pack(&f.out);
+    return f;
+}

@@ -276,4 +276,4 @@ int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
     return found;
 }
 
-void render_cleanup(void) { paint_cleanup(); }
+void render_cleanup(void) { fonts_cleanup(); }

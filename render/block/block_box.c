@@ -1,7 +1,6 @@
 /* What stands in and beside the boxes of a block picture: op names, weights with their ghost,
  * collectives with pill, members, map and reason, labels of edges. Everything printed is a field of
  * the trace; cut short only where the tooltip has it all. */
-#include "render/shards/shards.h"
 #include "render/block/block_draw.h"
 #include <math.h>
 #include <string.h>
@@ -154,8 +153,8 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
     double x = right - (size + gw) / 2, y = mid - gh / 2;
     double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
     scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
-    int64_t rows = shards_blocks(sh->dim_symbol[d0]),
-            cols = shards_blocks(sh->dim_symbol[d1]); /* packed blocks */
+    int64_t rows = words_blocks(sh->dim_symbol[d0]),
+            cols = words_blocks(sh->dim_symbol[d1]); /* packed blocks */
     if (fr >= 1) rows = 1;
     if (fc >= 1) cols = 1;
     for (int64_t i = 0; i < rows * cols; i++) {

@@ -1,7 +1,7 @@
 /* Lengths and marks of one strip of a block picture. */
 #ifndef SP_RENDER_BLOCK_DRAW_H
 #define SP_RENDER_BLOCK_DRAW_H
-#include "render/block/block_graph.h"
+#include "render/graph/block_graph.h"
 #include "render/furniture/furniture.h"
 
 enum { BLOCK_MAX_COLS = 24 };

@@ -2,42 +2,18 @@
  * the left. Columns: step 30, symbolic shape 22, shape on the rank 19, bytes 9 (right aligned).
  * Needs only box drawing and a few signs. */
 #include "render/block/block_page.h"
+#include "render/graph/block_read.h"
+#include "render/graph/block_words.h"
+#include "render/mirror/mirror_page.h"
 #include "render/views.h"
 #include <string.h>
 
-enum { COL_STEP = 30, COL_SYMBOL = 22, COL_SHAPE = 19, COL_BYTES = 9, WIDTH = 80 };
+enum { WIDTH = 80 };
 
 typedef struct {
     const BlockGraph *g;
     Str out;
 } Page;
-
-void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step,
-                    const TraceValue *v) {
-    Arena *a = g->arena;
-    const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
-    const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
-    const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "",
-               *bytes = l ? bytes_text(l->bytes, a) : "";
-    words_pad(out, step, COL_STEP, false);
-    if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
-        words_end_line(out);
-        words_pad(out, rail, COL_STEP, false);
-    }
-    words_pad(out, sym, COL_SYMBOL, false);
-    if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
-        words_end_line(out);
-        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) -
-                   words_columns(bytes) - 1;
-        str_add(out, rail);
-        words_pad(out, shape, room, true);
-        str_addf(out, " %s", bytes);
-    } else {
-        words_pad(out, shape, COL_SHAPE, false);
-        words_pad(out, bytes, COL_BYTES, true);
-    }
-    words_end_line(out);
-}
 
 static void row(Page *p, const char *rail, const char *step, const TraceValue *v) {
     block_text_row(&p->out, p->g, rail, step, v);
@@ -236,7 +212,7 @@ const char *view_block_text(const ViewCall *call) {
     bool both = words_phase(&o) == PHASE_NONE;
     if (both) o.pass = NULL;
     c->o = &o;
-    BlockGraph *g = block_graph(c->t, c->d, c->o, c->arena);
+    BlockGraph *g = block_read_trace(c->t, c->d, c->o, c->arena);
     if (!g) return NULL;
     const char *totals = NULL, *back = both ? mirror_text(g, &totals) : NULL;
     Page p = {g, str_new(c->arena)};

@@ -2,6 +2,7 @@
 #include "render/furniture/words.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Phase words_phase(const RenderOptions *o) {
@@ -356,4 +357,10 @@ const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++)
         if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];
     return NULL;
+}
+
+int64_t words_blocks(const char *symbol) {
+    char *end;
+    long long n = symbol && *symbol >= '0' && *symbol <= '9' ? strtoll(symbol, &end, 10) : 1;
+    return n > 1 && *end == '*' ? n : 1;
 }

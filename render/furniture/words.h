@@ -85,4 +85,7 @@ const TraceValue *words_find_value(const Trace *t, const char *name, int step);
 /* The part of a shape that the rank holds; NULL if it holds none. */
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
 double words_find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */
+/* Packed blocks of a dim by its symbol: 2 of "2*F/tp"; 1 of "F/tp" and of a cut as one list,
+ * "(2*F)/tp". */
+int64_t words_blocks(const char *symbol);
 #endif

@@ -4,7 +4,7 @@
  * and makes y; nothing else is known of ops or models. */
 #ifndef SP_RENDER_MIRROR_H
 #define SP_RENDER_MIRROR_H
-#include "render/block/block_graph.h"
+#include "render/graph/block_graph.h"
 
 enum { MIRROR_MAX = 24, MIRROR_FLOW = 8, MIRROR_CHAIN = 4 };
 

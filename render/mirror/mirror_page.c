@@ -1,7 +1,8 @@
 /* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
  * column with them as lists underneath, one slide per strip. */
-#include "render/block/block_page.h"
+#include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
+#include "render/mirror/mirror_page.h"
 #include "render/views.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* The backward program in 80 columns of text: the steps of each part in the order in which they
  * run, the last part first. See block_text.c for the columns. */
-#include "render/block/block_page.h"
+#include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
+#include "render/mirror/mirror_page.h"
 #include <stdlib.h>
 #include <string.h>
 

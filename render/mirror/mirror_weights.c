@@ -3,7 +3,7 @@
  * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
  * for them. */
 #include "render/mirror/mirror_draw.h"
-#include "render/block/block_page.h"
+#include "render/graph/block_words.h"
 #include "render/views.h"
 #include <math.h>
 #include <string.h>

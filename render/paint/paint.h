@@ -1,5 +1,5 @@
 /* Painters: a scene becomes bytes. Each writes into a sink, so that files, memory and tests take
- * the same way. They decide nothing about the picture. Cairo and Pango are named in paint_*.c only.
+ * the same way. They decide nothing about the picture. Cairo is named in paint_cairo.c only.
  */
 #ifndef SP_RENDER_PAINT_H
 #define SP_RENDER_PAINT_H
@@ -19,6 +19,4 @@ void paint_svg(const Scene *s, Sink *out);
 const char *paint_png(const Scene *s, int width_px, Sink *out);
 /* PDF, one page per scene, with fixed dates, title and text. NULL, or what went wrong. */
 const char *paint_pdf(Scene *const *page, int n, Sink *out);
-/* Releases what the libraries keep. No Fonts may be alive. */
-void paint_cleanup(void);
 #endif

@@ -3,7 +3,7 @@
  * cairo_surface_write_to_png offers no choice: for the slide preset it takes 48 ms, painting and
  * this writer together 26 ms. PDF has fixed dates: same scene, same bytes. */
 #include "render/paint/paint.h"
-#include "render/paint/paint_text.h"
+#include "render/scene/fonts_layout.h"
 #include <cairo-pdf.h>
 #include <math.h>
 #include <png.h>

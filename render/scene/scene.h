@@ -4,25 +4,13 @@
 #ifndef SP_RENDER_SCENE_H
 #define SP_RENDER_SCENE_H
 #include "base/arena.h"
-#include "render/scene/theme.h"
-
-/* Measures text with the fonts that the Cairo painter paints with. */
-typedef struct Fonts Fonts;
+#include "render/scene/fonts.h"
 
 typedef struct {
     double x, y;
 } Pt;
 
 typedef enum { ALIGN_LEFT, ALIGN_MIDDLE, ALIGN_RIGHT } Align;
-enum { REGULAR = 400, MEDIUM = 500, SEMIBOLD = 600, BOLD = 700 };
-
-/* A piece of a text with one look. */
-typedef struct {
-    const char *s;
-    int weight;
-    Role role;
-    bool underline, italic;
-} Run;
 
 typedef enum { MARK_RECT, MARK_POLY, MARK_LINE, MARK_CIRCLE, MARK_HATCH, MARK_TEXT } MarkKind;
 
@@ -88,16 +76,6 @@ typedef struct Scene {
     Arrow *arrows;
     int open; /* innermost open group, -1 */
 } Scene;
-
-/* The fonts of this process, loaded on first use; never NULL. paint_cleanup releases them. */
-Fonts *fonts_shared(void);
-/* Ends the run (exit 5) if text is not measured as it was when the fonts were loaded: a library
- * lost letters for lack of memory. */
-void fonts_intact(Fonts *f);
-/* Advance width of a text in units. */
-double fonts_width(Fonts *f, const Run *run, int n, double size);
-/* Characters of the text that no font at hand has. */
-int fonts_unknown(Fonts *f, const Run *run, int n, double size);
 
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
 /* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else

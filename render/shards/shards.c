@@ -36,17 +36,11 @@ static int64_t rank_of_part(const Trace *t, const DimCut *c, int64_t rank, int64
     return rank;
 }
 
-int64_t shards_blocks(const char *symbol) {
-    char *end;
-    long long n = symbol && *symbol >= '0' && *symbol <= '9' ? strtoll(symbol, &end, 10) : 1;
-    return n > 1 && *end == '*' ? n : 1;
-}
-
 /* Sizes of all parts, from the shapes of their owners. */
 static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, int dim,
                     int64_t rank) {
     c->size = s->global_shape[dim];
-    c->blocks = shards_blocks(s->dim_symbol[dim]);
+    c->blocks = words_blocks(s->dim_symbol[dim]);
     c->n = 1;
     for (int i = 0; i < c->n_axis; i++) c->n *= t->axes[c->axis[i]].size;
     if (c->n > SHARDS_MAX_PARTS) return;

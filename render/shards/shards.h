@@ -23,9 +23,6 @@ typedef struct {
 DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, int64_t rank);
 /* From a value's symbol "S/(cp*sp)" and its placements. */
 DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, int64_t rank);
-/* Packed blocks of a dim by its symbol: 2 of "2*F/tp"; 1 of "F/tp" and of a cut as one list,
- * "(2*F)/tp". */
-int64_t shards_blocks(const char *symbol);
 /* Number of the rank's part. */
 int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank);
 /* Ranks that hold part i of the first and part j of the second cut (NULL: one cut only), as text.

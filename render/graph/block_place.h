@@ -2,6 +2,6 @@
  * columns from left to right. */
 #ifndef SP_RENDER_BLOCK_PLACE_H
 #define SP_RENDER_BLOCK_PLACE_H
-#include "render/block/block_graph.h"
+#include "render/graph/block_graph.h"
 void block_place(BlockGraph *g, int strip);
 #endif

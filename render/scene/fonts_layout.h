@@ -1,8 +1,7 @@
-/* What the files of the Cairo painter share: one Pango layout, used for measuring and for painting.
- */
-#ifndef SP_RENDER_PAINT_TEXT_H
-#define SP_RENDER_PAINT_TEXT_H
-#include "render/scene/scene.h"
+/* The one Pango layout, used for measuring and by the Cairo painter. */
+#ifndef SP_RENDER_FONTS_LAYOUT_H
+#define SP_RENDER_FONTS_LAYOUT_H
+#include "render/scene/fonts.h"
 #include <pango/pangocairo.h>
 
 /* The layout holding the text; valid until the next call. `theme` < 0: no colours, for measuring

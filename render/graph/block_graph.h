@@ -76,9 +76,6 @@ typedef struct BlockGraph {
     const TraceCollective **used;
 } BlockGraph;
 
-/* Reads the pass `pass` of one layer as rank `rank` sees it. NULL and a diagnostic (E0211) if there
- * is nothing. */
-BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena);
 /* Is the step one of strips [first, first + n)? Its parameters' steps, too. */
 bool block_shows(const BlockGraph *g, int first, int n, int step);
 /* The wrong steps of strips [first, first + n). */

@@ -1,51 +1,10 @@
 /* Levels and columns of one strip. Boxes of one level stand side by side, labels live between
  * levels, so no label ever meets a box of another column. A wire keeps its column from the box that
  * makes the value to the box that reads it. */
-#include "render/block/block_place.h"
+#include "render/graph/block_place.h"
 #include <string.h>
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
-/* The longest common beginning and end taken away: "wk" and "wv" differ in "k" and "v". */
-const char *block_differs(Arena *a, const char *one, const char *other) {
-    size_t n = strlen(one), m = strlen(other), lo = 0, hi = 0;
-    while (lo < n && lo < m && one[lo] == other[lo]) lo++;
-    while (hi < n - lo && hi < m - lo && one[n - 1 - hi] == other[m - 1 - hi]) hi++;
-    return n - lo - hi > 0 && n - lo - hi <= 8 ? arena_strndup(a, one + lo, n - lo - hi) : one;
-}
-
-unsigned block_changed(const TraceValue *from, const TraceValue *to) {
-    if (!from || !to) return 0;
-    const TraceShape *x = &from->shape, *y = &to->shape;
-    unsigned mask = 0;
-    int lo = 0, hi = 0;
-    while (lo < x->nd && lo < y->nd && same_text(x->dim_symbol[lo], y->dim_symbol[lo])) lo++;
-    if (x->nd != y->nd) {
-        while (hi < x->nd - lo && hi < y->nd - lo &&
-               same_text(x->dim_symbol[x->nd - 1 - hi], y->dim_symbol[y->nd - 1 - hi]))
-            hi++;
-        for (int i = lo; i < y->nd - hi; i++) mask |= 1u << i;
-        return mask;
-    }
-    for (int i = lo; i < y->nd; i++)
-        if (!same_text(x->dim_symbol[i], y->dim_symbol[i])) mask |= 1u << i;
-    return mask;
-}
-
-unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) {
-    const TraceShape *w = &p->compute;
-    unsigned mask = 0;
-    if (w->nd < 2 || !out) return 0;
-    for (int i = 0; i < w->nd; i++) {
-        bool kept = false;
-        for (int k = 0; k < out->shape.nd; k++)
-            kept |=
-                !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
-        if (!kept) mask |= 1u << i;
-    }
-    /* all or none: symbols do not tell (D to D); weights are stored [out, in] */
-    return mask && mask != (1u << w->nd) - 1 ? mask : 1u << (w->nd - 1);
-}
 
 static bool has_matrix(const BlockOp *op) {
     for (int i = 0; i < op->n_param; i++)

@@ -2,8 +2,8 @@
  * no configuration of the machine or its user changes a pixel (visual.md 2.2); only if neither
  * Inter nor DejaVu Sans is found where Debian and others put them, the machine's own fonts answer.
  * Hinting, rounding and subpixel rendering are off: a text has the same width at every scale. */
-#include "render/paint/paint_text.h"
-#include "render/paint/paint.h"
+#include "render/scene/fonts_layout.h"
+#include "base/arena.h"
 #include <fontconfig/fontconfig.h>
 #include <malloc.h>
 #include <pango/pangofc-fontmap.h>
@@ -234,7 +234,7 @@ void fonts_intact(Fonts *f) {
 /* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its
  * own, and when one of them still holds a font at that moment they end the program. The fontconfig
  * is kept (see above) and used again. */
-void paint_cleanup(void) {
+void fonts_cleanup(void) {
     Fonts *f = &shared;
     if (!f->layout) return;
     pango_font_description_free(f->desc);

@@ -1,15 +1,10 @@
 /* Structure of a block picture: reading the steps, hiding identities, finding strips. Columns and
  * twins: block_place.c.
  */
-#include "render/block/block_graph.h"
-#include "render/block/block_place.h"
+#include "render/graph/block_read.h"
+#include "render/graph/block_place.h"
 #include <stdlib.h>
 #include <string.h>
-
-int block_real(const BlockGraph *g, int i) {
-    while (g->node[i].alias != i) i = g->node[i].alias;
-    return i;
-}
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
@@ -162,17 +157,6 @@ static void connect(BlockGraph *g) {
                     op->claim = g->t->moves[m].step;
         }
     }
-}
-
-bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
-    if (!a || !b || !same_text(a->shape.pending, b->shape.pending)) return false;
-    const TraceLocal *x = words_find_local(&a->shape, g->rank),
-                     *y = words_find_local(&b->shape, g->rank);
-    if (!x || !y || x->bytes != y->bytes) return false;
-    int64_t nx = 1, ny = 1;
-    for (int i = 0; i < a->shape.nd; i++) nx *= x->shape[i];
-    for (int i = 0; i < b->shape.nd; i++) ny *= y->shape[i];
-    return nx == ny;
 }
 
 static bool identical_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
@@ -442,38 +426,7 @@ static int wrong_step(const BlockGraph *g) {
     return best;
 }
 
-static bool node_shows(const BlockNode *n, int step) {
-    if (n->coll || n->move) return n->step == step;
-    bool is = false;
-    for (int i = 0; i < n->n_op; i++)
-        is |= n->op[i].c->step == step || n->op[i].claim == step ||
-              (n->op[i].fetch && n->op[i].fetch->step == step);
-    return is;
-}
-
-bool block_shows(const BlockGraph *g, int first, int n, int step) {
-    for (int i = 0; i < g->n; i++) {
-        int s = g->node[i].strip;
-        if (s >= first && s < first + n && node_shows(&g->node[i], step)) return true;
-    }
-    return false;
-}
-
-typedef struct {
-    const BlockGraph *g;
-    int first, n;
-} Range;
-static bool in_range(const void *of, int step) {
-    const Range *r = of;
-    return block_shows(r->g, r->first, r->n, step);
-}
-
-const WrongList *block_wrong(const BlockGraph *g, int first, int n) {
-    Range r = {g, first, n};
-    return wrong_find(g->arena, g->t, in_range, &r);
-}
-
-BlockGraph *block_graph(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
+BlockGraph *block_read_trace(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
     BlockGraph *g = ARENA_NEW(arena, BlockGraph);
     g->t = t;
     g->arena = arena;

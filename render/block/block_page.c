@@ -1,0 +1,221 @@
+/* What the pages of the block view share: words about the whole figure, names of the states that
+ * join the strips, and measuring a strip. */
+#include "render/block/block_page.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+static const char *part_words(const BlockStrip *s) {
+    static const char *const row[][2] = {{"mlp", "the MLP"},
+                                         {"loss", "the loss"},
+                                         {"head", "the head"},
+                                         {"embedding", "the embedding"},
+                                         {"norm", "the norm"}};
+    for (size_t i = 0; s->part && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i][0], s->part)) return row[i][1];
+    return s->part ? s->part : "what follows";
+}
+
+static const char *subject(const BlockGraph *g, int first, int n) {
+    bool attention = false, mlp = false;
+    for (int i = first; i < first + n; i++) {
+        attention |= g->strip[i].part && !strcmp(g->strip[i].part, "attention");
+        mlp |= g->strip[i].part && !strcmp(g->strip[i].part, "mlp");
+    }
+    if (attention && mlp) return "a Transformer block";
+    return n == 1 && g->strip[first].part ? part_words(&g->strip[first]) : "this model";
+}
+
+/* Collectives of the strips; all that are used if the strips are all. */
+int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use) {
+    int k = 0;
+    for (int i = 0; i < g->n_used; i++)
+        for (int j = 0; j < g->n; j++) {
+            const BlockNode *x = &g->node[j];
+            bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
+            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i]))
+                continue;
+            use[k++] = g->used[i];
+            break;
+        }
+    return k;
+}
+
+static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
+
+/* What one strip teaches, if its collectives make a known figure; NULL if not. */
+static const char *lesson(const BlockGraph *g, const TraceCollective *const *use, int n,
+                          const BlockStrip *s) {
+    if (n < 1) return NULL;
+    const TraceCollective *a = use[0], *b = use[n - 1];
+    if (n > 1 && is_op(a, "all_gather") && is_op(b, "reduce_scatter") && a->dim_symbol &&
+        b->dim_symbol && !strcmp(a->dim_symbol, b->dim_symbol) && !strncmp(a->dim_symbol, "S", 1))
+        return arena_printf(
+            g->arena, "%s inside one GPU: tokens are gathered for the matmuls, then scattered",
+            s->title);
+    if (n == 1 && is_op(a, "all_reduce"))
+        return arena_printf(g->arena, "%s inside one GPU: one AllReduce adds the partial sums",
+                            s->title);
+    return NULL;
+}
+
+const char *block_title(const BlockGraph *g, int first, int n) {
+    Arena *a = g->arena;
+    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
+    int k = block_used(g, first, n, use);
+    int64_t sent = 0;
+    for (int i = 0; i < k; i++) sent += use[i]->bytes_sent;
+    if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
+        return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong",
+                            g->t->first_wrong);
+    const WrongList *wrong = block_wrong(g, first, n);
+    int bad = 0;
+    for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
+    if (bad)
+        return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",
+                            subject(g, first, n), bad == 1 ? "is" : "are");
+    bool forward = g->pass == PHASE_FORWARD;
+    const char *one =
+        forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
+    if (one) return one;
+    const char *pass = forward ? "" : arena_printf(a, "the %s pass of ", phase_text(g->pass));
+    const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
+               *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
+    if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
+    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k,
+                        k == 1 ? "" : "s", bytes_text(sent, a));
+}
+
+/* What the check says about the first wrong value; NULL if there is none. */
+static const char *cause(const BlockGraph *g) {
+    for (int i = 0; g->wrong_step > -2 && i < g->t->n_checks; i++) {
+        const TraceCheck *c = &g->t->checks[i];
+        if (c->step == g->wrong_step && c->cause && *c->cause &&
+            !strcmp(c->value, g->t->first_wrong))
+            return c->cause;
+    }
+    return NULL;
+}
+
+const char *block_totals(const BlockGraph *g, const char *pass, int first, int strips) {
+    Total *t;
+    Arena *a = g->arena;
+    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
+    int n = words_totals(a, use, block_used(g, first, strips, use), &t);
+    if (n == 0) return "Nothing is sent.";
+    Str s = str_new(a);
+    const char *why = cause(g);
+    if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
+    str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
+    for (int i = 0; i < n; i++)
+        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
+                 bytes_text(t[i].bytes, a), (long long)t[i].count,
+                 i                 ? ""
+                 : t[i].count == 1 ? " collective"
+                                   : " collectives");
+    str_add(&s, " (bytes leaving the GPU).");
+    return s.s;
+}
+
+/* What a screen reader is told: every box in order. */
+const char *block_description(const BlockGraph *g, int first, int count) {
+    Str s = str_new(g->arena);
+    str_add(&s, "Block diagram of what one GPU computes and communicates, every edge with its "
+                "local shape.");
+    for (int i = first; i < first + count; i++) {
+        str_addf(&s, " %s:", g->strip[i].title);
+        for (int k = 0; k < g->strip[i].n; k++) {
+            const BlockNode *n = &g->node[g->strip[i].node[k]];
+            if (n->kind == NODE_INPUT) continue;
+            str_add(&s, k ? ", " : " ");
+            if (n->kind == NODE_COLL)
+                str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);
+            else if (n->kind == NODE_MOVE) str_add(&s, n->move->op);
+            else
+                for (int j = 0; j < n->n_op; j++)
+                    str_addf(&s, "%s%s", j ? ", " : "", block_op_name(g, n, &n->op[j]));
+        }
+        str_add(&s, ".");
+    }
+    return s.s;
+}
+
+/* ---- names of the states that join the strips ---- */
+
+static int count_residual(const BlockGraph *g, int before) {
+    int n = 0;
+    for (int i = 0; i < before; i++) n += g->strip[i].to >= 0;
+    return n;
+}
+
+static const char *state_name(const BlockGraph *g, int index, int total) {
+    static const char *const sub[] = {"₁", "₂", "₃", "₄", "₅", "₆", "₇", "₈", "₉"};
+    if (index == 0) return "x";
+    if (index == total) return "y";
+    if (total == 2) return "h";
+    return arena_printf(g->arena, "h%s", index <= 9 ? sub[index - 1] : "");
+}
+
+static bool same_layout(const BlockGraph *g, int i, int j) {
+    const TraceValue *a = g->node[i].out, *b = g->node[j].out;
+    return a && b && a->shape.symbolic && b->shape.symbolic &&
+           !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
+}
+
+static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
+    int total = count_residual(g, g->n_strips), k = count_residual(g, i);
+    const BlockStrip *s = &g->strip[i];
+    if (s->to < 0) return;
+    /* with one part asked for, the stream still is that of the block */
+    bool first = k == 0, last = k + 1 == total;
+    f->in_name = first && s->part && !strcmp(s->part, "mlp") ? "h" : state_name(g, k, total);
+    f->out_name =
+        last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
+    if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
+    if (!last)
+        f->note = arena_printf(g->arena, "hidden state, also the input of %s",
+                               part_words(&g->strip[i + 1]));
+    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
+    else if (total > 1) {
+        int from = 0;
+        while (g->strip[from].to < 0) from++;
+        f->note = same_layout(g, g->strip[from].from, s->to)
+                      ? "output of the block: same layout as x, so blocks stack without a reshard"
+                      : "output of the block: not laid out like x";
+    } else f->note = "output of the block";
+}
+
+BlockFrame *block_frames(BlockGraph *g) {
+    BlockFrame *frame = ARENA_ARRAY(g->arena, BlockFrame, g->n_strips + 1);
+    for (int i = 0; i < g->n_strips; i++) {
+        frame[i].strip = &g->strip[i];
+        name_states(g, &frame[i], i);
+    }
+    return frame;
+}
+
+/* ---- drawing ---- */
+
+BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *look) {
+    BlockPen p = {
+        .c = c, .g = g, .s = s, .look = look, .group = ARENA_ARRAY(c->arena, int, g->n + 1)};
+    for (int i = 0; i < g->n; i++) p.group[i] = -1;
+    return p;
+}
+
+double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look,
+                     const BlockFrame *frame, double *height) {
+    Scene *s = scene_new(c->arena, c->fonts, c->theme, 1, 1);
+    BlockPen p = block_pen(c, g, s, look);
+    BlockFrame f = *frame;
+    BlockGrid grid;
+    f.x = f.y = 0;
+    block_columns(&p, &f);
+    block_rows(&p, &grid, &f, 1);
+    block_strip(&p, &f);
+    double right = 0;
+    for (int i = 0; i < s->n_marks; i++) right = fmax(right, scene_box(&s->marks[i]).x1);
+    if (height) *height = block_height(&p, &f);
+    return right;
+}

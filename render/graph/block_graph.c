@@ -1,0 +1,94 @@
+/* What can be asked of a block's structure once it is read: who stands for whom, which values lie
+ * alike, what a step changed. */
+#include "render/graph/block_graph.h"
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+int block_real(const BlockGraph *g, int i) {
+    while (g->node[i].alias != i) i = g->node[i].alias;
+    return i;
+}
+
+bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
+    if (!a || !b || !same_text(a->shape.pending, b->shape.pending)) return false;
+    const TraceLocal *x = words_find_local(&a->shape, g->rank),
+                     *y = words_find_local(&b->shape, g->rank);
+    if (!x || !y || x->bytes != y->bytes) return false;
+    int64_t nx = 1, ny = 1;
+    for (int i = 0; i < a->shape.nd; i++) nx *= x->shape[i];
+    for (int i = 0; i < b->shape.nd; i++) ny *= y->shape[i];
+    return nx == ny;
+}
+
+static bool node_shows(const BlockNode *n, int step) {
+    if (n->coll || n->move) return n->step == step;
+    bool is = false;
+    for (int i = 0; i < n->n_op; i++)
+        is |= n->op[i].c->step == step || n->op[i].claim == step ||
+              (n->op[i].fetch && n->op[i].fetch->step == step);
+    return is;
+}
+
+bool block_shows(const BlockGraph *g, int first, int n, int step) {
+    for (int i = 0; i < g->n; i++) {
+        int s = g->node[i].strip;
+        if (s >= first && s < first + n && node_shows(&g->node[i], step)) return true;
+    }
+    return false;
+}
+
+typedef struct {
+    const BlockGraph *g;
+    int first, n;
+} Range;
+static bool in_range(const void *of, int step) {
+    const Range *r = of;
+    return block_shows(r->g, r->first, r->n, step);
+}
+
+const WrongList *block_wrong(const BlockGraph *g, int first, int n) {
+    Range r = {g, first, n};
+    return wrong_find(g->arena, g->t, in_range, &r);
+}
+
+/* The longest common beginning and end taken away: "wk" and "wv" differ in "k" and "v". */
+const char *block_differs(Arena *a, const char *one, const char *other) {
+    size_t n = strlen(one), m = strlen(other), lo = 0, hi = 0;
+    while (lo < n && lo < m && one[lo] == other[lo]) lo++;
+    while (hi < n - lo && hi < m - lo && one[n - 1 - hi] == other[m - 1 - hi]) hi++;
+    return n - lo - hi > 0 && n - lo - hi <= 8 ? arena_strndup(a, one + lo, n - lo - hi) : one;
+}
+
+unsigned block_changed(const TraceValue *from, const TraceValue *to) {
+    if (!from || !to) return 0;
+    const TraceShape *x = &from->shape, *y = &to->shape;
+    unsigned mask = 0;
+    int lo = 0, hi = 0;
+    while (lo < x->nd && lo < y->nd && same_text(x->dim_symbol[lo], y->dim_symbol[lo])) lo++;
+    if (x->nd != y->nd) {
+        while (hi < x->nd - lo && hi < y->nd - lo &&
+               same_text(x->dim_symbol[x->nd - 1 - hi], y->dim_symbol[y->nd - 1 - hi]))
+            hi++;
+        for (int i = lo; i < y->nd - hi; i++) mask |= 1u << i;
+        return mask;
+    }
+    for (int i = lo; i < y->nd; i++)
+        if (!same_text(x->dim_symbol[i], y->dim_symbol[i])) mask |= 1u << i;
+    return mask;
+}
+
+unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) {
+    const TraceShape *w = &p->compute;
+    unsigned mask = 0;
+    if (w->nd < 2 || !out) return 0;
+    for (int i = 0; i < w->nd; i++) {
+        bool kept = false;
+        for (int k = 0; k < out->shape.nd; k++)
+            kept |=
+                !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
+        if (!kept) mask |= 1u << i;
+    }
+    /* all or none: symbols do not tell (D to D); weights are stored [out, in] */
+    return mask && mask != (1u << w->nd) - 1 ? mask : 1u << (w->nd - 1);
+}

@@ -1,0 +1,52 @@
+/* Words that the picture of a block and that of its backward pass share. */
+#include "render/graph/block_words.h"
+
+static const char *layer_words(const BlockGraph *g) {
+    if (g->layer < 0 || g->n_layers <= 1) return "";
+    return arena_printf(g->arena, "layer %d of %d, the other%s folded (--layer)", g->layer,
+                        g->n_layers, g->n_layers == 2 ? " is" : "s are");
+}
+
+/* Parts of the subtitle. */
+void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part) {
+    Arena *a = g->arena;
+    const char *model = words_model(a, g->t), *order = words_order(a, g->t),
+               *mesh = words_mesh(a, g->t);
+    int n = 0;
+    part[n++] = arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "",
+                             words_coords(a, g->t, g->rank));
+    part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "",
+                             o->pass ? o->pass : "forward");
+    part[n++] = words_data(a, g->t);
+    part[n++] = order ? arena_printf(a, "%s, %s", mesh, order) : mesh;
+    part[n++] = words_class(a, g->t, g->rank);
+    part[n++] = layer_words(g);
+    part[n] = NULL;
+}
+
+void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step,
+                    const TraceValue *v) {
+    Arena *a = g->arena;
+    const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
+    const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
+    const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "",
+               *bytes = l ? bytes_text(l->bytes, a) : "";
+    words_pad(out, step, COL_STEP, false);
+    if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
+        words_end_line(out);
+        words_pad(out, rail, COL_STEP, false);
+    }
+    words_pad(out, sym, COL_SYMBOL, false);
+    if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
+        words_end_line(out);
+        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) -
+                   words_columns(bytes) - 1;
+        str_add(out, rail);
+        words_pad(out, shape, room, true);
+        str_addf(out, " %s", bytes);
+    } else {
+        words_pad(out, shape, COL_SHAPE, false);
+        words_pad(out, bytes, COL_BYTES, true);
+    }
+    words_end_line(out);
+}

@@ -322,7 +322,7 @@ static void test_faults_and_expect_keys(void **state) {
     const Plan *p =
         parse_ok(f, HEAD "gradients: {layers.*.attention_norm: none, norm: mean}\n"
                          "faults:\n- {at: layers.0.output, do: drop}\n- {at: s2, kind: "
-                         "all_reduce}\n- {at: s3, axis: cp}\n"
+                         "avg}\n- {at: s3, axis: cp}\n"
                          "- {at: s4, dim: -1}\n- {at: s5, offset: 2}\n- {at: s6, scale: 0.5}\n- "
                          "{at: s7, do: double}\n"
                          "expect:\n  equivalent: false\n  first_wrong: layers.0.o_proj\n  "
@@ -339,7 +339,7 @@ static void test_faults_and_expect_keys(void **state) {
     for (int i = 0; i < 7; i++) assert_string_equal(p->faults[i].doing, doing[i]);
     assert_string_equal(p->faults[0].step, "layers.0.output");
     assert_loc(p->faults[0].loc, 5, 8);
-    assert_string_equal(p->faults[1].kind, "all_reduce");
+    assert_string_equal(p->faults[1].kind, "avg");
     assert_string_equal(p->faults[2].axis, "cp");
     assert_int_equal(p->faults[3].dim, -1);
     assert_int_equal(p->faults[4].offset, 2);

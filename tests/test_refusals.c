@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define HEAD "model: {preset: llama3-8b, shrink: 512}\n"
+#define SP2 HEAD "mesh: {tp: 2}\nrecipe: torchtitan-llama3\n"
 #define TP2 HEAD "mesh: {tp: 2}\nplan:\n"
 static const struct {
     const char *text, *code;
@@ -85,11 +86,32 @@ static const struct {
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, do: nest}]\n", "E0206", 3,
      "'nest' needs a parameter or input", 3},
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.attention_norm.weight, offset: 1}]\n", "E0206", 3,
-     "'offset' needs an input or parameter", 3},
+     "'offset' needs a move, an input or a parameter", 3},
     {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.q_proj, do: drop}]\n", "E0206", 3,
      "'drop' needs a move, or an op", 3},
     {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.k_rope, do: double}]\n", "E0206", 3,
      "'double' needs a reduction", 3},
+    /* edits that leave the move as it is would prove nothing */
+    {SP2 "faults: [{at: layers.0.input_norm, kind: slice}]\n", "E0206", 4,
+     "'kind' needs a reduction", 3},
+    {SP2 "faults: [{at: layers.0.input_norm, kind: max}]\n", "E0206", 4, "'kind' needs a reduction",
+     3},
+    {SP2 "faults: [{at: layers.0.input_norm, axis: tp}]\n", "E0206", 4,
+     "'axis' needs a move between ranks", 3},
+    {SP2 "faults: [{at: layers.0.input_norm, dim: 1}]\n", "E0206", 4, "'dim' needs a move of a dim",
+     3},
+    {SP2 "faults: [{at: layers.0.input_norm, dim: -1000000}]\n", "E0206", 4,
+     "'dim' needs a move of a dim", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, kind: mox}]\n", "E0206", 4, "max", 3},
+    {SP2 "faults: [{at: layers.0.input_norm, dim: 7}]\n", "E0206", 4, "'dim' needs a move of a dim",
+     3},
+    {SP2 "faults: [{at: layers.0.input_norm, offset: 4}]\n", "E0206", 4, "'offset' needs a move",
+     3},
+    {SP2 "faults: [{at: layers.0.input_norm, offset: 0}]\n", "E0206", 4, "'offset' needs a move",
+     3},
+    {HEAD "mesh: {tp: 2}\nrecipe: hf-llama\n"
+          "faults: [{at: layers.0.o_proj, offset: 1}]\n",
+     "E0206", 4, "'offset' needs a move", 3},
     {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.*.nothing: sum}\n", "E0205", 4,
      "matches no parameter", 3},
     {HEAD "mesh: {tp: 2}\ngradients: {layers.*.attention_norm: none}\n", "E0206", 3,

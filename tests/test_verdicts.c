@@ -415,6 +415,43 @@ static void test_lucky(void **state) {
     assert_true(said);
     arena_free(a);
 }
+/* A planted mistake that changes no number is told, so that nobody takes it for one that the check
+ * does not see. */
+static void test_idle(void **state) {
+    (void)state;
+    static const char *const faults[] = {"{at: reduce_scatter of net2, scale: 1}",
+                                         "{at: keep_first of net2.bias, scale: 1}"};
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [4, 4, 4], bias: true}\ndata: {rows: 2, dtype: f64}\n"
+            "mesh: {tp: 2}\nplan: {net1: colwise, net2: {style: rowwise, output: shard(0)}}\n"
+            "faults: [%s]\n",
+            faults[k]);
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        int said = 0;
+        for (int i = 0; i < r.d->n; i++)
+            said += !strcmp(r.d->item[i].code, "W0001") && r.d->item[i].loc.line == 5;
+        assert_int_equal(said, 1);
+        arena_free(a);
+    }
+}
+/* One who holds the value for the group holds it as planted. */
+static void test_scaled_share(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "verdicts.yaml",
+                         "model: {kind: mlp, sizes: [4, 4, 4], bias: true}\n"
+                         "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\n"
+                         "plan: {net1: colwise, net2: {style: rowwise, output: shard(0)}}\n"
+                         "faults: [{at: keep_first of net2.bias, scale: 1.5}]\n",
+                         true);
+    assert_non_null(r.t);
+    assert_string_equal(r.t->verdict, "different");
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -430,6 +467,8 @@ int main(void) {
         cmocka_unit_test(test_attention_bound_holds),
         cmocka_unit_test(test_level0),
         cmocka_unit_test(test_lucky),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_scaled_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,7 +131,8 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
     bool dropped = s->edit == EDIT_DROP && (tf == TY_V                 ? false
                                             : tf == TY_P || tf == TY_M ? tt != TY_V
                                                                        : true);
-    if ((keep && index == 0) || dropped) { /* the own part goes on as it is */
+    if ((keep && index == 0 && s->edit != EDIT_SCALE) ||
+        dropped) { /* the own part goes on as it is */
         l->t = own->t;
         l->buf = own->buf;
         own->buf->refs++;
@@ -148,9 +149,9 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
              : tf == TY_M ? (s->edit == EDIT_AVG ? 1 : 2)
                           : 0;
     bool only_own = tf == TY_I || tf == TY_R || tt == TY_P ||
-                    ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && tf == TY_P);
+                    ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && (tf == TY_P || tf == TY_M));
     transfer_fill(&l->t, r->dt, tt == TY_P || keep ? 0 : op == 2 ? -INFINITY : 0);
-    if (keep) return;
+    if (keep && index) return;
     if (only_own) {
         region_copy(&tb, &l->t, &ob, &own_t, r->dt, 0);
         if (s->edit == EDIT_SCALE) transfer_scale(&l->t, r->dt, s->edit_scale);

@@ -93,11 +93,15 @@ static const struct {
     {"reseed", "do: reseed", EDIT_RESEED, ON_SOURCE,
      "ranks that should read the same data read different data",
      "'reseed' needs an input or parameter that some axis does not cut"},
-    {"kind", "kind: avg|max|slice", EDIT_MAX, ON_MOVE, "another kind of move", NULL},
-    {"axis", "axis: AXIS", EDIT_AXIS, ON_MOVE, "the group of another axis", NULL},
-    {"dim", "dim: D", EDIT_DIM, ON_MOVE, "another dim", NULL},
+    {"kind", "kind: avg|max|slice", EDIT_MAX, ON_MOVE, "another kind of reduction",
+     "'kind' needs a reduction, and another kind than its own"},
+    {"axis", "axis: AXIS", EDIT_AXIS, ON_MOVE, "the group of another axis",
+     "'axis' needs a move between ranks, and another axis than its own"},
+    {"dim", "dim: D", EDIT_DIM, ON_MOVE, "another dim",
+     "'dim' needs a move of a dim that its axes cut, and another dim of the same value"},
     {"offset", "offset: N", EDIT_OFFSET, ON_MOVE | ON_SOURCE, "the block of the rank N after",
-     "'offset' needs an input or parameter that some axis cuts"},
+     "'offset' needs a move, an input or a parameter that some axis cuts, and the block of another "
+     "rank"},
     {"scale", "scale: X", EDIT_SCALE, ON_MOVE | ON_OP, "the result times X", NULL},
 };
 enum { N_DOINGS = sizeof doings / sizeof doings[0] };
@@ -147,12 +151,11 @@ static Val *find_source(Program *p, const char *at) {
         if (p->graph->t[i].plan_name && !strcmp(p->graph->t[i].plan_name, at)) t = i;
     return t >= 0 && p->first[t] >= 0 && p->val[p->first[t]].step < 0 ? &p->val[p->first[t]] : NULL;
 }
-/* Axes of more than one rank that cut the value, or that do not. */
-static int count_axes(const Program *p, const Val *v, bool cutting) {
-    int n = 0;
+/* Does any axis of more than one rank leave the value whole? */
+static bool has_copies(const Program *p, const Val *v) {
     for (int a = 0; a < p->mesh->naxes; a++)
-        n += p->mesh->axis[a].size > 1 && (layout_where(&v->L, a) >= 0) == cutting;
-    return n;
+        if (p->mesh->axis[a].size > 1 && layout_where(&v->L, a) < 0) return true;
+    return false;
 }
 static bool nested(const Val *v) {
     for (int d = 0; d <= v->L.ndim; d++)
@@ -164,29 +167,65 @@ static bool same_shape(const GTensor *a, const GTensor *b) {
     for (int d = 0; same && d < a->nd; d++) same = a->size[d] == b->size[d];
     return same;
 }
-/* Can this be done to that step, or to that source? */
-static bool fits_step(const Program *p, const Step *s, int edit) {
-    const Layout *f = &s->move.from, *t = &s->move.to;
-    const GNode *n = is_op(s) ? &p->graph->node[s->node] : NULL;
-    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
-    switch (edit) {
-    case EDIT_DOUBLE: return is_reduction(s);
-    case EDIT_FLOOR: return a >= 0 && (layout_where(f, a) >= 0 || layout_where(t, a) >= 0);
-    case EDIT_LOCAL:
-    case EDIT_CONTIGUOUS: return n && n->op->asks;
-    case EDIT_DROP:
-        return !n || (s->in[0] >= 0 && same_shape(&p->graph->t[p->val[s->in[0]].tensor],
-                                                  &p->graph->t[p->val[s->out].tensor]));
-    default: return true;
-    }
-}
-static bool fits_source(const Program *p, const Val *v, int edit) {
-    return edit == EDIT_NEST ? nested(v) : count_axes(p, v, edit == EDIT_OFFSET) > 0;
-}
 static int kind_edit(const char *kind) {
     if (!strcmp(kind, "avg") || !strcmp(kind, "average")) return EDIT_AVG;
     return !strcmp(kind, "slice") ? EDIT_SLICE : EDIT_MAX;
 }
+/* The dim that the move's axes cut, before or after it; -1: none. */
+static int moved_dim(const Step *s) {
+    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
+    if (a < 0) return -1;
+    int from = layout_where(&s->move.from, a);
+    return from >= 0 ? from : layout_where(&s->move.to, a);
+}
+/* The dim that is planted; -1 is the last. */
+static int64_t dim_of(const Step *s, const PlanFault *f) {
+    return f->dim < 0 ? f->dim + s->move.from.ndim : f->dim;
+}
+/* Would the edit make the move another one? What leaves it as it is proves nothing. */
+static bool fits_move(const Program *p, const Step *s, const PlanFault *f, int edit) {
+    bool maximum = s->move.kind == MOVE_ALL_REDUCE_MAX;
+    int64_t n = mesh_size(p->mesh, &s->move.axes), dim = dim_of(s, f);
+    switch (edit) {
+    case EDIT_DOUBLE: return is_reduction(s);
+    case EDIT_FLOOR: return moved_dim(s) >= 0;
+    case EDIT_MAX: return is_reduction(s) || (maximum && f->kind && kind_edit(f->kind) != EDIT_MAX);
+    case EDIT_AXIS:
+        return s->move.kind != MOVE_ID &&
+               (s->move.axes.n != 1 || s->move.axes.a[0] != mesh_axis(p->mesh, f->axis));
+    case EDIT_DIM:
+        return moved_dim(s) >= 0 && dim >= 0 && dim != moved_dim(s) && dim < s->move.from.ndim;
+    case EDIT_OFFSET: return moved_dim(s) >= 0 && f->offset % n != 0;
+    case EDIT_DROP: return s->move.kind != MOVE_ID;
+    default: return true;
+    }
+}
+/* Can this be done to that step, or to that source? */
+static bool fits_step(const Program *p, const Step *s, const PlanFault *f, int edit) {
+    const GNode *n = is_op(s) ? &p->graph->node[s->node] : NULL;
+    if (!n) return fits_move(p, s, f, edit);
+    switch (edit) {
+    case EDIT_LOCAL:
+    case EDIT_CONTIGUOUS: return n->op->asks;
+    case EDIT_DROP:
+        return s->in[0] >= 0 && same_shape(&p->graph->t[p->val[s->in[0]].tensor],
+                                           &p->graph->t[p->val[s->out].tensor]);
+    default: return true;
+    }
+}
+/* How many blocks a source is cut into. */
+static int64_t source_blocks(const Program *p, const Val *v) {
+    int64_t n = 1;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (layout_where(&v->L, a) >= 0) n *= p->mesh->axis[a].size;
+    return n;
+}
+static bool fits_source(const Program *p, const Val *v, const PlanFault *f, int edit) {
+    if (edit == EDIT_OFFSET) return f->offset % source_blocks(p, v) != 0;
+    return edit == EDIT_NEST ? nested(v) : has_copies(p, v);
+}
+/* An offset among n blocks, counted forwards: -1 is n - 1. */
+static int forwards(int64_t offset, int64_t n) { return (int)((offset % n + n) % n); }
 static void not_found(Diags *d, const PlanFault *f, unsigned on) {
     if (on == ON_SOURCE)
         diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
@@ -201,11 +240,11 @@ static void not_found(Diags *d, const PlanFault *f, unsigned on) {
                    "no move is called '%s'", f->step);
 }
 /* "scale: 4": what is done, as records and pictures say it. */
-static const char *written(Arena *a, const PlanFault *f, const char *doing, int offset) {
+static const char *written(Arena *a, const PlanFault *f, const char *doing) {
     if (!strcmp(doing, "kind")) return arena_printf(a, "kind: %s", f->kind);
     if (!strcmp(doing, "axis") && f->axis) return arena_printf(a, "axis: %s", f->axis);
     if (!strcmp(doing, "dim")) return arena_printf(a, "dim: %lld", (long long)f->dim);
-    if (!strcmp(doing, "offset")) return arena_printf(a, "offset: %d", offset);
+    if (!strcmp(doing, "offset")) return arena_printf(a, "offset: %lld", (long long)f->offset);
     if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
     return arena_strdup(a, doing);
 }
@@ -219,26 +258,25 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         not_found(d, f, doings[row].on);
         return false;
     }
-    if (s ? !fits_step(p, s, doings[row].edit) : !fits_source(p, v, doings[row].edit)) {
+    if (f->axis && mesh_axis(p->mesh, f->axis) < 0) {
+        diag_error(d, "E0204", f->loc, NULL, "unknown axis '%s'", f->axis);
+        return false;
+    }
+    if (s ? !fits_step(p, s, f, doings[row].edit) : !fits_source(p, v, f, doings[row].edit)) {
         diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", doings[row].needs, f->step);
         return false;
     }
-    int offset = f->offset ? (int)f->offset : 1;
+    int64_t blocks = v ? source_blocks(p, v) : mesh_size(p->mesh, &s->move.axes);
+    int offset = forwards(f->offset, blocks);
     if (v) {
         v->edit = doings[row].edit, v->edit_offset = offset;
-        v->fault = written(p->arena, f, doing, offset);
+        v->fault = written(p->arena, f, doing);
         return true;
     }
     s->edit = doings[row].edit == EDIT_MAX && f->kind ? kind_edit(f->kind) : doings[row].edit;
-    s->fault = written(p->arena, f, doing, offset);
-    if (s->edit == EDIT_AXIS) {
-        s->edit_axis = f->axis ? mesh_axis(p->mesh, f->axis) : -1;
-        if (s->edit_axis < 0) {
-            diag_error(d, "E0204", f->loc, NULL, "unknown axis '%s'", f->axis ? f->axis : "");
-            return false;
-        }
-    }
-    s->edit_dim = (int)f->dim;
+    s->fault = written(p->arena, f, doing);
+    if (s->edit == EDIT_AXIS) s->edit_axis = mesh_axis(p->mesh, f->axis);
+    s->edit_dim = (int)dim_of(s, f);
     s->edit_offset = offset;
     s->edit_scale = f->scale;
     return true;

@@ -31,13 +31,15 @@ void read_gradients(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 
 static const Word doings[] = {{"drop", 0},       {"double", 1}, {"floor", 2},  {"local", 3},
                               {"contiguous", 4}, {"nest", 5},   {"reseed", 6}, {NULL, 0}};
+static const Word kinds[] = {{"avg", 0}, {"average", 3}, {"max", 1}, {"slice", 2}, {NULL, 0}};
 static const Range any_number = {-1e300, 1e300, false, false};
 #define F(f) offsetof(PlanFault, f)
 static const Key fault_keys[] = {
     {"at", read_text, NULL, F(step), F(loc), "the step, or the value it makes"},
     {"do", read_word_text, doings, F(doing), NO_LOC,
      "drop, double, floor, local, contiguous, nest or reseed: see `list faults`"},
-    {"kind", read_text, NULL, F(kind), NO_LOC, "another kind of move"},
+    {"kind", read_word_text, kinds, F(kind), NO_LOC,
+     "avg, max or slice: another kind of reduction"},
     {"axis", read_axis, NULL, F(axis), NO_LOC, "another axis"},
     {"dim", read_signed, NULL, F(dim), NO_LOC, "another dim"},
     {"offset", read_signed, NULL, F(offset), NO_LOC, "the block of rank r + offset"},

@@ -580,6 +580,37 @@ static void test_quotients(void **state) {
     assert_true(held > 20 * n);
 }
 
+/* What names speak of is the same in a file as in the run that wrote it. */
+static void same_subject(Subject have, Subject want, const char *name) {
+    if (have.role != want.role || strcmp(have.of, want.of)) fail_msg("%s: %s", name, have.of);
+}
+static void test_subjects_in_a_file(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(a, counts[0].text, false);
+    size_t n;
+    int gradients = 0, of_params = 0;
+    char *text = trace_text(r.t, a, true, &n);
+    const Trace *t = r.t, *u = trace_read(a, r.d, "x", text, n);
+    assert_non_null(u);
+    for (int i = 0; i < t->n_values; i++)
+        same_subject(u->values[i].subject, t->values[i].subject, t->values[i].shape.name);
+    for (int i = 0; i < t->n_collectives; i++)
+        same_subject(u->collectives[i].subject, t->collectives[i].subject, t->collectives[i].value);
+    for (int i = 0; i < t->n_moves; i++)
+        same_subject(u->moves[i].subject, t->moves[i].subject, t->moves[i].value);
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        same_subject(u->computes[i].makes, c->makes, c->output);
+        for (int k = 0; k < c->n_inputs; k++)
+            same_subject(u->computes[i].reads[k], c->reads[k], c->inputs[k]);
+        gradients += c->makes.role == OF_GRADIENT;
+        of_params += c->makes.role == OF_PARAM_GRADIENT;
+    }
+    assert_true(gradients > 10 && of_params > 5);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
@@ -588,6 +619,7 @@ int main(void) {
         cmocka_unit_test(test_boundary),
         cmocka_unit_test(test_planted_gradients),
         cmocka_unit_test(test_quotients),
+        cmocka_unit_test(test_subjects_in_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

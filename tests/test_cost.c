@@ -50,6 +50,7 @@ static void compute(Trace *t, int step, double flops, int64_t bytes, int from) {
                         .inputs = arena_memdup(t->arena, (const char *[]){"x"}, sizeof(char *)),
                         .input_step = arena_memdup(t->arena, &from, sizeof from),
                         .ranks = rankset_range(t->arena, 0, t->ranks, 1)};
+    trace_compute_subjects(t->arena, c);
 }
 static TraceCollective *collective(Trace *t, int step, const char *op, const char *axes,
                                    RankGroups g, int64_t sent, int from) {
@@ -61,6 +62,7 @@ static TraceCollective *collective(Trace *t, int step, const char *op, const cha
                            .groups = g,
                            .bytes_sent = sent,
                            .value = "grad.layers.0.x",
+                           .subject = subject_of("grad.layers.0.x"),
                            .value_step = from};
     return c;
 }

@@ -132,6 +132,7 @@ static void fix_value(Fix *f, const char *name, int step, const char *symbolic, 
     TraceValue *v = ARENA_PUSH(f->a, t->values, t->n_values, t->cap_values);
     *v = (TraceValue){.step = step, .pass = PHASE_FORWARD, .kind = kind, .layer = f->layer};
     v->shape = shape(f, name, symbolic, pending);
+    v->subject = subject_of(name);
 }
 static void fix_param(Fix *f, const char *name, const char *symbolic, const char *style) {
     Trace *t = f->t;
@@ -181,6 +182,7 @@ static void fix_op(Fix *f, const char *op, const char *label, const char *glyph,
         c->input_step[c->n_inputs] = last_step(t, s);
         c->inputs[c->n_inputs++] = s;
     }
+    trace_compute_subjects(f->a, c);
     fix_value(f, out, f->step++, symbolic, pending, VALUE_ACTIVATION);
 }
 
@@ -214,6 +216,7 @@ static void fix_coll(Fix *f, const char *op, const char *axis, const char *value
                            .dtype = "bf16",
                            .bytes_in = in,
                            .value = value,
+                           .subject = subject_of(value),
                            .value_step = step,
                            .dim_symbol = dim,
                            .pass = PHASE_FORWARD,

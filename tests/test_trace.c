@@ -617,6 +617,30 @@ static void test_words(void **state) {
     assert_null(strstr(s, "\"pass\":null"));
     arena_free(a);
 }
+/* A name made from a subject is read back as that subject. */
+static void test_subjects(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const struct {
+        SubjectRole role;
+        const char *of, *name;
+    } rows[] = {{OF_ITSELF, "layers.0.x", "layers.0.x"},
+                {OF_GRADIENT, "layers.0.x", "grad.layers.0.x"},
+                {OF_GRADIENT, "gradient", "grad.gradient"},
+                {OF_ITSELF, "gradient", "gradient"},
+                {OF_PARAM_GRADIENT, "blk.0.attn_q.weight", "grad.param.blk.0.attn_q.weight"},
+                {OF_ITSELF, "param.x", "param.x"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Subject s = {rows[i].role, rows[i].of}, back = subject_of(rows[i].name);
+        assert_string_equal(subject_name(a, s), rows[i].name);
+        assert_int_equal(back.role, rows[i].role);
+        assert_string_equal(back.of, rows[i].of);
+        assert_int_equal(subject_is_gradient(s), rows[i].role != OF_ITSELF);
+        assert_int_equal(subject_is_gradient_of(s, "layers.0.x"), i == 1);
+    }
+    assert_null(subject_of(NULL).of);
+    arena_free(a);
+}
 /* Groups as lists only: the strides behind them are found, whatever the order of the axes. */
 static void test_listed_groups(void **state) {
     (void)state;
@@ -877,6 +901,7 @@ int main(void) {
         cmocka_unit_test(test_step_order),
         cmocka_unit_test(test_contract_lines),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_subjects),
         cmocka_unit_test(test_listed_groups),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_cut_and_bent),

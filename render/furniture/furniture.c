@@ -359,7 +359,7 @@ double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, co
 }
 
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight) {
-    const char *p = name, *t = name, *keep = strncmp(name, "grad.", strlen("grad.")) ? "" : "grad";
+    const char *p = name, *t = name, *keep = subject_is_gradient(subject_of(name)) ? "grad" : "";
     while (scene_width(s, size, weight, t) > w && (p = strchr(p, '.')) != NULL) {
         if (!strcmp(++p, "weight")) { /* every matrix ends like this: the module says more */
             const char *end = p - 1, *from = end;
@@ -377,7 +377,7 @@ void tip_add(Str *s, const char *name, const char *value) {
 }
 void tip_inferred(Str *s, const TraceCollective *c) {
     if (!c->inferred) return;
-    bool gradient = c->value && strncmp(c->value, "grad.", 5) == 0;
+    bool gradient = subject_is_gradient(c->subject);
     tip_add(s, "inferred",
             gradient && c->reduce
                 ? "no line of the plan asks for this sum; without it the gradient is wrong"

@@ -19,12 +19,15 @@ typedef struct {
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
 /* "dw2" of "grad.param.layers.0.feed_forward.w2.weight"; the leaf of any other name. */
-static const char *short_value(Arena *a, const char *name) {
-    bool param = !strncmp(name, "grad.param.", 11), grad = !strncmp(name, "grad.", 5);
-    const char *dot = strrchr(name, '.');
+static const char *short_value(Arena *a, Subject s) {
+    const char *name = s.of, *dot = strrchr(name, '.');
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
-    return arena_printf(a, "%s%s", !grad && !param ? "" : strlen(leaf) > 3 ? "d " : "d", leaf);
+    return arena_printf(a, "%s%s",
+                        !subject_is_gradient(s) ? ""
+                        : strlen(leaf) > 3      ? "d "
+                                                : "d",
+                        leaf);
 }
 
 /* What becomes of the value if a collective does not happen. */
@@ -53,7 +56,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-        (Found){c->step, name, short_value(f->a, c->value), why};
+        (Found){c->step, name, short_value(f->a, c->subject), why};
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
@@ -77,7 +80,8 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
         for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
         if (!reads || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step, what, short_value(f->a, name), planted_words(f, planted)};
+            (Found){c->step, what, short_value(f->a, (Subject){OF_ITSELF, name}),
+                    planted_words(f, planted)};
         return;
     }
 }
@@ -103,14 +107,14 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         const TraceLocalMove *m = &t->moves[i];
         if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step, m->op, short_value(f->a, m->value), move_why(f, m)};
+            (Found){m->step, m->op, short_value(f->a, m->subject), move_why(f, m)};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step, c->label ? c->label : c->op, short_value(f->a, c->output),
+            (Found){c->step, c->label ? c->label : c->op, short_value(f->a, c->makes),
                     c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
                              : planted_words(f, c->planted)};
     }

@@ -45,7 +45,7 @@ static bool is_param(const Trace *t, const char *name) { return trace_param(t, n
 static void read_computes(BlockGraph *g, Phase pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
-        bool loss = g->loss && c->pass == PHASE_LOSS && strncmp(c->output, "grad.", 5);
+        bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->makes);
         if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 ||
             c->recompute)
             continue;
@@ -64,9 +64,9 @@ static void read_moves(BlockGraph *g, Phase pass) {
         /* before names are compared: a model has many layers */
         if (!wanted_layer(g, c->layer)) continue;
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
-        bool loss = g->loss && c->pass == PHASE_LOSS && strncmp(c->value, "grad.", 5);
+        bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->subject);
         bool again = pass == PHASE_BACKWARD &&
-                     strncmp(c->value, "grad.", 5); /* of what is made again: no step here */
+                     !subject_is_gradient(c->subject); /* of what is made again: no step here */
         if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch)) continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
         *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
@@ -77,11 +77,11 @@ static void read_moves(BlockGraph *g, Phase pass) {
     }
     for (int i = 0; i < g->t->n_moves; i++) {
         const TraceLocalMove *m = &g->t->moves[i];
-        bool loss = g->loss && m->pass == PHASE_LOSS && strncmp(m->value, "grad.", 5);
+        bool loss = g->loss && m->pass == PHASE_LOSS && !subject_is_gradient(m->subject);
         if ((!pass_is(m->pass, pass) && !loss) || !wanted_layer(g, m->layer) ||
             is_param(g->t, m->value))
             continue;
-        if (pass == PHASE_BACKWARD && strncmp(m->value, "grad.", 5)) continue;
+        if (pass == PHASE_BACKWARD && !subject_is_gradient(m->subject)) continue;
         add_node(g, NODE_MOVE, m->step, m->value)->move = m;
     }
 }
@@ -119,10 +119,10 @@ static void add_input(BlockGraph *g, int i, const char *name, int step) {
 
 /* Backward ops read values that the forward pass has saved: words in the box, no wires through the
  * picture. */
-static bool is_saved(const BlockGraph *g, int i, const char *name) {
+static bool is_saved(const BlockGraph *g, int i, Subject read) {
     const TraceCompute *c = g->node[i].op[0].c;
     return phase_or_forward(c->pass) != PHASE_FORWARD && c->pass != PHASE_LOSS &&
-           strncmp(name, "grad.", 5);
+           !subject_is_gradient(read);
 }
 
 static void connect(BlockGraph *g) {
@@ -137,7 +137,7 @@ static void connect(BlockGraph *g) {
         for (int k = 0; k < c->n_inputs; k++) {
             const TraceParam *p = trace_param(g->t, c->inputs[k]);
             int step = c->input_step ? c->input_step[k] : -1;
-            if (!p && is_saved(g, i, c->inputs[k])) {
+            if (!p && is_saved(g, i, c->reads[k])) {
                 BlockOp *op = &g->node[i].op[0];
                 op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved,
                                                      words_leaf(c->inputs[k]))

@@ -5,8 +5,7 @@
 #include <string.h>
 
 static bool is_grad(const TraceValue *v) {
-    return v->shape.name && (!strncmp(v->shape.name, "grad.param.", strlen("grad.param.")) ||
-                             v->kind == VALUE_GRADIENT);
+    return v->subject.role == OF_PARAM_GRADIENT || v->kind == VALUE_GRADIENT;
 }
 static bool shares_buffer(const TraceLocalMove *m) {
     return m->op &&

@@ -4,16 +4,13 @@
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-/* "x" of "grad.x"; NULL if it is no gradient of a value. */
-static const char *of_grad(const char *name) {
-    bool is = name && !strncmp(name, "grad.", 5) && strncmp(name, "grad.param.", 11);
-    return is ? name + 5 : NULL;
-}
-static const TraceParam *of_param_grad(const Trace *t, const char *name) {
-    return name && !strncmp(name, "grad.param.", 11) ? trace_param(t, name + 11) : NULL;
+/* "x" of the gradient of x; NULL if it is no gradient of a value. */
+static const char *of_grad(Subject s) { return s.role == OF_GRADIENT ? s.of : NULL; }
+static const TraceParam *of_param_grad(const Trace *t, Subject s) {
+    return s.role == OF_PARAM_GRADIENT ? trace_param(t, s.of) : NULL;
 }
 const char *mirror_grad(const BlockGraph *g, const char *value) {
-    return arena_printf(g->arena, "grad.%s", value);
+    return subject_name(g->arena, (Subject){OF_GRADIENT, value});
 }
 
 static bool drawn(const BlockGraph *g, const TraceCompute *c) {
@@ -22,9 +19,9 @@ static bool drawn(const BlockGraph *g, const TraceCompute *c) {
 }
 
 /* The backward program begins within the loss. */
-static bool is_back(Phase pass, const char *output) {
+static bool is_back(Phase pass, Subject made) {
     return pass == PHASE_BACKWARD || pass == PHASE_GRADIENTS ||
-           (pass == PHASE_LOSS && !strncmp(output, "grad.", 5));
+           (pass == PHASE_LOSS && subject_is_gradient(made));
 }
 
 static void add_name(const char **list, int *n, const char *name) {
@@ -85,8 +82,8 @@ static void read_ends(const BlockGraph *g, MirrorRow *r) {
         add_name(r->in, &r->n_in, r->coll[i]->value),
             add_name(r->out, &r->n_out, r->coll[i]->value);
     for (int i = 0; i < r->n_conj && r->kind == ROW_BACK; i++)
-        add_name(r->in, &r->n_in, of_grad(r->conj[i]->value)),
-            add_name(r->out, &r->n_out, of_grad(r->conj[i]->value));
+        add_name(r->in, &r->n_in, of_grad(r->conj[i]->subject)),
+            add_name(r->out, &r->n_out, of_grad(r->conj[i]->subject));
     for (int i = 0; i < r->n_move; i++)
         add_name(r->in, &r->n_in, r->move[i]->value),
             add_name(r->out, &r->n_out, r->move[i]->value);
@@ -102,10 +99,10 @@ static void read_ends(const BlockGraph *g, MirrorRow *r) {
 
 /* Is b the mirror of f: reads the gradient of its output, makes that of an input? */
 static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b) {
-    const char *to = of_grad(b->output);
-    const TraceParam *p = of_param_grad(t, b->output);
+    const char *to = of_grad(b->makes);
+    const TraceParam *p = of_param_grad(t, b->makes);
     bool reads = false, makes = false;
-    for (int i = 0; i < b->n_inputs; i++) reads |= same_text(of_grad(b->inputs[i]), f->output);
+    for (int i = 0; i < b->n_inputs; i++) reads |= same_text(of_grad(b->reads[i]), f->output);
     for (int i = 0; reads && i < f->n_inputs; i++)
         makes |= (to && !strcmp(to, f->inputs[i])) || (p && trace_param(t, f->inputs[i]) == p);
     return reads && makes;
@@ -125,7 +122,7 @@ static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
     const Trace *t = g->t;
     if (r->n_grad >= MIRROR_MAX) return;
     MirrorGrad *w = &r->grad[r->n_grad++];
-    *w = (MirrorGrad){.param = of_param_grad(t, b->output), .made = b};
+    *w = (MirrorGrad){.param = of_param_grad(t, b->makes), .made = b};
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
@@ -133,7 +130,7 @@ static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
     }
     for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const TraceParam *p = c->n_with ? of_param_grad(t, c->value) : NULL;
+        const TraceParam *p = c->n_with ? of_param_grad(t, c->subject) : NULL;
         if (!p || !w->param || p->layer != w->param->layer) continue; /* a unit is of one layer */
         if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0)
             w->unit[w->n_unit++] = c;
@@ -146,7 +143,7 @@ static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b)
         for (int k = 0; k < s->row[i].n_op; k++) {
             MirrorRow *r = &s->row[i];
             if (!mirrors(t, r->op[k].f, b)) continue;
-            bool weight = of_param_grad(t, b->output) != NULL;
+            bool weight = of_param_grad(t, b->makes) != NULL;
             *(weight ? &r->op[k].dw : &r->op[k].dx) = true;
             if (weight) add_grad(g, r, b);
             else if (r->n_back < MIRROR_MAX)
@@ -157,7 +154,7 @@ static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b)
 
 /* A sum of the gradients of several uses stands with the first use. */
 static void add_sum(MirrorStrip *s, const TraceCompute *b) {
-    const char *value = of_grad(b->output);
+    const char *value = of_grad(b->makes);
     for (int k = 0; k < b->n_inputs; k++)
         if (!value || strcmp(b->inputs[k], b->output)) return;
     for (int i = 0; i < s->n && (s->plain || strcmp(value, s->from)); i++)
@@ -178,7 +175,7 @@ static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollectiv
             if (strcmp(r->coll[k]->value, value) || !same_text(r->coll[k]->axis, c->axis)) continue;
             bool done = false;
             for (int j = 0; j < r->n_conj; j++)
-                done |= same_text(of_grad(r->conj[j]->value), value);
+                done |= same_text(of_grad(r->conj[j]->subject), value);
             if (!done) return r;
         }
     }
@@ -210,8 +207,8 @@ static void sort_conj(MirrorRow *r) {
     for (int i = 1; i < r->n_conj; i++)
         for (int k = i; k > 0; k--) {
             int a = 0, b = 0;
-            while (a < r->n_in && !same_text(of_grad(r->conj[k - 1]->value), r->in[a])) a++;
-            while (b < r->n_in && !same_text(of_grad(r->conj[k]->value), r->in[b])) b++;
+            while (a < r->n_in && !same_text(of_grad(r->conj[k - 1]->subject), r->in[a])) a++;
+            while (b < r->n_in && !same_text(of_grad(r->conj[k]->subject), r->in[b])) b++;
             if (a <= b) break;
             const TraceCollective *c = r->conj[k];
             r->conj[k] = r->conj[k - 1];
@@ -225,13 +222,13 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (!drawn(g, c)) continue;
-        if (is_back(c->pass, c->output)) add_back(g, s, c), add_sum(s, c);
-        s->up |= s->from && is_back(c->pass, c->output) && same_text(of_grad(c->output), s->from);
+        if (is_back(c->pass, c->makes)) add_back(g, s, c), add_sum(s, c);
+        s->up |= s->from && is_back(c->pass, c->makes) && same_text(of_grad(c->makes), s->from);
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const char *value = of_grad(c->value);
-        if (!value || !is_back(c->pass, c->value) || words_group_of(&c->groups, g->rank) < 0)
+        const char *value = of_grad(c->subject);
+        if (!value || !is_back(c->pass, c->subject) || words_group_of(&c->groups, g->rank) < 0)
             continue;
         MirrorRow *r = facing(s, value, c);
         if (r && r->n_conj < MIRROR_FLOW) r->conj[r->n_conj++] = c;
@@ -377,7 +374,7 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
         for (int k = 0; i >= row->n_back && k < row->n_op; k++)
             low |= row->op[k].rest && mirrors(m->g->t, row->op[k].f, c);
         for (int k = 0; low == rest && k < c->n_inputs; k++) {
-            if (!strncmp(c->inputs[k], "grad.", 5) || trace_param(m->g->t, c->inputs[k])) continue;
+            if (subject_is_gradient(c->reads[k]) || trace_param(m->g->t, c->inputs[k])) continue;
             const TraceValue *v =
                 words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
             bool have = !v;

@@ -148,9 +148,9 @@ static double stream_strip(MirrorPen *p, const MirrorStrip *s, double y) {
 
 /* ---- chains ---- */
 
-static int pill(MirrorPen *p, double x, double y, const char *name) {
-    const char *leaf = words_leaf(name);
-    if (!strncmp(name, "grad.", 5)) leaf = arena_printf(p->c->arena, "d%s", words_leaf(name + 5));
+static int pill(MirrorPen *p, double x, double y, Subject s) {
+    const char *leaf = words_leaf(s.of), *name = subject_name(p->c->arena, s);
+    if (subject_is_gradient(s)) leaf = arena_printf(p->c->arena, "d%s", leaf);
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
     scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
     scene_frame(p->s, x - w / 2, y, w, PILL);
@@ -201,12 +201,12 @@ static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, c
         return;
     }
     if (!s->from) return;
-    pill(p, p->forward, y, s->from);
+    pill(p, p->forward, y, (Subject){OF_ITSELF, s->from});
     Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}},
        rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
     mirror_arrow(p, down, 2, false, e->f0.top);
     if (back) {
-        int to = pill(p, p->backward, y, mirror_grad(p->m->g, s->from));
+        int to = pill(p, p->backward, y, (Subject){OF_GRADIENT, s->from});
         MirrorLabel b = mirror_label(p, s, -1, true);
         mirror_arrow(p, rise, 2, b.pending != NULL, to);
     }
@@ -229,11 +229,11 @@ static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double
         mirror_arrow(p, down, 4, f.pending != NULL, -1);
         if (back) mirror_arrow(p, rise, 4, false, e->b1.bottom);
     } else {
-        int to = pill(p, p->forward, at, s->branch);
+        int to = pill(p, p->forward, at, (Subject){OF_ITSELF, s->branch});
         Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}},
            rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
         mirror_arrow(p, down, 2, f.pending != NULL, to);
-        if (back) pill(p, p->backward, at, mirror_grad(p->m->g, s->branch));
+        if (back) pill(p, p->backward, at, (Subject){OF_GRADIENT, s->branch});
         if (back) mirror_arrow(p, rise, 2, b.pending != NULL, e->b1.bottom);
     }
     for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, s->n - 1, k, y, gap);

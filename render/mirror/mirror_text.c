@@ -50,7 +50,8 @@ static void read_strip(Text *t, const MirrorStrip *s) {
 }
 
 /* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "d o_proj" of "grad.layers.0.o_proj". */
-static const char *grad_name(Arena *a, const char *value) {
+static const char *grad_name(Arena *a, Subject s) {
+    const char *value = s.of;
     size_t n = strlen(value);
     bool weight = n > 7 && !strcmp(value + n - 7, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, value, n - 7) : value);
@@ -63,13 +64,13 @@ static bool is_sum(const TraceCompute *c) {
 
 static const char *step_words(Text *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op;
-    bool weight = !strncmp(c->output, "grad.param.", 11);
-    if (weight) return grad_name(t->a, c->output);
+    bool weight = c->makes.role == OF_PARAM_GRADIENT;
+    if (weight) return grad_name(t->a, c->makes);
     if (is_sum(c)) return arena_printf(t->a, "sum of the uses of %s", words_leaf(c->output));
     for (int i = 0; i < c->n_inputs; i++) {
         const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
         if (p && p->compute.nd > 1)
-            return arena_printf(t->a, "%s via %s", grad_name(t->a, c->output),
+            return arena_printf(t->a, "%s via %s", grad_name(t->a, c->makes),
                                 words_leaf(c->module && *c->module ? c->module : p->plan_name));
     }
     return arena_printf(t->a, "%s′", label);
@@ -96,7 +97,7 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
     str_addf(&s, "%s◆  %s %s", edge, w ? w->name : c->op,
-             strncmp(c->value, "grad.param.", 11) ? "" : grad_name(t->a, c->value));
+             c->subject.role == OF_PARAM_GRADIENT ? grad_name(t->a, c->subject) : "");
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));
     block_text_row(&t->out, g, rail, s.s, v);

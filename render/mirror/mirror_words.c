@@ -45,7 +45,7 @@ static const char *coll_words(const MirrorPen *p, const char *name, const TraceC
     const char *values = "";
     bool same = true;
     for (int i = 0; i < n; i++) {
-        bool grad = !strncmp(c[i]->value, "grad.", 5);
+        bool grad = subject_is_gradient(c[i]->subject);
         values = join(a, values, ", ",
                       arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
@@ -303,7 +303,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
     for (int i = 0; i < w->n; i++)
         str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
     if (!w->n_unit) return w->n ? s.s : "nothing to add";
-    const TraceParam *u = trace_param(p->c->t, w->unit[0]->value + 11); /* behind "grad.param." */
+    const TraceParam *u = trace_param(p->c->t, w->unit[0]->subject.of);
     const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);
     str_addf(&s, "%swith %s", w->n ? "; " : "", with);
     for (int i = 0; i < w->n_unit && !p->look.narrow; i++)

@@ -9,11 +9,6 @@ static bool has_name(const char *const *list, int n, const char *name) {
     return false;
 }
 
-/* Is `name` the gradient of the value? */
-static bool grad_of(const char *name, const char *value) {
-    return !strncmp(name, "grad.", 5) && !strcmp(name + 5, value);
-}
-
 static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
     bool is = false;
     for (int i = 0; i < r->n_op; i++) is |= r->op[i].f->step == step;
@@ -31,7 +26,8 @@ static bool row_shows(const MirrorRow *r, const Trace *t, int step) {
         for (int k = 0; m->step == step && k < r->n_op; k++)
             is |= has_name(r->op[k].f->inputs, r->op[k].f->n_inputs, m->value) &&
                   trace_param(t, m->value);
-        for (int k = 0; m->step == step && k < r->n_out; k++) is |= grad_of(m->value, r->out[k]);
+        for (int k = 0; m->step == step && k < r->n_out; k++)
+            is |= subject_is_gradient_of(m->subject, r->out[k]);
     }
     for (int i = 0; i < t->n_collectives && !is; i++) /* what brings its weights */
         for (int k = 0; t->collectives[i].step == step && k < r->n_op; k++)

@@ -15,7 +15,6 @@ static const char *part_title(Arena *a, const char *part) {
 
 static bool same_text(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
-static bool is_grad(const char *name) { return !strncmp(name, "grad.", 5); }
 
 /* The part of compute i; a norm inside a layer belongs to what follows it. */
 static const char *part_of(const Overview *o, int i) {
@@ -39,7 +38,7 @@ static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
 static bool wanted(const Overview *o, const TraceCompute *c) {
     Phase pass = phase_or_forward(c->pass);
     bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && same_text(c->part, "loss") &&
-                !is_grad(c->output);
+                !subject_is_gradient(c->makes);
     bool head = false; /* without a head the loss is a seed of the test, not of the model */
     for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
         head = same_text(o->c->t->computes[i].part, "head");
@@ -89,9 +88,9 @@ static int unit_of_step(const Overview *o, const TraceCollective *c) {
 
 /* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter;
  * -1: none. */
-static int unit_of_value(const Overview *o, const char *name) {
+static int unit_of_value(const Overview *o, Subject s) {
     const Trace *t = o->c->t;
-    if (is_grad(name)) name += strncmp(name, "grad.param.", 11) ? 5 : 11;
+    const char *name = s.of;
     bool param = trace_param(t, name) != NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
@@ -106,9 +105,10 @@ static int unit_of_value(const Overview *o, const char *name) {
 
 static SendKind kind_of(const Overview *o, const TraceCollective *c) {
     if (!o->all) return SEND_FORWARD;
-    if (!strncmp(c->value, "grad.param.", 11)) return SEND_GRADIENTS;
+    if (c->subject.role == OF_PARAM_GRADIENT) return SEND_GRADIENTS;
     if (trace_param(o->c->t, c->value)) return SEND_WEIGHTS;
-    return is_grad(c->value) || c->pass == PHASE_BACKWARD ? SEND_BACKWARD : SEND_FORWARD;
+    return subject_is_gradient(c->subject) || c->pass == PHASE_BACKWARD ? SEND_BACKWARD
+                                                                        : SEND_FORWARD;
 }
 
 static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
@@ -127,9 +127,10 @@ static void read_collectives(Overview *o) {
         const TraceCollective *c = &t->collectives[i];
         bool own = phase_or_forward(c->pass) == o->pass;
         bool loss = c->pass == PHASE_LOSS && o->pass == PHASE_FORWARD &&
-                    same_text(c->part, "loss") && !is_grad(c->value);
+                    same_text(c->part, "loss") && !subject_is_gradient(c->subject);
         if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
-        int k = own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->value);
+        int k =
+            own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->subject);
         if (k < 0) continue;
         OverviewUnit *u = &o->unit[k];
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
@@ -140,13 +141,13 @@ static void read_collectives(Overview *o) {
         if (leaves) u->out = words_find_value(t, c->value, c->step);
     }
     for (int i = 0; i < t->n_moves; i++) {
-        int k = wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].value) : -1;
+        int k =
+            wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].subject) : -1;
         if (k >= 0) o->unit[k].wrong = t->moves[i].step;
     }
     for (int i = 0; i < t->n_computes; i++) {
-        int k = wrong_number(o->wrong, t->computes[i].step)
-                    ? unit_of_value(o, t->computes[i].output)
-                    : -1;
+        int k = wrong_number(o->wrong, t->computes[i].step) ? unit_of_value(o, t->computes[i].makes)
+                                                            : -1;
         if (k >= 0) o->unit[k].wrong = t->computes[i].step;
     }
 }

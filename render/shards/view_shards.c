@@ -309,7 +309,7 @@ static const char *const section_names[SECTIONS] = {"Activations", "Gradients of
 /* -1: stands nowhere (cotangents of activations lie as those do). */
 static int section_of(const TraceValue *v) {
     if (v->kind == VALUE_UPDATED) return SEC_STATE;
-    if (!strncmp(v->shape.name, "grad.param.", 11)) return SEC_GRADS;
+    if (v->subject.role == OF_PARAM_GRADIENT) return SEC_GRADS;
     return v->kind == VALUE_COTANGENT || v->kind == VALUE_GRADIENT ? -1 : SEC_VALUES;
 }
 /* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */

@@ -24,10 +24,10 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
 }
 
 /* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
-static const char *value_word(const Trace *t, Arena *a, const char *value) {
-    const TraceParam *p = trace_param(t, strncmp(value, "grad.param.", 11) ? value : value + 11);
+static const char *value_word(const Trace *t, Arena *a, Subject s) {
+    const TraceParam *p = s.role == OF_GRADIENT ? NULL : trace_param(t, s.of);
     if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
-    const char *leaf = words_leaf(value);
+    const char *leaf = words_leaf(s.of);
     size_t n = strcspn(leaf, "_");
     return n == 1 ? arena_strndup(a, leaf, n) : leaf;
 }
@@ -45,15 +45,15 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                        : e->name                                     ? e->name
                                                                      : "";
     /* the gradient of a parameter: "dw2" */
-    if (c->output && !strncmp(c->output, "grad.param.", 11))
-        return arena_printf(a, "d%s", value_word(t, a, c->output));
+    if (c->makes.role == OF_PARAM_GRADIENT)
+        return arena_printf(a, "d%s", value_word(t, a, c->makes));
     return c->pass == PHASE_BACKWARD ? arena_printf(a, "dx %s", name) : name;
 }
 
 /* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the
  * layers. */
 static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
-    if (!c->n_with) return value_word(t, a, c->value);
+    if (!c->n_with) return value_word(t, a, c->subject);
     return c->layer < 0 ? "root" : arena_printf(a, "layer %d", c->layer);
 }
 
@@ -63,7 +63,7 @@ static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
         x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
-        x.gradient = x.c && !x.small && x.c->output && !strncmp(x.c->output, "grad.param.", 11);
+        x.gradient = x.c && !x.small && x.c->makes.role == OF_PARAM_GRADIENT;
         return x;
     }
     x.coll = coll_of(t, e);

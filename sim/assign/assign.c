@@ -166,8 +166,7 @@ static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
             diag_error(a->d, has_g ? "E0303" : "E0305", loc,
                        "choose a number of ranks that divides the heads, or is a multiple of the "
                        "KV heads and divides the heads",
-                       "%s: %lld heads cannot be cut over %s of size %lld",
-                       t->plan_name ? t->plan_name : t->name,
+                       "%s: %lld heads cannot be cut over %s of size %lld", graph_name(t),
                        (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]),
                        mesh_axes_text(a->mesh, a->arena, axes, true),
                        (long long)mesh_size(a->mesh, axes));
@@ -185,7 +184,7 @@ static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawP
         if (!at) {
             diag_error(a->d, "E0401", loc,
                        arena_printf(a->arena, "its dims are %.*s", t->nd, t->letter),
-                       "%s has no dim '%c'", t->plan_name ? t->plan_name : t->name, p->letter);
+                       "%s has no dim '%c'", graph_name(t), p->letter);
             return false;
         }
         for (int i = 0; i < axes->n; i++)
@@ -195,7 +194,7 @@ static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawP
     int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
     if (dim < 0 || dim >= t->nstored) {
         diag_error(a->d, "E0401", loc, NULL, "dim %d is out of range: %s has %d dims", p->dim,
-                   t->plan_name ? t->plan_name : t->name, t->nstored);
+                   graph_name(t), t->nstored);
         return false;
     }
     if (t->stored[dim] > 1 || counts_heads(t, dim))

@@ -312,7 +312,7 @@ static bool explain_gradient(Ex *e, const char *name) {
     const TraceValue *last = NULL;
     for (int i = 0; i < e->t->n_values; i++)
         if (strcmp(or_empty(e->t->values[i].shape.name), name) == 0) last = &e->t->values[i];
-    if (strncmp(name, "grad.", 5) != 0 || !last) return false;
+    if (!subject_is_gradient(subject_of(name)) || !last) return false;
     title(e, arena_printf(a, "%s  (how this gradient comes about)", name));
     bool moved[TRACE_MAX_AXES] = {false};
     for (int s = 0; s < e->x.n; s++) {

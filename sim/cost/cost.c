@@ -76,16 +76,14 @@ static double flop_rate(const Trace *t, const Hardware *h) {
                                    : h->flops_f32;
 }
 /* "layers.0.q_proj" -> "q_proj", "grad.layers.0.q_proj" -> "d q_proj" */
-static const char *short_name(const char *name, Arena *arena) {
+static const char *short_name(Subject s, Arena *arena) {
+    const char *name = s.of;
     if (!name) return "";
-    bool grad = strncmp(name, "grad.", 5) == 0;
-    if (grad) name += 5;
-    if (strncmp(name, "param.", 6) == 0) name += 6;
     if (strncmp(name, "layers.", 7) == 0) {
         const char *p = strchr(name + 7, '.');
         if (p) name = p + 1;
     }
-    return grad ? arena_printf(arena, "d %s", name) : arena_strdup(arena, name);
+    return subject_is_gradient(s) ? arena_printf(arena, "d %s", name) : arena_strdup(arena, name);
 }
 /* "660 TFLOP/s", "512 FLOP" */
 static const char *amount(double v, const char *unit, Arena *arena) {
@@ -209,7 +207,7 @@ static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     Event *e = add_event(s, c, 0, start, start + time, cause);
     e->e.step = k->step;
     e->e.kind = "compute";
-    e->e.name = short_name(k->output ? k->output : k->module, s->t->arena);
+    e->e.name = short_name(k->makes.of ? k->makes : (Subject){OF_ITSELF, k->module}, s->t->arena);
     e->e.formula = formula;
     made(s, c, k->step, start + time, c->n_events - 1);
 }
@@ -244,7 +242,7 @@ static Arrival arrive(Sim *s, Class *c, const TraceCollective *k, const char *ax
 /* "AG wq"; of an FSDP unit "AG layer 3 (9 tensors)". */
 static const char *collective_name(const TraceCollective *k, Arena *a) {
     const char *code = row_of(k->op)->code;
-    if (!k->n_with) return arena_printf(a, "%s %s", code, short_name(k->value, a));
+    if (!k->n_with) return arena_printf(a, "%s %s", code, short_name(k->subject, a));
     if (k->layer < 0) return arena_printf(a, "%s root (%d tensors)", code, k->n_with + 1);
     return arena_printf(a, "%s layer %d (%d tensors)", code, k->layer, k->n_with + 1);
 }

@@ -121,7 +121,7 @@ static void nothing_matches(const Against *a, const char *file) {
     bool grads = a->st->n > 0;
     for (int i = 0; i < a->st->n; i++) {
         if (i < SHOWN) str_addf(&theirs, "%s%s", i ? ", " : "", a->st->t[i].name);
-        grads = grads && !strncmp(a->st->t[i].name, "grad.", 5);
+        grads = grads && subject_is_gradient(subject_of(a->st->t[i].name));
     }
     first_names(a, true, &ours);
     first_names(a, false, &ours);

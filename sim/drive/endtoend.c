@@ -163,19 +163,15 @@ static double odd_share(const EndToEnd *e, const Val *x) {
     for (int t = 0; t < g->nt; t++) moments += g->t[t].state_of == x->tensor + 1;
     return moments > 1 && !x->cot && e->check->e->dtype == DT_F32 ? 0.75 : 0;
 }
-/* As the run itself calls it, so that `explain` finds it. */
-static const char *name_of(const EndToEnd *e, const GTensor *t, bool grad) {
-    const char *name = t->plan_name ? t->plan_name : t->name;
-    if (!grad) return name;
-    return arena_printf(e->check->arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s", name);
-}
 static void value(State *s, int v, bool grad) {
     const EndToEnd *e = s->e;
     const Program *p = e->check->e->p;
     const Val *x = &p->val[v];
     const GTensor *t = &p->graph->t[x->tensor];
     double *sum = grad ? reference_cotangent(e->ref, x) : NULL;
-    Pair pair = {.name = name_of(e, t, grad), .step = x->step, .n = elements(t)};
+    Pair pair = {.name = subject_name(e->check->arena, graph_subject(t, grad)),
+                 .step = x->step,
+                 .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : PHASE_PARAMETERS;
     pair.want = last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
     progress_add(e->progress, e->work * (double)pair.n);

@@ -15,12 +15,6 @@ static const char *read_number(const char *s, int64_t *out) {
     *out = strtoll(s, &end, 10);
     return end;
 }
-static bool skip(const char **s, const char *start) {
-    size_t n = strlen(start);
-    if (strncmp(*s, start, n)) return false;
-    *s += n;
-    return true;
-}
 static int find_tensor(Arena *arena, const Graph *g, const char *name) {
     int t = graph_find(g, name);
     /* a checkpoint of another scheme than the plan's */
@@ -56,11 +50,9 @@ bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, 
         if (!rest || *rest != '.' || out->after >= steps) return false;
         name = rest + 1;
     }
-    if (skip(&name, "grad.")) {
-        out->grad = true;
-        skip(&name, "param.");
-    }
-    out->tensor = find_tensor(arena, p->graph, name);
+    Subject s = subject_of(name);
+    out->grad = subject_is_gradient(s);
+    out->tensor = find_tensor(arena, p->graph, s.of);
     if (out->tensor < 0) return false;
     if (out->after >= 0) return !out->grad && is_trained(&p->graph->t[out->tensor]);
     return !out->grad || total_cotangent(p, NULL, out->tensor) >= 0;
@@ -74,8 +66,7 @@ const char *value_name(Arena *arena, const Graph *g, const ValueKey *k) {
     }
     const GTensor *t = &g->t[k->tensor];
     if (k->after >= 0) str_addf(&s, "after.%lld.", (long long)k->after);
-    if (k->grad) str_add(&s, t->kind == KIND_PARAM ? "grad.param." : "grad.");
-    str_add(&s, t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+    str_add(&s, subject_name(arena, graph_subject(t, k->grad)));
     return s.s;
 }
 

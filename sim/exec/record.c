@@ -237,7 +237,7 @@ static void record_params(Rec *r) {
         *q = (TraceParam){.plan_name = x->plan_name, .layer = -1, .planted = v->fault};
         shape_record(r, v, &a->compute[t], &q->compute);
         shape_record(r, v, &a->rest[t], &q->rest);
-        q->compute.name = q->rest.name = x->plan_name ? x->plan_name : x->name;
+        q->compute.name = q->rest.name = graph_name(x);
         q->placements = ARENA_ARRAY(r->a, const char *, r->p->mesh->naxes + 1);
         for (int ax = 0; ax < r->p->mesh->naxes; ax++) {
             int d = layout_where(&a->rest[t], ax);
@@ -275,13 +275,6 @@ static void record_params(Rec *r) {
 }
 
 /* ---- values and steps ---- */
-static const char *value_name(const Rec *r, const Val *v) {
-    const GTensor *t = &r->p->graph->t[v->tensor];
-    if (v->cot)
-        return arena_printf(r->a, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s",
-                            t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
-    return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
-}
 static int layer_of(const Rec *r, int tensor) {
     int n = r->p->graph->t[tensor].producer;
     if (n >= 0) return r->p->graph->node[n].layer;
@@ -298,7 +291,8 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
                       .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
     shape_record(r, v, &v->L, &x->shape);
-    x->shape.name = value_name(r, v);
+    x->subject = program_subject(r->p, v);
+    x->shape.name = subject_name(r->a, x->subject);
     x->kind = v->cot ? (v->kind == KIND_PARAM ? VALUE_GRADIENT : VALUE_COTANGENT)
               : !s   ? VALUE_INPUT
               : r->p->graph->t[v->tensor].next_of         ? VALUE_UPDATED
@@ -317,7 +311,8 @@ static void record_compute(Rec *r, const Step *s) {
                       .recompute = s->recompute,
                       .wrong = s->wrong};
     c.planted = s->fault;
-    c.output = value_name(r, &p->val[s->out]);
+    c.makes = program_subject(p, &p->val[s->out]);
+    c.output = subject_name(r->a, c.makes);
     c.op = n ? (s->kind == ST_ADJOINT
                     ? arena_printf(r->a, "%s_backward", n->label ? n->label : n->op->name)
                     : n->op->name)
@@ -333,8 +328,10 @@ static void record_compute(Rec *r, const Step *s) {
     nr = step_reads(s, rd);
     c.inputs = ARENA_ARRAY(r->a, const char *, nr + 1);
     c.input_step = ARENA_ARRAY(r->a, int, nr + 1);
+    c.reads = ARENA_ARRAY(r->a, Subject, nr + 1);
     for (int i = 0; i < nr; i++) {
-        c.inputs[c.n_inputs] = value_name(r, &p->val[rd[i]]);
+        c.reads[c.n_inputs] = program_subject(p, &p->val[rd[i]]);
+        c.inputs[c.n_inputs] = subject_name(r->a, c.reads[c.n_inputs]);
         c.input_step[c.n_inputs++] = p->val[rd[i]].step;
     }
     for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
@@ -397,7 +394,8 @@ static void record_collective(Rec *r, const Step *s) {
                      ? "FSDP: cut at rest, needed whole; the parameters of one unit travel together"
                      : "FSDP: each rank keeps the part it has at rest; the gradients of one unit "
                        "travel together";
-    x->value = value_name(r, v);
+    x->subject = program_subject(p, v);
+    x->value = subject_name(r->a, x->subject);
     Move done = fault_move(s);
     int d = moved_dim(&done);
     if (d >= 0) {
@@ -416,11 +414,12 @@ static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH_LARGE(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
     *x = (TraceLocalMove){.step = s->id,
                           .op = s->kind == ST_CLAIM ? "claim" : move_name(s->move.kind),
-                          .value = value_name(r, &r->p->val[s->out]),
+                          .subject = program_subject(r->p, &r->p->val[s->out]),
                           .pass = s->pass,
                           .why = s->why,
                           .value_step = r->p->val[s->in[0]].step,
                           .layer = layer_of(r, r->p->val[s->out].tensor)};
+    x->value = subject_name(r->a, x->subject);
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
     x->file = s->loc.file;
     x->line = s->loc.line;

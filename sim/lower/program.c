@@ -9,21 +9,21 @@ int step_reads(const Step *s, int *r) {
         if (s->in[i] >= 0) r[n++] = s->in[i];
     return n;
 }
-static const char *val_name(const Program *p, const Val *v, Arena *arena) {
-    const GTensor *t = &p->graph->t[v->tensor];
-    if (!v->cot) return t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name;
-    return arena_printf(arena, t->kind == KIND_PARAM ? "grad.param.%s" : "grad.%s",
-                        t->kind == KIND_PARAM && t->plan_name ? t->plan_name : t->name);
+Subject program_subject(const Program *p, const Val *v) {
+    return graph_subject(&p->graph->t[v->tensor], v->cot);
+}
+const char *program_value_name(const Program *p, const Val *v, Arena *arena) {
+    return subject_name(arena, program_subject(p, v));
 }
 const char *step_name(const Program *p, const Step *s, Arena *arena) {
-    const char *v = val_name(p, &p->val[s->out], arena);
+    const char *v = program_value_name(p, &p->val[s->out], arena);
     if (s->kind == ST_MOVE) return arena_printf(arena, "%s of %s", move_name(s->move.kind), v);
     if (s->kind == ST_CLAIM) return arena_printf(arena, "claim about %s", v);
     return v;
 }
 
 const char *step_value(const Program *p, const Step *s) {
-    return val_name(p, &p->val[s->out], p->arena);
+    return program_value_name(p, &p->val[s->out], p->arena);
 }
 
 /* ---- symbolic shapes ---- */
@@ -107,14 +107,8 @@ void program_dump(const Program *p, FILE *f) {
         fprintf(f, "  reads");
         int r[RULE_MAX_IN + 2], n = step_reads(s, r);
         for (int k = 0; k < n; k++)
-            fprintf(f, " %d:%s", p->val[r[k]].step, val_name(p, &p->val[r[k]], tmp));
+            fprintf(f, " %d:%s", p->val[r[k]].step, program_value_name(p, &p->val[r[k]], tmp));
         fprintf(f, "\n");
     }
     arena_free(tmp);
-}
-const char *program_value_name(const Program *p, const Val *v, Arena *arena) {
-    const GTensor *t = &p->graph->t[v->tensor];
-    bool param = t->kind == KIND_PARAM;
-    const char *name = param && t->plan_name ? t->plan_name : t->name;
-    return v->cot ? arena_printf(arena, "grad.%s%s", param ? "param." : "", name) : name;
 }

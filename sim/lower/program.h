@@ -144,6 +144,8 @@ int step_reads(const Step *s, int *r);
 const char *step_name(const Program *p, const Step *s, Arena *arena);
 /* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */
 const char *step_value(const Program *p, const Step *s);
+/* What a value is called by: the tensor, and whether it is its gradient. */
+Subject program_subject(const Program *p, const Val *v);
 /* The name of a value in records: "layers.0.q_proj", "grad.layers.0.q_proj",
  * "grad.param.layers.0.attention.wq.weight". */
 const char *program_value_name(const Program *p, const Val *v, Arena *arena);

@@ -105,16 +105,13 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
     if (line && p->assign->summed[tensor] &
                     ~bits(&p->assign->data)) /* it owns the parameter, and speaks of other axes */
         return arena_printf(p->arena, "let the placement of %s in the line `%s` say `%s` too",
-                            t->plan_name ? t->plan_name : t->name, line->pattern,
-                            on_each(p, axes, "replicate"));
+                            graph_name(t), line->pattern, on_each(p, axes, "replicate"));
     bool norm = m && !strcmp(m->kind, "norm") && on_cut_sequence(p, tensor, axes);
     const char *style = norm ? "sequence_parallel" : "replicated_with_grad_allreduce";
     /* a module that has a style keeps it: the line is then the parameter's own */
     bool own = m && m->path && (!p->assign->use[t->module].style || norm) &&
                (m->weight == tensor || m->bias == tensor);
-    const char *path = plan_pattern_of(p->arena, own            ? m->path
-                                                 : t->plan_name ? t->plan_name
-                                                                : t->name);
+    const char *path = plan_pattern_of(p->arena, own ? m->path : graph_name(t));
     if (axes & ~default_axes(p, norm))
         return arena_printf(p->arena, "write `%s: {style: %s, axis: %s}`", path, style,
                             written_axes(p, axes));

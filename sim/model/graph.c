@@ -370,3 +370,9 @@ int graph_find(const Graph *g, const char *name) {
     }
     return -1;
 }
+
+const char *graph_name(const GTensor *t) { return t->plan_name ? t->plan_name : t->name; }
+Subject graph_subject(const GTensor *t, bool gradient) {
+    SubjectRole role = t->kind == KIND_PARAM ? OF_PARAM_GRADIENT : OF_GRADIENT;
+    return (Subject){gradient ? role : OF_ITSELF, graph_name(t)};
+}

@@ -3,6 +3,7 @@
  * stored [B, S, H*d] = b, t, (k g x). */
 #ifndef SP_MODEL_GRAPH_H
 #define SP_MODEL_GRAPH_H
+#include "trace/terms.h"
 #include "ops/op.h"
 
 typedef enum { KIND_PARAM, KIND_INPUT, KIND_ACTIVATION } ValueKind;
@@ -33,6 +34,10 @@ typedef struct GTensor {
                      starts as zeros; 0: none */
     int next_of;  /* 1 + the parameter or state whose value after the step this is; 0: none */
 } GTensor;
+/* What people call it: a parameter by its name in the plan's scheme. */
+const char *graph_name(const GTensor *t);
+/* The same, or its gradient, for records (`trace/terms.h`). */
+Subject graph_subject(const GTensor *t, bool gradient);
 
 typedef struct GNode {
     int id;

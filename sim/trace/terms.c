@@ -1,4 +1,4 @@
-/* The words of trace.h's enums. See terms.h. */
+/* The words of enums, and names of values. See terms.h. */
 #include "trace/terms.h"
 #include <stddef.h>
 #include <string.h>
@@ -21,3 +21,22 @@ int term_of(const char *const *words, int n, const char *word) {
 }
 const char *phase_text(Phase p) { return phase_words[p] ? phase_words[p] : ""; }
 Phase phase_or_forward(Phase p) { return p == PHASE_NONE ? PHASE_FORWARD : p; }
+
+static const char *const subject_starts[] = {
+    [OF_ITSELF] = "", [OF_GRADIENT] = "grad.", [OF_PARAM_GRADIENT] = "grad.param."};
+enum { N_STARTS = sizeof subject_starts / sizeof *subject_starts };
+
+const char *subject_name(Arena *arena, Subject s) {
+    return s.role == OF_ITSELF ? s.of : arena_printf(arena, "%s%s", subject_starts[s.role], s.of);
+}
+Subject subject_of(const char *name) {
+    for (int k = N_STARTS - 1; name && k >= 0; k--) { /* the longest first */
+        size_t n = strlen(subject_starts[k]);
+        if (!strncmp(name, subject_starts[k], n)) return (Subject){(SubjectRole)k, name + n};
+    }
+    return (Subject){OF_ITSELF, NULL};
+}
+bool subject_is_gradient(Subject s) { return s.role != OF_ITSELF; }
+bool subject_is_gradient_of(Subject s, const char *value) {
+    return s.role == OF_GRADIENT && !strcmp(s.of, value);
+}

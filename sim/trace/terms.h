@@ -4,6 +4,7 @@
  * know records and programs. */
 #ifndef SP_TRACE_TERMS_H
 #define SP_TRACE_TERMS_H
+#include "base/arena.h"
 
 /* What a step belongs to. PHASE_NONE: a foreign trace does not say. */
 typedef enum {
@@ -31,6 +32,22 @@ typedef enum {
     VALUE_UPDATED,  /* a parameter or state, in place, by the optimizer */
     N_VALUE_ROLES
 } ValueRole;
+
+/* What a name in a record speaks of: a value, parameter or state by its own name, or the gradient
+ * of one. */
+typedef enum { OF_ITSELF, OF_GRADIENT, OF_PARAM_GRADIENT } SubjectRole;
+typedef struct {
+    SubjectRole role;
+    const char *of; /* "layers.0.q_proj", "layers.0.attention.wq.weight"; NULL: no name is given */
+} Subject;
+/* Its name in records: "layers.0.q_proj", "grad.layers.0.q_proj", "grad.param.W". In `arena`, or
+ * the text itself. The one maker of such names; subject_of, the one reader, is its inverse. */
+const char *subject_name(Arena *arena, Subject s);
+/* `of` points into the name; of a NULL it is NULL. */
+Subject subject_of(const char *name);
+bool subject_is_gradient(Subject s);
+/* Is it the gradient of the value (not of a parameter) of that name? */
+bool subject_is_gradient_of(Subject s, const char *value);
 
 /* The words of an enum by its number, N of them; NULL: this one has none. */
 extern const char *const phase_words[N_PHASES];

@@ -78,6 +78,12 @@ int64_t groups_member(const RankGroups *g, int64_t group, int64_t i) {
            spread(i, g->in_size, g->in_stride, g->n_in);
 }
 
+void trace_compute_subjects(Arena *arena, TraceCompute *c) {
+    c->makes = subject_of(c->output);
+    c->reads = ARENA_ARRAY(arena, Subject, c->n_inputs + 1);
+    for (int i = 0; i < c->n_inputs; i++) c->reads[i] = subject_of(c->inputs[i]);
+}
+
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
     for (int i = 0; i < c->n_local; i++)
         if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];

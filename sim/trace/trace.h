@@ -96,6 +96,7 @@ typedef struct {
     Phase pass;
     TraceShape shape;
     ValueRole kind;
+    Subject subject; /* of its name */
     int layer;
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
     int64_t n_numbers;   /* small values: numbers of the unsharded value, row-major; else 0 */
@@ -113,6 +114,7 @@ typedef struct {
     int *input_step; /* step that made each input as read (a moved copy has its own), -1: input or
                         parameter at rest */
     const char *output;
+    Subject makes, *reads; /* of output and inputs */
     double flops;
     int64_t bytes; /* read and written, per rank */
     Phase pass;
@@ -153,6 +155,7 @@ typedef struct {
                           their own */
     int n_with_from, *with_from; /* steps that make what those read; parameters at rest have none */
     const char *value;
+    Subject subject;        /* of value */
     int value_step;         /* step that made what it reads */
     int dim;                /* stored dim that is gathered or scattered, -1 */
     const char *dim_symbol; /* "S" */
@@ -169,6 +172,8 @@ typedef struct {
                              says what is done */
     bool skipped;         /* of which nothing is left: no rank sends */
 } TraceCollective;
+/* Fills makes and reads from output and inputs: for records that come as text. */
+void trace_compute_subjects(Arena *arena, TraceCompute *c);
 /* Bytes of a collective on one rank: of its class, or the record's. */
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
 
@@ -177,6 +182,7 @@ typedef struct {
     int step;
     const char *op, *value, *axes, *why, *file;
     Phase pass;
+    Subject subject; /* of value */
     int value_step;
     int layer;
     int line;            /* of the plan; 0: none */

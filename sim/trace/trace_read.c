@@ -578,8 +578,8 @@ static void fill(const char **text, const char *normal) {
     if (!*text) *text = normal ? normal : "";
 }
 /* Names that a foreign trace may leave out and that everyone who reads one compares: there is
- * always a text. */
-static void fill_texts(int kind, char *record) {
+ * always a text. What names speak of is read here, once. */
+static void fill_texts(Reader *r, int kind, char *record) {
     TraceParam *p = RECORD(TraceParam);
     TraceValue *v = RECORD(TraceValue);
     TraceCompute *c = RECORD(TraceCompute);
@@ -590,19 +590,29 @@ static void fill_texts(int kind, char *record) {
         fill(&p->compute.symbolic, NULL);
         fill(&p->rest.symbolic, p->compute.symbolic);
         break;
-    case RECORD_VALUE: fill(&v->shape.symbolic, NULL); break;
-    case RECORD_COMPUTE: fill(&c->output, NULL); break;
+    case RECORD_VALUE:
+        fill(&v->shape.symbolic, NULL);
+        v->subject = subject_of(v->shape.name);
+        break;
+    case RECORD_COMPUTE:
+        fill(&c->output, NULL);
+        trace_compute_subjects(r->arena, c);
+        break;
     case RECORD_COLLECTIVE:
         fill(&m->axis, NULL);
         fill(&m->value, NULL);
+        m->subject = subject_of(m->value);
         break;
-    case RECORD_MOVE: fill(&l->value, NULL); break;
+    case RECORD_MOVE:
+        fill(&l->value, NULL);
+        l->subject = subject_of(l->value);
+        break;
     default: break;
     }
 }
 /* What a foreign trace may leave out of a parameter, and what no event may be. */
 static void finish_record(Reader *r, int kind, const Json *o, char *record) {
-    fill_texts(kind, record);
+    fill_texts(r, kind, record);
     if (kind == RECORD_PARAM && !json_get(o, "rest_shape")) {
         TraceParam *p = RECORD(TraceParam);
         int n = p->rest.n_places;

@@ -203,7 +203,7 @@ static const StTensor *find_input(const Weights *w, int i) {
     if (!st && is_main_input(t) && !t->is_int) st = st_find(w->inputs, "inputs");
     /* The cotangent of a block is the gradient of what it puts out. */
     if (!st && !strcmp(t->name, "cotangent"))
-        st = st_find(w->inputs, arena_printf(w->a, "grad.%s", g->t[g->output].name));
+        st = st_find(w->inputs, subject_name(w->a, graph_subject(&g->t[g->output], true)));
     return st;
 }
 

@@ -1625,26 +1625,25 @@ static void errors_are_located(void **state) {
     Ground *g = *state;
     RenderOptions o = options("errors");
     Trace *t = errors_wrong(g->a);
-    const char *wrong[] = {
-        arena_printf(g->a, "%s is the first wrong value, and 2 more are wrong after it",
-                     t->first_wrong),
-        "both ranks · step 6",
-        "The sum over tp is missing: each rank holds",
-        "first wrong element [0, 21]",
-        "0.539",
-        "0.615",
-        "Error per rank: rank 0: 2.5, rank 1: 2.5",
-        "ok",
-        "wrong later",
-        "bit for bit equal",
-        NULL};
+    const char *wrong[] = {arena_printf(g->a, "%s is the first wrong value", t->first_wrong),
+                           "both ranks · step 6",
+                           "The sum over tp is missing: each rank holds",
+                           "first wrong element [0, 21]",
+                           "0.539",
+                           "0.615",
+                           "Error per rank: rank 0: 2.5, rank 1: 2.5",
+                           "ok",
+                           "wrong later",
+                           "bit for bit equal",
+                           NULL};
     has(g, t, &o, wrong);
     const char *s = draw(g, t, &o, FORMAT_SVG, NULL);
     assert_non_null(strstr(s, "#993404"));
     assert_non_null(strstr(s, "#CF8E6A"));
+    assert_non_null(strstr(s, "wrong value, and 10 later ones are wrong or follow"));
     const char *text = draw(g, t, &o, FORMAT_TEXT, NULL);
     assert_non_null(strstr(text, " XX\n"));
-    assert_non_null(strstr(text, " .x\n"));
+    assert_non_null(strstr(text, " ~x\n"));
     static const char *const right[] = {"All right: ", "on 8 ranks agree", "Every value is right",
                                         "uses 53 % of it", NULL};
     has(g, errors_right(g->a), &o, right);

@@ -382,6 +382,66 @@ static void errors_are_the_checks(void **state) {
     assert_true(with_twin >= planted - 2);
 }
 
+/* The state of a rank in the first row of that name made by `how` (NULL: computed). */
+static ErrState state_in(const ErrMap *m, const char *name, const char *how, int rank) {
+    for (int i = 0; i < m->n; i++) {
+        const ErrRow *r = &m->row[i];
+        bool same = how ? r->how && !strcmp(r->how, how) : !r->how;
+        if (same && !strcmp(r->name, name)) return r->state[m->column[rank]];
+    }
+    fail_msg("no row of %s", name);
+    return ERR_NONE;
+}
+/* After a wrong value right steps go on with it: they are not shown as right, on the ranks that it
+ * reaches and on no others. */
+static void wrong_values_are_followed(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PipelineOptions run = {.execute = true, .threads = 1};
+    ErrMap m;
+    /* the last tokens are lost on rank 3: the others learn of it in the next all-gather */
+    PlanRun r = run_file(a, "plans/bugs/37-last-tokens-dropped.yaml", &run);
+    assert_true(errors_map(a, r.t, &m));
+    for (int rank = 0; rank < 4; rank++) {
+        ErrState reached = rank == 3 ? ERR_AFTER : ERR_ROUNDED;
+        assert_int_equal(state_in(&m, "layers.0.resid_attn", NULL, rank), reached);
+        assert_int_equal(state_in(&m, "layers.0.post_attn_norm", NULL, rank), reached);
+        assert_int_equal(state_in(&m, "layers.0.post_attn_norm", "AllGather", rank), ERR_AFTER);
+        assert_int_equal(state_in(&m, "layers.0.output", NULL, rank), ERR_AFTER);
+        assert_int_equal(state_in(&m, "layers.0.q_proj", NULL, rank), ERR_ROUNDED);
+    }
+    RenderOptions o = options("errors");
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "is the first wrong value, and 10 later ones follow from it");
+    says(words, "a right step on wrong inputs");
+    /* rank 0 is what the others are compared with, and as wrong as they are */
+    r = run_file(a, "plans/bugs/33-norm-over-own-columns.yaml", &run);
+    assert_true(errors_map(a, r.t, &m));
+    assert_int_equal(state_in(&m, "layers.0.q_proj", NULL, 0), ERR_AFTER);
+    assert_int_equal(state_in(&m, "layers.0.q_proj", NULL, 1), ERR_LATER);
+    /* an input that no check of a step shows */
+    r = run_file(a, "plans/bugs/44-ranks-fed-different-data.yaml", &run);
+    assert_true(errors_map(a, r.t, &m));
+    assert_int_equal(state_in(&m, "embed", NULL, 0), ERR_EQUAL);
+    assert_int_equal(state_in(&m, "embed", NULL, 1), ERR_AFTER);
+    assert_int_equal(state_in(&m, "embed", "ReduceScatter", 0), ERR_AFTER);
+    /* a gradient that nothing reads; a run that cannot go on; a second training step */
+    r = run_file(a, "plans/bugs/28-hsdp-divisor-ignores-the-copies.yaml", &run);
+    says(picture(a, r.t, &o, FORMAT_SVG), "nothing is computed from it");
+    r = run_file(a, "plans/bugs/31-twice-f-divides-f-does-not.yaml", &run);
+    says(picture(a, r.t, &o, FORMAT_SVG), "the run ends there");
+    r = run_file(a, "plans/bugs/43-clip-not-applied.yaml", &run);
+    assert_true(errors_map(a, r.t, &m));
+    int n = 0, reached = 0;
+    for (int i = 0; i < m.n; i++) {
+        if (strcmp(m.row[i].name, "logits")) continue;
+        reached += m.row[i].worst_state == ERR_AFTER;
+        assert_int_equal(m.row[i].worst_state == ERR_AFTER, n++ > 0);
+    }
+    assert_int_equal(reached, 1);
+    arena_free(a);
+}
+
 /* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a
  * right column. */
 static void ranks_fold_into_classes(void **state) {
@@ -657,6 +717,7 @@ int main(void) {
         cmocka_unit_test(storyboard_is_the_run),
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),
+        cmocka_unit_test(wrong_values_are_followed),
         cmocka_unit_test(ranks_fold_into_classes),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),

@@ -1,5 +1,6 @@
 /* The rows of the error picture. See errors.h. */
 #include "render/errors/errors.h"
+#include "render/errors/follow.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +49,8 @@ static void set_state(ErrRow *r, int col, ErrState s) {
 }
 
 /* What one check says about its ranks, and a failure about the others: they are within the bound.
- */
-static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
+ * `f` (NULL: nothing is known) has just seen it. */
+static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f) {
     bool fail = is(k->verdict, "FAIL");
     bool first =
         k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
@@ -61,12 +62,15 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k) {
     for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
         if (rank < 0 || rank >= m->t->ranks) continue;
         int col = m->column[rank];
-        set_state(r, col, s);
+        set_state(r, col, f && s < ERR_AFTER && follow_wrong(f, rank) ? ERR_AFTER : s);
         double e = fail ? rank_error(k, rank) : NAN;
         if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
     }
     for (int c = 0; fail && c < m->n_columns; c++)
         if (r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
+    for (int64_t q = 0; fail && f && q < m->t->ranks; q++)
+        if (r->state[m->column[q]] == ERR_RIGHT && follow_wrong(f, q))
+            r->state[m->column[q]] = ERR_AFTER;
     if (k->max_abs > r->max || isnan(k->max_abs) || !r->worst)
         r->max = k->max_abs, r->bound = k->bound, r->worst = k;
 }
@@ -147,27 +151,40 @@ static void choose_columns(Arena *a, ErrMap *m, const Trace *also) {
     find_members(a, m);
 }
 
+/* Is the first wrong value the last that was checked, with steps of the program behind it? */
+static bool run_ends(const Trace *t, const TraceCheck *first) {
+    for (int i = t->n_checks - 1; i >= 0 && &t->checks[i] != first; i--)
+        if (t->checks[i].level > 0 && t->checks[i].step != first->step) return false;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].step > first->step) return true;
+    return false;
+}
+
 static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
-    ErrRow *rest = NULL;
+    ErrRow *sources[2] = {NULL}; /* right ones, and those made from something wrong */
+    Follow *f = m->check ? follow_new(a, t) : NULL;
+    m->ends = m->check && run_ends(t, m->check);
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool pass = is(k->verdict, "PASS");
         if (k->level == 0) continue; /* structure: no value of a rank */
+        if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);
         if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
-            if (rest) rest->values++;
-            if (!rest) rest = new_row(m, "inputs and parameters", -1);
-            add_check(m, rest, k);
+            ErrRow **rest = &sources[f && follow_anywhere(f)];
+            if (*rest) (*rest)->values++;
+            else *rest = new_row(m, "inputs and parameters", -1), (*rest)->sources = true;
+            add_check(m, *rest, k, f);
             continue;
         }
         ErrRow *r = m->n ? &m->row[m->n - 1] : NULL;
-        if (!r || r == rest || r->step != k->step || strcmp(r->name, k->value)) {
+        if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
             r = new_row(m, k->value, k->step);
             r->how = how_made(t, k->step);
             r->planted = planted;
         }
-        add_check(m, r, k);
+        add_check(m, r, k, f);
     }
     for (int i = 0; i < m->n; i++) {
         ErrRow *r = &m->row[i];
@@ -175,6 +192,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         m->rounded += r->worst_state == ERR_ROUNDED;
         m->suspect += r->worst_state == ERR_SUSPECT;
         m->wrong += wrong(r->worst_state);
+        m->after += r->worst_state == ERR_AFTER;
         if (r->worst_state == ERR_FIRST) m->first = r;
     }
     return m->n > 0;
@@ -216,7 +234,7 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
             *made = (ErrRow){
                 .name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
             for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;
-            add_check(other, made, c);
+            add_check(other, made, c, NULL);
             r->beside = made;
             break;
         }
@@ -226,7 +244,8 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
 
 /* May b be shown in a's row? */
 static bool alike(const ErrRow *a, const ErrRow *b) {
-    if (a->planted || b->planted) return false;
+    if (a->planted || b->planted || a->sources != b->sources) return false;
+    if ((a->worst_state == ERR_AFTER) != (b->worst_state == ERR_AFTER)) return false;
     return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
            b->worst_state != ERR_FIRST;
 }
@@ -310,6 +329,11 @@ const char *errors_number(Arena *a, double v) {
                                                   : "%.0e",
                         v);
 }
+
+bool errors_has_numbers(const TraceCheck *k) {
+    return k->n_index > 0 || k->got != 0 || k->want != 0;
+}
+const char *errors_digits(Arena *a, double v) { return arena_printf(a, "%.6g", v == 0 ? 0 : v); }
 
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
     const char *file = NULL;

@@ -11,6 +11,7 @@ typedef enum {
     ERR_EQUAL,   /* equal by bits */
     ERR_ROUNDED, /* differs by rounding, within its bound */
     ERR_RIGHT,   /* within its bound, while another rank is wrong */
+    ERR_AFTER,   /* a right step whose inputs are wrong */
     ERR_SUSPECT, /* within the bound, above what is likely */
     ERR_FIRST,   /* the first wrong value */
     ERR_LATER,   /* wrong, and not the first */
@@ -22,6 +23,7 @@ typedef struct ErrRow {
     const char *how;         /* "AllReduce", "claim"; NULL: computed */
     const char *planted;     /* the mistake that the plan plants here: "scale: 4"; NULL: none */
     const TraceCheck *worst; /* the check that decided; NULL: of many */
+    bool sources;            /* stands for inputs and parameters */
     int step, values;        /* values: how many are folded into the row */
     double max, bound;
     ErrState worst_state;
@@ -32,7 +34,9 @@ typedef struct ErrRow {
 
 typedef struct {
     const Trace *t;
-    int n_columns, n, equal, rounded, suspect, wrong; /* rows of values by their worst state */
+    int n_columns, n;
+    int equal, rounded, suspect, wrong, after; /* rows of values by their worst state */
+    bool ends;          /* the run: nothing was computed after the first wrong value */
     int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
     int *column;        /* per rank */
     RankSet *members;   /* per column */
@@ -52,6 +56,10 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
 void errors_fold(Arena *a, ErrMap *m, int rows);
 /* "2.5", "5e-07" */
 const char *errors_number(Arena *a, double v);
+/* Does the failure say what was found and what was due? A single number has no index. */
+bool errors_has_numbers(const TraceCheck *k);
+/* "-0.105482"; there is one zero. */
+const char *errors_digits(Arena *a, double v);
 /* "plan.yaml:12" of the step that made the first wrong value; NULL: no line. */
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k);
 #endif

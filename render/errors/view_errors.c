@@ -15,6 +15,7 @@ static const struct {
     [ERR_EQUAL] = {ROLE_EQUAL, ROLE_SECOND, "bit for bit equal"},
     [ERR_ROUNDED] = {ROLE_ROUNDED, ROLE_INK, "rounding, within its bound"},
     [ERR_RIGHT] = {ROLE_ROUNDED, ROLE_INK, "within its bound on this rank"},
+    [ERR_AFTER] = {ROLE_WRONG_AFTER, ROLE_INK, "a right step on wrong inputs"},
     [ERR_SUSPECT] = {ROLE_SUSPECT, ROLE_INK, "suspect: more than rounding likely gives"},
     [ERR_FIRST] = {ROLE_WRONG, ROLE_WRONG_TEXT, "first wrong value"},
     [ERR_LATER] = {ROLE_WRONG_LATER, ROLE_INK, "wrong later"}};
@@ -47,7 +48,8 @@ static double maps_width(const ErrPen *p) {
 
 static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_EQUAL) return "=";
-    if (r->state[col] == ERR_RIGHT) return "ok";
+    bool other = r->state[col] == ERR_AFTER && r->worst_state >= ERR_FIRST;
+    if (r->state[col] == ERR_RIGHT || other) return "ok";
     if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
     return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
 }
@@ -56,9 +58,9 @@ static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
 static int span(const ErrMap *m, const ErrRow *r, int col) {
     ErrState s = r->state[col];
     int n = 1;
-    while ((s == ERR_ROUNDED || s == ERR_SUSPECT) && col + n < m->n_columns &&
-           r->state[col + n] == s)
-        n++;
+    bool one = s == ERR_ROUNDED || s == ERR_SUSPECT ||
+               (s == ERR_AFTER && r->worst_state == s && r->max > 0);
+    while (one && col + n < m->n_columns && r->state[col + n] == s) n++;
     return n;
 }
 
@@ -72,6 +74,7 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     tip_add(&tip, "planted here", r->planted);
     tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
     if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
+    if (r->worst_state == ERR_AFTER) tip_add(&tip, "but", "computed from wrong values");
     return tip.s;
 }
 
@@ -109,6 +112,10 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, n);
 }
 
+/* What a right step makes of wrong inputs is told by more than its tint. */
+static void after_bar(ErrPen *p, double x, double y) {
+    scene_rect(p->s, x + 1, y + 1, 4, p->row - 2, 0, ROLE_WRONG_LATER, ROLE_NONE, 0);
+}
 static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
     const ErrMap *m = &p->map;
     bool silent = false;
@@ -118,6 +125,7 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
         const char *text = cell_text(p, r, c);
         scene_rect(p->s, at, y, w, p->row, 0, look[r->state[c]].fill, ROLE_PAPER,
                    p->cell > 8 ? 1.5 : 0.5);
+        if (r->state[c] == ERR_AFTER && p->cell > 8) after_bar(p, at, y);
         bool fits = r->state[c] != ERR_NONE && scene_width(p->s, 12, MEDIUM, text) + 5 <= w;
         if (fits)
             scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3, ALIGN_MIDDLE, 12, MEDIUM,
@@ -248,11 +256,12 @@ static void pair(Panel *q, const char *name, const char *value, int weight, Role
 static void evidence(Panel *q, const TraceCheck *k) {
     Arena *a = q->p->a;
     say(q, 13, SEMIBOLD, ROLE_INK, "Evidence", 1, 0);
-    if (k->n_index) {
+    if (k->n_index)
         say(q, 12, REGULAR, ROLE_SECOND,
             arena_printf(a, "first wrong element %s", words_shape(a, k->index, k->n_index)), 1, 1);
-        pair(q, "the ranks give", arena_printf(a, "%.6g", k->got), SEMIBOLD, ROLE_FAIL);
-        pair(q, "unsharded", arena_printf(a, "%.6g", k->want), SEMIBOLD, ROLE_PASS);
+    if (errors_has_numbers(k)) {
+        pair(q, "the ranks give", errors_digits(a, k->got), SEMIBOLD, ROLE_FAIL);
+        pair(q, "unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
     }
     pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
     if (k->bound > 0)
@@ -404,7 +413,8 @@ static const char *folded(const ErrMap *m) {
 }
 
 static double draw_key(ErrPen *p, double y) {
-    static const char *const sample[ERR_STATES] = {"", "=", "5e-07", "ok", "3e-06", "1.8", "2.1"};
+    static const char *const sample[ERR_STATES] = {"",     "=",     "5e-07", "ok",
+                                                   "4e-7", "3e-06", "1.8",   "2.1"};
     bool used[ERR_STATES] = {false};
     double x = p->x;
     for (int i = 0; i < p->map.n; i++)
@@ -418,7 +428,10 @@ static double draw_key(ErrPen *p, double y) {
         if (!used[k]) continue;
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
         scene_rect(p->s, x, y - 9, 42, 18, 0, look[k].fill, ROLE_FAINT, 1);
-        scene_text(p->s, x + 21, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM, look[k].text, sample[k]);
+        if (k == ERR_AFTER)
+            scene_rect(p->s, x + 1, y - 8, 4, 16, 0, ROLE_WRONG_LATER, ROLE_NONE, 0);
+        scene_text(p->s, x + 21 + (k == ERR_AFTER) * 1.5, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM,
+                   look[k].text, sample[k]);
         scene_text(p->s, x + 50, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, look[k].words);
         x += w + 20;
     }
@@ -436,6 +449,19 @@ static double draw_key(ErrPen *p, double y) {
     return y + 18;
 }
 
+/* What comes of the first wrong value. */
+static const char *aftermath(ErrPen *p) {
+    const ErrMap *m = &p->map;
+    int n = m->wrong - 1, all = n + m->after;
+    if (m->ends) return "the run ends there";
+    if (all == 0) return "nothing is computed from it";
+    if (n == 0)
+        return arena_printf(p->a, "%d later %s from it", all,
+                            all == 1 ? "one follows" : "ones follow");
+    if (m->after == 0)
+        return arena_printf(p->a, "%d more %s wrong after it", n, n == 1 ? "is" : "are");
+    return arena_printf(p->a, "%d later ones are wrong or follow", all);
+}
 static const char *headline(ErrPen *p) {
     const ErrMap *m = &p->map;
     if (!m->check)
@@ -443,11 +469,7 @@ static const char *headline(ErrPen *p) {
                             "All right: %d values on %lld rank%s agree with the unsharded model",
                             m->equal + m->rounded + m->suspect, (long long)m->t->ranks,
                             m->t->ranks == 1 ? "" : "s");
-    int n = m->wrong - 1;
-    return n > 0 ? arena_printf(p->a, "%s is the first wrong value, and %d more %s wrong after it",
-                                m->check->value, n, n == 1 ? "is" : "are")
-                 : arena_printf(p->a, "%s is the first wrong value, and the only one",
-                                m->check->value);
+    return arena_printf(p->a, "%s is the first wrong value, and %s", m->check->value, aftermath(p));
 }
 
 static const char *totals(ErrPen *p) {
@@ -468,8 +490,9 @@ static const char *totals(ErrPen *p) {
                  p->left_over == 1 ? "" : "s", p->left_over == 1 ? "has" : "have");
     return arena_printf(
         p->a,
-        "Every step is compared with the unsharded op on the same inputs, so after a wrong value "
-        "later ones may be right again. Number of a right value: the largest difference on any "
+        "Every step is compared with the unsharded op on the inputs that the ranks have, so a "
+        "right "
+        "step says nothing of these. Number of a right value: the largest difference on any "
         "rank.%s Checks: %lld pass, %lld suspect, %lld fail.",
         fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
 }
@@ -586,7 +609,7 @@ int view_errors(const ViewCall *c, Scene **page) {
 /* ---- text ---- */
 
 static const char *row_states(ErrPen *p, const ErrRow *r) {
-    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '?', 'X', 'x'};
+    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '~', '?', 'X', 'x'};
     Str s = str_new(p->a);
     int most = p->twin ? 16 : 24, n = p->map.n_columns > most ? most : p->map.n_columns;
     for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
@@ -601,20 +624,21 @@ static const char *row_states(ErrPen *p, const ErrRow *r) {
 static void text_first(ErrPen *p, Str *s) {
     const TraceCheck *k = p->map.check;
     const char *line = errors_plan_line(p->a, p->c->t, k);
-    str_addf(s, "\nfirst wrong  %s\nranks        ", k->value);
-    words_paragraph(s, "", rankset_text(&k->ranks, p->a), 67);
+    str_addf(s, "\nfirst wrong  %s\n", k->value);
+    words_labelled(s, "ranks        ", rankset_text(&k->ranks, p->a), 80);
     if (p->map.first && p->map.first->planted)
-        words_paragraph(s, "planted      ", p->map.first->planted, 80);
-    words_paragraph(s, "cause        ", k->cause ? k->cause : "not known", 80);
-    if (k->n_index)
-        str_addf(s, "evidence     at %s: got %.6g, want %.6g\n",
-                 words_shape(p->a, k->index, k->n_index), k->got, k->want);
+        words_labelled(s, "planted      ", p->map.first->planted, 80);
+    words_labelled(s, "cause        ", k->cause ? k->cause : "not known", 80);
+    if (errors_has_numbers(k))
+        str_addf(s, "evidence     %s%s%sgot %s, want %s\n", k->n_index ? "at " : "",
+                 k->n_index ? words_shape(p->a, k->index, k->n_index) : "", k->n_index ? ": " : "",
+                 errors_digits(p->a, k->got), errors_digits(p->a, k->want));
     str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
     for (int i = 0; i < k->n_rank_error && i < 8; i++)
         str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,
                  k->rank_error[i].error);
     if (k->n_rank_error > 8) str_add(s, "             and more ranks\n");
-    if (line) words_paragraph(s, "plan line    ", line, 80);
+    if (line) words_labelled(s, "plan line    ", line, 80);
 }
 
 const char *view_errors_text(const ViewCall *c) {
@@ -642,9 +666,10 @@ const char *view_errors_text(const ViewCall *c) {
                      r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
         words_end_line(&s);
     }
-    str_add(&s, "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong "
-                "later;\none sign ");
-    str_addf(&s, "per rank%s\n",
+    str_add(&s,
+            "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong later,\n");
+    if (p.map.after || p.map.wrong) str_add(&s, "~ a right step on wrong inputs; ");
+    str_addf(&s, "one sign per rank%s\n",
              c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
     if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
     if (p.twin)

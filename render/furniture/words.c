@@ -308,7 +308,8 @@ void words_end_line(Str *s) {
     str_add(s, "\n");
 }
 
-void words_paragraph(Str *s, const char *rail, const char *text, int w) {
+/* The first line has one rail, the others another of the same width. */
+static void paragraph(Str *s, const char *first, const char *rail, const char *text, int w) {
     int room = w - words_columns(rail);
     while (*text) {
         size_t end = 0, best = 0;
@@ -319,11 +320,20 @@ void words_paragraph(Str *s, const char *rail, const char *text, int w) {
             if (text[end] == ' ') best = end;
         }
         if (!text[end] || best == 0) best = end;
-        str_addf(s, "%s%.*s", rail, (int)best, text);
+        str_addf(s, "%s%.*s", first, (int)best, text);
         words_end_line(s);
+        first = rail;
         text += best;
         while (*text == ' ') text++;
     }
+}
+void words_paragraph(Str *s, const char *rail, const char *text, int w) {
+    paragraph(s, rail, rail, text, w);
+}
+void words_labelled(Str *s, const char *label, const char *text, int w) {
+    Str blank = str_new(s->a);
+    words_pad(&blank, "", words_columns(label), false);
+    paragraph(s, label, blank.s ? blank.s : "", text, w);
 }
 
 int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out) {

@@ -67,6 +67,9 @@ const char *words_capital(Arena *a, const char *s);
 int words_columns(const char *s);
 void words_pad(Str *s, const char *text, int w, bool right);
 void words_paragraph(Str *s, const char *rail, const char *text, int w);
+/* The same behind a label that stands in the first line only; the others are indented by as much.
+ */
+void words_labelled(Str *s, const char *label, const char *text, int w);
 void words_end_line(Str *s);
 
 /* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use`

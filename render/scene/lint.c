@@ -198,7 +198,8 @@ static const Role categories[] = {
     ROLE_COMPUTE, ROLE_COMPUTE_DARK, ROLE_COMPUTE_PALE, ROLE_COLL,        ROLE_COLL_PALE,
     ROLE_BAND,    ROLE_WEIGHT_FILL,  ROLE_BYTES,        ROLE_BYTES_2,     ROLE_SHARD,
     ROLE_SHARD_1, ROLE_SHARD_2,      ROLE_SHARD_3,      ROLE_LIVE,        ROLE_EQUAL,
-    ROLE_ROUNDED, ROLE_SUSPECT,      ROLE_WRONG,        ROLE_WRONG_LATER, ROLE_PART_SUM};
+    ROLE_ROUNDED, ROLE_SUSPECT,      ROLE_WRONG,        ROLE_WRONG_LATER, ROLE_WRONG_AFTER,
+    ROLE_PART_SUM};
 
 static bool has_tip(const Scene *s, int g) {
     for (; g >= 0; g = s->groups[g].parent)

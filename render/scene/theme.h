@@ -50,6 +50,7 @@ typedef enum {
     ROLE_WRONG,
     ROLE_WRONG_TEXT,
     ROLE_WRONG_LATER,
+    ROLE_WRONG_AFTER,                             /* right by itself, of wrong inputs */
     ROLE_PART_SUM,                                /* partial sums of a storyboard */
     ROLE_AXIS,                                    /* + AxisKind: lines and pills */
     ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS,      /* + AxisKind: words on paper */

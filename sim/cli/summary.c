@@ -144,10 +144,12 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
     str_add(&c->text, "\n");
     line(c, indent, "  ranks", rankset_text(&k->ranks, a));
     if (axis) line(c, indent, "  axis", axis);
+    const char *numbers = arena_printf(a, "got %.9g, want %.9g", k->got == 0 ? 0 : k->got,
+                                       k->want == 0 ? 0 : k->want);
     if (k->n_index)
         line(c, indent, "  at",
-             arena_printf(a, "%s: got %.9g, want %.9g", cell_shape(a, k->index, k->n_index).text,
-                          k->got, k->want));
+             arena_printf(a, "%s: %s", cell_shape(a, k->index, k->n_index).text, numbers));
+    else if (k->got != 0 || k->want != 0) line(c, indent, "  number", numbers);
     line(c, indent, "  error",
          k->bound > 0 ? arena_printf(a, "%.3g, bound %.3g: %s its bound", k->max_abs, k->bound,
                                      share_text(k->used, a))

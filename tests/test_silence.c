@@ -154,6 +154,14 @@ static const struct {
     {"axes of size 1",
      MODEL("backward", "dp: 2, x: 1, tp: 2", "") "data_parallel: {mode: ddp, axis: dp*x}\n" TP, 0,
      NULL, NULL},
+    {"a hook on norms that all ranks use alike",
+     MODEL("backward", "dp: 3, tp: 2", "") TP "  layers.*.*_norm: replicated_with_grad_allreduce\n",
+     1,
+     "the hook of replicated_with_grad_allreduce over tp counts "
+     "grad.param.layers.0.attention_norm.weight and 1 more 2 times",
+     NULL},
+    {"a hook on weights that each rank uses for its own tokens",
+     MODEL("backward", "tp: 2", "") "plan:\n" REST NORMS OWNED, 0, NULL, NULL},
     {"no gradients", MODEL("forward", "dp: 2, x: 2", "") "data_parallel: {mode: ddp, axis: dp*x}\n",
      0, NULL, NULL},
 };

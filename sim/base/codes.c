@@ -261,8 +261,11 @@ const DiagCode diag_codes[] = {
      "The head's style hands out plain local tensors unless it says `use_local_output: false`; the "
      "cross entropy then takes a rank's part of the vocabulary for all of it, and labels beyond it "
      "raise. Here the loss is computed as the plan means it."},
-    {"N0012", 0, "data parallelism over an axis that cuts no tokens",
-     "`data_parallel` names an axis (`axis`, `replicate`, `shard`) whose ranks work on the same "
+    {"N0012", 0, "a sum of gradients over ranks that hold them equal",
+     "A style whose hook sums a gradient whatever it is (`replicated_with_grad_allreduce`) stands "
+     "at "
+     "a module that every rank uses alike, or `data_parallel` names an axis (`axis`, `replicate`, "
+     "`shard`) whose ranks work on the same "
      "tokens. Frameworks add up what its ranks hold without looking: equal gradients count once "
      "per rank, and gradients of different shards of a parameter are added as if they were the "
      "same one. Sums here follow from layouts, so none of that is done and the run's numbers do "

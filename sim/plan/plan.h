@@ -71,6 +71,7 @@ typedef struct Style {
     bool bias_in_shares;  /* a row style whose bias no line places: see dtensor_bias */
     bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of
                   the table says so; a style of the user's own that starts from no row: yes) */
+    bool sums_blindly; /* by a hook that adds up what the ranks hold, due or not */
     bool bias_local,
         bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
     Loc loc;          /* of the style's name */

@@ -1,5 +1,5 @@
 # shardproof. `make` builds, `make demo` shows the main job, `make test` runs every test; both install what is missing
-# (Debian and Ubuntu packages; without root they print the one command to run and stop).
+# (Debian and Ubuntu packages; without root they print the one command to run and stop). V=1 shows whole commands.
 CC ?= cc
 VERSION := 0.1.0
 PREFIX ?= /usr/local
@@ -18,22 +18,33 @@ OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
 SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 
-.PHONY: all demo test bench soak sabotage corpus gallery clean install lint asan tsan valgrind coverage same deps
+ifeq ($(V),1)
+say =
+else
+say = @echo '  $(1)  $(2)';
+endif
+
+.PHONY: all demo test bench soak sabotage corpus gallery clean install uninstall lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN)
 $(BIN): $(BUILD)/sim/cli/main.o $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/libshardproof.a: $(OBJ)
-	rm -f $@
-	ar rcs $@ $^
-$(BUILD)/%.o: %.c
+	@rm -f $@
+	$(call say,AR,$@)ar rcs $@ $^
+$(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+# Says what is missing, where the compiler would say it in a hundred lines. `make demo` installs it.
+.PHONY: packages
+packages:
+	@pkg-config --exists $(MODULES) 2>/dev/null || { \
+		sh tests/deps.sh --say $(PACKAGES) && pkg-config --exists --print-errors $(MODULES); }
 FUZZ_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/test_fuzz_corpus: $(FUZZ_OBJ)
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
 # an XML parser to read pictures with; the program itself needs none
 $(BUILD)/tests/test_gallery: TEST_LIBS = $(shell pkg-config --libs expat 2>/dev/null)
 
@@ -53,12 +64,12 @@ tests: $(TESTS) $(BUILD)/tests/trip.so
 # makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $< -ldl
+	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $< -ldl
 
 bench: shardproof $(BUILD)/tests/bench
 	$(BUILD)/tests/bench
 $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.
 SOAK ?= 100000
@@ -68,7 +79,7 @@ soak: shardproof tests $(BUILD)/tests/soak
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_outputs
 	SHARDPROOF_SOAK=10000 $(BUILD)/tests/test_mutations
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
 # Mistakes planted one by one in a copy of the tree: the tests must notice each (tests/sabotage/list.txt).
 sabotage: deps
@@ -126,11 +137,26 @@ lint:
 	cppcheck --quiet --enable=warning,portability --inline-suppr -Isim -I. --error-exitcode=1 sim render
 	$(MAKE) BUILD=build-clang CC=clang WARN='$(WARN) -Werror' BIN=build-clang/shardproof all tests
 
+# Under DESTDIR, which is nowhere stored: the program finds its plans from where it lies.
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+SHARE = $(DESTDIR)$(PREFIX)/share
+COMPLETIONS = bash-completion/completions/shardproof zsh/site-functions/_shardproof fish/vendor_completions.d/shardproof.fish
 install: shardproof
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/shardproof
-	install -m 755 shardproof $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 docs/shardproof.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	cp -r plans $(DESTDIR)$(PREFIX)/share/shardproof/
+	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
+	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
+	install -m 755 shardproof "$(BINDIR)/"
+	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
+	install -m 644 README.md LICENSE "$(SHARE)/doc/shardproof/"
+	for f in plans examples; do \
+	    find $$f -type d -exec install -d "$(SHARE)/shardproof/{}" ';' && \
+	    find $$f -type f -exec install -m 644 '{}' "$(SHARE)/shardproof/{}" ';' || exit 1; done
+	./shardproof completion bash > "$(SHARE)/bash-completion/completions/shardproof"
+	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
+	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
+uninstall:
+	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1"
+	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
+	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 
 clean:
 	rm -rf build build-* shardproof

@@ -246,8 +246,9 @@ static void script_prints(const char *folder, const char *script) {
     int code;
     need_binary();
     assert_non_null(getcwd(here, sizeof here));
-    const char *command = arena_printf(
-        arena, "cd examples/%s && SHARDPROOF='%s/shardproof' sh %s 2>&1", folder, here, script);
+    const char *command =
+        arena_printf(arena, "cd examples/%s && SHARDPROOF='%s/shardproof' FIGURES=%s sh %s 2>&1",
+                     folder, here, dir, script);
     const char *expected = arena_printf(arena, "examples/%s/expected.txt", folder);
     const char *got = output_of(command, &code), *want = get(expected);
     if (strcmp(got, want) != 0) {
@@ -279,6 +280,7 @@ static void test_readme_commands(void **state) {
 static void test_classroom(void **state) {
     (void)state;
     script_prints("classroom", "teacher.sh");
+    assert_non_null(strstr(get(arena_printf(arena, "%s/block.svg", dir)), "<svg"));
 }
 static void test_ci(void **state) {
     (void)state;
@@ -301,7 +303,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_ci, setup, teardown),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const left[] = {"edited.yaml", "readme.yaml", "got.txt"};
+    static const char *const left[] = {"edited.yaml", "readme.yaml", "got.txt", "block.svg"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         char path[64];
         snprintf(path, sizeof path, "%s/%s", dir, left[i]);

@@ -1,15 +1,18 @@
 #!/bin/sh
 # A lesson of ten minutes: one layer pair, one block, one figure, one bug. Run it here: sh teacher.sh
-# It prints what expected.txt holds; the tests compare the two.
+# It prints what expected.txt holds; the tests compare the two. Figures stay in figures/ (FIGURES=folder: there).
+# On a terminal it waits for Enter before an answer.
 set -u
 shardproof=${SHARDPROOF:-../../shardproof}
+[ -x "$shardproof" ] || shardproof=shardproof # installed
 plans=../../plans
-out=$(mktemp -d) || exit 1
-trap 'rm -rf "$out"' EXIT
+figures=${FIGURES:-figures}
+mkdir -p "$figures" || { echo "say where the figures go: FIGURES=folder sh teacher.sh"; exit 1; }
 COLUMNS=200
 export COLUMNS
 
 step() { printf '\n# %s\n' "$1"; }
+think() { [ ! -t 0 ] || [ ! -t 1 ] || { printf '\n(Enter shows the answer) '; read -r _; }; }
 must() { "$@" 2>&1 || { echo "exit $? from: $*"; exit 1; }; }
 
 step "1. A column layer and a row layer on four ranks: what does each rank hold?"
@@ -24,11 +27,12 @@ must "$shardproof" comms $plans/04-llama3-8b-tp4.yaml
 must "$shardproof" comms $plans/05-llama3-8b-tp4-sp.yaml
 
 step "3. The figure for the blackboard"
-must "$shardproof" draw $plans/05-llama3-8b-tp4-sp.yaml --view block -o "$out/block.svg"
-test -s "$out/block.svg" && echo "block.svg is drawn"
+must "$shardproof" draw $plans/05-llama3-8b-tp4-sp.yaml --view block -o "$figures/block.svg"
+test -s "$figures/block.svg" && echo "block.svg is drawn"
 
 step "4. Question: the second all-reduce is left out. Which value is wrong first, and on which ranks?"
 "$shardproof" check lesson.yaml 2>/dev/null
+think
 "$shardproof" check lesson.yaml --set 'faults=[{at: layers.0.mlp.down, do: drop}]' 2>/dev/null
 echo "exit $?"
 

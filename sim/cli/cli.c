@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
+#include "cli/shipped.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
@@ -321,5 +322,6 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
         forget(&c);
         return end(&c, 2);
     }
+    shipped_operands(&c);
     return end(&c, files_check_words(&c) ? c.command->run(&c) : 2);
 }

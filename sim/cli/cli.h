@@ -27,6 +27,7 @@ enum {
     C_REPORT = 1 << 7,
     C_DIFF = 1 << 8,
     C_LIST = 1 << 9,
+    C_COMPLETION = 1 << 10,
 };
 
 /* What the command line said. */
@@ -80,6 +81,14 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err);
  * go to c->d. */
 void options_parse(Cli *c, int argc, char **argv);
 void options_help(const Cli *c, Str *out); /* of c->command, or of the program */
+/* What completion needs of a row of the table of options. */
+typedef struct {
+    const char *name, *arg;   /* arg NULL: takes none */
+    char letter;              /* 0: none */
+    int commands;             /* bits */
+    const char *what, *words; /* words NULL: any */
+} OptionRow;
+const OptionRow *options_rows(Arena *arena, int *n);
 /* The options of a command as "--name ARG" and what they do, for tests of the manual.
  * NULL-terminated names. */
 const char *const *options_names(Arena *arena);
@@ -128,6 +137,7 @@ int cmd_draw(Cli *c);
 int cmd_report(Cli *c);
 int cmd_diff(Cli *c);
 int cmd_list(Cli *c);
+int cmd_completion(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
 Table table_shapes(const Cli *c, const Trace *t);

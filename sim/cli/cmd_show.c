@@ -2,6 +2,7 @@
  * executing anything (a picture of errors excepted). */
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/shipped.h"
 #include "cli/find.h"
 #include "cli/fold.h"
 #include "cost/cost.h"
@@ -414,7 +415,8 @@ static const struct {
     void (*print)(Cli *c);
 } lists[] = {{"models", list_models}, {"styles", list_styles}, {"ops", list_ops},
              {"views", list_views},   {"names", list_names},   {"hardware", list_hardware},
-             {"faults", list_faults}, {"codes", list_codes}};
+             {"faults", list_faults}, {"codes", list_codes},   {"recipes", list_recipes},
+             {"plans", list_plans}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 int cmd_list(Cli *c) {

@@ -50,11 +50,16 @@ const Command cli_commands[] = {
      "shardproof diff tp.yaml tp-sp.yaml\n"
      "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
      cmd_diff},
-    {"list", C_LIST, "models|styles|ops|views|names|hardware|faults|codes", 1, 1, TABLES,
-     "what the program knows",
+    {"list", C_LIST, "models|styles|recipes|plans|ops|views|names|hardware|faults|codes", 1, 1,
+     TABLES, "what the program knows",
      "shardproof list styles\n"
+     "shardproof list plans\n"
      "shardproof list codes --format md\n",
      cmd_list},
+    {"completion", C_COMPLETION, "bash|zsh|fish", 1, 1, "text",
+     "a script that completes commands, options and names",
+     "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
+     cmd_completion},
 };
 const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);
 
@@ -73,7 +78,7 @@ typedef struct {
 enum {
     C_ANOTHER =
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
-    C_ALL = (1 << 10) - 1,
+    C_ALL = (1 << 11) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
@@ -352,6 +357,15 @@ void options_parse(Cli *c, int argc, char **argv) {
         c->format = arena_strndup(c->arena, c->command->formats, strcspn(c->command->formats, " "));
 }
 
+const OptionRow *options_rows(Arena *arena, int *n) {
+    OptionRow *rows = ARENA_ARRAY(arena, OptionRow, N_OPTIONS);
+    for (int i = 0; i < N_OPTIONS; i++)
+        rows[i] = (OptionRow){options[i].name,     options[i].arg,  options[i].letter,
+                              options[i].commands, options[i].what, options[i].words};
+    *n = N_OPTIONS;
+    return rows;
+}
+
 /* ---- help ---- */
 static void help_option(const Option *o, Str *s) {
     char left[64];
@@ -409,7 +423,7 @@ static void help_program(Str *s) {
                   s);
     str_add(s, "\nCommands:\n");
     for (int i = 0; i < n_cli_commands; i++)
-        str_addf(s, "  %-9s %s\n", cli_commands[i].name, cli_commands[i].what);
+        str_addf(s, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].what);
     str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - "
                "(standard\ninput).\n"
                "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input,\n"

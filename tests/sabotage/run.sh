@@ -57,7 +57,7 @@ try() {
 }
 # Test programs that run the binary, or read what it needs beside it.
 needs_binary() {
-    case $1 in test_cli|test_memory|test_failures|test_examples|test_hostile|test_outputs|test_gallery|test_same|test_terminal|test_progress|test_scale) return 0 ;; esac
+    case $1 in test_cli|test_memory|test_failures|test_examples|test_hostile|test_outputs|test_gallery|test_same|test_terminal|test_progress|test_scale|test_shipped) return 0 ;; esac
     return 1
 }
 

@@ -1,0 +1,180 @@
+/* Completion scripts for bash, zsh and fish, written from the tables of commands and options that
+ * also make --help, so that they cannot drift from it. Plans are asked for when a name is completed
+ * (`list plans`), all else stands in the script. Refuses to complete keys of --set: they depend on
+ * the plan. */
+#include "cli/cli.h"
+#include "cost/cost.h"
+#include "lower/program.h"
+#include <string.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+typedef struct {
+    Cli *c;
+    const OptionRow *row;
+    int n;
+} Words;
+
+/* ---- what stands behind an option or a command ---- */
+/* Text with every character of `from` replaced. */
+static const char *spaced(Arena *a, const char *text, char from) {
+    char *s = arena_strdup(a, text);
+    for (char *p = s; *p; p++)
+        if (*p == from) *p = ' ';
+    return s;
+}
+static const char *joined(Arena *a, const char *const *name) {
+    Str s = str_new(a);
+    for (int i = 0; name[i]; i++) str_addf(&s, "%s%s", i ? " " : "", name[i]);
+    return s.s;
+}
+static const char *view_names(Arena *a) {
+    int n;
+    const RenderView *v = render_views(&n);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) str_addf(&s, "%s%s", i ? " " : "", v[i].name);
+    return s.s;
+}
+/* The words that an option takes for a command, NULL: a file, a number or free text. */
+static const char *option_words(const Words *w, const OptionRow *o, const Command *k) {
+    Arena *a = w->c->arena;
+    const char *const *what;
+    if (o->words) return o->words;
+    if (!strcmp(o->name, "format")) return k->formats;
+    if (!strcmp(o->name, "view")) return view_names(a);
+    if (!strcmp(o->name, "hardware")) return joined(a, hardware_names());
+    if (!strcmp(o->name, "fault")) return joined(a, fault_names(a, &what));
+    return NULL;
+}
+/* The words that a command takes as operand, NULL: plans and files. */
+static const char *operand_words(const Words *w, const Command *k) {
+    return k->bit & (C_LIST | C_COMPLETION) ? spaced(w->c->arena, k->operands, '|') : NULL;
+}
+static const char *command_names(Arena *a) {
+    Str s = str_new(a);
+    for (int i = 0; i < n_cli_commands; i++)
+        str_addf(&s, "%s%s", i ? " " : "", cli_commands[i].name);
+    return s.s;
+}
+#define PLANS "shardproof list plans --format csv 2>/dev/null | sed 1d | cut -d, -f1"
+
+/* ---- bash and zsh: one `case` for words behind an option, one for options, one for operands ----
+ */
+static void case_values(const Words *w, Str *s, const char *act) {
+    str_add(s, "    case $cmd$prev in\n");
+    for (int k = 0; k < n_cli_commands; k++)
+        for (int i = 0; i < w->n; i++) {
+            const OptionRow *o = &w->row[i];
+            if (!(o->commands & cli_commands[k].bit) || !o->arg) continue;
+            const char *words = option_words(w, o, &cli_commands[k]);
+            if (words)
+                str_addf(s, "    %s--%s) %s; return ;;\n", cli_commands[k].name, o->name,
+                         arena_printf(w->c->arena, act, words));
+        }
+    str_add(s, "    esac\n");
+}
+static void case_options(const Words *w, Str *s, const char *act) {
+    str_add(s, "    case $cur in -*) case $cmd in\n");
+    for (int k = 0; k < n_cli_commands; k++) {
+        Str names = str_new(w->c->arena);
+        for (int i = 0; i < w->n; i++)
+            if (w->row[i].commands & cli_commands[k].bit)
+                str_addf(&names, "%s--%s", names.n ? " " : "", w->row[i].name);
+        str_addf(s, "        %s) %s ;;\n", cli_commands[k].name,
+                 arena_printf(w->c->arena, act, names.s));
+    }
+    str_addf(s, "        *) %s ;;\n    esac; return ;; esac\n",
+             arena_printf(w->c->arena, act, "--help --version"));
+}
+/* `files` is done where an operand is a plan or a file. */
+static void case_operands(const Words *w, Str *s, const char *act, const char *files) {
+    str_addf(s, "    case $cmd in\n    '') %s ;;\n",
+             arena_printf(w->c->arena, act, command_names(w->c->arena)));
+    for (int k = 0; k < n_cli_commands; k++) {
+        const char *words = operand_words(w, &cli_commands[k]);
+        if (words)
+            str_addf(s, "    %s) %s ;;\n", cli_commands[k].name,
+                     arena_printf(w->c->arena, act, words));
+    }
+    str_addf(s, "    *) %s ;;\n    esac\n", files);
+}
+static void bash(const Words *w, Str *s) {
+    const char *act = "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))";
+    str_add(s, "# bash completion of shardproof, written by `shardproof completion bash`\n"
+               "_shardproof() {\n"
+               "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
+               "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+               "        case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n"
+               "    done\n"
+               "    COMPREPLY=()\n");
+    case_values(w, s, act);
+    case_options(w, s, act);
+    case_operands(w, s, act,
+                  "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
+                  "\"$cur\"))\n       compopt -o filenames 2>/dev/null");
+    str_add(s, "}\ncomplete -F _shardproof shardproof\n");
+}
+static void zsh(const Words *w, Str *s) {
+    const char *act = "compadd -- %s";
+    str_add(s, "#compdef shardproof\n# zsh completion, written by `shardproof completion zsh`\n"
+               "_shardproof() {\n"
+               "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} cmd= i\n"
+               "    for ((i = 2; i < CURRENT; i++)); do\n"
+               "        case ${words[i]} in -*) ;; *) cmd=${words[i]}; break ;; esac\n"
+               "    done\n");
+    case_values(w, s, act);
+    case_options(w, s, act);
+    case_operands(w, s, act, "compadd -- ${(f)\"$(" PLANS ")\"}; _files");
+    str_add(s, "}\n_shardproof \"$@\"\n");
+}
+
+/* ---- fish: a line for each command, option and list of words ---- */
+/* Text between single quotes. */
+static const char *quoted(Arena *a, const char *text) {
+    Str s = str_new(a);
+    for (; *text; text++) str_addf(&s, *text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
+    return s.s ? s.s : "";
+}
+static void fish(const Words *w, Str *s) {
+    Arena *a = w->c->arena;
+    str_add(s, "# fish completion of shardproof, written by `shardproof completion fish`\n");
+    for (int k = 0; k < n_cli_commands; k++) {
+        const Command *x = &cli_commands[k];
+        const char *seen = arena_printf(a, "__fish_seen_subcommand_from %s", x->name);
+        str_addf(s, "complete -c shardproof -n __fish_use_subcommand -f -a %s -d '%s'\n", x->name,
+                 quoted(a, x->what));
+        const char *words = operand_words(w, x);
+        str_addf(s, "complete -c shardproof -n '%s' %s'%s'\n", seen, words ? "-f -a " : "-a ",
+                 words ? words : "(" PLANS ")");
+        for (int i = 0; i < w->n; i++) {
+            const OptionRow *o = &w->row[i];
+            if (!(o->commands & x->bit)) continue;
+            str_addf(s, "complete -c shardproof -n '%s' -l %s", seen, o->name);
+            if (o->letter) str_addf(s, " -s %c", o->letter);
+            const char *values = o->arg ? option_words(w, o, x) : NULL;
+            if (values) str_addf(s, " -x -a '%s'", values);
+            else if (o->arg) str_add(s, " -r");
+            str_addf(s, " -d '%s'\n", quoted(a, o->what));
+        }
+    }
+}
+
+int cmd_completion(Cli *c) {
+    static const struct {
+        const char *name;
+        void (*write)(const Words *w, Str *s);
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    enum { N = sizeof shells / sizeof *shells };
+    Words w = {.c = c};
+    w.row = options_rows(c->arena, &w.n);
+    const char *names[N + 1] = {NULL};
+    for (int i = 0; i < N; i++) {
+        names[i] = shells[i].name;
+        if (!strcmp(c->o.operands[0], names[i])) {
+            shells[i].write(&w, &c->text);
+            return 0;
+        }
+    }
+    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names),
+               "`completion` knows %s, not '%s'", c->command->operands, c->o.operands[0]);
+    return 2;
+}

@@ -1,0 +1,130 @@
+/* The plans that ship with the program, found by name from anywhere: beside the program in a source
+ * tree, or where `make install` put them (share/shardproof/plans beside bin). A file of that path
+ * always wins: a shipped plan only stands in for what is not there. */
+#include "cli/shipped.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+/* The folder of plans, or NULL. A user may have moved the whole installation: it is looked for from
+ * where the program really lies. */
+static const char *shipped_folder(Arena *a) {
+    static const char *const places[] = {"plans", "../share/shardproof/plans"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0) return NULL;
+    self[n] = 0;
+    char *slash = strrchr(self, '/');
+    if (!slash) return NULL;
+    *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char whole[PATH_MAX];
+        if (realpath(arena_printf(a, "%s/%s", self, places[i]), whole))
+            return arena_printf(a, "%s", whole);
+    }
+    return NULL;
+}
+static bool is_file(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+const char *shipped_plan(Arena *a, const char *name) {
+    if (!strcmp(name, "-") || name[0] == '/' || strstr(name, "..") || access(name, F_OK) == 0)
+        return NULL;
+    if (!strncmp(name, "plans/", 6)) name += 6;
+    const char *folder = *name ? shipped_folder(a) : NULL;
+    if (!folder) return NULL;
+    const char *exact = arena_printf(a, "%s/%s", folder, name);
+    if (is_file(exact)) return exact;
+    exact = arena_printf(a, "%s.yaml", exact);
+    return is_file(exact) ? exact : NULL;
+}
+
+void shipped_operands(Cli *c) {
+    int n = c->command->bit & (C_LIST | C_COMPLETION) ? 0
+            : c->command->bit == C_EXPLAIN            ? 1
+                                                      : c->o.n_operands;
+    for (int i = 0; i < n && i < c->o.n_operands; i++) {
+        const char *path = shipped_plan(c->arena, c->o.operands[i]);
+        if (path) c->o.operands[i] = path;
+    }
+}
+
+/* ---- list plans ---- */
+/* The first comment of a plan up to its first full stop or colon, lines joined; "" without one. */
+static const char *first_words(Arena *a, const char *text) {
+    Str s = str_new(a);
+    for (; text[0] == '#'; text += strcspn(text, "\n"), text += *text == '\n') {
+        const char *line = text + 1 + (text[1] == ' ');
+        size_t n = strcspn(line, "\n");
+        for (size_t i = 0; i < n; i++)
+            if ((line[i] == '.' || line[i] == ':') && (i + 1 == n || line[i + 1] == ' ')) {
+                str_addf(&s, "%s%.*s", s.n ? " " : "", (int)i, line);
+                return s.s;
+            }
+        str_addf(&s, "%s%.*s", s.n ? " " : "", (int)n, line);
+    }
+    return s.s ? s.s : "";
+}
+static int by_name(const struct dirent **x, const struct dirent **y) {
+    return strcmp((*x)->d_name, (*y)->d_name);
+}
+/* Rows of a folder and then of its folders; machines (plans/hardware) are no plans. */
+static void list_folder(Cli *c, Table *t, const char *folder, const char *prefix, bool folders) {
+    struct dirent **e;
+    int n = scandir(folder, &e, NULL, by_name);
+    for (int i = 0; i < n; i++) {
+        const char *name = e[i]->d_name, *path = arena_printf(c->arena, "%s/%s", folder, name);
+        size_t k = strlen(name), size = 0;
+        struct stat s;
+        bool sub = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+        if (folders && sub && name[0] != '.' && strcmp(name, "hardware") != 0)
+            list_folder(c, t, path, arena_printf(c->arena, "%s%s/", prefix, name), false);
+        if (!folders && !sub && k > 5 && !strcmp(name + k - 5, ".yaml")) {
+            const char *text = file_read(c->arena, c->d, path, (size_t)1 << 20, nowhere, &size);
+            Cell *r = table_row(t);
+            r[0] = cell_text(arena_printf(c->arena, "%s%.*s", prefix, (int)(k - 5), name));
+            r[1] = cell_text(text ? first_words(c->arena, text) : "");
+        }
+        free(e[i]);
+    }
+    if (n >= 0) free(e);
+}
+void list_plans(Cli *c) {
+    static const Column col[] = {{"name", "plan", false, 0}, {"what", "", false, COL_WRAP}};
+    Table t = table_new(c->arena, "plan", col, 2);
+    const char *folder = shipped_folder(c->arena);
+    if (!folder) {
+        diag_error(c->d, "E0101", nowhere,
+                   "`make install` puts them into share/shardproof/plans beside bin",
+                   "the plans that ship with the program are not beside it");
+        return;
+    }
+    list_folder(c, &t, folder, "", false);
+    list_folder(c, &t, folder, "", true);
+    cli_table(c, &t);
+}
+void list_recipes(Cli *c) {
+    static const Column col[] = {
+        {"name", "recipe", false, 0}, {"names", "names", false, 0}, {"what", "", false, COL_WRAP}};
+    Table t = table_new(c->arena, "recipe", col, 3);
+    int n;
+    const RecipeRow *rows = plan_recipes(&n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(rows[i].name);
+        r[1] = cell_text(plan_names_text(rows[i].names));
+        r[2] =
+            cell_text(rows[i].lines ? rows[i].what
+                                    : arena_printf(c->arena, "not yet: %s is not in this version",
+                                                   rows[i].what));
+    }
+    cli_table(c, &t);
+}

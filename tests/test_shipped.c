@@ -1,0 +1,166 @@
+/* At home on a machine: plans that ship are found by name from any folder, beside the program and
+ * where `make install` puts them; completion scripts know every command and option; what is
+ * installed is taken away again. Runs in the root of the repository, on the real binary. */
+#include "cli/cli.h"
+#include "support/child.h"
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char dir[] = "/tmp/test shipped XXXXXX";
+static void elsewhere(void) {
+    if (chdir(dir)) _exit(99);
+}
+#define RUN(a, prep, ...)                                                                          \
+    child_run(a, &(Child){.words = (const char *const[]){__VA_ARGS__, NULL}, .prepare = prep})
+
+static void test_by_name(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const names[] = {"02-toymodel-2", "02-toymodel-2.yaml",
+                                        "plans/02-toymodel-2.yaml", "bugs/03-missing-reduction"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Ended e = RUN(a, elsewhere, "check", names[i]);
+        if (e.code) print_error("%s: %s%s\n", names[i], e.out, e.err);
+        assert_int_equal(e.code, 0);
+    }
+    static const char *const none[] = {"02-toymodel-", "../plans/02-toymodel-2", "hardware", "",
+                                       "nothing"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(RUN(a, elsewhere, "check", none[i]).code, 3);
+    assert_int_equal(RUN(a, elsewhere, "diff", "04-llama3-8b-tp4", "05-llama3-8b-tp4-sp").code, 1);
+    assert_int_equal(RUN(a, elsewhere, "explain", "02-toymodel-2", "net1").code, 0);
+    arena_free(a);
+}
+/* A file of that path is what the user means, right or wrong. */
+static void test_own_file_wins(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *own = arena_printf(a, "%s/02-toymodel-2", dir);
+    child_write(own, "mesh: {tp: 2}\n");
+    Ended e = RUN(a, elsewhere, "check", "02-toymodel-2");
+    assert_int_equal(e.code, 3);
+    assert_non_null(strstr(e.err, "E0208"));
+    unlink(own);
+    arena_free(a);
+}
+static void test_lists(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Ended e = RUN(a, elsewhere, "list", "plans", "--format", "csv");
+    assert_int_equal(e.code, 0);
+    int rows = -1, files = child_count("plans", ".yaml") + child_count("plans/bugs", ".yaml") +
+                           child_count("plans/shape-only", ".yaml");
+    for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"), rows++) {
+        char *comma = strchr(line, ',');
+        assert_non_null(comma);
+        assert_true(rows < 0 || strlen(comma) > 9); /* each says what it is */
+        *comma = 0;
+        assert_true(rows < 0 || access(arena_printf(a, "plans/%s.yaml", line), R_OK) == 0);
+    }
+    assert_int_equal(rows, files);
+    e = RUN(a, NULL, "list", "recipes", "--format", "csv");
+    assert_non_null(strstr(e.out, "megatron-sp,"));
+    arena_free(a);
+}
+/* Scripts come from the tables: they hold every command, option and list, and the shell reads them.
+ */
+static void test_completion(void **state) {
+    (void)state;
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    for (size_t i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        Ended e = RUN(a, NULL, "completion", shells[i]);
+        assert_int_equal(e.code, 0);
+        int n;
+        const OptionRow *o = options_rows(a, &n);
+        for (int k = 0; k < n; k++)
+            assert_non_null(strstr(e.out, arena_printf(a, i == 2 ? "-l %s" : "--%s", o[k].name)));
+        for (int k = 0; k < n_cli_commands; k++)
+            assert_non_null(strstr(e.out, cli_commands[k].name));
+        assert_non_null(strstr(e.out, "models styles recipes plans"));
+        const char *file = arena_printf(a, "%s/script", dir);
+        child_write(file, e.out);
+        if (!system(arena_printf(a, "command -v %s >/dev/null", shells[i])))
+            assert_int_equal(system(arena_printf(a, "%s -n '%s'", shells[i], file)), 0);
+        unlink(file);
+        arena_free(a);
+    }
+    Arena *a = arena_new();
+    assert_int_equal(RUN(a, NULL, "completion", "tcsh").code, 2);
+    arena_free(a);
+}
+/* bash itself completes. */
+static void test_completes(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"shardproof dr", "draw"},
+        {"shardproof check --fail", "--fail-on"},
+        {"shardproof check --fail-on n", "note"},
+        {"shardproof draw x --view tim", "timeline"},
+        {"shardproof list rec", "recipes"},
+        {"shardproof check bugs/03", "bugs/03-missing-reduction"}};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *out = arena_printf(a, "%s/words", dir);
+        const char *script = arena_printf(
+            a,
+            "PATH=$PWD:$PATH; eval \"$(shardproof completion bash)\"; "
+            "COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { :; }; "
+            "_shardproof; echo \"${COMPREPLY[*]}\" > '%s'",
+            rows[i][0], out);
+        char *file = arena_printf(a, "%s/try", dir);
+        child_write(file, script);
+        assert_int_equal(system(arena_printf(a, "bash '%s'", file)), 0);
+        size_t n;
+        assert_string_equal(child_read(a, out, &n), arena_printf(a, "%s\n", rows[i][1]));
+        unlink(file);
+        unlink(out);
+    }
+    arena_free(a);
+}
+static void test_install(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *make = "make -s --no-print-directory %s DESTDIR='%s/root' PREFIX=/opt >/dev/null";
+    assert_int_equal(system(arena_printf(a, make, "install", dir)), 0);
+    static const char *const files[] = {"bin/shardproof",
+                                        "share/man/man1/shardproof.1",
+                                        "share/doc/shardproof/LICENSE",
+                                        "share/doc/shardproof/README.md",
+                                        "share/shardproof/examples/ci/check.sh",
+                                        "share/bash-completion/completions/shardproof",
+                                        "share/zsh/site-functions/_shardproof",
+                                        "share/fish/vendor_completions.d/shardproof.fish"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_int_equal(access(arena_printf(a, "%s/root/opt/%s", dir, files[i]), R_OK), 0);
+    child_use(arena_printf(a, "%s/root/opt/bin/shardproof", dir));
+    Ended e = RUN(a, elsewhere, "check", "02-toymodel-2", "--hardware", "h200-sxm");
+    assert_int_equal(e.code, 0);
+    child_use(NULL);
+    assert_int_equal(system(arena_printf(a, make, "uninstall", dir)), 0);
+    const char *left = arena_printf(a, "find '%s/root' -type f | grep -q .", dir);
+    assert_int_not_equal(system(left), 0);
+    assert_int_equal(system(arena_printf(a, "rm -r '%s/root'", dir)), 0);
+    arena_free(a);
+}
+
+static int setup(void **state) {
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+static int teardown(void **state) {
+    (void)state;
+    return rmdir(dir);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_name),   cmocka_unit_test(test_own_file_wins),
+        cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

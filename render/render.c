@@ -8,30 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Options that mean something to a view only; the others are refused, because the reader would
- * believe in them. */
-enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
-
-/* name, what, options, scenes, text */
-#define VIEWS(V)                                                                                   \
-    V("block", "one GPU's view of a block: compute, collectives, local shapes",                    \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS, view_block, view_block_text)                         \
-    V("timeline", "compute and communication streams per rank class, modelled time", BY_RANK,      \
-      view_timeline, view_timeline_text)                                                           \
-    V("overview", "the whole model with repeated layers folded", BY_RANK | BY_PASS, view_overview, \
-      view_overview_text)                                                                          \
-    V("shards", "which part of every weight and activation a rank holds",                          \
-      BY_RANK | BY_LAYER | BY_PART, view_shards, view_shards_text)                                 \
-    V("memory", "bytes per rank by category, and what is alive at the peak", BY_RANK, view_memory, \
-      view_memory_text)                                                                            \
-    V("errors", "where an executed run first differs, value by value on every rank", 0,            \
-      view_errors, view_errors_text)                                                               \
-    V("storyboard", "one collective step by step, on numbers of the run", BY_RANK | BY_PART,       \
-      view_storyboard, view_storyboard_text)                                                       \
-    V("mesh", "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, view_mesh,           \
-      view_mesh_text)
-
-#define ROW(name, what, takes, build, text) {name, what},
+#define ROW(name, what, options, asks) {#name, what, asks},
 static const RenderView rows[] = {VIEWS(ROW)};
 #undef ROW
 
@@ -41,7 +18,7 @@ static const struct View {
     int (*build)(const ViewCall *, Scene **);
     const char *(*text)(const ViewCall *);
 } views[] = {
-#define ROW(name, what, takes, build, text) {takes, build, text},
+#define ROW(name, what, options, asks) {options, view_##name, view_##name##_text},
     VIEWS(ROW)
 #undef ROW
 };
@@ -145,7 +122,7 @@ static const struct View *find_view(Diags *d, Arena *a, const char *name) {
 static const struct View *prepare(ViewCall *c) {
     PresetKind p;
     const char *list[PRESET_COUNT + 1];
-    const char *view = c->o->view ? c->o->view : "block";
+    const char *view = c->o->view ? c->o->view : rows[0].name;
     for (int i = 0; i < PRESET_COUNT; i++) list[i] = presets[i].name;
     list[PRESET_COUNT] = NULL;
     if (!furniture_preset(c->o->preset, &p)) {
@@ -166,11 +143,6 @@ static bool paint_failed(ViewCall *c, const char *what) {
 }
 
 static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *out) {
-    if (!text) {
-        diag_error(c->d, "E0211", (Loc){0}, "use svg, png or pdf", "view '%s' has no text form",
-                   c->o->view);
-        return false;
-    }
     const char *t = text(c);
     if (t) t = text_visible_lines(c->arena, t, strlen(t));
     if (t) sink_add(out, t, strlen(t));

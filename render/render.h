@@ -7,7 +7,7 @@
 typedef enum { FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME } RenderFormat;
 
 typedef struct RenderOptions {
-    const char *view;   /* "block", "timeline", ... */
+    const char *view;   /* "block", "timeline", ...; NULL: the first */
     const char *preset; /* "wide" (default), "column", "slide", "a4" */
     const char *theme;  /* "light" (default), "dark", "print" */
     int64_t rank;       /* focus rank; -1: first */
@@ -20,9 +20,19 @@ typedef struct RenderOptions {
     bool beside_planted; /* that run is the same plan without the mistake it plants */
 } RenderOptions;
 
+/* What a view asks of a trace, and where it stands among the views. */
+enum {
+    VIEW_RUN = 1,     /* shows what only a run knows */
+    VIEW_SAMPLES = 2, /* gains by a run's numbers (`sample` records) but can do without */
+    VIEW_TIMES = 4,   /* shows modelled times or the machine */
+    VIEW_BESIDE = 8,  /* may stand beside another run */
+    VIEW_FIRST = 16   /* what people look at first: `run` draws it as PNG, too */
+};
 typedef struct {
     const char *name, *what;
+    unsigned asks;
 } RenderView;
+/* All views; the first is drawn where none is named. */
 const RenderView *render_views(int *n);
 
 /* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view, preset

@@ -1,31 +1,39 @@
-/* The views: each turns a trace into scenes (pages), some also into text. To add one: write
- * view_NAME.c, declare its functions here, add a row to the table in render.c. */
+/* The views: each turns a trace into scenes (pages) and into text. To add one: write
+ * NAME/view_NAME.c with view_NAME and view_NAME_text, and a row of VIEWS. Nothing else names a
+ * view. */
 #ifndef SP_RENDER_VIEWS_H
 #define SP_RENDER_VIEWS_H
 #include "render/furniture/furniture.h"
 
 enum { VIEW_MAX_PAGES = 32 };
 
-/* Fills page[] and returns the number of pages; 0 and a diagnostic if the trace has nothing for the
- * view. */
-int view_block(const ViewCall *c, Scene **page);
-int view_timeline(const ViewCall *c, Scene **page);
-int view_mesh(const ViewCall *c, Scene **page);
-int view_overview(const ViewCall *c, Scene **page);
-int view_shards(const ViewCall *c, Scene **page);
-int view_memory(const ViewCall *c, Scene **page);
-int view_errors(const ViewCall *c, Scene **page);
-int view_storyboard(const ViewCall *c, Scene **page);
+/* Options that mean something to a view only; the others are refused, because the reader would
+ * believe in them. */
+enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
 
-/* Text in 80 columns; NULL and a diagnostic. */
-const char *view_block_text(const ViewCall *c);
-const char *view_timeline_text(const ViewCall *c);
-const char *view_mesh_text(const ViewCall *c);
-const char *view_overview_text(const ViewCall *c);
-const char *view_shards_text(const ViewCall *c);
-const char *view_memory_text(const ViewCall *c);
-const char *view_errors_text(const ViewCall *c);
-const char *view_storyboard_text(const ViewCall *c);
+/* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h) */
+#define VIEWS(V)                                                                                   \
+    V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS, VIEW_FIRST)                                          \
+    V(timeline, "compute and communication streams per rank class, modelled time", BY_RANK,        \
+      VIEW_FIRST | VIEW_TIMES)                                                                     \
+    V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS, 0)               \
+    V(shards, "which part of every weight and activation a rank holds",                            \
+      BY_RANK | BY_LAYER | BY_PART, 0)                                                             \
+    V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK, VIEW_TIMES)    \
+    V(errors, "where an executed run first differs, value by value on every rank", 0,              \
+      VIEW_RUN | VIEW_BESIDE)                                                                      \
+    V(storyboard, "one collective step by step, on numbers of the run", BY_RANK | BY_PART,         \
+      VIEW_SAMPLES | VIEW_TIMES)                                                                   \
+    V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)
+
+/* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
+ * nothing for the view. view_NAME_text: text in 80 columns; NULL and a diagnostic. */
+#define ROW(name, what, options, asks)                                                             \
+    int view_##name(const ViewCall *c, Scene **page);                                              \
+    const char *view_##name##_text(const ViewCall *c);
+VIEWS(ROW)
+#undef ROW
 /* Chrome trace JSON of the events; NULL and a diagnostic if there are none. */
 const char *chrome_text(const ViewCall *c);
 #endif

@@ -3,6 +3,7 @@
  * rate of the default GEMM on the block's own shapes. Prints a table and writes out/bench.json.
  * SHARDPROOF_BENCH_S sets another sequence length. */
 #include "drive/pipeline.h"
+#include "base/clock.h"
 #include "tests/bench_scale.h"
 #include "formats/json.h"
 #include "base/file.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 static const char *const plan_text =
     "name: llama3-8b-full\n"
@@ -30,12 +30,6 @@ static const char *const plan_text =
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
     "  layers.*.feed_forward.w[13]: colwise\n"
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n";
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the rate of the GEMM on the shapes of one rank of eight ---- */
 typedef struct {
@@ -75,9 +69,9 @@ static double gemm_rate(Pool *pool, int64_t S, bool f64, double *whole) {
         GemmRun g = {shapes[k], f64, x, w, y};
         double best = 1e300, work = 8 * 2.0 * (double)(g.s.M * g.s.N * g.s.K);
         for (int i = 0; i < 2; i++) {
-            double t0 = now();
+            double t0 = clock_seconds();
             pool_run(pool, 8, one_rank, &g);
-            double t = now() - t0;
+            double t = clock_seconds() - t0;
             best = t < best ? t : best;
         }
         seconds += best;
@@ -109,9 +103,9 @@ int main(void) {
     const char *text = arena_printf(a, plan_text, S);
     PipelineOptions o = {.execute = true};
     PipelineReport r;
-    double t0 = now();
+    double t0 = clock_seconds();
     Trace *t = pipeline_run(a, d, "bench.yaml", text, strlen(text), NULL, 0, &o, &r);
-    double total = now() - t0;
+    double total = clock_seconds() - t0;
     if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) {
         diags_print(d, stderr, false);
         return 1;

@@ -3,6 +3,7 @@
  * the whole process (run it while this one is small: the peak of a child begins with its parent's).
  * Prints a table and adds to out/bench.json. Refuses to count a run that ends with an error. */
 #include "tests/bench_scale.h"
+#include "base/clock.h"
 #include <fcntl.h>
 #include <math.h>
 #include <spawn.h>
@@ -11,16 +12,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 typedef struct {
     double seconds, cpu, mib;
 } Cost;
@@ -32,10 +27,10 @@ static bool once(char *const *argv, Cost *c) {
     struct rusage u;
     pid_t pid;
     int status = -1;
-    double t0 = now();
+    double t0 = clock_seconds();
     bool ok = posix_spawn(&pid, "./shardproof", &quiet, NULL, argv, environ) == 0 &&
               wait4(pid, &status, 0, &u) == pid;
-    c->seconds = now() - t0;
+    c->seconds = clock_seconds() - t0;
     posix_spawn_file_actions_destroy(&quiet);
     ok = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!ok) return false;

@@ -1,9 +1,8 @@
 /* What can be asked of a block's structure once it is read: who stands for whom, which values lie
  * alike, what a step changed. */
 #include "render/graph/block_graph.h"
+#include "base/text.h"
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 int block_real(const BlockGraph *g, int i) {
     while (g->node[i].alias != i) i = g->node[i].alias;
@@ -11,7 +10,7 @@ int block_real(const BlockGraph *g, int i) {
 }
 
 bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
-    if (!a || !b || !same_text(a->shape.pending, b->shape.pending)) return false;
+    if (!a || !b || !text_same(a->shape.pending, b->shape.pending)) return false;
     const TraceLocal *x = words_find_local(&a->shape, g->rank),
                      *y = words_find_local(&b->shape, g->rank);
     if (!x || !y || x->bytes != y->bytes) return false;
@@ -65,16 +64,16 @@ unsigned block_changed(const TraceValue *from, const TraceValue *to) {
     const TraceShape *x = &from->shape, *y = &to->shape;
     unsigned mask = 0;
     int lo = 0, hi = 0;
-    while (lo < x->nd && lo < y->nd && same_text(x->dim_symbol[lo], y->dim_symbol[lo])) lo++;
+    while (lo < x->nd && lo < y->nd && text_same(x->dim_symbol[lo], y->dim_symbol[lo])) lo++;
     if (x->nd != y->nd) {
         while (hi < x->nd - lo && hi < y->nd - lo &&
-               same_text(x->dim_symbol[x->nd - 1 - hi], y->dim_symbol[y->nd - 1 - hi]))
+               text_same(x->dim_symbol[x->nd - 1 - hi], y->dim_symbol[y->nd - 1 - hi]))
             hi++;
         for (int i = lo; i < y->nd - hi; i++) mask |= 1u << i;
         return mask;
     }
     for (int i = lo; i < y->nd; i++)
-        if (!same_text(x->dim_symbol[i], y->dim_symbol[i])) mask |= 1u << i;
+        if (!text_same(x->dim_symbol[i], y->dim_symbol[i])) mask |= 1u << i;
     return mask;
 }
 

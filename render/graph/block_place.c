@@ -2,9 +2,8 @@
  * levels, so no label ever meets a box of another column. A wire keeps its column from the box that
  * makes the value to the box that reads it. */
 #include "render/graph/block_place.h"
+#include "base/text.h"
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 static bool has_matrix(const BlockOp *op) {
     for (int i = 0; i < op->n_param; i++)
@@ -80,8 +79,8 @@ static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b
         const TraceParam *p = a->param[i], *q = b->param[i];
         const TraceLocal *x = words_find_local(&p->compute, g->rank),
                          *y = words_find_local(&q->compute, g->rank);
-        if (!same_text(p->compute.symbolic, q->compute.symbolic) ||
-            !same_text(p->style, q->style) || !x || !y || x->bytes != y->bytes)
+        if (!text_same(p->compute.symbolic, q->compute.symbolic) ||
+            !text_same(p->style, q->style) || !x || !y || x->bytes != y->bytes)
             return false;
     }
     return true;
@@ -92,12 +91,12 @@ static bool alike(const BlockGraph *g, int i, int j) {
     if (a->kind != b->kind || !a->out || !b->out || !block_same_shape(g, a->out, b->out))
         return false;
     if (a->kind == NODE_OP)
-        return same_text(a->op[0].c->op, b->op[0].c->op) && alike_params(g, &a->op[0], &b->op[0]);
+        return text_same(a->op[0].c->op, b->op[0].c->op) && alike_params(g, &a->op[0], &b->op[0]);
     if (a->kind == NODE_COLL)
-        return same_text(a->coll->op, b->coll->op) && same_text(a->coll->axis, b->coll->axis) &&
+        return text_same(a->coll->op, b->coll->op) && text_same(a->coll->axis, b->coll->axis) &&
                a->coll->bytes_sent == b->coll->bytes_sent &&
-               same_text(a->coll->dim_symbol, b->coll->dim_symbol);
-    return a->kind == NODE_MOVE && same_text(a->move->op, b->move->op);
+               text_same(a->coll->dim_symbol, b->coll->dim_symbol);
+    return a->kind == NODE_MOVE && text_same(a->move->op, b->move->op);
 }
 
 static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b) {

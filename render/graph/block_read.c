@@ -2,11 +2,11 @@
  * twins: block_place.c.
  */
 #include "render/graph/block_read.h"
+#include "base/text.h"
 #include "render/graph/block_place.h"
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
 
 static bool pass_is(Phase pass, Phase want) { return phase_or_forward(pass) == want; }
@@ -15,7 +15,7 @@ static bool pass_is(Phase pass, Phase want) { return phase_or_forward(pass) == w
 static bool wants_loss(const Trace *t, const RenderOptions *o) {
     if (o->part) return !strcmp(o->part, "loss");
     for (int i = 0; i < t->n_computes; i++)
-        if (same_text(t->computes[i].part, "head")) return true;
+        if (text_same(t->computes[i].part, "head")) return true;
     return false;
 }
 
@@ -160,7 +160,7 @@ static void connect(BlockGraph *g) {
 }
 
 static bool identical_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
-    return block_same_shape(g, a, b) && same_text(a->shape.symbolic, b->shape.symbolic);
+    return block_same_shape(g, a, b) && text_same(a->shape.symbolic, b->shape.symbolic);
 }
 
 /* Identities and moves that change nothing one can see stand for their input. */
@@ -168,7 +168,7 @@ static void hide_identities(BlockGraph *g) {
     for (int i = 0; i < g->n; i++) {
         BlockNode *n = &g->node[i];
         bool view = n->kind == NODE_OP && n->n_in == 1 && n->op[0].n_param == 0 &&
-                    same_text(n->op[0].c->glyph, "view");
+                    text_same(n->op[0].c->glyph, "view");
         if ((!view && n->kind != NODE_MOVE) || n->n_in != 1) continue;
         const BlockNode *p = &g->node[n->in[0]];
         n->hidden = n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out)
@@ -220,7 +220,7 @@ static BlockStrip *add_strip(BlockGraph *g, int from, int to) {
 static bool is_residual(const BlockGraph *g, const Ancestors *a, int i, int *skip, int *branch) {
     const BlockNode *n = &g->node[i];
     if (n->kind != NODE_OP || n->n_in != 2 || n->op[0].n_param ||
-        !same_text(n->op[0].c->glyph, "plus"))
+        !text_same(n->op[0].c->glyph, "plus"))
         return false;
     for (int k = 0; k < 2; k++)
         if (has(a, n->in[1 - k], n->in[k])) {
@@ -353,7 +353,7 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
         const TraceCompute *c = &g->t->computes[i];
         int activations = 0;
         for (int k = 0; k < c->n_inputs; k++) activations += !is_param(g->t, c->inputs[k]);
-        residual |= same_text(c->glyph, "plus") && activations == 2 && c->layer >= 0;
+        residual |= text_same(c->glyph, "plus") && activations == 2 && c->layer >= 0;
         if (c->layer < 0) continue;
         if (lo < 0 || c->layer < lo) lo = c->layer;
         if (c->layer > hi) hi = c->layer;
@@ -417,7 +417,7 @@ static int wrong_step(const BlockGraph *g) {
     if (!t->first_wrong) return best;
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *c = &t->checks[i];
-        if (c->level > 0 && same_text(c->value, t->first_wrong) && same_text(c->verdict, "FAIL") &&
+        if (c->level > 0 && text_same(c->value, t->first_wrong) && text_same(c->verdict, "FAIL") &&
             (best == -2 || c->step < best))
             best = c->step;
     }

@@ -1,8 +1,7 @@
 /* Which steps of the backward pass face which of the forward pass. See mirror.h. */
 #include "render/mirror/mirror.h"
+#include "base/text.h"
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 /* "x" of the gradient of x; NULL if it is no gradient of a value. */
 static const char *of_grad(Subject s) { return s.role == OF_GRADIENT ? s.of : NULL; }
@@ -44,9 +43,9 @@ static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
         MirrorRow *r = &s->row[i];
         bool alike = r->kind == kind && r->level == n->level;
         if (alike && kind == ROW_COLL)
-            alike = same_text(r->coll[0]->op, n->coll->op) &&
-                    same_text(r->coll[0]->axis, n->coll->axis) &&
-                    same_text(r->coll[0]->reduce, n->coll->reduce);
+            alike = text_same(r->coll[0]->op, n->coll->op) &&
+                    text_same(r->coll[0]->axis, n->coll->axis) &&
+                    text_same(r->coll[0]->reduce, n->coll->reduce);
         if (alike) return r;
         if (r->level < n->level || (r->level == n->level && r->kind <= kind)) at = i + 1;
     }
@@ -102,7 +101,7 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
     const char *to = of_grad(b->makes);
     const TraceParam *p = of_param_grad(t, b->makes);
     bool reads = false, makes = false;
-    for (int i = 0; i < b->n_inputs; i++) reads |= same_text(of_grad(b->reads[i]), f->output);
+    for (int i = 0; i < b->n_inputs; i++) reads |= text_same(of_grad(b->reads[i]), f->output);
     for (int i = 0; reads && i < f->n_inputs; i++)
         makes |= (to && !strcmp(to, f->inputs[i])) || (p && trace_param(t, f->inputs[i]) == p);
     return reads && makes;
@@ -172,10 +171,10 @@ static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollectiv
     for (int i = s->n - 1; i >= 0; i--) {
         MirrorRow *r = &s->row[i];
         for (int k = 0; r->kind == ROW_COLL && k < r->n_coll; k++) {
-            if (strcmp(r->coll[k]->value, value) || !same_text(r->coll[k]->axis, c->axis)) continue;
+            if (strcmp(r->coll[k]->value, value) || !text_same(r->coll[k]->axis, c->axis)) continue;
             bool done = false;
             for (int j = 0; j < r->n_conj; j++)
-                done |= same_text(of_grad(r->conj[j]->subject), value);
+                done |= text_same(of_grad(r->conj[j]->subject), value);
             if (!done) return r;
         }
     }
@@ -189,8 +188,8 @@ static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value,
     while (at < s->n && !has_name(s->row[at].in, s->row[at].n_in, value)) at++;
     if (at == s->n || s->n >= MIRROR_MAX * 2 || (!s->plain && !strcmp(value, s->from))) return;
     MirrorRow *above = s->row[at].kind == ROW_BACK ? &s->row[at] : at ? &s->row[at - 1] : NULL;
-    bool join = above && above->kind == ROW_BACK && same_text(above->conj[0]->op, c->op) &&
-                same_text(above->conj[0]->axis, c->axis) && above->n_conj < MIRROR_FLOW;
+    bool join = above && above->kind == ROW_BACK && text_same(above->conj[0]->op, c->op) &&
+                text_same(above->conj[0]->axis, c->axis) && above->n_conj < MIRROR_FLOW;
     for (int i = 0; join && i < above->n_conj; i++) /* one after the other, or side by side? */
         join = strcmp(above->conj[i]->value, c->value) || above->conj[i]->step != c->value_step;
     if (!join) {
@@ -207,8 +206,8 @@ static void sort_conj(MirrorRow *r) {
     for (int i = 1; i < r->n_conj; i++)
         for (int k = i; k > 0; k--) {
             int a = 0, b = 0;
-            while (a < r->n_in && !same_text(of_grad(r->conj[k - 1]->subject), r->in[a])) a++;
-            while (b < r->n_in && !same_text(of_grad(r->conj[k]->subject), r->in[b])) b++;
+            while (a < r->n_in && !text_same(of_grad(r->conj[k - 1]->subject), r->in[a])) a++;
+            while (b < r->n_in && !text_same(of_grad(r->conj[k]->subject), r->in[b])) b++;
             if (a <= b) break;
             const TraceCollective *c = r->conj[k];
             r->conj[k] = r->conj[k - 1];
@@ -223,7 +222,7 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
         const TraceCompute *c = &t->computes[i];
         if (!drawn(g, c)) continue;
         if (is_back(c->pass, c->makes)) add_back(g, s, c), add_sum(s, c);
-        s->up |= s->from && is_back(c->pass, c->makes) && same_text(of_grad(c->makes), s->from);
+        s->up |= s->from && is_back(c->pass, c->makes) && text_same(of_grad(c->makes), s->from);
     }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];

@@ -2,10 +2,9 @@
  * their circles, chains (embedding, head, loss, models without a stream) between pills or joined to
  * what lies above and below. */
 #include "render/mirror/mirror_draw.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30 };
 
@@ -21,14 +20,14 @@ typedef enum { END_PILL, END_CHAIN, END_STREAM } EndKind;
 
 static EndKind upper_end(const MirrorPen *p, int i, int first) {
     const MirrorStrip *s = &p->m->strip[i], *up = i > first ? &p->m->strip[i - 1] : NULL;
-    if (!up || !s->from || !same_text(up->to, s->from)) return END_PILL;
+    if (!up || !s->from || !text_same(up->to, s->from)) return END_PILL;
     return up->plain ? END_CHAIN : END_STREAM;
 }
 
 /* The lower end of chain i: what follows it reads its output? */
 static EndKind lower_end(const MirrorPen *p, int i, int end) {
     const MirrorStrip *s = &p->m->strip[i], *down = i + 1 < end ? &p->m->strip[i + 1] : NULL;
-    if (!down || !down->from || !same_text(s->to, down->from)) return END_PILL;
+    if (!down || !down->from || !text_same(s->to, down->from)) return END_PILL;
     return down->plain ? END_CHAIN : END_STREAM;
 }
 
@@ -77,7 +76,7 @@ static const char *end_name(const MirrorPen *p, int strip, bool back, bool botto
     for (int i = 0; i < p->m->n; i++)
         before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
     bool first = before == 0, last = before + 1 == all,
-         mlp = same_text(p->m->strip[strip].strip->part, "mlp");
+         mlp = text_same(p->m->strip[strip].strip->part, "mlp");
     const char *name = bottom                        ? (last && (all > 1 || mlp) ? "y" : "h")
                        : first && !(all == 1 && mlp) ? "x"
                                                      : "h";

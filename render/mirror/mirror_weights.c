@@ -3,6 +3,7 @@
  * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
  * for them. */
 #include "render/mirror/mirror_draw.h"
+#include "base/text.h"
 #include "render/graph/block_words.h"
 #include "render/views.h"
 #include <math.h>
@@ -37,24 +38,22 @@ typedef struct {
     unsigned legend;
 } WeightPen;
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 /* ---- reading ---- */
 
 /* Do two reductions stand in one column? */
 static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
-    return same_text(x->op, y->op) && same_text(x->axis, y->axis) && x->inferred == y->inferred;
+    return text_same(x->op, y->op) && text_same(x->axis, y->axis) && x->inferred == y->inferred;
 }
 
 static bool alike(const WeightRow *a, const WeightRow *b) {
-    bool same = same_text(a->w->rest.symbolic, b->w->rest.symbolic) &&
-                same_text(a->w->compute.symbolic, b->w->compute.symbolic) &&
-                same_text(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
+    bool same = text_same(a->w->rest.symbolic, b->w->rest.symbolic) &&
+                text_same(a->w->compute.symbolic, b->w->compute.symbolic) &&
+                text_same(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
                 a->n == b->n && a->freed == b->freed && a->fetch == b->fetch;
     for (int i = 0; same && i < a->n; i++) {
         const TraceCollective *x = a->chain[i], *y = b->chain[i];
         bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
-        same = same_kind(x, y) && same_text(x->wrong, y->wrong) && (x == y || !shared);
+        same = same_kind(x, y) && text_same(x->wrong, y->wrong) && (x == y || !shared);
     }
     return same;
 }

@@ -1,9 +1,8 @@
 /* Words of "backward beside forward", and the widths that follow from them. */
 #include "render/mirror/mirror_draw.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 /* ---- words ---- */
 
@@ -30,7 +29,7 @@ static const char *op_words(const Trace *t, const TraceCompute *c) {
     if (p && *leaf) return leaf;
     bool bias = false;
     for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;
-    return bias && same_text(c->glyph, "plus") ? "+ bias" : label;
+    return bias && text_same(c->glyph, "plus") ? "+ bias" : label;
 }
 
 static const char *short_name(Arena *a, const char *name) {
@@ -50,7 +49,7 @@ static const char *coll_words(const MirrorPen *p, const char *name, const TraceC
                       arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
     }
-    if (n && same_text(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
+    if (n && text_same(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
     for (int i = 0; i < n; i++)
         if (wrong_skipped(c[i]))
             return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
@@ -227,9 +226,9 @@ static const char *grad_words(Arena *a, const char *names, bool bias) {
 static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
     if (x->n != y->n || x->n_unit != y->n_unit) return false;
     for (int i = 0; i < x->n; i++)
-        if (!same_text(x->coll[i]->op, y->coll[i]->op) ||
-            !same_text(x->coll[i]->axis, y->coll[i]->axis) ||
-            !same_text(x->coll[i]->wrong, y->coll[i]->wrong))
+        if (!text_same(x->coll[i]->op, y->coll[i]->op) ||
+            !text_same(x->coll[i]->axis, y->coll[i]->axis) ||
+            !text_same(x->coll[i]->wrong, y->coll[i]->wrong))
             return false;
     return true;
 }
@@ -254,7 +253,7 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
             const TraceValue *v = mirror_end_value(p->m, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
             if (k == i) e->shape = v ? &v->shape : NULL;
-            if (k != i && (!v || !e->shape || !same_text(v->shape.symbolic, e->shape->symbolic)))
+            if (k != i && (!v || !e->shape || !text_same(v->shape.symbolic, e->shape->symbolic)))
                 e->shape = NULL;
             bias |= ends_with(r->grad[k].made->output, ".bias");
         }
@@ -332,8 +331,8 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
             const TraceParam *w = trace_param(p->c->t, r->op[i].f->inputs[k]);
             if (!mirror_moves(w)) continue;
             int j = 0;
-            while (j < n && (!same_text(out[j]->rest.symbolic, w->rest.symbolic) ||
-                             !same_text(out[j]->compute.symbolic, w->compute.symbolic)))
+            while (j < n && (!text_same(out[j]->rest.symbolic, w->rest.symbolic) ||
+                             !text_same(out[j]->compute.symbolic, w->compute.symbolic)))
                 j++;
             if (j == MIRROR_FLOW) continue;
             if (j == n) out[n] = w, name[n++] = "";

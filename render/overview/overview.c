@@ -1,5 +1,6 @@
 /* Reading the units of an overview. See overview.h. */
 #include "render/overview/overview.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +14,6 @@ static const char *part_title(Arena *a, const char *part) {
     return part ? words_capital(a, part) : "Steps";
 }
 
-static bool same_text(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
 
 /* The part of compute i; a norm inside a layer belongs to what follows it. */
@@ -37,11 +37,11 @@ static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
 /* A step of the pass; the loss belongs to the forward pass of a model that has one. */
 static bool wanted(const Overview *o, const TraceCompute *c) {
     Phase pass = phase_or_forward(c->pass);
-    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && same_text(c->part, "loss") &&
+    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && text_same(c->part, "loss") &&
                 !subject_is_gradient(c->makes);
     bool head = false; /* without a head the loss is a seed of the test, not of the model */
     for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
-        head = same_text(o->c->t->computes[i].part, "head");
+        head = text_same(o->c->t->computes[i].part, "head");
     return (pass == o->pass || (loss && head)) && c->iteration <= 0 && c->microbatch <= 0 &&
            !c->recompute && on_rank(&c->ranks, o->rank);
 }
@@ -56,7 +56,7 @@ static void read_units(Overview *o) {
         if (!wanted(o, c)) continue;
         const char *part = part_of(o, i);
         OverviewUnit *u = o->n ? &o->unit[o->n - 1] : NULL;
-        if (!u || u->layer != c->layer || !same_text(u->part, part)) {
+        if (!u || u->layer != c->layer || !text_same(u->part, part)) {
             if (o->n == OVERVIEW_UNITS) return;
             o->first_step[o->n] = c->step;
             u = &o->unit[o->n++];
@@ -81,7 +81,7 @@ static int unit_of_step(const Overview *o, const TraceCollective *c) {
     int k = 0;
     while (k + 1 < o->n && o->first_step[k + 1] <= c->step) k++;
     /* moves of a value before the first op that reads it stand at the end of the unit before */
-    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && same_text(c->part, o->unit[k + 1].part))
+    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && text_same(c->part, o->unit[k + 1].part))
         k++;
     return k;
 }
@@ -127,7 +127,7 @@ static void read_collectives(Overview *o) {
         const TraceCollective *c = &t->collectives[i];
         bool own = phase_or_forward(c->pass) == o->pass;
         bool loss = c->pass == PHASE_LOSS && o->pass == PHASE_FORWARD &&
-                    same_text(c->part, "loss") && !subject_is_gradient(c->subject);
+                    text_same(c->part, "loss") && !subject_is_gradient(c->subject);
         if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
         int k =
             own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->subject);
@@ -156,13 +156,13 @@ static void read_collectives(Overview *o) {
 
 static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
     bool same =
-        same_text(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
+        text_same(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
         (a->wrong < 0) == (b->wrong < 0) &&
-        same_text(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
+        text_same(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
         for (int i = 0; same && i < a->n_total[k]; i++)
-            same = same_text(a->total[k][i].axis, b->total[k][i].axis) &&
+            same = text_same(a->total[k][i].axis, b->total[k][i].axis) &&
                    a->total[k][i].bytes == b->total[k][i].bytes &&
                    a->total[k][i].count == b->total[k][i].count;
     }

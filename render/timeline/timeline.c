@@ -1,11 +1,10 @@
 /* Reading events: names, lanes, lines. What is hidden and exposed: trace_times.h. */
 #include "render/timeline/timeline.h"
+#include "base/text.h"
 #include "trace/trace_parts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
     const TraceCompute *any = NULL;
@@ -82,7 +81,7 @@ static int by_start(const void *a, const void *b) {
 
 int timeline_lane(const Timeline *t, const TraceEvent *e) {
     for (int i = 1; i < t->n_lanes && !trace_is_compute(e); i++)
-        if (same_text(t->lane[i].axes, e->stream)) return i;
+        if (text_same(t->lane[i].axes, e->stream)) return i;
     return 0;
 }
 
@@ -207,7 +206,7 @@ static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
         bool qj = j < t->n_events && t->event[j].e->start < q->end - eps;
         if (!pi || !qj) return pi == qj;
         const TraceEvent *x = t->event[i].e, *y = t->event[j].e;
-        if (strcmp(t->event[i].name, t->event[j].name) || !same_text(x->stream, y->stream))
+        if (strcmp(t->event[i].name, t->event[j].name) || !text_same(x->stream, y->stream))
             return false;
         if (fabs((x->start - p->start) - (y->start - q->start)) > eps ||
             fabs((x->end - x->start) - (y->end - y->start)) > eps)
@@ -280,7 +279,7 @@ static bool same_times(const Timeline *a, const Timeline *b) {
     if (a->n_events != b->n_events) return false;
     for (int i = 0; i < a->n_events; i++) {
         const TraceEvent *x = a->event[i].e, *y = b->event[i].e;
-        if (x->start != y->start || x->end != y->end || !same_text(x->name, y->name)) return false;
+        if (x->start != y->start || x->end != y->end || !text_same(x->name, y->name)) return false;
     }
     return true;
 }

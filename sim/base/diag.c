@@ -58,13 +58,9 @@ static int exit_rank(int code) {
     return 1;
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_place(const Diag *a, const Diag *b) {
     return a->severity == b->severity && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
-           strcmp(a->code, b->code) == 0 && same_text(a->loc.file, b->loc.file);
+           strcmp(a->code, b->code) == 0 && text_same(a->loc.file, b->loc.file);
 }
 
 /* ---- the same of many layers ---- */
@@ -303,7 +299,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
  * diagnostic. */
 static int file_order(const Diags *d, const char *file) {
     for (int i = 0; i < d->n; i++)
-        if (same_text(d->item[i].loc.file, file)) return i;
+        if (text_same(d->item[i].loc.file, file)) return i;
     return d->n;
 }
 

@@ -2,6 +2,8 @@
 #include "base/text.h"
 #include <string.h>
 
+bool text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
 size_t text_char(const char *s, size_t n, int32_t *code) {
     unsigned char c = (unsigned char)s[0];
     size_t k = c < 0x80                ? 1

@@ -6,6 +6,8 @@
 #define SP_BASE_TEXT_H
 #include "base/arena.h"
 
+/* Do two texts say the same? NULL is like NULL only. */
+bool text_same(const char *a, const char *b);
 /* Bytes of the UTF-8 character at s (n > 0 bytes are left); 1 and *code = -1 where the bytes are
  * none. Overlong forms, surrogates and what lies beyond U+10FFFF are none. */
 size_t text_char(const char *s, size_t n, int32_t *code);

@@ -89,17 +89,6 @@ static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
                                       {"png", FORMAT_PNG, true},
                                       {"pdf", FORMAT_PDF, true},
                                       {"chrome", FORMAT_CHROME, false}};
-/* Views that show what only a run knows, views that gain by one, and views that show times or the
- * machine. */
-static const char *const executed_views[] = {"errors", NULL};
-static const char *const sampled_views[] = {"storyboard", NULL};
-static const char *const timed_views[] = {"timeline", "memory", "storyboard", NULL};
-
-static bool is_among(const char *view, const char *const *list) {
-    for (; *list; list++)
-        if (strcmp(*list, view) == 0) return true;
-    return false;
-}
 /* --format, else the name of the output, else text. */
 static bool choose_format(Cli *c, const Format **f) {
     RenderFormat by_name = FORMAT_TEXT;
@@ -122,21 +111,32 @@ static bool choose_format(Cli *c, const Format **f) {
             *f = &draw_formats[i];
     return true;
 }
-static const char *known_view(Cli *c) {
-    const char *view = c->o.view ? c->o.view : "block";
+static const RenderView *known_view(Cli *c) {
     int n;
     const RenderView *views = render_views(&n);
     const char **names = ARENA_ARRAY(c->arena, const char *, n + 1);
     for (int i = 0; i < n; i++) {
-        if (strcmp(views[i].name, view) == 0) return view;
+        if (!c->o.view || strcmp(views[i].name, c->o.view) == 0) return &views[i];
         names[i] = views[i].name;
     }
-    const char *near = diag_nearest(view, names);
+    const char *near = diag_nearest(c->o.view, names);
     diag_error(c->d, "E0212", nowhere,
                near ? arena_printf(c->arena, "did you mean '%s'?", near)
                     : "`shardproof list views` prints them",
-               "unknown view '%s'", view);
+               "unknown view '%s'", c->o.view);
     return NULL;
+}
+/* --beside is for the views that can stand beside another run. */
+static bool beside_fits(Cli *c, const RenderView *view) {
+    if (!c->o.beside || view->asks & VIEW_BESIDE) return true;
+    int n;
+    const RenderView *views = render_views(&n);
+    Str who = str_new(c->arena);
+    for (int i = 0; i < n; i++)
+        if (views[i].asks & VIEW_BESIDE) str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
+    diag_error(c->d, "E0212", nowhere, arena_printf(c->arena, "add --view %s", who.s),
+               "--beside belongs to the view %s", who.s);
+    return false;
 }
 /* Options of pictures mean nothing to text, and --width means something to a PNG only. */
 static bool picture_options(Cli *c, const Format *f) {
@@ -185,13 +185,13 @@ static void forgive_limits(Loaded *l) {
 /* The run that the picture of errors shows beside the wrong one: that of --beside, or of the plan
  * itself without the mistakes that it plants. A repair that is not known is not guessed. False: it
  * was asked for and cannot be had. */
-static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOptions *r) {
-    static const char *const views[] = {"errors", NULL};
+static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, const RenderView *view,
+                        RenderOptions *r) {
     const Plan *p = l->report.plan;
     bool planted = p && (p->n_faults || p->n_gradients || c->o.fault);
     Loaded right;
-    if (!is_among(r->view, views) || (!c->o.beside && (!planted || strcmp(l->path, "-") == 0)))
-        return true;
+    bool own = planted && strcmp(l->path, "-") != 0;
+    if (!(view->asks & VIEW_BESIDE) || (!c->o.beside && !own)) return true;
     o.sound = !c->o.beside;
     o.dump = NULL;
     bool ok = cli_load(c, c->o.beside ? c->o.beside : l->path, &o, false, &right);
@@ -210,25 +210,21 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, RenderOption
 }
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
-    const char *view = known_view(c);
+    const RenderView *view = known_view(c);
     /* the diagnostic says it */
     if (!view || !choose_format(c, &f) || !picture_options(c, f)) return 0;
     PipelineOptions o = cli_pipeline(c);
-    bool sampled = is_among(view, sampled_views);
-    o.execute = sampled || is_among(view, executed_views);
-    o.events = is_among(view, timed_views) || f->format == FORMAT_CHROME;
+    bool sampled = view->asks & VIEW_SAMPLES;
+    o.execute = view->asks & (VIEW_SAMPLES | VIEW_RUN);
+    o.events = view->asks & VIEW_TIMES || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
-    if (c->o.beside && strcmp(view, "errors") != 0) {
-        diag_error(c->d, "E0212", nowhere, "add --view errors",
-                   "--beside belongs to the view errors");
-        return 2;
-    }
+    if (!beside_fits(c, view)) return 2;
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
     const Trace *t = show_loaded(c, ok, &l);
     if (!t) return l.exit;
-    RenderOptions r = {.view = view,
+    RenderOptions r = {.view = view->name,
                        .preset = c->o.preset,
                        .theme = c->o.theme,
                        .rank = c->o.rank,
@@ -236,7 +232,7 @@ int cmd_draw(Cli *c) {
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
-    if (!find_beside(c, o, &l, &r)) return cli_worse(l.exit, 2);
+    if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     draw(c, t, &r, f);
     return l.exit;
 }

@@ -156,7 +156,6 @@ static const char *file_name(const char *name, Arena *a) {
     return s.n <= LONGEST ? s.s : arena_printf(a, "%.*s~%08x", (int)cut, s.s, (unsigned)h);
 }
 /* Every view as SVG; those that people look at first also as PNG. */
-static const char *const also_png[] = {"block", "timeline", NULL};
 const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
     int n_views;
     const RenderView *view = render_views(&n_views);
@@ -167,9 +166,8 @@ const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
     for (int i = 0; i < n_views; i++) {
         const char *v = view[i].name;
         f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.svg", base, v), v, FORMAT_SVG};
-        for (int k = 0; also_png[k]; k++)
-            if (strcmp(also_png[k], v) == 0)
-                f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.png", base, v), v, FORMAT_PNG};
+        if (view[i].asks & VIEW_FIRST)
+            f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.png", base, v), v, FORMAT_PNG};
     }
     return f;
 }

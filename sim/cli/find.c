@@ -1,6 +1,7 @@
 /* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not
  * name is not found. */
 #include "cli/find.h"
+#include "base/text.h"
 #include "trace/rankgrid.h"
 #include "trace/trace_parts.h"
 #include <stdlib.h>
@@ -36,13 +37,12 @@ StepIndex lookup_steps(const Trace *t, Arena *arena) {
 }
 
 /* ---- names ---- */
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
 static const TraceValue *value_named(const Trace *t, const char *name) {
     const TraceValue *moved = NULL;
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
-        if (!same(v->shape.name, name)) continue;
+        if (!text_same(v->shape.name, name)) continue;
         if (v->kind != VALUE_MOVED) return v;
         if (!moved) moved = v;
     }
@@ -50,7 +50,8 @@ static const TraceValue *value_named(const Trace *t, const char *name) {
 }
 const TraceValue *lookup_operand(const Trace *t, const char *name, int step) {
     for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].step == step && same(t->values[i].shape.name, name)) return &t->values[i];
+        if (t->values[i].step == step && text_same(t->values[i].shape.name, name))
+            return &t->values[i];
     return NULL;
 }
 /* Is `module` NAME or inside it? `n` is the length of NAME. */
@@ -97,8 +98,8 @@ const TraceParam *lookup_param(const Trace *t, const char *name) {
     const TraceParam *p = trace_param(t, name);
     if (p) return p;
     for (int i = 0; i < t->n_params; i++)
-        if (same(bare(t->params[i].plan_name), bare(name)) ||
-            same(bare(t->params[i].compute.name), bare(name)))
+        if (text_same(bare(t->params[i].plan_name), bare(name)) ||
+            text_same(bare(t->params[i].compute.name), bare(name)))
             return &t->params[i];
     return NULL;
 }
@@ -160,10 +161,10 @@ int64_t lookup_peak(const Trace *t, const char *category) {
     int64_t peak = 0;
     for (int i = 0; i < t->n_memory; i++) {
         const TraceMemory *m = &t->memory[i];
-        if (category && !same(m->category, category)) continue;
+        if (category && !text_same(m->category, category)) continue;
         int64_t rank = rankset_first(&m->ranks), sum = 0;
         int k = 0;
-        while (k < n && !(live[k].rank == rank && same(live[k].category, m->category))) k++;
+        while (k < n && !(live[k].rank == rank && text_same(live[k].category, m->category))) k++;
         if (k == n) *ARENA_PUSH(scratch, live, n, cap) = (Live){rank, m->category, 0};
         live[k].bytes = m->bytes;
         /* the records of one step belong together: count when the last of them is in */
@@ -183,7 +184,7 @@ const char *const *lookup_categories(const Trace *t, Arena *arena) {
     int n = 0, cap = 0;
     for (int i = 0; i < t->n_memory; i++) {
         int k = 0;
-        while (k < n && !same(names[k], t->memory[i].category)) k++;
+        while (k < n && !text_same(names[k], t->memory[i].category)) k++;
         if (k == n) *ARENA_PUSH(arena, names, n, cap) = t->memory[i].category;
     }
     *ARENA_PUSH(arena, names, n, cap) = NULL;

@@ -2,6 +2,7 @@
  * waits for a terminal. It takes no signals: their handlers run in other threads and may wait for a
  * line that is being written. */
 #include "cli/progress.h"
+#include "base/clock.h"
 #include "base/ends.h"
 #include <math.h>
 #include <pthread.h>
@@ -24,11 +25,6 @@ struct ProgressLine {
 };
 static const char clear[] = "\r\033[K";
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 int terminal_columns(int fd) {
     struct winsize w;
     if (ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
@@ -68,7 +64,7 @@ static void draw(ProgressLine *l) {
     pid_t in_front = tcgetpgrp(l->fd);
     /* in the background: the terminal is somebody else's */
     if (in_front > 0 && in_front != getpgrp()) return;
-    double share = total > 0 ? done / total : 0, spent = now() - l->start;
+    double share = total > 0 ? done / total : 0, spent = clock_seconds() - l->start;
     if (share > 0.99) share = 0.99; /* an estimate: it is done when it is */
     if (share > l->shown) l->shown = share;
     char text[192];
@@ -96,7 +92,7 @@ static void *show(void *arg) {
         pthread_mutex_unlock(&l->lock);
         draw(l);
         pthread_mutex_lock(&l->lock);
-        next = now() + 0.1;
+        next = clock_seconds() + 0.1;
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -118,7 +114,7 @@ static void take_away(void *arg) {
 }
 ProgressLine *progress_line_start(Arena *a, const Progress *p, int fd, int at, int of) {
     ProgressLine *l = ARENA_NEW(a, ProgressLine);
-    *l = (ProgressLine){.p = p, .fd = fd, .at = at, .of = of, .start = now()};
+    *l = (ProgressLine){.p = p, .fd = fd, .at = at, .of = of, .start = clock_seconds()};
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -1,27 +1,22 @@
 /* The lowered program on all ranks with its checks, then the unsharded one and what is compared
  * with it. */
 #include "drive/run.h"
+#include "base/clock.h"
 #include "exec/sample.h"
 #include "kernel/gemm.h"
 #include <malloc.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 /* An input or parameter, through the plan's own data path, against its source. */
 static bool load_source(Run *r, int v) {
-    double t0 = now();
+    double t0 = clock_seconds();
     if (!exec_load(r->exec, v)) return false;
-    r->rep->seconds_sharded += now() - t0;
+    r->rep->seconds_sharded += clock_seconds() - t0;
     progress_add(r->o->progress, r->work.load[v]);
-    t0 = now();
+    t0 = clock_seconds();
     check_source(r->check, v);
-    r->rep->seconds_check += now() - t0;
+    r->rep->seconds_check += clock_seconds() - t0;
     progress_add(r->o->progress, r->work.load_check[v]);
     return true;
 }
@@ -50,14 +45,14 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         const Step *s = &p->step[i];
         if (part + 1 < parts && exec_deferred(r->exec, s)) continue;
         if (!load_read(r, s)) return false;
-        double t0 = now();
+        double t0 = clock_seconds();
         int before = diags_errors(r->d);
         if (!exec_step(r->exec, s)) {
             if (diags_errors(r->d) > before) return false;
             check_stuck(r->check, s, r->exec->stuck ? r->exec->stuck : "the step cannot be run");
             return true;
         }
-        double t1 = now();
+        double t1 = clock_seconds();
         progress_add(r->o->progress, r->work.step[i]);
         if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, false);
         check_step(r->check, s);
@@ -69,7 +64,7 @@ static bool step_all(Run *r, int64_t part, int64_t parts) {
         exec_accumulate(r->exec, s, part, parts);
         if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, true);
         r->rep->seconds_sharded += t1 - t0;
-        r->rep->seconds_check += now() - t1;
+        r->rep->seconds_check += clock_seconds() - t1;
         exec_release(r->exec, s);
         progress_add(r->o->progress, r->work.check[i]);
     }

@@ -1,10 +1,10 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
+#include "base/clock.h"
 #include "exec/work.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
     RandomStream r;
@@ -120,11 +120,6 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
     if (backward && q->loss >= 0) lower_optimizer(q);
     return q;
 }
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 static const double *val_data(const Reference *r, int v) {
     return v >= 0 && r->exec->store[v].alive ? r->exec->store[v].l[0].t.p : NULL;
 }
@@ -164,7 +159,7 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
     r->exec->full = reference_full;
     r->exec->full_arg = src;
     r->exec->keep_all = keep_all;
-    double t0 = now();
+    double t0 = clock_seconds();
     int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
     Work work = work_of(arena, r->exec, steps, 1);
     double unit = work.plain > 0 ? like->reference_work / work.plain
@@ -187,7 +182,7 @@ Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w
         exec_next_iteration(r->exec);
         if (src->step_done) src->step_done(src->step_arg, r->exec, it);
     }
-    r->seconds = now() - t0;
+    r->seconds = clock_seconds() - t0;
     if (ok) return r;
     exec_free(r->exec);
     return NULL;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "child.h"
+#include "base/clock.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +23,6 @@
 
 enum { LONGEST_S = 600 };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 static char program[4096];
 const char *child_program(void) {
     if (!program[0] && !realpath("./shardproof", program))
@@ -137,11 +133,11 @@ static double watch(const Child *c, pid_t pid, int *fd, Str *s, double start) {
     bool sent = false;
     double when = start;
     while (fd[0] >= 0 || fd[1] >= 0) {
-        double t = now() - start;
+        double t = clock_seconds() - start;
         if (c->signal && !sent && signal_due(c, pid, &s[1], t)) {
             kill(pid, c->signal);
             sent = true;
-            when = now();
+            when = clock_seconds();
         }
         if (t > LONGEST_S) kill(pid, SIGKILL);
         struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
@@ -169,7 +165,7 @@ Ended child_run(Arena *a, const Child *c) {
         slave = open(ptsname(tty), O_RDWR | O_NOCTTY | O_CLOEXEC);
         assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &w) == 0);
     }
-    double start = now();
+    double start = clock_seconds();
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) become(c, c->pty && c->pty_out ? slave : out[1], c->pty ? slave : err[1]);
@@ -188,8 +184,8 @@ Ended child_run(Arena *a, const Child *c) {
                    .out = s[0].s,
                    .err = s[1].s,
                    .n_err = s[1].n,
-                   .seconds = now() - start,
-                   .after_signal = now() - sent,
+                   .seconds = clock_seconds() - start,
+                   .after_signal = clock_seconds() - sent,
                    .max_kib = u.ru_maxrss};
 }
 

@@ -53,311 +53,304 @@ static void set_state(ErrRow *r, int col, ErrState s) {
  * `f` (NULL: nothing is known) has just seen it. */
 static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f) {
     bool fail = text_same(k->verdict, "FAIL");
-    * / static void add_check(ErrMap * m, ErrRow * r, const TraceCheck *k) {
+    bool first =
+        k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
+    ErrState s = fail                               ? (first ? ERR_FIRST : ERR_LATER)
+                 : text_same(k->verdict, "SUSPECT") ? ERR_SUSPECT
+                 : k->max_abs == 0                  ? ERR_EQUAL
+                                                    : ERR_ROUNDED;
+    int64_t rank;
+    for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
+        if (rank < 0 || rank >= m->t->ranks) continue;
+        int col = m->column[rank];
+        set_state(r, col, f && s < ERR_AFTER && follow_wrong(f, rank) ? ERR_AFTER : s);
+        double e = fail ? rank_error(k, rank) : NAN;
+        if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
+    }
+    for (int c = 0; fail && c < m->n_columns; c++)
+        if (r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
+    for (int64_t q = 0; fail && f && q < m->t->ranks; q++)
+        if (r->state[m->column[q]] == ERR_RIGHT && follow_wrong(f, q))
+            r->state[m->column[q]] = ERR_AFTER;
+    if (k->max_abs > r->max || isnan(k->max_abs) || !r->worst)
+        r->max = k->max_abs, r->bound = k->bound, r->worst = k;
+}
+
+static ErrRow *new_row(ErrMap *m, const char *name, int step) {
+    ErrRow *r = &m->row[m->n++];
+    *r = (ErrRow){.name = name, .step = step, .values = 1};
+    for (int c = 0; c < ERR_COLUMNS; c++) r->error[c] = NAN;
+    return r;
+}
+
+static const TraceCheck *first_failure(const Trace *t) {
+    const TraceCheck *any = NULL;
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
+        if (!text_same(k->verdict, "FAIL") || k->level == 0) continue;
+        if (!any) any = k;
+        if (text_same(t->first_wrong, k->value)) return k;
+    }
+    return any;
+}
+
+/* ---- columns ---- */
+
+/* What the checks of a trace say about each rank, as one number per rank, added to what stands
+ * there; with the size of its errors to two digits, or without. */
+static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
         bool fail = text_same(k->verdict, "FAIL");
-        bool first =
-            k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
-        ErrState s = fail                               ? (first ? ERR_FIRST : ERR_LATER)
-                     : text_same(k->verdict, "SUSPECT") ? ERR_SUSPECT
-                     : k->max_abs == 0                  ? ERR_EQUAL
-                                                        : ERR_ROUNDED;
+        if (k->level == 0) continue; /* says the same of all ranks */
         int64_t rank;
-        for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
-            if (rank < 0 || rank >= m->t->ranks) continue;
-            int col = m->column[rank];
-            set_state(r, col, f && s < ERR_AFTER && follow_wrong(f, rank) ? ERR_AFTER : s);
-            double e = fail ? rank_error(k, rank) : NAN;
-            if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
+        for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
+            if (rank >= 0 && rank < t->ranks)
+                sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
+        for (int r = 0; sizes && fail && r < k->n_rank_error; r++) {
+            char two[32];
+            uint64_t bits = 0;
+            snprintf(two, sizeof two, "%.1e", k->rank_error[r].error);
+            for (const char *p = two; *p; p++) bits = bits * 31 + (unsigned char)*p;
+            rank = k->rank_error[r].rank;
+            if (rank >= 0 && rank < t->ranks)
+                sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
         }
-        for (int c = 0; fail && c < m->n_columns; c++)
-            if (r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
-        for (int64_t q = 0; fail && f && q < m->t->ranks; q++)
-            if (r->state[m->column[q]] == ERR_RIGHT && follow_wrong(f, q))
-                r->state[m->column[q]] = ERR_AFTER;
-        if (k->max_abs > r->max || isnan(k->max_abs) || !r->worst)
-            r->max = k->max_abs, r->bound = k->bound, r->worst = k;
     }
-
-    static ErrRow *new_row(ErrMap * m, const char *name, int step) {
-        ErrRow *r = &m->row[m->n++];
-        *r = (ErrRow){.name = name, .step = step, .values = 1};
-        for (int c = 0; c < ERR_COLUMNS; c++) r->error[c] = NAN;
-        return r;
+}
+static void find_members(Arena *a, ErrMap *m) {
+    int64_t *list = ARENA_ARRAY(a, int64_t, m->t->ranks);
+    m->members = ARENA_ARRAY(a, RankSet, m->n_columns);
+    for (int c = 0; c < m->n_columns; c++) {
+        int64_t n = 0;
+        for (int64_t r = 0; r < m->t->ranks; r++)
+            if (m->column[r] == c) list[n++] = r;
+        m->members[c] = rankset_from(a, list, n);
     }
-
-    static const TraceCheck *first_failure(const Trace *t) {
-        const TraceCheck *any = NULL;
-        for (int i = 0; i < t->n_checks; i++) {
-            const TraceCheck *k = &t->checks[i];
-            if (!text_same(k->verdict, "FAIL") || k->level == 0) continue;
-            if (!any) any = k;
-            if (text_same(t->first_wrong, k->value)) return k;
+}
+/* Columns of t, of which `also` (NULL: nothing) must not tear a class apart. */
+static void choose_columns(Arena *a, ErrMap *m, const Trace *also) {
+    const Trace *t = m->t;
+    m->column = ARENA_ARRAY(a, int, t->ranks);
+    m->per_column = (t->ranks + ERR_COLUMNS - 1) / ERR_COLUMNS;
+    m->n_columns = (int)((t->ranks + m->per_column - 1) / m->per_column);
+    for (int64_t r = 0; r < t->ranks; r++) m->column[r] = (int)(r / m->per_column);
+    for (int sizes = 1; sizes >= 0 && m->per_column > 1; sizes--) {
+        uint64_t *sign = ARENA_ARRAY(a, uint64_t, t->ranks), seen[ERR_COLUMNS];
+        int n = 0, most = sizes ? 16 : ERR_COLUMNS, *class = ARENA_ARRAY(a, int, t->ranks);
+        sign_ranks(t, sizes, sign);
+        if (also) sign_ranks(also, sizes, sign);
+        for (int64_t r = 0; r < t->ranks && n <= most; r++) {
+            int c = 0;
+            while (c < n && seen[c] != sign[r]) c++;
+            if (c == n && n < most) seen[n] = sign[r];
+            n += c == n;
+            class[r] = c;
         }
-        return any;
+        if (n <= most) m->column = class, m->n_columns = n, m->per_column = 0;
     }
+    find_members(a, m);
+}
 
-    /* ---- columns ---- */
+/* Is the first wrong value the last that was checked, with steps of the program behind it? */
+static bool run_ends(const Trace *t, const TraceCheck *first) {
+    for (int i = t->n_checks - 1; i >= 0 && &t->checks[i] != first; i--)
+        if (t->checks[i].level > 0 && t->checks[i].step != first->step) return false;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].step > first->step) return true;
+    return false;
+}
 
-    /* What the checks of a trace say about each rank, as one number per rank, added to what stands
-     * there; with the size of its errors to two digits, or without. */
-    static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
-        for (int i = 0; i < t->n_checks; i++) {
-            const TraceCheck *k = &t->checks[i];
-            bool fail = text_same(k->verdict, "FAIL");
-            if (k->level == 0) continue; /* says the same of all ranks */
-            int64_t rank;
-            for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
-                if (rank >= 0 && rank < t->ranks)
-                    sign[rank] = (sign[rank] ^ (uint64_t)(i + 1)) * 0x9e3779b97f4a7c15u;
-            for (int r = 0; sizes && fail && r < k->n_rank_error; r++) {
-                char two[32];
-                uint64_t bits = 0;
-                snprintf(two, sizeof two, "%.1e", k->rank_error[r].error);
-                for (const char *p = two; *p; p++) bits = bits * 31 + (unsigned char)*p;
-                rank = k->rank_error[r].rank;
-                if (rank >= 0 && rank < t->ranks)
-                    sign[rank] = (sign[rank] ^ bits) * 0xff51afd7ed558ccdu;
+static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
+    m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
+    ErrRow *sources[2] = {NULL}; /* right ones, and those made from something wrong */
+    Follow *f = m->check ? follow_new(a, t) : NULL;
+    m->ends = m->check && run_ends(t, m->check);
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i];
+        bool pass = text_same(k->verdict, "PASS");
+        if (k->level == 0) continue; /* structure: no value of a rank */
+        if (f) follow_check(f, k);
+        const char *planted = planted_at(t, k->value, k->step);
+        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
+            ErrRow **rest = &sources[f && follow_anywhere(f)];
+            if (*rest) (*rest)->values++;
+            else *rest = new_row(m, "inputs and parameters", -1), (*rest)->sources = true;
+            add_check(m, *rest, k, f);
+            continue;
+        }
+        ErrRow *r = m->n ? &m->row[m->n - 1] : NULL;
+        if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
+            r = new_row(m, k->value, k->step);
+            r->how = how_made(t, k->step);
+            r->planted = planted;
+        }
+        add_check(m, r, k, f);
+    }
+    for (int i = 0; i < m->n; i++) {
+        ErrRow *r = &m->row[i];
+        m->equal += r->worst_state == ERR_EQUAL ? r->values : 0;
+        m->rounded += r->worst_state == ERR_ROUNDED;
+        m->suspect += r->worst_state == ERR_SUSPECT;
+        m->wrong += wrong(r->worst_state);
+        m->after += r->worst_state == ERR_AFTER;
+        if (r->worst_state == ERR_FIRST) m->first = r;
+    }
+    return m->n > 0;
+}
+
+bool errors_map(Arena *a, const Trace *t, ErrMap *m) {
+    *m = (ErrMap){.t = t, .check = first_failure(t)};
+    if (t->n_checks == 0 || t->ranks < 1) return false;
+    choose_columns(a, m, NULL);
+    return make_rows(a, t, m);
+}
+bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left) {
+    *m = (ErrMap){.t = t, .check = first_failure(t)};
+    *other = (ErrMap){.t = u, .check = first_failure(u)};
+    if (t->n_checks == 0 || u->n_checks == 0 || t->ranks < 1 || t->ranks != u->ranks) return false;
+    choose_columns(a, m, u);
+    other->column = m->column, other->members = m->members;
+    other->n_columns = m->n_columns, other->per_column = m->per_column;
+    if (!make_rows(a, t, m) || !make_rows(a, u, other)) return false;
+    /* what the other run counts among its equal parameters has no row there: one is made if this
+     * run needs it */
+    ErrRow *more = ARENA_ARRAY(a, ErrRow, m->n + 1);
+    bool *used = ARENA_ARRAY(a, bool, other->n + 1);
+    *left = other->n;
+    for (int i = 0; i < m->n; i++) /* the k-th row of a name beside the k-th */
+        for (int k = 0; k < other->n; k++) {
+            if (used[k] || strcmp(other->row[k].name, m->row[i].name)) continue;
+            used[k] = true;
+            m->row[i].beside = &other->row[k];
+            --*left;
+            break;
+        }
+    for (int i = 0; i < m->n; i++) {
+        ErrRow *r = &m->row[i], *made = &more[i];
+        if (r->beside) continue;
+        for (int k = 0; k < u->n_checks; k++) {
+            const TraceCheck *c = &u->checks[k];
+            if (c->step != r->step || c->level == 0 || strcmp(c->value, r->name)) continue;
+            *made = (ErrRow){
+                .name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
+            for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;
+            add_check(other, made, c, NULL);
+            r->beside = made;
+            break;
+        }
+    }
+    return true;
+}
+
+/* May b be shown in a's row? */
+static bool alike(const ErrRow *a, const ErrRow *b) {
+    if (a->planted || b->planted || a->sources != b->sources) return false;
+    if ((a->worst_state == ERR_AFTER) != (b->worst_state == ERR_AFTER)) return false;
+    return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
+           b->worst_state != ERR_FIRST;
+}
+static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
+    a->values += b->values;
+    if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
+    if (b->max > a->max) a->max = b->max, a->bound = b->bound;
+    for (int c = 0; c < m->n_columns; c++) {
+        if (b->state[c] > a->state[c]) a->state[c] = b->state[c];
+        if (!(a->error[c] >= b->error[c]) && !isnan(b->error[c])) a->error[c] = b->error[c];
+    }
+    a->worst = NULL;
+    if (b->beside && a->beside) join(arena, m, a->beside, b->beside);
+    if (!b->beside || a->beside) return;
+    a->beside = ARENA_NEW(arena, ErrRow);
+    *a->beside = *b->beside;
+}
+
+/* Where right and wrong rows take turns nothing is alike: what comes after the first wrong value
+ * becomes one row. */
+static void fold_tail(Arena *a, ErrMap *m, int rows) {
+    if (m->n <= rows || rows < 2 || !m->first || m->first - m->row >= rows - 1) return;
+    ErrRow *last = &m->row[rows - 1];
+    int wrong = last->worst_state == ERR_LATER, n = last->values;
+    for (const ErrRow *r = last + 1; r < m->row + m->n; r++) {
+        wrong += r->worst_state == ERR_LATER;
+        n += r->values;
+        join(a, m, last, r);
+    }
+    last->name = "later values";
+    last->how = arena_printf(a, "%d more, %d wrong", n, wrong);
+    m->n = rows;
+}
+
+void errors_fold(Arena *a, ErrMap *m, int rows) {
+    if (m->n <= rows) return;
+    ErrRow *all = m->row;
+    int n = m->n;
+    for (int chunk = 2; chunk <= n && m->n > rows; chunk++) {
+        m->row = ARENA_ARRAY(a, ErrRow, n);
+        m->n = 0;
+        for (int i = 0; i < n;) {
+            ErrRow *r = &m->row[m->n++];
+            *r = all[i];
+            if (r->beside) { /* of its own: the next attempt starts from the rows as they were */
+                ErrRow *twin = ARENA_NEW(a, ErrRow);
+                *twin = *r->beside;
+                r->beside = twin;
             }
+            int k = i + 1;
+            for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(a, m, r, &all[k]);
+            if (k - i > 1) r->how = arena_printf(a, "+%d", k - i - 1);
+            i = k;
         }
     }
-    static void find_members(Arena * a, ErrMap * m) {
-        int64_t *list = ARENA_ARRAY(a, int64_t, m->t->ranks);
-        m->members = ARENA_ARRAY(a, RankSet, m->n_columns);
-        for (int c = 0; c < m->n_columns; c++) {
-            int64_t n = 0;
-            for (int64_t r = 0; r < m->t->ranks; r++)
-                if (m->column[r] == c) list[n++] = r;
-            m->members[c] = rankset_from(a, list, n);
-        }
+    int first = -1, over = m->n - rows;
+    for (int i = 0; i < m->n; i++)
+        if (m->row[i].worst_state == ERR_FIRST) first = i;
+    /* right and wrong take turns: what is far from the first wrong value becomes one row, with the
+     * worst of each column */
+    bool tail = first < rows - 1;
+    int from = tail ? rows - 1 : 0;
+    if (over > 0 && (tail || first > over)) {
+        ErrRow *r = &m->row[from];
+        for (int i = from + 1; i <= from + over; i++) join(a, m, r, &m->row[i]);
+        r->how = arena_printf(a, "+%d", r->values - 1);
+        memmove(r + 1, r + 1 + over, (size_t)(m->n - from - over - 1) * sizeof *r);
+        m->n -= over;
     }
-    /* Columns of t, of which `also` (NULL: nothing) must not tear a class apart. */
-    static void choose_columns(Arena * a, ErrMap * m, const Trace *also) {
-        const Trace *t = m->t;
-        m->column = ARENA_ARRAY(a, int, t->ranks);
-        m->per_column = (t->ranks + ERR_COLUMNS - 1) / ERR_COLUMNS;
-        m->n_columns = (int)((t->ranks + m->per_column - 1) / m->per_column);
-        for (int64_t r = 0; r < t->ranks; r++) m->column[r] = (int)(r / m->per_column);
-        for (int sizes = 1; sizes >= 0 && m->per_column > 1; sizes--) {
-            uint64_t *sign = ARENA_ARRAY(a, uint64_t, t->ranks), seen[ERR_COLUMNS];
-            int n = 0, most = sizes ? 16 : ERR_COLUMNS, *class = ARENA_ARRAY(a, int, t->ranks);
-            sign_ranks(t, sizes, sign);
-            if (also) sign_ranks(also, sizes, sign);
-            for (int64_t r = 0; r < t->ranks && n <= most; r++) {
-                int c = 0;
-                while (c < n && seen[c] != sign[r]) c++;
-                if (c == n && n < most) seen[n] = sign[r];
-                n += c == n;
-                class[r] = c;
-            }
-            if (n <= most) m->column = class, m->n_columns = n, m->per_column = 0;
-        }
-        find_members(a, m);
-    }
+    for (int i = 0; i < m->n; i++)
+        if (m->row[i].worst_state == ERR_FIRST) m->first = &m->row[i];
+    fold_tail(a, m, rows);
+}
 
-    /* Is the first wrong value the last that was checked, with steps of the program behind it? */
-    static bool run_ends(const Trace *t, const TraceCheck *first) {
-        for (int i = t->n_checks - 1; i >= 0 && &t->checks[i] != first; i--)
-            if (t->checks[i].level > 0 && t->checks[i].step != first->step) return false;
-        for (int i = 0; i < t->n_computes; i++)
-            if (t->computes[i].step > first->step) return true;
-        return false;
-    }
+const char *errors_number(Arena *a, double v) {
+    if (!isfinite(v)) return isnan(v) ? "NaN" : "inf";
+    if (v == 0) return "=";
+    return arena_printf(a,
+                        v >= 99.5 && v < 9999.5   ? "%.0f"
+                        : v >= 0.0095 && v < 99.5 ? "%.2g"
+                                                  : "%.0e",
+                        v);
+}
 
-    static bool make_rows(Arena * a, const Trace *t, ErrMap *m) {
-        m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
-        ErrRow *sources[2] = {NULL}; /* right ones, and those made from something wrong */
-        Follow *f = m->check ? follow_new(a, t) : NULL;
-        m->ends = m->check && run_ends(t, m->check);
-        for (int i = 0; i < t->n_checks; i++) {
-            const TraceCheck *k = &t->checks[i];
-            bool pass = text_same(k->verdict, "PASS");
-            if (k->level == 0) continue; /* structure: no value of a rank */
-            if (f) follow_check(f, k);
-            const char *planted = planted_at(t, k->value, k->step);
-            if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
-                ErrRow **rest = &sources[f && follow_anywhere(f)];
-                if (*rest) (*rest)->values++;
-                else *rest = new_row(m, "inputs and parameters", -1), (*rest)->sources = true;
-                add_check(m, *rest, k, f);
-                continue;
-            }
-            ErrRow *r = m->n ? &m->row[m->n - 1] : NULL;
-            if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
-                r = new_row(m, k->value, k->step);
-                r->how = how_made(t, k->step);
-                r->planted = planted;
-            }
-            add_check(m, r, k, f);
+bool errors_has_numbers(const TraceCheck *k) {
+    return k->n_index > 0 || k->got != 0 || k->want != 0;
+}
+const char *errors_digits(Arena *a, double v) { return arena_printf(a, "%.6g", v == 0 ? 0 : v); }
+
+const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
+    const char *file = NULL;
+    int line = 0;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == k->step)
+            file = t->collectives[i].file, line = t->collectives[i].line;
+    for (int i = 0; line <= 0 && i < t->n_moves; i++)
+        if (t->moves[i].step == k->step) file = t->moves[i].file, line = t->moves[i].line;
+    for (int i = 0; line <= 0 && i < t->n_computes; i++)
+        for (int j = 0; t->computes[i].step == k->step && line <= 0 && j < t->computes[i].n_inputs;
+             j++) {
+            const TraceParam *p = trace_param(t, t->computes[i].inputs[j]);
+            if (p && p->line > 0) file = p->file, line = p->line;
         }
-        for (int i = 0; i < m->n; i++) {
-            ErrRow *r = &m->row[i];
-            m->equal += r->worst_state == ERR_EQUAL ? r->values : 0;
-            m->rounded += r->worst_state == ERR_ROUNDED;
-            m->suspect += r->worst_state == ERR_SUSPECT;
-            m->wrong += wrong(r->worst_state);
-            m->after += r->worst_state == ERR_AFTER;
-            if (r->worst_state == ERR_FIRST) m->first = r;
-        }
-        return m->n > 0;
-    }
-
-    bool errors_map(Arena * a, const Trace *t, ErrMap *m) {
-        *m = (ErrMap){.t = t, .check = first_failure(t)};
-        if (t->n_checks == 0 || t->ranks < 1) return false;
-        choose_columns(a, m, NULL);
-        return make_rows(a, t, m);
-    }
-    bool errors_pair(Arena * a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other,
-                     int *left) {
-        *m = (ErrMap){.t = t, .check = first_failure(t)};
-        *other = (ErrMap){.t = u, .check = first_failure(u)};
-        if (t->n_checks == 0 || u->n_checks == 0 || t->ranks < 1 || t->ranks != u->ranks)
-            return false;
-        choose_columns(a, m, u);
-        other->column = m->column, other->members = m->members;
-        other->n_columns = m->n_columns, other->per_column = m->per_column;
-        if (!make_rows(a, t, m) || !make_rows(a, u, other)) return false;
-        /* what the other run counts among its equal parameters has no row there: one is made if
-         * this run needs it */
-        ErrRow *more = ARENA_ARRAY(a, ErrRow, m->n + 1);
-        bool *used = ARENA_ARRAY(a, bool, other->n + 1);
-        *left = other->n;
-        for (int i = 0; i < m->n; i++) /* the k-th row of a name beside the k-th */
-            for (int k = 0; k < other->n; k++) {
-                if (used[k] || strcmp(other->row[k].name, m->row[i].name)) continue;
-                used[k] = true;
-                m->row[i].beside = &other->row[k];
-                --*left;
-                break;
-            }
-        for (int i = 0; i < m->n; i++) {
-            ErrRow *r = &m->row[i], *made = &more[i];
-            if (r->beside) continue;
-            for (int k = 0; k < u->n_checks; k++) {
-                const TraceCheck *c = &u->checks[k];
-                if (c->step != r->step || c->level == 0 || strcmp(c->value, r->name)) continue;
-                *made = (ErrRow){
-                    .name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
-                for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;
-                add_check(other, made, c, NULL);
-                r->beside = made;
-                break;
-            }
-        }
-        return true;
-    }
-
-    /* May b be shown in a's row? */
-    static bool alike(const ErrRow *a, const ErrRow *b) {
-        if (a->planted || b->planted || a->sources != b->sources) return false;
-        if ((a->worst_state == ERR_AFTER) != (b->worst_state == ERR_AFTER)) return false;
-        return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
-               b->worst_state != ERR_FIRST;
-    }
-    static void join(Arena * arena, ErrMap * m, ErrRow * a, const ErrRow *b) {
-        a->values += b->values;
-        if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
-        if (b->max > a->max) a->max = b->max, a->bound = b->bound;
-        for (int c = 0; c < m->n_columns; c++) {
-            if (b->state[c] > a->state[c]) a->state[c] = b->state[c];
-            if (!(a->error[c] >= b->error[c]) && !isnan(b->error[c])) a->error[c] = b->error[c];
-        }
-        a->worst = NULL;
-        if (b->beside && a->beside) join(arena, m, a->beside, b->beside);
-        if (!b->beside || a->beside) return;
-        a->beside = ARENA_NEW(arena, ErrRow);
-        *a->beside = *b->beside;
-    }
-
-    /* Where right and wrong rows take turns nothing is alike: what comes after the first wrong
-     * value becomes one row. */
-    static void fold_tail(Arena * a, ErrMap * m, int rows) {
-        if (m->n <= rows || rows < 2 || !m->first || m->first - m->row >= rows - 1) return;
-        ErrRow *last = &m->row[rows - 1];
-        int wrong = last->worst_state == ERR_LATER, n = last->values;
-        for (const ErrRow *r = last + 1; r < m->row + m->n; r++) {
-            wrong += r->worst_state == ERR_LATER;
-            n += r->values;
-            join(a, m, last, r);
-        }
-        last->name = "later values";
-        last->how = arena_printf(a, "%d more, %d wrong", n, wrong);
-        m->n = rows;
-    }
-
-    void errors_fold(Arena * a, ErrMap * m, int rows) {
-        if (m->n <= rows) return;
-        ErrRow *all = m->row;
-        int n = m->n;
-        for (int chunk = 2; chunk <= n && m->n > rows; chunk++) {
-            m->row = ARENA_ARRAY(a, ErrRow, n);
-            m->n = 0;
-            for (int i = 0; i < n;) {
-                ErrRow *r = &m->row[m->n++];
-                *r = all[i];
-                if (r->beside) { /* of its own: the next attempt starts from the rows as they were
-                                  */
-                    ErrRow *twin = ARENA_NEW(a, ErrRow);
-                    *twin = *r->beside;
-                    r->beside = twin;
-                }
-                int k = i + 1;
-                for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(a, m, r, &all[k]);
-                if (k - i > 1) r->how = arena_printf(a, "+%d", k - i - 1);
-                i = k;
-            }
-        }
-        int first = -1, over = m->n - rows;
-        for (int i = 0; i < m->n; i++)
-            if (m->row[i].worst_state == ERR_FIRST) first = i;
-        /* right and wrong take turns: what is far from the first wrong value becomes one row, with
-         * the worst of each column */
-        bool tail = first < rows - 1;
-        int from = tail ? rows - 1 : 0;
-        if (over > 0 && (tail || first > over)) {
-            ErrRow *r = &m->row[from];
-            for (int i = from + 1; i <= from + over; i++) join(a, m, r, &m->row[i]);
-            r->how = arena_printf(a, "+%d", r->values - 1);
-            memmove(r + 1, r + 1 + over, (size_t)(m->n - from - over - 1) * sizeof *r);
-            m->n -= over;
-        }
-        for (int i = 0; i < m->n; i++)
-            if (m->row[i].worst_state == ERR_FIRST) m->first = &m->row[i];
-        fold_tail(a, m, rows);
-    }
-
-    const char *errors_number(Arena * a, double v) {
-        if (!isfinite(v)) return isnan(v) ? "NaN" : "inf";
-        if (v == 0) return "=";
-        return arena_printf(a,
-                            v >= 99.5 && v < 9999.5   ? "%.0f"
-                            : v >= 0.0095 && v < 99.5 ? "%.2g"
-                                                      : "%.0e",
-                            v);
-    }
-
-    bool errors_has_numbers(const TraceCheck *k) {
-        return k->n_index > 0 || k->got != 0 || k->want != 0;
-    }
-    const char *errors_digits(Arena * a, double v) {
-        return arena_printf(a, "%.6g", v == 0 ? 0 : v);
-    }
-
-    const char *errors_plan_line(Arena * a, const Trace *t, const TraceCheck *k) {
-        const char *file = NULL;
-        int line = 0;
-        for (int i = 0; i < t->n_collectives; i++)
-            if (t->collectives[i].step == k->step)
-                file = t->collectives[i].file, line = t->collectives[i].line;
-        for (int i = 0; line <= 0 && i < t->n_moves; i++)
-            if (t->moves[i].step == k->step) file = t->moves[i].file, line = t->moves[i].line;
-        for (int i = 0; line <= 0 && i < t->n_computes; i++)
-            for (int j = 0;
-                 t->computes[i].step == k->step && line <= 0 && j < t->computes[i].n_inputs; j++) {
-                const TraceParam *p = trace_param(t, t->computes[i].inputs[j]);
-                if (p && p->line > 0) file = p->file, line = p->line;
-            }
-        const TraceParam *own = k->step < 0 ? trace_param(t, k->value) : NULL;
-        if (own && own->line > 0) file = own->file, line = own->line;
-        return line > 0 ? arena_printf(a, "%s:%d", file ? words_file(file) : "plan", line) : NULL;
-    }
+    const TraceParam *own = k->step < 0 ? trace_param(t, k->value) : NULL;
+    if (own && own->line > 0) file = own->file, line = own->line;
+    return line > 0 ? arena_printf(a, "%s:%d", file ? words_file(file) : "plan", line) : NULL;
+}

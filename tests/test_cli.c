@@ -858,6 +858,15 @@ static void test_diff(void **state) {
     expect_code(RUN("diff", a, b), 1, "group g", NULL);
     expect_code(RUN("diff", a, in_dir("none.yaml")), 3, NULL, "E0101");
     expect_code(RUN("diff", a, a, "--set", "mesh.tp=4"), 0, "no difference", NULL);
+    /* mistakes that are planted in an op, an input and a parameter */
+    static const char *const faults[] = {"at: act1, scale: 2", "at: input, do: reseed",
+                                         "at: net1.weight, offset: 1"};
+    static const char *const says[] = {"of act1", "input  ", "net1.weight  "};
+    for (int i = 0; i < 3; i++) {
+        const char *bug = put("op.yaml", arena_printf(arena, "%sfaults: [{%s}]\n", mlp, faults[i]));
+        expect_code(RUN("diff", a, bug), 1, says[i], NULL);
+        expect_code(RUN("diff", a, bug), 1, "1 difference\n", NULL);
+    }
 }
 static void test_run(void **state) {
     (void)state;

@@ -453,6 +453,16 @@ static Items planted_items(const Trace *t, Arena *a) {
                 &l, a,
                 arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)),
                 t->moves[i].planted);
+    for (int i = 0; i < t->n_computes; i++) { /* a record for each class of ranks, in a row */
+        const TraceCompute *c = &t->computes[i];
+        if (c->planted && (!i || t->computes[i - 1].step != c->step))
+            add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->output)),
+                     c->planted);
+    }
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].planted) add_item(&l, a, t->values[i].shape.name, t->values[i].planted);
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].planted) add_item(&l, a, t->params[i].plan_name, t->params[i].planted);
     return l;
 }
 /* Gradients that are right only if somebody sums them, and over what. */

@@ -94,7 +94,8 @@ static void test_usage(void **state) {
     (void)state;
     expect_code(RUN("--help"), 0, "Usage: shardproof COMMAND", NULL);
     expect_code(RUN("-h"), 0, "Commands:", NULL);
-    expect_code(RUN("help", "check"), 0, "Usage: shardproof check [OPTION]... PLAN...", NULL);
+    expect_code(RUN("help", "check"), 0, "Usage: shardproof check [OPTION]... PLAN|FOLDER...",
+                NULL);
     expect_code(RUN("check", "--help", "--nonsense"), 0, "--against FILE", NULL);
     expect_code(RUN("--version"), 0, "shardproof " CLI_VERSION "\nLicence MIT;", NULL);
     expect_code(RUN("chek"), 2, NULL, "did you mean 'check'?");
@@ -567,7 +568,7 @@ static void test_check(void **state) {
     expect_code(RUN("check", wrong, bad), 3, "2 of 2 plans failed", NULL);
     expect_code(RUN("check", good, "-q"), 0, "", "");
     expect_code(RUN("check", in_dir("none.yaml")), 3, "E0101", "no file");
-    expect_code(RUN("check", dir), 3, NULL, "E0102");
+    expect_code(RUN("shapes", dir), 3, NULL, "E0102");
     expect_code(RUN("check", good, "--set", "modl=3"), 2, NULL, "did you mean 'model'?");
     expect_code(RUN("check", good, "--set", "mesh.tp=x"), 3, NULL, "E0301");
     expect_code(RUN("check", good, taught, "--trace", in_dir("t")), 2, NULL, "one plan, not 2");
@@ -743,6 +744,67 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL,
                 "E0109");
     expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
+}
+/* The format follows the name of -o; a name that says another one than the command writes is
+ * refused, and so is a second -o. An explicit --format wins. */
+static void test_format_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *command, *name, *begins; /* begins NULL: refused */
+    } rows[] = {{"comms", "c.json", "["},         {"comms", "c.csv", "step,"},
+                {"shapes", "s.md", "| step"},     {"params", "p.jsonl", "{"},
+                {"comms", "c.txt", "step "},      {"comms", "name", "step "},
+                {"check", "r.xml", "<?xml"},      {"check", "r.sarif", "{"},
+                {"check", "r.json", "["},         {"comms", ".hidden", "step "},
+                {"comms", "c.html", NULL},        {"comms", "c.xml", NULL},
+                {"comms", "c.v2", NULL},          {"explain", "e.json", NULL},
+                {"shapes", "dir.csv/s", "step "}, {"shapes", "s.JSON", NULL}};
+    const char *plan = put("names.yaml", get("plans/02-toymodel-2.yaml"));
+    mkdir(in_dir("dir.csv"), 0777);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *to = in_dir(rows[i].name), *value = "net1";
+        bool explains = !strcmp(rows[i].command, "explain");
+        Ran r =
+            explains ? RUN("explain", plan, value, "-o", to) : RUN(rows[i].command, plan, "-o", to);
+        if (rows[i].begins) {
+            expect_code(r, 0, "", NULL);
+            assert_int_equal(strncmp(get(to), rows[i].begins, strlen(rows[i].begins)), 0);
+            unlink(to);
+        } else {
+            expect_code(r, 2, "", "say --format");
+            assert_int_not_equal(access(to, F_OK), 0);
+        }
+    }
+    rmdir(in_dir("dir.csv"));
+    expect_code(RUN("comms", plan, "-o", in_dir("x.html"), "--format", "csv"), 0, "", NULL);
+    expect_code(RUN("comms", plan, "-o", in_dir("x"), "-o", in_dir("y")), 2, "", "twice");
+}
+/* Folders stand for the plans in them; YAML files without a mesh are something else. */
+static void test_folders(void **state) {
+    (void)state;
+    const char *toy = get("plans/02-toymodel-2.yaml");
+    mkdir(in_dir("folder"), 0777);
+    mkdir(in_dir("folder/below"), 0777);
+    expect_code(RUN("check", in_dir("folder")), 3, NULL, "no plan in folder");
+    put("folder/b.yaml", toy);
+    put("folder/a.yml", toy);
+    put("folder/below/c.yaml", toy);
+    put("folder/profile.yaml", "name: x\n");
+    put("folder/notes.txt", "mesh: none\n");
+    Ran r = RUN("check", in_dir("folder"));
+    const char *a = strstr(r.out, "folder/a.yml"), *b = strstr(r.out, "folder/b.yaml");
+    assert_true(a && b && a < b && b < strstr(r.out, "folder/below/c.yaml"));
+    expect_code(r, 0, "3 plans hold", NULL);
+    expect_code(RUN("check", in_dir("folder"), "plans/02-toymodel-2.yaml"), 0, "4 plans hold",
+                NULL);
+    put("folder/below/broken.yaml", "mesh: {tp: 2}\n");
+    expect_code(RUN("check", in_dir("folder")), 3, "1 of 4 plans failed", "E0208");
+    static const char *const left[] = {"folder/b.yaml",       "folder/a.yml",
+                                       "folder/below/c.yaml", "folder/below/broken.yaml",
+                                       "folder/profile.yaml", "folder/notes.txt"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) unlink(in_dir(left[i]));
+    rmdir(in_dir("folder/below"));
+    rmdir(in_dir("folder"));
 }
 /* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
  */
@@ -1220,6 +1282,8 @@ int main(void) {
         TEST(test_unobservable),
         TEST(test_list_ops),
         TEST(test_explain_gradient),
+        TEST(test_format_by_name),
+        TEST(test_folders),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

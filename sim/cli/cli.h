@@ -145,6 +145,10 @@ Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);
 Table table_diff(const Cli *c, const Trace *a, const Trace *b);
 
+/* ---- folders as operands (folders.c) ---- */
+/* Each operand that is a folder becomes the plans in it; E0101 into c->d for one without any. */
+void folders_expand(Cli *c);
+
 /* ---- reports of a run (summary.c) ---- */
 /* One line: "equivalent, 41 values checked, worst ...". */
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena);

@@ -321,6 +321,7 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     return l.exit;
 }
 int cmd_check(Cli *c) {
+    folders_expand(c);
     int n = c->o.n_operands, code = 0, width = 0, bad = 0;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
         diag_error(c->d, "E0212", nowhere, "run them one by one",

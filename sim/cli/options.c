@@ -16,9 +16,10 @@ const Command cli_commands[] = {
      "shardproof run plans/03-llama3-8b-tp2.yaml\n"
      "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
      cmd_run},
-    {"check", C_CHECK, "PLAN...", 1, 1 << 20, TABLES " junit sarif github",
+    {"check", C_CHECK, "PLAN|FOLDER...", 1, 1 << 20, TABLES " junit sarif github",
      "static rules and execution without pictures: for CI",
      "shardproof check plans/*.yaml\n"
+     "shardproof check plans/bugs --fail-on note\n"
      "shardproof check plan.yaml --against golden/values.safetensors\n"
      "shardproof check plan.yaml --update-expect\n",
      cmd_check},
@@ -89,7 +90,8 @@ static const Option options[] = {
     {"output", 'o', O_TEXT, AT(output), "PATH", C_ALL,
      "where the result goes: a folder for run (default out/), else a file", NULL},
     {"format", 0, O_TEXT, AT(format), "FORMAT", C_ALL,
-     "how the result is written; the formats are listed above", NULL},
+     "how the result is written; the formats are listed above (default: as the name of -o ends)",
+     NULL},
     {"view", 0, O_TEXT, AT(view), "VIEW", C_DRAW, "which picture: see `list views`", NULL},
     {"theme", 0, O_WORD, AT(theme), "THEME", C_DRAW, "light, dark or print", "light dark print"},
     {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW, "page: wide, column, slide or a4",
@@ -262,6 +264,9 @@ static void take(Parse *p, const Option *o, const char *inline_arg) {
     }
     const char *arg = o->arg ? argument(p, o, inline_arg) : NULL;
     if (o->arg && !arg) return;
+    for (int i = 0; i < p->n_given; i++)
+        if (p->given[i] == o && o->at == AT(output))
+            usage(p->c, NULL, "--output is given twice: there is one result");
     apply(p->c, o, arg);
     *ARENA_PUSH(p->c->arena, p->given, p->n_given, p->cap_given) = o;
 }
@@ -336,6 +341,25 @@ static void check_usage(Parse *p) {
         usage(c, nearest_word(k->formats, c->o.format, c->arena), "`%s` writes %s, not '%s'",
               k->name, k->formats, c->o.format);
 }
+/* The format that a file's name asks for. Pictures and folders have rules of their own (draw, run).
+ */
+static const struct {
+    const char *extension, *format;
+} extensions[] = {{"txt", "text"}, {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
+                  {"csv", "csv"},  {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"}};
+static void format_by_name(Cli *c) {
+    const Command *k = c->command;
+    const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;
+    if (!k || k->bit & (C_RUN | C_DRAW | C_COMPLETION) || !dot || dot == c->o.output ||
+        dot[-1] == '/' || strchr(dot, '/'))
+        return;
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (!strcmp(dot + 1, extensions[i].extension) && has_word(k->formats, extensions[i].format))
+            c->o.format = extensions[i].format;
+    if (!c->o.format)
+        usage(c, "end the name with one of these, or say --format", "`%s` writes %s, not '%s'",
+              k->name, k->formats, dot);
+}
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};
     c->o = (CliOptions){.rank = -1, .seed = -1, .layer = -1};
@@ -352,6 +376,7 @@ void options_parse(Cli *c, int argc, char **argv) {
         add_set(c, "data.seed", 9, arena_printf(c->arena, "%lld", (long long)c->o.seed));
     choose_command(c);
     check_usage(&p);
+    if (!c->o.format && !c->o.help) format_by_name(c);
     c->format = c->o.format;
     if (c->command && !c->format)
         c->format = arena_strndup(c->arena, c->command->formats, strcspn(c->command->formats, " "));

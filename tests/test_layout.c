@@ -197,7 +197,7 @@ static void scatter(World *w, const Layout *from) {
     w->e->full_arg = w;
     assert_true(exec_load(w->e, 0));
     w->p.val[0].L = *from;
-    Store *s = &w->e->store[0];
+    Store *s = exec_store(w->e, 0);
     /* give every rank a local of its own, packed, then write its part */
     Local *own = base_malloc(sizeof *own * (size_t)w->mesh.nranks);
     for (int64_t r = 0; r < w->mesh.nranks; r++) {
@@ -252,7 +252,7 @@ static void scatter(World *w, const Layout *from) {
 /* The made-up locals own nothing: what exec_load counted is put back before the executor frees it.
  */
 static void unscatter(World *w) {
-    Store *s = &w->e->store[0];
+    Store *s = exec_store(w->e, 0);
     if (!s->alive) return;
     for (int i = 0; i < kept_n; i++) s->l[i] = ((Local *)(void *)kept.t.p)[i];
     s->n = kept_n;

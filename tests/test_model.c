@@ -568,11 +568,11 @@ static Ran run_model(Arena *a, const Plan *p, double h) {
     r.e->full_arg = full;
     r.e->keep_all = true;
     for (int i = 0; i < r.p->ns; i++) assert_true(exec_step(r.e, &r.p->step[i]));
-    r.loss = *(double *)r.e->store[r.p->loss].l[0].t.p;
+    r.loss = *(double *)exec_store(r.e, r.p->loss)->l[0].t.p;
     for (int t = 0; t < r.m->g.nt; t++) {
         const GTensor *g = &r.m->g.t[t];
         if (g->kind != KIND_PARAM) continue;
-        const double *x = r.e->store[r.p->grad[t]].l[0].t.p;
+        const double *x = exec_store(r.e, r.p->grad[t])->l[0].t.p;
         for (int64_t i = 0; i < count_of(g); i++) r.slope += x[i] * direction(g, i);
     }
     weights_close(w);
@@ -651,9 +651,9 @@ static void test_padding(void **state) {
         for (int t = 0; t < plain.m->g.nt; t++) {
             if (plain.m->g.t[t].kind != KIND_PARAM) continue;
             int64_t n = count_of(&plain.m->g.t[t]), all = count_of(&padded.m->g.t[t]);
-            const double *x = plain.e->store[plain.p->grad[t]].l[0].t.p,
-                         *y = padded.e->store[padded.p->grad[t]].l[0].t.p;
-            const double *value = padded.e->store[padded.p->first[t]].l[0].t.p;
+            const double *x = exec_store(plain.e, plain.p->grad[t])->l[0].t.p,
+                         *y = exec_store(padded.e, padded.p->grad[t])->l[0].t.p;
+            const double *value = exec_store(padded.e, padded.p->first[t])->l[0].t.p;
             for (int64_t k = 0; k < n; k++)
                 assert_true(fabs(x[k] - y[k]) <= 1e-14 * (1 + fabs(x[k])));
             for (int64_t k = n; k < all; k++) assert_true(y[k] == 0 && value[k] == 0);
@@ -692,7 +692,7 @@ static void test_toy_losses(void **state) {
             const GTensor *g = &r.m->g.t[t];
             if (g->kind != KIND_PARAM) continue;
             const StTensor *s = st_find(st, arena_printf(a, "step0.grad.%s", g->name));
-            const double *x = r.e->store[r.p->grad[t]].l[0].t.p;
+            const double *x = exec_store(r.e, r.p->grad[t])->l[0].t.p;
             assert_non_null(s);
             for (int64_t k = 0; k < count_of(g); k++) {
                 assert_true(st_read(s, k, 1, DT_F64, &want));

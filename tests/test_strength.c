@@ -129,7 +129,7 @@ static bool has_replica(const Exec *e, int val, int64_t rank) {
 /* The largest magnitude that any rank holds of the value, the one that is being spoiled apart. */
 static double largest(const Exec *e, int val) {
     double top = 0;
-    const Store *st = &e->store[val];
+    const Store *st = exec_store(e, val);
     for (int k = 0; k < st->n; k++) {
         Spoil x = spoil_part((Exec *)(uintptr_t)e, val, st->l[k].rank);
         for (int64_t i = 0; i < x.n; i++) top = fmax(top, fabs(spoil_get(&x, i)));
@@ -267,7 +267,7 @@ static void count(Strength *x, const Exec *e, const Step *s) {
 }
 static void sources(Strength *x, Exec *e) {
     for (int v = 0; v < e->p->nv; v++) {
-        if (e->p->val[v].step >= 0 || !e->store[v].alive) continue;
+        if (e->p->val[v].step >= 0 || !exec_store(e, v)->alive) continue;
         spoil_element(x, e, NULL, v, ++x->turn % e->p->mesh->nranks);
         x->source |= x->dt == DT_F32 ? 1 : 2;
     }
@@ -395,7 +395,7 @@ static void change_late(void *arg, Exec *e, const Step *s, bool checked) {
     Late *l = arg;
     l->steps = e->p->ns;
     if (!checked || s->id != l->step || exec_is_int(e, s->out)) return;
-    l->invisible = is_shift(e, s->out) || !e->store[s->out].alive;
+    l->invisible = is_shift(e, s->out) || !exec_store(e, s->out)->alive;
     if (l->invisible) return;
     spoil_all(e, s->out, l->factor);
     l->done = true;
@@ -455,7 +455,8 @@ static void change_sum(void *arg, Exec *e, const Step *s, bool checked) {
     if (!checked || l->done || s->id != l->step || !summed) return;
     l->done = true;
     int64_t n = 0;
-    for (int k = 0; k < e->store[s->out].n; k++) n += tensor_count(&e->store[s->out].l[k].t);
+    for (int k = 0; k < exec_store(e, s->out)->n; k++)
+        n += tensor_count(&exec_store(e, s->out)->l[k].t);
     for (int64_t i = 0; i < n; i++) e->acc[s->out].x[i] *= l->factor;
 }
 static void test_accumulated_gradients(void **state) {

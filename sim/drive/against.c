@@ -303,8 +303,8 @@ static void compare_probe(Against *a, const ValueSet *set, int i) {
     OpCall c = {.op = node->op, .rule = &node->rule, .at = &node->at, .dtype = DT_F64};
     for (int k = 0; k < node->nin; k++) {
         int v = p->first[node->in[k]];
-        if (!set->ref->exec->store[v].alive) return;
-        c.in[k] = set->ref->exec->store[v].l[0].t;
+        if (!exec_store(set->ref->exec, v)->alive) return;
+        c.in[k] = exec_store(set->ref->exec, v)->l[0].t;
     }
     const StTensor *s = &a->st->t[i];
     ValueShape o = {.dtype = DT_F64};

@@ -211,6 +211,6 @@ void endtoend_check(const EndToEnd *e, PipelineReport *report) {
     bool grad;
     losses(&s);
     for (int v = 0; v < x->p->nv; v++)
-        if (endtoend_result(x->p, v, &grad) && x->store[v].alive) value(&s, v, grad);
+        if (endtoend_result(x->p, v, &grad) && exec_store(x, v)->alive) value(&s, v, grad);
     for (int k = 0; k < NUDGES; k++) reference_free(s.nudged[k]);
 }

@@ -24,7 +24,7 @@ static int64_t finite_until(const void *p, Dtype dt, int64_t n) {
  * reported. A pending maximum over an empty shard is minus infinity by right. */
 void nonfinite_find(Run *r, const Step *s) {
     const Val *v = &r->program->val[s->out];
-    const Store *st = &r->exec->store[s->out];
+    const Store *st = exec_store(r->exec, s->out);
     if (r->nonfinite || exec_is_int(r->exec, s->out)) return;
     for (int a = 0; a < r->mesh->naxes; a++)
         if (v->L.type[a] == TY_M) return;

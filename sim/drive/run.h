@@ -1,11 +1,12 @@
 /* One plan on its way through the passes, and the parts of the driver that work on it: limits.c,
- * execute.c, numbers.c, nonfinite.c, outside.c. For sim/drive only. */
+ * execute.c, observers.c, numbers.c, nonfinite.c, outside.c. For sim/drive only. */
 #ifndef SP_DRIVE_RUN_H
 #define SP_DRIVE_RUN_H
 #include "drive/against.h"
 #include "drive/endtoend.h"
 #include "exec/check.h"
 #include "exec/reference.h"
+#include "exec/walk.h"
 #include "exec/work.h"
 
 typedef struct Run {
@@ -24,6 +25,8 @@ typedef struct Run {
     Check *check;
     Exec *exec;
     Work work;
+    FullSource src, pure; /* what the ranks load, and what their check holds them against: of the
+                             same micro-batch and training step */
     double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
                        no loss */
     int found;      /* by verify */
@@ -46,6 +49,8 @@ double limits_compare_work(const Run *r);
 /* Runs the lowered program on all ranks with its checks, the unsharded one, and compares. False: it
  * was refused, or something could not be loaded (errors are in r->d). */
 bool execute_run(Run *r);
+/* All who look at the run of the ranks, *n of them; in r->arena. */
+const Observer *const *observers_of(Run *r, int *n);
 /* Keeps the numbers of a small value that the step has just made, for pictures. */
 void numbers_keep(Run *r, const Step *s);
 /* The first element of what a rank holds of a value, as a double; NaN if it holds none. */

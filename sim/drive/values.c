@@ -29,7 +29,8 @@ static int find_tensor(Arena *arena, const Graph *g, const char *name) {
 static int total_cotangent(const Program *p, const Exec *e, int tensor) {
     if (p->grad[tensor] >= 0) return p->grad[tensor];
     for (int v = p->nv - 1; v >= 0; v--)
-        if (p->val[v].cot && p->val[v].tensor == tensor && (!e || e->store[v].alive)) return v;
+        if (p->val[v].cot && p->val[v].tensor == tensor && (!e || exec_store(e, v)->alive))
+            return v;
     return -1;
 }
 static bool is_trained(const GTensor *t) {
@@ -125,7 +126,7 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     const GTensor *t = &e->p->graph->t[k->tensor];
     bool source = is_source(s, e->p->graph, k);
     int v = val_of(s, e, k);
-    if (v < 0 || (!source && !e->store[v].alive)) return false;
+    if (v < 0 || (!source && !exec_store(e, v)->alive)) return false;
     o->nstored = t->nstored;
     if (k->rank < 0) whole_shape(t, o);
     else if (source) {

@@ -28,7 +28,7 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
     bool gradient = v->cot && e->p->graph->t[v->tensor].kind == KIND_PARAM;
     if (parts < 2 || s->kind != ST_ADJOINT || !gradient) return;
     int64_t n = 0, nranks = e->p->mesh->nranks;
-    const Store *st = &e->store[s->out];
+    const Store *st = exec_store(e, s->out);
     if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
     struct Accumulated *a = &e->acc[s->out];
     int64_t *begin = base_malloc(base_mul((size_t)st->n + 1, sizeof *begin));

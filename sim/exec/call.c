@@ -119,7 +119,7 @@ bool call_step(Exec *e, const Step *s) {
     for (int64_t rank = 0; rank < m->nranks && ok; rank++) {
         int64_t key[2 * (RULE_MAX_IN + 2) + 1];
         for (int k = 0; k < nr; k++) {
-            key[2 * k] = e->store[r[k]].which[rank];
+            key[2 * k] = exec_store(e, r[k])->which[rank];
             key[2 * k + 1] = n->op->asks ? store_key(m, &p->val[r[k]].L, rank) : 0;
         }
         key[2 * nr] = store_key(m, &p->val[s->out].L, rank);

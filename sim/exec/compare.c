@@ -306,7 +306,7 @@ static void look_at_all(LookJob *j) {
 void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep,
                  const Whole *w) {
     const Mesh *mesh = m->e->p->mesh;
-    const Store *s = &m->e->store[val];
+    const Store *s = exec_store(m->e, val);
     size_t locals = (size_t)(s->n ? s->n : 1);
     int64_t *at = base_malloc(
         base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */

@@ -9,10 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void drop_store(Exec *e, Store *s) {
+    if (!s->alive) return;
+    for (int i = 0; i < s->n; i++) store_buf_drop(e, s->l[i].buf);
+    free(s->l);
+    free(s->which);
+    *s = (Store){0};
+}
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
-    e->store = ARENA_ARRAY(arena, Store, p->nv + 1);
+    e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
+    e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
     e->last = ARENA_ARRAY(arena, int, p->nv + 1);
     e->bufs = ARENA_NEW(arena, struct BufPool);
     for (int v = 0; v < p->nv; v++) e->last[v] = -1;
@@ -20,18 +28,36 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
         int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
         for (int k = 0; k < n; k++) e->last[r[k]] = i;
     }
+    for (int v = 0; v < p->nv; v++)
+        e->shared[v] = p->val[v].step >= 0 ? exec_deferred(e, &p->step[p->val[v].step])
+                                           : p->val[v].kind != KIND_INPUT;
+    exec_begin(e, 0);
     return e;
 }
-void exec_drop(Exec *e, int v) {
-    Store *s = &e->store[v];
-    if (!s->alive) return;
-    for (int i = 0; i < s->n; i++) store_buf_drop(e, s->l[i].buf);
-    free(s->l);
-    free(s->which);
-    *s = (Store){0};
+/* Drops the values of an instance and its table. */
+static void end_instance(Exec *e, int64_t instance) {
+    Store *of = instance < e->n_each ? e->each[instance] : NULL;
+    for (int v = 0; of && v < e->p->nv; v++) drop_store(e, &of[v]);
+    free(of);
+    if (of) e->each[instance] = NULL;
 }
+void exec_begin(Exec *e, int64_t instance) {
+    if (e->n_each) end_instance(e, e->now);
+    if (instance >= e->n_each) {
+        int64_t n = instance + 1;
+        e->each = base_realloc(e->each, base_mul((size_t)n, sizeof *e->each));
+        memset(e->each + e->n_each, 0, sizeof *e->each * (size_t)(n - e->n_each));
+        e->n_each = n;
+    }
+    size_t bytes = base_mul((size_t)e->p->nv + 1, sizeof(Store));
+    e->each[instance] = memset(base_malloc(bytes), 0, bytes);
+    e->now = instance;
+}
+void exec_drop(Exec *e, int v) { drop_store(e, exec_store(e, v)); }
 void exec_free(Exec *e) {
-    for (int v = 0; v < e->p->nv; v++) exec_drop(e, v);
+    for (int v = 0; v < e->p->nv; v++) drop_store(e, &e->once[v]);
+    for (int64_t i = 0; i < e->n_each; i++) end_instance(e, i);
+    free(e->each);
     store_buf_free_all(e);
     accumulate_free(e);
 }
@@ -143,7 +169,7 @@ bool exec_load(Exec *e, int v) {
 static bool step_claim(Exec *e, const Step *s) {
     const Program *p = e->p;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
-    Store *a = &e->store[s->in[0]], *b = store_open(e, s->out);
+    Store *a = exec_store(e, s->in[0]), *b = store_open(e, s->out);
     bool ok = true;
     TupleMap map;
     tuplemap_open(&map, 2);
@@ -187,7 +213,7 @@ static bool step_claim(Exec *e, const Step *s) {
     return ok;
 }
 static void step_sum(Exec *e, const Step *s) {
-    Store *a = &e->store[s->in[0]], *b = &e->store[s->in[1]], *o = store_open(e, s->out);
+    Store *a = exec_store(e, s->in[0]), *b = exec_store(e, s->in[1]), *o = store_open(e, s->out);
     TupleMap map;
     tuplemap_open(&map, 2);
     for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
@@ -268,7 +294,8 @@ static bool run_edited(Exec *e, const Step *s) {
 bool exec_step(Exec *e, const Step *s) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)
-        if (!e->store[r[k]].alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k])) return false;
+        if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
+            return false;
     return s->edit != EDIT_NONE ? run_edited(e, s) : run_step(e, s);
 }
 
@@ -280,20 +307,15 @@ static bool of_parameter(const Exec *e, const Step *s) {
 bool exec_deferred(const Exec *e, const Step *s) {
     return s->pass == PHASE_OPTIMIZER || (of_parameter(e, s) && s->kind != ST_ADJOINT);
 }
-void exec_drop_inputs(Exec *e) {
-    for (int t = 0; t < e->p->graph->nt; t++)
-        if (e->p->graph->t[t].kind == KIND_INPUT) exec_drop(e, e->p->first[t]);
-}
 void exec_next_iteration(Exec *e) {
     const Graph *g = e->p->graph;
-    exec_drop_inputs(e);
     for (int t = 0; t < g->nt; t++) {
         if (!g->t[t].next_of) continue;
         int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];
-        if (!e->store[from].alive)
+        if (!exec_store(e, from)->alive)
             base_die(70, "the value of %s after the step is gone", g->t[t].name);
         exec_drop(e, to);
-        e->store[to] = e->store[from];
-        e->store[from] = (Store){0};
+        *exec_store(e, to) = *exec_store(e, from);
+        *exec_store(e, from) = (Store){0};
     }
 }

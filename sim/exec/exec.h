@@ -35,8 +35,13 @@ typedef struct Exec {
     Dtype dtype;
     Pool *pool;
     Arena *arena; /* of the run */
-    Store *store; /* per Val */
-    int *last;    /* per Val: last step that reads it */
+    /* Values by (value, instance). An instance is one micro-batch; what all of them share
+     * (parameters, what is made after the last) is there once. */
+    bool *shared;        /* per Val */
+    Store *once;         /* per Val: of those that are shared */
+    Store **each;        /* per instance: per Val of the others; NULL: not begun, or over */
+    int64_t n_each, now; /* instances with room; the one that is run */
+    int *last;           /* per Val: last step that reads it */
     bool keep_all;
     struct BufPool *bufs;
     int64_t live_bytes, peak_bytes;
@@ -60,22 +65,30 @@ bool exec_load(Exec *e, int val);
 /* Runs one step; loads what it reads if it is not there yet. False if the step cannot be run (see
  * e->stuck). */
 bool exec_step(Exec *e, const Step *s);
+/* Goes on with an instance (micro-batch); the values of the one before are dropped. A new executor
+ * is in instance 0. */
+void exec_begin(Exec *e, int64_t instance);
 /* Micro-batches: is the step run once, after the last of them (moves and sums of parameter
  * gradients, the optimizer)? */
 bool exec_deferred(const Exec *e, const Step *s);
 /* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them
  * are added up, before any of them is moved; after the last micro-batch the sum takes the value's
- * place. Inputs are dropped for the next one. */
+ * place. */
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
-void exec_drop_inputs(Exec *e);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of
- * them; each rank keeps its own. Inputs are dropped so that the next step loads its own. */
+ * them; each rank keeps its own. */
 void exec_next_iteration(Exec *e);
 /* Drops values that no later step reads. */
 void exec_release(Exec *e, const Step *s);
 void exec_drop(Exec *e, int val);
+/* What there is of a value in the instance that is run. */
+static inline Store *exec_store(const Exec *e, int val) {
+    return e->shared[val] ? &e->once[val] : &e->each[e->now][val];
+}
+/* What a rank holds of it. */
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
-    return &e->store[val].l[e->store[val].which[rank]];
+    const Store *s = exec_store(e, val);
+    return &s->l[s->which[rank]];
 }
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);

@@ -1,6 +1,6 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
-#include "base/clock.h"
+#include "exec/walk.h"
 #include "exec/work.h"
 #include <math.h>
 #include <stdlib.h>
@@ -121,69 +121,85 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
     return q;
 }
 static const double *val_data(const Reference *r, int v) {
-    return v >= 0 && r->exec->store[v].alive ? r->exec->store[v].l[0].t.p : NULL;
+    return v >= 0 && exec_store(r->exec, v)->alive ? exec_store(r->exec, v)->l[0].t.p : NULL;
 }
 void reference_set_step(Graph *g, int64_t it) {
     for (int n = g->nn_model; g->nn_model && n < g->nn; n++) g->node[n].at.step = it + 1;
 }
-/* One training step, or the one pass. `unit`: what one piece of `work` is of the whole run's. */
-static bool run_steps(Reference *r, const Work *work, double unit, Progress *progress) {
-    for (int i = 0; i < r->program->ns; i++) {
-        const Step *s = &r->program->step[i];
-        double loads = 0;
-        int reads[RULE_MAX_IN + 2], n = step_reads(s, reads);
-        for (int k = 0; k < n; k++)
-            if (!r->exec->store[reads[k]].alive) loads += work->load[reads[k]];
-        if (!exec_step(r->exec, s)) return false;
-        progress_add(progress, (loads + work->step[i]) * unit);
-        exec_release(r->exec, s);
-    }
-    return true;
+/* What the walk of the unsharded program is told and tells. */
+typedef struct {
+    Reference *r;
+    FullSource *src;
+    Work work;
+    double unit; /* what one piece of `work` is of the whole run's, which was estimated without its
+                    program */
+} Watch;
+static void ref_begun(void *arg, WalkInstance at) {
+    const Watch *x = arg;
+    x->src->step = at.iteration;
+    reference_set_step((Graph *)(uintptr_t)x->r->graph, at.iteration);
+}
+static void ref_loaded(void *arg, int val) {
+    const Watch *x = arg;
+    progress_add(x->src->progress, x->work.load[val] * x->unit);
+}
+static void ref_stepped(void *arg, const Step *s) {
+    const Watch *x = arg;
+    progress_add(x->src->progress, x->work.step[s->id] * x->unit);
+}
+static void ref_ended(void *arg, WalkInstance at) {
+    const Watch *x = arg;
+    const double *loss = x->r->losses ? val_data(x->r, x->r->program->loss) : NULL;
+    if (x->r->losses) x->r->losses[at.iteration] = loss ? *loss : NAN;
+}
+static void ref_iterated(void *arg, int64_t iteration) {
+    const Watch *x = arg;
+    if (x->src->step_done) x->src->step_done(x->src->step_arg, x->r->exec, iteration);
+}
+/* The source of the unsharded run: never the micro-batches of the run, so that how those are added
+ * up is looked at too. */
+static FullSource *whole_source(Arena *arena, const FullSource *like, Weights *w, Diags *d,
+                                const Graph *g) {
+    FullSource *src = arena_memdup(arena, like, sizeof *src);
+    src->w = w;
+    src->d = d;
+    src->g = g;
+    src->whole = NULL;
+    src->local_mean = NULL;
+    src->part = src->step = 0;
+    src->parts = 1;
+    return src;
 }
 Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d,
                          const FullSource *like, bool backward, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
+    int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
     r->graph = &m->g;
     r->program = reference_program(arena, p, m, d, backward);
     r->exec = exec_new(arena, r->program, DT_F64, like->pool);
-    FullSource *src = ARENA_NEW(arena, FullSource);
-    *src = *like;
-    src->w = w;
-    src->d = d;
-    src->g = &m->g;
-    src->whole = NULL;
-    src->local_mean = NULL;
-    src->part = src->step = 0;
-    src->parts =
-        1; /* never the micro-batches of the run: how those are added up is looked at too */
     r->exec->full = reference_full;
-    r->exec->full_arg = src;
+    r->exec->full_arg = whole_source(arena, like, w, d, &m->g);
     r->exec->keep_all = keep_all;
-    double t0 = clock_seconds();
-    int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
-    Work work = work_of(arena, r->exec, steps, 1);
-    double unit = work.plain > 0 ? like->reference_work / work.plain
-                                 : 0; /* its share of the whole was estimated without its program */
-    progress_phase(like->progress, "unsharded float64 run");
-    bool ok = true;
-    for (int v = 0; v < r->program->nv && keep_all && ok; v++) {
-        if (r->program->val[v].step >= 0) continue;
-        ok = exec_load(r->exec, v);
-        progress_add(like->progress, work.load[v] * unit);
-    }
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
-    for (int64_t it = 0; it < steps && ok; it++) {
-        src->step = it;
-        reference_set_step((Graph *)(uintptr_t)&m->g, it);
-        ok = run_steps(r, &work, unit, like->progress);
-        const double *loss = ok && r->losses ? val_data(r, r->program->loss) : NULL;
-        if (r->losses) r->losses[it] = loss ? *loss : NAN;
-        if (!ok || !m->g.nn_model) continue;
-        exec_next_iteration(r->exec);
-        if (src->step_done) src->step_done(src->step_arg, r->exec, it);
-    }
-    r->seconds = clock_seconds() - t0;
-    if (ok) return r;
+    Watch x = {.r = r, .src = r->exec->full_arg, .work = work_of(arena, r->exec, steps, 1)};
+    x.unit = x.work.plain > 0 ? like->reference_work / x.work.plain : 0;
+    progress_phase(like->progress, "unsharded float64 run");
+    const Observer look = {.arg = &x,
+                           .begun = ref_begun,
+                           .loaded = ref_loaded,
+                           .stepped = ref_stepped,
+                           .ended = ref_ended,
+                           .iterated = ref_iterated};
+    const Observer *const all[] = {&look};
+    Walk walk = {.e = r->exec,
+                 .iterations = steps,
+                 .parts = 1,
+                 .load_first = keep_all,
+                 .observers = all,
+                 .n = 1};
+    WalkEnd end = walk_run(&walk);
+    r->seconds = walk.seconds_run + walk.seconds_observed;
+    if (end == WALK_DONE) return r;
     exec_free(r->exec);
     return NULL;
 }
@@ -220,31 +236,41 @@ double *reference_cotangent(const Reference *r, const Val *v) {
 }
 
 /* ---- level 3 ---- */
+typedef struct {
+    Check *c;
+    const Exec *one; /* the unsharded program, already run; NULL: this is its run */
+    const FullSource *src;
+    double work; /* of a step */
+} Exact;
+static void exact_stepped(void *arg, const Step *s) {
+    const Exact *x = arg;
+    progress_add(x->src->progress, x->work);
+    if (!x->one) return;
+    int v = x->one->p->first[x->c->e->p->val[s->out].tensor];
+    if (exec_store(x->one, v)->alive)
+        check_exact(x->c, s, exec_store(x->one, v)->l[0].t.p, x->src->modulus);
+}
+/* Runs a program on integer data; false if it cannot be run to its end. */
+static bool exact_run(Exec *e, FullSource *src, Exact *x) {
+    e->full = reference_full;
+    e->full_arg = src;
+    e->modulus = src->modulus;
+    const Observer look = {.arg = x, .stepped = exact_stepped};
+    const Observer *const all[] = {&look};
+    Walk walk = {.e = e, .iterations = 1, .parts = 1, .observers = all, .n = 1};
+    return walk_run(&walk) == WALK_DONE;
+}
 static bool exact_once(Check *c, const Program *ref, FullSource *src) {
-    const Program *p = c->e->p;
-    Pool *pool = src->pool;
-    double work = src->exact_work / (ref->ns + p->ns);
-    Exec *one = exec_new(c->arena, ref, c->e->dtype, pool),
-         *all = exec_new(c->arena, p, c->e->dtype, pool);
     Exec *keep = c->e;
-    one->full = all->full = reference_full;
-    one->full_arg = all->full_arg = src;
-    one->modulus = all->modulus = src->modulus;
+    const Program *p = keep->p;
+    Exec *one = exec_new(c->arena, ref, keep->dtype, src->pool),
+         *all = exec_new(c->arena, p, keep->dtype, src->pool);
     one->keep_all = true;
-    bool ok = true;
-    for (int i = 0; i < ref->ns && ok; i++) {
-        ok = exec_step(one, &ref->step[i]);
-        progress_add(src->progress, work);
-    }
+    Exact x = {.c = c, .src = src, .work = src->exact_work / (ref->ns + p->ns)};
+    bool ok = exact_run(one, src, &x);
+    x.one = one;
     c->e = all;
-    for (int i = 0; i < p->ns && ok; i++) {
-        ok = exec_step(all, &p->step[i]);
-        if (!ok) break;
-        int v = ref->first[p->val[p->step[i].out].tensor];
-        if (one->store[v].alive) check_exact(c, &p->step[i], one->store[v].l[0].t.p, src->modulus);
-        exec_release(all, &p->step[i]);
-        progress_add(src->progress, work);
-    }
+    ok = ok && exact_run(all, src, &x);
     c->e = keep;
     exec_free(one);
     exec_free(all);

@@ -86,7 +86,7 @@ static void judge(Compare *m, int val, const Layout *L, const int *block, int wh
 
 void compare_replicas(Compare *m, int val, const Layout *L) {
     const Mesh *mesh = m->e->p->mesh;
-    const Store *st = &m->e->store[val];
+    const Store *st = exec_store(m->e, val);
     int n, *block = blocks_of(mesh, L, &n),
            *first = base_malloc(base_mul((size_t)n, sizeof *first));
     bool *apart = base_malloc(base_mul((size_t)n, sizeof *apart));

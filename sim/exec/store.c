@@ -63,7 +63,7 @@ int64_t store_key(const Mesh *m, const Layout *l, int64_t rank) {
     return k;
 }
 Store *store_open(Exec *e, int v) {
-    Store *s = &e->store[v];
+    Store *s = exec_store(e, v);
     exec_drop(e, v);
     s->which = base_malloc(base_mul((size_t)e->p->mesh->nranks, sizeof *s->which));
     s->alive = true;

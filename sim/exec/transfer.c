@@ -183,7 +183,7 @@ static void build_block(MoveRun *r, int64_t rank, Local *l) {
 /* One id per group: which blocks its members hold. */
 static int64_t *group_ids(MoveRun *r) {
     const Mesh *m = r->e->p->mesh;
-    const Store *src = &r->e->store[r->s->in[0]];
+    const Store *src = exec_store(r->e, r->s->in[0]);
     int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)),
             *key = base_malloc(base_mul((size_t)r->parts, sizeof *key));
     const AxisList *axes = r->s->edit == EDIT_AXIS ? &r->other : &r->axes;
@@ -204,7 +204,7 @@ static int64_t *group_ids(MoveRun *r) {
 }
 static bool needs_group(int tf, int tt) { return !((tf == TY_I || tf == TY_R)) && tt != TY_P; }
 static void share_all(Exec *e, int from, int to) {
-    Store *a = &e->store[from], *b = store_open(e, to);
+    Store *a = exec_store(e, from), *b = store_open(e, to);
     for (int i = 0; i < a->n; i++) {
         a->l[i].buf->refs++;
         store_add(b, a->l[i]);
@@ -234,7 +234,7 @@ void transfer_step(Exec *e, const Step *s) {
     int64_t *gid = needs_group(tf, tt) ? group_ids(&r) : NULL;
     bool own_matters = !gid || s->edit != EDIT_NONE;
     Store *st = store_open(e, s->out);
-    const Store *src = &e->store[s->in[0]];
+    const Store *src = exec_store(e, s->in[0]);
     TupleMap map;
     tuplemap_open(&map, 4);
     for (int64_t rank = 0; rank < m->nranks; rank++) {

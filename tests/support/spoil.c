@@ -27,7 +27,7 @@ static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
     return l;
 }
 Spoil spoil_part(Exec *e, int val, int64_t rank) {
-    Store *st = &e->store[val];
+    Store *st = exec_store(e, val);
     Spoil s = {.e = e, .val = val, .rank = rank, .held = st->which[rank]};
     s.own = packed_copy(e, &st->l[s.held], exec_dtype(e, val));
     s.own.rank = rank;
@@ -36,7 +36,7 @@ Spoil spoil_part(Exec *e, int val, int64_t rank) {
     return s;
 }
 void spoil_undo(Spoil *s) {
-    Store *st = &s->e->store[s->val];
+    Store *st = exec_store(s->e, s->val);
     st->which[s->rank] = s->held;
     st->n--;
     store_buf_drop(s->e, s->own.buf);
@@ -49,7 +49,7 @@ double spoil_next(Dtype dt, double x, double to) {
                         : nextafter(x, to);
 }
 void spoil_all(Exec *e, int val, double factor) {
-    Store *st = &e->store[val];
+    Store *st = exec_store(e, val);
     Dtype dt = exec_dtype(e, val);
     for (int k = 0; k < st->n; k++) {
         Local l = packed_copy(e, &st->l[k], dt);

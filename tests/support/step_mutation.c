@@ -31,7 +31,7 @@ static int another(const Exec *e, Rng *r, int val, int out) {
     int n = e->p->nv, from = rng_below(r, n);
     for (int i = 0; i < n; i++) {
         int v = (from + i) % n;
-        if (v != val && v != out && e->store[v].alive && alike(e, val, v)) return v;
+        if (v != val && v != out && exec_store(e, v)->alive && alike(e, val, v)) return v;
     }
     return -1;
 }

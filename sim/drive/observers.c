@@ -1,0 +1,90 @@
+/* Who looks at the run of the ranks, in the order in which they look: progress, the check of every
+ * value, the hunt for NaN, numbers for pictures, losses, values for files, a test's own eye. None
+ * of them changes a value, but for the last. */
+#include "drive/run.h"
+#include "exec/sample.h"
+
+/* ---- progress ---- */
+static void run_loaded(void *arg, int val) {
+    const Run *r = arg;
+    progress_add(r->o->progress, r->work.load[val]);
+}
+static void run_stepped(void *arg, const Step *s) {
+    const Run *r = arg;
+    progress_add(r->o->progress, r->work.step[s->id]);
+}
+static void seen_loaded(void *arg, int val) {
+    const Run *r = arg;
+    progress_add(r->o->progress, r->work.load_check[val]);
+}
+static void seen_settled(void *arg, const Step *s) {
+    const Run *r = arg;
+    progress_add(r->o->progress, r->work.check[s->id]);
+}
+
+/* ---- sources and checks ---- */
+/* The sources of this micro-batch and training step, for the run and for its check. */
+static void check_begun(void *arg, WalkInstance at) {
+    Run *r = arg;
+    r->src.step = r->pure.step = r->check->step = at.iteration;
+    r->src.part = r->pure.part = r->check->part = at.part;
+    reference_set_step(&r->model->g, at.iteration);
+}
+static void check_loaded(void *arg, int val) {
+    Run *r = arg;
+    check_source(r->check, val);
+}
+static void check_stepped(void *arg, const Step *s) {
+    Run *r = arg;
+    check_step(r->check, s);
+}
+static void check_stopped(void *arg, const Step *s) {
+    Run *r = arg;
+    check_stuck(r->check, s, r->exec->stuck ? r->exec->stuck : "the step cannot be run");
+}
+
+/* ---- numbers ---- */
+static void nonfinite_stepped(void *arg, const Step *s) { nonfinite_find(arg, s); }
+static void numbers_stepped(void *arg, const Step *s) {
+    Run *r = arg;
+    bool legal = r->o->rank >= 0 && r->o->rank < r->mesh->nranks;
+    numbers_keep(r, s);
+    if (r->o->numbers) sample_step(r->t, r->exec, s, legal ? r->o->rank : 0);
+}
+static void losses_ended(void *arg, WalkInstance at) {
+    Run *r = arg;
+    if (r->losses) r->losses[at.iteration] += numbers_first(r, r->program->loss, 0);
+}
+static void outside_iterated(void *arg, int64_t iteration) {
+    outside_ranks_stepped(arg, iteration);
+}
+
+/* ---- a test's eye ---- */
+static void watch(const Run *r, const Step *s, bool checked) {
+    if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, checked);
+}
+static void watch_stepped(void *arg, const Step *s) { watch(arg, s, false); }
+static void watch_settled(void *arg, const Step *s) { watch(arg, s, true); }
+
+const Observer *const *observers_of(Run *r, int *n) {
+    const Observer all[] = {
+        {.loaded = run_loaded, .stepped = run_stepped},
+        {.stepped = watch_stepped, .settled = watch_settled}, /* what it spoils is looked at */
+        {.begun = check_begun,
+         .loaded = check_loaded,
+         .stepped = check_stepped,
+         .stuck = check_stopped},
+        {.stepped = nonfinite_stepped},
+        {.stepped = numbers_stepped},
+        {.ended = losses_ended, .iterated = outside_iterated},
+        {.loaded = seen_loaded, .settled = seen_settled},
+    };
+    *n = sizeof all / sizeof all[0];
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n);
+    for (int i = 0; i < *n; i++) {
+        Observer *o = arena_memdup(r->arena, &all[i], sizeof all[i]);
+        o->arg = r;
+        list[i] = o;
+    }
+    return list;
+}

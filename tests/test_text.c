@@ -104,8 +104,8 @@ static size_t own_color(const char *s) {
 static void expect_tame(const char *s, size_t n, bool color, const char *what) {
     for (size_t i = 0, k; i < n; i += k) {
         int32_t code;
-        k = text_char(s + i, n - i, &code);
-        if (!text_is_hostile(code) || code == '\n' || code == '\t') continue;
+        k = utf8_char(s + i, n - i, &code);
+        if (!utf8_is_hostile(code) || code == '\n' || code == '\t') continue;
         if (code == '\r' && i + 1 < n && s[i + 1] == '\n') continue;
         if (color && own_color(s + i)) {
             k = own_color(s + i);

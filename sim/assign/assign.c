@@ -3,85 +3,12 @@
 #include "assign/assign.h"
 #include "assign/dtensor.h"
 #include "assign/sums.h"
+#include "assign/target.h"
 #include <string.h>
 
-/* ---- mesh ---- */
-static const char *nearest_axis(const Mesh *m, const char *word) {
-    const char *names[MESH_MAX_AXES + 33];
-    int n = 0;
-    for (int a = 0; a < m->naxes; a++) names[n++] = m->axis[a].name;
-    for (int g = 0; g < m->ngroups; g++) names[n++] = m->group[g].name;
-    names[n] = NULL;
-    return diag_nearest(word, names);
-}
-bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out) {
-    memset(out, 0, sizeof *out);
-    bool ok = true;
-    char *copy = arena_strdup(arena, text), *save = NULL;
-    for (char *w = strtok_r(copy, "* ", &save); w; w = strtok_r(NULL, "* ", &save)) {
-        AxisList l;
-        if (!mesh_lookup(m, w, &l)) {
-            const char *near = nearest_axis(m, w);
-            diag_error(d, "E0204", loc,
-                       near ? arena_printf(arena, "did you mean '%s'?", near)
-                            : "axes are declared under `mesh`, names for them under `groups`",
-                       "unknown axis or group '%s'", w);
-            ok = false;
-            continue;
-        }
-        for (int i = 0; i < l.n; i++) {
-            for (int k = 0; k < out->n; k++)
-                if (out->a[k] == l.a[i]) {
-                    diag_error(d, "E0407", loc, NULL, "axis '%s' stands twice in '%s'",
-                               m->axis[l.a[i]].name, text);
-                    return false;
-                }
-            out->a[out->n++] = l.a[i];
-        }
-    }
-    return ok && out->n > 0;
-}
-Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p) {
-    Mesh *m = ARENA_NEW(arena, Mesh);
-    int before = diags_errors(d);
-    if (p->n_axes > MESH_MAX_AXES) {
-        diag_error(d, "E0703", p->mesh_loc, NULL, "%d mesh axes; this version handles at most %d",
-                   p->n_axes, MESH_MAX_AXES);
-        return NULL;
-    }
-    for (int a = 0; a < p->n_axes; a++)
-        m->axis[m->naxes++] =
-            (MeshAxis){.name = p->axes[a].name, .size = p->axes[a].size < 1 ? 1 : p->axes[a].size};
-    if (!mesh_finish(m)) {
-        diag_error(d, "E0306", p->mesh_loc, "the product of the axes is the number of ranks",
-                   "the mesh has more than 2^63 ranks");
-        return NULL;
-    }
-    if (m->nranks > MESH_MAX_RANKS) {
-        diag_error(d, "E0703", p->mesh_loc, "make its axes smaller",
-                   "the mesh has %lld ranks; the limit is %d", (long long)m->nranks,
-                   MESH_MAX_RANKS);
-        return NULL;
-    }
-    for (int g = 0; g < p->n_groups && m->ngroups < 32; g++) {
-        AxisList l;
-        if (!assign_axes(m, arena, d, p->groups[g].text, p->groups[g].value_loc, &l)) continue;
-        m->group[m->ngroups].name = p->groups[g].key;
-        m->group[m->ngroups++].axes = l;
-    }
-    return diags_errors(d) > before ? NULL : m;
-}
-
-/* ---- which axes a line speaks of ---- */
-static const char *default_axis(const Assign *a, bool vocab) {
-    AxisList l;
-    if (vocab && mesh_lookup(a->mesh, "vp", &l)) return "vp";
-    if (mesh_lookup(a->mesh, "tp", &l)) return "tp";
-    return a->plan->n_axes == 1 ? a->plan->axes[0].name : NULL;
-}
 static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
     AxisList l;
-    const char *axis = u->style->axis ? u->style->axis : default_axis(a, m->vocab);
+    const char *axis = u->style->axis ? u->style->axis : target_default_axis(a, m->vocab);
     if (!axis) {
         diag_error(a->d, "E0204", u->loc, "write `axis:` in the line, or name an axis `tp`",
                    "style '%s' acts on no axis: the mesh has no `tp`", u->name);
@@ -95,204 +22,6 @@ static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
     if (!u->style->axis && mesh_lookup(a->mesh, "sp", &l)) {
         u->seq_axes = l;
         u->seq_group = "sp";
-    }
-    return true;
-}
-
-/* ---- placements onto layouts ---- */
-/* First letter of stored dim `dim`, and how many letters it has. */
-static int stored_first(const GTensor *t, int dim) {
-    int f = 0;
-    for (int i = 0; i < dim; i++) f += t->stored[i];
-    return f;
-}
-static CutHow how_ordered(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
-    const Plan *p = a->plan;
-    AxisList cp;
-    if (t->kind == KIND_PARAM || strcmp(t->sym[letter], "S")) return CUT_CHUNK;
-    const char *name = p->context_parallel.axis ? p->context_parallel.axis : "cp";
-    if (!mesh_lookup(a->mesh, name, &cp)) return CUT_CHUNK;
-    for (int i = 0; i < cp.n; i++)
-        if (cp.a[i] == axis) {
-            if (o && !strcmp(o, "zigzag")) return CUT_ZIGZAG;
-            if (o && !strcmp(o, "striped")) return CUT_STRIPED;
-        }
-    return CUT_CHUNK;
-}
-static CutHow how_for(const Assign *a, const GTensor *t, int letter, int axis) {
-    return how_ordered(a, t, letter, axis, a->plan->context_parallel.order);
-}
-static void cut_letter(const Assign *a, const GTensor *t, Layout *l, int letter, int axis,
-                       const char *group, const char **names) {
-    if (layout_where(l, axis) != letter) {
-        layout_set_type(l, axis, TY_I);
-        layout_cut(l, letter, axis, how_for(a, t, letter, axis));
-    }
-    if (names) names[axis] = group;
-}
-/* Does this stored dim count heads: K, K*G, or either times d? */
-static bool counts_heads(const GTensor *t, int dim) {
-    return !strcmp(t->sym[stored_first(t, dim)], "K");
-}
-/* Cuts a stored dim that counts heads or is made of several letters: each axis takes the first
- * letter whose rest it divides. What is left over of the axes on a tensor without a query-head
- * letter (k, v) stays whole: KV heads are replicated over it. */
-static bool cut_composite(const Assign *a, const GTensor *t, Layout *l, int dim,
-                          const AxisList *axes, Loc loc, const char *group, const char **names) {
-    int first = stored_first(t, dim), at = first, end = first + t->stored[dim],
-        last = end; /* last: after the letters that count heads */
-    while (last > first && !strcmp(t->sym[last - 1], "d")) last--;
-    /* packed (u f): the cut goes to the last letter, whole blocks stay together */
-    if (!counts_heads(t, dim)) {
-        for (int i = 0; i < axes->n; i++) cut_letter(a, t, l, end - 1, axes->a[i], group, names);
-        return true;
-    }
-    int64_t rest = t->size[at];
-    for (int i = 0; i < axes->n; i++) {
-        int64_t n = a->mesh->axis[axes->a[i]].size;
-        while (at < last && rest % n) {
-            at++;
-            rest = at < last ? t->size[at] : 0;
-        }
-        if (at >= last) {
-            bool has_g = last - first > 1;
-            /* k or v: replicated over the rest of the axes; a result whose uses differ there stays
-             * so */
-            if (!has_g && i > 0) {
-                if (t->kind == KIND_PARAM || l->type[axes->a[i]] != TY_R)
-                    layout_set_type(l, axes->a[i], TY_I);
-                continue;
-            }
-            diag_error(a->d, has_g ? "E0303" : "E0305", loc,
-                       "choose a number of ranks that divides the heads, or is a multiple of the "
-                       "KV heads and divides the heads",
-                       "%s: %lld heads cannot be cut over %s of size %lld", graph_name(t),
-                       (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]),
-                       mesh_axes_text(a->mesh, a->arena, axes, true),
-                       (long long)mesh_size(a->mesh, axes));
-            return false;
-        }
-        cut_letter(a, t, l, at, axes->a[i], group, names);
-        rest /= n;
-    }
-    return true;
-}
-static bool place_shard(const Assign *a, const GTensor *t, Layout *l, const RawPlace *p, Loc loc,
-                        const AxisList *axes, const char *group, const char **names) {
-    if (p->letter) {
-        const char *at = memchr(t->letter, p->letter, (size_t)t->nd);
-        if (!at) {
-            diag_error(a->d, "E0401", loc,
-                       arena_printf(a->arena, "its dims are %.*s", t->nd, t->letter),
-                       "%s has no dim '%c'", graph_name(t), p->letter);
-            return false;
-        }
-        for (int i = 0; i < axes->n; i++)
-            cut_letter(a, t, l, (int)(at - t->letter), axes->a[i], group, names);
-        return true;
-    }
-    int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
-    if (dim < 0 || dim >= t->nstored) {
-        diag_error(a->d, "E0401", loc, NULL, "dim %d is out of range: %s has %d dims", p->dim,
-                   graph_name(t), t->nstored);
-        return false;
-    }
-    if (t->stored[dim] > 1 || counts_heads(t, dim))
-        return cut_composite(a, t, l, dim, axes, loc, group, names);
-    for (int i = 0; i < axes->n; i++)
-        cut_letter(a, t, l, stored_first(t, dim), axes->a[i], group, names);
-    return true;
-}
-/* Is this placement shard of the sequence dim of an activation? Then the group `sp` is meant. */
-static bool is_sequence(const GTensor *t, const RawPlace *p) {
-    if (p->kind != RP_SHARD || t->kind == KIND_PARAM) return false;
-    if (p->letter) return p->letter == 't';
-    int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
-    return dim >= 0 && dim < t->nstored && t->stored[dim] == 1 &&
-           !strcmp(t->sym[stored_first(t, dim)], "S");
-}
-static bool place_on(const Assign *a, int module, const GTensor *t, UseKind kind, const RawPlace *p,
-                     const AxisList *axes, const char *group, Layout *l, const char **names) {
-    const ModuleUse *u = module >= 0 ? &a->use[module] : NULL;
-    AxisType ty;
-    switch (p->kind) {
-    case RP_SHARD:
-        return place_shard(a, t, l, p, p->loc.file || !u ? p->loc : u->loc, axes, group,
-                           names); /* a style's own placement stands nowhere */
-    case RP_REPLICATE:
-        ty = u && t->diff &&
-                     ((kind == USE_INPUT && u->cuts_param && !u->local_inside) ||
-                      (kind == USE_OUTPUT && u->out_varies))
-                 ? TY_R
-                 : TY_I;
-        break;
-    case RP_INVARIANT: ty = TY_I; break;
-    case RP_VARYING: ty = t->diff ? TY_R : TY_I; break;
-    case RP_PARTIAL: ty = TY_P; break;
-    case RP_CONTIGUOUS: {
-        int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
-        if (dim < 0 || dim >= t->nstored) {
-            diag_error(a->d, "E0401", p->loc, NULL, "dim %d is out of range: %s has %d dims",
-                       p->dim, t->name, t->nstored);
-            return false;
-        }
-        if (t->stored[dim] > 1 && dim != 0) {
-            diag_error(
-                a->d, "E0214", p->loc, NULL,
-                "contiguous(%d) on a packed dim other than 0 is not supported by this version",
-                p->dim);
-            return false;
-        }
-        for (int i = 0; i < axes->n; i++)
-            cut_letter(a, t, l, t->stored[dim] > 1 ? t->nd : stored_first(t, dim), axes->a[i],
-                       group, names);
-        return true;
-    }
-    default: return true; /* null, local */
-    }
-    for (int i = 0; i < axes->n; i++) layout_set_type(l, axes->a[i], ty);
-    return true;
-}
-bool assign_target(const Assign *a, int module, int tensor, const RawSpec *s, UseKind kind,
-                   const Layout *cur, Layout *out, const char **names) {
-    const GTensor *t = &a->model->g.t[tensor];
-    const ModuleUse *u = module >= 0 ? &a->use[module] : NULL;
-    *out = *cur;
-    if (!s->set) return true;
-    if (!s->mapping) {
-        AxisList axes = {0};
-        const char *group = NULL;
-        if (u && u->style) {
-            bool seq = is_sequence(t, &s->bare);
-            axes = seq ? u->seq_axes : u->axes;
-            group = seq ? u->seq_group : u->group;
-        } else { /* block_input */
-            AxisList l;
-            group = is_sequence(t, &s->bare) && mesh_lookup(a->mesh, "sp", &l)
-                        ? "sp"
-                        : default_axis(a, false);
-            if (!group || !mesh_lookup(a->mesh, group, &axes)) return true;
-        }
-        return place_on(a, module, t, kind, &s->bare, &axes, group, out, names);
-    }
-    bool ok = true;
-    for (int i = 0; i < s->n; i++) {
-        AxisList axes;
-        if (!assign_axes(a->mesh, a->arena, a->d, s->on[i].axis, s->on[i].loc, &axes)) {
-            ok = false;
-            continue;
-        }
-        ok &= place_on(a, module, t, kind, &s->on[i].place, &axes, s->on[i].axis, out, names);
-    }
-    return ok;
-}
-bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label) {
-    for (int x = 0; x < a->mesh->naxes; x++) {
-        if (a->mesh->axis[x].size == 1) continue;
-        int wc = layout_where(cur, x), wl = layout_where(label, x);
-        bool eq_c = cur->type[x] == TY_I || cur->type[x] == TY_R,
-             eq_l = label->type[x] == TY_I || label->type[x] == TY_R;
-        if (wc != wl || (wc < 0 && !(eq_c && eq_l) && cur->type[x] != label->type[x])) return false;
     }
     return true;
 }
@@ -424,7 +153,8 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
     if (s && s->set) {
         a->line[t] = line;
         sums_of_style(a, t, &a->use[module], s);
-        if (!assign_target(a, module, t, s, USE_PARAM, &base, l, a->group[t])) return false;
+        if (!assign_target(a, &(Target){module, t, s, USE_PARAM, &base}, l, a->group[t]))
+            return false;
         a->rest[t] = *l;
         /* at rest a parameter is cut or whole; shares and differing uses are made of it */
         for (int k = 0; k < a->mesh->naxes; k++)
@@ -445,12 +175,20 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
             RawPlace p = {.kind = RP_SHARD, .dim = 0, .loc = s->loc};
             *l = base;
             a->claimed[t] = true;
-            return place_on(a, module, x, USE_PARAM, &p, &u->axes, u->group, l, a->group[t]);
+            return target_place(&(Placing){.a = a,
+                                           .t = x,
+                                           .use = u,
+                                           .kind = USE_PARAM,
+                                           .axes = &u->axes,
+                                           .group = u->group,
+                                           .out = l,
+                                           .names = a->group[t]},
+                                &p);
         }
         RawSpec shares;
         /* whole on every rank and taken for one rank's share of a sum */
         if (local_as_partial(a->arena, s, &shares)) {
-            if (!assign_target(a, module, t, &shares, USE_PARAM, &base, l, a->group[t]))
+            if (!assign_target(a, &(Target){module, t, &shares, USE_PARAM, &base}, l, a->group[t]))
                 return false;
             if (!a->plan->trust_declared) {
                 local_bias(a, t, s->loc.file ? s->loc : a->use[module].loc);
@@ -647,8 +385,8 @@ static void cut_input(Assign *a, int t, const AxisList *axes, const char *sym) {
             for (int i = 0; i < axes->n; i++) {
                 bool labels = a->plan->order_labels && x->is_int && strstr(x->name, "label");
                 CutHow how =
-                    how_ordered(a, x, d, axes->a[i],
-                                labels ? a->plan->order_labels : a->plan->context_parallel.order);
+                    target_how(a, x, d, axes->a[i],
+                               labels ? a->plan->order_labels : a->plan->context_parallel.order);
                 layout_cut(&a->compute[t], d, axes->a[i], how);
             }
 }
@@ -673,7 +411,8 @@ static void layout_inputs(Assign *a) {
             bool partial =
                 s && !s->mapping && (s->bare.kind == RP_PARTIAL || s->bare.kind == RP_LOCAL);
             if (s && !partial)
-                assign_target(a, m, t, s, USE_OUTPUT, &base, &a->compute[t], a->group[t]);
+                assign_target(a, &(Target){m, t, s, USE_OUTPUT, &base}, &a->compute[t],
+                              a->group[t]);
             first = false;
         }
         a->rest[t] = a->compute[t];

@@ -56,11 +56,17 @@ Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p);
 Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m);
 
 typedef enum { USE_INPUT, USE_OUTPUT, USE_PARAM } UseKind;
-/* The layout that `spec` asks for of a value of tensor t that lies as `cur`: only the axes that the
- * spec speaks of change. `names[axis]` gets the group name where a cut was written. False and a
- * diagnostic if it cannot be. */
-bool assign_target(const Assign *a, int module, int tensor, const RawSpec *spec, UseKind kind,
-                   const Layout *cur, Layout *out, const char **names);
+/* A value that a line of the plan, or a style, wants to lie in some way. */
+typedef struct Target {
+    int module; /* whose line speaks; -1: none (block_input) */
+    int tensor;
+    const RawSpec *spec;
+    UseKind kind;
+    const Layout *from; /* as it lies: axes that the spec does not speak of stay */
+} Target;
+/* The layout that the spec asks for, to *out. `names[axis]` (NULL: not wanted) gets the group name
+ * where a cut was written. False and a diagnostic if it cannot be. */
+bool assign_target(const Assign *a, const Target *t, Layout *out, const char **names);
 /* Does `cur` lie as the label says? Axes of size 1 always do; I and R both are `replicate`. */
 bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label);
 /* The axes a list such as "dp*cp" names; false and E0204 if unknown. */

@@ -107,7 +107,7 @@ static bool uneven_dim(const Follow *w, int t, const Layout *l, Uneven *out) {
 static bool label_cut(const Follow *w, int m, int t, const RawSpec *s, Uneven *out) {
     Layout whole = layout_whole(w->a->mesh, w->g->t[t].nd, TY_I), want;
     if (!s->set || (!s->mapping && s->bare.kind != RP_SHARD)) return false;
-    return assign_target(w->a, m, t, s, USE_INPUT, &whole, &want, NULL) &&
+    return assign_target(w->a, &(Target){m, t, s, USE_INPUT, &whole}, &want, NULL) &&
            uneven_dim(w, t, &want, out);
 }
 /* A plain tensor under a label that cuts it: from_local takes n times a rank's own block for the

@@ -200,8 +200,8 @@ static const char *shown_line(Arena *a, const char *line, size_t *n, int *col) {
     for (size_t i = 0, k; i < *n; i += k, at++) {
         int32_t code;
         size_t before = out.n;
-        k = text_char(line + i, *n - i, &code);
-        if (!text_is_hostile(code) || code == '\t') {
+        k = utf8_char(line + i, *n - i, &code);
+        if (!utf8_is_hostile(code) || code == '\t') {
             str_addn(&out, line + i, k);
             continue;
         }
@@ -241,7 +241,7 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
                              : width > 2 * AROUND                      ? (size_t)width - AROUND
                                                                        : AROUND;
     int32_t code;
-    for (size_t i = 0; i < n; chars++) i += text_char(line + i, n - i, &code);
+    for (size_t i = 0; i < n; chars++) i += utf8_char(line + i, n - i, &code);
     size_t at = col > 0 ? (size_t)col - 1 : 0, first = 0, last = chars;
     if (at > chars) at = chars;
     if (chars > room) {
@@ -256,7 +256,7 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
     fputs("  ", out);
     if (first) fputs("...", out), npad = 3, memcpy(pad, "   ", 3);
     for (size_t i = 0; i < n; c++) {
-        size_t k = text_char(line + i, n - i, &code);
+        size_t k = utf8_char(line + i, n - i, &code);
         if (c >= first && c < last) {
             bool tab = line[i] == '\t';
             fwrite(tab && width > 0 ? " " : line + i, 1, k, out);

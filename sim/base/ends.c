@@ -1,7 +1,7 @@
 /* The ways a run ends early. All state here is process-wide by its nature: a signal handler has no
  * other. */
 #include "base/ends.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,8 +49,8 @@ static int tame(char *s, int n) {
     int to = 0;
     for (int i = 0; i < n;) {
         int32_t code;
-        int k = (int)text_char(s + i, (size_t)(n - i), &code);
-        if (text_is_hostile(code)) s[to++] = '?';
+        int k = (int)utf8_char(s + i, (size_t)(n - i), &code);
+        if (utf8_is_hostile(code)) s[to++] = '?';
         else
             for (int j = 0; j < k; j++) s[to++] = s[i + j];
         i += k;

@@ -1,38 +1,9 @@
-/* One table of what no output shows as it is, and the ways to show it. */
+/* The ways to show what no output shows as it is. */
 #include "base/text.h"
 #include <string.h>
 
 bool text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-size_t text_char(const char *s, size_t n, int32_t *code) {
-    unsigned char c = (unsigned char)s[0];
-    size_t k = c < 0x80                ? 1
-               : c >= 0xC2 && c < 0xE0 ? 2
-               : c >= 0xE0 && c < 0xF0 ? 3
-               : c >= 0xF0 && c < 0xF5 ? 4
-                                       : 0;
-    int32_t v = k == 1 ? c : c & (0xFF >> (k + 1));
-    *code = -1;
-    if (!k || k > n) return 1;
-    for (size_t i = 1; i < k; i++) {
-        if (((unsigned char)s[i] & 0xC0) != 0x80) return 1;
-        v = v << 6 | ((unsigned char)s[i] & 0x3F);
-    }
-    static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (v < least[k] || v > 0x10FFFF || (v >= 0xD800 && v < 0xE000)) return 1;
-    *code = v;
-    return k;
-}
-bool text_is_hostile(int32_t c) {
-    static const struct {
-        int32_t from, to;
-    } range[] = {{-1, 0x1F},       {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F},
-                 {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFFFE, 0xFFFF}};
-    if (c >= 0x20 && c < 0x7F) return false;
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (c >= range[i].from && c <= range[i].to) return true;
-    return false;
-}
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code) {
     if (code > 0xFF) str_addf(out, "\\u%04x", (unsigned)code);
     else if (code >= 0) str_addf(out, "\\x%02x", (unsigned)code);
@@ -49,8 +20,8 @@ static size_t plain_bytes(const char *s, size_t n) {
             i++;
             continue;
         }
-        size_t k = text_char(s + i, n - i, &code);
-        if (text_is_hostile(code)) break;
+        size_t k = utf8_char(s + i, n - i, &code);
+        if (utf8_is_hostile(code)) break;
         i += k;
     }
     return i;
@@ -60,7 +31,7 @@ static const char *visible(Arena *a, const char *s, size_t n, bool lines) {
     Str out = {0};
     while (i < n) {
         int32_t code;
-        size_t k = text_char(s + i, n - i, &code);
+        size_t k = utf8_char(s + i, n - i, &code);
         bool stays = lines && (s[i] == '\n' || s[i] == '\t' ||
                                (s[i] == '\r' && i + 1 < n && s[i + 1] == '\n'));
         if (!stays && !out.a) {
@@ -87,13 +58,13 @@ void text_add_json(Str *out, const char *s) {
         size_t plain = 0, k;
         int32_t code = 0;
         for (; i + plain < n; plain += k) {
-            k = text_char(s + i + plain, n - i - plain, &code);
-            if (text_is_hostile(code) || code == '"' || code == '\\') break;
+            k = utf8_char(s + i + plain, n - i - plain, &code);
+            if (utf8_is_hostile(code) || code == '"' || code == '\\') break;
         }
         str_addn(out, s + i, plain);
         i += plain;
         if (i >= n) break;
-        k = text_char(s + i, n - i, &code);
+        k = utf8_char(s + i, n - i, &code);
         if (code == '"' || code == '\\') str_addf(out, "\\%c", (int)code);
         else if (code == '\n' || code == '\t') str_add(out, code == '\n' ? "\\n" : "\\t");
         else if (code >= 0) str_addf(out, "\\u%04x", (unsigned)code);
@@ -111,11 +82,11 @@ void text_add_xml(Str *out, const char *s) {
     for (size_t n = strlen(s), i = 0, k; i < n; i += k) {
         int32_t code;
         const char *name = NULL;
-        k = text_char(s + i, n - i, &code);
+        k = utf8_char(s + i, n - i, &code);
         for (size_t r = 0; r < sizeof references / sizeof *references; r++)
             if (code == references[r].c) name = references[r].name;
         if (name) str_add(out, name);
-        else if (text_is_hostile(code) && code != '\t') text_add_escape(out, s + i, k, code);
+        else if (utf8_is_hostile(code) && code != '\t') text_add_escape(out, s + i, k, code);
         else str_addn(out, s + i, k);
     }
 }

@@ -5,16 +5,10 @@
 #ifndef SP_BASE_TEXT_H
 #define SP_BASE_TEXT_H
 #include "base/arena.h"
+#include "base/utf8.h"
 
 /* Do two texts say the same? NULL is like NULL only. */
 bool text_same(const char *a, const char *b);
-/* Bytes of the UTF-8 character at s (n > 0 bytes are left); 1 and *code = -1 where the bytes are
- * none. Overlong forms, surrogates and what lies beyond U+10FFFF are none. */
-size_t text_char(const char *s, size_t n, int32_t *code);
-/* Must a character be shown as an escape? Controls (C0, DEL, C1), line and paragraph separators,
- * the marks, embeddings, overrides and isolates of bidirectional text, U+FFFE and U+FFFF, and bytes
- * that are no UTF-8 (-1). */
-bool text_is_hostile(int32_t code);
 /* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no
  * UTF-8 "\xff". */
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code);

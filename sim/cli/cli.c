@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
-#include "cli/shipped.h"
+#include "cli/terminal.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
@@ -11,41 +11,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
 static const size_t PLAN_BYTES = (size_t)1 << 20;
 static const Loc nowhere = {NULL, 0, 0};
 
-/* ---- the terminal ---- */
-static const char *env(const char *name) {
-    const char *s = getenv(name);
-    return s && *s ? s : NULL;
-}
-static bool is_terminal(FILE *f) {
-    int fd = fileno(f);
-    return fd >= 0 && isatty(fd);
-}
-/* --color beats everything, then NO_COLOR, then what forces it, then what the stream is. */
-static bool wants_color(const char *when, FILE *f) {
-    if (when && strcmp(when, "auto") != 0) return strcmp(when, "always") == 0;
-    if (env("NO_COLOR")) return false;
-    const char *force = env("FORCE_COLOR") ? env("FORCE_COLOR") : env("CLICOLOR_FORCE");
-    if (force && strcmp(force, "0") != 0) return true;
-    const char *term = env("TERM"), *cli = env("CLICOLOR");
-    if ((cli && strcmp(cli, "0") == 0) || (term && strcmp(term, "dumb") == 0)) return false;
-    return is_terminal(f);
-}
-static int terminal_width(FILE *f) {
-    if (!is_terminal(f)) return 0;
-    return terminal_columns(fileno(f));
-}
 /* Only where somebody looks: not in a log, not under CI, not into machine output on the same
  * terminal. */
 static bool wants_progress(const Cli *c) {
-    const char *term = env("TERM");
-    bool mixed = strcmp(c->format, "text") != 0 && !c->o.output && is_terminal(c->out);
-    return is_terminal(c->err) && !mixed && !c->o.quiet && !env("CI") &&
+    const char *term = terminal_env("TERM");
+    bool mixed = strcmp(c->format, "text") != 0 && !c->o.output && terminal_is(c->out);
+    return terminal_is(c->err) && !mixed && !c->o.quiet && !terminal_env("CI") &&
            !(term && strcmp(term, "dumb") == 0);
 }
 
@@ -93,7 +69,7 @@ static void tame(Cli *c) {
     c->tamed = c->text.n;
 }
 /* What was put together has been written, or is not wanted. */
-static void forget(Cli *c) { c->text.n = c->tamed = 0; }
+void cli_forget(Cli *c) { c->text.n = c->tamed = 0; }
 static void write_result(Cli *c, const char *text, size_t n) {
     errno = 0;
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
@@ -111,10 +87,10 @@ void cli_flush(Cli *c) {
     tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
     write_result(c, s, folds ? strlen(s) : c->text.n);
-    forget(c);
+    cli_forget(c);
     c->text.s[0] = 0;
 }
-static void write_output(Cli *c) {
+void cli_write_output(Cli *c) {
     bool folder = c->command && c->command->bit == C_RUN;
     if (c->o.output && !folder && c->text.n) {
         tame(c);
@@ -198,7 +174,7 @@ static size_t larger_limit(const char *head, size_t n) {
     return looks_like_trace(head, n) ? INPUT_BYTES : 0;
 }
 /* An unknown key in --set is wrong usage, not a wrong plan. */
-static int exit_of(const Diags *d) {
+int cli_exit_of(const Diags *d) {
     int code = diags_exit(d);
     for (int i = 0; i < d->n; i++) {
         const Diag *g = &d->item[i];
@@ -218,7 +194,7 @@ static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, L
         return true;
     l->d = d;
     l->report.plan = p;
-    l->exit = exit_of(d);
+    l->exit = cli_exit_of(d);
     return false;
 }
 static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
@@ -242,7 +218,7 @@ static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
     write_result(c, seen, seen == dump ? n_dump : strlen(seen));
     free(dump);
     l->exit = l->trace ? l->report.exit : 0;
-    int found = exit_of(l->d);
+    int found = cli_exit_of(l->d);
     if (!l->trace) l->exit = found ? found : 70;
     if (found == 2) {
         l->exit = 2;
@@ -268,7 +244,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         return false;
     }
     if (!files_check(c, l)) {
-        l->exit = exit_of(c->d);
+        l->exit = cli_exit_of(c->d);
         l->refused = true;
         return false;
     }
@@ -282,46 +258,3 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
 }
 
 /* ---- main without the process ---- */
-static void print_version(Cli *c) {
-    str_addf(&c->text,
-             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; without "
-             "CUDA, without MPI\n",
-             CLI_VERSION);
-}
-static int end(Cli *c, int code) {
-    if (exit_of(c->d) == 2 && c->o.output) forget(c); /* an output may be what is wrong */
-    write_output(c);
-    if (c->d->n) cli_diagnostics(c, c->d, false);
-    code = cli_worse(code, exit_of(c->d));
-    if (exit_of(c->d) == 2)
-        fprintf(c->err, "Try 'shardproof %s%s--help'.\n", c->command ? c->command->name : "",
-                c->command ? " " : "");
-    arena_free(c->arena);
-    return code;
-}
-int cli_main(int argc, char **argv, FILE *out, FILE *err) {
-    Arena *arena = arena_new();
-    Cli c = {.arena = arena, .out = out, .err = err, .d = diags_new(arena), .text = str_new(arena)};
-    options_parse(&c, argc, argv);
-    bool to_file = c.o.output && c.command &&
-                   c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
-    c.color_out = !to_file && wants_color(c.o.color, out);
-    c.color_err = wants_color(c.o.color, err);
-    c.look = (TableLook){to_file ? 0 : terminal_width(out), c.color_out};
-    if (c.o.version || c.o.help) {
-        c.o.output = NULL;
-        if (c.o.version) print_version(&c);
-        else options_help(&c, &c.text);
-        c.d = diags_new(arena); /* who asks for help has said enough */
-        return end(&c, 0);
-    }
-    if (diags_errors(c.d)) return end(&c, 2);
-    if (!c.command) {
-        options_help(&c, &c.text);
-        fputs(c.text.s, err);
-        forget(&c);
-        return end(&c, 2);
-    }
-    shipped_operands(&c);
-    return end(&c, files_check_words(&c) ? c.command->run(&c) : 2);
-}

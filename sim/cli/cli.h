@@ -73,7 +73,7 @@ struct Cli {
     bool gone;            /* the reader of `out` closed it: end quietly */
 };
 
-/* The whole program: returns the exit code. */
+/* The whole program (entry.c): returns the exit code. */
 int cli_main(int argc, char **argv, FILE *out, FILE *err);
 
 /* ---- options.c ---- */
@@ -118,6 +118,12 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes);
 int cli_worse(int a, int b);
 /* Writes c->text to `out`, or at the end of the command to -o, and empties it. */
 void cli_flush(Cli *c);
+/* The end of a command: c->text goes to -o, if there is one. */
+void cli_write_output(Cli *c);
+/* Empties c->text. */
+void cli_forget(Cli *c);
+/* Exit code that the diagnostics ask for: 0 if none is an error. */
+int cli_exit_of(const Diags *d);
 /* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of
  * a plan that gave no trace its diagnostics. */
 void cli_records(Cli *c, const Loaded *l, const char *types);

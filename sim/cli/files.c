@@ -146,9 +146,9 @@ static const char *file_name(const char *name, Arena *a) {
     size_t n = strlen(name), cut = 0;
     for (size_t i = 0, k; i < n; i += k) {
         int32_t code;
-        k = text_char(name + i, n - i, &code);
+        k = utf8_char(name + i, n - i, &code);
         bool first = i == 0 && (code == '.' || code == '-');
-        if (code == '/' || code == ' ' || first || text_is_hostile(code)) str_add(&s, "_");
+        if (code == '/' || code == ' ' || first || utf8_is_hostile(code)) str_add(&s, "_");
         else str_addn(&s, name + i, k);
         if (s.n <= LONGEST) cut = s.n;
         for (size_t j = 0; j < k; j++) h = (h ^ (unsigned char)name[i + j]) * 16777619u;

@@ -2,6 +2,7 @@
  * waits for a terminal. It takes no signals: their handlers run in other threads and may wait for a
  * line that is being written. */
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "base/clock.h"
 #include "base/ends.h"
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,13 +25,6 @@ struct ProgressLine {
 };
 static const char clear[] = "\r\033[K";
 
-int terminal_columns(int fd) {
-    struct winsize w;
-    if (ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
-    const char *columns = getenv("COLUMNS");
-    int n = columns ? atoi(columns) : 0;
-    return n > 0 ? n : 80;
-}
 static int left_text(char *out, size_t n, double s) {
     int64_t k = (int64_t)ceil(s);
     if (s >= 1e6) return snprintf(out, n, ", %.0f days left", s / 86400);

@@ -18,6 +18,4 @@ void progress_line_end(ProgressLine *l);
  * no allocation. */
 int progress_text(char *out, size_t n, double done, const char *phase, double left, int at, int of,
                   int width);
-/* Columns of a terminal: what it says, else COLUMNS, else 80. */
-int terminal_columns(int fd);
 #endif

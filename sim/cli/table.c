@@ -59,7 +59,7 @@ Cell cell_texts(Arena *a, const char *const *s, int n) {
 /* Code point of the UTF-8 character at s and its bytes; a byte that is none counts as U+FFFD. */
 static uint32_t decode(const char *s, int *bytes) {
     int32_t code;
-    *bytes = (int)text_char(s, strnlen(s, 4), &code);
+    *bytes = (int)utf8_char(s, strnlen(s, 4), &code);
     return code < 0 ? 0xFFFD : (uint32_t)code;
 }
 /* wcwidth without a locale: combining marks 0, East Asian and emoji blocks 2. */

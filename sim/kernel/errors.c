@@ -4,14 +4,6 @@
 #include "kernel/errors.h"
 #include "kernel/isa.h"
 
-void errors_join(ErrorTop *top, const ErrorTop *t) {
-    if (t->abs > top->abs) top->abs = t->abs;
-    if (t->rel > top->rel) top->rel = t->rel;
-    if (t->used > top->used || (t->used == top->used && t->bound > top->bound)) {
-        top->used = t->used;
-        top->bound = t->bound;
-    }
-}
 bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound,
                        const double *prob, ErrorTop *top) {
     return kernel_current()->f32->within(n, got, want, bound, prob, top);

@@ -19,5 +19,13 @@ bool errors_within_f32(int64_t n, const float *got, const double *want, const do
                        const double *prob, ErrorTop *top);
 bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound,
                        const double *prob, ErrorTop *top);
-void errors_join(ErrorTop *top, const ErrorTop *t);
+/* Raises *top to what t adds. */
+static inline void errors_join(ErrorTop *top, const ErrorTop *t) {
+    if (t->abs > top->abs) top->abs = t->abs;
+    if (t->rel > top->rel) top->rel = t->rel;
+    if (t->used > top->used || (t->used == top->used && t->bound > top->bound)) {
+        top->used = t->used;
+        top->bound = t->bound;
+    }
+}
 #endif

@@ -255,8 +255,8 @@ static bool declared_output(const Lower *l, const GNode *n, const int *in, Layou
              pending = false;
         for (int x = 0; x < l->p->mesh->naxes; x++) pending |= v->L.type[x] == TY_P;
         if (like && pending)
-            return assign_target(l->a, n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L, want,
-                                 NULL);
+            return assign_target(l->a, &(Target){n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L},
+                                 want, NULL);
     }
     return false;
 }
@@ -388,7 +388,8 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
     const Val *x = &l->p->val[v];
-    if (!assign_target(l->a, module, x->tensor, spec, kind, &x->L, &want, names)) return v;
+    if (!assign_target(l->a, &(Target){module, x->tensor, spec, kind, &x->L}, &want, names))
+        return v;
     if (assign_label_holds(l->a, &x->L, &want)) return v;
     const ModuleUse *u = &l->a->use[module];
     if (!l->declared) {
@@ -447,8 +448,10 @@ static int enter_module(Lower *l, int module, int arg, int v) {
     if (s->desired_input.set && arg < s->desired_input.n && s->desired_input.arg[arg].set) {
         const char *names[MESH_MAX_AXES] = {0};
         Layout want;
-        if (!assign_target(l->a, module, l->p->val[v].tensor, &s->desired_input.arg[arg], USE_INPUT,
-                           &l->p->val[v].L, &want, names))
+        const Val *x = &l->p->val[v];
+        if (!assign_target(
+                l->a, &(Target){module, x->tensor, &s->desired_input.arg[arg], USE_INPUT, &x->L},
+                &want, names))
             return v;
         Reason r = {.text = input_why(l, module, v),
                     .loc = u->loc,
@@ -545,8 +548,8 @@ static void leave_module(Lower *l, int module, int tensor) {
     }
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
-    if (!assign_target(l->a, module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L, &want,
-                       names))
+    if (!assign_target(l->a, &(Target){module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L},
+                       &want, names))
         return;
     if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
     Reason r = {.text = output_why(l, module, p->env[tensor], &want),

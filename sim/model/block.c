@@ -72,14 +72,6 @@ static const NodeRow head_row =
      .part = "head", .label = "linear", .vocab = true};
 /* clang-format on */
 
-unsigned build_features(const ModelDims *m) {
-    return (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
-           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
-           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
-           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
-           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) | (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
-}
-
 /* Makes the containers of a layer; their inputs and outputs follow when the nodes are there.
  * Returns the first. */
 static int open_containers(Build *b, int layer) {

@@ -290,6 +290,14 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     return module;
 }
 
+unsigned build_features(const ModelDims *m) {
+    return (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
+           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
+           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
+           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
+           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) | (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
+}
+
 int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix,
               int layer, int parent, const char *weight_name) {
     unsigned have = build_features(b->m);

@@ -13,9 +13,6 @@
 
 /* ---- words ---- */
 
-static const Word names_words[] = {
-    {"torchtitan", NAMES_TORCHTITAN}, {"torchtune", NAMES_TORCHTUNE}, {"hf", NAMES_HF},
-    {"megatron", NAMES_MEGATRON},     {"gguf", NAMES_GGUF},           {NULL, 0}};
 static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
 static const Word activations[] = {{"relu", 0}, {"gelu", 1}, {"silu", 2}, {"none", 3}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
@@ -42,12 +39,6 @@ static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART
 
 static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},
                    fraction = {0, 1, false, true};
-
-const char *plan_names_text(Names n) {
-    for (const Word *w = names_words; w->word; w++)
-        if (w->value == (int)n) return w->word;
-    return "?";
-}
 
 /* ---- model ---- */
 
@@ -209,7 +200,7 @@ static const Key model_keys[] = {
      "mlp: between the layers"},
     {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
     {"weights", read_sub, &weights_sub, 0, NO_LOC, "a safetensors file, or {file:, prefix:}"},
-    {"weights_names", read_word_text, names_words, P(weights_names), NO_LOC,
+    {"weights_names", read_word_text, read_names_words, P(weights_names), NO_LOC,
      "scheme of the names in the file"},
     {"layers", read_layers, NULL, 0, P(layers_loc), "n, [i, j] or all"},
     {"shrink", read_size, NULL, P(shrink), P(shrink_loc), "divides D, d, F, V"},
@@ -416,7 +407,7 @@ const Key plan_keys[] = {
     {"mesh", read_mesh, NULL, 0, NO_LOC, "axes and sizes, outermost first"},
     {"groups", read_groups, NULL, 0, NO_LOC, "names for an axis or an ordered product of axes"},
     {"data", read_sub, &data_sub, 0, NO_LOC, "sizes, dtype, seed, inputs"},
-    {"names", read_word_int, names_words, P(names), P(names_loc),
+    {"names", read_word_int, read_names_words, P(names), P(names_loc),
      "whose module names the patterns use"},
     {"styles", read_styles, NULL, 0, NO_LOC, "styles of the plan's own"},
     {"recipe", read_recipe, NULL, 0, P(recipe_loc), "a whole table of a known system"},

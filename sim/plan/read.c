@@ -485,3 +485,13 @@ void read_axis(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
                         "give the product a name under `groups`");
     else if (s && read_check_axis(r, s, pair->value->loc)) *(const char **)field(base, k->at) = s;
 }
+
+const Word read_names_words[] = {
+    {"torchtitan", NAMES_TORCHTITAN}, {"torchtune", NAMES_TORCHTUNE}, {"hf", NAMES_HF},
+    {"megatron", NAMES_MEGATRON},     {"gguf", NAMES_GGUF},           {NULL, 0}};
+
+const char *plan_names_text(Names n) {
+    for (const Word *w = read_names_words; w->word; w++)
+        if (w->value == (int)n) return w->word;
+    return "?";
+}

@@ -95,6 +95,8 @@ ReadFn read_later;     /* E0214 */
 
 enum { PLAN_MOST_STYLES = 500 /* of a plan's own: they are looked up one by one */ };
 
+/* The naming schemes. */
+extern const Word read_names_words[];
 /* plan.c: the keys of a plan. */
 extern const Key plan_keys[];
 

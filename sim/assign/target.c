@@ -1,0 +1,225 @@
+/* Placements onto layouts: which axes a placement speaks of, and which letters they cut. */
+#include "assign/target.h"
+#include <string.h>
+
+const char *target_default_axis(const Assign *a, bool vocab) {
+    AxisList l;
+    if (vocab && mesh_lookup(a->mesh, "vp", &l)) return "vp";
+    if (mesh_lookup(a->mesh, "tp", &l)) return "tp";
+    return a->plan->n_axes == 1 ? a->plan->axes[0].name : NULL;
+}
+
+/* First letter of stored dim `dim`, and how many letters it has. */
+static int stored_first(const GTensor *t, int dim) {
+    int f = 0;
+    for (int i = 0; i < dim; i++) f += t->stored[i];
+    return f;
+}
+
+CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
+    const Plan *p = a->plan;
+    AxisList cp;
+    if (t->kind == KIND_PARAM || strcmp(t->sym[letter], "S")) return CUT_CHUNK;
+    const char *name = p->context_parallel.axis ? p->context_parallel.axis : "cp";
+    if (!mesh_lookup(a->mesh, name, &cp)) return CUT_CHUNK;
+    for (int i = 0; i < cp.n; i++)
+        if (cp.a[i] == axis) {
+            if (o && !strcmp(o, "zigzag")) return CUT_ZIGZAG;
+            if (o && !strcmp(o, "striped")) return CUT_STRIPED;
+        }
+    return CUT_CHUNK;
+}
+
+/* Cuts the letter over the i-th of the placement's axes; what another letter had of it is whole. */
+static void cut_letter(const Placing *p, int letter, int i) {
+    int axis = p->axes->a[i];
+    if (layout_where(p->out, axis) != letter) {
+        layout_set_type(p->out, axis, TY_I);
+        layout_cut(p->out, letter, axis,
+                   target_how(p->a, p->t, letter, axis, p->a->plan->context_parallel.order));
+    }
+    if (p->names) p->names[axis] = p->group;
+}
+static void cut_all(const Placing *p, int letter) {
+    for (int i = 0; i < p->axes->n; i++) cut_letter(p, letter, i);
+}
+
+/* Does this stored dim count heads: K, K*G, or either times d? */
+static bool counts_heads(const GTensor *t, int dim) {
+    return !strcmp(t->sym[stored_first(t, dim)], "K");
+}
+
+/* k or v over more ranks than there are KV heads, or heads that do not divide. */
+static void heads_not_cut(const Placing *p, int first, bool has_g, Loc loc) {
+    const Assign *a = p->a;
+    const GTensor *t = p->t;
+    diag_error(a->d, has_g ? "E0303" : "E0305", loc,
+               "choose a number of ranks that divides the heads, or is a multiple of the "
+               "KV heads and divides the heads",
+               "%s: %lld heads cannot be cut over %s of size %lld", graph_name(t),
+               (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]),
+               mesh_axes_text(a->mesh, a->arena, p->axes, true),
+               (long long)mesh_size(a->mesh, p->axes));
+}
+/* Cuts a stored dim that counts heads or is made of several letters: each axis takes the first
+ * letter whose rest it divides. What is left over of the axes on a tensor without a query-head
+ * letter (k, v) stays whole: KV heads are replicated over it. */
+static bool cut_composite(const Placing *p, int dim, Loc loc) {
+    const GTensor *t = p->t;
+    int first = stored_first(t, dim), at = first, end = first + t->stored[dim],
+        last = end; /* last: after the letters that count heads */
+    while (last > first && !strcmp(t->sym[last - 1], "d")) last--;
+    /* packed (u f): the cut goes to the last letter, whole blocks stay together */
+    if (!counts_heads(t, dim)) {
+        cut_all(p, end - 1);
+        return true;
+    }
+    int64_t rest = t->size[at];
+    for (int i = 0; i < p->axes->n; i++) {
+        int axis = p->axes->a[i];
+        int64_t n = p->a->mesh->axis[axis].size;
+        while (at < last && rest % n) {
+            at++;
+            rest = at < last ? t->size[at] : 0;
+        }
+        if (at < last) {
+            cut_letter(p, at, i);
+            rest /= n;
+            continue;
+        }
+        bool has_g = last - first > 1;
+        if (has_g || i == 0) {
+            heads_not_cut(p, first, has_g, loc);
+            return false;
+        }
+        /* k or v: replicated over the rest of the axes; a result whose uses differ there stays so
+         */
+        if (t->kind == KIND_PARAM || p->out->type[axis] != TY_R)
+            layout_set_type(p->out, axis, TY_I);
+    }
+    return true;
+}
+
+/* The stored dim that a placement names, or -1 and E0401. */
+static int named_dim(const Placing *p, const RawPlace *place, Loc loc, const char *name) {
+    int dim = place->dim < 0 ? place->dim + p->t->nstored : place->dim;
+    if (dim >= 0 && dim < p->t->nstored) return dim;
+    diag_error(p->a->d, "E0401", loc, NULL, "dim %d is out of range: %s has %d dims", place->dim,
+               name, p->t->nstored);
+    return -1;
+}
+static bool place_shard(const Placing *p, const RawPlace *place, Loc loc) {
+    const GTensor *t = p->t;
+    if (place->letter) {
+        const char *at = memchr(t->letter, place->letter, (size_t)t->nd);
+        if (!at) {
+            diag_error(p->a->d, "E0401", loc,
+                       arena_printf(p->a->arena, "its dims are %.*s", t->nd, t->letter),
+                       "%s has no dim '%c'", graph_name(t), place->letter);
+            return false;
+        }
+        cut_all(p, (int)(at - t->letter));
+        return true;
+    }
+    int dim = named_dim(p, place, loc, graph_name(t));
+    if (dim < 0) return false;
+    if (t->stored[dim] > 1 || counts_heads(t, dim)) return cut_composite(p, dim, loc);
+    cut_all(p, stored_first(t, dim));
+    return true;
+}
+/* The dim as the list it is in memory: the pseudo-dim LIST (t->nd) where it has several letters. */
+static bool place_contiguous(const Placing *p, const RawPlace *place) {
+    int dim = named_dim(p, place, place->loc, p->t->name);
+    if (dim < 0) return false;
+    bool packed = p->t->stored[dim] > 1;
+    if (packed && dim != 0) {
+        diag_error(p->a->d, "E0214", place->loc, NULL,
+                   "contiguous(%d) on a packed dim other than 0 is not supported by this version",
+                   place->dim);
+        return false;
+    }
+    cut_all(p, packed ? p->t->nd : stored_first(p->t, dim));
+    return true;
+}
+
+/* Is this placement shard of the sequence dim of an activation? Then the group `sp` is meant. */
+static bool is_sequence(const GTensor *t, const RawPlace *p) {
+    if (p->kind != RP_SHARD || t->kind == KIND_PARAM) return false;
+    if (p->letter) return p->letter == 't';
+    int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
+    return dim >= 0 && dim < t->nstored && t->stored[dim] == 1 &&
+           !strcmp(t->sym[stored_first(t, dim)], "S");
+}
+
+/* Is whole here "equal, with uses that differ"? */
+static bool uses_differ(const Placing *p) {
+    const ModuleUse *u = p->use;
+    return u && p->t->diff &&
+           ((p->kind == USE_INPUT && u->cuts_param && !u->local_inside) ||
+            (p->kind == USE_OUTPUT && u->out_varies));
+}
+
+bool target_place(const Placing *p, const RawPlace *place) {
+    AxisType ty;
+    switch (place->kind) {
+    case RP_SHARD: /* a style's own placement stands nowhere */
+        return place_shard(p, place, place->loc.file || !p->use ? place->loc : p->use->loc);
+    case RP_CONTIGUOUS: return place_contiguous(p, place);
+    case RP_REPLICATE: ty = uses_differ(p) ? TY_R : TY_I; break;
+    case RP_INVARIANT: ty = TY_I; break;
+    case RP_VARYING: ty = p->t->diff ? TY_R : TY_I; break;
+    case RP_PARTIAL: ty = TY_P; break;
+    default: return true; /* null, local */
+    }
+    for (int i = 0; i < p->axes->n; i++) layout_set_type(p->out, p->axes->a[i], ty);
+    return true;
+}
+
+/* The axes that a placement without axes of its own speaks of; false if there are none. */
+static bool bare_axes(const Placing *p, const RawPlace *bare, AxisList *axes, const char **group) {
+    bool seq = is_sequence(p->t, bare);
+    const ModuleUse *u = p->use;
+    AxisList l;
+    if (u && u->style) {
+        *axes = seq ? u->seq_axes : u->axes;
+        *group = seq ? u->seq_group : u->group;
+        return true;
+    }
+    /* block_input */
+    bool sp = seq && mesh_lookup(p->a->mesh, "sp", &l);
+    *group = sp ? "sp" : target_default_axis(p->a, false);
+    return *group && mesh_lookup(p->a->mesh, *group, axes);
+}
+
+bool assign_target(const Assign *a, const Target *want, Layout *out, const char **names) {
+    const RawSpec *s = want->spec;
+    AxisList axes = {0};
+    Placing p = {.a = a,
+                 .t = &a->model->g.t[want->tensor],
+                 .use = want->module >= 0 ? &a->use[want->module] : NULL,
+                 .kind = want->kind,
+                 .axes = &axes,
+                 .out = out,
+                 .names = names};
+    *out = *want->from;
+    if (!s->set) return true;
+    if (!s->mapping) return !bare_axes(&p, &s->bare, &axes, &p.group) || target_place(&p, &s->bare);
+    bool ok = true;
+    for (int i = 0; i < s->n; i++) {
+        p.group = s->on[i].axis;
+        ok &= assign_axes(a->mesh, a->arena, a->d, p.group, s->on[i].loc, &axes) &&
+              target_place(&p, &s->on[i].place);
+    }
+    return ok;
+}
+
+bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label) {
+    for (int x = 0; x < a->mesh->naxes; x++) {
+        if (a->mesh->axis[x].size == 1) continue;
+        int wc = layout_where(cur, x), wl = layout_where(label, x);
+        bool eq_c = cur->type[x] == TY_I || cur->type[x] == TY_R,
+             eq_l = label->type[x] == TY_I || label->type[x] == TY_R;
+        if (wc != wl || (wc < 0 && !(eq_c && eq_l) && cur->type[x] != label->type[x])) return false;
+    }
+    return true;
+}

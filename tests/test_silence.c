@@ -93,6 +93,11 @@ static const struct {
     {"labels beside logits of a sequence that a style cut",
      MODEL("forward", "tp: 2", "") "plan:\n" BLOCKS ATTENTION NORMS,
      "the slice of labels over tp is made", "labels"},
+    {"a sum that a bias needs and no style asks for",
+     "model: {kind: mlp, sizes: [4, 6, 5], bias: true}\ndata: {rows: 4, dtype: f64}\nmesh: {tp: "
+     "2}\n"
+     "plan:\n  net1: colwise\n  net2: {weight: shard(1)}\n",
+     "the all_reduce of net2.product over tp is made", "net2.product"},
     {"a slice that a style asks for",
      MODEL("forward", "tp: 2", "") "plan:\n  layers.*.feed_forward.w2: rowwise_split_input\n", NULL,
      NULL},

@@ -236,6 +236,11 @@ static Seen seen(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
     return d >= 0 && d < L->ndim ? (Seen){true, letters[d], TY_V} : (Seen){false, 0, L->type[axis]};
 }
+/* What a style says of the result of its module; NULL: nothing. */
+static const RawSpec *result_of(const Style *s) {
+    const RawList *o = s->desired_output.set ? &s->desired_output : &s->output;
+    return o->set && o->n && o->arg[0].set ? &o->arg[0] : NULL;
+}
 
 /* What the plan declares for the output of this node's module, over the axes on which an operand
  * like it is a pending sum: true and the layout if there is such an operand. An add that refuses
@@ -244,10 +249,8 @@ static bool declared_output(const Lower *l, const GNode *n, const int *in, Layou
     const Style *s = n->module >= 0 && l->p->graph->module[n->module].output == n->out
                          ? l->a->use[n->module].style
                          : NULL;
-    const RawList *o = !s ? NULL : s->desired_output.set ? &s->desired_output : &s->output;
-    if (!o || !o->set || !o->n || !o->arg[0].set ||
-        (!o->arg[0].mapping && o->arg[0].bare.kind == RP_LOCAL))
-        return false;
+    const RawSpec *o = s ? result_of(s) : NULL;
+    if (!o || (!o->mapping && o->bare.kind == RP_LOCAL)) return false;
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &l->p->val[in[i]];
         bool like = n->rule.nl[i] == n->rule.nout &&
@@ -255,8 +258,8 @@ static bool declared_output(const Lower *l, const GNode *n, const int *in, Layou
              pending = false;
         for (int x = 0; x < l->p->mesh->naxes; x++) pending |= v->L.type[x] == TY_P;
         if (like && pending)
-            return assign_target(l->a, &(Target){n->module, n->out, &o->arg[0], USE_OUTPUT, &v->L},
-                                 want, NULL);
+            return assign_target(l->a, &(Target){n->module, n->out, o, USE_OUTPUT, &v->L}, want,
+                                 NULL);
     }
     return false;
 }
@@ -682,10 +685,10 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         asked = true;
     }
     /* between two ops of one module the module's style is what asks, if it owns what happens there:
-     * loss_parallel the three sums of its loss; a style that only prepares inputs, or that cuts
-     * plain tensors, asks for nothing */
-    bool inside =
-        u && u->style && u->style->sums && t->kind == KIND_ACTIVATION && t->module == n->module;
+     * loss_parallel the three sums of its loss; a style that only prepares inputs, that cuts
+     * plain tensors or that says nothing of the result asks for nothing */
+    bool inside = u && u->style && u->style->sums && result_of(u->style) &&
+                  t->kind == KIND_ACTIVATION && t->module == n->module;
     r.asked = asked || inside;
     if (u) r.loc = u->loc;
     if (!param) return move_to(l, in, want, &r);

@@ -377,6 +377,51 @@ static void wrong_steps_are_shown(void **state) {
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(text, "AllReduce missing|nothing is sent|"));
     assert_non_null(strstr(text, "in 1 collective"));
+    t = plan_trace(g, "plans/bugs/28-hsdp-divisor-ignores-the-copies.yaml", "");
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)); /* counted as the log counts it */
+    assert_non_null(strstr(text, "AllReduce, twice|"));
+    assert_non_null(strstr(text, "rep 608 KiB in 10;"));
+}
+
+/* Steps that the mirrored picture has no place for are told all the same, and of several layers the
+ * one with the mistake is drawn. */
+static void wrong_steps_without_a_place(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *sentence;
+    } bug[] = {
+        {"plans/bugs/30-recompute-skips-a-collective.yaml",
+         "Again in backward: AllGather over tp of input_norm is missing (planted: drop)"},
+        {"plans/bugs/42-norm-counts-copies.yaml",
+         "In the optimizer: sum of squares of optimizer.grad.model.norm.weight.sumsq is not what"},
+        {"plans/bugs/43-clip-not-applied.yaml", "In the optimizer: clip of optimizer.grad.model"}};
+    RenderOptions o = options("block");
+    for (int i = 0; i < 3; i++) {
+        const Trace *t = plan_trace(g, bug[i].file, "");
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        if (!strstr(text, bug[i].sentence))
+            fail_msg("%s: '%s' is not said in\n%s", bug[i].file, bug[i].sentence, text);
+        assert_non_null(strstr(text, "Backward beside forward: a step is wrong"));
+        o.part = "attention"; /* a part speaks of itself */
+        text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        assert_null(strstr(text, bug[i].sentence));
+        o.part = NULL;
+    }
+    PlanRun r = plan_run(g->a, "three.yaml",
+                         "model: {preset: llama3-8b, layers: 3, shrink: 32}\n"
+                         "mesh: {tp: 2}\n"
+                         "names: torchtitan\n"
+                         "recipe: torchtitan-llama3\n"
+                         "faults: [{at: reduce_scatter of layers.2.o_proj, do: drop}]\n",
+                         false);
+    if (!r.t) run_print(&r);
+    const Trace *t = r.t;
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "layer 2 of 3"));
+    assert_non_null(strstr(text, "ReduceScatter missing|nothing is sent|"));
+    o.layer = 0;
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_null(strstr(text, "missing"));
 }
 
 /* The text form of every shipped plan fits 80 columns, and has both passes where there are both. */
@@ -487,10 +532,15 @@ static void steps_are_linked(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),          T(nothing_is_left_out),
-                                       T(every_part_is_clean),        T(wrong_steps_are_shown),
-                                       T(reductions_stand_in_order),  T(text_fits),
-                                       T(overview_counts_everything), T(steps_are_linked)};
+    const struct CMUnitTest tests[] = {T(edges_are_records),
+                                       T(nothing_is_left_out),
+                                       T(every_part_is_clean),
+                                       T(wrong_steps_are_shown),
+                                       T(wrong_steps_without_a_place),
+                                       T(reductions_stand_in_order),
+                                       T(text_fits),
+                                       T(overview_counts_everything),
+                                       T(steps_are_linked)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

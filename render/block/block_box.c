@@ -355,6 +355,7 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     if (n->coll->reduce && !strcmp(n->coll->reduce, "max"))
         name = arena_printf(g->arena, "%s max", name);
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
+    name = words_done(g->arena, name, n->coll);
     return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
 }
 

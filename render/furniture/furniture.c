@@ -290,6 +290,7 @@ static const struct {
     [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
+    [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 
 double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {

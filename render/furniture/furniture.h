@@ -61,6 +61,7 @@ typedef enum {
     LEGEND_HIDDEN,
     LEGEND_WAIT,
     LEGEND_SAVED,
+    LEGEND_AGAIN,
     LEGEND_COUNT
 } LegendMark;
 /* The legend under a hairline at y; returns the y under it. */

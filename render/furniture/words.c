@@ -336,6 +336,19 @@ void words_labelled(Str *s, const char *label, const char *text, int w) {
     paragraph(s, label, blank.s ? blank.s : "", text, w);
 }
 
+const char *words_done(Arena *a, const char *name, const TraceCollective *c) {
+    int n = collective_times(c);
+    return n < 2    ? name
+           : n == 2 ? arena_printf(a, "%s, twice", name)
+                    : arena_printf(a, "%s, %d times", name, n);
+}
+
+const char *words_coll_done(Arena *a, const TraceCollective *c) {
+    const CollWord *w = words_coll(c->op);
+    const char *name = w ? w->name : c->op;
+    return c->skipped ? arena_printf(a, "no %s", name) : words_done(a, name, c);
+}
+
 int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out) {
     Total *t = ARENA_ARRAY(a, Total, n);
     int k = 0;
@@ -344,7 +357,7 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out
         while (j < k && strcmp(t[j].axis, use[i]->axis)) j++;
         if (j == k) t[k++] = (Total){.axis = use[i]->axis, .axes = use[i]->axes};
         t[j].bytes += use[i]->bytes_sent;
-        t[j].count++;
+        t[j].count += collective_times(use[i]);
     }
     *out = t;
     return k;

@@ -67,7 +67,12 @@ const char *words_capital(Arena *a, const char *s);
 int words_columns(const char *s);
 void words_pad(Str *s, const char *text, int w, bool right);
 void words_paragraph(Str *s, const char *rail, const char *text, int w);
-/* The same behind a label that stands in the first line only; the others are indented by as much.
+/* "AllReduce, twice" where a planted mistake does it more than once. */
+const char *words_done(Arena *a, const char *name, const TraceCollective *c);
+/* The same of the collective's name; "no AllReduce" where it is skipped. */
+const char *words_coll_done(Arena *a, const TraceCollective *c);
+/* The same as words_paragraph behind a label that stands in the first line only; the others are
+ * indented by as much.
  */
 void words_labelled(Str *s, const char *label, const char *text, int w);
 void words_end_line(Str *s);

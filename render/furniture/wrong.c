@@ -39,10 +39,20 @@ static const char *left_undone(Finds *f, const TraceCollective *c) {
     return arena_printf(f->a, "the terms on the ranks of %s are never added", axis);
 }
 
+/* Steps that a picture has no place for say when they are done: "again in backward: AllGather". */
+static const char *when(Finds *f, Phase pass, bool again, const char *what) {
+    const char *time = pass == PHASE_OPTIMIZER ? "in the optimizer: "
+                       : again                 ? "again in backward: "
+                                               : "";
+    return arena_printf(f->a, "%s%s", time, what);
+}
+
 static void coll_found(Finds *f, const TraceCollective *c) {
     const CollWord *w = words_coll(c->op);
-    const char *name =
-        arena_printf(f->a, "%s over %s", w ? w->name : c->op, words_axis_list(f->a, f->t, c->axis));
+    bool again = c->pass == PHASE_BACKWARD && !subject_is_gradient(c->subject);
+    const char *name = when(f, c->pass, again,
+                            arena_printf(f->a, "%s over %s", w ? w->name : c->op,
+                                         words_axis_list(f->a, f->t, c->axis)));
     const char *why = c->wrong;
     if (c->skipped)
         why = arena_printf(f->a, "is missing (planted: %s), so %s",
@@ -114,7 +124,8 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step, c->label ? c->label : c->op, short_value(f->a, c->makes),
+            (Found){c->step, when(f, c->pass, c->recompute, c->label ? c->label : c->op),
+                    c->pass == PHASE_OPTIMIZER ? c->output : short_value(f->a, c->makes),
                     c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
                              : planted_words(f, c->planted)};
     }

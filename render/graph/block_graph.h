@@ -66,6 +66,7 @@ typedef struct BlockGraph {
     int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
     bool loss;           /* the pass of the loss, too */
     bool outside;        /* also what lies outside of layers */
+    bool whole;          /* no part was asked for */
     int n, cap;
     BlockNode *node;
     int n_strips;

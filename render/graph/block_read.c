@@ -344,8 +344,34 @@ static void find_strips(BlockGraph *g) {
     name_strips(g);
 }
 
-/* The layers that the trace has, and the one to draw: the asked one, the first, or all if nothing
- * says "layer". */
+typedef struct {
+    int layer, step; /* of the first mistake; -1: none */
+} Mistake;
+static void mistake(const BlockGraph *g, Mistake *m, int layer, int step, bool bad) {
+    bool first = m->step < 0 || step < m->step;
+    if (layer >= 0 && (bad || step == g->wrong_step) && first) *m = (Mistake){layer, step};
+}
+/* The layer of the first step that is wrong or planted, or of the first wrong value; -1: none. */
+static int wrong_layer(const BlockGraph *g) {
+    const Trace *t = g->t;
+    Mistake m = {-1, -1};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        mistake(g, &m, c->layer, c->step, c->wrong || c->planted);
+    }
+    for (int i = 0; i < t->n_moves; i++) {
+        const TraceLocalMove *c = &t->moves[i];
+        mistake(g, &m, c->layer, c->step, c->wrong || c->planted);
+    }
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        mistake(g, &m, c->layer, c->step, c->wrong || c->planted);
+    }
+    return m.layer;
+}
+
+/* The layers that the trace has, and the one to draw: the asked one, that of the first mistake, the
+ * first, or all if nothing says "layer". */
 static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     int lo = -1, hi = -1;
     bool residual = false;
@@ -359,10 +385,12 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
         if (c->layer > hi) hi = c->layer;
     }
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
-    g->layer = o->layer >= 0 ? o->layer : residual ? lo : -1;
+    int wrong = wrong_layer(g);
+    g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
     for (int i = 0; i < g->t->n_computes && !words_phase(o); i++)
         back |= g->t->computes[i].pass == PHASE_BACKWARD;
+    g->whole = !o->part;
     g->outside = o->part || g->n_layers <= 1 || back;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
         diag_error(d, "E0212", (Loc){0},

@@ -216,7 +216,7 @@ static void draw_saved(MirrorPen *p, const MirrorRow *r, bool rest, double y, in
     scene_text(p->s, mid, y + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, text);
     scene_arrow(p->s, pt, 2, ROLE_TICK, 1.2, false, false, to);
     scene_end(p->s);
-    p->legend |= 1u << LEGEND_SAVED;
+    p->legend |= 1u << (strstr(text, "  again") ? LEGEND_AGAIN : LEGEND_SAVED);
 }
 
 /* One entry of weight gradients at (x, y): box, its reductions, words. */
@@ -240,10 +240,8 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
-        const CollWord *w = words_coll(c->op);
         bool partial = v && v->shape.pending && *v->shape.pending;
-        const char *word = w ? w->name : c->op;
-        if (wrong_skipped(c)) word = arena_printf(a, "no %s", word);
+        const char *word = words_coll_done(a, c);
         group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
         scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, partial, group);

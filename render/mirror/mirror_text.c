@@ -96,7 +96,7 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const char *rail = arena_printf(t->a, "%s│    ", edge);
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
-    str_addf(&s, "%s◆  %s %s", edge, w ? w->name : c->op,
+    str_addf(&s, "%s◆  %s %s", edge, words_done(t->a, w ? w->name : c->op, c),
              c->subject.role == OF_PARAM_GRADIENT ? grad_name(t->a, c->subject) : "");
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));

@@ -198,10 +198,7 @@ static const TraceCollective *coll_of(const WeightRow *r, int col) {
 }
 
 static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
-    const CollWord *w = words_coll(c->op);
-    return wrong_skipped(c) ? arena_printf(p->c->arena, "no %s", w ? w->name : c->op)
-           : w              ? w->name
-                            : c->op;
+    return words_coll_done(p->c->arena, c);
 }
 
 /* ---- drawing ---- */

@@ -53,7 +53,7 @@ static const char *coll_words(const MirrorPen *p, const char *name, const TraceC
     for (int i = 0; i < n; i++)
         if (wrong_skipped(c[i]))
             return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
-    if (n < 2) return name;
+    if (n < 2) return words_done(a, name, c[0]);
     return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
                                                         : arena_printf(a, "%s %s", name, values);
 }
@@ -359,11 +359,8 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     for (int i = 0; i < n; i++) {
         widen(&w->grad, fmin(210, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
         for (int k = 0; k < e[i].first->n; k++) {
-            const CollWord *word = words_coll(e[i].first->coll[k]->op);
-            double extra = wrong_skipped(e[i].first->coll[k]) ? 50 : 28;
-            widen(&w->hex,
-                  mirror_text_width(p, word ? word->name : e[i].first->coll[k]->op, SEMIBOLD) +
-                      extra);
+            const char *word = words_coll_done(p->c->arena, e[i].first->coll[k]);
+            widen(&w->hex, mirror_text_width(p, word, SEMIBOLD) + 28);
         }
         widen(&w->chain, e[i].first->n);
         for (int k = 0; k < 2; k++)

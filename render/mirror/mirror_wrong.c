@@ -40,12 +40,30 @@ typedef struct {
     const Mirror *m;
     int first, n;
 } Range;
+static bool strips_show(const Mirror *m, int first, int n, int step) {
+    for (int i = first; i < first + n; i++)
+        for (int k = 0; k < m->strip[i].n; k++)
+            if (row_shows(&m->strip[i].row[k], m->g->t, step)) return true;
+    return block_shows(m->g, first, n, step);
+}
+/* Is it a step of the drawn layer, or of none, for which no strip has a place? So are those that
+ * are made again in the backward pass, and the optimizer's. */
+static bool homeless(const Mirror *m, int step) {
+    const Trace *t = m->g->t;
+    int layer = -1;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].step == step) layer = t->computes[i].layer;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == step) layer = t->collectives[i].layer;
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].step == step) layer = t->moves[i].layer;
+    bool near = layer < 0 || m->g->layer < 0 || layer == m->g->layer;
+    return near && m->g->whole && !strips_show(m, 0, m->n, step);
+}
 static bool in_range(const void *of, int step) {
     const Range *r = of;
-    for (int i = r->first; i < r->first + r->n; i++)
-        for (int k = 0; k < r->m->strip[i].n; k++)
-            if (row_shows(&r->m->strip[i].row[k], r->m->g->t, step)) return true;
-    return block_shows(r->m->g, r->first, r->n, step);
+    if (strips_show(r->m, r->first, r->n, step)) return true;
+    return r->first == 0 && homeless(r->m, step);
 }
 
 const WrongList *mirror_wrong(const Mirror *m, int first, int n) {

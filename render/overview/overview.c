@@ -118,7 +118,7 @@ static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
     if (j == u->n_total[kind])
         u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
     u->total[kind][j].bytes += c->bytes_sent;
-    u->total[kind][j].count++;
+    u->total[kind][j].count += collective_times(c);
 }
 
 static void read_collectives(Overview *o) {

@@ -126,7 +126,7 @@ static void hold_collectives(Hold *h) {
             bool phase = c->pass == x->phase, op = c->op && strcmp(c->op, x->op) == 0;
             const char *axes = c->axes ? c->axes : c->axis;
             if (phase && op && (!x->axis || lookup_same_axes(h->t, x->axis, axes)))
-                n += lookup_times(c);
+                n += collective_times(c);
         }
         if (n != x->count)
             fail(h, x->loc, "%s: %lld %s%s%s%s, not %lld", phase_text(x->phase), (long long)n,

@@ -42,10 +42,6 @@ bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
     return k->skipped ? 0 : rank < 0 ? k->bytes_sent : collective_on(k, rank).bytes_sent;
 }
-/* How often a collective is done: 0 where a planted mistake skips it. */
-static inline int lookup_times(const TraceCollective *k) {
-    return k->skipped ? 0 : k->times > 1 ? k->times : 1;
-}
 /* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64
  * KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as
  * a number. */

@@ -246,7 +246,7 @@ static void report_comms(Cli *c, const Trace *t) {
         int j = 0;
         while (j < n && !in_sum(k, &sum[j])) j++;
         if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){k->pass, op, axis, 0, 0};
-        sum[j].n += lookup_times(k);
+        sum[j].n += collective_times(k);
         sum[j].skipped += k->skipped;
     }
     heading(c, "Collectives, bytes sent per rank");

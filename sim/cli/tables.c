@@ -310,11 +310,11 @@ Table table_comms(const Cli *c, const Trace *t) {
         if (k->planted)
             r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
         r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
-        if (lookup_times(k) > 1) r[19] = cell_int(a, lookup_times(k));
+        if (collective_times(k) > 1) r[19] = cell_int(a, collective_times(k));
         if (rank < 0) r[20] = cell_unequal(a, k);
         if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
         sent += lookup_sent(k, rank);
-        done += lookup_times(k);
+        done += collective_times(k);
         skipped += k->skipped;
     }
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
@@ -430,7 +430,7 @@ static Items comm_items(const Trace *t, Arena *a) {
                                   other ? ", " : "", other ? x.reduce : ""),
                      NULL);
         }
-        count[k] += lookup_times(c);
+        count[k] += collective_times(c);
     }
     for (int k = 0; k < l.n; k++)
         l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k],

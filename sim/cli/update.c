@@ -98,7 +98,7 @@ static void phase_section(Str *line, const Plan *p, const Trace *t, Phase phase,
         for (int k = 0; k < t->n_collectives; k++) {
             if (!same_collective(c, &t->collectives[k])) continue;
             if (first < 0) first = k;
-            count += lookup_times(&t->collectives[k]);
+            count += collective_times(&t->collectives[k]);
         }
         if (first == i) add_count(line, c->op, c->axes, count, a);
     }

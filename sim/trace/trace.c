@@ -89,6 +89,9 @@ TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
         if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];
     return (TraceTraffic){{0}, c->bytes_in, c->bytes_out, c->bytes_sent};
 }
+int collective_times(const TraceCollective *c) {
+    return c->skipped ? 0 : c->times > 1 ? c->times : 1;
+}
 
 /* ---- numbers for people ---- */
 /* Three digits; without trailing zeros if that is the exact value. */

@@ -176,6 +176,8 @@ typedef struct {
 void trace_compute_subjects(Arena *arena, TraceCompute *c);
 /* Bytes of a collective on one rank: of its class, or the record's. */
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
+/* How often it is done: 0 where a planted mistake skips it. */
+int collective_times(const TraceCollective *c);
 
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {

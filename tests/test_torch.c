@@ -1,7 +1,9 @@
 /* PyTorch's own records (golden/torch: DTensor on one process per rank) against the same plans
  * here: parameters, module boundaries, collectives (kind, groups, bytes), local shapes and values.
- * The plan lines are made from the record's own plan.json. What differs, and why, is written down
- * in tests/golden/README.md; the numbers of it are asserted here. */
+ * The plan is what `import torch` makes of the record's own plan.json. What differs, and why, is
+ * written down in tests/golden/README.md; the numbers of it are asserted here. */
+#include "base/file.h"
+#include "import/import.h"
 #include "layout/redistribute.h"
 #include "support/support.h"
 #include <math.h>
@@ -26,34 +28,41 @@ static const char *place_word(Arena *a, const char *torch) {
         fail_msg("placement '%s'", torch);
     return arena_printf(a, "shard(%d)", atoi(n));
 }
-static void add_layouts(Arena *a, Str *s, const char *key, const Json *v) {
-    if (!v) return;
-    str_addf(s, ", %s: ", key);
-    if (v->kind == JSON_STRING) {
-        str_add(s, place_word(a, v->s));
-        return;
-    }
-    for (int i = 0; i < v->n; i++)
-        str_addf(s, "%s%s", i ? ", " : "[",
-                 v->item[i]->kind == JSON_NULL ? "null" : place_word(a, v->item[i]->s));
-    str_add(s, "]");
-}
 static bool has_part(const char *pattern, bool whole) {
     return whole || !strncmp(pattern, "layers.", 7);
 }
-static const char *plan_lines(Arena *a, const Json *plan, bool blocks_only) {
-    static const char *const keys[][2] = {{"input_layouts", "input"},
-                                          {"desired_input_layouts", "desired_input"},
-                                          {"output_layouts", "output"}};
+/* The record's plan.json, imported. */
+static ImportedPlan imported(Arena *a, Diags *d, const char *folder) {
+    const char *path = golden_path(a, "torch/%s/plan.json", folder);
+    size_t n;
+    const char *text = file_read(a, d, path, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    assert_string_equal(import_recognise(path, text, n), "torch");
+    ImportInput in = {
+        .framework = "torch", .path = path, .text = text, .n = n, .tp = -1, .ep = -1, .dir = "."};
+    ImportedPlan p = import_plan(a, d, &in);
+    if (!p.text) diags_print(d, stderr, false);
+    assert_non_null(p.text);
+    return p;
+}
+/* It runs with the record's numbers, and what else the test sets. */
+static PlanRun run_imported(Arena *a, const char *folder, const char *weights, const char *inputs,
+                            const char *pass, const PipelineOptions *o) {
+    PlanRun r = {.d = diags_new(a)};
+    ImportedPlan p = imported(a, r.d, folder);
+    PlanSet sets[] = {{"model.weights", weights}, {"data.inputs", inputs}, {"pass", pass}};
+    diags_origins(r.d, "imported.yaml", p.origin, p.n_origin);
+    r.t = pipeline_run(a, r.d, "imported.yaml", p.text, p.n, sets, 3, o, &r.rep);
+    if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", p.text);
+    return r;
+}
+/* Its lines about the layers alone, for a plan of blocks. */
+static const char *block_lines(Arena *a, const char *folder) {
     Str s = str_new(a);
     str_add(&s, "plan:\n");
-    for (int i = 0; i < plan->n; i++) {
-        if (!has_part(plan->key[i], !blocks_only)) continue;
-        const Json *p = plan->value[i], *local = json_get(p, "use_local_output");
-        str_addf(&s, "  %s: {style: %s", plan->key[i], text_of(p, "style"));
-        for (int k = 0; k < 3; k++) add_layouts(a, &s, keys[k][1], json_get(p, keys[k][0]));
-        if (local) str_addf(&s, ", use_local_output: %s", local->b ? "true" : "false");
-        str_add(&s, "}\n");
+    for (const char *p = imported(a, diags_new(a), folder).text; p && *p; p = strchr(p, '\n') + 1) {
+        size_t n = strcspn(p, "\n") + 1;
+        if (!strncmp(p, "  layers.", 9)) str_addn(&s, p, n);
     }
     return s.s;
 }
@@ -241,39 +250,23 @@ static double *times(Arena *a, const double *x, const double *w, int64_t rows, i
     return y;
 }
 typedef struct {
-    const char *folder, *sizes, *names, *extra; /* model, layer names, keys of data */
-    const char *in, *first, *second;            /* "x" or "h"; weights in order: "col", "row" */
-    const char *result;                         /* the value that PyTorch calls output */
-    bool bias;
-    const char *activation;
+    const char *folder;
+    const char *in, *first, *second; /* "x" or "h"; weights in order: "col", "row" */
+    const char *result;              /* the value that PyTorch calls output */
 } MlpCase;
 static const MlpCase thin[] = {
-    {"01_fig4_col_tp4", "[512, 2048]", "[linear]", "", "x", "col", NULL, "linear", false, "none"},
-    {"01_fig4_col_gather_tp4", "[512, 2048]", "[linear]", "", "x", "col", NULL, "linear", false,
-     "none"},
-    {"01_fig5_row_tp4", "[2048, 2048]", "[linear]", ", block_input: shard(1)", "h", "row", NULL,
-     "linear", false, "none"},
-    {"01_fig5_pair_tp4", "[512, 2048, 2048]", "[col, row]", "", "x", "col", "row", "row", false,
-     "none"},
+    {"01_fig4_col_tp4", "x", "col", NULL, "linear"},
+    {"01_fig4_col_gather_tp4", "x", "col", NULL, "linear"},
+    {"01_fig5_row_tp4", "h", "row", NULL, "linear"},
+    {"01_fig5_pair_tp4", "x", "col", "row", "row"},
 };
-static PlanRun run_mlp(Arena *a, const MlpCase *c, int64_t tp, const char *weights,
-                       const char *input, const char *saved) {
-    const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", c->folder));
-    const char *text = arena_printf(
-        a,
-        "model: {kind: mlp, sizes: %s, layer_names: %s, bias: %s, activation: %s, weights: %s}\n"
-        "data: {dtype: f64, inputs: %s%s}\nmesh: {tp: %lld}\n%s",
-        c->sizes, c->names, c->bias ? "true" : "false", c->activation, weights, input, c->extra,
-        (long long)tp, plan_lines(a, json_get(plan, "plan"), false));
+static PlanRun run_mlp(Arena *a, const MlpCase *c, const char *weights, const char *input,
+                       const char *saved) {
     PlanRun r =
-        plan_run_with(a, "torch.yaml", text,
-                      &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
+        run_imported(a, c->folder, weights, input, "forward",
+                     &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
     bool good = r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
-    if (!good) {
-        fprintf(stderr, "%s\n%s\n", c->folder, text);
-        run_print(&r);
-    }
-    assert_true(good);
+    if (!good) fail_msg("%s: not equivalent", c->folder);
     return r;
 }
 /* What every rank holds of the result, and the unsharded result, against the record's output. */
@@ -313,7 +306,7 @@ static void test_thin(void **state) {
         NewTensor in = {
             .name = "input", .nd = 2, .shape = {10, has_h ? 2048 : 512}, .x = has_h ? h : x};
         const char *saved = temp_path(a, "thin.out.safetensors");
-        PlanRun r = run_mlp(a, c, 4, write_tensors(a, "thin.safetensors", w, c->second ? 2 : 1),
+        PlanRun r = run_mlp(a, c, write_tensors(a, "thin.safetensors", w, c->second ? 2 : 1),
                             write_tensors(a, "thin.in.safetensors", &in, 1), saved);
         const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", c->folder));
         const double *want = first_col && !c->second ? h : y;
@@ -335,23 +328,17 @@ static void test_thin(void **state) {
 
 /* ---- 02 and 06: layers with biases, even and uneven, also with empty shards ---- */
 static const MlpCase small[] = {
-    {"02_toy_tp2", "[10, 32, 5]", "[in_proj, out_proj]", "", NULL, NULL, NULL, "out_proj", true,
-     "relu"},
-    {"02_toy_tp4", "[10, 32, 5]", "[in_proj, out_proj]", "", NULL, NULL, NULL, "out_proj", true,
-     "relu"},
+    {"02_toy_tp2", NULL, NULL, NULL, "out_proj"},
+    {"02_toy_tp4", NULL, NULL, NULL, "out_proj"},
 #define COL(name)                                                                                  \
-    { "06_uneven_col_" name, "[16, 10]", "[linear]", "", NULL, NULL, NULL, "linear", true, "none" }
+    { "06_uneven_col_" name, NULL, NULL, NULL, "linear" }
 #define ROW(name)                                                                                  \
-    {                                                                                              \
-        "06_uneven_row_" name, "[10, 6]", "[linear]", ", block_input: shard(1)", NULL, NULL, NULL, \
-            "linear", true, "none"                                                                 \
-    }
+    { "06_uneven_row_" name, NULL, NULL, NULL, "linear" }
     COL("out10_gather_tp4"),
     COL("out10_gather_tp8"),
     COL("out10_keep_tp4"),
     COL("out10_keep_tp8"),
-    {"06_uneven_col_2048_out10_tp4", "[2048, 10]", "[linear]", "", NULL, NULL, NULL, "linear", true,
-     "none"},
+    COL("2048_out10_tp4"),
     ROW("in10_all_reduce_tp4"),
     ROW("in10_all_reduce_tp8"),
     ROW("in10_scatter0_tp4"),
@@ -396,7 +383,7 @@ static void test_small(void **state) {
                         .nd = 2,
                         .shape = {x->shape[0], x->shape[1]},
                         .x = tensor_numbers(a, st, "x", &n)};
-        PlanRun r = run_mlp(a, c, tp, arena_printf(a, "{file: %s, prefix: \"weights/\"}", values),
+        PlanRun r = run_mlp(a, c, arena_printf(a, "{file: %s, prefix: \"weights/\"}", values),
                             write_tensors(a, "small.in.safetensors", &in, 1), saved);
         const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", c->folder));
         int params = hold_parameters(a, record, r.t, false),
@@ -460,14 +447,17 @@ static NewTensor whole_numbers(Arena *a, const SafeTensors *st, const char *from
     return (NewTensor){.name = name, .nd = 2, .shape = {t->shape[0], t->shape[1]}, .ids = ids};
 }
 static bool has_text(const char *text, const char *part) { return strstr(text, part) != NULL; }
-/* The rest of a plan for the whole model: the loss's style, and what plain-tensor boundaries ask.
- */
-static const char *whole_lines(const char *folder) {
-    return has_text(folder, "nosp") ? "boundary: per_module\n" : "";
+static const char *blocks_text(Arena *a, const char *folder, const char *weights,
+                               const char *inputs) {
+    return arena_printf(a,
+                        "model: {config: %s, layers: all, rope: interleaved, parts: [blocks], "
+                        "weights: %s}\ndata: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\n"
+                        "names: torchtitan\n%s",
+                        llama_config, weights, inputs, strstr(folder, "_tp") + 3,
+                        block_lines(a, folder));
 }
 static void run_llama(Arena *a, const char *folder, bool whole) {
-    const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
-               *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder));
+    const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder));
     const char *reference = golden_path(a, "torch/llama3_reference/values.safetensors");
     SafeTensors *st = golden_tensors(a, reference);
     int64_t n;
@@ -480,22 +470,15 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
         in[0] = whole_numbers(a, st, "ids", "input_ids");
         in[1] = whole_numbers(a, st, "labels", "labels");
     }
-    const char *text = arena_printf(
-        a,
-        "model: {config: %s, layers: all, rope: interleaved, parts: [%s], weights: {file: %s, "
-        "prefix: \"weights/\"}}\n"
-        "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nnames: torchtitan\n%s%s%s%s",
-        llama_config, whole ? "embedding, blocks, norm, head, loss" : "blocks", reference,
-        write_tensors(a, "llama.in.safetensors", in, whole ? 2 : 1), strstr(folder, "_tp") + 3,
-        whole ? "pass: backward\n" : "", whole ? whole_lines(folder) : "",
-        plan_lines(a, json_get(plan, "plan"), !whole),
-        whole && has_text(folder, "loss_parallel") ? "  loss: loss_parallel\n" : "");
+    const char *inputs = write_tensors(a, "llama.in.safetensors", in, whole ? 2 : 1),
+               *weights = arena_printf(a, "{file: %s, prefix: \"weights/\"}", reference);
     PipelineOptions o = {.execute = true,
                          .threads = 1,
                          .against = reference,
                          .map = write_map(a, st, "grads/", &n_map)};
-    PlanRun r = plan_run_with(a, "torch.yaml", text, &o);
-    if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", text);
+    PlanRun r = whole ? run_imported(a, folder, weights, inputs, "backward", &o)
+                      : plan_run_with(a, "torch.yaml", blocks_text(a, folder, weights, inputs), &o);
+    if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_non_null(r.t);
     assert_string_equal(r.t->verdict, "equivalent");
     assert_int_equal(diags_errors(r.d), 0);
@@ -582,32 +565,21 @@ static void same_sum(const char *folder, const char *what, Sum want, Sum have) {
                  (long long)want.in, have.n, (long long)have.in);
 }
 static void run_sharded(Arena *a, const char *folder) {
-    const Json *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folder)),
-               *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder)),
-               *lines = json_get(plan, "plan");
+    const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", folder));
     const char *values = golden_path(a, "torch/%s/values.safetensors", folder);
     SafeTensors *st = golden_tensors(a, values);
-    bool tp = has_text(folder, "tp2"), sp = has_text(folder, "_sp_");
+    bool tp = has_text(folder, "tp2");
     NewTensor in[] = {whole_numbers(a, st, "ids", "input_ids"),
                       whole_numbers(a, st, "labels", "labels")};
     int n_map;
-    const char *text =
-        arena_printf(a,
-                     "model: {config: %s, layers: all, rope: interleaved, parts: [embedding, "
-                     "blocks, norm, head, loss], weights: {file: %s, prefix: \"weights/\"}}\ndata: "
-                     "{dtype: f64, inputs: %s}\nmesh: %s\nnames: torchtitan\n"
-                     "pass: backward\ndata_parallel: {mode: fsdp, axis: dp_shard, unit: block, "
-                     "grad_order: tp_first}\n%s%s%s",
-                     llama_config, golden_path(a, "torch/llama3_reference/values.safetensors"),
-                     write_tensors(a, "sharded.in.safetensors", in, 2),
-                     tp ? "{dp_shard: 2, tp: 2}" : "{dp_shard: 4}", whole_lines(folder),
-                     tp ? plan_lines(a, lines, false) : "", sp ? "  loss: loss_parallel\n" : "");
+    const char *weights = arena_printf(a, "{file: %s, prefix: \"weights/\"}",
+                                       golden_path(a, "torch/llama3_reference/values.safetensors"));
     PipelineOptions o = {.execute = true,
                          .threads = 1,
                          .against = values,
                          .map = write_map(a, st, "grads/", &n_map)};
-    PlanRun r = plan_run_with(a, "torch.yaml", text, &o);
-    if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", text);
+    PlanRun r = run_imported(a, folder, weights, write_tensors(a, "sharded.in.safetensors", in, 2),
+                             "backward", &o);
     assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
     int params = hold_parameters(a, record, r.t, false), grads = agreed(&r, "grads/"),
         n = r.t->n_collectives, turn = 0;
@@ -660,8 +632,7 @@ static void test_toy_gradients(void **state) {
         Arena *a = arena_new();
         const char *values = golden_path(a, "torch/%s/values.safetensors", folders[i]),
                    *map = temp_path(a, "toy.map.yaml");
-        const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", folders[i])),
-                   *plan = golden_json(a, golden_path(a, "torch/%s/plan.json", folders[i]));
+        const Json *record = golden_json(a, golden_path(a, "torch/%s/record.json", folders[i]));
         SafeTensors *st = golden_tensors(a, values);
         int64_t n;
         NewTensor in[] = {
@@ -678,20 +649,14 @@ static void test_toy_gradients(void **state) {
                 fprintf(f, "%s: grad.param.%s\n", st->t[k].name, st->t[k].name + strlen(start));
         fclose(f);
         const char *saved = temp_path(a, "toy.out.safetensors"),
-                   *text = arena_printf(
-                       a,
-                       "model: {kind: mlp, sizes: [10, 32, 5], layer_names: [in_proj, out_proj], "
-                       "bias: true, activation: relu, weights: {file: %s, prefix: \"weights/\"}}\n"
-                       "data: {dtype: f64, inputs: %s}\nmesh: {tp: %s}\nloss: {kind: var}\npass: "
-                       "backward\n%s",
-                       values, write_tensors(a, "toy.in.safetensors", in, 2),
-                       strstr(folders[i], "_tp") + 3, plan_lines(a, json_get(plan, "plan"), false));
-        PlanRun r = plan_run_with(a, "torch.yaml", text,
-                                  &(PipelineOptions){.execute = true,
-                                                     .threads = 1,
-                                                     .against = values,
-                                                     .map = map,
-                                                     .save_values = saved});
+                   *weights = arena_printf(a, "{file: %s, prefix: \"weights/\"}", values);
+        PlanRun r = run_imported(a, folders[i], weights,
+                                 write_tensors(a, "toy.in.safetensors", in, 2), "backward",
+                                 &(PipelineOptions){.execute = true,
+                                                    .threads = 1,
+                                                    .against = values,
+                                                    .map = map,
+                                                    .save_values = saved});
         if (!r.t || diags_errors(r.d)) run_print(&r);
         assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
         assert_int_equal(agreed(&r, start), 4);

@@ -39,6 +39,9 @@ const DiagCode diag_codes[] = {
      "The file is not what its name or place promises: not JSON, nested deeper than 64, a key "
      "twice, a safetensors header whose offsets do not fit the file, or a trace without its "
      "schema. It may be cut off or only partly downloaded."},
+    {"E0110", 3, "a framework's file cannot be read",
+     "The text is not what its framework reads: Python, TOML or a list of arguments. Only what is "
+     "data is read: names, texts, numbers, lists, dicts and calls with such arguments."},
     /* ---- E02xx: keys and names ---- */
     {"E0201", 3, "an unknown key",
      "The key is not one that stands at this place of a plan. A misspelt key would otherwise be "
@@ -96,6 +99,10 @@ const DiagCode diag_codes[] = {
     {"E0216", 3, "a name that cannot be used",
      "Names of axes and groups are letters, digits and _, starting with a letter, and no group is "
      "called like an axis: shapes such as [B/dp, S/(cp*sp), D] could not be read otherwise."},
+    {"E0217", 3, "a plan that only an execution could tell",
+     "A framework's file is read as data and never executed: conditions, loops over other things "
+     "than the layers, calls of functions of its own, f-strings and arithmetic are refused. Write "
+     "what they come to in your run. `for layer in model.layers:` is read as 'layers.*'."},
     /* ---- E03xx: sizes and types of values ---- */
     {"E0301", 3, "a value of the wrong type",
      "A mapping, a list, text, a number or true/false was found where another kind of value "

@@ -44,6 +44,29 @@ void diags_source(Diags *d, const char *file, const char *text, size_t n) {
     s->n = n;
 }
 
+struct DiagOrigins {
+    const char *file;
+    const DiagOrigin *origin;
+    int n;
+};
+
+void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n) {
+    d->origins = ARENA_NEW(d->arena, struct DiagOrigins);
+    *d->origins = (struct DiagOrigins){arena_strdup(d->arena, file), origin, n};
+}
+Loc diags_origin(const Diags *d, Loc made) {
+    const struct DiagOrigins *o = d->origins;
+    if (!o || !made.file || strcmp(made.file, o->file) != 0) return made;
+    int first = 0, behind = o->n; /* the last one that does not stand behind it */
+    while (first < behind) {
+        int i = (first + behind) / 2;
+        const DiagOrigin *x = &o->origin[i];
+        if (x->line < made.line || (x->line == made.line && x->col <= made.col)) first = i + 1;
+        else behind = i;
+    }
+    return first ? o->origin[first - 1].from : made;
+}
+
 const DiagCode *diag_code(const char *code) {
     for (int i = 0; i < n_diag_codes; i++)
         if (strcmp(diag_codes[i].code, code) == 0) return &diag_codes[i];

@@ -30,6 +30,7 @@ typedef struct Diags {
     Diag *item;
     int n, cap;
     struct DiagSource *sources;
+    struct DiagOrigins *origins;
     int hidden; /* identical or surplus diagnostics that were not kept (at most DIAG_KEEP are) */
 } Diags;
 enum { DIAG_KEEP = 200 };
@@ -50,6 +51,17 @@ const DiagCode *diag_code(const char *code);
 Diags *diags_new(Arena *arena);
 /* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
 void diags_source(Diags *d, const char *file, const char *text, size_t n);
+/* A text that was made from another one (a plan from a framework's file): from this place of it on,
+ * to the end of the line or the next entry, what is said of it is said of `from`. */
+typedef struct {
+    int line, col;
+    Loc from;
+} DiagOrigin;
+/* Remembers the origins of the text `file`, in the order of its lines and columns. The array is not
+ * copied. */
+void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n);
+/* Where a place comes from: itself, if its text was made from nothing else. */
+Loc diags_origin(const Diags *d, Loc made);
 /* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. Those of
  * one place that say the same of another index of a path (layers.0.x, layers.1.x) are one: "...,
  * and 125 more layers". */

@@ -197,8 +197,7 @@ static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, L
     l->exit = cli_exit_of(d);
     return false;
 }
-static void run_plan(Cli *c, const PipelineOptions *o, Loaded *l) {
-    const char *name = strcmp(l->path, "-") == 0 ? "<stdin>" : l->path;
+static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded *l) {
     if (!known_hardware(c, o, name, l)) return;
     PipelineOptions with = *o;
     char *dump = NULL; /* written like any result, so that a failure is told */
@@ -243,6 +242,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         l->exit = 3;
         return false;
     }
+    if (!l->is_trace && !cli_import(c, l, &name)) return false;
     if (!files_check(c, l)) {
         l->exit = cli_exit_of(c->d);
         l->refused = true;
@@ -252,7 +252,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         l->trace = trace_read(c->arena, l->d, name, l->text, l->n);
         l->exit = diags_exit(l->d);
     } else {
-        run_plan(c, o, l);
+        run_plan(c, o, name, l);
     }
     return l->trace != NULL;
 }

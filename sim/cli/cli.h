@@ -28,6 +28,7 @@ enum {
     C_DIFF = 1 << 8,
     C_LIST = 1 << 9,
     C_COMPLETION = 1 << 10,
+    C_IMPORT = 1 << 11,
 };
 
 /* What the command line said. */
@@ -35,6 +36,9 @@ typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color, *fail_on;
+    const char *model, *config, *mesh, *tp_plan, *ep_plan; /* of files of frameworks */
+    int64_t tp, ep;
+    bool loss_parallel, full;
     double tolerance;
     int64_t rank, threads, seed, layer, width;
     bool quiet, verbose, strict, sensitivity, exact, update_expect, cuda, mpi, help, version;
@@ -105,6 +109,9 @@ typedef struct {
     int exit;     /* what it asks for so far */
     bool refused; /* not run: the command line, or an output it names, is at fault */
 } Loaded;
+/* A framework's own file becomes the text of a plan under another name, and what is said of it is
+ * said of the file; any other file stays as it is. False: it cannot be said, errors are in l->d. */
+bool cli_import(Cli *c, Loaded *l, const char **name);
 /* Pipeline options from the command line; nothing is executed unless the caller says so. */
 PipelineOptions cli_pipeline(const Cli *c);
 /* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a
@@ -144,6 +151,7 @@ int cmd_report(Cli *c);
 int cmd_diff(Cli *c);
 int cmd_list(Cli *c);
 int cmd_completion(Cli *c);
+int cmd_import(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
 Table table_shapes(const Cli *c, const Trace *t);

@@ -61,6 +61,11 @@ const Command cli_commands[] = {
      "a script that completes commands, options and names",
      "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
      cmd_completion},
+    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml",
+     "a framework's own plan as ours: torch, torchtitan, megatron, jax, hf",
+     "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
+     "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
+     cmd_import},
 };
 const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);
 
@@ -79,10 +84,11 @@ typedef struct {
 enum {
     C_ANOTHER =
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
-    C_ALL = (1 << 11) - 1,
+    C_ALL = (1 << 12) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
+    C_FILES = C_PLANS | C_IMPORT, /* that take a framework's own file */
     C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW,
 };
 #define AT(f) offsetof(CliOptions, f)
@@ -139,6 +145,16 @@ static const Option options[] = {
      "also integer data, 8 seeds, equal by bits (level 3)", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK,
      "write the plan's `expect` section from the run", NULL},
+    {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER,
+     "of a framework's file: the model whose plan it is, see `list models`", NULL},
+    {"config", 0, O_TEXT, AT(config), "FILE", C_FILES | C_ANOTHER,
+     "of a framework's file: the config.json of the model", NULL},
+    {"mesh", 0, O_TEXT, AT(mesh), "AXIS=N,...", C_FILES | C_ANOTHER,
+     "of a framework's file: the mesh, outermost axis first, dp=2,tp=4", NULL},
+    {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER,
+     "of a framework's file: the loss runs under loss_parallel()", NULL},
+    {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER,
+     "of a framework's file: sizes as they are, not those that run in seconds", NULL},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
@@ -345,8 +361,9 @@ static void check_usage(Parse *p) {
  */
 static const struct {
     const char *extension, *format;
-} extensions[] = {{"txt", "text"}, {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
-                  {"csv", "csv"},  {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"}};
+} extensions[] = {{"txt", "text"},  {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
+                  {"csv", "csv"},   {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"},
+                  {"yaml", "yaml"}, {"yml", "yaml"}};
 static void format_by_name(Cli *c) {
     const Command *k = c->command;
     const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;
@@ -362,7 +379,7 @@ static void format_by_name(Cli *c) {
 }
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};
-    c->o = (CliOptions){.rank = -1, .seed = -1, .layer = -1};
+    c->o = (CliOptions){.rank = -1, .seed = -1, .layer = -1, .tp = -1, .ep = -1};
     c->o.operands = ARENA_ARRAY(c->arena, const char *, argc + 1);
     bool rest = false;
     for (; p.i < argc; p.i++) {

@@ -37,7 +37,7 @@ typedef struct {
 
 static Loc loc_at(const Reader *r, size_t line, size_t col) {
     Loc l = {r->start.file, r->start.line + (int)line, (int)col + (line ? 1 : r->start.col)};
-    return l;
+    return diags_origin(r->d, l);
 }
 static Loc loc_of(const Reader *r, yaml_mark_t m) { return loc_at(r, m.line, m.column); }
 

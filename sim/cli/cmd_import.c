@@ -1,0 +1,97 @@
+/* `import`, and the other commands on a framework's own file: both make the plan of it, one to
+ * write it, the others to go on with it. */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "import/import.h"
+#include <string.h>
+
+enum { FILE_BYTES = 1 << 20 };
+static const Loc nowhere = {NULL, 0, 0};
+
+static ImportInput input_of(const Cli *c, const char *framework, const char *path, const char *text,
+                            size_t n) {
+    const CliOptions *o = &c->o;
+    return (ImportInput){.framework = framework,
+                         .path = path,
+                         .text = text,
+                         .n = n,
+                         .model = o->model,
+                         .config = o->config,
+                         .mesh = o->mesh,
+                         .tp_plan = o->tp_plan,
+                         .ep_plan = o->ep_plan,
+                         .tp = o->tp,
+                         .ep = o->ep,
+                         .loss_parallel = o->loss_parallel,
+                         .full = o->full,
+                         .dir = "."};
+}
+/* A wrong option is wrong usage, whatever else is wrong. */
+static int import_exit(const Diags *d) {
+    for (int i = 0; i < d->n; i++)
+        if (d->item[i].severity == DIAG_ERROR && d->item[i].exit == 2) return 2;
+    return diags_exit(d);
+}
+bool cli_import(Cli *c, Loaded *l, const char **name) {
+    const char *framework = import_recognise(l->path, l->text, l->n);
+    if (!framework) return true;
+    if (c->o.update_expect) {
+        diag_error(l->d, "E0212", nowhere, "`import` it, and update the plan",
+                   "--update-expect writes into plans, not into a file of %s", framework);
+        l->exit = import_exit(l->d);
+        return false;
+    }
+    ImportInput in = input_of(c, framework, l->path, l->text, l->n);
+    in.dir = file_dir(c->arena, l->path);
+    ImportedPlan p = import_plan(c->arena, l->d, &in);
+    l->exit = import_exit(l->d);
+    if (!p.text) return false;
+    *name = arena_printf(c->arena, "%s (imported)", *name);
+    diags_origins(l->d, *name, p.origin, p.n_origin);
+    l->text = p.text;
+    l->n = p.n;
+    return true;
+}
+
+/* Whatever is wrong with a plan before any rule of it can be: its patterns, names and sizes. Rules
+ * are for `check`. */
+static bool plan_stands(Cli *c, Diags *d, const char *file, const ImportedPlan *p) {
+    const char *name = arena_printf(c->arena, "%s (imported)", file);
+    PipelineOptions o = {0};
+    PipelineReport report;
+    Diags *all = diags_new(c->arena);
+    all->sources = d->sources;
+    diags_origins(all, name, p->origin, p->n_origin);
+    pipeline_run(c->arena, all, name, p->text, p->n, NULL, 0, &o, &report);
+    for (int i = 0; i < all->n; i++) {
+        const Diag *g = &all->item[i];
+        if (g->severity == DIAG_ERROR && g->exit != 1)
+            diag_error(d, g->code, g->loc, g->hint, "%s", g->message);
+    }
+    d->sources = all->sources;
+    return diags_errors(d) == 0;
+}
+static char *read_file(Cli *c, Diags *d, const char *path, size_t *n) {
+    return file_read(c->arena, d, path, FILE_BYTES, nowhere, n);
+}
+int cmd_import(Cli *c) {
+    const char *framework = c->o.operands[0];
+    const char *path = c->o.n_operands > 1 ? c->o.operands[1] : NULL, *text = "";
+    Diags *d = diags_new(c->arena);
+    size_t n = 0;
+    bool args = path && strncmp(path, "--", 2) == 0;
+    if (c->o.n_operands > 2 && !args)
+        diag_error(d, "E0212", nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");
+    if (path && !args && !diags_errors(d)) text = read_file(c, d, path, &n);
+    if (!diags_errors(d)) {
+        ImportInput in = input_of(c, framework, args ? NULL : path, text, n);
+        in.dir = c->o.output ? file_dir(c->arena, c->o.output) : ".";
+        if (args) in.arg = c->o.operands + 1, in.n_args = c->o.n_operands - 1;
+        ImportedPlan p = import_plan(c->arena, d, &in);
+        if (p.text && plan_stands(c, d, path && !args ? path : framework, &p))
+            str_addn(&c->text, p.text, p.n);
+    }
+    if (diags_errors(d)) c->o.output = NULL; /* an existing plan stays */
+    cli_diagnostics(c, d, false);
+    return import_exit(d);
+}

@@ -1,0 +1,100 @@
+/* Which framework a file is of, and the way from it to a plan. */
+#include "import/import.h"
+#include "formats/json.h"
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool (*read)(Draft *x);
+    bool no_file; /* its options may be all there is */
+} frameworks[] = {
+    {"torch", import_torch, false},
+};
+enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
+static const char *const names[N_FRAMEWORKS + 1] = {"torch"};
+
+const char *const *import_frameworks(void) { return names; }
+
+/* ---- by name and content ---- */
+static bool ends(const char *path, const char *with) {
+    size_t n = strlen(path), k = strlen(with);
+    return n > k && strcmp(path + n - k, with) == 0;
+}
+/* Is this text somewhere in the first n bytes, at the beginning of a line? */
+static bool line_begins(const char *text, size_t n, const char *with) {
+    size_t k = strlen(with);
+    for (const char *p = text, *end = text + n; p && (size_t)(end - p) >= k;) {
+        if (memcmp(p, with, k) == 0) return true;
+        p = memchr(p, '\n', (size_t)(end - p));
+        if (p) p++;
+    }
+    return false;
+}
+static const char *of_json(const Json *j) {
+    const Json *mesh = json_get(j, "mesh"), *v = j->n ? j->value[0] : NULL;
+    if (json_get(j, "model_type") || json_get(j, "architectures")) return "hf";
+    if (mesh) return json_get(mesh, "shape") ? "torch" : NULL;
+    if (!v || json_get(j, "model")) return NULL;
+    if (v->kind == JSON_ARRAY) return "jax";
+    bool style = v->kind == JSON_OBJECT   ? json_get(v, "style") != NULL
+                 : v->kind == JSON_STRING ? strstr(v->s, "Parallel") || !strncmp(v->s, "Prepare", 7)
+                                          : false;
+    return style ? "torch" : NULL;
+}
+bool import_is_json(const char *text, size_t n) {
+    Arena *a = arena_new();
+    const char *error;
+    int line, col;
+    bool is = json_parse(a, text, n, &error, &line, &col) != NULL;
+    arena_free(a);
+    return is;
+}
+static const char *recognise(const char *path, const char *text, size_t n) {
+    if (ends(path, ".py")) return "torch";
+    if (ends(path, ".toml")) return "torchtitan";
+    if (ends(path, ".yaml") || ends(path, ".yml")) return NULL;
+    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3, n -= 3;
+    while (n && strchr(" \t\r\n", *text)) text++, n--;
+    if (n && *text == '{') {
+        Arena *a = arena_new();
+        const char *error, *found = NULL;
+        int line, col;
+        const Json *j = json_parse(a, text, n, &error, &line, &col);
+        if (j && j->kind == JSON_OBJECT) found = of_json(j);
+        arena_free(a);
+        return found;
+    }
+    if (n > 2 && memcmp(text, "--", 2) == 0 && text[2] >= 'a' && text[2] <= 'z') return "megatron";
+    if (line_begins(text, n, "[parallelism]")) return "torchtitan";
+    if (line_begins(text, n, "from torch") || line_begins(text, n, "import torch") ||
+        line_begins(text, n, "parallelize_module("))
+        return "torch";
+    return NULL;
+}
+const char *import_recognise(const char *path, const char *text, size_t n) {
+    const char *found = recognise(path, text, n);
+    for (int i = 0; found && i < N_FRAMEWORKS; i++)
+        if (strcmp(frameworks[i].name, found) == 0) return frameworks[i].name;
+    return NULL;
+}
+
+ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in) {
+    Draft x = {.a = a,
+               .d = d,
+               .in = in,
+               .file = !in->path                    ? "the arguments"
+                       : strcmp(in->path, "-") == 0 ? "<stdin>"
+                                                    : in->path,
+               .layers = -1};
+    for (int i = 0; i < N_FRAMEWORKS; i++) {
+        if (strcmp(frameworks[i].name, in->framework) != 0) continue;
+        if (!in->path && !frameworks[i].no_file)
+            diag_error(d, "E0212", (Loc){0}, NULL, "`import %s` wants a file", in->framework);
+        else if (frameworks[i].read(&x)) return draft_write(&x);
+        return (ImportedPlan){0};
+    }
+    const char *near = diag_nearest(in->framework, names);
+    diag_error(d, "E0212", (Loc){0}, near ? near : "torch, torchtitan, megatron, jax or hf",
+               "unknown framework '%s'", in->framework);
+    return (ImportedPlan){0};
+}

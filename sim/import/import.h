@@ -1,0 +1,113 @@
+/* Plans of other frameworks as ours. Each framework has a file of its own that reads what its users
+ * write and gives a Draft: the table of modules and styles, mesh, model and data, with places. One
+ * writer (draft.c) makes the plan's text of it. What a plan cannot say is an error at its place in
+ * the framework's file. Refuses to judge: the ordinary passes do, on the text that is made here. */
+#ifndef SP_IMPORT_IMPORT_H
+#define SP_IMPORT_IMPORT_H
+#include "import/value.h"
+#include "import/write.h"
+#include "plan/plan.h"
+
+/* What the command line says beside the file. */
+typedef struct {
+    const char *framework; /* "torch"; NULL: by the file's name and content */
+    const char *path;      /* of the file; "-": standard input; NULL: there is none */
+    const char *text;      /* its content */
+    size_t n;
+    int n_args; /* arguments instead of a file: megatron -- ... */
+    const char *const *arg;
+    const char *model, *config, *mesh, *tp_plan, *ep_plan; /* options; NULL: not given */
+    int64_t tp, ep;                                        /* -1: not given */
+    bool loss_parallel;
+    bool full;       /* sizes as they are */
+    const char *dir; /* folder of the plan that is made: paths in it start there */
+} ImportInput;
+
+/* A plan as text, and where its pieces come from. */
+typedef struct {
+    const char *text; /* NULL: errors are in the diagnostics */
+    size_t n;
+    const DiagOrigin *origin;
+    int n_origin;
+} ImportedPlan;
+
+/* The framework of a file ("torch", "torchtitan", "megatron", "jax", "hf"), by the ending of its
+ * name and what stands in it; NULL: none of them, perhaps a plan. Looks at the beginning only. */
+const char *import_recognise(const char *path, const char *text, size_t n);
+/* Makes the plan. All errors at once in `d`. The text lives in `a`. */
+ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in);
+/* The frameworks' names, NULL at the end. */
+const char *const *import_frameworks(void);
+
+/* ---- between the frameworks and the writer ---- */
+typedef struct {
+    const char *pattern;
+    const char *style;   /* flow YAML: "colwise", "{style: rowwise, output: shard(1)}" */
+    const char *comment; /* what stood there: "ColwiseParallel" */
+    Loc loc;             /* of the pattern */
+    Loc style_loc;
+} DraftLine;
+typedef struct {
+    const char *name;
+    int64_t size;
+    Loc loc;
+} DraftAxis;
+typedef struct {
+    Arena *a;
+    Diags *d;
+    const ImportInput *in;
+    const char *file; /* for diagnostics */
+    /* model: a preset, a config's path, or keys of `model:` as flow YAML ("kind: mlp, ...") */
+    const char *preset, *config, *model_keys;
+    Loc model_loc;
+    bool mlp;                           /* of layers without a block: sizes are taken as they are */
+    int64_t hidden, head_dim, n_layers; /* widths, to shrink by; 0: unknown */
+    bool small;     /* the model's sizes were made to be run: nothing is shrunk */
+    int64_t layers; /* how many of them; 0: all; -1: one, or as many as the patterns name */
+    int64_t batch, sequence, rows; /* 0: as the mesh asks */
+    Loc data_loc;
+    const char *cut_batch;   /* axes beside those named dp, or NULL */
+    const char *block_input; /* layout of a first layer's input, or NULL */
+    const char *dtype;       /* NULL: f32 */
+    int n_axes;
+    DraftAxis axis[16];
+    const char *groups; /* flow YAML, or NULL */
+    Names names;
+    bool names_set;
+    bool forward; /* no backward pass */
+    const char *optimizer;
+    int n_lines, cap_lines;
+    DraftLine *line;
+    int n_extra, cap_extra; /* whole top-level lines: "boundary: per_module" */
+    DraftLine *extra;       /* pattern: the key, style: its value */
+    int n_remarks, cap_remarks;
+    const char **remark; /* comments at the head of the plan */
+} Draft;
+
+void draft_line(Draft *x, const char *pattern, Loc loc, const char *style, Loc style_loc,
+                const char *comment);
+void draft_key(Draft *x, const char *key, const char *value, Loc loc, const char *comment);
+void draft_remark(Draft *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Adds an axis; false and an error if it is there with another size. */
+bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc);
+/* Size of an axis, or 0. */
+int64_t draft_axis_size(const Draft *x, const char *name);
+/* --mesh, --model and --config. What the file has said already must agree. */
+void draft_options(Draft *x);
+/* Errors (E0208) for what is still missing, with the option that gives it. */
+void draft_complete(Draft *x);
+/* The naming scheme that most patterns belong to. */
+Names draft_names(const Draft *x);
+/* The whole plan; empty if there were errors. */
+ImportedPlan draft_write(Draft *x);
+
+/* Does this text begin like a JSON object, not like a dict of Python? Both may begin with {"a":. */
+bool import_is_json(const char *text, size_t n);
+
+/* Each reads x->in into the draft; false if there were errors. */
+bool import_torch(Draft *x);
+bool import_torchtitan(Draft *x);
+bool import_megatron(Draft *x);
+bool import_jax(Draft *x);
+bool import_hf(Draft *x);
+#endif

@@ -1,0 +1,40 @@
+/* What the files of the torch importer share. */
+#ifndef SP_IMPORT_TORCH_H
+#define SP_IMPORT_TORCH_H
+#include "import/import.h"
+
+/* One call of fully_shard. */
+typedef struct {
+    const char *path; /* "": the model, "layers.*" */
+    int n_axes;
+    const char *axis[2]; /* of the mesh that it is given, none: the whole mesh */
+    int reshard;         /* -1: by default */
+    Loc loc;
+} FullyShard;
+typedef struct {
+    Draft *x;
+    int n_calls, cap_calls;
+    FullyShard *call;
+    const char *ddp; /* axis of DistributedDataParallel, or NULL */
+    Loc ddp_loc;
+    bool loss_parallel;
+    Loc loss_loc;
+    int n_tables; /* tables of styles that were applied */
+    /* lines whose inputs are prepared as DTensors for the modules inside */
+    int n_inside, cap_inside;
+    const char **inside;
+} Torch;
+
+/* A style of parallelize_module, `ColwiseParallel(output_layouts=Shard(1))` as a call or as text,
+ * or
+ * {"style": ..., "output_layouts": ...}, as a line of the plan. `axis` NULL: the default one. */
+void torch_style(Torch *t, const char *pattern, Loc loc, Value *style, const char *axis);
+/* A table of them; `prefix` "" or "layers.*". */
+void torch_table(Torch *t, const char *prefix, Value *dict, const char *axis);
+/* Does this dict hold styles? */
+bool torch_is_table(const Value *v);
+/* Once all lines are there: modules that move their inputs themselves share nothing. */
+void torch_boundaries(Torch *t);
+/* A Python file. */
+void torch_code(Torch *t);
+#endif

@@ -1,0 +1,387 @@
+/* Plans of other frameworks: what each says becomes the plan that is written here by hand, what
+ * cannot be said is an error at its place, all of them at once, and nothing is executed. The values
+ * behind the imported plans are held against PyTorch's in test_torch. */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "import/import.h"
+#include "support/support.h"
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static Arena *arena;
+static int setup(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+/* ---- importing ---- */
+typedef struct {
+    ImportedPlan plan;
+    Diags *d;
+    const char *said; /* diagnostics as printed */
+} Imported;
+static const char *printed(const Diags *d) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    diags_print(d, f, false);
+    fclose(f);
+    const char *copy = arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+static Imported import_with(ImportInput in, const char *text) {
+    Imported r = {.d = diags_new(arena)};
+    in.text = text;
+    in.n = strlen(text);
+    in.dir = ".";
+    if (!in.tp) in.tp = in.ep = -1;
+    r.plan = import_plan(arena, r.d, &in);
+    r.said = printed(r.d);
+    return r;
+}
+/* Does the plan hold each of these lines, without its comment? */
+static void holds(const Imported *r, const char *const *lines) {
+    if (!r->plan.text) fail_msg("not imported:\n%s", r->said);
+    for (int i = 0; lines[i]; i++) {
+        const char *at = strstr(r->plan.text, lines[i]);
+        size_t n = strlen(lines[i]);
+        if (!at || (at[n] != '\n' && strncmp(at + n, "  # ", 4) != 0))
+            fail_msg("no line '%s' in\n%s", lines[i], r->plan.text);
+    }
+}
+#define HOLDS(r, ...) holds(&(r), (const char *const[]){__VA_ARGS__, NULL})
+static void refuses(const Imported *r, const char *const *said) {
+    assert_null(r->plan.text);
+    for (int i = 0; said[i]; i++)
+        if (!strstr(r->said, said[i])) fail_msg("nothing says '%s' in\n%s", said[i], r->said);
+}
+#define REFUSES(r, ...) refuses(&(r), (const char *const[]){__VA_ARGS__, NULL})
+static PlanRun run_plan(const Imported *r, bool execute) {
+    if (!r->plan.text) fail_msg("not imported:\n%s", r->said);
+    PlanRun run = {.d = diags_new(arena)};
+    PipelineOptions o = {.execute = execute, .threads = 1};
+    diags_origins(run.d, "imported.yaml", r->plan.origin, r->plan.n_origin);
+    run.t =
+        pipeline_run(arena, run.d, "imported.yaml", r->plan.text, r->plan.n, NULL, 0, &o, &run.rep);
+    return run;
+}
+static void equivalent(const Imported *r) {
+    PlanRun run = run_plan(r, true);
+    if (!run.t || strcmp(run.t->verdict, "equivalent") != 0) {
+        run_print(&run);
+        fail_msg("%s", r->plan.text);
+    }
+}
+
+/* ---- torch ---- */
+static Imported torch(const char *mesh, const char *text) {
+    return import_with(
+        (ImportInput){.framework = "torch", .path = "plan.py", .model = "llama3-8b", .mesh = mesh},
+        text);
+}
+static const char titan_loop[] =
+    "from torch.distributed.tensor.parallel import (\n"
+    "    ColwiseParallel as Col, RowwiseParallel, SequenceParallel, PrepareModuleInput,\n"
+    ")\n"
+    "mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp_shard', 'tp'))\n"
+    "tp_mesh = mesh['tp']\n"
+    "model = parallelize_module(model, tp_mesh, {\n"
+    "    'tok_embeddings': RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),\n"
+    "    'norm': SequenceParallel(),  # on the cut sequence\n"
+    "    'output': Col(input_layouts=Shard(1), output_layouts=Shard(-1),\n"
+    "                  use_local_output=False),\n"
+    "})\n"
+    "prepare = PrepareModuleInput(input_layouts=(Shard(1), None),\n"
+    "                             desired_input_layouts=(Replicate(), None))\n"
+    "for i, block in enumerate(model.layers.values()):\n"
+    "    plan: dict[str, ParallelStyle] = {\n"
+    "        'attention_norm': SequenceParallel(), 'ffn_norm': SequenceParallel(),\n"
+    "        'attention': prepare, 'feed_forward': prepare,\n"
+    "        'attention.wq': Col(), 'attention.wk': Col(), 'attention.wv': Col(),\n"
+    "        'attention.wo': RowwiseParallel(output_layouts=Shard(1)),\n"
+    "        'feed_forward.w1': Col(), 'feed_forward.w3': Col(),\n"
+    "    }\n"
+    "    plan['feed_forward.w2'] = RowwiseParallel(output_layouts=Shard(dim=1))\n"
+    "    parallelize_module(block, tp_mesh, plan)\n"
+    "    fully_shard(block, mesh=mesh['dp_shard'], reshard_after_forward=False)\n"
+    "fully_shard(model, mesh=mesh['dp_shard'])\n"
+    "with loss_parallel():\n"
+    "    loss.backward()\n";
+static void test_torch_code(void **state) {
+    (void)state;
+    Imported r = torch(NULL, titan_loop);
+    HOLDS(r, "mesh: {dp_shard: 2, tp: 4}", "names: torchtitan", "pass: backward",
+          "data_parallel: {mode: fsdp, axis: dp_shard, unit: block, reshard: false, grad_order: "
+          "tp_first}",
+          "  tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}",
+          "  norm: sequence_parallel",
+          "  output: {style: colwise, input: shard(1), output: shard(-1), use_local_output: false, "
+          "boundary: per_module}",
+          "  layers.*.attention: {style: prepare_module_input, input: [shard(1), null], "
+          "desired_input: [replicate, null]}",
+          "  layers.*.attention.wq: colwise", "  layers.*.feed_forward.w1: colwise",
+          "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}",
+          "  loss: loss_parallel");
+    equivalent(&r);
+}
+/* Modules that nobody prepares move their inputs each for itself: three all-reduces backward for q,
+ * k and v, as in PyTorch (03_llama3_nosp). */
+static void test_torch_boundaries(void **state) {
+    (void)state;
+    Imported r = torch("tp=2", "{'layers.*.attention.wq': ColwiseParallel(),\n"
+                               " 'layers.*.attention.wk': ColwiseParallel(),\n"
+                               " 'layers.*.attention.wv': ColwiseParallel(),\n"
+                               " 'layers.*.attention.wo': RowwiseParallel()}");
+    HOLDS(r, "  layers.*.attention.wq: {style: colwise, boundary: per_module}",
+          "  layers.*.attention.wo: rowwise");
+    PlanRun run = run_plan(&r, false);
+    assert_int_equal(count_collectives(run.t, "backward", "all_reduce", "tp"), 3);
+    assert_int_equal(count_collectives(run.t, "forward", "all_reduce", "tp"), 1);
+}
+/* Every argument of every style, and what it becomes. */
+static void test_torch_styles(void **state) {
+    (void)state;
+    static const struct {
+        const char *torch, *ours;
+    } rows[] = {
+        {"ColwiseParallel()", "colwise"},
+        {"ColwiseParallel(input_layouts=Shard(1))", "{style: colwise, input: shard(1)}"},
+        {"ColwiseParallel(output_layouts=Replicate(), use_local_output=True)",
+         "{style: colwise, output: replicate, use_local_output: true}"},
+        {"torch.distributed.tensor.parallel.RowwiseParallel(input_layouts=Replicate())",
+         "{style: rowwise, input: replicate}"},
+        {"RowwiseParallel(output_layouts=Partial())", "{style: rowwise, output: partial}"},
+        {"RowwiseParallel(output_layouts=Partial(reduce_op='sum'))",
+         "{style: rowwise, output: partial}"},
+        {"SequenceParallel(sequence_dim=1)", "sequence_parallel"},
+        {"SequenceParallel(sequence_dim=0, use_local_output=True)",
+         "{style: sequence_parallel, input: shard(0), desired_input: shard(0), output: shard(0), "
+         "use_local_output: true}"},
+        {"PrepareModuleInput(input_layouts=Shard(1), desired_input_layouts=Replicate())",
+         "{style: prepare_module_input, input: shard(1), desired_input: replicate}"},
+        {"PrepareModuleInput(input_kwarg_layouts={'x': Shard(1), 'mask': None},\n"
+         "  desired_input_kwarg_layouts={'x': Replicate(), 'mask': None}, use_local_output=True)",
+         "{style: prepare_module_input, input: shard(1), desired_input: replicate, "
+         "use_local_output: true}"},
+        {"PrepareModuleOutput(output_layouts=Partial(), desired_output_layouts=Shard(1))",
+         "{style: prepare_module_output, output: partial, desired_output: shard(1)}"},
+        {"PrepareModuleInputOutput(input_layouts=(Shard(1),), "
+         "desired_input_layouts=(Replicate(),),\n"
+         "  use_local_input=False, output_layouts=(Partial(),), "
+         "desired_output_layouts=(Shard(1),))",
+         "{style: prepare_module_input_output, input: [shard(1)], desired_input: [replicate], "
+         "output: [partial], desired_output: [shard(1)]}"},
+        {"NoParallel(use_local_output=False)", "{style: no_parallel, use_local_output: false}"},
+        {"NoParallel(input_layout=Shard(1), output_layout=Replicate())",
+         "{style: no_parallel, input: shard(1), output: replicate}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r =
+            torch("tp=2", arena_printf(arena, "{'layers.*.feed_forward': %s}", rows[i].torch));
+        const char *want = arena_printf(arena, "  layers.*.feed_forward: %s", rows[i].ours);
+        if (strstr(want, "colwise")) { /* nothing prepares its input */
+            size_t n = strlen(want);
+            want = want[n - 1] == '}'
+                       ? arena_printf(arena, "%.*s, boundary: per_module}", (int)n - 1, want)
+                       : "  layers.*.feed_forward: {style: colwise, boundary: per_module}";
+        }
+        HOLDS(r, want);
+    }
+}
+static void test_torch_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *said[3];
+    } rows[] = {
+        {"{'a': ColwiseParalel()}",
+         {"plan.py:1:7: error: unknown style ColwiseParalel [E0203]",
+          "did you mean ColwiseParallel?"}},
+        {"{'a': ColwiseParallel(output_layout=Shard(1))}",
+         {"plan.py:1:23: error: unknown argument of ColwiseParallel 'output_layout' [E0201]",
+          "did you mean 'output_layouts'?"}},
+        {"{'a': RowwiseParallel(Shard(1))}", {":1:23: error: RowwiseParallel takes", "[E0301]"}},
+        {"{'a': ExpertParallel(),\n 'b': TensorParallel(), 'c': ExpertTensorParallel(),\n"
+         " 'd': ReordererSequenceParallel()}",
+         {":1:7: error: style ExpertParallel is about experts: not supported by this version "
+          "[E0214]",
+          ":2:30: error: style ExpertTensorParallel",
+          ":3:7: error: style ReordererSequenceParallel"}},
+        {"{'a': ColwiseParallel(output_layouts=_StridedShard(0, split_factor=2))}",
+         {":1:38: error: _StridedShard at a module's boundary", "[E0214]"}},
+        {"{'a': RowwiseParallel(output_layouts=Partial('avg'))}",
+         {":1:38: error: a pending 'avg'", "[E0214]"}},
+        {"{'a': PrepareModuleInput(input_layouts=(Shard(1), None), desired_input_layouts="
+         "Replicate())}",
+         {":1:80: error: input_layouts and desired_input_layouts must have as many", "[E0307]"}},
+        {"{'a': PrepareModuleInput(input_kwarg_layouts={'mask': Shard(1)},\n"
+         "desired_input_kwarg_layouts={'mask': Replicate()})}",
+         {":1:47: error: a layout for the keyword 'mask'", ":2:30: error:", "[E0214]"}},
+        {"x = {'a': ColwiseParallel(use_local_output=1)}\nparallelize_module(model, tp, x)",
+         {":1:44: error: use_local_output wants True or False", "[E0301]"}},
+        {"for i in range(4):\n    parallelize_module(model.layers[i], m, {})\n",
+         {":1:1: error: a loop would have to be executed", "[E0217]"}},
+        {"if cond:\n    x = 1\nelse:\n    x = 2\n{'a': f'b'}",
+         {":1:1: error: 'if' would have to be executed", ":3:1: error: 'else'",
+          ":5:7: error: an f-string"}},
+        {"parallelize_module(model, tp, {k: v for k, v in t})",
+         {":1:33: error: a dict made by", "[E0217]"}},
+        {"{'a': Shard(1) if x else y, 'a.b': ColwiseParallel()}",
+         {":1:16: error: an expression with 'if' would have to be executed [E0217]"}},
+        {"apply_tp(model)\n",
+         {":1:1: error: what `apply_tp` does to the plan cannot be seen here [E0217]"}},
+        {"fully_shard(model)\n", {":1:1: error: fully_shard of the whole model as one unit"}},
+        {"fully_shard(model, shard_placement_fn=f)\n",
+         {":1:20: error: unknown argument of fully_shard 'shard_placement_fn'"}},
+        {"{'a': ColwiseParallel(), 'a': RowwiseParallel()}",
+         {":1:26: error: 'a' occurs twice [E0107]", "the first one is in line 1"}},
+        {"{'a': ColwiseParallel(\n", {"plan.py:2:1: error: ", "[E0110]"}},
+        {"parallelize_module(model, mesh['pp'], {'a': ColwiseParallel()})",
+         {":1:27: error: the mesh has no axis pp [E0204]"}},
+        {"x = 1\n", {":1:1: error: no plan stands here [E0208]"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = torch("tp=2", rows[i].text);
+        assert_null(r.plan.text);
+        for (int k = 0; k < 3 && rows[i].said[k]; k++)
+            if (!strstr(r.said, rows[i].said[k]))
+                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
+    }
+    Imported r = import_with((ImportInput){.framework = "torch", .path = "plan.py"},
+                             "{'a': ColwiseParallel()}");
+    REFUSES(r, "the sizes of the model do not stand here [E0208]",
+            "the mesh does not stand here [E0208]");
+}
+/* What the ordinary passes find in the plan is shown in the framework's file. */
+static void test_places(void **state) {
+    (void)state;
+    Imported r = torch("tp=2", "p = {\n    'layers.*.attention.wq': ColwiseParallel(),\n"
+                               "    'layers.*.atention.wk': ColwiseParallel(),\n}\n");
+    PlanRun run = run_plan(&r, false);
+    assert_non_null(strstr(printed(run.d), "plan.py:3:5: error: "));
+    /* a label that is not true: the residual is whole, the norm takes it for cut */
+    r = torch("tp=2", "{'layers.*.attention_norm':\n   SequenceParallel()}");
+    run = run_plan(&r, false);
+    const char *said = printed(run.d);
+    assert_true(strstr(said, "plan.py:2:4: error: ") || strstr(said, "plan.py:1:2: error: "));
+    assert_non_null(strstr(said, "[E0402]"));
+}
+/* Every dense record's plan.json is imported; those about experts, and those whose model is none of
+ * this version's, are refused by name. */
+static void test_torch_records(void **state) {
+    (void)state;
+    static const struct {
+        const char *folder, *said; /* NULL: imported */
+    } rows[] = {{"01_fig5_pair_tp4", NULL},
+                {"02_toy_tp4", NULL},
+                {"03_llama3_sp_gather_tp2", NULL},
+                {"04_fsdp2_tp2_nosp", NULL},
+                {"04_hsdp2x2", NULL},
+                {"04_hsdp2x2_tp2_sp_loss_parallel", NULL},
+                {"06_small_col_out3_tp4", NULL},
+                {"06_small_row_in3_tp4", NULL},
+                {"06_uneven_row_in10_scatter1_tp8", NULL},
+                {"06_wrong_uneven_local_tp4", NULL},
+                {"06_uneven_seq5_tp4", "a model of kind 'norm + mlp'"},
+                {"08_wrong_missing_reduction_tp2", "a model of kind 'y = x + w2"},
+                {"09_torchtune_llama4_decoder_fsdp2_tp2", "style ExpertTensorParallel is about"}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!golden_has(arena, "torch/%s/plan.json", rows[i].folder)) {
+            printf("%s is not in this selection\n", rows[i].folder);
+            continue;
+        }
+        const char *path = golden_path(arena, "torch/%s/plan.json", rows[i].folder);
+        size_t size;
+        const char *text = file_read(arena, diags_new(arena), path, 1 << 20, (Loc){0}, &size);
+        Imported r = import_with((ImportInput){.framework = "torch", .path = path}, text);
+        if (rows[i].said) {
+            REFUSES(r, rows[i].said, "[E0214]");
+        } else {
+            PlanRun run = run_plan(&r, true);
+            if (!run.t) run_print(&run);
+            assert_non_null(run.t);
+            assert_string_equal(run.t->verdict, "equivalent");
+        }
+        n++;
+    }
+    assert_true(n >= 4);
+}
+
+/* ---- the command ---- */
+static int command(const char **out, const char **err, int argc, const char *const *words) {
+    char **argv = ARENA_ARRAY(arena, char *, argc + 1), *o = NULL, *e = NULL;
+    size_t no = 0, ne = 0;
+    for (int i = 0; i < argc; i++) argv[i] = arena_strdup(arena, words[i]);
+    FILE *fo = open_memstream(&o, &no), *fe = open_memstream(&e, &ne);
+    int code = cli_main(argc, argv, fo, fe);
+    fclose(fo), fclose(fe);
+    *out = arena_strdup(arena, o), *err = arena_strdup(arena, e);
+    free(o), free(e);
+    return code;
+}
+#define COMMAND(...)                                                                               \
+    command(&out, &err, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),       \
+            (const char *[]){__VA_ARGS__})
+static const char *write_file(const char *name, const char *text) {
+    const char *path = temp_path(arena, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+static void test_command(void **state) {
+    (void)state;
+    const char *out, *err,
+        *py = write_file("plan.py", titan_loop), *to = temp_path(arena, "plan.yaml"),
+        *wrong = write_file("wrong.py", "{'layers.*.atention': ColwiseParallel()}");
+    assert_int_equal(COMMAND("shardproof", "import", "torch", py, "--model", "llama3-8b", "-o", to),
+                     0);
+    assert_string_equal(err, "");
+    assert_int_equal(COMMAND("shardproof", "check", to), 0);
+    /* the same without a plan between: also what shows */
+    assert_int_equal(COMMAND("shardproof", "check", py, "--model", "llama3-8b"), 0);
+    assert_non_null(strstr(out, "equivalent"));
+    assert_int_equal(
+        COMMAND("shardproof", "params", py, "--model", "llama3-8b", "--full", "--format", "csv"),
+        0);
+    assert_non_null(strstr(out, "4096"));
+    /* an existing plan stays when the import fails */
+    assert_int_equal(COMMAND("shardproof", "import", "torch", wrong, "--model", "llama3-8b",
+                             "--mesh", "tp=2", "-o", to),
+                     3);
+    assert_non_null(strstr(err, "wrong.py:1:2: error: "));
+    assert_non_null(strstr(err, "[E0205]"));
+    assert_int_equal(access(to, R_OK), 0);
+    assert_int_equal(COMMAND("shardproof", "check", to), 0);
+    assert_int_equal(COMMAND("shardproof", "check", py, "--update-expect"), 2);
+    assert_non_null(strstr(err, "--update-expect writes into plans"));
+    assert_int_equal(COMMAND("shardproof", "import", "tensorflow", py), 2);
+    assert_int_equal(COMMAND("shardproof", "import", "torch", py, "--mesh", "tp"), 2);
+    assert_int_equal(COMMAND("shardproof", "import", "torch"), 2);
+    assert_int_equal(COMMAND("shardproof", "import", "torch", "no-such-file.py"), 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_torch_code, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_boundaries, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_command, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

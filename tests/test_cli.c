@@ -78,6 +78,11 @@ static const char mlp[] = "# a comment that stays\n"
                           "plan:\n"
                           "  net1: colwise\n"
                           "  net2: rowwise\n";
+/* The last row line is left out: a move is made that nobody asks for. */
+static const char mlp_left_out[] = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
+                                   "data: {rows: 5}\n"
+                                   "mesh: {tp: 2}\n"
+                                   "plan: {net1: colwise}\n";
 static int setup(void **state) {
     (void)state;
     arena = arena_new();
@@ -711,6 +716,25 @@ static void test_findings(void **state) {
         found = found || strcmp(json_get(results->item[i], "ruleId")->s, "E0501") == 0;
     assert_true(found);
     done(r);
+    /* GitLab: every finding of every plan, each with a fingerprint of its own that does not change
+     */
+    Ran again = RUN("check", good, wrong, wrong, "--format", "gitlab");
+    r = RUN("check", good, wrong, wrong, "--format", "gitlab");
+    assert_string_equal(r.out, again.out);
+    j = json_parse(arena, r.out, strlen(r.out), &why, &line, &col);
+    assert_true(j && j->n >= 2);
+    for (int i = 0; i < j->n; i++) {
+        assert_int_equal(strlen(json_get(j->item[i], "fingerprint")->s), 16);
+        const Json *lines = json_get(json_get(j->item[i], "location"), "lines");
+        assert_true(json_get(lines, "begin")->i >= 1);
+        if (!strcmp(json_get(j->item[i], "check_name")->s, "E0501"))
+            assert_string_equal(json_get(j->item[i], "severity")->s, "major");
+    }
+    done(again);
+    done(r);
+    /* a note fails nothing and is said in junit, too */
+    const char *noted = put("noted.yaml", mlp_left_out);
+    expect_code(RUN("check", noted, "--format", "junit"), 0, "[N0001]", NULL);
     r = RUN("check", put("broken.yaml", "mesh: {tp: 2}\nmodel: nope\n"), "--format", "jsonl");
     assert_int_equal(r.code, 3);
     assert_non_null(

@@ -3,6 +3,7 @@
  * README says is so. Runs in the root of the repository. */
 #include "base/file.h"
 #include "cli/cli.h"
+#include "formats/yaml.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <glob.h>
@@ -287,6 +288,40 @@ static void test_ci(void **state) {
     script_prints("ci", "check.sh");
     must_exit("examples/ci/broken.yaml", RUN("check", "examples/ci/broken.yaml"), 1);
 }
+/* The command of each pipeline runs as it is written there, on a folder with a good plan and on one
+ * with a bad one; all three files are YAML. */
+static void test_pipelines(void **state) {
+    (void)state;
+    static const char *const files[] = {"workflow.yml", "gitlab-ci.yml", "pre-commit-config.yaml"};
+    need_binary();
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = arena_printf(arena, "examples/ci/%s", files[i]);
+        char *text = arena_strdup(arena, get(path));
+        Diags *d = diags_new(arena);
+        assert_non_null(yaml_parse(arena, d, path, text, strlen(text)));
+        char *call = strstr(text, "shardproof check");
+        assert_non_null(call);
+        call[strcspn(call, "\n")] = 0;
+        const char *command = call + strlen("shardproof ");
+        const char *plans = strstr(command, " plans") ? "" : " plans/p.yaml"; /* pre-commit's way */
+        for (int bad = 0; bad < 2; bad++) {
+            int code;
+            const char *said = output_of(
+                arena_printf(arena,
+                             "cd %s && mkdir -p plans && cp '%s/examples/ci/%s.yaml' plans/p.yaml "
+                             "&& '%s/shardproof' %s%s 2>&1",
+                             dir, here, bad ? "broken" : "plan", here, command, plans),
+                &code);
+            if (code != bad) print_error("%s: exit %d\n%s", path, code, said);
+            assert_int_equal(code, bad);
+        }
+        int ignored;
+        output_of(arena_printf(arena, "rm -rf %s/plans %s/gl-code-quality-report.json", dir, dir),
+                  &ignored);
+    }
+}
 
 int main(void) {
     if (!mkdtemp(dir)) return 1;
@@ -301,6 +336,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_readme_commands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_classroom, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ci, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pipelines, setup, teardown),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     static const char *const left[] = {"edited.yaml", "readme.yaml", "got.txt", "block.svg"};

@@ -305,13 +305,13 @@ static void test_other_files(void **state) {
         "data: {rows: 5, inputs: other}\nmesh: {tp: 2}\n",
         "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
         "data: {rows: 5}\nmesh: {tp: 2}\nhardware: ./other\n"};
-    static const char *const formats[] = {"text", "jsonl", "junit", "github", "sarif"};
+    static const char *const formats[] = {"text", "jsonl", "junit", "github", "sarif", "gitlab"};
     const char *plain = put("mlp.yaml", mlp);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *other = put("other", texts[i]);
-        for (size_t k = 0; k < 5 * 6; k++) {
-            const char *f = formats[k % 5], *p = k / 5 < 4 ? put("p.yaml", plans[k / 5]) : plain;
-            const char *option = k / 5 == 4 ? "--against" : k / 5 == 5 ? "--hardware" : "-v";
+        for (size_t k = 0; k < 6 * 6; k++) {
+            const char *f = formats[k % 6], *p = k / 6 < 4 ? put("p.yaml", plans[k / 6]) : plain;
+            const char *option = k / 6 == 4 ? "--against" : k / 6 == 5 ? "--hardware" : "-v";
             char *argv[] = {(char *)(uintptr_t) "shardproof",
                             (char *)(uintptr_t) "check",
                             (char *)(uintptr_t)p,

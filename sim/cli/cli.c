@@ -57,7 +57,7 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
  * sent. Our own colours are added behind it. Pictures and JSON have escapes of their own. */
 static void tame(Cli *c) {
     assert(c->tamed <= c->text.n);
-    static const char *const own[] = {"json", "jsonl", "chrome", "html", "sarif", NULL};
+    static const char *const own[] = {"json", "jsonl", "chrome", "html", "sarif", "gitlab", NULL};
     bool escaped = c->command && c->command->bit == C_DRAW;
     for (int i = 0; own[i] && c->format; i++) escaped |= strcmp(c->format, own[i]) == 0;
     const char *s = c->text.s + c->tamed,

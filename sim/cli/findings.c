@@ -1,4 +1,5 @@
-/* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations. One table
+/* What `check` found, as other tools read it: JUnit XML, SARIF 2.1.0, GitHub annotations,
+ * GitLab's code quality report. One table
  * of formats; each writer sees the same findings: the diagnostics of a plan, and its failed checks.
  * Refuses to filter. */
 #include "cli/cli.h"
@@ -69,23 +70,38 @@ static void junit_failure(Str *s, const PlanFindings *p) {
     }
     str_addf(s, "</%s>\n", tag);
 }
+/* Notes and warnings fail nothing, and are said all the same. */
+static void junit_said(Str *s, const PlanFindings *p) {
+    Str said = str_new(s->a);
+    if (p->against) {
+        str_add(&said, "against: ");
+        text_add_xml(&said, p->against);
+        str_add(&said, "\n");
+    }
+    for (int i = 0; i < p->n; i++) {
+        const Finding *f = &p->f[i];
+        if (p->exit && weight(p, f) != DIAG_NOTE) continue; /* stands in the failure */
+        if (f->file) text_add_xml(&said, f->file);
+        if (f->line) str_addf(&said, ":%d:%d", f->line, f->col);
+        str_add(&said, f->file ? ": " : "");
+        text_add_xml(&said, f->message);
+        str_addf(&said, " [%s]\n", f->code);
+    }
+    if (said.n) str_addf(s, "      <system-out>%s</system-out>\n", said.s);
+}
 static void junit_case(Str *s, const PlanFindings *p) {
     str_add(s, "    <testcase classname=\"shardproof\" name=\"");
     text_add_xml(s, p->plan);
     str_add(s, "\" file=\"");
     text_add_xml(s, p->plan);
     str_add(s, "\" time=\"0\"");
-    if (p->exit == 0 && !p->against) {
+    if (p->exit == 0 && !p->against && !p->n) {
         str_add(s, "/>\n");
         return;
     }
     str_add(s, ">\n");
     if (p->exit) junit_failure(s, p);
-    if (p->against) {
-        str_add(s, "      <system-out>against: ");
-        text_add_xml(s, p->against);
-        str_add(s, "</system-out>\n");
-    }
+    junit_said(s, p);
     str_add(s, "    </testcase>\n");
 }
 static void junit(Cli *c, const PlanFindings *p, int n) {
@@ -210,11 +226,52 @@ static void github(Cli *c, const PlanFindings *p, int n) {
         }
 }
 
+/* ---- GitLab ---- */
+/* FNV-1a: the report wants a text that is the same for the same finding and for no other. */
+static void mix(uint64_t *h, const char *s) {
+    for (; s && *s; s++) *h = (*h ^ (uint8_t)*s) * 0x100000001b3;
+    *h = (*h ^ 0xff) * 0x100000001b3;
+}
+static void gitlab_one(JsonWriter *w, const PlanFindings *p, int k) {
+    static const char *const severity[] = {"major", "minor", "info"};
+    const Finding *f = &p->f[k];
+    const char *path = f->file ? f->file : p->plan;
+    while (!strncmp(path, "./", 2)) path += 2; /* GitLab wants it from the repository's root */
+    uint64_t h = 0xcbf29ce484222325;
+    mix(&h, f->code);
+    mix(&h, path);
+    mix(&h, f->message);
+    mix(&h, arena_printf(w->s.a, "%d:%d", f->line, f->col));
+    for (int i = 0; i < k; i++) /* the same once more */
+        if (!strcmp(p->f[i].message, f->message) && p->f[i].line == f->line) mix(&h, "again");
+    json_open(w, NULL, '{');
+    json_str(w, "description", text_visible(w->s.a, f->message));
+    json_str(w, "check_name", f->code);
+    json_str(w, "fingerprint", arena_printf(w->s.a, "%016llx", (unsigned long long)h));
+    json_str(w, "severity", severity[weight(p, f)]);
+    json_open(w, "location", '{');
+    json_str(w, "path", text_visible(w->s.a, path));
+    json_open(w, "lines", '{');
+    json_int(w, "begin", f->line > 0 ? f->line : 1);
+    json_close(w, '}');
+    json_close(w, '}');
+    json_close(w, '}');
+}
+static void gitlab(Cli *c, const PlanFindings *p, int n) {
+    JsonWriter w = json_writer(c->arena);
+    json_open(&w, NULL, '[');
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++) gitlab_one(&w, &p[i], k);
+    json_close(&w, ']');
+    json_newline(&w);
+    str_add(&c->text, w.s.s);
+}
+
 void findings_write(Cli *c, const PlanFindings *p, int n) {
     static const struct {
         const char *format;
         void (*write)(Cli *c, const PlanFindings *p, int n);
-    } formats[] = {{"junit", junit}, {"sarif", sarif}, {"github", github}};
+    } formats[] = {{"junit", junit}, {"sarif", sarif}, {"github", github}, {"gitlab", gitlab}};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(c->format, formats[i].format) == 0) formats[i].write(c, p, n);
 }

@@ -16,7 +16,7 @@ const Command cli_commands[] = {
      "shardproof run plans/03-llama3-8b-tp2.yaml\n"
      "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
      cmd_run},
-    {"check", C_CHECK, "PLAN|FOLDER...", 1, 1 << 20, TABLES " junit sarif github",
+    {"check", C_CHECK, "PLAN|FOLDER...", 1, 1 << 20, TABLES " junit sarif github gitlab",
      "static rules and execution without pictures: for CI",
      "shardproof check plans/*.yaml\n"
      "shardproof check plans/bugs --fail-on note\n"

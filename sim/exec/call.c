@@ -71,8 +71,8 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     opcall_positions(&f, s, c, tmp);
     return true;
 }
-/* ---- planted mistakes ---- */
-void call_contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
+/* ---- positions, and what is done in place of the kernel ---- */
+static void contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     const GNode *n = &e->p->graph->node[s->node];
     bool adj = s->kind == ST_ADJOINT;
     for (int i = -adj; i < n->nin; i++) { /* -1: the cotangent */
@@ -90,24 +90,28 @@ void call_contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Aren
         }
     }
 }
-static void edit_positions(const Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
-    for (int k = 0; s->edit == EDIT_LOCAL && k < 26; k++) c->index[k] = NULL;
-    if (s->edit == EDIT_CONTIGUOUS) call_contiguous(e, s, rank, c, tmp);
+void call_positions(const Exec *e, const Step *s, Positions how, int64_t rank, OpCall *c,
+                    Arena *tmp) {
+    for (int k = 0; how == AT_LOCAL && k < 26; k++) c->index[k] = NULL;
+    if (how == AT_CONTIGUOUS) contiguous(e, s, rank, c, tmp);
 }
-/* After the kernels: the output scaled, or the first operand (of an adjoint: the cotangent) in its
- * place. */
-static void edit_result(const Step *s, OpCall *c) {
+/* After the kernel: the first operand (of an adjoint: the cotangent) in place of a result that is
+ * not to be computed, and the factor. */
+static void finish_result(const Step *s, const Act *act, OpCall *c) {
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
-    if (s->edit == EDIT_SCALE) transfer_scale(&c->out, c->dtype, s->edit_scale);
-    if (s->edit != EDIT_DROP || tensor_count(x) != tensor_count(&c->out)) return;
-    Box b = {.nd = x->nd};
-    for (int d = 0; d < b.nd; d++) b.d[d] = (DimIndex){true, 0, x->n[d], NULL}, b.n[d] = x->n[d];
-    region_copy(&b, &c->out, &b, x, c->dtype, 0);
+    if (!act->times && tensor_count(x) == tensor_count(&c->out)) {
+        Box b = {.nd = x->nd};
+        for (int d = 0; d < b.nd; d++)
+            b.d[d] = (DimIndex){true, 0, x->n[d], NULL}, b.n[d] = x->n[d];
+        region_copy(&b, &c->out, &b, x, c->dtype, 0);
+    }
+    if (act->scale != 1) transfer_scale(&c->out, c->dtype, act->scale);
 }
 bool call_step(Exec *e, const Step *s) {
     const Program *p = e->p;
     const Mesh *m = p->mesh;
     const GNode *n = &p->graph->node[s->node];
+    Act act = act_of(s);
     int r[RULE_MAX_IN + 2], nr = step_reads(s, r);
     Arena *tmp = arena_new();
     Store *st = store_open(e, s->out);
@@ -129,7 +133,7 @@ bool call_step(Exec *e, const Step *s) {
             OpCall *c = ARENA_PUSH(tmp, calls, nc, cap);
             ok = call_make(e, s, rank, c, tmp);
             if (!ok) break;
-            if (s->edit != EDIT_NONE) edit_positions(e, s, rank, c, tmp);
+            call_positions(e, s, act.positions, rank, c, tmp);
             Local l = {.key = key[2 * nr], .rank = rank, .t = c->out};
             l.buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
             l.t.p = c->out.p = l.buf->p;
@@ -152,7 +156,7 @@ bool call_step(Exec *e, const Step *s) {
         else
             for (int i = 0; i < nc; i++)
                 run_call(&j, i); /* few calls: each uses the workers inside */
-        for (int i = 0; i < nc && s->edit != EDIT_NONE; i++) edit_result(s, &calls[i]);
+        for (int i = 0; i < nc; i++) finish_result(s, &act, &calls[i]);
     }
     tuplemap_close(&map);
     arena_free(tmp);

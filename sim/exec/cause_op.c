@@ -8,7 +8,6 @@
 #include <string.h>
 
 /* ---- ops: the kernel again, on the rank's own inputs ---- */
-typedef enum { AS_PLANNED, LOCAL, CONTIGUOUS } Positions;
 static const struct {
     char letter;
     const char *what;
@@ -21,16 +20,12 @@ static const char *what_is_counted(const OpCall *call) {
         if (call->op->asks & RULE_BIT(counted[i].letter)) return counted[i].what;
     return "indices are";
 }
-static void set_positions(const StoryCase *c, OpCall *call, Positions how, int64_t rank) {
-    for (int k = 0; how == LOCAL && k < 26; k++) call->index[k] = NULL;
-    if (how == CONTIGUOUS) call_contiguous(c->e, c->s, rank, call, c->tmp);
-}
 /* What the op gives on the rank's own inputs; x.p NULL if it cannot run. Its rounding is what two
  * orders of one sum differ by. */
 static StoryTold computes(const StoryCase *c, Positions how, int64_t rank, OpCall *call) {
     StoryTold told = {0};
     if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
-    set_positions(c, call, how, rank);
+    call_positions(c->e, c->s, how, rank, call, c->tmp);
     call->out.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&call->out) + 1, 8));
     if (c->s->kind == ST_ADJOINT) call->op->adjoint(call);
     else call->op->forward(call);
@@ -52,12 +47,12 @@ static bool computed(StoryCase *c, Positions how, double factor, double tol) {
     return all;
 }
 static const char *from_its_inputs(StoryCase *c) {
-    return computed(c, AS_PLANNED, 1, 0) ? "it is what the op gives on the rank's own inputs, but "
-                                           "ranks that should hold the same inputs do not"
-                                         : NULL;
+    return computed(c, AT_GLOBAL, 1, 0) ? "it is what the op gives on the rank's own inputs, but "
+                                          "ranks that should hold the same inputs do not"
+                                        : NULL;
 }
 static const char *op_rounding(StoryCase *c) {
-    return computed(c, AS_PLANNED, 1, c->tol * 16)
+    return computed(c, AT_GLOBAL, 1, c->tol * 16)
                ? "it differs by no more than rounding from what the op gives, on some ranks only: "
                  "another kernel or order"
                : NULL;
@@ -66,11 +61,11 @@ static const char *counted_here(StoryCase *c) {
     const Op *op = c->e->p->graph->node[c->s->node].op;
     OpCall asks = {.op = op};
     if (!op->asks) return NULL;
-    if (computed(c, LOCAL, 1, c->tol * 16))
+    if (computed(c, AT_LOCAL, 1, c->tol * 16))
         return arena_printf(c->arena,
                             "%s counted from 0 on each rank: local where global ones are due",
                             what_is_counted(&asks));
-    if (computed(c, CONTIGUOUS, 1, c->tol * 16))
+    if (computed(c, AT_CONTIGUOUS, 1, c->tol * 16))
         return arena_printf(
             c->arena, "%s those of contiguous blocks, and the data lie in another order (zigzag)",
             what_is_counted(&asks));
@@ -83,7 +78,7 @@ static bool op_factor(StoryCase *c, double *k) {
     for (int i = 0; i < c->n_look; i++) {
         OpCall call;
         c->tmp = arena_new();
-        StoryTold told = computes(c, AS_PLANNED, c->look[i], &call);
+        StoryTold told = computes(c, AT_GLOBAL, c->look[i], &call);
         Tensor got = story_held(c, c->out, c->look[i], false);
         const double *w = told.x.p, *g = got.p;
         for (int64_t j = 0;
@@ -93,8 +88,7 @@ static bool op_factor(StoryCase *c, double *k) {
         arena_free(c->tmp);
     }
     c->one = most <= 1;
-    return isfinite(*k) &&
-           computed(c, AS_PLANNED, *k, *k != 0 ? story_factor_tolerance(c) / 10 : 0);
+    return isfinite(*k) && computed(c, AT_GLOBAL, *k, *k != 0 ? story_factor_tolerance(c) / 10 : 0);
 }
 static const char *op_is_scaled(StoryCase *c) {
     double k;

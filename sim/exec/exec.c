@@ -75,27 +75,25 @@ bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tens
 Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
 
 /* ---- inputs and parameters ---- */
-/* What a planted mistake makes of the layout by which a rank cuts its block out of the source: the
- * axes that cut one dim in the other order, or the block of another rank. */
-static Layout source_layout(const Val *x) {
+/* The layout by which a rank cuts its block out of the source, and whose block that is. */
+static Layout source_layout(const Val *x, const ReadAct *act) {
     Layout L = x->L;
-    for (int d = 0; x->edit == EDIT_NEST && d <= L.ndim; d++)
+    for (int d = 0; act->nest && d <= L.ndim; d++)
         for (int k = 0; k < L.n[d]; k++) L.e[d][k] = x->L.e[d][L.n[d] - 1 - k];
     return L;
 }
-static int64_t source_rank(const Mesh *m, const Val *x, int64_t rank) {
+static int64_t source_rank(const Mesh *m, const Val *x, const ReadAct *act, int64_t rank) {
     AxisList cut = {0};
-    if (x->edit != EDIT_OFFSET) return rank;
+    if (!act->shift) return rank;
     for (int a = 0; a < m->naxes; a++)
         if (layout_where(&x->L, a) >= 0) cut.a[cut.n++] = (uint8_t)a;
-    int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + x->edit_offset;
+    int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + act->shift;
     return mesh_member(m, &cut, rank, (i % n + n) % n);
 }
 /* Data of its own for each rank that should hold the same as others: the block turned round by the
  * rank's place among them. */
-static void reseed(const Mesh *m, const Val *x, int64_t rank, Tensor *t, Dtype dt) {
+static void turn(const Mesh *m, const Val *x, int64_t rank, Tensor *t, Dtype dt) {
     AxisList same = {0};
-    if (x->edit != EDIT_RESEED) return;
     for (int a = 0; a < m->naxes; a++)
         if (layout_where(&x->L, a) < 0) same.a[same.n++] = (uint8_t)a;
     int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0,
@@ -122,21 +120,22 @@ static bool load_source(Exec *e, int v) {
     wt.p = whole;
     Buf *buf = store_buf_adopt(e, whole, tensor_count(&wt) * dtype_size(dt));
     Store *s = store_open(e, v);
-    Layout lies = source_layout(x);
+    ReadAct act = x->act ? *x->act : (ReadAct){0};
+    Layout lies = source_layout(x, &act);
     TupleMap map;
     tuplemap_open(&map, 1);
     for (int64_t r = 0; r < p->mesh->nranks; r++) {
-        int64_t key = x->edit ? r : store_key(p->mesh, &x->L, r);
+        int64_t key = act.apart ? r : store_key(p->mesh, &x->L, r);
         bool fresh;
         int *at = tuplemap_find(&map, &key, &fresh);
         if (fresh) {
             Arena *part = arena_new(); /* lists of positions may be as long as the value */
-            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, r), flat, part);
+            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, &act, r), flat, part);
             Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
             if (flat && b.n[0] && !b.d[0].range &&
                 b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
                 b.d[0] = (DimIndex){true, b.d[0].list[0], b.n[0], NULL};
-            if (x->edit == EDIT_NONE && region_view(&b, &wb, &wt, dt, &l.t)) {
+            if (!act.apart && region_view(&b, &wb, &wt, dt, &l.t)) {
                 l.buf = buf;
                 buf->refs++;
             } else {
@@ -144,7 +143,7 @@ static bool load_source(Exec *e, int v) {
                 l.buf = store_buf_new(e, tensor_count(&l.t) * dtype_size(dt));
                 l.t.p = l.buf->p;
                 region_copy(&b, &l.t, &wb, &wt, dt, 0);
-                reseed(p->mesh, x, r, &l.t, dt);
+                if (act.apart) turn(p->mesh, x, r, &l.t, dt);
             }
             arena_free(part);
             *at = store_add(s, l);
@@ -159,8 +158,7 @@ static bool load_source(Exec *e, int v) {
 
 bool exec_load(Exec *e, int v) {
     if (!load_source(e, v)) return false;
-    if (!e->p->val[v].edit) return true;
-    e->edited = true; /* the check of sources says what it changed */
+    e->edited |= e->p->val[v].act != NULL; /* the check of sources says what it changed */
     return true;
 }
 
@@ -279,10 +277,11 @@ static bool run_step(Exec *e, const Step *s) {
     }
     return true;
 }
-/* With a planted mistake: e->edited says whether it changed any bit. */
+/* What is done and what is declared, one after the other: e->edited says whether any bit differs.
+ */
 static bool run_edited(Exec *e, const Step *s) {
     Step plain = *s;
-    plain.edit = EDIT_NONE;
+    plain.act = NULL;
     double flops = e->flops;
     if (!run_step(e, &plain)) return false;
     e->flops = flops;
@@ -296,7 +295,7 @@ bool exec_step(Exec *e, const Step *s) {
     for (int k = 0; k < n; k++)
         if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
             return false;
-    return s->edit != EDIT_NONE ? run_edited(e, s) : run_step(e, s);
+    return s->act ? run_edited(e, s) : run_step(e, s);
 }
 
 /* ---- micro-batches ---- */

@@ -113,6 +113,8 @@ bool region_is_flat(const Layout *a, const Layout *b);
 /* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size
  * es. op: 0 copy, 1 add, 2 max (f32, f64). Returns how many elements were touched. */
 int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op);
+/* How many elements both boxes have. */
+int64_t region_common(const Box *a, const Box *b);
 /* A tensor of the box's sizes, row-major, p NULL. */
 Tensor region_packed(const Box *b);
 /* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */

@@ -396,7 +396,8 @@ static void record_collective(Rec *r, const Step *s) {
                        "travel together";
     x->subject = program_subject(p, v);
     x->value = subject_name(r->a, x->subject);
-    Move done = fault_move(s);
+    Act act = act_of(s);
+    Move done = act_move(&s->move, &act);
     int d = moved_dim(&done);
     if (d >= 0) {
         x->dim = stored_of_letter(t, d);
@@ -424,7 +425,7 @@ static void record_move(Rec *r, const Step *s) {
     x->file = s->loc.file;
     x->line = s->loc.line;
     x->wrong = s->wrong;
-    x->planted = s->edit ? s->fault : NULL;
+    x->planted = s->fault;
 }
 
 /* ---- memory: what the first rank of a class holds after each step ---- */

@@ -165,6 +165,19 @@ static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *c
                            os + (m->src + i) * src->s[d], dt, op);
     }
 }
+int64_t region_common(const Box *a, const Box *b) {
+    Arena *tmp = arena_new();
+    int64_t count = 1;
+    for (int d = 0; d < a->nd; d++) {
+        Matches x;
+        match_dim(&a->d[d], &b->d[d], &x, tmp);
+        int64_t n = 0;
+        for (int k = 0; k < x.n; k++) n += x.m[k].n;
+        count *= n;
+    }
+    arena_free(tmp);
+    return count;
+}
 int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt,
                     int op) {
     Arena *tmp = arena_new();

@@ -1,7 +1,7 @@
 /* A few real numbers of every collective, for the storyboard: one element per chunk, as each member
  * of one group holds it before, and as the result has it. Reads what the step just run read and
- * wrote, through the index maps; changes nothing. Refuses steps with a planted mistake (their
- * blocks are not what their layouts say) and large groups. */
+ * wrote, through the index maps; changes nothing. Refuses steps that do something else than
+ * is declared (their blocks are not what their layouts say) and large groups. */
 #include "exec/sample.h"
 #include <math.h>
 
@@ -104,7 +104,7 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
 
 static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena *tmp) {
     const Program *p = e->p;
-    bool moves = s->kind == ST_MOVE && s->edit == EDIT_NONE &&
+    bool moves = s->kind == ST_MOVE && !s->act &&
                  (s->move.kind == MOVE_SLICE || move_communicates(s->move.kind)) &&
                  s->move.kind != MOVE_SEND;
     if (!moves) return false;

@@ -12,6 +12,11 @@ static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
 static const GTensor *tensor_of(const Program *p, const Step *s) {
     return &p->graph->t[p->val[s->out].tensor];
 }
+/* The move as it is done. */
+static Move move_done(const Step *s) {
+    Act act = act_of(s);
+    return act_move(&s->move, &act);
+}
 static MoveSize size_of(const GTensor *t) {
     return (MoveSize){t->size, t->nstored ? t->stored[0] : 0};
 }
@@ -39,10 +44,11 @@ static Bytes bytes_of(const Traffic *c, const Step *s, int64_t rank) {
     const GTensor *t = tensor_of(c->p, s);
     int64_t es = elem_bytes(c, t);
     MoveSize z = size_of(t);
-    Move v = fault_move(s);
+    Act act = act_of(s);
+    Move v = act_move(&s->move, &act);
     Bytes b;
     move_in_out(c->p->mesh, &z, &v, rank, &b.in, &b.out);
-    b.sent = move_sent(c->p->mesh, &z, &v, rank) * fault_times(s);
+    b.sent = move_sent(c->p->mesh, &z, &v, rank) * act.times;
     return (Bytes){b.in * es, b.out * es, b.sent * es};
 }
 /* The steps of one record: those of its unit in their order, or the step alone. */
@@ -81,7 +87,7 @@ static bool depends_on_rank(const Program *p, const Step *s, const Move *v) {
 static void uneven_axes(const Traffic *c, const Members *m, AxisList *axes) {
     const Program *p = c->p;
     for (int i = 0; i < m->n; i++) {
-        Move v = fault_move(m->s[i]);
+        Move v = move_done(m->s[i]);
         classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.from, axes);
         classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.to, axes);
         if (depends_on_rank(p, m->s[i], &v)) add_axes(axes, &v.axes);
@@ -93,7 +99,7 @@ static AxisParts parts_of(const Traffic *c, const Members *m) {
     uneven_axes(c, m, &axes);
     AxisParts all = classes_even(c->tmp, &axes);
     for (int i = 0; i < m->n && axes.n; i++) {
-        Move v = fault_move(m->s[i]);
+        Move v = move_done(m->s[i]);
         const GTensor *t = tensor_of(p, m->s[i]);
         classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.from)));
         classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.to)));
@@ -132,30 +138,31 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
 }
 
 /* ---- the record ---- */
-static const char *reduce_text(const Step *s, MoveKind kind) {
-    if (kind == MOVE_ALL_REDUCE_MAX) return "max";
-    if (kind != MOVE_ALL_REDUCE && kind != MOVE_REDUCE_SCATTER) return NULL;
-    return s->edit == EDIT_MAX ? "max" : s->edit == EDIT_AVG ? "avg" : "sum";
+static const char *reduce_text(const Act *a) {
+    static const char *const text[] = {NULL, "sum", "max", "avg"};
+    if (a->kind == MOVE_ALL_REDUCE_MAX) return "max";
+    return act_reduces(a->kind) ? text[a->combine] : NULL;
 }
 /* "all_reduce(dp), sum": what the layouts ask for where something else is planted. */
 static const char *declared_text(const Traffic *c, const Step *s) {
+    Act a = act_declared(&s->move);
     if (layout_eq(&s->move.from, &s->move.to)) return "nothing";
-    Step plain = *s;
-    plain.edit = EDIT_NONE;
-    const char *reduce = reduce_text(&plain, s->move.kind);
-    return arena_printf(c->arena, "%s(%s)%s%s", move_name(s->move.kind),
-                        mesh_axes_text(c->p->mesh, c->arena, &s->move.axes, true),
-                        reduce ? ", " : "", reduce ? reduce : "");
+    const char *reduce = reduce_text(&a);
+    return arena_printf(c->arena, "%s(%s)%s%s", move_name(a.kind),
+                        mesh_axes_text(c->p->mesh, c->arena, &a.axes, true), reduce ? ", " : "",
+                        reduce ? reduce : "");
+}
+static bool same_group(const AxisList *a, const AxisList *b) {
+    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
 }
 void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     const Program *p = c->p;
-    Move v = fault_move(s);
-    x->axis =
-        s->edit == EDIT_AXIS ? p->mesh->axis[s->edit_axis].name : program_axes_name(p, s, c->arena);
-    x->axes = mesh_axes_text(p->mesh, c->arena, &v.axes, true);
-    fill_groups(p->mesh, &v.axes, &x->groups);
-    x->reduce = reduce_text(s, v.kind);
-    x->times = fault_times(s) > 1 ? fault_times(s) : 0;
+    Act act = act_of(s);
+    x->axes = mesh_axes_text(p->mesh, c->arena, &act.axes, true);
+    x->axis = same_group(&act.axes, &s->move.axes) ? program_axes_name(p, s, c->arena) : x->axes;
+    fill_groups(p->mesh, &act.axes, &x->groups);
+    x->reduce = reduce_text(&act);
+    x->times = act.times > 1 ? act.times : 0;
     Members m = members_of(c, s);
     int cap = 0, cap_from = 0;
     for (int i = 1; i < m.n; i++) {
@@ -164,8 +171,8 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
         if (from >= 0) *ARENA_PUSH(c->arena, x->with_from, x->n_with_from, cap_from) = from;
     }
     fill_bytes(c, &m, x);
-    x->skipped = !fault_times(s);
-    if (s->edit == EDIT_NONE) return;
+    x->skipped = !act.times;
+    if (!s->act) return;
     x->planted = s->fault;
     x->declared = declared_text(c, s);
 }

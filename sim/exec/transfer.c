@@ -1,7 +1,8 @@
-/* A move between layouts on all ranks: gathers, scatters, reductions, slices, and what a planted
- * mistake makes of them. */
+/* A move on all ranks: each rank's block is put together from its pieces (pieces.h). What is done
+ * may be another thing than what is declared; only the act says so. */
 #include "exec/transfer.h"
 #include "exec/call.h"
+#include "exec/pieces.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
 #include <math.h>
@@ -11,15 +12,10 @@
 typedef struct {
     Exec *e;
     const Step *s;
-    const GTensor *t;
-    Layout from, to;
+    Pieces x;
     Dtype dt;
-    bool flat;
-    AxisList axes;
-    int64_t n;      /* group size */
-    AxisList other; /* a planted wrong group: the ranks that take part instead */
-    int64_t parts;  /* how many blocks are put together */
-    Arena *tmp;     /* of the block being built: lists of positions may be as long as the value */
+    bool reshape; /* blocks are taken for those of other dims: packed ones, by their count */
+    Arena *tmp;   /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 
 /* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs
@@ -31,19 +27,6 @@ static Tensor reshaped(const Tensor *t, const Box *b) {
     Tensor r = region_packed(b);
     r.p = t->p;
     return tensor_count(&r) == tensor_count(t) ? r : *t;
-}
-static void member_data(const MoveRun *r, int64_t rank, int64_t i, int64_t *owner,
-                        const Local **data) {
-    const Mesh *m = r->e->p->mesh;
-    int64_t from = i;
-    if (r->s->edit == EDIT_OFFSET && r->from.type[r->axes.a[0]] == TY_V &&
-        r->to.type[r->axes.a[0]] != TY_V)
-        from = ((i - r->s->edit_offset) % r->n + r->n) % r->n;
-    *owner = mesh_member(m, &r->axes, rank, i); /* whose block it is meant to be */
-    int64_t q = mesh_member(m, &r->axes, rank, from);
-    /* with fewer ranks than blocks they come again */
-    if (r->s->edit == EDIT_AXIS) q = mesh_member(m, &r->other, rank, i);
-    *data = exec_local(r->e, r->s->in[0], q);
 }
 void transfer_fill(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
@@ -87,122 +70,117 @@ static void clamp_box(Box *b, const Tensor *t) {
 }
 /* Sizes divided without remainder: elements of a cut dim behind n equal blocks are zero. */
 static void drop_tail(const MoveRun *r, const Box *b, Tensor *t) {
-    const Mesh *m = r->e->p->mesh;
-    const Layout *cut = layout_where(&r->to, r->axes.a[0]) >= 0 ? &r->to : &r->from;
-    int d = layout_where(cut, r->axes.a[0]);
-    if (r->flat || d < 0 || d >= r->t->nd) return;
+    const Pieces *x = &r->x;
+    const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
+    int d = layout_where(cut, x->axes.a[0]);
+    if (x->flat || d < 0 || d >= x->t->nd) return;
     AxisList cutters = layout_dim_axes(cut, d);
-    int64_t n = mesh_size(m, &cutters), whole = r->t->size[d] / n * n, inner = 1;
+    int64_t n = mesh_size(x->m, &cutters), whole = x->t->size[d] / n * n, inner = 1;
     for (int k = d + 1; k < t->nd; k++) inner *= t->n[k];
     for (int64_t i = 0; i < tensor_count(t); i++) {
-        int64_t at = i / inner % t->n[d], x = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
-        if (x < whole) continue;
+        int64_t at = i / inner % t->n[d], k = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
+        if (k < whole) continue;
         Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(r->dt)};
         transfer_fill(&one, r->dt, 0);
     }
 }
-/* The block of `rank` under the target layout, written into l (a view where nothing has to be
- * copied). */
-static void build_block(MoveRun *r, int64_t rank, Local *l) {
-    Exec *e = r->e;
-    const Mesh *m = e->p->mesh;
-    const Step *s = r->s;
-    int tf = r->from.type[r->axes.a[0]], tt = r->to.type[r->axes.a[0]];
-    int64_t index = mesh_index_in(m, &r->axes, rank), as = rank;
-    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M)
-        index = mesh_coord(m, rank, s->edit_axis);
-    if (s->edit == EDIT_AXIS && tf != TY_V && tf != TY_P && tf != TY_M)
-        as = mesh_member(m, &r->axes, rank, index % r->n);
-    if (s->edit == EDIT_OFFSET && tt == TY_V)
-        as = mesh_member(m, &r->axes, rank, (index + s->edit_offset) % r->n);
-    Box tb = region_box(m, r->t, &r->to, as, r->flat, r->tmp);
-    const Local *own = exec_local(e, s->in[0], rank);
-    Box ob = region_box(m, r->t, &r->from, rank, r->flat, r->tmp);
-    Tensor own_t = s->edit == EDIT_DIM || r->flat ? reshaped(&own->t, &ob) : own->t;
-    clamp_box(&ob, &own_t);
-    bool same = s->edit == EDIT_NONE || s->edit == EDIT_OFFSET;
-    bool keep = (tf == TY_I || tf == TY_R) && tt == TY_P;
-    if (same && ((tf == TY_I || tf == TY_R) && tt == TY_V) && !r->flat &&
-        region_view(&tb, &ob, &own->t, r->dt, &l->t)) {
-        l->buf = own->buf;
-        own->buf->refs++;
-        return;
-    }
-    bool dropped = s->edit == EDIT_DROP && (tf == TY_V                 ? false
-                                            : tf == TY_P || tf == TY_M ? tt != TY_V
-                                                                       : true);
-    if ((keep && index == 0 && s->edit != EDIT_SCALE) ||
-        dropped) { /* the own part goes on as it is */
-        l->t = own->t;
-        l->buf = own->buf;
-        own->buf->refs++;
-        return;
-    }
-    l->t = region_packed(&tb);
-    l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(r->dt));
-    l->t.p = l->buf->p;
-    if (s->edit == EDIT_DROP && tf == TY_V) {
-        tile(&l->t, &own->t, r->dt);
-        return;
-    }
-    int op = tf == TY_P   ? (s->edit == EDIT_MAX ? 2 : 1)
-             : tf == TY_M ? (s->edit == EDIT_AVG ? 1 : 2)
-                          : 0;
-    bool only_own = tf == TY_I || tf == TY_R || tt == TY_P ||
-                    ((s->edit == EDIT_DROP || s->edit == EDIT_SLICE) && (tf == TY_P || tf == TY_M));
-    transfer_fill(&l->t, r->dt, tt == TY_P || keep ? 0 : op == 2 ? -INFINITY : 0);
-    if (keep && index) return;
-    if (only_own) {
-        region_copy(&tb, &l->t, &ob, &own_t, r->dt, 0);
-        if (s->edit == EDIT_SCALE) transfer_scale(&l->t, r->dt, s->edit_scale);
-        if (s->edit == EDIT_FLOOR) drop_tail(r, &tb, &l->t);
-        return;
-    }
-    /* in the order of the group: the order of the sum is declared */
-    for (int64_t i = 0; i < r->parts; i++) {
-        int64_t owner;
-        const Local *data;
-        member_data(r, rank, i, &owner, &data);
+static void share(Local *l, const Local *own, const Tensor *t) {
+    l->t = *t;
+    l->buf = own->buf;
+    own->buf->refs++;
+}
+/* What one rank hands in, and where its elements stand. */
+static Tensor piece_data(const MoveRun *r, const Piece *one, Box *at, Arena *arena) {
+    const Tensor *t = &exec_local(r->e, r->s->in[0], one->rank)->t;
+    *at = pieces_from(&r->x, one, arena);
+    Tensor src = r->reshape ? reshaped(t, at) : *t;
+    clamp_box(at, &src);
+    return src;
+}
+/* 0: as it comes; 1: added; 2: the larger (as region_copy). */
+static int combination(const Act *a) {
+    if (!a->times || !act_reduces(a->kind)) return 0;
+    return a->combine == COMBINE_MAX ? 2 : 1;
+}
+/* The pieces of `rank` put together in `to`, in the order of the group: the order of the sum is
+ * declared. */
+static void put_together(const MoveRun *r, int64_t rank, const Box *to, Tensor *out) {
+    const Act *act = &r->x.act;
+    int op = combination(act);
+    int64_t n = pieces_count(&r->x, rank);
+    transfer_fill(out, r->dt, op == 2 ? -INFINITY : 0);
+    for (int64_t i = 0; i < n; i++) {
         Arena *part = arena_new();
-        Box sb = region_box(m, r->t, &r->from, owner, r->flat, part);
-        Tensor src = reshaped(&data->t, &sb);
-        if (tensor_count(&src)) {
-            /* flattened: packed letters are read as one dim */
-            if (s->edit != EDIT_DIM && !r->flat) src = data->t;
-            clamp_box(&sb, &src);
-            region_copy(&tb, &l->t, &sb, &src, r->dt, op == 1 && i == 0 ? 0 : op);
-        }
+        Piece one = pieces_at(&r->x, rank, i);
+        Box at;
+        Tensor src = piece_data(r, &one, &at, part);
+        if (tensor_count(&src)) region_copy(to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
     }
-    if (e->modulus > 0 && op == 1) call_residues(&l->t, r->dt, e->modulus);
-    if (s->edit == EDIT_AVG) transfer_scale(&l->t, r->dt, 1 / (double)r->n);
-    if (s->edit == EDIT_DOUBLE) transfer_scale(&l->t, r->dt, (double)r->n);
-    if (s->edit == EDIT_SCALE) transfer_scale(&l->t, r->dt, s->edit_scale);
-    if (s->edit == EDIT_FLOOR) drop_tail(r, &tb, &l->t);
+    if (r->e->modulus > 0 && op == 1) call_residues(out, r->dt, r->e->modulus);
+}
+/* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
+ * values), a factor, a tail that is not there. */
+static void finish(const MoveRun *r, const Box *to, Tensor *out) {
+    const Act *act = &r->x.act;
+    double n = (double)r->x.n, f = act->scale;
+    if (act->combine == COMBINE_AVG) f *= 1 / n;
+    for (int k = 1; k < act->times; k++) f *= n;
+    if (f != 1) transfer_scale(out, r->dt, f);
+    if (act->floor) drop_tail(r, to, out);
+}
+/* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
+ * copied. */
+static void build_block(const MoveRun *r, int64_t rank, Local *l) {
+    const Act *act = &r->x.act;
+    const Local *own = exec_local(r->e, r->s->in[0], rank);
+    bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
+    if (pieces_pass(&r->x, rank) && (as_is || !act->times)) {
+        share(l, own, &own->t);
+        return;
+    }
+    Box to = pieces_to(&r->x, rank, r->tmp);
+    if (act->kind == MOVE_SLICE && as_is && !r->reshape) {
+        Piece self = pieces_at(&r->x, rank, 0);
+        Box at;
+        Tensor src = piece_data(r, &self, &at, r->tmp), view;
+        if (region_view(&to, &at, &src, r->dt, &view)) {
+            share(l, own, &view);
+            return;
+        }
+    }
+    l->t = region_packed(&to);
+    l->buf = store_buf_new(r->e, tensor_count(&l->t) * dtype_size(r->dt));
+    l->t.p = l->buf->p;
+    if (!act->times && r->x.act.kind != MOVE_REDUCE_SCATTER) tile(&l->t, &own->t, r->dt);
+    else {
+        put_together(r, rank, &to, &l->t);
+        finish(r, &to, &l->t);
+    }
 }
 /* One id per group: which blocks its members hold. */
-static int64_t *group_ids(MoveRun *r) {
-    const Mesh *m = r->e->p->mesh;
+static int64_t *group_ids(const MoveRun *r) {
+    const Mesh *m = r->x.m;
     const Store *src = exec_store(r->e, r->s->in[0]);
+    const AxisList *axes = &r->x.act.axes;
+    int64_t n = mesh_size(m, axes);
     int64_t *gid = base_malloc(base_mul((size_t)m->nranks, sizeof *gid)),
-            *key = base_malloc(base_mul((size_t)r->parts, sizeof *key));
-    const AxisList *axes = r->s->edit == EDIT_AXIS ? &r->other : &r->axes;
+            *key = base_malloc(base_mul((size_t)n, sizeof *key));
     TupleMap map;
-    tuplemap_open(&map, (int)r->parts);
+    tuplemap_open(&map, (int)n);
     int next = 0;
     for (int64_t rank = 0; rank < m->nranks; rank++) {
         if (mesh_index_in(m, axes, rank)) continue;
-        for (int64_t i = 0; i < r->parts; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
+        for (int64_t i = 0; i < n; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
         bool fresh;
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) *at = next++;
-        for (int64_t i = 0; i < r->parts; i++) gid[mesh_member(m, axes, rank, i)] = *at;
+        for (int64_t i = 0; i < n; i++) gid[mesh_member(m, axes, rank, i)] = *at;
     }
     tuplemap_close(&map);
     free(key);
     return gid;
 }
-static bool needs_group(int tf, int tt) { return !((tf == TY_I || tf == TY_R)) && tt != TY_P; }
 static void share_all(Exec *e, int from, int to) {
     Store *a = exec_store(e, from), *b = store_open(e, to);
     for (int i = 0; i < a->n; i++) {
@@ -211,51 +189,53 @@ static void share_all(Exec *e, int from, int to) {
     }
     memcpy(b->which, a->which, sizeof *b->which * (size_t)e->p->mesh->nranks);
 }
+/* Takes a finished block for what its layout says: letters again after a flat list, the dims that
+ * were asked for after others. */
+static void retype(const MoveRun *r, int64_t rank, Local *l) {
+    const Pieces *x = &r->x;
+    if (x->flat && !x->to.n[x->to.ndim]) {
+        Box letters = region_box(x->m, x->t, &x->to, rank, false, r->tmp);
+        l->t = reshaped(&l->t, &letters);
+    }
+    if (x->act.dim >= 0) {
+        Box want = region_box(x->m, x->t, &r->s->move.to, rank, x->flat, r->tmp);
+        l->t = reshaped(&l->t, &want);
+    }
+}
+static bool same_group(const AxisList *a, const AxisList *b) {
+    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
+}
 void transfer_step(Exec *e, const Step *s) {
     const Program *p = e->p;
     const Mesh *m = p->mesh;
-    if (s->move.kind == MOVE_ID && s->edit == EDIT_NONE) {
+    MoveRun r = {.e = e, .s = s, .x = pieces_of(p, s), .dt = exec_dtype(e, s->out)};
+    if (r.x.act.kind == MOVE_ID && !s->act) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    Move done = fault_move(s);
-    MoveRun r = {.e = e,
-                 .s = s,
-                 .t = &p->graph->t[p->val[s->out].tensor],
-                 .from = done.from,
-                 .to = done.to,
-                 .dt = exec_dtype(e, s->out),
-                 .axes = s->move.axes};
-    r.n = mesh_size(m, &r.axes);
-    r.flat = region_is_flat(&r.from, &r.to);
-    int tf = r.from.type[r.axes.a[0]], tt = r.to.type[r.axes.a[0]];
-    r.other = done.axes;
-    r.parts = s->edit == EDIT_AXIS && (tf == TY_P || tf == TY_M) ? mesh_size(m, &r.other) : r.n;
-    int64_t *gid = needs_group(tf, tt) ? group_ids(&r) : NULL;
-    bool own_matters = !gid || s->edit != EDIT_NONE;
+    r.reshape = r.x.flat || r.x.act.dim >= 0;
+    bool joint = act_reduces(r.x.act.kind) || r.x.act.kind == MOVE_ALL_GATHER ||
+                 r.x.act.kind == MOVE_ALL_TO_ALL;
+    int64_t *gid = joint ? group_ids(&r) : NULL;
     Store *st = store_open(e, s->out);
     const Store *src = exec_store(e, s->in[0]);
+    bool shares = r.x.act.kind == MOVE_KEEP || r.x.act.kind == MOVE_PAD;
+    bool elsewhere = !same_group(&r.x.act.axes, &r.x.axes);
     TupleMap map;
     tuplemap_open(&map, 4);
     for (int64_t rank = 0; rank < m->nranks; rank++) {
-        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.to, rank),
-                          own_matters ? src->which[rank] : 0, 0};
-        if (tt == TY_P || s->edit == EDIT_OFFSET) key[3] = mesh_index_in(m, &r.axes, rank);
-        if (s->edit == EDIT_AXIS) key[3] = rank;
+        /* equal keys, equal blocks */
+        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.x.to, rank),
+                          !gid || s->act ? src->which[rank] : 0, 0};
+        if (shares || r.x.act.shift) key[3] = mesh_index_in(m, &r.x.axes, rank);
+        if (elsewhere) key[3] = rank;
         bool fresh;
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {
             Local l = {.key = store_key(m, &p->val[s->out].L, rank), .rank = rank};
             r.tmp = arena_new();
             build_block(&r, rank, &l);
-            if (r.flat && !r.to.n[r.to.ndim]) { /* gathered: the flat list is letters again */
-                Box letters = region_box(m, r.t, &r.to, rank, false, r.tmp);
-                l.t = reshaped(&l.t, &letters);
-            }
-            if (s->edit == EDIT_DIM) { /* what arrives is taken for the block that was asked for */
-                Box want = region_box(m, r.t, &s->move.to, rank, r.flat, r.tmp);
-                l.t = reshaped(&l.t, &want);
-            }
+            retype(&r, rank, &l);
             arena_free(r.tmp);
             *at = store_add(st, l);
         }

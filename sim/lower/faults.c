@@ -1,5 +1,5 @@
-/* Planted mistakes: rows {name, edit of one lowered step}. The declared layouts stay; only what the
- * step does changes. */
+/* Planted mistakes: rows that rewrite what one lowered step does, its act. What is declared of it
+ * stays as it was. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include "assign/sums.h"
@@ -13,24 +13,89 @@ static bool acts(const Program *p, const Step *s) {
     return s->kind == ST_MOVE && mesh_size(p->mesh, &s->move.axes) > 1 &&
            (move_communicates(s->move.kind) || s->move.kind == MOVE_SLICE);
 }
+/* ---- what is done instead ---- */
+static void do_drop(Act *a, const PlanFault *f) {
+    (void)f;
+    a->times = 0;
+}
+static void do_double(Act *a, const PlanFault *f) {
+    (void)f;
+    a->times = 2;
+}
+static void do_floor(Act *a, const PlanFault *f) {
+    (void)f;
+    a->floor = true;
+}
+static void do_local(Act *a, const PlanFault *f) {
+    (void)f;
+    a->positions = AT_LOCAL;
+}
+static void do_contiguous(Act *a, const PlanFault *f) {
+    (void)f;
+    a->positions = AT_CONTIGUOUS;
+}
+static Combine combine_of(const char *kind) {
+    return !strcmp(kind, "avg") || !strcmp(kind, "average") ? COMBINE_AVG : COMBINE_MAX;
+}
+static void do_kind(Act *a, const PlanFault *f) { /* a slice takes from the own part alone */
+    if (!strcmp(f->kind, "slice")) a->times = 0;
+    else a->combine = combine_of(f->kind);
+}
+static void do_dim(Act *a, const PlanFault *f) { a->dim = (int)f->dim; }
+static void do_offset(Act *a, const PlanFault *f) { a->shift = (int)f->offset; }
+static void do_scale(Act *a, const PlanFault *f) { a->scale *= f->scale; }
+static void read_nest(ReadAct *a, const PlanFault *f) {
+    (void)f;
+    a->nest = true;
+}
+static void read_reseed(ReadAct *a, const PlanFault *f) {
+    (void)f;
+    a->apart = true;
+}
+static void read_offset(ReadAct *a, const PlanFault *f) { a->shift = (int)f->offset; }
+/* The act of a step, to be rewritten; `text` says by whom. */
+static Act *rewrite(Program *p, Step *s, const char *text) {
+    Act *a = ARENA_NEW(p->arena, Act);
+    *a = act_of(s);
+    s->act = a;
+    s->fault = s->fault ? arena_printf(p->arena, "%s, %s", s->fault, text) : text;
+    return a;
+}
+
 /* Named faults of `--fault NAME`: the first step that the row fits. */
 static const struct {
     const char *name, *what;
     MoveKind kind;
-    int edit;
-    double scale;
+    void (*act)(Act *a, const PlanFault *f);
+    PlanFault how;
 } rows[] = {
-    {"drop-reduction", "the first all-reduce passes the local part on", MOVE_ALL_REDUCE, EDIT_DROP,
-     0},
-    {"drop-reduce-scatter", "the first reduce-scatter keeps the own part without adding",
-     MOVE_REDUCE_SCATTER, EDIT_DROP, 0},
-    {"drop-gather", "the first all-gather repeats the own part", MOVE_ALL_GATHER, EDIT_DROP, 0},
-    {"average", "the first all-reduce divides by the number of ranks", MOVE_ALL_REDUCE, EDIT_AVG,
-     0},
-    {"max-for-sum", "the first all-reduce takes the maximum", MOVE_ALL_REDUCE, EDIT_MAX, 0},
-    {"double-reduction", "the first all-reduce is done twice", MOVE_ALL_REDUCE, EDIT_DOUBLE, 0},
-    {"wrong-block", "the first reduce-scatter delivers the block of the next rank",
-     MOVE_REDUCE_SCATTER, EDIT_OFFSET, 0},
+    {"drop-reduction",
+     "the first all-reduce passes the local part on",
+     MOVE_ALL_REDUCE,
+     do_drop,
+     {0}},
+    {"drop-reduce-scatter",
+     "the first reduce-scatter keeps the own part without adding",
+     MOVE_REDUCE_SCATTER,
+     do_drop,
+     {0}},
+    {"drop-gather", "the first all-gather repeats the own part", MOVE_ALL_GATHER, do_drop, {0}},
+    {"average",
+     "the first all-reduce divides by the number of ranks",
+     MOVE_ALL_REDUCE,
+     do_kind,
+     {.kind = "avg"}},
+    {"max-for-sum",
+     "the first all-reduce takes the maximum",
+     MOVE_ALL_REDUCE,
+     do_kind,
+     {.kind = "max"}},
+    {"double-reduction", "the first all-reduce is done twice", MOVE_ALL_REDUCE, do_double, {0}},
+    {"wrong-block",
+     "the first reduce-scatter delivers the block of the next rank",
+     MOVE_REDUCE_SCATTER,
+     do_offset,
+     {.offset = 1}},
 };
 const char *const *fault_names(Arena *arena, const char *const **what) {
     int n = (int)(sizeof rows / sizeof rows[0]);
@@ -49,9 +114,7 @@ static bool by_name(Program *p, Diags *d, const char *name) {
         for (int k = 0; k < p->ns; k++) {
             Step *s = &p->step[k];
             if (!acts(p, s) || s->move.kind != rows[i].kind) continue;
-            s->edit = rows[i].edit;
-            s->edit_offset = 1;
-            s->fault = rows[i].name;
+            rows[i].act(rewrite(p, s, rows[i].name), &rows[i].how);
             return true;
         }
         diag_error(d, "E0209", (Loc){0},
@@ -64,45 +127,132 @@ static bool by_name(Program *p, Diags *d, const char *name) {
                "unknown fault '%s'", name);
     return false;
 }
+static bool is_op(const Step *s) { return s->kind == ST_OP || s->kind == ST_ADJOINT; }
+/* Does any axis of more than one rank leave the value whole? */
+static bool has_copies(const Program *p, const Val *v, const PlanFault *f) {
+    (void)f;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (p->mesh->axis[a].size > 1 && layout_where(&v->L, a) < 0) return true;
+    return false;
+}
+static bool nested(const Program *p, const Val *v, const PlanFault *f) {
+    (void)p, (void)f;
+    for (int d = 0; d <= v->L.ndim; d++)
+        if (v->L.n[d] > 1) return true;
+    return false;
+}
+/* How many blocks a source is cut into. */
+static int64_t source_blocks(const Program *p, const Val *v) {
+    int64_t n = 1;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (layout_where(&v->L, a) >= 0) n *= p->mesh->axis[a].size;
+    return n;
+}
+static bool another_block(const Program *p, const Val *v, const PlanFault *f) {
+    return f->offset % source_blocks(p, v) != 0;
+}
+static bool same_shape(const GTensor *a, const GTensor *b) {
+    bool same = a->nd == b->nd;
+    for (int d = 0; same && d < a->nd; d++) same = a->size[d] == b->size[d];
+    return same;
+}
+/* Would the act be another one? What leaves a step as it is proves nothing. */
+static bool can_drop(const Program *p, const Step *s, const PlanFault *f) {
+    (void)f;
+    if (!is_op(s)) return s->move.kind != MOVE_ID;
+    return s->in[0] >= 0 &&
+           same_shape(&p->graph->t[p->val[s->in[0]].tensor], &p->graph->t[p->val[s->out].tensor]);
+}
+static bool can_double(const Program *p, const Step *s, const PlanFault *f) {
+    (void)p, (void)f;
+    return is_reduction(s);
+}
+/* The dim that the move's axes cut, before or after it; -1: none. */
+static int moved_dim(const Step *s) {
+    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
+    if (a < 0) return -1;
+    int from = layout_where(&s->move.from, a);
+    return from >= 0 ? from : layout_where(&s->move.to, a);
+}
+static bool moves_dim(const Program *p, const Step *s, const PlanFault *f) {
+    (void)p, (void)f;
+    return moved_dim(s) >= 0;
+}
+static bool other_kind(const Program *p, const Step *s, const PlanFault *f) {
+    bool maximum = s->move.kind == MOVE_ALL_REDUCE_MAX, slice = !strcmp(f->kind, "slice");
+    (void)p;
+    return is_reduction(s) || (maximum && (slice || combine_of(f->kind) != COMBINE_MAX));
+}
+static bool other_axis(const Program *p, const Step *s, const PlanFault *f) {
+    return s->move.kind != MOVE_ID &&
+           (s->move.axes.n != 1 || s->move.axes.a[0] != mesh_axis(p->mesh, f->axis));
+}
+/* The dim that is planted; -1 is the last. */
+static int64_t dim_of(const Step *s, const PlanFault *f) {
+    return f->dim < 0 ? f->dim + s->move.from.ndim : f->dim;
+}
+static bool other_dim(const Program *p, const Step *s, const PlanFault *f) {
+    int64_t dim = dim_of(s, f);
+    (void)p;
+    return moved_dim(s) >= 0 && dim >= 0 && dim != moved_dim(s) && dim < s->move.from.ndim;
+}
+static bool other_member(const Program *p, const Step *s, const PlanFault *f) {
+    return moved_dim(s) >= 0 && f->offset % mesh_size(p->mesh, &s->move.axes) != 0;
+}
+static bool asks(const Program *p, const Step *s, const PlanFault *f) {
+    (void)f;
+    return is_op(s) && p->graph->node[s->node].op->asks;
+}
 /* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at
  * rest. */
 enum { ON_MOVE = 1, ON_OP = 2, ON_SOURCE = 4 };
-static const struct {
+typedef struct {
     const char *doing, *written;
-    int edit;
     unsigned on;
     const char *what, *needs;
-} doings[] = {
-    {"drop", "do: drop", EDIT_DROP, ON_MOVE | ON_OP,
+    void (*act)(Act *a, const PlanFault *f);
+    void (*read)(ReadAct *a, const PlanFault *f);
+    /* can it be done to that step, or that source? NULL: to any */
+    bool (*step)(const Program *p, const Step *s, const PlanFault *f);
+    bool (*source)(const Program *p, const Val *v, const PlanFault *f);
+} Doing;
+static const Doing doings[] = {
+    {"drop", "do: drop", ON_MOVE | ON_OP,
      "a move or op does nothing: the own part, or its first operand, goes on as it is",
-     "'drop' needs a move, or an op whose first operand has the shape of its result"},
-    {"double", "do: double", EDIT_DOUBLE, ON_MOVE, "a reduction is done twice",
-     "'double' needs a reduction"},
-    {"floor", "do: floor", EDIT_FLOOR, ON_MOVE,
+     "'drop' needs a move, or an op whose first operand has the shape of its result", do_drop, NULL,
+     can_drop, NULL},
+    {"double", "do: double", ON_MOVE, "a reduction is done twice", "'double' needs a reduction",
+     do_double, NULL, can_double, NULL},
+    {"floor", "do: floor", ON_MOVE,
      "sizes are divided without remainder: what is left over does not arrive",
-     "'floor' needs a move of a dim that its axes cut"},
-    {"local", "do: local", EDIT_LOCAL, ON_OP,
-     "positions or ids count from 0 on every rank instead of globally",
-     "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)"},
-    {"contiguous", "do: contiguous", EDIT_CONTIGUOUS, ON_OP,
+     "'floor' needs a move of a dim that its axes cut", do_floor, NULL, moves_dim, NULL},
+    {"local", "do: local", ON_OP, "positions or ids count from 0 on every rank instead of globally",
+     "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)", do_local,
+     NULL, asks, NULL},
+    {"contiguous", "do: contiguous", ON_OP,
      "positions are those of contiguous blocks, whatever the order of the data",
-     "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)"},
-    {"nest", "do: nest", EDIT_NEST, ON_SOURCE,
+     "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)",
+     do_contiguous, NULL, asks, NULL},
+    {"nest", "do: nest", ON_SOURCE,
      "a parameter's shard is that of the other order of the axes that cut one dim",
-     "'nest' needs a parameter or input of which two axes cut one dim"},
-    {"reseed", "do: reseed", EDIT_RESEED, ON_SOURCE,
-     "ranks that should read the same data read different data",
-     "'reseed' needs an input or parameter that some axis does not cut"},
-    {"kind", "kind: avg|max|slice", EDIT_MAX, ON_MOVE, "another kind of reduction",
-     "'kind' needs a reduction, and another kind than its own"},
-    {"axis", "axis: AXIS", EDIT_AXIS, ON_MOVE, "the group of another axis",
-     "'axis' needs a move between ranks, and another axis than its own"},
-    {"dim", "dim: D", EDIT_DIM, ON_MOVE, "another dim",
-     "'dim' needs a move of a dim that its axes cut, and another dim of the same value"},
-    {"offset", "offset: N", EDIT_OFFSET, ON_MOVE | ON_SOURCE, "the block of the rank N after",
+     "'nest' needs a parameter or input of which two axes cut one dim", NULL, read_nest, NULL,
+     nested},
+    {"reseed", "do: reseed", ON_SOURCE, "ranks that should read the same data read different data",
+     "'reseed' needs an input or parameter that some axis does not cut", NULL, read_reseed, NULL,
+     has_copies},
+    {"kind", "kind: avg|max|slice", ON_MOVE, "another kind of reduction",
+     "'kind' needs a reduction, and another kind than its own", do_kind, NULL, other_kind, NULL},
+    {"axis", "axis: AXIS", ON_MOVE, "the group of another axis",
+     "'axis' needs a move between ranks, and another axis than its own", NULL, NULL, other_axis,
+     NULL},
+    {"dim", "dim: D", ON_MOVE, "another dim",
+     "'dim' needs a move of a dim that its axes cut, and another dim of the same value", do_dim,
+     NULL, other_dim, NULL},
+    {"offset", "offset: N", ON_MOVE | ON_SOURCE, "the block of the rank N after",
      "'offset' needs a move, an input or a parameter that some axis cuts, and the block of another "
-     "rank"},
-    {"scale", "scale: X", EDIT_SCALE, ON_MOVE | ON_OP, "the result times X", NULL},
+     "rank",
+     do_offset, read_offset, other_member, another_block},
+    {"scale", "scale: X", ON_MOVE | ON_OP, "the result times X", NULL, do_scale, NULL, NULL, NULL},
 };
 enum { N_DOINGS = sizeof doings / sizeof doings[0] };
 const char *const *fault_edits(Arena *arena, const char *const **what) {
@@ -113,7 +263,6 @@ const char *const *fault_edits(Arena *arena, const char *const **what) {
     return names;
 }
 
-static bool is_op(const Step *s) { return s->kind == ST_OP || s->kind == ST_ADJOINT; }
 /* The step that `at` names: "reduce_scatter of layers.0.o_proj", a step number, or a value: its
  * last move that acts, or the op that makes it. "recomputed ..." is the step as it is done again in
  * the backward pass. */
@@ -151,81 +300,6 @@ static Val *find_source(Program *p, const char *at) {
         if (p->graph->t[i].plan_name && !strcmp(p->graph->t[i].plan_name, at)) t = i;
     return t >= 0 && p->first[t] >= 0 && p->val[p->first[t]].step < 0 ? &p->val[p->first[t]] : NULL;
 }
-/* Does any axis of more than one rank leave the value whole? */
-static bool has_copies(const Program *p, const Val *v) {
-    for (int a = 0; a < p->mesh->naxes; a++)
-        if (p->mesh->axis[a].size > 1 && layout_where(&v->L, a) < 0) return true;
-    return false;
-}
-static bool nested(const Val *v) {
-    for (int d = 0; d <= v->L.ndim; d++)
-        if (v->L.n[d] > 1) return true;
-    return false;
-}
-static bool same_shape(const GTensor *a, const GTensor *b) {
-    bool same = a->nd == b->nd;
-    for (int d = 0; same && d < a->nd; d++) same = a->size[d] == b->size[d];
-    return same;
-}
-static int kind_edit(const char *kind) {
-    if (!strcmp(kind, "avg") || !strcmp(kind, "average")) return EDIT_AVG;
-    return !strcmp(kind, "slice") ? EDIT_SLICE : EDIT_MAX;
-}
-/* The dim that the move's axes cut, before or after it; -1: none. */
-static int moved_dim(const Step *s) {
-    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
-    if (a < 0) return -1;
-    int from = layout_where(&s->move.from, a);
-    return from >= 0 ? from : layout_where(&s->move.to, a);
-}
-/* The dim that is planted; -1 is the last. */
-static int64_t dim_of(const Step *s, const PlanFault *f) {
-    return f->dim < 0 ? f->dim + s->move.from.ndim : f->dim;
-}
-/* Would the edit make the move another one? What leaves it as it is proves nothing. */
-static bool fits_move(const Program *p, const Step *s, const PlanFault *f, int edit) {
-    bool maximum = s->move.kind == MOVE_ALL_REDUCE_MAX;
-    int64_t n = mesh_size(p->mesh, &s->move.axes), dim = dim_of(s, f);
-    switch (edit) {
-    case EDIT_DOUBLE: return is_reduction(s);
-    case EDIT_FLOOR: return moved_dim(s) >= 0;
-    case EDIT_MAX: return is_reduction(s) || (maximum && f->kind && kind_edit(f->kind) != EDIT_MAX);
-    case EDIT_AXIS:
-        return s->move.kind != MOVE_ID &&
-               (s->move.axes.n != 1 || s->move.axes.a[0] != mesh_axis(p->mesh, f->axis));
-    case EDIT_DIM:
-        return moved_dim(s) >= 0 && dim >= 0 && dim != moved_dim(s) && dim < s->move.from.ndim;
-    case EDIT_OFFSET: return moved_dim(s) >= 0 && f->offset % n != 0;
-    case EDIT_DROP: return s->move.kind != MOVE_ID;
-    default: return true;
-    }
-}
-/* Can this be done to that step, or to that source? */
-static bool fits_step(const Program *p, const Step *s, const PlanFault *f, int edit) {
-    const GNode *n = is_op(s) ? &p->graph->node[s->node] : NULL;
-    if (!n) return fits_move(p, s, f, edit);
-    switch (edit) {
-    case EDIT_LOCAL:
-    case EDIT_CONTIGUOUS: return n->op->asks;
-    case EDIT_DROP:
-        return s->in[0] >= 0 && same_shape(&p->graph->t[p->val[s->in[0]].tensor],
-                                           &p->graph->t[p->val[s->out].tensor]);
-    default: return true;
-    }
-}
-/* How many blocks a source is cut into. */
-static int64_t source_blocks(const Program *p, const Val *v) {
-    int64_t n = 1;
-    for (int a = 0; a < p->mesh->naxes; a++)
-        if (layout_where(&v->L, a) >= 0) n *= p->mesh->axis[a].size;
-    return n;
-}
-static bool fits_source(const Program *p, const Val *v, const PlanFault *f, int edit) {
-    if (edit == EDIT_OFFSET) return f->offset % source_blocks(p, v) != 0;
-    return edit == EDIT_NEST ? nested(v) : has_copies(p, v);
-}
-/* An offset among n blocks, counted forwards: -1 is n - 1. */
-static int forwards(int64_t offset, int64_t n) { return (int)((offset % n + n) % n); }
 static void not_found(Diags *d, const PlanFault *f, unsigned on) {
     if (on == ON_SOURCE)
         diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
@@ -248,37 +322,43 @@ static const char *written(Arena *a, const PlanFault *f, const char *doing) {
     if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
     return arena_strdup(a, doing);
 }
+static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
+                       const PlanFault *how) {
+    ReadAct *a = ARENA_NEW(p->arena, ReadAct);
+    if (v->act) *a = *v->act;
+    row->read(a, how);
+    v->act = a;
+    v->fault = written(p->arena, f, row->doing);
+}
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
-    int row = 0;
-    while (row < N_DOINGS - 1 && strcmp(doings[row].doing, doing)) row++;
-    Step *s = find_step(p, f->step, doings[row].on);
-    Val *v = !s && doings[row].on & ON_SOURCE ? find_source(p, f->step) : NULL;
+    const Doing *row = doings;
+    while (row < doings + N_DOINGS - 1 && strcmp(row->doing, doing)) row++;
+    Step *s = find_step(p, f->step, row->on);
+    Val *v = !s && row->on & ON_SOURCE ? find_source(p, f->step) : NULL;
     if (!s && !v) {
-        not_found(d, f, doings[row].on);
+        not_found(d, f, row->on);
         return false;
     }
     if (f->axis && mesh_axis(p->mesh, f->axis) < 0) {
         diag_error(d, "E0204", f->loc, NULL, "unknown axis '%s'", f->axis);
         return false;
     }
-    if (s ? !fits_step(p, s, f, doings[row].edit) : !fits_source(p, v, f, doings[row].edit)) {
-        diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", doings[row].needs, f->step);
+    if (s ? row->step && !row->step(p, s, f) : !row->source(p, v, f)) {
+        diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", row->needs, f->step);
         return false;
     }
     int64_t blocks = v ? source_blocks(p, v) : mesh_size(p->mesh, &s->move.axes);
-    int offset = forwards(f->offset, blocks);
+    PlanFault how = *f;
+    how.offset = (f->offset % blocks + blocks) % blocks; /* -1 is the last */
     if (v) {
-        v->edit = doings[row].edit, v->edit_offset = offset;
-        v->fault = written(p->arena, f, doing);
+        plant_read(p, v, row, f, &how);
         return true;
     }
-    s->edit = doings[row].edit == EDIT_MAX && f->kind ? kind_edit(f->kind) : doings[row].edit;
-    s->fault = written(p->arena, f, doing);
-    if (s->edit == EDIT_AXIS) s->edit_axis = mesh_axis(p->mesh, f->axis);
-    s->edit_dim = (int)dim_of(s, f);
-    s->edit_offset = offset;
-    s->edit_scale = f->scale;
+    Act *a = rewrite(p, s, written(p->arena, f, doing));
+    how.dim = dim_of(s, f);
+    if (row->act) row->act(a, &how);
+    else a->axes = (AxisList){1, {(uint8_t)mesh_axis(p->mesh, f->axis)}};
     return true;
 }
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
@@ -286,27 +366,6 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
     for (int i = 0; i < plan->n_faults; i++) ok &= one_fault(p, d, &plan->faults[i]);
     if (fault) ok &= by_name(p, d, fault);
     return ok;
-}
-
-/* ---- what is left of a move ---- */
-/* Moves one axis' cut from its dim to another. */
-static void swap_dim(Layout *l, int axis, int dim) {
-    int d = layout_where(l, axis);
-    if (d < 0 || d == dim || dim >= l->ndim) return;
-    layout_set_type(l, axis, TY_I);
-    layout_cut(l, dim, axis, CUT_CHUNK);
-}
-Move fault_move(const Step *s) {
-    Move v = s->move;
-    if (s->edit == EDIT_AXIS) v.axes = (AxisList){1, {(uint8_t)s->edit_axis}};
-    for (int i = 0; s->edit == EDIT_DIM && i < v.axes.n; i++) {
-        swap_dim(&v.from, v.axes.a[i], s->edit_dim);
-        swap_dim(&v.to, v.axes.a[i], s->edit_dim);
-    }
-    return v;
-}
-int fault_times(const Step *s) {
-    return s->edit == EDIT_DROP || s->edit == EDIT_SLICE ? 0 : s->edit == EDIT_DOUBLE ? 2 : 1;
 }
 
 /* ---- gradients: ---- */
@@ -342,9 +401,9 @@ static void sum_again(Program *p, int tensor, Loc loc) {
                 .unit = -1};
     s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";
-    s->edit = EDIT_SCALE;
-    s->edit_scale = (double)mesh_size(p->mesh, &axes);
-    s->fault = "gradients: sum";
+    Act *a = rewrite(p, s, "gradients: sum"); /* its layouts ask for nothing */
+    a->kind = MOVE_ALL_REDUCE;
+    a->combine = COMBINE_SUM;
     s->loc = loc;
     w->step = s->id;
     p->grad[tensor] = w->id;
@@ -359,8 +418,10 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
         if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor ||
             !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1)
             continue;
-        s->edit = !strcmp(what, "mean") ? EDIT_AVG : EDIT_DROP;
-        s->fault = !strcmp(what, "mean") ? "gradients: mean" : "gradients: none";
+        bool mean = !strcmp(what, "mean");
+        Act *a = rewrite(p, s, mean ? "gradients: mean" : "gradients: none");
+        if (mean) a->combine = COMBINE_AVG;
+        else a->times = 0;
         s->loc = loc; /* the line that changes it, not the one that asks for it */
     }
 }

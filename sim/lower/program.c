@@ -3,6 +3,7 @@
 #include "lower/program.h"
 #include <string.h>
 
+Act act_of(const Step *s) { return s->act ? *s->act : act_declared(&s->move); }
 int step_reads(const Step *s, int *r) {
     int n = 0;
     for (int i = 0; i < s->nin; i++)

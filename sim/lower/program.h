@@ -3,7 +3,7 @@
  * Planted bugs and mutations are edits of it. */
 #ifndef SP_LOWER_PROGRAM_H
 #define SP_LOWER_PROGRAM_H
-#include "layout/redistribute.h"
+#include "lower/act.h"
 #include "assign/assign.h"
 
 typedef struct Part { /* one use of a value: which operand of which node; node -1: the seed */
@@ -21,11 +21,10 @@ typedef struct Val {
     const char *group[MESH_MAX_AXES]; /* name under which an axis was written; NULL: its own */
     int step;                         /* that makes it; -1: input or parameter at rest */
     int n_parts;
-    const Part *parts;     /* cotangents: the uses they sum */
-    int list, instance;    /* index list and instance (rows, pipelines): 0 */
-    int edit, edit_offset; /* what a fault made of an input or parameter: EDIT_OFFSET, EDIT_NEST or
-                              EDIT_RESEED of a Step */
-    const char *fault;     /* as `faults` says it: "offset: 1"; NULL: none */
+    const Part *parts;  /* cotangents: the uses they sum */
+    int list, instance; /* index list and instance (rows, pipelines): 0 */
+    const ReadAct *act; /* what is done to an input or parameter; NULL: it is read as it lies */
+    const char *fault;  /* as `faults` says it: "offset: 1"; NULL: none */
 } Val;
 
 typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
@@ -38,7 +37,7 @@ typedef struct Step {
     int in[RULE_MAX_IN + 2]; /* op: operands. adjoint: cotangent, then the operands (-1: not read),
                                 then the forward output or -1. move, claim, sum: sources */
     int out;
-    Move move; /* ST_MOVE: from, to, kind, axes; the declared ones, whatever a fault did */
+    Move move; /* ST_MOVE: from, to, kind, axes: as declared */
     Phase pass;
     const char *why;
     Loc loc;           /* plan line that asked for it */
@@ -48,28 +47,10 @@ typedef struct Step {
     int module;        /* module on whose behalf, -1 */
     int stage, instance;
     bool recompute;
-    int unit; /* collectives of one FSDP unit: id of its first step; -1: none */
-    /* what a fault made of it (exec looks here, verify compares with `move`) */
-    const char *fault; /* as the plan says it: "drop", "scale: 4", or NULL */
-    enum {
-        EDIT_NONE,
-        EDIT_DROP,
-        EDIT_DOUBLE,
-        EDIT_MAX,
-        EDIT_AVG,
-        EDIT_SLICE,
-        EDIT_AXIS,
-        EDIT_DIM,
-        EDIT_OFFSET,
-        EDIT_SCALE,
-        EDIT_FLOOR,
-        EDIT_LOCAL,
-        EDIT_CONTIGUOUS,
-        EDIT_NEST,
-        EDIT_RESEED
-    } edit;
-    int edit_axis, edit_dim, edit_offset;
-    double edit_scale;
+    int unit;       /* collectives of one FSDP unit: id of its first step; -1: none */
+    const Act *act; /* what is done; NULL: what is declared */
+    const char
+        *fault; /* who wanted it otherwise: "drop", "scale: 4", as the plan says it; or NULL */
     const char *wrong; /* what verify found here, for the record; NULL: nothing */
 } Step;
 
@@ -123,16 +104,13 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 /* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is
  * derived. False and E0205 for patterns that match no parameter. */
 bool apply_gradients(Program *p, const Plan *plan, Diags *d);
-/* The move that a step makes: the declared one, or what a fault makes of its axes and dims. */
-Move fault_move(const Step *s);
-/* How often its collective is done: 1; 0 where a fault leaves nothing of it, 2 where it is done
- * twice. */
-int fault_times(const Step *s);
+/* What a step does: its act, or what is declared of it. */
+Act act_of(const Step *s);
 /* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and
  * HSDP's sums over copies stand alone. Steps get new ids: before faults are applied. */
 void order_units(Program *p);
 /* Gathers of parameters and reductions of gradients that one layer's unit does together get the
- * same `unit`; the first of them leads. Those that a fault edits travel alone. */
+ * same `unit`; the first of them leads. Those that do something else than declared travel alone. */
 void mark_units(Program *p);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of
  * lower and adjoint_program. Findings go to `d` as E0404 (or W0401 with `warn`) and to the step

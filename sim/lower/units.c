@@ -124,7 +124,7 @@ void order_units(Program *p) {
 
 /* ---- marks ---- */
 static bool travels(const Program *p, const Step *s, const AxisList *copies) {
-    if (s->kind != ST_MOVE || s->edit || p->val[s->out].kind == KIND_INPUT ||
+    if (s->kind != ST_MOVE || s->act || p->val[s->out].kind == KIND_INPUT ||
         tensor_of(p, s)->kind != KIND_PARAM)
         return false;
     if (mesh_size(p->mesh, &s->move.axes) == 1) return false;

@@ -1,6 +1,9 @@
 /* The static check: cut / partial / equal propagated through the explicit forward and backward
  * program, step by step, from the rules alone. It shares nothing with the pass that inserted the
- * moves, and looks at what a fault made of a step. */
+ * moves. A move is held twice against the layouts of its values: what is declared of it, and what
+ * it does (its act, by what each kind of move makes of a cut, a pending sum or equal copies). Which
+ * block of a cut a rank gets, and by what a result is multiplied, is no matter of types: the
+ * numbers tell. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -35,6 +38,8 @@ static Way way(const Layout *L, const char *letters, int axis) {
     if (d >= 0) return (Way){W_CUT, LIST_LETTER};
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
+
+static bool same_way(Way a, Way b) { return a.what == b.what && a.letter == b.letter; }
 
 /* Propagates one axis through a rule; NULL and the result, or what is wrong. `lin` is the set of
  * operands in which the op is linear, `add` says that it is a sum. */
@@ -115,7 +120,7 @@ static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const
         }
         /* no operand has it: any cut is local */
         if (got.what == W_EQUAL && said.what == W_CUT && broadcast(r, said.letter)) continue;
-        if (got.what == said.what && got.letter == said.letter) continue;
+        if (same_way(got, said)) continue;
         finding(v, s,
                 arena_printf(v->p->arena, "over %s the rule gives %s, the program says %s",
                              v->p->mesh->axis[x].name,
@@ -182,53 +187,133 @@ static bool same_shape(const Program *p, const Step *s) {
     return !strcmp(program_symbolic(p, &p->val[s->in[0]], p->arena),
                    program_symbolic(p, &p->val[s->out], p->arena));
 }
-/* A move's kind and group are a function of (from, to); a fault that changed either is seen here.
- */
-static void check_move(Verify *v, const Step *s) {
+/* The label of a claim must be true. */
+static void check_claim(Verify *v, const Step *s) {
     const Program *p = v->p;
-    const Layout *f = &s->move.from, *t = &s->move.to;
-    if (!layout_eq(f, &p->val[s->in[0]].L) || !layout_eq(t, &p->val[s->out].L)) {
-        finding(v, s, "the move does not lead from its source's layout to its result's");
-        return;
-    }
-    if (s->kind == ST_CLAIM) {
-        if (assign_label_holds(p->assign, f, t)) return;
-        if (same_shape(p, s))
-            finding(
-                v, s,
+    if (assign_label_holds(p->assign, &s->move.from, &s->move.to)) return;
+    if (same_shape(p, s))
+        finding(v, s,
                 "a sum is pending, and the value is taken for complete (or the other way round)");
-        else
-            finding(v, s,
-                    arena_printf(p->arena, "lies as %s but is taken for %s",
-                                 program_symbolic(p, &p->val[s->in[0]], p->arena),
-                                 program_symbolic(p, &p->val[s->out], p->arena)));
-        return;
-    }
+    else
+        finding(v, s,
+                arena_printf(p->arena, "lies as %s but is taken for %s",
+                             program_symbolic(p, &p->val[s->in[0]], p->arena),
+                             program_symbolic(p, &p->val[s->out], p->arena)));
+}
+/* Do the declared kind and group follow from the declared layouts? */
+static bool declared_follows(const Verify *v, const Move *m) {
+    const Layout *f = &m->from, *t = &m->to;
     uint32_t changed = 0, listed = 0;
-    for (int x = 0; x < p->mesh->naxes; x++)
+    for (int x = 0; x < v->p->mesh->naxes; x++)
         if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x))
             changed |= 1u << x;
     for (int d = 0; d <= f->ndim && !changed; d++) /* chunk <-> zigzag in place */
         for (int k = 0; k < f->n[d]; k++)
             if (memcmp(&f->e[d][k], &t->e[d][k], sizeof(Entry))) changed |= 1u << f->e[d][k].axis;
     bool kinds = true;
-    for (int i = 0; i < s->move.axes.n; i++) {
-        listed |= 1u << s->move.axes.a[i];
-        kinds &= move_kind(f, t, s->move.axes.a[i]) == s->move.kind;
+    for (int i = 0; i < m->axes.n; i++) {
+        listed |= 1u << m->axes.a[i];
+        kinds &= move_kind(f, t, m->axes.a[i]) == m->kind;
     }
-    if (changed != listed || !kinds) finding(v, s, "kind and group do not follow from the layouts");
-    if (s->edit == EDIT_DROP || s->edit == EDIT_MAX || s->edit == EDIT_AVG || s->edit == EDIT_SLICE)
-        finding(v, s,
-                arena_printf(p->arena,
-                             "the step is planted as '%s', which does not lead from its layout to "
-                             "the declared one",
-                             s->fault));
-    if (s->edit == EDIT_DOUBLE)
-        finding(v, s, "the reduction is done twice: the second starts from a complete value");
-    if (s->edit == EDIT_AXIS)
-        finding(v, s,
-                arena_printf(p->arena, "the group is that of %s, the layouts ask for another",
-                             p->mesh->axis[s->edit_axis].name));
+    return changed == listed && kinds;
+}
+
+/* ---- what is done ---- */
+/* What each kind of move makes of a value, over the axes that it is done over. */
+static const struct {
+    unsigned char from, to;
+} makes[MOVE_KINDS] = {
+    [MOVE_ID] = {W_EQUAL, W_EQUAL},       [MOVE_SLICE] = {W_EQUAL, W_CUT},
+    [MOVE_KEEP] = {W_EQUAL, W_SUM},       [MOVE_PAD] = {W_CUT, W_SUM},
+    [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL}, [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
+    [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL}, [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
+    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},   [MOVE_SEND] = {W_EQUAL, W_EQUAL},
+};
+/* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
+ * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */
+static bool done_once(const Act *a, Way w, Way want, Way *out) {
+    if ((int)w.what != makes[a->kind].from) return false;
+    if (w.what == W_SUM && a->combine != COMBINE_SUM) return false;
+    if (w.what == W_MAX && a->combine != COMBINE_MAX) return false;
+    *out = (Way){makes[a->kind].to, makes[a->kind].to == W_CUT ? want.letter : 0};
+    return true;
+}
+static bool over(const Act *a, int axis) {
+    for (int i = 0; i < a->axes.n; i++)
+        if (a->axes.a[i] == axis) return true;
+    return false;
+}
+/* A dim that an act names must be the one that is cut. */
+static bool right_dim(const Act *a, const GTensor *t, Way w) {
+    return a->dim < 0 || a->dim >= t->nd || w.what != W_CUT || w.letter == t->letter[a->dim];
+}
+/* Is a value cut by the axis in the same manner as another (contiguous, zigzag), if at all? */
+static bool same_manner(const Layout *a, const Layout *b, int axis) {
+    const Entry *x = NULL, *y = NULL;
+    for (int d = 0; d <= a->ndim; d++) {
+        for (int k = 0; k < a->n[d]; k++)
+            if (a->e[d][k].axis == axis && !a->e[d][k].ghost) x = &a->e[d][k];
+        for (int k = 0; k < b->n[d]; k++)
+            if (b->e[d][k].axis == axis && !b->e[d][k].ghost) y = &b->e[d][k];
+    }
+    return !x || !y || !memcmp(x, y, sizeof *x);
+}
+/* Does the act lead from what its source is over the axis to what its result is said to be? */
+static bool leads(const Verify *v, const Step *s, const Act *a, int axis) {
+    const Program *p = v->p;
+    const GTensor *t = &p->graph->t[p->val[s->out].tensor];
+    const Layout *f = &p->val[s->in[0]].L, *to = &p->val[s->out].L;
+    Way w = way(f, t->letter, axis), want = way(to, t->letter, axis);
+    if (!a->times || !over(a, axis)) return same_manner(f, to, axis) && same_way(w, want);
+    for (int k = 0; k < a->times; k++)
+        if (!right_dim(a, t, w) || !right_dim(a, t, want) || !done_once(a, w, want, &w))
+            return false;
+    return same_way(w, want);
+}
+static bool same_axes(const Verify *v, const AxisList *a, const AxisList *b) {
+    uint32_t x = 0, y = 0; /* an axis of one rank is as good as none */
+    for (int i = 0; i < a->n; i++) x |= (uint32_t)(v->p->mesh->axis[a->a[i]].size > 1) << a->a[i];
+    for (int i = 0; i < b->n; i++) y |= (uint32_t)(v->p->mesh->axis[b->a[i]].size > 1) << b->a[i];
+    return x == y;
+}
+/* "all_reduce(tp), avg" */
+static const char *act_text(const Verify *v, const Act *a) {
+    static const char *const how[] = {"", ", sum", ", max", ", avg"};
+    Arena *A = v->p->arena;
+    return arena_printf(A, "%s(%s)%s%s", move_name(a->kind),
+                        mesh_axes_text(v->p->mesh, A, &a->axes, true), how[a->combine],
+                        a->times == 0 ? " left out" : "");
+}
+static void check_act(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    Act a = act_of(s);
+    bool right = true;
+    for (int x = 0; x < p->mesh->naxes && right; x++)
+        right = p->mesh->axis[x].size == 1 || leads(v, s, &a, x);
+    if (right) return;
+    const char *text;
+    if (!same_axes(v, &a.axes, &s->move.axes))
+        text = arena_printf(p->arena, "the group is that of %s, the layouts ask for another",
+                            mesh_axes_text(p->mesh, p->arena, &a.axes, true));
+    else if (a.times > 1)
+        text = "the reduction is done twice: the second starts from a complete value";
+    else
+        text = arena_printf(p->arena,
+                            "the step %s '%s', which does not lead from its layout to the declared "
+                            "one",
+                            s->fault ? "is planted as" : "does",
+                            s->fault ? s->fault : act_text(v, &a));
+    finding(v, s, text);
+}
+static void check_move(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    if (!layout_eq(&s->move.from, &p->val[s->in[0]].L) ||
+        !layout_eq(&s->move.to, &p->val[s->out].L))
+        finding(v, s, "the move does not lead from its source's layout to its result's");
+    else if (s->kind == ST_CLAIM) check_claim(v, s);
+    else if (!declared_follows(v, &s->move))
+        finding(v, s, "kind and group do not follow from the layouts");
+    else check_act(v, s);
 }
 /* How often a cotangent says that it has that use in it. */
 static int times_listed(const Val *x, int node, int operand) {

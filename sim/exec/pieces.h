@@ -1,0 +1,39 @@
+/* Who gives what to whom in a move, as it is done: for each rank the block that it comes to hold,
+ * and whose blocks it is put together from. The data, the bytes per pair of ranks and the log
+ * follow from here; nothing else computes who sends what to whom. It looks at no data. */
+#ifndef SP_EXEC_PIECES_H
+#define SP_EXEC_PIECES_H
+#include "exec/exec.h"
+
+/* A move of one value, to be asked for each rank. */
+typedef struct Pieces {
+    const Mesh *m;
+    const GTensor *t;
+    Act act;
+    Layout from, to; /* what blocks are taken for before and after */
+    AxisList axes;   /* the declared group: whose members' blocks they are taken for */
+    int64_t n;       /* its size */
+    bool flat;       /* stored dim 0 as one list */
+} Pieces;
+
+/* One rank's part in a block. */
+typedef struct Piece {
+    int64_t rank;  /* who hands it in */
+    int64_t owner; /* whose block, under `from`, it is taken for */
+} Piece;
+
+Pieces pieces_of(const Program *p, const Step *s);
+/* How many pieces the block of `rank` is made from, in the order of the sum; 0: of none, it is
+ * zero.
+ */
+int64_t pieces_count(const Pieces *x, int64_t rank);
+Piece pieces_at(const Pieces *x, int64_t rank, int64_t i);
+/* Where the elements of a piece stand, and those that `rank` comes to hold: index boxes in `arena`.
+ * An element goes from a piece to a block where both have its index. */
+Box pieces_from(const Pieces *x, const Piece *one, Arena *arena);
+Box pieces_to(const Pieces *x, int64_t rank, Arena *arena);
+/* Does the rank's own block go on as it is, whole? */
+bool pieces_pass(const Pieces *x, int64_t rank);
+/* Elements that `to` gets from `from` under this move. */
+int64_t pieces_between(const Pieces *x, int64_t from, int64_t to);
+#endif

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "formats/json.h"
 #include <fcntl.h>
+#include <poll.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -354,35 +355,67 @@ static void test_read_refusals(void **state) {
     assert_int_equal(diags_exit(f->d), 5);
 }
 
+/* Does `act` in a process of its own, which says whether it was in time for those who wait 2 s. */
+static pid_t beside(bool (*act)(const char *path), const char *path) {
+    double t = clock_seconds();
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid) return pid;
+    bool ok = act(path);
+    _exit(clock_seconds() - t > 1.5 ? 2 : !ok);
+}
+/* 0: it did what it should; 2: the machine was too busy for it, which says nothing. */
+static int ended(pid_t pid) {
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+static bool write_late_in_pieces(const char *path) {
+    usleep(300000);
+    int fd = open(path, O_RDWR); /* does not wait for a reader who may have gone */
+    bool ok = write(fd, "mod", 3) == 3;
+    usleep(300000);
+    ok = write(fd, "el: x", 5) == 5 && ok;
+    close(fd);
+    return ok;
+}
+static void read_late_writer(Files *f, const char *path) {
+    for (int again = 0; again < 10; again++) {
+        size_t n;
+        Diags *d = diags_new(f->a);
+        pid_t pid = beside(write_late_in_pieces, path);
+        const char *s = file_read(f->a, d, path, 99, nowhere, &n);
+        int how = ended(pid);
+        assert_int_not_equal(how, 1);
+        if (how == 2) continue;
+        assert_string_equal(s, "model: x");
+        assert_int_equal(d->n, 0);
+        return;
+    }
+    fail_msg("a process that sleeps 0.6 s was never back within 1.5 s");
+}
 static void test_read_fifo(void **state) {
     Files *f = *state;
     size_t n;
     const char *path = in(f, "fifo");
     assert_int_equal(mkfifo(path, 0600), 0);
-    /* nobody writes */
-    double t = clock_seconds();
-    assert_null(file_read(f->a, f->d, path, 99, nowhere, &n));
-    assert_string_equal(last_code(f), "E0102");
-    assert_true(clock_seconds() - t > 1.5 && clock_seconds() - t < 4);
-    /* a writer that comes late and writes in pieces */
-    pid_t pid = fork();
-    if (!pid) {
-        usleep(300000);
-        int fd = open(path, O_WRONLY);
-        bool ok = write(fd, "mod", 3) == 3;
-        usleep(300000);
-        ok = write(fd, "el: x", 5) == 5 && ok;
-        close(fd);
-        _exit(!ok);
+    /* nobody writes: it gives up after 2 s; a busy machine may disturb a measurement, not ten */
+    double took = 9;
+    for (int again = 0; again < 10 && took >= 4; again++) {
+        Diags *d = diags_new(f->a);
+        double t = clock_seconds();
+        assert_null(file_read(f->a, d, path, 99, nowhere, &n));
+        took = clock_seconds() - t;
+        assert_string_equal(d->item[0].code, "E0102");
+        assert_true(took > 1.5);
     }
-    char *s = file_read(f->a, f->d, path, 99, nowhere, &n);
-    assert_string_equal(s, "model: x");
-    assert_int_equal(f->d->n, 1);
-    waitpid(pid, NULL, 0);
+    assert_true(took < 4);
+    read_late_writer(f, path);
     /* a writer that never closes */
     int keep = open(path, O_RDWR);
     assert_int_equal(write(keep, "abc", 3), 3);
-    s = file_read(f->a, f->d, path, 99, nowhere, &n);
+    char *s = file_read(f->a, f->d, path, 99, nowhere, &n);
     assert_string_equal(s, "abc");
     assert_string_equal(last_code(f), "W0001");
     close(keep);
@@ -420,6 +453,30 @@ static void test_write_is_all_or_nothing(void **state) {
     assert_int_equal(f->d->n, 0);
 }
 
+static bool read_late(const char *path) {
+    usleep(200000);
+    char buf[8] = {0};
+    int fd = open(path, O_RDONLY | O_NONBLOCK); /* a writer who has gone is not waited for */
+    poll(&(struct pollfd){fd, POLLIN, 0}, 1, 3000);
+    return read(fd, buf, 8) == 4 && memcmp(buf, "data", 4) == 0;
+}
+static void write_to_late_reader(Files *f) {
+    for (int again = 0; again < 10; again++) {
+        Diags *d = diags_new(f->a);
+        pid_t pid = beside(read_late, in(f, "fifo"));
+        OutFile *o = file_create(d, in(f, "fifo"));
+        int names = entries(f);
+        if (o) fputs("data", file_stream(o));
+        bool written = o && file_commit(d, o);
+        int how = ended(pid);
+        if (how == 2) continue;
+        assert_int_equal(how, 0);
+        assert_true(written && d->n == 0);
+        assert_int_equal(names, 3); /* real, link, fifo: nothing beside it */
+        return;
+    }
+    fail_msg("a process that sleeps 0.2 s was never back within 1.5 s");
+}
 static void test_write_through_links(void **state) {
     Files *f = *state;
     size_t n;
@@ -432,21 +489,7 @@ static void test_write_through_links(void **state) {
     assert_string_equal(file_read(f->a, f->d, in(f, "real"), 99, nowhere, &n), "new");
     /* a FIFO is written through, never replaced */
     assert_int_equal(mkfifo(in(f, "fifo"), 0600), 0);
-    pid_t pid = fork();
-    if (!pid) {
-        usleep(200000);
-        char buf[8] = {0};
-        int fd = open(in(f, "fifo"), O_RDONLY);
-        _exit(read(fd, buf, 8) == 4 && memcmp(buf, "data", 4) == 0 ? 0 : 1);
-    }
-    OutFile *o = file_create(f->d, in(f, "fifo"));
-    assert_non_null(o);
-    assert_int_equal(entries(f), 3); /* real, link, fifo: nothing beside it */
-    fputs("data", file_stream(o));
-    assert_true(file_commit(f->d, o));
-    int status;
-    waitpid(pid, &status, 0);
-    assert_int_equal(WEXITSTATUS(status), 0);
+    write_to_late_reader(f);
     lstat(in(f, "fifo"), &st);
     assert_true(S_ISFIFO(st.st_mode));
     assert_int_equal(f->d->n, 0);

@@ -876,9 +876,9 @@ static void test_large(void **state) {
     }
     struct timespec t0, t1;
     size_t n;
-    clock_gettime(CLOCK_MONOTONIC, &t0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
     const char *s = trace_text(t, a, true, &n);
-    clock_gettime(CLOCK_MONOTONIC, &t1);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
     double ms = 1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec);
     print_message("%zu bytes in %.1f ms\n", n, ms);
     assert_true(ms < 5000);

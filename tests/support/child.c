@@ -165,6 +165,8 @@ Ended child_run(Arena *a, const Child *c) {
         slave = open(ptsname(tty), O_RDWR | O_NOCTTY | O_CLOEXEC);
         assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &w) == 0);
     }
+    int begun[2]; /* its writing end goes when the program takes the child's place */
+    assert_int_equal(pipe2(begun, O_CLOEXEC), 0);
     double start = clock_seconds();
     pid_t pid = fork();
     assert_true(pid >= 0);
@@ -174,8 +176,11 @@ Ended child_run(Arena *a, const Child *c) {
     if (slave >= 0) close(slave);
     int fd[2] = {out[0], c->pty ? tty : err[0]};
     if (c->pty) close(err[0]);
+    close(begun[1]);
+    while (read(begun[0], &(char){0}, 1) < 0 && errno == EINTR) continue;
+    close(begun[0]);
     Str s[2] = {str_new(a), str_new(a)};
-    double sent = watch(c, pid, fd, s, start);
+    double sent = watch(c, pid, fd, s, clock_seconds());
     int status = 0;
     struct rusage u;
     wait4(pid, &status, 0, &u);

@@ -13,7 +13,7 @@ typedef struct {
     const char *out, *err;    /* file that the stream goes to; "" closed; NULL: captured */
     int limit;                /* RLIMIT_...; taken if limit_to is not 0 */
     long limit_to;
-    int signal, after_us; /* sent so long after the start; 0: none */
+    int signal, after_us; /* sent so long after the program took its place; 0: none */
     const char
         *after_text; /* the signal is sent when stderr has shown this, not by time; NULL: by time */
     int after_cpu_ms; /* the signal is sent when it has used so much processor time; 0: see above */

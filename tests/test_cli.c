@@ -9,6 +9,7 @@
 #include "lower/program.h"
 #include "ops/op.h"
 #include "render/render.h"
+#include "support/support.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -954,6 +955,38 @@ static void test_diff(void **state) {
         expect_code(RUN("diff", a, bug), 1, "1 difference\n", NULL);
     }
 }
+/* A structure that is wrong where no number shows it: every format says so, none calls it a wrong
+ * value, and --fail-on decides. */
+static void test_structure(void **state) {
+    (void)state;
+    double zero[32] = {0}, one[32];
+    for (int i = 0; i < 32; i++) one[i] = i < 16 ? i + 1 : 0;
+    NewTensor t[] = {{.name = "net1.weight", .nd = 2, .shape = {4, 4}, .x = one},
+                     {.name = "net2.weight", .nd = 2, .shape = {4, 4}, .x = zero}};
+    const char *plan =
+        put("structure.yaml",
+            arena_printf(arena,
+                         "model: {kind: mlp, sizes: [4, 4, 4], bias: false, weights: {file: %s}}\n"
+                         "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\nplan: {net1: colwise, net2: "
+                         "rowwise}\nfaults: [{at: all_reduce of net2, do: drop}]\n",
+                         write_tensors(arena, "structure.safetensors", t, 2)));
+    expect_code(RUN("check", plan), 0, "equivalent, but the structure is wrong at 1 step, ", NULL);
+    expect_code(RUN("check", plan, "--fail-on", "warning"), 1, "the structure is wrong", NULL);
+    expect_code(RUN("check", plan, "--format", "json"), 0, "\"structure\":1", NULL);
+    expect_code(RUN("check", plan, "--format", "json"), 0, "\"fail\":0,", NULL);
+    expect_code(RUN("check", plan, "--format", "csv"), 0, ",0,,,,,1", NULL);
+    expect_code(RUN("check", plan, "--format", "github"), 0, "::warning file=", NULL);
+    expect_code(RUN("check", plan, "--format", "sarif"), 0, "\"level\":\"warning\"", NULL);
+    expect_code(RUN("run", plan, "-o", in_dir("s")), 0,
+                "structure       wrong at 1 step, and no number of this run shows it\n", NULL);
+    expect_code(RUN("run", plan, "-o", in_dir("s"), "--format", "json"), 0, "\"structure\":1",
+                NULL);
+    /* moves that nobody asks for are counted where sums are */
+    const char *silent =
+        put("silent.yaml", "model: {kind: mlp, sizes: [4, 4, 4], bias: true}\n"
+                           "data: {rows: 2}\nmesh: {tp: 2}\nplan: {net1: colwise}\n");
+    expect_code(RUN("check", silent, "--format", "json"), 0, "\"unasked\":2", NULL);
+}
 static void test_run(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp), *out = in_dir("out/deep");
@@ -1271,43 +1304,25 @@ static int remove_dir(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_usage),
-        TEST(test_parser),
-        TEST(test_manual),
-        TEST(test_tables),
-        TEST(test_table_width),
-        TEST(test_lookup),
-        TEST(test_expect),
-        TEST(test_exit_codes),
-        TEST(test_check),
-        TEST(test_findings),
-        TEST(test_show),
-        TEST(test_skipped),
-        TEST(test_explain),
-        TEST(test_diff),
-        TEST(test_run),
-        TEST(test_same_bytes),
-        TEST(test_update_expect),
-        TEST(test_list),
-        TEST(test_draw),
-        TEST(test_draw_formats),
-        TEST(test_draw_options),
-        TEST(test_draw_failures),
-        TEST(test_draw_terminal),
-        TEST(test_lost_output),
-        TEST(test_help_plans),
-        TEST(test_narrow),
-        TEST(test_80_columns),
-        TEST(test_check_notes),
-        TEST(test_hardware_first),
-        TEST(test_claim_line),
-        TEST(test_cp_line),
-        TEST(test_faults),
-        TEST(test_unobservable),
-        TEST(test_list_ops),
-        TEST(test_explain_gradient),
-        TEST(test_format_by_name),
-        TEST(test_folders),
+        TEST(test_usage),          TEST(test_parser),
+        TEST(test_manual),         TEST(test_tables),
+        TEST(test_table_width),    TEST(test_lookup),
+        TEST(test_expect),         TEST(test_exit_codes),
+        TEST(test_check),          TEST(test_findings),
+        TEST(test_show),           TEST(test_skipped),
+        TEST(test_explain),        TEST(test_diff),
+        TEST(test_structure),      TEST(test_run),
+        TEST(test_same_bytes),     TEST(test_update_expect),
+        TEST(test_list),           TEST(test_draw),
+        TEST(test_draw_formats),   TEST(test_draw_options),
+        TEST(test_draw_failures),  TEST(test_draw_terminal),
+        TEST(test_lost_output),    TEST(test_help_plans),
+        TEST(test_narrow),         TEST(test_80_columns),
+        TEST(test_check_notes),    TEST(test_hardware_first),
+        TEST(test_claim_line),     TEST(test_cp_line),
+        TEST(test_faults),         TEST(test_unobservable),
+        TEST(test_list_ops),       TEST(test_explain_gradient),
+        TEST(test_format_by_name), TEST(test_folders),
     };
     return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
 }

@@ -173,6 +173,9 @@ void summary_head(Cli *c, const Loaded *l, const char *indent);
 void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files);
 /* Rows of --against as a table. */
 void summary_against(Cli *c, const Loaded *l);
+/* Steps that the static check found wrong (level 0). They are in no total and decide no verdict:
+ * numbers do. */
+int summary_structure(const Trace *t);
 /* "12 equal, 1 different, 3 only in the file"; NULL without --against. */
 const char *summary_against_line(const Trace *t, Arena *arena);
 
@@ -189,6 +192,7 @@ typedef struct {
     const char *code, *message, *file;
     int line, col;
     Severity severity;
+    bool meant; /* the plan says that it comes */
 } Finding;
 typedef struct {
     const char *plan;

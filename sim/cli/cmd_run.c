@@ -23,17 +23,13 @@ static Severity fails_from(const Cli *c) {
            : strcmp(on, "warning") == 0 ? DIAG_WARNING
                                         : DIAG_ERROR;
 }
-/* Is there a note or a warning that fails a plan which held? Not one that the plan itself lists,
- * nor the warnings about a mistake whose wrong values it expects. */
+/* Is there a note or a warning that fails a plan which held, and that the plan does not mean? */
 static bool fails_on(const Cli *c, const Loaded *l) {
-    const Expect *e = &l->report.plan->expect;
-    bool meant = e->equivalent == 0 || e->first_wrong;
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
-        bool said = meant && g->severity == DIAG_WARNING;
-        for (int k = 0; k < e->n_diagnostics; k++)
-            said = said || strcmp(e->diagnostics[k], g->code) == 0;
-        if (g->severity != DIAG_ERROR && g->severity <= fails_from(c) && !said) return true;
+        if (g->severity != DIAG_ERROR && g->severity <= fails_from(c) &&
+            !expect_means(l->report.plan, g))
+            return true;
     }
     return false;
 }
@@ -143,6 +139,7 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_int(&w, "pass", t->n_pass);
     json_int(&w, "suspect", t->n_suspect);
     json_int(&w, "fail", t->n_fail);
+    json_int(&w, "structure", summary_structure(t));
     json_str(&w, "worst", t->worst_value);
     json_real(&w, "used", t->worst_used);
     json_str(&w, "first_wrong", t->first_wrong);
@@ -218,6 +215,8 @@ static const Column check_columns[] = {
     {"first_wrong", "first wrong", false, COL_OPTIONAL},
     {"undeclared", "undeclared sums", true, COL_EMPTY},
     {"against", "against", false, COL_OPTIONAL},
+    {"unasked", "unasked moves", true, COL_EMPTY},
+    {"structure", "wrong in structure", true, COL_EMPTY},
 };
 /* What has to outlive the plan's arena. */
 static Cell kept(Arena *a, Cell cell) {
@@ -243,6 +242,8 @@ static void check_row(Table *table, const Loaded *l) {
     r[9] = kept(a, cell_text(t->first_wrong));
     if (t->n_undeclared) r[10] = cell_int(a, t->n_undeclared);
     r[11] = cell_text(summary_against_line(t, a));
+    if (t->n_unasked) r[12] = cell_int(a, t->n_unasked);
+    if (summary_structure(t)) r[13] = cell_int(a, summary_structure(t));
 }
 static int count_notes(const Diags *d) {
     int n = 0;

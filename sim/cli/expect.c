@@ -215,3 +215,11 @@ int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before) {
     if (e->has_diagnostics && e->n_diagnostics > 0 && !verdict_is(t, "different")) return 0;
     return exit_before;
 }
+
+bool expect_means(const Plan *p, const Diag *g) {
+    const Expect *e = &p->expect;
+    bool means = g->severity == DIAG_WARNING && (e->equivalent == 0 || e->first_wrong);
+    for (int k = 0; k < e->n_diagnostics; k++)
+        means = means || strcmp(e->diagnostics[k], g->code) == 0;
+    return means;
+}

@@ -3,6 +3,7 @@
  * of formats; each writer sees the same findings: the diagnostics of a plan, and its failed checks.
  * Refuses to filter. */
 #include "cli/cli.h"
+#include "cli/expect.h"
 #include "base/text.h"
 #include "formats/json.h"
 #include <string.h>
@@ -24,7 +25,8 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
         const char *message =
             g->hint ? arena_printf(into, "%s (%s)", g->message, g->hint) : g->message;
         add(&p, into,
-            (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity});
+            (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity,
+                      l->report.plan && expect_means(l->report.plan, g)});
         told = told || strcmp(g->code, "E0501") == 0;
     }
     const Trace *t = l->trace;
@@ -37,15 +39,15 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
             arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,
                          rankset_count(&k->ranks) == 1 ? "" : "s", rankset_text(&k->ranks, into),
                          k->max_abs, k->bound, cause);
-        add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR});
+        add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR, false});
         told = true; /* the first wrong value; later ones follow from it */
     }
     return p;
 }
 /* A defect that the plan expects is a note to other tools, not a failure; what --fail-on makes one
- * is. */
+ * is. A warning that it does not expect stays one. */
 static Severity weight(const PlanFindings *p, const Finding *f) {
-    if (p->exit == 0) return DIAG_NOTE;
+    if (p->exit == 0) return f->severity == DIAG_WARNING && !f->meant ? DIAG_WARNING : DIAG_NOTE;
     return f->severity <= p->fails ? DIAG_ERROR : f->severity;
 }
 

@@ -32,6 +32,17 @@ static const Diag *first_error(const Diags *d) {
         if (d->item[i].severity == DIAG_ERROR) return &d->item[i];
     return NULL;
 }
+int summary_structure(const Trace *t) {
+    int n = 0;
+    for (int i = 0; i < t->n_checks; i++)
+        n += !t->checks[i].level && t->checks[i].verdict && !strcmp(t->checks[i].verdict, "FAIL");
+    return n;
+}
+/* "wrong at 1 step"; for values that hold all the same. */
+static const char *structure_text(const Trace *t, Arena *arena) {
+    int n = summary_structure(t);
+    return n ? arena_printf(arena, "wrong at %d step%s", n, n == 1 ? "" : "s") : NULL;
+}
 static bool holds(const Trace *t) { return t->verdict && strcmp(t->verdict, "equivalent") == 0; }
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const Diag *g = first_error(l->d);
@@ -42,6 +53,8 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const char *if_so = holds(t) ? undeclared_text(t, 0, arena) : NULL;
     str_add(&s, t->verdict ? t->verdict : "not run");
     if (if_so) str_addf(&s, ", %s", if_so);
+    if (holds(t) && summary_structure(t))
+        str_addf(&s, ", but the structure is %s", structure_text(t, arena));
     if (t->first_wrong) str_addf(&s, ", first wrong value %s", t->first_wrong);
     int64_t checks = t->n_pass + t->n_suspect + t->n_fail;
     if (checks) {
@@ -213,6 +226,9 @@ static void report_run(Cli *c, const Loaded *l) {
         line(c, "  ", "checks",
              arena_printf(a, "%lld pass, %lld suspect, %lld fail", (long long)t->n_pass,
                           (long long)t->n_suspect, (long long)t->n_fail));
+    if (holds(t) && summary_structure(t))
+        line(c, "  ", "structure",
+             arena_printf(a, "%s, and no number of this run shows it", structure_text(t, a)));
     if (t->worst_value)
         line(c, "  ", "worst",
              arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));

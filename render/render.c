@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "render/paint/paint.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <pthread.h>
 #include <string.h>
 

@@ -2,32 +2,10 @@
  * Link with: pkg-config --libs pangocairo pangoft2 fontconfig libpng, and -lm. */
 #ifndef SP_RENDER_RENDER_H
 #define SP_RENDER_RENDER_H
-#include "trace/trace.h"
+#include "render/furniture/options.h"
 
 typedef enum { FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME } RenderFormat;
 
-typedef struct RenderOptions {
-    const char *view;   /* "block", "timeline", ...; NULL: the first */
-    const char *preset; /* "wide" (default), "column", "slide", "a4" */
-    const char *theme;  /* "light" (default), "dark", "print" */
-    int64_t rank;       /* focus rank; -1: first */
-    int layer;          /* -1: the first */
-    const char *part;   /* "attention", "mlp", NULL: all */
-    const char *pass;   /* "forward", "backward", NULL: what there is */
-    int width_px;       /* PNG width; 0: 1600 (column: 900) */
-    const Trace *
-        beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
-    bool beside_planted; /* that run is the same plan without the mistake it plants */
-} RenderOptions;
-
-/* What a view asks of a trace, and where it stands among the views. */
-enum {
-    VIEW_RUN = 1,     /* shows what only a run knows */
-    VIEW_SAMPLES = 2, /* gains by a run's numbers (`sample` records) but can do without */
-    VIEW_TIMES = 4,   /* shows modelled times or the machine */
-    VIEW_BESIDE = 8,  /* may stand beside another run */
-    VIEW_FIRST = 16   /* what people look at first: `run` draws it as PNG, too */
-};
 typedef struct {
     const char *name, *what;
     unsigned asks;

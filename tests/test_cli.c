@@ -166,6 +166,7 @@ static void test_parser(void **state) {
     char *argv[16];
     for (int i = 0; i < 15; i++) argv[i] = (char *)(uintptr_t)words[i];
     Cli c = {.arena = arena, .d = diags_new(arena)};
+    c.commands = cli_commands, c.n_commands = n_cli_commands;
     options_parse(&c, 15, argv);
     assert_int_equal(diags_errors(c.d), 0);
     assert_string_equal(c.command->name, "check");

@@ -3,7 +3,7 @@
  * cause, the evidence, the line of the plan. A right plan gets the same map and is told so. Refuses
  * a trace without checks: nothing is right that was not run. */
 #include "render/errors/errors.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * axes, maps of ranks. */
 #ifndef SP_RENDER_FURNITURE_H
 #define SP_RENDER_FURNITURE_H
-#include "render/render.h"
+#include "render/furniture/options.h"
 #include "render/furniture/words.h"
 
 /* One drawing request. */

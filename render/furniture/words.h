@@ -2,7 +2,7 @@
  * same way. Refuses to draw and to compute anything that the trace does not hold. */
 #ifndef SP_RENDER_WORDS_H
 #define SP_RENDER_WORDS_H
-#include "render/render.h"
+#include "render/furniture/options.h"
 #include "render/scene/scene.h"
 #include "trace/trace.h"
 

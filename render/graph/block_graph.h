@@ -5,7 +5,7 @@
  */
 #ifndef SP_RENDER_BLOCK_GRAPH_H
 #define SP_RENDER_BLOCK_GRAPH_H
-#include "render/render.h"
+#include "render/furniture/options.h"
 #include "render/furniture/words.h"
 #include "render/furniture/wrong.h"
 

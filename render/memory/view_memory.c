@@ -3,7 +3,7 @@
  * Says what it counts and what it does not: refuses to add an allowance for workspace or
  * fragmentation. */
 #include "render/memory/memory.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

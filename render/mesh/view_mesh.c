@@ -3,7 +3,7 @@
  * rank's cell opens into the bar below, and a table lists its groups. Never one number alone:
  * always groups × ranks. */
 #include "render/mesh/mesh.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

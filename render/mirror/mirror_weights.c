@@ -5,7 +5,7 @@
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
 #include "render/graph/block_words.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * what each part holds and the axes over which it sends: forward, backward, gradients and weights
  * side by side. */
 #include "render/overview/overview.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

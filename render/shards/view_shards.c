@@ -2,7 +2,7 @@
  * scale with the cuts in the colour of their axis; activations as rulers, one per dim, which works
  * for any number of dims. */
 #include "render/shards/shards_draw.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

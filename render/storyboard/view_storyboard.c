@@ -2,7 +2,7 @@
  * are in a sum, what moves next, how much was sent so far. The numbers are elements of the run's
  * own values, or there are none: see story.h. */
 #include "render/storyboard/story.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * process per rank class, one thread per stream, times in microseconds). */
 #include "base/text.h"
 #include "render/timeline/timeline.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <string.h>
 
 enum { MAX_CLASSES = 64 };

@@ -2,7 +2,7 @@
  * a line of music, all lines at one scale; a pale band shows where compute waits. What ends the
  * wait is hatched; the rest is hidden. */
 #include "render/timeline/timeline.h"
-#include "render/views.h"
+#include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 

@@ -59,6 +59,7 @@ typedef struct {
     const char *examples; /* lines for --help */
     int (*run)(Cli *c);   /* gives the exit code */
 } Command;
+/* All of them (commands.c). What works on the table finds it in Cli: it is a command itself. */
 extern const Command cli_commands[];
 extern const int n_cli_commands;
 
@@ -66,6 +67,8 @@ struct Cli {
     Arena *arena;
     FILE *out, *err;
     Diags *d; /* of the command line and of outputs; plans have their own */
+    const Command *commands;
+    int n_commands;
     CliOptions o;
     const Command *command;
     const char *format; /* chosen or default */

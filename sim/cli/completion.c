@@ -49,10 +49,9 @@ static const char *option_words(const Words *w, const OptionRow *o, const Comman
 static const char *operand_words(const Words *w, const Command *k) {
     return k->bit & (C_LIST | C_COMPLETION) ? spaced(w->c->arena, k->operands, '|') : NULL;
 }
-static const char *command_names(Arena *a) {
-    Str s = str_new(a);
-    for (int i = 0; i < n_cli_commands; i++)
-        str_addf(&s, "%s%s", i ? " " : "", cli_commands[i].name);
+static const char *command_names(const Cli *c) {
+    Str s = str_new(c->arena);
+    for (int i = 0; i < c->n_commands; i++) str_addf(&s, "%s%s", i ? " " : "", c->commands[i].name);
     return s.s;
 }
 #define PLANS "shardproof list plans --format csv 2>/dev/null | sed 1d | cut -d, -f1"
@@ -61,25 +60,25 @@ static const char *command_names(Arena *a) {
  */
 static void case_values(const Words *w, Str *s, const char *act) {
     str_add(s, "    case $cmd$prev in\n");
-    for (int k = 0; k < n_cli_commands; k++)
+    for (int k = 0; k < w->c->n_commands; k++)
         for (int i = 0; i < w->n; i++) {
             const OptionRow *o = &w->row[i];
-            if (!(o->commands & cli_commands[k].bit) || !o->arg) continue;
-            const char *words = option_words(w, o, &cli_commands[k]);
+            if (!(o->commands & w->c->commands[k].bit) || !o->arg) continue;
+            const char *words = option_words(w, o, &w->c->commands[k]);
             if (words)
-                str_addf(s, "    %s--%s) %s; return ;;\n", cli_commands[k].name, o->name,
+                str_addf(s, "    %s--%s) %s; return ;;\n", w->c->commands[k].name, o->name,
                          arena_printf(w->c->arena, act, words));
         }
     str_add(s, "    esac\n");
 }
 static void case_options(const Words *w, Str *s, const char *act) {
     str_add(s, "    case $cur in -*) case $cmd in\n");
-    for (int k = 0; k < n_cli_commands; k++) {
+    for (int k = 0; k < w->c->n_commands; k++) {
         Str names = str_new(w->c->arena);
         for (int i = 0; i < w->n; i++)
-            if (w->row[i].commands & cli_commands[k].bit)
+            if (w->row[i].commands & w->c->commands[k].bit)
                 str_addf(&names, "%s--%s", names.n ? " " : "", w->row[i].name);
-        str_addf(s, "        %s) %s ;;\n", cli_commands[k].name,
+        str_addf(s, "        %s) %s ;;\n", w->c->commands[k].name,
                  arena_printf(w->c->arena, act, names.s));
     }
     str_addf(s, "        *) %s ;;\n    esac; return ;; esac\n",
@@ -88,11 +87,11 @@ static void case_options(const Words *w, Str *s, const char *act) {
 /* `files` is done where an operand is a plan or a file. */
 static void case_operands(const Words *w, Str *s, const char *act, const char *files) {
     str_addf(s, "    case $cmd in\n    '') %s ;;\n",
-             arena_printf(w->c->arena, act, command_names(w->c->arena)));
-    for (int k = 0; k < n_cli_commands; k++) {
-        const char *words = operand_words(w, &cli_commands[k]);
+             arena_printf(w->c->arena, act, command_names(w->c)));
+    for (int k = 0; k < w->c->n_commands; k++) {
+        const char *words = operand_words(w, &w->c->commands[k]);
         if (words)
-            str_addf(s, "    %s) %s ;;\n", cli_commands[k].name,
+            str_addf(s, "    %s) %s ;;\n", w->c->commands[k].name,
                      arena_printf(w->c->arena, act, words));
     }
     str_addf(s, "    *) %s ;;\n    esac\n", files);
@@ -137,8 +136,8 @@ static const char *quoted(Arena *a, const char *text) {
 static void fish(const Words *w, Str *s) {
     Arena *a = w->c->arena;
     str_add(s, "# fish completion of shardproof, written by `shardproof completion fish`\n");
-    for (int k = 0; k < n_cli_commands; k++) {
-        const Command *x = &cli_commands[k];
+    for (int k = 0; k < w->c->n_commands; k++) {
+        const Command *x = &w->c->commands[k];
         const char *seen = arena_printf(a, "__fish_seen_subcommand_from %s", x->name);
         str_addf(s, "complete -c shardproof -n __fish_use_subcommand -f -a %s -d '%s'\n", x->name,
                  quoted(a, x->what));

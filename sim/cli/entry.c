@@ -25,7 +25,13 @@ static int end(Cli *c, int code) {
 
 int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     Arena *arena = arena_new();
-    Cli c = {.arena = arena, .out = out, .err = err, .d = diags_new(arena), .text = str_new(arena)};
+    Cli c = {.arena = arena,
+             .out = out,
+             .err = err,
+             .d = diags_new(arena),
+             .text = str_new(arena),
+             .commands = cli_commands,
+             .n_commands = n_cli_commands};
     options_parse(&c, argc, argv);
     bool to_file = c.o.output && c.command &&
                    c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */

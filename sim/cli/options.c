@@ -1,4 +1,4 @@
-/* The two tables of the command line, commands and options, and the parser that walks them. POSIX
+/* The options of the command line, and the parser that walks them and the table of commands. POSIX
  * short options, GNU long ones, "--opt value" and "--opt=value", "--" ends options, options
  * anywhere. Refuses abbreviations: what a script says must mean the same when options are added. */
 #include "cli/cli.h"
@@ -8,68 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- commands ---- */
-#define TABLES "text json jsonl csv md"
-const Command cli_commands[] = {
-    {"run", C_RUN, "PLAN", 1, 1, "text json jsonl chrome",
-     "execute a plan, check every value, log and draw it",
-     "shardproof run plans/03-llama3-8b-tp2.yaml\n"
-     "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
-     cmd_run},
-    {"check", C_CHECK, "PLAN|FOLDER...", 1, 1 << 20, TABLES " junit sarif github gitlab",
-     "static rules and execution without pictures: for CI",
-     "shardproof check plans/*.yaml\n"
-     "shardproof check plans/bugs --fail-on note\n"
-     "shardproof check plan.yaml --against golden/values.safetensors\n"
-     "shardproof check plan.yaml --update-expect\n",
-     cmd_check},
-    {"shapes", C_SHAPES, "PLAN|TRACE", 1, 1, TABLES,
-     "every step with its local shape, symbolic and numeric",
-     "shardproof shapes plan.yaml\n"
-     "shardproof shapes plan.yaml --rank 3 --format csv\n",
-     cmd_shapes},
-    {"params", C_PARAMS, "PLAN|TRACE", 1, 1, TABLES,
-     "every parameter: placements, local shape, bytes",
-     "shardproof params plan.yaml --set model.layers=all\n", cmd_params},
-    {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
-     "every collective: group, bytes in, out and sent, and why",
-     "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
-    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | CODE", 1, 2, "text",
-     "one module, value or step, or one diagnostic code",
-     "shardproof explain plan.yaml layers.0.attention.wo\n"
-     "shardproof explain out/plan.trace.jsonl 12\n"
-     "shardproof explain E0403\n",
-     cmd_explain},
-    {"draw", C_DRAW, "PLAN|TRACE", 1, 1, "text svg png pdf chrome", "one picture",
-     "shardproof draw plan.yaml --view block\n"
-     "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n",
-     cmd_draw},
-    {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
-     "everything in one self-contained page (later)", "", cmd_report},
-    {"diff", C_DIFF, "A B", 2, 2, TABLES,
-     "two plans or traces: layouts, collectives, bytes, memory",
-     "shardproof diff tp.yaml tp-sp.yaml\n"
-     "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
-     cmd_diff},
-    {"list", C_LIST, "models|styles|recipes|plans|ops|views|names|hardware|faults|codes", 1, 1,
-     TABLES, "what the program knows",
-     "shardproof list styles\n"
-     "shardproof list plans\n"
-     "shardproof list codes --format md\n",
-     cmd_list},
-    {"completion", C_COMPLETION, "bash|zsh|fish", 1, 1, "text",
-     "a script that completes commands, options and names",
-     "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
-     cmd_completion},
-    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml",
-     "a framework's own plan as ours: torch, torchtitan, megatron, jax, hf",
-     "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
-     "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
-     cmd_import},
-};
-const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);
-
-/* ---- options ---- */
 typedef enum { O_FLAG, O_TEXT, O_INT, O_REAL, O_SET, O_WORD } OptionKind;
 typedef struct {
     const char *name;
@@ -310,15 +248,15 @@ static void parse_short(Parse *p, const char *letters) {
         if (o->arg) return;
     }
 }
-static const Command *find_command(const char *name) {
-    for (int i = 0; i < n_cli_commands; i++)
-        if (strcmp(cli_commands[i].name, name) == 0) return &cli_commands[i];
+static const Command *find_command(const Cli *c, const char *name) {
+    for (int i = 0; i < c->n_commands; i++)
+        if (strcmp(c->commands[i].name, name) == 0) return &c->commands[i];
     return NULL;
 }
-static const char *nearest_command(const char *name) {
+static const char *nearest_command(const Cli *c, const char *name) {
     const char *names[16];
     int n = 0;
-    while (n < n_cli_commands) names[n] = cli_commands[n].name, n++;
+    while (n < c->n_commands) names[n] = c->commands[n].name, n++;
     names[n] = NULL;
     return diag_nearest(name, names);
 }
@@ -331,9 +269,9 @@ static void choose_command(Cli *c) {
         o->n_operands--;
     }
     if (!o->n_operands) return;
-    c->command = find_command(o->operands[0]);
+    c->command = find_command(c, o->operands[0]);
     if (!c->command)
-        usage(c, nearest_command(o->operands[0]), "unknown command '%s'", o->operands[0]);
+        usage(c, nearest_command(c, o->operands[0]), "unknown command '%s'", o->operands[0]);
     o->operands++;
     o->n_operands--;
 }
@@ -454,7 +392,7 @@ static void help_command(const Command *k, Str *s) {
     for (int i = 0; i < N_OPTIONS; i++)
         if (options[i].commands & k->bit) help_option(&options[i], s);
 }
-static void help_program(Str *s) {
+static void help_program(const Cli *c, Str *s) {
     str_add(s, "Usage: shardproof COMMAND [OPTION]... OPERAND...\n"
                "Executes one Transformer block under a sharding plan on virtual ranks, proves it\n"
                "equal to the unsharded model, logs every collective and draws what a rank does.\n");
@@ -464,8 +402,8 @@ static void help_program(Str *s) {
                   "shardproof explain E0403\n",
                   s);
     str_add(s, "\nCommands:\n");
-    for (int i = 0; i < n_cli_commands; i++)
-        str_addf(s, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].what);
+    for (int i = 0; i < c->n_commands; i++)
+        str_addf(s, "  %-10s %s\n", c->commands[i].name, c->commands[i].what);
     str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - "
                "(standard\ninput).\n"
                "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input,\n"
@@ -473,6 +411,6 @@ static void help_program(Str *s) {
 }
 void options_help(const Cli *c, Str *out) {
     if (c->command) help_command(c->command, out);
-    else help_program(out);
+    else help_program(c, out);
     str_add(out, "\nManual: man shardproof. Report bugs to the issue tracker of the project.\n");
 }

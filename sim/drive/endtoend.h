@@ -4,6 +4,7 @@
  * between: check.c does. */
 #ifndef SP_DRIVE_ENDTOEND_H
 #define SP_DRIVE_ENDTOEND_H
+#include "drive/pipeline.h"
 #include "exec/reference.h"
 
 typedef struct {

@@ -6,12 +6,6 @@
 #include "exec/record.h"
 #include <string.h>
 
-int64_t run_iterations(const Run *r) { return r->model->g.nn_model ? r->plan->optimizer.steps : 1; }
-bool run_keeps_all(const Run *r) {
-    return r->o->save_values || (r->against && against_wants_ranks(r->against));
-}
-bool run_backward(const Run *r) { return r->program->ns > r->program->n_forward; }
-
 static bool wants(const Run *r, const char *pass) {
     return r->o->dump && r->o->dump_to && !strcmp(r->o->dump, pass);
 }

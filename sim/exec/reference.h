@@ -3,7 +3,7 @@
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
-#include "drive/pipeline.h"
+#include "base/progress.h"
 #include "weights/weights.h"
 
 /* Loads a tensor for exec (a callback). */

@@ -1,0 +1,28 @@
+/* What a picture is asked for: the words of the command line, as the views read them. */
+#ifndef SP_RENDER_OPTIONS_H
+#define SP_RENDER_OPTIONS_H
+#include "trace/trace.h"
+
+typedef struct RenderOptions {
+    const char *view;   /* "block", "timeline", ...; NULL: the first */
+    const char *preset; /* "wide" (default), "column", "slide", "a4" */
+    const char *theme;  /* "light" (default), "dark", "print" */
+    int64_t rank;       /* focus rank; -1: first */
+    int layer;          /* -1: the first */
+    const char *part;   /* "attention", "mlp", NULL: all */
+    const char *pass;   /* "forward", "backward", NULL: what there is */
+    int width_px;       /* PNG width; 0: 1600 (column: 900) */
+    const Trace *
+        beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
+    bool beside_planted; /* that run is the same plan without the mistake it plants */
+} RenderOptions;
+
+/* What a view asks of a trace, and where it stands among the views. */
+enum {
+    VIEW_RUN = 1,     /* shows what only a run knows */
+    VIEW_SAMPLES = 2, /* gains by a run's numbers (`sample` records) but can do without */
+    VIEW_TIMES = 4,   /* shows modelled times or the machine */
+    VIEW_BESIDE = 8,  /* may stand beside another run */
+    VIEW_FIRST = 16   /* what people look at first: `run` draws it as PNG, too */
+};
+#endif

@@ -1,0 +1,62 @@
+/* The commands of the command line. */
+#include "cli/cli.h"
+
+#define TABLES "text json jsonl csv md"
+const Command cli_commands[] = {
+    {"run", C_RUN, "PLAN", 1, 1, "text json jsonl chrome",
+     "execute a plan, check every value, log and draw it",
+     "shardproof run plans/03-llama3-8b-tp2.yaml\n"
+     "shardproof run plan.yaml -o out/today --set mesh.tp=4\n",
+     cmd_run},
+    {"check", C_CHECK, "PLAN|FOLDER...", 1, 1 << 20, TABLES " junit sarif github gitlab",
+     "static rules and execution without pictures: for CI",
+     "shardproof check plans/*.yaml\n"
+     "shardproof check plans/bugs --fail-on note\n"
+     "shardproof check plan.yaml --against golden/values.safetensors\n"
+     "shardproof check plan.yaml --update-expect\n",
+     cmd_check},
+    {"shapes", C_SHAPES, "PLAN|TRACE", 1, 1, TABLES,
+     "every step with its local shape, symbolic and numeric",
+     "shardproof shapes plan.yaml\n"
+     "shardproof shapes plan.yaml --rank 3 --format csv\n",
+     cmd_shapes},
+    {"params", C_PARAMS, "PLAN|TRACE", 1, 1, TABLES,
+     "every parameter: placements, local shape, bytes",
+     "shardproof params plan.yaml --set model.layers=all\n", cmd_params},
+    {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
+     "every collective: group, bytes in, out and sent, and why",
+     "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
+    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | CODE", 1, 2, "text",
+     "one module, value or step, or one diagnostic code",
+     "shardproof explain plan.yaml layers.0.attention.wo\n"
+     "shardproof explain out/plan.trace.jsonl 12\n"
+     "shardproof explain E0403\n",
+     cmd_explain},
+    {"draw", C_DRAW, "PLAN|TRACE", 1, 1, "text svg png pdf chrome", "one picture",
+     "shardproof draw plan.yaml --view block\n"
+     "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n",
+     cmd_draw},
+    {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
+     "everything in one self-contained page (later)", "", cmd_report},
+    {"diff", C_DIFF, "A B", 2, 2, TABLES,
+     "two plans or traces: layouts, collectives, bytes, memory",
+     "shardproof diff tp.yaml tp-sp.yaml\n"
+     "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
+     cmd_diff},
+    {"list", C_LIST, "models|styles|recipes|plans|ops|views|names|hardware|faults|codes", 1, 1,
+     TABLES, "what the program knows",
+     "shardproof list styles\n"
+     "shardproof list plans\n"
+     "shardproof list codes --format md\n",
+     cmd_list},
+    {"completion", C_COMPLETION, "bash|zsh|fish", 1, 1, "text",
+     "a script that completes commands, options and names",
+     "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
+     cmd_completion},
+    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml",
+     "a framework's own plan as ours: torch, torchtitan, megatron, jax, hf",
+     "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
+     "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
+     cmd_import},
+};
+const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);

@@ -41,6 +41,22 @@ static const char *saved_by(Arena *a, const char *text) {
     return file;
 }
 
+static const char *on_two_ranks(Arena *a) {
+    return arena_printf(a,
+                        "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: 2}\n"
+                        "names: torchtitan\nrecipe: torchtitan-llama3\n",
+                        small);
+}
+/* A tensor of a file under another name. */
+static NewTensor tensor_as(Arena *a, SafeTensors *st, const char *name, const char *as) {
+    int64_t n;
+    const StTensor *s = st_find(st, name);
+    assert_non_null(s);
+    NewTensor t = {.name = as, .nd = s->nd, .x = tensor_numbers(a, st, name, &n)};
+    memcpy(t.shape, s->shape, sizeof t.shape);
+    return t;
+}
+
 /* ---- the round trip ---- */
 static const struct {
     const char *name, *text;
@@ -111,23 +127,14 @@ static void test_round_trip(void **state) {
 static void test_ranks(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *text = arena_printf(a,
-                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
-                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
-                                    small);
+    const char *text = on_two_ranks(a);
     SafeTensors *st = golden_tensors(a, saved_by(a, text));
     static const char *const from[] = {"rank1/layers.0.q_proj", "rank1/layers.0.q_proj",
                                        "rank1/layers.0.q_proj"};
     static const char *const as[] = {"rank0/layers.0.q_proj", "rank1/layers.0.q_proj",
                                      "rank9/layers.0.q_proj"};
     NewTensor t[3];
-    for (int i = 0; i < 3; i++) {
-        int64_t n;
-        const StTensor *s = st_find(st, from[i]);
-        assert_non_null(s);
-        t[i] = (NewTensor){.name = as[i], .nd = s->nd, .x = tensor_numbers(a, st, from[i], &n)};
-        memcpy(t[i].shape, s->shape, sizeof t[i].shape);
-    }
+    for (int i = 0; i < 3; i++) t[i] = tensor_as(a, st, from[i], as[i]);
     PlanRun r = run(a, text, NULL, write_tensors(a, "ranks.safetensors", t, 3), NULL);
     assert_false(row_of(&r, as[0])->ok);
     assert_true(row_of(&r, as[1])->ok);
@@ -146,13 +153,9 @@ static const char *renamed(Arena *a, const char *file, const char *prefix) {
     NewTensor *t = arena_alloc(a, sizeof *t * (size_t)st->n);
     int n = 0;
     for (int i = 0; i < st->n; i++) {
-        int64_t count;
-        if (st->t[i].nd > 4 || st->t[i].dtype == DT_I64 || !strncmp(st->t[i].name, "rank", 4))
-            continue;
-        t[n] = (NewTensor){.name = arena_printf(a, "%s%s", prefix, st->t[i].name),
-                           .nd = st->t[i].nd,
-                           .x = tensor_numbers(a, st, st->t[i].name, &count)};
-        memcpy(t[n++].shape, st->t[i].shape, sizeof t->shape);
+        const char *name = st->t[i].name;
+        if (st->t[i].nd > 4 || st->t[i].dtype == DT_I64 || !strncmp(name, "rank", 4)) continue;
+        t[n++] = tensor_as(a, st, name, arena_printf(a, "%s%s", prefix, name));
     }
     st_close(st);
     return write_tensors(a, "renamed.safetensors", t, n);
@@ -170,10 +173,7 @@ static const char *write_map(Arena *a, const char *text) {
 static void test_nothing_matches(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *text = arena_printf(a,
-                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
-                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
-                                    small);
+    const char *text = on_two_ranks(a);
     const char *file = renamed(a, saved_by(a, text), "module.");
     PlanRun r = run(a, text, NULL, file, NULL);
     const Diag *d = diag_of(&r, "E0209");
@@ -211,22 +211,14 @@ static void test_nothing_matches(void **state) {
 static void test_checkpoint_names(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *text = arena_printf(a,
-                                    "%sdata: {batch: 2, sequence: 10, dtype: f64}\nmesh: {tp: "
-                                    "2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
-                                    small);
+    const char *text = on_two_ranks(a);
     SafeTensors *st = golden_tensors(a, saved_by(a, text));
     static const char *const names[] = {
         "layers.0.attention.wq.weight",     "model.layers.0.self_attn.q_proj.weight",
         "layers.0.self_attn.q_proj.weight", "blk.0.attn_q.weight",
         "layers.0.attn.q_proj.weight",      "decoder.layers.0.self_attention.linear_q.weight"};
     NewTensor t[6];
-    int64_t n;
-    const StTensor *s = st_find(st, names[0]);
-    for (int i = 0; i < 6; i++) {
-        t[i] = (NewTensor){.name = names[i], .nd = s->nd, .x = tensor_numbers(a, st, names[0], &n)};
-        memcpy(t[i].shape, s->shape, sizeof t[i].shape);
-    }
+    for (int i = 0; i < 6; i++) t[i] = tensor_as(a, st, names[0], names[i]);
     PlanRun r = run(a, text, NULL, write_tensors(a, "schemes.safetensors", t, 6), NULL);
     for (int i = 0; i < 6; i++)
         if (!row_of(&r, names[i]) || !row_of(&r, names[i])->ok)

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "render/render.h"
+#include "support/plan_lines.h"
 #include "support/support.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,17 +280,7 @@ static void reductions_stand_in_order(void **state) {
     Ground *g = *state;
 #define UNITS                                                                                      \
     "model: {preset: llama3-8b, layers: 2, shrink: 32}\nnames: torchtitan\npass: backward\n"
-#define ATTENTION                                                                                  \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
-    "shard(1)}\n"
-#define MLP                                                                                        \
-    "  layers.*.ffn_norm: sequence_parallel\n"                                                     \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
-    "output: shard(1)}\n"
+#define MLP "  layers.*.ffn_norm: sequence_parallel\n" TITAN_FFN
 #define FSDP                                                                                       \
     "data: {batch: 4, sequence: 32, cut: {batch: dp}}\nmesh: {dp: 2, tp: 2}\n"                     \
     "data_parallel: {mode: fsdp, unit: block}\nplan:\n"
@@ -301,7 +292,7 @@ static void reductions_stand_in_order(void **state) {
                "data_parallel: {mode: hsdp, replicate: rep, shard: dp, unit: block}\n",
          "ReduceScatter|over dp|496 KiB|AllReduce|over rep|496 KiB|", 1},
         {UNITS FSDP "  layers.*.attention_norm: {style: replicate, input: shard(1), output: "
-                    "shard(1)}\n" ATTENTION MLP,
+                    "shard(1)}\n" TITAN_ATTENTION MLP,
          "ReduceScatter|over dp|248 KiB|AllReduce|over tp|", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

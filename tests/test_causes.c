@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "lower/program.h"
+#include "support/plan_lines.h"
 #include "support/support.h"
 #include <string.h>
 
@@ -18,18 +19,13 @@
     "names: torchtitan\npass: backward\n"
 /* 10 tokens over 4 ranks are 3, 3, 3, 1; 13 ids 4, 4, 4, 1; a batch of 3 over 2 ranks 2, 1 */
 #define LINES                                                                                      \
-    "plan:\n  layers.*.attention_norm: sequence_parallel\n"                                        \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
-    "shard(1)}\n"                                                                                  \
-    "  layers.*.ffn_norm: sequence_parallel\n"                                                     \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
-    "output: shard(1)}\n"                                                                          \
-    "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"            \
-    "  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n"
+    "plan:\n"                                                                                      \
+    "  layers.*.attention_norm: sequence_parallel\n" TITAN_ATTENTION                               \
+    "  layers.*.ffn_norm: sequence_parallel\n" TITAN_FFN                                           \
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
+    "  norm: sequence_parallel\n"                                                                  \
+    "  output: {style: colwise, input: shard(1)}\n"                                                \
+    "  loss: loss_parallel\n"
 #define SP MODEL "data: {batch: 3, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES
 #define SP64                                                                                       \
     MODEL "data: {batch: 3, sequence: 10, dtype: f64, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES

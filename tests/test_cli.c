@@ -9,6 +9,7 @@
 #include "lower/program.h"
 #include "ops/op.h"
 #include "render/render.h"
+#include "support/sandbox.h"
 #include "support/support.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,6 @@
 #undef expect_check /* cmocka has a macro of this name */
 
 static const Loc nowhere = {NULL, 0, 0};
-static char dir[] = "/tmp/test_cli_XXXXXX";
 
 /* ---- running a command line ---- */
 typedef struct {
@@ -57,43 +57,18 @@ static void expect_code(Ran r, int code, const char *in_out, const char *in_err)
     if (in_err) assert_non_null(strstr(r.err, in_err));
     done(r);
 }
-static Arena *arena; /* of one test */
-static const char *in_dir(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
-static const char *put(const char *name, const char *text) {
-    Diags *d = diags_new(arena);
-    const char *path = in_dir(name);
-    assert_true(file_write(d, path, text, strlen(text)));
-    return path;
-}
 static const char *get(const char *path) {
     size_t n;
     const char *s = file_read(arena, diags_new(arena), path, 1 << 24, nowhere, &n);
     return s ? s : "(no file)";
 }
 /* Column, row, column on two ranks: small, uneven, with a reduction. */
-static const char mlp[] = "# a comment that stays\n"
-                          "name: small\n"
-                          "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
-                          "data: {rows: 5, dtype: f32, seed: 1}\n"
-                          "mesh: {tp: 2}\n"
-                          "plan:\n"
-                          "  net1: colwise\n"
-                          "  net2: rowwise\n";
+static const char mlp[] = "# a comment that stays\n" SMALL_PLAN;
 /* The last row line is left out: a move is made that nobody asks for. */
 static const char mlp_left_out[] = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
                                    "data: {rows: 5}\n"
                                    "mesh: {tp: 2}\n"
                                    "plan: {net1: colwise}\n";
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 /* ---- options ---- */
 static void test_usage(void **state) {
@@ -574,11 +549,11 @@ static void test_check(void **state) {
     expect_code(RUN("check", wrong, good, "--format", "csv"), 1, "FAIL,different,1,", NULL);
     expect_code(RUN("check", wrong, bad), 3, "2 of 2 plans failed", NULL);
     expect_code(RUN("check", good, "-q"), 0, "", "");
-    expect_code(RUN("check", in_dir("none.yaml")), 3, "E0101", "no file");
+    expect_code(RUN("check", in("none.yaml")), 3, "E0101", "no file");
     expect_code(RUN("shapes", dir), 3, NULL, "E0102");
     expect_code(RUN("check", good, "--set", "modl=3"), 2, NULL, "did you mean 'model'?");
     expect_code(RUN("check", good, "--set", "mesh.tp=x"), 3, NULL, "E0301");
-    expect_code(RUN("check", good, taught, "--trace", in_dir("t")), 2, NULL, "one plan, not 2");
+    expect_code(RUN("check", good, taught, "--trace", in("t")), 2, NULL, "one plan, not 2");
     expect_code(RUN("check", good, "--save-values", good), 2, NULL, "also an input");
     expect_code(RUN("check", good, "--trace", good), 2, NULL, "also an input");
     assert_string_equal(get(good), mlp);
@@ -605,12 +580,12 @@ static void test_check_notes(void **state) {
 /* An unknown machine is found before the work. */
 static void test_hardware_first(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *out = in_dir("h/out");
+    const char *plan = put("good.yaml", mlp), *out = in("h/out");
     expect_code(RUN("check", plan, "--set", "hardware=h1000"), 3, "E0213",
                 "--set:1:10: error: unknown hardware 'h1000'");
     expect_code(RUN("check", plan, "--hardware", "h10-sxm"), 3, NULL, "did you mean 'h100-sxm'?");
     expect_code(RUN("run", plan, "-o", out, "--set", "hardware=h1000"), 3, "", "E0213");
-    assert_int_equal(access(in_dir("h"), F_OK), -1); /* and nothing was written */
+    assert_int_equal(access(in("h"), F_OK), -1); /* and nothing was written */
     expect_code(
         RUN("check", plan, "--set", "hardware=h1000", "--set", "expect={diagnostics: [E0213]}"), 0,
         "as expected", NULL);
@@ -746,7 +721,7 @@ static void test_findings(void **state) {
 }
 static void test_show(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl");
+    const char *plan = put("good.yaml", mlp), *trace = in("t.jsonl");
     expect_code(RUN("shapes", plan), 0, "[B, F/tp]", NULL);
     expect_code(RUN("shapes", plan, "--rank", "2"), 2, NULL, "the mesh has 2 ranks");
     expect_code(RUN("params", plan, "--format", "json"), 0, "\"placements\":[\"Shard(0)\"]", NULL);
@@ -764,8 +739,8 @@ static void test_show(void **state) {
         done(a);
         done(b);
     }
-    expect_code(RUN("shapes", plan, "-o", in_dir("s.md"), "--format", "md"), 0, "", NULL);
-    assert_int_equal(strncmp(get(in_dir("s.md")), "| step |", 8), 0);
+    expect_code(RUN("shapes", plan, "-o", in("s.md"), "--format", "md"), 0, "", NULL);
+    assert_int_equal(strncmp(get(in("s.md")), "| step |", 8), 0);
     expect_code(RUN("check", trace), 3, NULL, "this is a trace");
     expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL,
                 "E0109");
@@ -786,9 +761,9 @@ static void test_format_by_name(void **state) {
                 {"comms", "c.v2", NULL},          {"explain", "e.json", NULL},
                 {"shapes", "dir.csv/s", "step "}, {"shapes", "s.JSON", NULL}};
     const char *plan = put("names.yaml", get("plans/02-toymodel-2.yaml"));
-    mkdir(in_dir("dir.csv"), 0777);
+    mkdir(in("dir.csv"), 0777);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *to = in_dir(rows[i].name), *value = "net1";
+        const char *to = in(rows[i].name), *value = "net1";
         bool explains = !strcmp(rows[i].command, "explain");
         Ran r =
             explains ? RUN("explain", plan, value, "-o", to) : RUN(rows[i].command, plan, "-o", to);
@@ -801,36 +776,35 @@ static void test_format_by_name(void **state) {
             assert_int_not_equal(access(to, F_OK), 0);
         }
     }
-    rmdir(in_dir("dir.csv"));
-    expect_code(RUN("comms", plan, "-o", in_dir("x.html"), "--format", "csv"), 0, "", NULL);
-    expect_code(RUN("comms", plan, "-o", in_dir("x"), "-o", in_dir("y")), 2, "", "twice");
+    rmdir(in("dir.csv"));
+    expect_code(RUN("comms", plan, "-o", in("x.html"), "--format", "csv"), 0, "", NULL);
+    expect_code(RUN("comms", plan, "-o", in("x"), "-o", in("y")), 2, "", "twice");
 }
 /* Folders stand for the plans in them; YAML files without a mesh are something else. */
 static void test_folders(void **state) {
     (void)state;
     const char *toy = get("plans/02-toymodel-2.yaml");
-    mkdir(in_dir("folder"), 0777);
-    mkdir(in_dir("folder/below"), 0777);
-    expect_code(RUN("check", in_dir("folder")), 3, NULL, "no plan in folder");
+    mkdir(in("folder"), 0777);
+    mkdir(in("folder/below"), 0777);
+    expect_code(RUN("check", in("folder")), 3, NULL, "no plan in folder");
     put("folder/b.yaml", toy);
     put("folder/a.yml", toy);
     put("folder/below/c.yaml", toy);
     put("folder/profile.yaml", "name: x\n");
     put("folder/notes.txt", "mesh: none\n");
-    Ran r = RUN("check", in_dir("folder"));
+    Ran r = RUN("check", in("folder"));
     const char *a = strstr(r.out, "folder/a.yml"), *b = strstr(r.out, "folder/b.yaml");
     assert_true(a && b && a < b && b < strstr(r.out, "folder/below/c.yaml"));
     expect_code(r, 0, "3 plans hold", NULL);
-    expect_code(RUN("check", in_dir("folder"), "plans/02-toymodel-2.yaml"), 0, "4 plans hold",
-                NULL);
+    expect_code(RUN("check", in("folder"), "plans/02-toymodel-2.yaml"), 0, "4 plans hold", NULL);
     put("folder/below/broken.yaml", "mesh: {tp: 2}\n");
-    expect_code(RUN("check", in_dir("folder")), 3, "1 of 4 plans failed", "E0208");
+    expect_code(RUN("check", in("folder")), 3, "1 of 4 plans failed", "E0208");
     static const char *const left[] = {"folder/b.yaml",       "folder/a.yml",
                                        "folder/below/c.yaml", "folder/below/broken.yaml",
                                        "folder/profile.yaml", "folder/notes.txt"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) unlink(in_dir(left[i]));
-    rmdir(in_dir("folder/below"));
-    rmdir(in_dir("folder"));
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) unlink(in(left[i]));
+    rmdir(in("folder/below"));
+    rmdir(in("folder"));
 }
 /* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
  */
@@ -866,7 +840,7 @@ static void test_skipped(void **state) {
     expect_code(RUN("explain", bug, "3"), 0,
                 "drop: the step does nothing; due: all_reduce(tp), sum", NULL);
     expect_code(RUN("diff", good, bug), 1, "0, sending 0 B", NULL);
-    expect_code(RUN("run", bug, "-o", in_dir("o")), 1, "1 skipped by a planted mistake", NULL);
+    expect_code(RUN("run", bug, "-o", in("o")), 1, "1 skipped by a planted mistake", NULL);
 }
 static void test_explain(void **state) {
     (void)state;
@@ -944,7 +918,7 @@ static void test_diff(void **state) {
     expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
     expect_code(RUN("diff", a, a, "--format", "json"), 0, "[]\n", NULL);
     expect_code(RUN("diff", a, b), 1, "group g", NULL);
-    expect_code(RUN("diff", a, in_dir("none.yaml")), 3, NULL, "E0101");
+    expect_code(RUN("diff", a, in("none.yaml")), 3, NULL, "E0101");
     expect_code(RUN("diff", a, a, "--set", "mesh.tp=4"), 0, "no difference", NULL);
     /* mistakes that are planted in an op, an input and a parameter */
     static const char *const faults[] = {"at: act1, scale: 2", "at: input, do: reseed",
@@ -978,10 +952,9 @@ static void test_structure(void **state) {
     expect_code(RUN("check", plan, "--format", "csv"), 0, ",0,,,,,1", NULL);
     expect_code(RUN("check", plan, "--format", "github"), 0, "::warning file=", NULL);
     expect_code(RUN("check", plan, "--format", "sarif"), 0, "\"level\":\"warning\"", NULL);
-    expect_code(RUN("run", plan, "-o", in_dir("s")), 0,
+    expect_code(RUN("run", plan, "-o", in("s")), 0,
                 "structure       wrong at 1 step, and no number of this run shows it\n", NULL);
-    expect_code(RUN("run", plan, "-o", in_dir("s"), "--format", "json"), 0, "\"structure\":1",
-                NULL);
+    expect_code(RUN("run", plan, "-o", in("s"), "--format", "json"), 0, "\"structure\":1", NULL);
     /* moves that nobody asks for are counted where sums are */
     const char *silent =
         put("silent.yaml", "model: {kind: mlp, sizes: [4, 4, 4], bias: true}\n"
@@ -990,15 +963,15 @@ static void test_structure(void **state) {
 }
 static void test_run(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *out = in_dir("out/deep");
+    const char *plan = put("good.yaml", mlp), *out = in("out/deep");
     Ran r = RUN("run", plan, "-o", out, "--color", "never");
     assert_non_null(strstr(r.out, "small: equivalent to the unsharded model\n"));
     assert_non_null(strstr(r.out, "1 × all_reduce(tp)"));
     assert_non_null(strstr(r.out, "out/deep/small.trace.jsonl"));
     assert_null(strchr(r.out, '\033'));
     done(r);
-    Trace *t = trace_read(arena, diags_new(arena), "t", get(in_dir("out/deep/small.trace.jsonl")),
-                          strlen(get(in_dir("out/deep/small.trace.jsonl"))));
+    Trace *t = trace_read(arena, diags_new(arena), "t", get(in("out/deep/small.trace.jsonl")),
+                          strlen(get(in("out/deep/small.trace.jsonl"))));
     assert_non_null(t);
     assert_true(t->executed && t->n_events > 0);
     assert_string_equal(t->verdict, "equivalent");
@@ -1017,12 +990,12 @@ static void test_run(void **state) {
                 "name another folder with -o; nothing was run");
     if (access("/proc", F_OK) == 0)
         expect_code(RUN("run", plan, "-o", "/proc/x"), 4, "", "'/proc/x' cannot be made");
-    expect_code(RUN("run", in_dir("none.yaml"), "-o", in_dir("new/a/b")), 3, "", "E0101");
-    assert_int_equal(access(in_dir("new"), F_OK), -1); /* no empty folders stay */
-    assert_int_equal(mkdir(in_dir("kept"), 0777), 0);
-    expect_code(RUN("run", in_dir("none.yaml"), "-o", in_dir("kept/a")), 3, "", "E0101");
-    assert_int_equal(access(in_dir("kept/a"), F_OK), -1);
-    assert_int_equal(access(in_dir("kept"), F_OK), 0);
+    expect_code(RUN("run", in("none.yaml"), "-o", in("new/a/b")), 3, "", "E0101");
+    assert_int_equal(access(in("new"), F_OK), -1); /* no empty folders stay */
+    assert_int_equal(mkdir(in("kept"), 0777), 0);
+    expect_code(RUN("run", in("none.yaml"), "-o", in("kept/a")), 3, "", "E0101");
+    assert_int_equal(access(in("kept/a"), F_OK), -1);
+    assert_int_equal(access(in("kept"), F_OK), 0);
     expect_code(RUN("run", plan, "-q", "-o", out), 0, "", NULL);
     setenv("NO_COLOR", "1", 1);
     setenv("FORCE_COLOR", "1", 1);
@@ -1039,9 +1012,9 @@ static void test_run(void **state) {
 static void test_same_bytes(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp);
-    Ran a = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--threads", "1");
-    Ran b = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--threads", "2");
-    Ran c = RUN("run", plan, "-o", in_dir("out"), "--format", "jsonl", "--seed", "9");
+    Ran a = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--threads", "1");
+    Ran b = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--threads", "2");
+    Ran c = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--seed", "9");
     assert_string_equal(a.out, b.out);
     assert_string_not_equal(a.out, c.out);
     done(a);
@@ -1111,16 +1084,16 @@ static void test_list_ops(void **state) {
 }
 static void test_draw(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *svg = in_dir("b.svg");
+    const char *plan = put("good.yaml", mlp), *svg = in("b.svg");
     expect_code(RUN("draw", plan, "--view", "blok"), 2, NULL, "did you mean 'block'?");
     expect_code(RUN("draw", plan, "--view", "xyzzy"), 2, NULL, "list views");
-    expect_code(RUN("draw", plan, "-o", in_dir("b.jpg")), 2, NULL, "does not say a format");
+    expect_code(RUN("draw", plan, "-o", in("b.jpg")), 2, NULL, "does not say a format");
     expect_code(RUN("draw", plan, "-o", svg), 0, "", NULL);
     assert_non_null(strstr(get(svg), "<svg"));
     expect_code(RUN("draw", plan, "--format", "svg"), 0, "<svg", NULL);
     expect_code(RUN("draw", plan, "-o", plan, "--format", "svg"), 2, NULL, "also an input");
     /* a picture of a trace is the picture of its plan */
-    const char *trace = in_dir("d.jsonl");
+    const char *trace = in("d.jsonl");
     expect_code(RUN("params", plan, "--trace", trace), 0, NULL, NULL);
     Ran a = RUN("draw", plan, "--format", "svg"), b = RUN("draw", trace, "--format", "svg");
     assert_string_equal(a.out, b.out);
@@ -1139,19 +1112,19 @@ static void test_draw_formats(void **state) {
              {"f.txt", "shapes checked"},
              {"f.json", "{\"displayTimeUnit\""}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
-        const char *path = in_dir(f[i].name);
+        const char *path = in(f[i].name);
         expect_code(RUN("draw", plan, "--hardware", "h100-sxm", "-o", path), 0, "", NULL);
         if (i == 3) assert_non_null(strstr(get(path), f[i].head));
         else assert_memory_equal(get(path), f[i].head, strlen(f[i].head));
     }
     /* --format wins over the name */
-    expect_code(RUN("draw", plan, "--format", "svg", "-o", in_dir("odd.name")), 0, "", NULL);
-    assert_memory_equal(get(in_dir("odd.name")), "<?xml", 5);
+    expect_code(RUN("draw", plan, "--format", "svg", "-o", in("odd.name")), 0, "", NULL);
+    assert_memory_equal(get(in("odd.name")), "<?xml", 5);
 }
 /* Options are taken where they mean something, and refused with a reason where they do not. */
 static void test_draw_options(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *svg = in_dir("o.svg");
+    const char *plan = put("good.yaml", mlp), *svg = in("o.svg");
     static const char *const option[] = {"--rank", "--layer", "--part", "--pass"};
     static const char *const value[] = {"1", "0", "mlp", "forward"};
     static const struct {
@@ -1192,15 +1165,14 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--theme", "dark", "--format", "chrome"), 2, NULL,
                 "this is a Chrome trace");
     expect_code(RUN("draw", plan, "--width", "400", "-o", svg), 2, NULL, "--width is for a PNG");
-    expect_code(RUN("draw", plan, "--width", "40000", "-o", in_dir("w.png")), 2, NULL, "32767");
-    assert_int_not_equal(access(in_dir("w.png"), F_OK), 0);
+    expect_code(RUN("draw", plan, "--width", "40000", "-o", in("w.png")), 2, NULL, "32767");
+    assert_int_not_equal(access(in("w.png"), F_OK), 0);
 }
 /* What cannot be read is said with line and reason; what cannot be written leaves what was there.
  */
 static void test_draw_failures(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *trace = in_dir("t.jsonl"),
-               *old = put("old.svg", "mine");
+    const char *plan = put("good.yaml", mlp), *trace = in("t.jsonl"), *old = put("old.svg", "mine");
     expect_code(RUN("params", plan, "--trace", trace), 0, NULL, NULL);
     const char *text = get(trace);
     size_t n = strlen(text), first = strcspn(text, "\n");
@@ -1218,7 +1190,7 @@ static void test_draw_failures(void **state) {
     expect_code(
         RUN("draw", put("foreign.jsonl", "{\"schema\":\"other/3\",\"type\":\"run\"}\n"), "-o", old),
         3, NULL, "foreign.jsonl:1: error: schema \"other/3\"");
-    expect_code(RUN("draw", in_dir("none.yaml"), "-o", old), 3, NULL, "E0101");
+    expect_code(RUN("draw", in("none.yaml"), "-o", old), 3, NULL, "E0101");
     /* no data for a view: what to run */
     expect_code(RUN("draw", trace, "--view", "timeline", "-o", old), 3, NULL,
                 "draw the plan itself");
@@ -1227,10 +1199,9 @@ static void test_draw_failures(void **state) {
     assert_string_equal(get(old), "mine");
     /* outputs */
     expect_code(RUN("draw", plan, "-o", dir), 4, NULL, "is a folder");
-    assert_int_equal(mkdir(in_dir("d.svg"), 0777), 0);
-    expect_code(RUN("draw", plan, "-o", in_dir("d.svg")), 4, NULL, "is a folder");
-    expect_code(RUN("draw", plan, "-o", in_dir("no/where.svg")), 4, NULL,
-                "the folder does not exist");
+    assert_int_equal(mkdir(in("d.svg"), 0777), 0);
+    expect_code(RUN("draw", plan, "-o", in("d.svg")), 4, NULL, "is a folder");
+    expect_code(RUN("draw", plan, "-o", in("no/where.svg")), 4, NULL, "the folder does not exist");
     if (access("/dev/full", W_OK) == 0)
         expect_code(RUN("draw", plan, "--format", "svg", "-o", "/dev/full"), 4, NULL, "E0105");
     if (geteuid() != 0) {
@@ -1288,21 +1259,19 @@ static void test_lost_output(void **state) {
     fclose(err);
 }
 
-static int make_dir(void **state) {
+static int before_all(void **state) {
     (void)state;
     unsetenv("NO_COLOR");
     unsetenv("FORCE_COLOR");
     unsetenv("CLICOLOR_FORCE");
-    return mkdtemp(dir) ? 0 : -1;
+    return 0;
 }
-static int remove_dir(void **state) {
+static int after_all(void **state) {
     (void)state;
     render_cleanup();
-    return system(arena_printf(arena = arena_new(), "rm -r '%s'", dir)) == 0
-               ? (arena_free(arena), 0)
-               : -1;
+    return 0;
 }
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_new, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_usage),          TEST(test_parser),
@@ -1325,5 +1294,5 @@ int main(void) {
         TEST(test_list_ops),       TEST(test_explain_gradient),
         TEST(test_format_by_name), TEST(test_folders),
     };
-    return cmocka_run_group_tests_name("cli", tests, make_dir, remove_dir);
+    return cmocka_run_group_tests_name("cli", tests, before_all, after_all);
 }

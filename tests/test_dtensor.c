@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "support/plan_lines.h"
 #include "support/support.h"
 #include <string.h>
 
@@ -36,16 +37,7 @@ static const Diag *find(const PlanRun *r, const char *code, const char *says) {
                  ", dtype: f64}\n"
 #define MLP(sizes)                                                                                 \
     "model: {kind: mlp, sizes: [" sizes "]}\ndata: {rows: 7, dtype: f64}\nmesh: {tp: 4}\nplan:\n"
-#define SP                                                                                         \
-    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"       \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
-    "shard(1)}\n"                                                                                  \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
-    "output: shard(1)}\n"
+#define SP TITAN_BLOCK_NORMS TITAN_ATTENTION TITAN_FFN
 #define FFN "plan:\n  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
 static const struct {
     const char *what, *text;

@@ -4,6 +4,7 @@
  * GLib, Pango, Cairo and fontconfig may die of it; the files stay too. Some points of each command
  * here; all of them with SHARDPROOF_SOAK set. */
 #include "support/child.h"
+#include "support/sandbox.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,34 +14,10 @@
 
 #include <cmocka.h>
 
-static const char plan[] = "name: small\n"
-                           "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
-                           "data: {rows: 5, dtype: f32, seed: 1}\n"
-                           "mesh: {tp: 2}\n"
-                           "plan:\n"
-                           "  net1: colwise\n"
-                           "  net2: rowwise\n";
 enum { MAX_FILES = 12 };
 
-static Arena *arena; /* of one test */
-static Arena *one;   /* of one run */
-static char dir[64];
-
-static const char *in(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_failures_XXXXXX");
-    if (!mkdtemp(dir) || mkdir(in("o"), 0777) != 0) return -1;
-    child_write(in("plan.yaml"), plan);
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
+static Arena *one; /* of one run */
+static int setup(void **state) { return sandbox_plan(state) || mkdir(in("o"), 0777) ? -1 : 0; }
 
 /* A command, the files it writes, and what they are when all goes well. */
 typedef struct {
@@ -259,7 +236,7 @@ static void test_update_expect(void **state) {
         for (int n = 1, ended = 0, step = what == IO || getenv("SHARDPROOF_SOAK") ? 1 : 60; !ended;
              n += step) {
             one = arena_new();
-            child_write(in("plan.yaml"), plan);
+            child_write(in("plan.yaml"), SMALL_PLAN);
             const char *env[] = {trip, what == IO ? "TRIP_WHAT=io" : "TRIP_WHAT=alloc",
                                  arena_printf(one, "TRIP_AT=%d", n), NULL};
             Ended e = child_run(
@@ -267,9 +244,9 @@ static void test_update_expect(void **state) {
                                                         "--update-expect", NULL},
                               .env = env});
             const char *have = child_read(one, in("plan.yaml"), NULL);
-            bool fresh = strlen(have) > strlen(plan) && strstr(have, "\nexpect:") &&
-                         strncmp(have, plan, strlen(plan)) == 0;
-            assert_true(fresh || strcmp(have, plan) == 0);
+            bool fresh = strlen(have) > strlen(SMALL_PLAN) && strstr(have, "\nexpect:") &&
+                         strncmp(have, SMALL_PLAN, strlen(SMALL_PLAN)) == 0;
+            assert_true(fresh || strcmp(have, SMALL_PLAN) == 0);
             assert_true(e.code == 0 ? fresh : e.code == (what == IO ? 4 : 5));
             assert_int_equal(child_count(dir, ".tmp"), 0);
             ended = e.code == 0 && n > 20;
@@ -278,7 +255,7 @@ static void test_update_expect(void **state) {
         }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_memory_of_check), TEST(test_memory_of_json),      TEST(test_memory_of_draw),

@@ -4,23 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "support/plan_lines.h"
 #include "support/support.h"
 #include <math.h>
 #include <string.h>
 
 #define SMALL                                                                                      \
     "hidden_size: 6, intermediate_size: 6, num_hidden_layers: 1, vocab_size: 7, head_dim: 4"
-#define SP_LINES                                                                                   \
-    "plan:\n  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: "                   \
-    "sequence_parallel\n"                                                                          \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
-    "shard(1)}\n"                                                                                  \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
-    "output: shard(1)}\n"
+#define SP_LINES "plan:\n" TITAN_BLOCK_NORMS TITAN_ATTENTION TITAN_FFN
 #define SP_PLAN(more)                                                                              \
     "model: {config: {" SMALL                                                                      \
     ", num_attention_heads: 2}}\ndata: {sequence: 8, dtype: f64}\nmesh: {tp: 2}\n" more SP_LINES

@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static void test_room(void **state) {
     (void)state;
     assert_true(memory_meminfo("MemTotal: 9 kB\nMemAvailable:   2048 kB\n") == 2048 * 1024);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #endif
 #include "support/child.h"
+#include "support/sandbox.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -20,45 +21,12 @@
 
 #include <cmocka.h>
 
-static const char plan[] = "name: small\n"
-                           "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
-                           "data: {rows: 5, dtype: f32, seed: 1}\n"
-                           "mesh: {tp: 2}\n"
-                           "plan:\n"
-                           "  net1: colwise\n"
-                           "  net2: rowwise\n";
 static const char *const run_files[] = {
     "small.trace.jsonl",  "small.block.svg",      "small.block.png",  "small.timeline.svg",
     "small.timeline.png", "small.overview.svg",   "small.shards.svg", "small.memory.svg",
     "small.errors.svg",   "small.storyboard.svg", "small.mesh.svg"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 
-static Arena *arena; /* of one test */
-static char dir[64];
-
-static const char *in(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_outputs_XXXXXX");
-    if (!mkdtemp(dir)) return -1;
-    child_write(in("plan.yaml"), plan);
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void expect(const Ended *e, int code, const char *in_err) {
-    if (e->code != code || !strstr(e->err, in_err))
-        print_error("exit %d, wanted %d\n%s%s", e->code, code, e->out, e->err);
-    assert_int_equal(e->code, code);
-    assert_non_null(strstr(e->err, in_err));
-}
 static void expect_bytes(const char *path, const char *text) {
     const char *have = child_read(arena, path, NULL);
     assert_non_null(have);
@@ -97,17 +65,17 @@ static void test_no_folder(void **state) {
     (void)state;
     const char *p = in("plan.yaml");
     Ended e = child_run(arena, &(Child){.words = WORDS("draw", p, "-o", in("none/x.svg"))});
-    expect(&e, 4, "the folder does not exist");
+    child_expect(&e, 4, "the folder does not exist");
     e = child_run(arena, &(Child){.words = WORDS("check", p, "--trace", in("none/t"),
                                                  "--save-values", in("plan.yaml/v"))});
-    expect(&e, 4, "E0105");
+    child_expect(&e, 4, "E0105");
     assert_null(strstr(e.out, "equivalent")); /* not run */
     e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in("plan.yaml"))});
-    expect(&e, 4, "it is a file");
+    child_expect(&e, 4, "it is a file");
     e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", "/proc/none/deep")});
-    expect(&e, 4, "nothing was run");
+    child_expect(&e, 4, "nothing was run");
     e = child_run(arena, &(Child){.words = WORDS("check", p, "-o", dir)});
-    expect(&e, 4, "Is a directory");
+    child_expect(&e, 4, "Is a directory");
     assert_int_equal(child_count(dir, ""), 1);
 }
 static void as_nobody(void) {
@@ -132,13 +100,13 @@ static void test_no_permission(void **state) {
     const char *p = in("plan.yaml");
     Ended e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in("closed/deep/er")),
                                         .prepare = as_nobody});
-    expect(&e, 4, "Permission denied");
+    child_expect(&e, 4, "Permission denied");
     e = child_run(
         arena, &(Child){.words = WORDS("draw", p, "-o", in("closed/x.svg")), .prepare = as_nobody});
-    expect(&e, 4, "Permission denied");
+    child_expect(&e, 4, "Permission denied");
     e = child_run(arena,
                   &(Child){.words = WORDS("draw", p, "-o", in("mine.svg")), .prepare = as_nobody});
-    expect(
+    child_expect(
         &e, 4,
         "Permission denied"); /* renaming over a file that may not be written would have worked */
     expect_bytes(in("mine.svg"), "old");
@@ -155,8 +123,8 @@ static void test_size_limit(void **state) {
         if (!is_plan) child_write(w.file, "old");
         Ended e =
             child_run(arena, &(Child){.words = w.words, .limit = RLIMIT_FSIZE, .limit_to = 40});
-        expect(&e, 4, "ulimit -f");
-        expect_bytes(w.file, is_plan ? plan : "old");
+        child_expect(&e, 4, "ulimit -f");
+        expect_bytes(w.file, is_plan ? SMALL_PLAN : "old");
         expect_clean(dir);
     }
 }
@@ -192,11 +160,11 @@ static void test_full_disk(void **state) {
         print_message("no right to mount here: only the limit of file sizes was tested\n");
         skip();
     }
-    expect(&e, 4, "the disk is full");
+    child_expect(&e, 4, "the disk is full");
     e = child_run(
         arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--save-values", in("disk/v.st")),
                         .prepare = full_disk_after});
-    expect(&e, 4, "the disk is full");
+    child_expect(&e, 4, "the disk is full");
 }
 static void test_full_device(void **state) {
     (void)state;
@@ -210,18 +178,18 @@ static void test_full_device(void **state) {
                                       .out = "/dev/full"});
         /* nothing found, nothing to write */
         if (strcmp(formats[i], "github") == 0 && e.code == 0) continue;
-        expect(&e, 4, "No space left on device");
+        child_expect(&e, 4, "No space left on device");
     }
     Ended e =
         child_run(arena, &(Child){.words = WORDS("draw", p, "-o", "/dev/full", "--format", "svg")});
-    expect(&e, 4, "the disk is full");
+    child_expect(&e, 4, "the disk is full");
     e = child_run(arena, &(Child){.words = WORDS("check", p, "--trace", "/dev/full")});
-    expect(&e, 4, "the disk is full");
+    child_expect(&e, 4, "the disk is full");
     e = child_run(arena,
                   &(Child){.words = WORDS("check", p, "--dump", "lower"), .out = "/dev/full"});
-    expect(&e, 4, "No space left on device");
+    child_expect(&e, 4, "No space left on device");
     e = child_run(arena, &(Child){.words = WORDS("--help"), .out = "/dev/full"});
-    expect(&e, 4, "No space left on device");
+    child_expect(&e, 4, "No space left on device");
     e = child_run(
         arena, &(Child){.words = WORDS("list", "codes"), .out = "/dev/full", .err = "/dev/full"});
     assert_int_equal(e.code, 4);
@@ -235,7 +203,7 @@ static void test_closed_streams(void **state) {
     (void)state;
     const char *p = in("plan.yaml");
     Ended e = child_run(arena, &(Child){.words = WORDS("check", p), .out = ""});
-    expect(&e, 4, "Bad file descriptor");
+    child_expect(&e, 4, "Bad file descriptor");
     /* the picture must not get the number of a closed stream: messages would be written into it */
     e = child_run(
         arena, &(Child){.words = WORDS("draw", p, "-v", "-o", in("x.svg")), .out = "", .err = ""});
@@ -374,7 +342,7 @@ static void test_signals_elsewhere(void **state) {
     for (int i = 0; ways(i).file; i++) {
         Way w = ways(i);
         bool is_plan = strcmp(w.file, in("plan.yaml")) == 0, ended = false;
-        const char *old = is_plan ? plan : "old";
+        const char *old = is_plan ? SMALL_PLAN : "old";
         for (int n = 1; !ended && n < 100; n += 1 + n / 6) {
             child_write(w.file, old);
             const char *env[] = {trip, "TRIP_WHAT=io", arena_printf(arena, "TRIP_AT=%d", n),
@@ -428,7 +396,7 @@ static void test_file_keeps_its_mode(void **state) {
     if (chowned) assert_int_equal(st.st_uid, 65534);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_plan, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_no_folder),

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "support/child.h"
+#include "support/sandbox.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -15,28 +16,14 @@
 
 #include <cmocka.h>
 
-#define MLP                                                                                        \
-    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                       \
-    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                       \
-    "mesh: {tp: 2}\n"                                                                              \
-    "plan:\n"                                                                                      \
-    "  net1: colwise\n"                                                                            \
-    "  net2: rowwise\n"
-static Arena *arena; /* of one test */
-static char dir[64];
 static char cwd[4096];
-static const char *in(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
 static const char *read_in(const char *name) { return child_read(arena, in(name), NULL); }
 
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 /* A folder with one input of each kind. The plan: all that a plan can name. */
 static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_overwrite_XXXXXX");
-    if (!mkdtemp(dir) || !getcwd(cwd, sizeof cwd)) return -1;
+    if (sandbox_new(state) != 0 || !getcwd(cwd, sizeof cwd)) return -1;
     size_t n;
-    child_write(in("mlp.yaml"), "name: mlp\n" MLP);
+    child_write(in("mlp.yaml"), "name: mlp\n" SMALL_MODEL SMALL_REST);
     child_write(in("hw.yaml"), child_read(arena, "plans/hardware/h200-sxm.yaml", &n));
     child_write(in("map.yaml"), "net1: net1\n");
     child_write(in("config.json"), "{\"model_type\": \"llama\", \"hidden_size\": 16, "
@@ -57,16 +44,9 @@ static int setup(void **state) {
     child_write(in("w.yaml"), arena_printf(arena,
                                            "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: "
                                            "false, activation: relu, weights: w.st}\n%s",
-                                           strstr(MLP, "data:")));
+                                           SMALL_REST));
     return 0;
 }
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
-
 static const char *const files[] = {"mlp.yaml", "hw.yaml", "map.yaml", "config.json", "hf.yaml",
                                     "v.st",     "t.jsonl", "w.yaml",   "w.st",        NULL};
 typedef struct {
@@ -154,7 +134,7 @@ static void test_shards(void **state) {
     child_write(in("w.yaml"), arena_printf(arena,
                                            "name: w\nmodel: {kind: mlp, sizes: [6, 10, 3], bias: "
                                            "false, activation: relu, weights: shards}\n%s",
-                                           strstr(MLP, "data:")));
+                                           SMALL_REST));
     refused("check @w.yaml --save-values @v.st", NULL, "is also an input");
 }
 static void test_two_outputs(void **state) {
@@ -210,7 +190,8 @@ static void test_long_name(void **state) {
     for (int k = 0; k < 2; k++) {
         Str s = str_new(arena);
         for (int i = 0; i < 400; i++) str_add(&s, i % 3 ? "n" : "\xC3\xA4");
-        child_write(in("long.yaml"), arena_printf(arena, "name: %s%d\n" MLP, s.s, k));
+        child_write(in("long.yaml"),
+                    arena_printf(arena, "name: %s%d\n" SMALL_MODEL SMALL_REST, s.s, k));
         Ended e =
             child_run(arena, &(Child){.words = WORDS("run", in("long.yaml"), "-o", in("long"))});
         if (e.code) print_error("%s", e.err);
@@ -219,7 +200,7 @@ static void test_long_name(void **state) {
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_inputs),         TEST(test_other_ways),  TEST(test_run),

@@ -16,7 +16,6 @@
 
 /* A second and a half and more on one thread of any machine: the real sizes of a block. */
 #define LONG "check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1"
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 static const char *const human[] = {"CI", "TERM=xterm", NULL};
 
 static void test_words(void **state) {

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "plan/plan.h"
+#include "support/plan_lines.h"
 #include "support/random_plan.h"
 #include "support/support.h"
 #include <setjmp.h>
@@ -89,17 +90,11 @@ static bool listed(const Trace *t, const char *value) {
     "data: {batch: 4, sequence: 16, dtype: f64, seed: 3" data "}\nmesh: {" mesh                    \
     "}\npass: backward\n"
 #define TITAN                                                                                      \
-    "names: torchtitan\nplan:\n  tok_embeddings: {style: rowwise, output: shard(1)}\n"             \
-    "  output: {style: colwise, input: shard(1), use_local_output: false}\n  loss: "               \
-    "loss_parallel\n"                                                                              \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: {style: rowwise, output: "     \
-    "shard(1)}\n"                                                                                  \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: {style: rowwise, "        \
-    "output: shard(1)}\n"
+    "names: torchtitan\n"                                                                          \
+    "plan:\n"                                                                                      \
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                       \
+    "  loss: loss_parallel\n" TITAN_ATTENTION TITAN_FFN
 #define TITAN_NORMS                                                                                \
     "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n  "     \
     "norm: sequence_parallel\n"

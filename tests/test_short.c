@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "support/child.h"
+#include "support/sandbox.h"
 #include <grp.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -14,32 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static const char plan[] = "name: small\n"
-                           "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
-                           "data: {rows: 5, dtype: f32, seed: 1}\n"
-                           "mesh: {tp: 2}\n"
-                           "plan:\n"
-                           "  net1: colwise\n"
-                           "  net2: rowwise\n";
-static Arena *arena; /* of one test */
-static char dir[64];
-static const char *in(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_short_XXXXXX");
-    if (!mkdtemp(dir)) return -1;
-    child_write(in("plan.yaml"), plan);
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* 0 and a whole picture, or 5, one line with a code, and the old one. Returns the code. */
 static int holds(const Ended *e, const char *what) {
@@ -154,7 +129,7 @@ static void test_processor_time(void **state) {
     assert_non_null(strstr(e.err, "[E0705]"));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_plan, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_threads_fail), TEST(test_one_thread),
                                        TEST(test_few_processes), TEST(test_little_memory),

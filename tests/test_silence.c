@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "support/plan_lines.h"
 #include "support/support.h"
 #include <string.h>
 
@@ -18,20 +19,10 @@
 #define NORMS                                                                                      \
     "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"       \
     "  norm: sequence_parallel\n"
-#define ATTENTION                                                                                  \
-    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.attention.w[qkv]: colwise\n"                                                       \
-    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
 #define REST                                                                                       \
     BLOCKS "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                \
            "  loss: loss_parallel\n"
-#define BLOCKS                                                                                     \
-    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
-    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
-    "[replicate]}\n"                                                                               \
-    "  layers.*.feed_forward.w[13]: colwise\n"                                                     \
-    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+#define BLOCKS "  tok_embeddings: {style: rowwise, output: shard(1)}\n" TITAN_FFN
 #define OWNED "  layers.*.attention.w[qkvo]: replicated_with_grad_allreduce\n"
 #define FFN(tail) "plan:\n  layers.*.feed_forward.w1: colwise\n" tail
 #define TP                                                                                         \
@@ -65,13 +56,13 @@ static const struct {
     {"only the embedding cuts it",
      MODEL("forward", "tp: 2", "") "plan:\n  tok_embeddings: {style: rowwise, output: shard(1)}\n",
      "all_gather of layers.0.k_rope", "layers.0.k_rope"},
-    {"gathered by its line", MODEL("backward", "tp: 2", "") "plan:\n" REST NORMS ATTENTION, NULL,
-     NULL},
+    {"gathered by its line", MODEL("backward", "tp: 2", "") "plan:\n" REST NORMS TITAN_ATTENTION,
+     NULL, NULL},
     {"context parallelism is what a cut of the data means", MODEL("backward", "cp: 2", ""), NULL,
      NULL},
     {"the same by `cut`", MODEL("forward", "x: 2", ", cut: {sequence: x}"), NULL, NULL},
     {"context parallelism beside sequence parallelism",
-     MODEL("backward", "cp: 2, tp: 2", "") "plan:\n" REST NORMS ATTENTION, NULL, NULL},
+     MODEL("backward", "cp: 2, tp: 2", "") "plan:\n" REST NORMS TITAN_ATTENTION, NULL, NULL},
     {"both, into plain attention: one gather over both, half of it asked for",
      MODEL("forward", "cp: 2, tp: 2", "") "plan:\n" REST NORMS,
      "all_gather of layers.0.k_rope over cp*tp", "layers.0.k_rope"},
@@ -91,7 +82,7 @@ static const struct {
            ", order: {labels: contiguous}") "context_parallel: {order: zigzag}\n",
      "the all_to_all of labels over cp is made", "labels"},
     {"labels beside logits of a sequence that a style cut",
-     MODEL("forward", "tp: 2", "") "plan:\n" BLOCKS ATTENTION NORMS,
+     MODEL("forward", "tp: 2", "") "plan:\n" BLOCKS TITAN_ATTENTION NORMS,
      "the slice of labels over tp is made", "labels"},
     {"a sum that a bias needs and no style asks for",
      "model: {kind: mlp, sizes: [4, 6, 5], bias: true}\ndata: {rows: 4, dtype: f64}\nmesh: {tp: "
@@ -146,7 +137,7 @@ static const struct {
      "over tp adds up gradients of different shards", "over tp counts"},
     {"its norms are sums over it, with sequence parallelism",
      MODEL("backward", "dp: 2, tp: 2",
-           "") "data_parallel: {mode: ddp, axis: dp*tp}\nplan:\n" REST ATTENTION,
+           "") "data_parallel: {mode: ddp, axis: dp*tp}\nplan:\n" REST TITAN_ATTENTION,
      1, "over tp adds up gradients of different shards: grad.param.tok_embeddings.weight", NULL},
     {"in training",
      MODEL("train", "dp: 2, x: 2", "") "optimizer: {name: sgd, lr: 0.1, steps: 1}\n"

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define PLAN "plans/09-llama3-8b-dp2-cp2-tp2.yaml"
 #define TRAIN "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"
 #define BUG "plans/bugs/13-gradient-not-summed-over-dp.yaml"

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "formats/json.h"
+#include "support/sandbox.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -22,26 +23,6 @@
 #define IN_JSON                                                                                    \
     "\\u001b]52;c;x\\u0007\\u001b[8m\\u009b\\u007f\\u202e\\u2066\\u200f\\u061c\\u2028\\ufffe"
 #define IN_YAML "\\e]52;c;x\\a\\e[8m\\x9B\\x7F\\u202E\\u2066\\u200F\\u061C\\u2028"
-
-static Arena *arena; /* of one test */
-static char dir[64];
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_text_XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
-static const char *put(const char *name, const char *text) {
-    const char *path = arena_printf(arena, "%s/%s", dir, name);
-    assert_true(file_write(diags_new(arena), path, text, strlen(text)));
-    return path;
-}
 
 /* ---- the functions ---- */
 static void test_visible(void **state) {
@@ -332,7 +313,7 @@ static void test_other_files(void **state) {
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_new, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan),
                                        TEST(test_traces), TEST(test_other_files)};

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/section.h"
 #include "support/child.h"
+#include "support/sandbox.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +12,7 @@
 
 #include <cmocka.h>
 
-#define HEAD                                                                                       \
-    "name: small\n"                                                                                \
-    "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"                       \
-    "data: {rows: 5, dtype: f32, seed: 1}\n"                                                       \
-    "mesh: {tp: 2}\n"                                                                              \
-    "plan:\n"                                                                                      \
-    "  net1: colwise\n"                                                                            \
-    "  net2: rowwise\n"
+#define HEAD SMALL_PLAN
 #define SECTION                                                                                    \
     "expect:\n"                                                                                    \
     "  # proved by hand\n"                                                                         \
@@ -29,34 +23,8 @@
     "    forward: {all_reduce(tp): 1}\n"                                                           \
     "  memory_per_rank: 1 GiB\n"
 
-static Arena *arena; /* of one test */
-static char dir[64];
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    strcpy(dir, "/tmp/sp_update_XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-static int teardown(void **state) {
-    (void)state;
-    int r = system(arena_printf(arena, "rm -rf '%s'", dir));
-    arena_free(arena);
-    return r;
-}
-static const char *put(const char *name, const char *text) {
-    const char *path = arena_printf(arena, "%s/%s", dir, name);
-    child_write(path, text);
-    return path;
-}
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 static Ended run_limited(const char *const *words, int limit, long to) {
     return child_run(arena, &(Child){.words = words, .limit = limit, .limit_to = to});
-}
-static void expect_end(const Ended *e, int code, const char *in_err) {
-    if (e->code != code || !strstr(e->err, in_err))
-        print_error("exit %d, wanted %d and '%s'\n%s%s", e->code, code, in_err, e->out, e->err);
-    assert_int_equal(e->code, code);
-    assert_non_null(strstr(e->err, in_err));
 }
 static void expect_text(const char *path, const char *text) {
     assert_string_equal(child_read(arena, path, NULL), text);
@@ -72,7 +40,7 @@ static void test_another_run(void **state) {
     const char *plan = put("p.yaml", HEAD SECTION);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
         Ended e = run_limited(WORDS("check", plan, "--update-expect", option[i]), 0, 0);
-        expect_end(&e, 2, "--update-expect records what the plan's file does");
+        child_expect(&e, 2, "--update-expect records what the plan's file does");
         expect_text(plan, HEAD SECTION);
     }
 }
@@ -97,7 +65,7 @@ static void test_not_the_plans_doing(void **state) {
         }
         const char *plan = put("p.yaml", text);
         Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
-        expect_end(&e, row[i].exit, row[i].code);
+        child_expect(&e, row[i].exit, row[i].code);
         expect_text(plan, text);
     }
     const char *big = "expect: {equivalent: true}\n" HEAD, *plan = put("q.yaml", big);
@@ -105,7 +73,7 @@ static void test_not_the_plans_doing(void **state) {
                                       "mesh: {tp: 2}\nexpect: {equivalent: true}\n"));
     big = child_read(arena, plan, NULL);
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), RLIMIT_AS, 120000L << 10);
-    expect_end(&e, 5, "E0701");
+    child_expect(&e, 5, "E0701");
     expect_text(plan, big);
 }
 /* A mistake that the section names is meant, and stays; a broken rule is what the plan does, and is
@@ -115,7 +83,7 @@ static void test_findings(void **state) {
     const char *meant = "nonsense: 1\n" HEAD "expect:\n  diagnostics: [E0201]\n",
                *plan = put("p.yaml", meant);
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
-    expect_end(&e, 0, "");
+    child_expect(&e, 0, "");
     expect_text(plan, meant);
     plan = put("q.yaml", HEAD "gradients: {net1: none}\n" SECTION);
     plan = put("r.yaml", HEAD "  net9: colwise\n" SECTION);
@@ -141,7 +109,7 @@ static void test_keeps_what_it_cannot_know(void **state) {
         arena, "%sexpect:\n  # proved by hand\n  diagnostics: [%.5s]\n%s", refused, code + 1, kept);
     plan = put("p.yaml", with);
     e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
-    expect_end(&e, 0, "");
+    child_expect(&e, 0, "");
     expect_text(plan, with);
 }
 /* A key that holds is left to the letter; one that does not is written anew, its comments stay. */
@@ -149,7 +117,7 @@ static void test_comments_stay(void **state) {
     (void)state;
     const char *plan = put("p.yaml", HEAD SECTION "\n# about b\nhardware: h100-sxm\n");
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
-    expect_end(&e, 0, "");
+    child_expect(&e, 0, "");
     const char *text = child_read(arena, plan, NULL);
     static const char *const kept[] = {"expect:\n  # proved by hand\n  equivalent: true\n",
                                        "# one column each\n", "    forward: {all_reduce(tp): 1}\n",
@@ -167,7 +135,7 @@ static void test_unknown_name_stays(void **state) {
     (void)state;
     const char *plan = put("p.yaml", HEAD "expect:\n  local_shapes:\n    net7: \"[B, D]\"\n");
     Ended e = run_limited(WORDS("check", plan, "--update-expect"), 0, 0);
-    expect_end(&e, 1, "no value or parameter is called 'net7'");
+    child_expect(&e, 1, "no value or parameter is called 'net7'");
     assert_non_null(strstr(child_read(arena, plan, NULL), "    net7: \"[B, D]\"\n"));
 }
 
@@ -208,7 +176,7 @@ static void test_section(void **state) {
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_new, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_section),

@@ -31,6 +31,10 @@ typedef struct {
     long max_kib;                 /* most memory it had at once */
 } Ended;
 
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* Fails the test unless it ended with `code` and wrote `in_err` to stderr. */
+void child_expect(const Ended *e, int code, const char *in_err);
+
 /* The program under test: ./shardproof of the working directory; fails the test if there is none.
  */
 const char *child_program(void);
@@ -40,7 +44,7 @@ void child_use(const char *path);
 /* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.
  */
 const char *child_trip(Arena *a);
-/* Runs to its end, at most 600 s. Texts live in `a`. */
+/* Runs to its end; killed after 600 s of processor time, or without any. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);
 /* Names in a folder that end with `suffix`; with "" all. */
 int child_count(const char *dir, const char *suffix);

@@ -92,6 +92,8 @@ static void test_usage(void **state) {
     expect_code(RUN("check", "x", "--threads"), 2, NULL, "--threads wants N");
     expect_code(RUN("check", "x", "--threads=-1"), 2, NULL, "wants a whole number, not '-1'");
     expect_code(RUN("check", "x", "--threads", "99999999999999999999"), 2, NULL, "whole number");
+    expect_code(RUN("check", "x", "--tolerance", "1"), 2, NULL, "--tolerance is for --against");
+    expect_code(RUN("run", "x", "-o", "y", "--map", "m"), 2, NULL, "--map is for --against");
     expect_code(RUN("check", "x", "--tolerance", "0"), 2, NULL, "positive number");
     expect_code(RUN("check", "x", "--tolerance", "1e-3x"), 2, NULL, "positive number");
     expect_code(RUN("check", "x", "--strict=yes"), 2, NULL, "takes no value");
@@ -134,15 +136,27 @@ static void test_help_plans(void **state) {
 /* The parser itself: what ends up in CliOptions. */
 static void test_parser(void **state) {
     (void)state;
-    const char *words[] = {
-        "shardproof",   "-q",     "check", "--set=a=b=c",      "a.yaml", "-vo",
-        "out",          "--seed", "7",     "--tolerance=2e-3", "--set",  "plan[w[qkv]]=colwise",
-        "--format=csv", "--",     "-x"};
-    char *argv[16];
-    for (int i = 0; i < 15; i++) argv[i] = (char *)(uintptr_t)words[i];
+    const char *words[] = {"shardproof",
+                           "-q",
+                           "check",
+                           "--set=a=b=c",
+                           "a.yaml",
+                           "-vo",
+                           "out",
+                           "--seed",
+                           "7",
+                           "--tolerance=2e-3",
+                           "--set",
+                           "plan[w[qkv]]=colwise",
+                           "--format=csv",
+                           "--against=v",
+                           "--",
+                           "-x"};
+    char *argv[17];
+    for (int i = 0; i < 16; i++) argv[i] = (char *)(uintptr_t)words[i];
     Cli c = {.arena = arena, .d = diags_new(arena)};
     c.commands = cli_commands, c.n_commands = n_cli_commands;
-    options_parse(&c, 15, argv);
+    options_parse(&c, 16, argv);
     assert_int_equal(diags_errors(c.d), 0);
     assert_string_equal(c.command->name, "check");
     assert_true(c.o.quiet && c.o.verbose && !c.o.strict);

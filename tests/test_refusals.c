@@ -114,6 +114,10 @@ static const struct {
      "E0206", 4, "'offset' needs a move", 3},
     {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.*.nothing: sum}\n", "E0205", 4,
      "matches no parameter", 3},
+    {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.*.attention_nrm: sum}\n", "E0205", 4,
+     "did you mean 'layers.*.attention_norm'?", 3},
+    {HEAD "mesh: {tp: 2}\npass: backward\ngradients: {layers.0.attention.wq.weigth: sum}\n",
+     "E0205", 4, "did you mean 'layers.0.attention.wq.weight'?", 3},
     {HEAD "mesh: {tp: 2}\ngradients: {layers.*.attention_norm: none}\n", "E0206", 3,
      "there is none", 3},
     /* sizes and numbers */

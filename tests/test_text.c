@@ -265,6 +265,15 @@ static void test_traces(void **state) {
     print_message("%d keys, %d runs\n", all, n_runs);
 }
 
+/* A file with one tensor that no model has. */
+static const char *put_tensor(const char *name) {
+    static const char header[] =
+        "{\"odd\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    char bytes[8 + sizeof header - 1 + 4] = {sizeof header - 1};
+    memcpy(bytes + 8, header, sizeof header - 1);
+    assert_true(file_write(diags_new(arena), in(name), bytes, sizeof bytes));
+    return in(name);
+}
 /* A stranger's plan may name any file of the machine: what is no file of the kind asked for is not
  * quoted, in no format. */
 static void test_other_files(void **state) {
@@ -287,12 +296,19 @@ static void test_other_files(void **state) {
         "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\n"
         "data: {rows: 5}\nmesh: {tp: 2}\nhardware: ./other\n"};
     static const char *const formats[] = {"text", "jsonl", "junit", "github", "sarif", "gitlab"};
-    const char *plain = put("mlp.yaml", mlp);
+    static const char *const options[] = {"-v",        "-v",         "-v",   "-v",
+                                          "--against", "--hardware", "--map"};
+    enum {
+        N_FORMATS = sizeof formats / sizeof *formats,
+        N_WAYS = sizeof options / sizeof *options
+    };
+    const char *plain = put("mlp.yaml", mlp), *odd = put_tensor("odd.safetensors");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *other = put("other", texts[i]);
-        for (size_t k = 0; k < 6 * 6; k++) {
-            const char *f = formats[k % 6], *p = k / 6 < 4 ? put("p.yaml", plans[k / 6]) : plain;
-            const char *option = k / 6 == 4 ? "--against" : k / 6 == 5 ? "--hardware" : "-v";
+        for (size_t k = 0; k < N_FORMATS * N_WAYS; k++) {
+            size_t way = k / N_FORMATS;
+            const char *f = formats[k % N_FORMATS],
+                       *p = way < 4 ? put("p.yaml", plans[way]) : plain, *option = options[way];
             char *argv[] = {(char *)(uintptr_t) "shardproof",
                             (char *)(uintptr_t) "check",
                             (char *)(uintptr_t)p,
@@ -300,14 +316,16 @@ static void test_other_files(void **state) {
                             (char *)(uintptr_t)f,
                             (char *)(uintptr_t)option,
                             (char *)(uintptr_t)other,
+                            (char *)(uintptr_t) "--against",
+                            (char *)(uintptr_t)odd,
                             NULL},
                  *out = NULL;
             size_t n;
             FILE *to = open_memstream(&out, &n);
-            int code = cli_main(*option == '-' && option[1] == 'v' ? 6 : 7, argv, to, to);
+            int code = cli_main(way < 4 ? 6 : way < 6 ? 7 : 9, argv, to, to);
             fclose(to);
             if (code == 0 || strstr(out, "SECRET"))
-                fail_msg("text %zu, case %zu, %s: exit %d\n%s", i, k / 5, f, code, out);
+                fail_msg("text %zu, case %zu, %s: exit %d\n%s", i, way, f, code, out);
             free(out);
         }
     }

@@ -481,13 +481,15 @@ static void shard_at_rest(Assign *a) {
 }
 
 /* ---- notes ---- */
-static const char *nearest_path(const Assign *a, const char *pattern) {
-    const Graph *g = &a->model->g;
-    const char **names = ARENA_ARRAY(a->arena, const char *, g->nm + 1);
+const char *assign_nearest(Arena *arena, const Graph *g, const char *pattern) {
+    const char **names = ARENA_ARRAY(arena, const char *, g->nm + g->nt + 1);
     bool many = strchr(pattern, '*') != NULL; /* all layers' line stays that of all layers */
+    int n = 0;
     for (int m = 0; m < g->nm; m++)
-        names[m] = many && g->module[m].path ? plan_pattern_of(a->arena, g->module[m].path)
-                                             : g->module[m].path;
+        if (g->module[m].path) names[n++] = g->module[m].path;
+    for (int t = 0; t < g->nt; t++)
+        if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name) names[n++] = g->t[t].plan_name;
+    for (int i = 0; i < n && many; i++) names[i] = plan_pattern_of(arena, names[i]);
     return diag_nearest(pattern, names);
 }
 static bool axis_cuts(const Assign *a, int x) {
@@ -509,7 +511,7 @@ static void line_notes(Assign *a, const bool *hit, const bool *won) {
         if (p->lines[i].from_recipe) continue;
         const PlanLine *l = &p->lines[i];
         if (!hit[i]) {
-            const char *near = nearest_path(a, l->pattern);
+            const char *near = assign_nearest(a->arena, &a->model->g, l->pattern);
             diag_error(a->d, "E0205", l->loc,
                        near ? arena_printf(a->arena, "did you mean '%s'?", near)
                             : arena_printf(a->arena, "names are those of `names: %s`",

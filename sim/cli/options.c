@@ -15,13 +15,14 @@ typedef struct {
     OptionKind kind;
     size_t at;       /* into CliOptions */
     const char *arg; /* NULL: none */
-    int commands;    /* bits of commands, and C_ANOTHER */
+    int commands;    /* bits of commands, C_ANOTHER, C_OF_AGAINST */
     const char *what;
     const char *words; /* O_WORD: the allowed ones */
 } Option;
 enum {
     C_ANOTHER =
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
+    C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
     C_ALL = (1 << 12) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
@@ -68,9 +69,9 @@ static const Option options[] = {
      "print the program after this pass: lower", "lower"},
     {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER,
      "compare with another implementation's values (safetensors)", NULL},
-    {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER,
+    {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER | C_OF_AGAINST,
      "YAML of `their name: our name` for --against; \"module.*\": \"*\" takes a prefix away", NULL},
-    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER,
+    {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER | C_OF_AGAINST,
      "for --against, of each tensor's largest magnitude", NULL},
     {"strict", 0, O_FLAG, AT(strict), NULL, C_RUNS | C_ANOTHER, "SUSPECT counts as a failure",
      NULL},
@@ -282,6 +283,10 @@ static void check_usage(Parse *p) {
     for (int i = 0; i < p->n_given; i++)
         if (!(p->given[i]->commands & k->bit))
             usage(c, NULL, "`%s` has no option --%s", k->name, p->given[i]->name);
+    for (int i = 0; !c->o.against && i < p->n_given; i++)
+        if (p->given[i]->commands & C_OF_AGAINST)
+            usage(c, "add --against FILE, or leave it out",
+                  "--%s is for --against, and there is none", p->given[i]->name);
     for (int i = 0; c->o.update_expect && i < p->n_given; i++)
         if (p->given[i]->commands & C_ANOTHER)
             usage(c, "write it into the plan, or leave --update-expect out",

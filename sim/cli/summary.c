@@ -1,5 +1,6 @@
 /* The report of a run for people: one line, the head of a failure, and the short report of `run`.
  * Refuses to explain more than the trace knows; `explain` goes into detail. */
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/find.h"
 #include "trace/trace_times.h"
@@ -434,10 +435,17 @@ void summary_against(Cli *c, const Loaded *l) {
         row[2] = cell_real(c->arena, x->max_abs);
         row[3] = cell_real(c->arena, x->max_rel);
     }
-    if (hidden) str_addf(&t.notes, "and %lld that are equal (-v shows them)\n", (long long)hidden);
+    if (hidden)
+        str_addf(&t.notes,
+                 t.n_rows ? "and %lld that are equal (-v shows them)\n"
+                          : "against: all %lld that were compared are equal (-v shows "
+                            "them)\n",
+                 (long long)hidden);
     only_in(c, k, "only in the file", &t.notes);
     only_in(c, k, "only in the model", &t.notes);
-    str_addf(&c->text, "\n%s", table_render(&t, "text", c->look, c->arena));
+    str_addf(&c->text, "\n%s", /* no head of a table that has no row */
+             t.n_rows ? table_render(&t, "text", c->look, c->arena)
+                      : text_visible_lines(c->arena, t.notes.s, t.notes.n));
 }
 void summary_report(Cli *c, const Loaded *l, const char *const *files, int n_files) {
     const Trace *t = l->trace;

@@ -77,7 +77,7 @@ static bool understood(const Against *a, const char *name, ValueKey *k) {
 static int best_prefix(const Against *a, const char **prefix) {
     enum { LOOKED_AT = 200, DEPTH = 4 };
     int most = 0, n = a->st->n < LOOKED_AT ? a->st->n : LOOKED_AT;
-    for (int i = 0; i < n && !most; i++) {
+    for (int i = 0; i < n && 2 * most < a->st->n; i++) {
         const char *end = a->st->t[i].name;
         for (int depth = 0; depth < DEPTH && (end = strpbrk(end, "./")) != NULL; depth++) {
             const char *start =
@@ -134,7 +134,7 @@ static void nothing_matches(const Against *a, const char *file) {
             arena_printf(a->arena, "the mesh has the ranks 0 to %lld; the file is of another mesh",
                          (long long)a->p->mesh->nranks - 1);
     else if (grads) hint = "the file holds gradients: `pass: backward`";
-    else if (n)
+    else if (2 * n >= a->st->n && n) /* a few names that happen to fit say nothing */
         hint = arena_printf(
             a->arena,
             "without the prefix `%s` %d of %d match: --map FILE with the line `\"%s*\": \"*\"`",

@@ -437,9 +437,11 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
             change_gradient(p, t, plan->gradients[i].text, plan->gradients[i].loc);
         }
         if (hit) continue;
+        const char *key = plan->gradients[i].key, *near = assign_nearest(p->arena, p->graph, key);
         diag_error(d, "E0205", plan->gradients[i].loc,
-                   "patterns under `gradients` match parameters or modules",
-                   "pattern '%s' matches no parameter", plan->gradients[i].key);
+                   near ? arena_printf(p->arena, "did you mean '%s'?", near)
+                        : "patterns under `gradients` match parameters or modules",
+                   "pattern '%s' matches no parameter", key);
         ok = false;
     }
     if (plan->n_gradients && p->ns == p->n_forward) {

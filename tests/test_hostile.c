@@ -338,6 +338,25 @@ static const Bad bad_traces[] = {
     {"sums beyond 64 bits", RUN_LINE,
      LINE("\"memory\",\"step\":0,\"ranks\":[0],\"category\":\"x\",\"bytes\":1152921504606846976"),
      9, "", 3, "E0109", 4, 0},
+    {"groups without end",
+     RUN_LINE LINE("\"collective\",\"step\":0,\"op\":\"all_gather\",\"axes\":\"tp\",\"groups\":{"
+                   "\"count\":1152921504606846976,\"size\":4,\"in\":[[1152921504606846976,4]],"
+                   "\"out\":[[1,1]]}"),
+     "", 0, "", 3, "E0109", 2, 0},
+    {"groups of more than there are",
+     RUN_LINE LINE("\"collective\",\"step\":0,\"op\":\"all_gather\",\"axes\":\"tp\",\"groups\":{"
+                   "\"count\":1000000000,\"size\":1000000000,\"in\":[[1000000000,1]],\"out\":[]}"),
+     "", 0, "", 3, "E0109", 2, 0},
+    {"a step beyond all steps",
+     RUN_LINE LINE("\"compute\",\"step\":2147483647,\"op\":\"linear\",\"ranks\":[0]"), "", 0, "", 3,
+     "E0109", 2, 0},
+    {"ranks beyond the mesh",
+     RUN_LINE LINE("\"memory\",\"step\":0,\"ranks\":[0,1000000000000],\"category\":\"x\","
+                   "\"bytes\":1"),
+     "", 0, "", 3, "E0109", 2, 0},
+    {"a value of many dims",
+     RUN_LINE LINE("\"value\",\"step\":0,\"name\":\"x\",\"global_shape\":[1,1,1,1,1,1,1,1,1,1]"),
+     "", 0, "", 3, "E0109", 2, 0},
     {"another schema", "{\"schema\":\"other/1\",\"type\":\"run\"}\n", "", 0, "", 3, "E0109", 1, 0},
     {"no text", RUN_LINE "{\"schema\":\"shardproof/1\",\"type\":\"\xff\"}\n", "", 0, "", 3, "E0109",
      2, 0},

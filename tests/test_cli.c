@@ -471,7 +471,7 @@ static void test_expect(void **state) {
     } cases[] = {
         {"{equivalent: true}", equal, 0, NULL, 0, 0},
         {"{equivalent: true}", wrong, 1, "E0501", 1, 1},
-        {"{equivalent: true}", invalid, 1, "E0402", 1, 1},
+        {"{equivalent: true}", invalid, 1, "E0402", 1, 0}, /* why has been said */
         {"{equivalent: false}", wrong, 1, "E0501", 0, 0},
         {"{equivalent: false}", equal, 0, NULL, 1, 1},
         {"{equivalent: false}", invalid, 1, "E0402", 1, 1},

@@ -225,12 +225,70 @@ static void test_recipes_of_blocks_alone(void **state) {
         arena_free(a);
     }
 }
+/* One missing idea mislabels many modules: one finding, with who leaves the value so, and a help
+ * that mends it when it is followed. Expectations about an invalid plan's shapes are no findings.
+ */
+#define NORMS                                                                                      \
+    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"
+#define ROWS_CUT                                                                                   \
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
+    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+#define PREPARED                                                                                   \
+    "  layers.*.attention: {style: prepare_module_input, input: shard(1), desired_input: "         \
+    "replicate}\n  layers.*.feed_forward: {style: prepare_module_input, input: shard(1), "         \
+    "desired_input: replicate}\n  layers.*.attention.w[qkv]: colwise\n"                            \
+    "  layers.*.feed_forward.w[13]: colwise\n"
+static void test_mislabels(void **state) {
+    (void)state;
+    static const struct {
+        const char *wrong;
+        int findings;
+        const char *says, *help, *cured;
+    } rows[] = {
+        {NORMS PREPARED "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+                        "  layers.*.feed_forward.w2: rowwise\n",
+         1, "as in the last layer layers.1.feed_forward.w2 (line 13) leaves it",
+         "add `output: shard(1)` to the line `layers.*.feed_forward.w2`", NORMS PREPARED ROWS_CUT},
+        {NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
+               "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,
+         2, "input of layers.0.attention.wq, wk, wv and 3 more is said",
+         "`input: shard(1), desired_input: replicate`",
+         NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: "
+               "replicate}\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), "
+               "desired_input: replicate}\n" ROWS_CUT}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        const char *head =
+            "model: {preset: llama3-8b, layers: 2, shrink: 64}\n"
+            "data: {batch: 2, sequence: 16}\nmesh: {tp: 2}\nnames: torchtitan\nplan:\n";
+        const char *expect =
+            "expect: {equivalent: true, collectives: {forward: {all_reduce: 9}}}\n";
+        PlanRun r = plan_run(a, "found.yaml",
+                             arena_printf(a, "%s%s%s", head, rows[i].wrong, expect), false);
+        int n = 0;
+        for (int k = 0; k < r.d->n; k++) {
+            const Diag *g = &r.d->item[k];
+            assert_string_not_equal(g->code, "E0505");
+            if (strcmp(g->code, "E0402") != 0) continue;
+            bool first = n++ == 0;
+            if (first && rows[i].says && !strstr(g->message, rows[i].says))
+                fail_msg("%s", g->message);
+            if (first && rows[i].help && !strstr(g->hint, rows[i].help)) fail_msg("%s", g->hint);
+        }
+        assert_int_equal(n, rows[i].findings);
+        r = plan_run(a, "found.yaml", arena_printf(a, "%s%s", head, rows[i].cured), true);
+        if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+        assert_string_equal(r.t->verdict, "equivalent");
+        arena_free(a);
+    }
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equivalent),      cmocka_unit_test(test_allowance_hides_nothing),
         cmocka_unit_test(test_only_a_loss),     cmocka_unit_test(test_local_mean_of_micro_batches),
         cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_recipes_of_blocks_alone)};
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_recipes_of_blocks_alone),
+        cmocka_unit_test(test_mislabels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -378,6 +378,11 @@ static const RawSpec *last_residual(const Assign *a, int *module) {
     }
     return NULL;
 }
+int assign_stream_module(const Assign *a) {
+    int m = -1;
+    if (!a->plan->block_input.set) last_residual(a, &m);
+    return m;
+}
 static void cut_input(Assign *a, int t, const AxisList *axes, const char *sym) {
     const GTensor *x = &a->model->g.t[t];
     for (int d = 0; d < x->nd; d++)

@@ -64,6 +64,9 @@ typedef struct Target {
     UseKind kind;
     const Layout *from; /* as it lies: axes that the spec does not speak of stay */
 } Target;
+/* The module after whose declared output the stream that enters the first layer is laid, where the
+ * plan does not say it (`block_input`); -1: none. */
+int assign_stream_module(const Assign *a);
 /* The layout that the spec asks for, to *out. `names[axis]` (NULL: not wanted) gets the group name
  * where a cut was written. False and a diagnostic if it cannot be. */
 bool assign_target(const Assign *a, const Target *t, Layout *out, const char **names);

@@ -2,6 +2,7 @@
  * it needs, every single move cached by (value, layout) so that consumers share the beginning of
  * the way. Styles are met only at parameters and module boundaries; no module and no style is known
  * by name here. */
+#include "lower/mislabel.h"
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -29,6 +30,7 @@ typedef struct {
     int cap_declared;
     bool declared; /* trust: declared */
     bool backward; /* a backward pass follows: what a move's adjoint is counts too */
+    Mislabels mislabels;
 } Lower;
 
 /* Why a move is made: on whose behalf. */
@@ -384,7 +386,7 @@ static const char *place_words(const Lower *l, int val, const Layout *L, const c
     return s.s;
 }
 /* Holds a label against how the value lies; under trust: declared the label is believed. */
-static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind, const char *what) {
+static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind) {
     if (!spec->set ||
         (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL)))
         return v;
@@ -396,12 +398,16 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
     if (assign_label_holds(l->a, &x->L, &want)) return v;
     const ModuleUse *u = &l->a->use[module];
     if (!l->declared) {
-        diag_error(l->d, "E0402", spec->loc.file ? spec->loc : u->loc,
-                   "declare how it really lies, move it with `prepare_module_input`, or say "
-                   "`trust: declared` to see what the mistake does",
-                   "%s of %s is said to lie as %s, but it lies as %s", what,
-                   l->p->graph->module[module].path, place_words(l, v, &want, names),
-                   place_words(l, v, &x->L, NULL));
+        mislabel_add(&l->mislabels, l->arena,
+                     (Mislabel){.module = module,
+                                .tensor = x->tensor,
+                                .input = kind == USE_INPUT,
+                                .own = spec->loc.file,
+                                .loc = spec->loc.file ? spec->loc : u->loc,
+                                .want = want,
+                                .have = x->L,
+                                .want_text = place_words(l, v, &want, names),
+                                .have_text = place_words(l, v, &x->L, NULL)});
         return v;
     }
     int by = l->p->graph->t[x->tensor].module;
@@ -409,9 +415,10 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind,
         l->p->graph->module[by].output == x->tensor) {
         diag_error(
             l->d, "E0214", u->loc, "leave `use_local_output: false` out, or mend the label",
-            "%s of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by how it "
+            "the input of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by "
+            "how it "
             "lies, not by the label, and gathers inside the op; not supported by this version",
-            what, l->p->graph->module[module].path, l->p->graph->module[by].path);
+            l->p->graph->module[module].path, l->p->graph->module[by].path);
         return v;
     }
     Reason r = {.text = "the plan says that it lies so",
@@ -446,8 +453,7 @@ static int enter_module(Lower *l, int module, int arg, int v) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
     if (!s) return v;
-    if (s->input.set && arg < s->input.n)
-        v = label(l, module, v, &s->input.arg[arg], USE_INPUT, "the input");
+    if (s->input.set && arg < s->input.n) v = label(l, module, v, &s->input.arg[arg], USE_INPUT);
     if (s->desired_input.set && arg < s->desired_input.n && s->desired_input.arg[arg].set) {
         const char *names[MESH_MAX_AXES] = {0};
         Layout want;
@@ -537,8 +543,7 @@ static void leave_module(Lower *l, int module, int tensor) {
     if (!s) return;
     const RawList *move = s->desired_output.set ? &s->desired_output : &s->output;
     if (s->desired_output.set && s->output.set && s->output.n)
-        p->env[tensor] =
-            label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT, "the output");
+        p->env[tensor] = label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT);
     if (!move->set || !move->n || !move->arg[0].set) return;
     const RawSpec *spec = &move->arg[0];
     if (!spec->mapping && spec->bare.kind == RP_LOCAL) { /* left as it is and taken for replicate */
@@ -546,7 +551,7 @@ static void leave_module(Lower *l, int module, int tensor) {
         RawSpec repl = *spec;
         repl.bare.kind = RP_REPLICATE;
         if (l->declared && !goes_on(l, module, tensor))
-            p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT, "the output");
+            p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT);
         return;
     }
     const char *names[MESH_MAX_AXES] = {0};
@@ -820,6 +825,7 @@ Program *lower(Arena *arena, const Assign *a) {
     int nn = g->nn_model ? g->nn_model : g->nn;
     for (int n = 0; n < nn; n++) lower_node(&l, &g->node[n]);
     finish(&l);
+    mislabels_report(p, &l.mislabels, l.d);
     p->n_forward = p->ns;
     return p;
 }

@@ -1,7 +1,7 @@
 /* Moves of the forward pass that no line of the plan asks for (N0001): they are made, and told with
  * the line that would ask for them. A framework makes none of them: blocks do not fit, or a part of
  * a sum goes on as the whole. Refuses to make or to drop a move: lowering did. */
-#include "lower/program.h"
+#include "lower/mislabel.h"
 #include <string.h>
 
 /* Data are cut by whoever loads them, no line asks for that; nobody exchanges them afterwards, and
@@ -12,11 +12,6 @@ static bool unasked_move(const Program *p, const Step *s) {
     return s->id < p->n_forward && s->kind == ST_MOVE && s->unasked && s->move.kind != MOVE_ID &&
            (v->kind != KIND_INPUT || move_communicates(s->move.kind) || labels) &&
            mesh_size(p->mesh, &s->move.axes) > 1;
-}
-/* "shard(1)" or "replicate": how a value lies over the axes of its move. */
-static const char *place_of(const Program *p, const Layout *L, const AxisList *axes) {
-    int d = layout_where(L, axes->a[0]);
-    return d < 0 ? "replicate" : arena_printf(p->arena, "shard(%d)", d);
 }
 /* The last of the unasked moves that follow one another from this one: where they lead. */
 static const Step *last_of(const Program *p, const Step *s) {
@@ -59,7 +54,7 @@ static const char *hint_of(const Program *p, const Step *s) {
     int m = linear_of(p, v->tensor);
     if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
     const ModuleUse *u = &p->assign->use[m];
-    const char *place = place_of(p, &p->val[end->out].L, &s->move.axes);
+    const char *place = place_word(p, &p->val[end->out].L, s->move.axes.a[0]);
     const PlanLine *line = u->style && u->line >= 0 ? &p->assign->plan->lines[u->line] : NULL;
     if (line)
         return arena_printf(p->arena,

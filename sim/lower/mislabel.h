@@ -1,0 +1,24 @@
+/* Labels that lie, collected while lowering and told at its end. */
+#ifndef SP_LOWER_MISLABEL_H
+#define SP_LOWER_MISLABEL_H
+#include "lower/program.h"
+
+typedef struct {
+    int module, tensor; /* whose boundary; the value there */
+    bool input, own;    /* at its input, else output; the label is written, not the style's */
+    Loc loc;            /* of the label, or of the line */
+    Layout want, have;
+    const char *want_text, *have_text; /* "[B/dp, S/tp, D]" */
+} Mislabel;
+typedef struct {
+    Mislabel *m;
+    int n, cap;
+} Mislabels;
+
+/* Remembers one; the list grows in `a`. */
+void mislabel_add(Mislabels *all, Arena *a, Mislabel m);
+/* Says each finding once, as an error into `d`. */
+void mislabels_report(const Program *p, const Mislabels *all, Diags *d);
+/* "shard(1)", "partial" or "replicate": how a value lies over one axis, as plans say it. */
+const char *place_word(const Program *p, const Layout *L, int axis);
+#endif

@@ -3,6 +3,7 @@
  * collective's bytes summed a second time from the index maps (who holds what, who has to get
  * what), independently of the formulas. */
 #include "exec/reference.h"
+#include "exec/volume.h"
 #include "assign/assign.h"
 #include "support/support.h"
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "exec/volume.h"
 
 /* A model with every feature that adds a parameter; no two sizes alike. B S D H K d F = 4 24 40 8 4
  * 6 48. */
@@ -286,10 +288,25 @@ static void pairwise(Group *g) {
         assert_memory_equal(got, g->to[r], (size_t)g->total);
     }
 }
-/* Lists one collective over the group of `rank` and compares what each member sends with move_sent.
- */
-static void list_move(const Mesh *m, const MoveSize *z, const Move *v, int64_t rank, bool even) {
-    const int64_t *N = z->N;
+/* The pieces of a move against elements listed here: what goes from each member to each. A sum's
+ * term is as large as what it is a term of. */
+static void list_pairs(const Group *g, const Pieces *x, int64_t rank) {
+    for (int r = 0; r < g->n; r++)
+        for (int q = 0; q < g->n; q++) {
+            int64_t listed = common_count(g->from[q], g->to[r], g->total);
+            int64_t said = pieces_between(x, mesh_member(x->m, &x->axes, rank, q),
+                                          mesh_member(x->m, &x->axes, rank, r));
+            if (listed != said)
+                fail_msg("%s: member %d gives %d %lld elements, listed are %lld",
+                         move_name(x->act.kind), q, r, (long long)said, (long long)listed);
+        }
+}
+/* Lists one collective over the group of `rank` and compares what each member sends with the volume
+ * by formula. */
+static void list_move(const Mesh *m, const GTensor *t, const Move *v, int64_t rank, bool even) {
+    const int64_t *N = t->size;
+    Act act = act_declared(v);
+    Pieces x = pieces_of_move(m, t, v, &act);
     Group g = {.a = arena_new(), .n = (int)mesh_size(m, &v->axes), .total = 1};
     for (int d = 0; d < v->from.ndim; d++) g.total *= N[d];
     for (int r = 0; r < g.n; r++) {
@@ -301,8 +318,9 @@ static void list_move(const Mesh *m, const MoveSize *z, const Move *v, int64_t r
     else if (v->kind == MOVE_ALL_REDUCE) ring_reduce(&g);
     else if (v->kind == MOVE_ALL_TO_ALL) pairwise(&g);
     else fail_msg("%s is no collective of this test", move_name(v->kind));
+    list_pairs(&g, &x, rank);
     for (int r = 0; r < g.n; r++) {
-        int64_t formula = move_sent(m, z, v, mesh_member(m, &v->axes, rank, r));
+        int64_t formula = volume_of(&x, mesh_member(m, &v->axes, rank, r)).sent;
         if (even ? formula != g.sent[r] : formula < g.sent[r])
             fail_msg("%s from %s to %s: the formula says %lld, the list %lld", move_name(v->kind),
                      layout_text(m, &v->from, NULL, g.a), layout_text(m, &v->to, NULL, g.a),
@@ -330,8 +348,7 @@ static void test_transfers(void **state) {
                 continue;
             const GTensor *x = &model->g.t[q->val[s->out].tensor];
             for (int64_t rank = 0; rank < mesh->nranks; rank += mesh->nranks - 1)
-                list_move(mesh, &(MoveSize){x->size, x->nstored ? x->stored[0] : 0}, &s->move, rank,
-                          true);
+                list_move(mesh, x, &s->move, rank, true);
             moves++;
         }
         arena_free(a);
@@ -364,6 +381,9 @@ static Layout random_layout(const Mesh *m, uint32_t *seed, bool zigzag) {
 static void test_random_transfers(void **state) {
     (void)state;
     static const int64_t even[] = {12, 24, 36}, uneven[] = {5, 7, 13};
+    GTensor even_t = {.nd = 3, .nstored = 3, .stored = {1, 1, 1}}, uneven_t = even_t;
+    memcpy(even_t.size, even, sizeof even);
+    memcpy(uneven_t.size, uneven, sizeof uneven);
     Mesh m = {
         .naxes = 3,
         .axis = {{.name = "a", .size = 2}, {.name = "b", .size = 3}, {.name = "c", .size = 2}}};
@@ -377,8 +397,7 @@ static void test_random_transfers(void **state) {
         if (!redistribute(&m, is_even ? even : uneven, &f, &t, &plan)) continue;
         for (int k = 0; k < plan.n; k++) {
             if (!move_communicates(plan.m[k].kind)) continue;
-            list_move(&m, &(MoveSize){is_even ? even : uneven, 1}, &plan.m[k], i % m.nranks,
-                      is_even);
+            list_move(&m, is_even ? &even_t : &uneven_t, &plan.m[k], i % m.nranks, is_even);
             count[plan.m[k].kind]++;
         }
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "exec/volume.h"
 
 #define BLOCK(mesh, more)                                                                          \
     "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"                                          \
@@ -144,13 +145,15 @@ static void test_unequal_pieces(void **state) {
     layout_cut(&f, 0, 0, CUT_CHUNK);
     layout_cut(&t, 0, 0, CUT_ZIGZAG);
     Move v = {.from = f, .to = t, .kind = MOVE_ALL_TO_ALL, .axes = {1, {0}}};
-    MoveSize z = {(const int64_t[]){16}, 1};
-    assert_false(move_even(&m, &z, &v, 0));
+    GTensor z = {.nd = 1, .size = {16}, .nstored = 1, .stored = {1}};
+    Act act = act_declared(&v);
+    Pieces x = pieces_of_move(&m, &z, &v, &act);
+    assert_false(volume_even(&x));
     /* rank r holds the eighths 2r and 2r + 1, two elements each, and wants r and 7 - r */
     for (int64_t q = 0; q < 4; q++) {
         int64_t keeps = 0;
         for (int64_t e = 2 * q; e < 2 * q + 2; e++) keeps += e == q || e == 7 - q;
-        assert_int_equal(move_sent(&m, &z, &v, q), 4 - 2 * keeps);
+        assert_int_equal(volume_of(&x, q).sent, 4 - 2 * keeps);
     }
 }
 

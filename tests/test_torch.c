@@ -3,6 +3,7 @@
  * The plan is what `import torch` makes of the record's own plan.json. What differs, and why, is
  * written down in tests/golden/README.md; the numbers of it are asserted here. */
 #include "base/file.h"
+#include "exec/volume.h"
 #include "import/import.h"
 #include "layout/redistribute.h"
 #include "support/support.h"
@@ -952,6 +953,12 @@ typedef struct {
     double *x[8]; /* what each rank holds, over the whole tensor; only elements that its layout has
                      are meant */
 } World;
+static Volume volume_in(const World *w, const Move *v, int64_t rank) {
+    GTensor t = {.nd = 2, .size = {w->N[0], w->N[1]}, .nstored = 2, .stored = {1, 1}};
+    Act act = act_declared(v);
+    Pieces x = pieces_of_move(&w->m, &t, v, &act);
+    return volume_of(&x, rank);
+}
 /* "S(0),P(sum)" as a layout. */
 static Layout layout_from(const Mesh *m, const char *text) {
     Layout l = layout_whole(m, 2, TY_I);
@@ -1054,9 +1061,8 @@ static bool same_collective(const World *w, const Json *x, const Move *v) {
     for (int k = 0; k < groups->item[0]->n; k++)
         if (groups->item[0]->item[k]->i != groups_member(&g, 0, k)) return false;
     for (int q = 0; q < in->n; q++) {
-        int64_t mine_in, mine_out;
-        move_in_out(&w->m, &(MoveSize){w->N, 1}, v, q, &mine_in, &mine_out);
-        if (8 * mine_in != in->item[q]->i || 8 * mine_out != out->item[q]->i) return false;
+        Volume mine = volume_in(w, v, q);
+        if (8 * mine.in != in->item[q]->i || 8 * mine.out != out->item[q]->i) return false;
     }
     return true;
 }
@@ -1070,7 +1076,7 @@ static void classify(const World *w, const Json *list, const MovePlan *plan, Pai
     for (int k = 0; same && k < n; k++) same = same_collective(w, list->item[k], move[k]);
     for (int64_t q = 0; q < w->m.nranks; q++) {
         int64_t t = torch_sent(list, q), m = 0;
-        for (int k = 0; k < n; k++) m += 8 * move_sent(&w->m, &(MoveSize){w->N, 1}, move[k], q);
+        for (int k = 0; k < n; k++) m += 8 * volume_in(w, move[k], q).sent;
         theirs = t > theirs ? t : theirs, mine = m > mine ? m : mine;
     }
     if (same) p->same++;

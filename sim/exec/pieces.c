@@ -2,17 +2,20 @@
 #include "exec/pieces.h"
 #include <string.h>
 
-Pieces pieces_of(const Program *p, const Step *s) {
-    Act act = act_of(s);
-    Move done = act_move(&s->move, &act);
-    return (Pieces){.m = p->mesh,
-                    .t = &p->graph->t[p->val[s->out].tensor],
-                    .act = act,
+Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act) {
+    Move done = act_move(v, act);
+    return (Pieces){.m = m,
+                    .t = t,
+                    .act = *act,
                     .from = done.from,
                     .to = done.to,
-                    .axes = s->move.axes,
-                    .n = mesh_size(p->mesh, &s->move.axes),
+                    .axes = v->axes,
+                    .n = mesh_size(m, &v->axes),
                     .flat = region_is_flat(&done.from, &done.to)};
+}
+Pieces pieces_of(const Program *p, const Step *s) {
+    Act act = act_of(s);
+    return pieces_of_move(p->mesh, &p->graph->t[p->val[s->out].tensor], &s->move, &act);
 }
 /* Blocks of the whole group are put side by side. */
 static bool gathers(const Pieces *x) {

@@ -22,7 +22,9 @@ typedef struct Piece {
     int64_t owner; /* whose block, under `from`, it is taken for */
 } Piece;
 
+/* Of a step; of a move of a tensor with these sizes, whose axes are the declared ones. */
 Pieces pieces_of(const Program *p, const Step *s);
+Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act);
 /* How many pieces the block of `rank` is made from, in the order of the sum; 0: of none, it is
  * zero.
  */

@@ -3,6 +3,7 @@
  * wrote, through the index maps; changes nothing. Refuses steps that do something else than
  * is declared (their blocks are not what their layouts say) and large groups. */
 #include "exec/sample.h"
+#include "exec/pieces.h"
 #include <math.h>
 
 enum { ALL_CHUNKS = 8, MOST_RANKS = 64 };
@@ -114,11 +115,12 @@ static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena
                   .n = mesh_size(p->mesh, &s->move.axes)};
     if (x->n < 2 || x->n > MOST_RANKS || x->t->nd == 0) return false;
     x->tmp = tmp;
-    x->flat = region_is_flat(&s->move.from, &s->move.to);
+    Pieces moved = pieces_of(p, s);
+    x->flat = moved.flat;
     for (int64_t i = 0; i < x->n; i++) {
         x->rank[i] = mesh_member(p->mesh, &s->move.axes, rank, i);
-        x->from[i] = region_box(p->mesh, x->t, &s->move.from, x->rank[i], x->flat, tmp);
-        x->to[i] = region_box(p->mesh, x->t, &s->move.to, x->rank[i], x->flat, tmp);
+        x->from[i] = pieces_from(&moved, &(Piece){x->rank[i], x->rank[i]}, tmp);
+        x->to[i] = pieces_to(&moved, x->rank[i], tmp);
     }
     return true;
 }

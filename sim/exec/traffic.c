@@ -1,5 +1,6 @@
 /* Bytes and groups of collectives. See traffic.h. */
 #include "exec/traffic.h"
+#include "exec/volume.h"
 #include <string.h>
 
 enum {
@@ -9,18 +10,6 @@ enum {
 static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
     return t->is_int ? 8 : dtype_size(c->dtype);
 }
-static const GTensor *tensor_of(const Program *p, const Step *s) {
-    return &p->graph->t[p->val[s->out].tensor];
-}
-/* The move as it is done. */
-static Move move_done(const Step *s) {
-    Act act = act_of(s);
-    return act_move(&s->move, &act);
-}
-static MoveSize size_of(const GTensor *t) {
-    return (MoveSize){t->size, t->nstored ? t->stored[0] : 0};
-}
-
 /* ---- groups ---- */
 static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {
     uint32_t in = 0;
@@ -37,20 +26,6 @@ static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {
 }
 
 /* ---- classes of ranks with the same bytes ---- */
-typedef struct {
-    int64_t in, out, sent;
-} Bytes;
-static Bytes bytes_of(const Traffic *c, const Step *s, int64_t rank) {
-    const GTensor *t = tensor_of(c->p, s);
-    int64_t es = elem_bytes(c, t);
-    MoveSize z = size_of(t);
-    Act act = act_of(s);
-    Move v = act_move(&s->move, &act);
-    Bytes b;
-    move_in_out(c->p->mesh, &z, &v, rank, &b.in, &b.out);
-    b.sent = move_sent(c->p->mesh, &z, &v, rank) * act.times;
-    return (Bytes){b.in * es, b.out * es, b.sent * es};
-}
 /* The steps of one record: those of its unit in their order, or the step alone. */
 typedef struct {
     int n, cap;
@@ -63,11 +38,14 @@ static Members members_of(const Traffic *c, const Step *lead) {
         if (c->p->step[i].unit == lead->unit) *ARENA_PUSH(c->tmp, m.s, m.n, m.cap) = &c->p->step[i];
     return m;
 }
-static Bytes sum_of(const Traffic *c, const Members *m, int64_t rank) {
-    Bytes all = {0};
+/* In bytes, of all members together. */
+static Volume sum_of(const Traffic *c, const Members *m, int64_t rank) {
+    Volume all = {0};
     for (int i = 0; i < m->n; i++) {
-        Bytes b = bytes_of(c, m->s[i], rank);
-        all = (Bytes){all.in + b.in, all.out + b.out, all.sent + b.sent};
+        Pieces x = pieces_of(c->p, m->s[i]);
+        Volume v = volume_of(&x, rank);
+        int64_t es = elem_bytes(c, x.t);
+        all = (Volume){all.in + es * v.in, all.out + es * v.out, all.sent + es * v.sent};
     }
     return all;
 }
@@ -79,32 +57,27 @@ static void add_axes(AxisList *out, const AxisList *more) {
     }
 }
 /* Where the pieces of an all-to-all differ, what a rank sends depends on its own coordinate. */
-static bool depends_on_rank(const Program *p, const Step *s, const Move *v) {
-    MoveSize z = size_of(tensor_of(p, s));
-    return v->kind == MOVE_ALL_TO_ALL && mesh_size(p->mesh, &v->axes) <= MAX_APART &&
-           !move_even(p->mesh, &z, v, 0);
+static bool depends_on_rank(const Pieces *x) {
+    return mesh_size(x->m, &x->act.axes) <= MAX_APART && !volume_even(x);
 }
 static void uneven_axes(const Traffic *c, const Members *m, AxisList *axes) {
-    const Program *p = c->p;
     for (int i = 0; i < m->n; i++) {
-        Move v = move_done(m->s[i]);
-        classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.from, axes);
-        classes_uneven(p->mesh, tensor_of(p, m->s[i]), &v.to, axes);
-        if (depends_on_rank(p, m->s[i], &v)) add_axes(axes, &v.axes);
+        Pieces x = pieces_of(c->p, m->s[i]);
+        classes_uneven(x.m, x.t, &x.from, axes);
+        classes_uneven(x.m, x.t, &x.to, axes);
+        if (depends_on_rank(&x)) add_axes(axes, &x.act.axes);
     }
 }
 static AxisParts parts_of(const Traffic *c, const Members *m) {
-    const Program *p = c->p;
     AxisList axes = {0};
     uneven_axes(c, m, &axes);
     AxisParts all = classes_even(c->tmp, &axes);
     for (int i = 0; i < m->n && axes.n; i++) {
-        Move v = move_done(m->s[i]);
-        const GTensor *t = tensor_of(p, m->s[i]);
-        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.from)));
-        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, t, &v.to)));
-        if (!depends_on_rank(p, m->s[i], &v)) continue;
-        AxisParts each = classes_apart(c->tmp, p->mesh, &v.axes);
+        Pieces x = pieces_of(c->p, m->s[i]);
+        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, x.t, &x.from)));
+        classes_refine(c->tmp, &all, classes_parts(c->sets, classes_alike(c->sets, x.t, &x.to)));
+        if (!depends_on_rank(&x)) continue;
+        AxisParts each = classes_apart(c->tmp, x.m, &x.act.axes);
         classes_refine(c->tmp, &all, &each);
     }
     return all;
@@ -117,7 +90,7 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
     bool *in = ARENA_ARRAY(c->tmp, bool, n);
     TraceTraffic *one = NULL;
     for (int64_t i = 0; i < n; i++) {
-        Bytes b = sum_of(c, m, classes_rank(c->p->mesh, &u, i));
+        Volume b = sum_of(c, m, classes_rank(c->p->mesh, &u, i));
         int k = 0;
         while (k < x->n_local && (one[k].bytes_in != b.in || one[k].bytes_out != b.out ||
                                   one[k].bytes_sent != b.sent))

@@ -43,21 +43,6 @@ bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, Mo
 /* The adjoint plan: the mirror image of `p`. */
 MovePlan redistribute_mirror(const MovePlan *p);
 
-/* What is moved: global sizes of its letters, and how many leading letters are the rows of the
- * stored array (its dim 0), which a LIST cut divides. */
-typedef struct {
-    const int64_t *N;
-    int rows;
-} MoveSize;
-/* Elements that rank `rank` sends in one move by the ring or pairwise algorithm; blocks padded to
- * the chunk size. */
-int64_t move_sent(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank);
-/* Elements handed in and taken out on `rank`, padded as the framework pads. */
-void move_in_out(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank, int64_t *in,
-                 int64_t *out);
-/* False for an all-to-all whose pieces differ (another cut of the same dim, axes that pass each
- * other): what a rank sends there depends on the rank. */
-bool move_even(const Mesh *m, const MoveSize *z, const Move *mv, int64_t rank);
 /* True for kinds that communicate. */
 bool move_communicates(MoveKind k);
 /* "all_gather", ... (record name); "AllGather" for people. */

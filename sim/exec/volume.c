@@ -1,0 +1,83 @@
+/* Elements in a move. See volume.h. */
+#include "exec/volume.h"
+#include <string.h>
+
+/* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */
+static void group_max(const Pieces *x, const Layout *l, int64_t rank, int64_t *out) {
+    int64_t size = mesh_size(x->m, &x->act.axes), n[LAYOUT_MAX_DIMS];
+    memset(out, 0, sizeof(int64_t) * LAYOUT_MAX_DIMS);
+    for (int64_t i = 0; i < size; i++) {
+        layout_local(x->m, l, x->t->size, mesh_member(x->m, &x->act.axes, rank, i), n);
+        for (int d = 0; d < l->ndim; d++) out[d] = n[d] > out[d] ? n[d] : out[d];
+        /* with chunks only, member 0 has the largest block of every dim */
+        bool chunks = true;
+        for (int d = 0; d < l->ndim; d++)
+            for (int k = 0; k < l->n[d]; k++)
+                chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost;
+        if (chunks) break;
+    }
+}
+static int64_t product(const int64_t *n, int nd) {
+    int64_t c = 1;
+    for (int d = 0; d < nd; d++) c *= n[d];
+    return c;
+}
+/* A LIST cut divides the rows of stored dim 0, by the chunk rule; whole rows are padded, as FSDP2
+ * does. */
+static int64_t block_max(const Pieces *x, const Layout *l, int64_t rank) {
+    int64_t n[LAYOUT_MAX_DIMS];
+    int rows = x->t->nstored ? x->t->stored[0] : 0;
+    group_max(x, l, rank, n);
+    int64_t c = product(n, rows);
+    for (int i = 0; i < l->n[l->ndim]; i++) {
+        int64_t s = x->m->axis[l->e[l->ndim][i].axis].size;
+        c = (c + s - 1) / s;
+    }
+    return c * product(n + rows, l->ndim - rows);
+}
+/* Elements of the largest piece between two members of an all-to-all. */
+static int64_t exchanged(const Pieces *x, int64_t rank) {
+    int64_t f[LAYOUT_MAX_DIMS], t[LAYOUT_MAX_DIMS], c = 1;
+    group_max(x, &x->from, rank, f);
+    group_max(x, &x->to, rank, t);
+    for (int d = 0; d < x->from.ndim; d++) c *= f[d] < t[d] ? f[d] : t[d];
+    return c;
+}
+bool volume_even(const Pieces *x) {
+    const AxisList *a = &x->act.axes;
+    for (int i = 0; i < a->n && x->act.kind == MOVE_ALL_TO_ALL; i++)
+        for (int k = 0; k < a->n; k++)
+            if (layout_where(&x->from, a->a[i]) == layout_where(&x->to, a->a[k])) return false;
+    return true;
+}
+/* Every element has one owner before and one after: what does not stay leaves. */
+static int64_t leaving(const Pieces *x, int64_t rank) {
+    Arena *tmp = arena_new();
+    Box all = pieces_from(x, &(Piece){rank, rank}, tmp);
+    int64_t n = region_common(&all, &all);
+    arena_free(tmp);
+    return n - pieces_between(x, rank, rank);
+}
+Volume volume_of(const Pieces *x, int64_t rank) {
+    int64_t n = mesh_size(x->m, &x->act.axes), f = block_max(x, &x->from, rank),
+            t = block_max(x, &x->to, rank);
+    Volume v = {f, t, 0};
+    switch (x->act.kind) {
+    case MOVE_ALL_GATHER: v = (Volume){f, n * f, (n - 1) * f}; break;
+    case MOVE_REDUCE_SCATTER: v = (Volume){n * t, t, (n - 1) * t}; break;
+    case MOVE_ALL_REDUCE:
+    case MOVE_ALL_REDUCE_MAX: /* scattered in n pieces and gathered */
+        v.sent = 2 * (n - 1) * ((f + n - 1) / n);
+        break;
+    case MOVE_ALL_TO_ALL: {
+        bool even = volume_even(x);
+        int64_t c = even ? exchanged(x, rank) : 0;
+        if (even) v = (Volume){n * c, n * c, (n - 1) * c};
+        else v.sent = leaving(x, rank);
+        break;
+    }
+    default: break;
+    }
+    v.sent *= x->act.times;
+    return v;
+}

@@ -83,25 +83,25 @@ static void refused(const char *line, const char *input, const char *says) {
 static void test_inputs(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "shapes @mlp.yaml --hardware @hw.yaml -o @hw.yaml",
+        "shapes @mlp.yaml --hardware @hw.yaml -o @hw.yaml --format text",
         "check @mlp.yaml --hardware @hw.yaml --trace @hw.yaml",
         "check @mlp.yaml --hardware @hw.yaml --save-values @hw.yaml",
         "draw @hf.yaml -o @hw.yaml --format svg",
         "params @hf.yaml --trace @hw.yaml",
         "params @hf.yaml -o @config.json",
-        "shapes @hf.yaml -o @hf.yaml",
+        "shapes @hf.yaml -o @hf.yaml --format text",
         "check @w.yaml --save-values @w.st",
         "check @w.yaml --trace @v.st", /* the same file by another name */
-        "check @w.yaml -o @w.st",
+        "check @w.yaml -o @w.st --format text",
         "check @mlp.yaml --against @v.st --save-values @v.st",
-        "check @mlp.yaml --against @v.st --map @map.yaml -o @map.yaml",
+        "check @mlp.yaml --against @v.st --map @map.yaml -o @map.yaml --format text",
         "shapes @t.jsonl -o @t.jsonl",
         "draw @t.jsonl -o @t.jsonl --format svg",
         "draw @mlp.yaml --view errors --beside @t.jsonl -o @t.jsonl --format svg",
         "diff @mlp.yaml @t.jsonl -o @t.jsonl",
         "check @mlp.yaml @w.yaml -o @w.yaml --format junit",
-        "check @mlp.yaml @w.yaml @hf.yaml -o @hf.yaml",
-        "explain @mlp.yaml net1 -o @mlp.yaml",
+        "check @mlp.yaml @w.yaml @hf.yaml -o @hf.yaml --format text",
+        "explain @mlp.yaml net1 -o @mlp.yaml --format text",
         "run @w.yaml -o @o --save-values @w.st",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -111,11 +111,11 @@ static void test_other_ways(void **state) {
     (void)state;
     assert_int_equal(symlink("mlp.yaml", in("link.yaml")), 0);
     assert_int_equal(symlink(".", in("same")), 0);
-    refused("shapes @mlp.yaml -o @link.yaml", NULL, "is also an input");
-    refused("shapes @link.yaml -o @mlp.yaml", NULL, "is also an input");
-    refused("shapes @mlp.yaml -o @same/mlp.yaml", NULL, "is also an input");
-    refused("shapes - -o @mlp.yaml", in("mlp.yaml"), "is also an input");
-    refused("shapes /dev/stdin -o @mlp.yaml", in("mlp.yaml"), "is also an input");
+    refused("shapes @mlp.yaml -o @link.yaml --format text", NULL, "is also an input");
+    refused("shapes @link.yaml -o @mlp.yaml --format text", NULL, "is also an input");
+    refused("shapes @mlp.yaml -o @same/mlp.yaml --format text", NULL, "is also an input");
+    refused("shapes - -o @mlp.yaml --format text", in("mlp.yaml"), "is also an input");
+    refused("shapes /dev/stdin -o @mlp.yaml --format text", in("mlp.yaml"), "is also an input");
     refused("check - --trace @mlp.yaml", in("mlp.yaml"), "is also an input");
 }
 /* What `run` writes into its folder under names of its own. */

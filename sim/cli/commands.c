@@ -54,7 +54,7 @@ const Command cli_commands[] = {
      "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
      cmd_completion},
     {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml",
-     "a framework's own plan as ours: torch, torchtitan, megatron, jax, hf",
+     "another's plan as ours: torch, torchtitan, megatron, jax, hf",
      "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
      "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
      cmd_import},

@@ -485,6 +485,60 @@ static void ranks_fold_into_classes(void **state) {
     arena_free(a);
 }
 
+/* ---- long names, parts of unequal size ---- */
+
+/* Four axes with names as large systems write them, and ranks without a token: no picture lets
+ * words run into each other, or makes different axes look the same. */
+static void long_names_fit(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"
+        "data: {batch: 3, sequence: 31, dtype: f32, seed: 0}\n"
+        "mesh: {dp_replicate: 2, dp_shard: 2, context: 2, tensor: 2}\n"
+        "pass: backward\n"
+        "groups: {dp: dp_replicate*dp_shard, cp: context, tp: tensor}\n"
+        "data_parallel: {mode: hsdp, replicate: dp_replicate, shard: dp_shard*context}\n"
+        "context_parallel: {mode: all_gather, order: contiguous, axis: context}\n"
+        "recipe: torchtitan-llama3\n";
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "long.yaml", plan, true);
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
+    static const char *const views[] = {"block",    "mesh",   "shards", "timeline",
+                                        "overview", "memory", "errors", "storyboard"};
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    int bad = 0;
+    for (int v = 0; v < 8; v++)
+        for (int p = 0; p < 4; p++) {
+            const char *report;
+            RenderOptions o = options(views[v]);
+            o.preset = preset[p];
+            render_lint(r.t, r.d, &o, a, &report);
+            for (const char *line = report; line && *line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                int n = (int)strcspn(line, "\n");
+                const char *text = arena_strndup(a, line, (size_t)n);
+                /* what does not fit on a slide or a page is scaled down */
+                if (!n || (p >= 2 && strstr(text, "text smaller than"))) continue;
+                print_message("%s %s: %s\n", views[v], preset[p], text);
+                bad++;
+            }
+        }
+    assert_int_equal(bad, 0);
+    RenderOptions o = options("mesh");
+    says(picture(a, r.t, &o, FORMAT_SVG), "1,1,0,1");
+    o = options("timeline"); /* each stream is told from the others */
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "dp_replicate·dp_shard·context·tensor");
+    says(words, "dp_replicate·tensor {0,1,8,9}");
+    assert_int_equal(theme_axis("tensor"), AXIS_TP);
+    assert_int_equal(theme_axis("context"), AXIS_CP);
+    assert_int_equal(theme_axis("dp_replicate"), AXIS_DP);
+    assert_int_equal(theme_axis("tensors"), AXIS_USER);
+    arena_free(a);
+}
+
 /* ---- shards ---- */
 
 /* Marks what the slices say; returns their length. */
@@ -719,6 +773,7 @@ int main(void) {
         cmocka_unit_test(errors_are_the_checks),
         cmocka_unit_test(wrong_values_are_followed),
         cmocka_unit_test(ranks_fold_into_classes),
+        cmocka_unit_test(long_names_fit),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),
         cmocka_unit_test(weights_use_their_page),

@@ -48,15 +48,39 @@ static int class_of(const Trace *t, int64_t rank) {
     return -1;
 }
 
+/* "0,0,1,0": coordinates where the names of the axes do not fit beside them, outermost first. */
+static const char *bare_coords(Arena *a, const Trace *t, int64_t rank) {
+    Str s = str_new(a);
+    int64_t stride = t->ranks;
+    for (int i = 0; i < t->n_axes; i++) {
+        stride /= t->axes[i].size;
+        str_addf(&s, "%s%lld", i ? "," : "", (long long)(rank / stride % t->axes[i].size));
+    }
+    return s.s ? s.s : "";
+}
+/* Is there a rank whose coordinates are wider than w with the names of their axes? */
+static bool long_coords(MeshPen *p, double w, double size, int weight) {
+    const Trace *t = p->c->t;
+    return scene_width(p->s, size, weight, words_coords(p->c->arena, t, t->ranks - 1)) > w + 8;
+}
+static double box_width(const MeshPen *p) {
+    return fmin(170, (p->w - 2 * 16 + 12) / (double)p->cols - 12);
+}
+/* Do the boxes of ranks show coordinates alone? */
+static bool bare_boxes(MeshPen *p) {
+    double w = box_width(p);
+    bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM);
+    return !beside && long_coords(p, w - 16, 12, REGULAR);
+}
 static double draw_ranks(MeshPen *p, double y) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
-    double gap = 12, w = fmin(170, (p->w - 2 * 16 + gap) / (double)p->cols - gap),
-           h = t->n_classes > 1 ? 60 : 42;
+    double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
+    double in = w < 80 ? 6 : 12; /* from the border to the words */
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
     double fw = 2 * 16 + (double)p->cols * (w + gap) - gap,
            fh = 2 * 14 + (double)rows * (h + gap) - gap;
-    bool beside = w >= 128;
+    bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
     if (!beside) fh += (double)rows * 16, h += 16;
     scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
     for (int64_t r = 0; r < t->ranks; r++) {
@@ -64,20 +88,21 @@ static double draw_ranks(MeshPen *p, double y) {
                cy = y + 14 + (double)(r / p->cols) * (h + gap);
         const char *coords = words_coords(a, t, r),
                    *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
+        if (bare) inner = bare_coords(a, t, r);
         scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
                     arena_printf(a, "rank %lld %s", (long long)r, coords));
         scene_frame(p->s, x, cy, w, h);
         scene_rect(p->s, x, cy, w, h, 3, ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25);
-        double num = scene_textf(p->s, x + 12, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld",
+        double num = scene_textf(p->s, x + in, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld",
                                  (long long)r);
         if (beside)
-            scene_text(p->s, x + 12 + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM,
+            scene_text(p->s, x + in + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM,
                        ROLE_INK, inner);
         else
-            scene_text(p->s, x + 12, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-                       scene_fit(p->s, inner, w - 16, 12, REGULAR));
+            scene_text(p->s, x + in, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+                       scene_fit(p->s, inner, w - in - 4, 12, REGULAR));
         if (t->n_classes > 1)
-            scene_textf(p->s, x + 12, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d",
+            scene_textf(p->s, x + in, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d",
                         class_of(t, r));
         scene_end(p->s);
     }
@@ -395,11 +420,14 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     p->w = s->w - 2 * pr->margin;
     const char *order = words_order(a, c->t);
     const char *sub[] = {
-        words_mesh(a, c->t), order ? order : "", mesh_formula(a, c->t),
+        words_mesh(a, c->t),
+        order ? order : "",
+        mesh_formula(a, c->t),
         few && p->n
             ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
         : few || p->n < 2 ? ""
                           : "each bar is one cell of the bar above, enlarged",
+        few && bare_boxes(p) ? "under a rank: its coordinates, in the order of the mesh" : "",
         NULL};
     double y =
         figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);

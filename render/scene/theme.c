@@ -95,8 +95,10 @@ AxisKind theme_axis(const char *axes) {
     static const struct {
         const char *name;
         AxisKind kind;
-    } row[] = {{"tp", AXIS_TP}, {"sp", AXIS_TP}, {"dp", AXIS_DP}, {"fsdp", AXIS_DP},
-               {"pp", AXIS_PP}, {"cp", AXIS_CP}, {"ep", AXIS_EP}};
+    } row[] = {{"tp", AXIS_TP},    {"sp", AXIS_TP},   {"dp", AXIS_DP},       {"fsdp", AXIS_DP},
+               {"pp", AXIS_PP},    {"cp", AXIS_CP},   {"ep", AXIS_EP},       {"tensor", AXIS_TP},
+               {"data", AXIS_DP},  {"pipe", AXIS_PP}, {"pipeline", AXIS_PP}, {"context", AXIS_CP},
+               {"expert", AXIS_EP}};
     if (!axes) return AXIS_USER;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         size_t n = strlen(row[i].name);

@@ -355,16 +355,41 @@ static int value_rows(ShardPen *p, Row *row) {
     return n;
 }
 
+/* What stands under a row's names: its layout, its bytes, the sum that is pending. */
+static int layout_runs(ShardPen *p, const TraceShape *s, Run run[2]) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(s, p->rank);
+    const char *bytes = l ? bytes_text(l->bytes, a) : "";
+    run[0] = (Run){arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "", bytes),
+                   REGULAR, ROLE_SECOND, false, false};
+    if (!s->pending || !*s->pending) return 1;
+    const char *pend = arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending));
+    run[1] = (Run){pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(s->pending), false, false};
+    return 2;
+}
+static double runs_width(ShardPen *p, const Run *run, int n) {
+    double w = 0;
+    for (int i = 0; i < n; i++) w += scene_width(p->s, 12, run[i].weight, run[i].s);
+    return w;
+}
+/* Room for the words before the bars: axes may have long names. */
+static double words_room(ShardPen *p, const Row *row, int n) {
+    double w = 236;
+    Run run[2];
+    for (int i = 0; i < n; i++) w = fmax(w, runs_width(p, run, layout_runs(p, row[i].s, run)));
+    return fmin(w + 14, p->w * 0.45);
+}
+
 /* Rows [from, from + count) of the values. */
 static double draw_rulers(ShardPen *p, int from, int count, double y) {
     Row all[MAX_ROWS], *row = all + from;
     int n = value_rows(p, all) - from, dims = 1;
     if (n > count) n = count;
     bool narrow = p->w < 700;
-    Arena *a = p->c->arena;
     if (n <= 0) return y;
     for (int i = 0; i < n; i++) dims = row[i].s->nd > dims ? row[i].s->nd : dims;
-    double left = narrow ? 0 : 250, gap = 16, w = (p->w - left - gap * (dims - 1)) / dims;
+    double left = narrow ? 0 : words_room(p, row, n), gap = 16,
+           w = (p->w - left - gap * (dims - 1)) / dims;
     for (int i = 0; i < n; i++) {
         if (i == 0 || row[i].section != row[i - 1].section) {
             y += i ? 10 : 0;
@@ -379,19 +404,17 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
             y += 30;
         }
         const TraceShape *s = row[i].s;
-        const TraceLocal *l = words_find_local(s, p->rank);
         const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
-        const char *pend =
-            s->pending && *s->pending
-                ? arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending))
-                : "";
-        const char *what = arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "",
-                                        l ? bytes_text(l->bytes, a) : "");
         scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, names);
         double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
-        Run run[2] = {{what, REGULAR, ROLE_SECOND, false, false},
-                      {pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(s->pending), false, false}};
-        scene_runs(p->s, tx, ty, ALIGN_LEFT, 12, run, *pend ? 2 : 1);
+        Run run[2];
+        int k = layout_runs(p, s, run);
+        double room = narrow ? p->x + p->w - tx : left - 14;
+        if (k == 2 && runs_width(p, run, 2) > room)
+            run[1].s =
+                scene_fit(p->s, run[1].s, fmax(0, room - runs_width(p, run, 1)), 12, SEMIBOLD);
+        run[0].s = scene_fit(p->s, run[0].s, room, 12, REGULAR);
+        scene_runs(p->s, tx, ty, ALIGN_LEFT, 12, run, k);
         for (int d = 0; d < s->nd; d++)
             ruler(p, s, d, p->x + left + d * (w + gap), narrow ? y + 20 : y, w);
         y += narrow ? 66 : 46;

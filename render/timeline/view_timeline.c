@@ -390,6 +390,27 @@ static double stave_height(const TimePen *p, const Timeline *t, const TimeLine *
     return p->look->head + p->look->over + lanes + p->look->below;
 }
 
+/* "tp {0,1}" */
+static const char *lane_text(Arena *a, const Timeline *t, int lane, bool members) {
+    if (lane == 0) return "compute";
+    const char *axis = words_axis_list(a, t->trace, t->lane[lane].axis);
+    return members ? arena_printf(a, "%s %s", axis, t->lane[lane].members) : axis;
+}
+/* Lanes of axes with long names get the room that tells them apart, from that of the axis. */
+static TimeLook look_of(const ViewCall *c, Scene *s, const Timeline *t, int n, PresetKind preset) {
+    TimeLook look = looks[preset];
+    double need = look.label_w, usual = need;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < t[k].n_lanes && i < 64; i++) {
+            double w = scene_width(s, 12, MEDIUM, lane_text(c->arena, &t[k], i, false));
+            if (w > usual + 4) need = fmax(need, w + 2);
+        }
+    if (look.axis_w <= 0) return look; /* a column has no room to give */
+    look.label_w = fmin(need, fmax(usual, s->w * 0.24));
+    look.axis_w -= look.label_w - usual;
+    return look;
+}
+
 static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest,
                          const char *who) {
     Arena *a = p->c->arena;
@@ -406,15 +427,14 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
         if (v.lane_row[i] < 0) continue;
-        const char *text =
-            i ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[i].axis),
-                             t->lane[i].members)
-              : "compute";
+        const char *text = lane_text(a, t, i, true);
+        double room = p->look->label_w + 4;
+        if (scene_width(p->s, 12, MEDIUM, text) > room) text = lane_text(a, t, i, false);
         Role role = i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis,
                                                                      t->lane[i].axes))
                       : ROLE_INK;
         scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12,
-                   MEDIUM, role, scene_fit(p->s, text, p->look->label_w + 4, 12, MEDIUM));
+                   MEDIUM, role, scene_fit(p->s, text, room, 12, MEDIUM));
     }
     for (int i = 0; i < t->n_events; i++)
         if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);
@@ -476,7 +496,8 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
                      int from, int items, PresetKind preset, Scene **out) {
     const Preset *pr = &presets[preset];
     Scene *s = figure_new(c, "timeline", preset);
-    TimePen p = {.c = c, .s = s, .look = &looks[preset]};
+    TimeLook look = look_of(c, s, t, n, preset);
+    TimePen p = {.c = c, .s = s, .look = &look};
     double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
     p.x0 = pr->margin + p.look->label_w + 8;
     p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;

@@ -318,6 +318,104 @@ static void test_torch_records(void **state) {
     assert_true(n >= 4);
 }
 
+/* ---- torchtitan ---- */
+static Imported titan(const char *mesh, const char *text) {
+    return import_with((ImportInput){.framework = "torchtitan", .path = "train.toml", .mesh = mesh},
+                       text);
+}
+static const char titan_toml[] = "# a comment\n"
+                                 "[job]\ndump_folder = './out'\n"
+                                 "[model]\nname = \"llama3\"\nflavor = 'debugmodel'\n"
+                                 "[training]\nlocal_batch_size = 1\nseq_len = 32\n"
+                                 "mixed_precision_param = \"float32\"\n"
+                                 "[parallelism]\n"
+                                 "data_parallel_replicate_degree = 1\n"
+                                 "data_parallel_shard_degree = -1 # the rest\n"
+                                 "tensor_parallel_degree = 2\n"
+                                 "context_parallel_degree = 2\n"
+                                 "fsdp_reshard_after_forward = \"never\"\n"
+                                 "[activation_checkpoint]\nmode = \"full\"\n";
+static void test_torchtitan(void **state) {
+    (void)state;
+    Imported r = titan("dp_shard=2", titan_toml);
+    HOLDS(r, "data: {batch: 2, sequence: 32, dtype: f32, seed: 0}",
+          "mesh: {dp_shard: 2, cp: 2, tp: 2}", "recompute: block",
+          "data_parallel: {mode: fsdp, axis: \"dp_shard*cp\", unit: block, reshard: false, "
+          "grad_order: tp_first}",
+          "context_parallel: {mode: all_gather, order: zigzag, axis: cp}",
+          "  layers.*.attention.wo: {style: rowwise, output: shard(1)}",
+          "  output: {style: colwise, input: shard(1), output: shard(-1), use_local_output: false}",
+          "  loss: loss_parallel");
+    equivalent(&r);
+    /* the lines are those of the recipe that is held against torchtitan's collectives elsewhere */
+    r = titan(NULL, "[parallelism]\ndata_parallel_shard_degree = 1\ntensor_parallel_degree = 4\n"
+                    "disable_loss_parallel = true\n[model]\nflavor = \"8B\"\n"
+                    "[training]\nseq_len = 8192\n");
+    HOLDS(r, "mesh: {tp: 4}",
+          "model: {preset: llama3.1-8b, layers: 1, shrink: 16, parts: [embedding, blocks, norm, "
+          "head, loss]}",
+          "# sequence: 64 tokens instead of 8192, so that it runs in seconds; --full keeps them",
+          "  output: {style: colwise, input: shard(1), output: replicate}");
+    assert_null(strstr(r.plan.text, "loss_parallel"));
+    assert_null(strstr(r.plan.text, "data_parallel"));
+    equivalent(&r);
+    r = titan(NULL, "[parallelism]\ndata_parallel_replicate_degree = 2\n"
+                    "data_parallel_shard_degree = 2\n[model]\nflavor = \"debugmodel\"\n");
+    HOLDS(r, "mesh: {dp_replicate: 2, dp_shard: 2}",
+          "data_parallel: {mode: hsdp, replicate: dp_replicate, shard: \"dp_shard\", unit: block, "
+          "reshard: true, grad_order: tp_first}");
+    equivalent(&r);
+}
+static void test_torchtitan_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *said[3];
+    } rows[] = {
+        {"[parallelism]\ndata_parallel_shard_degree = -1\n",
+         {"train.toml:2:1: error: data_parallel_shard_degree is -1", "[E0208]",
+          "--mesh dp_shard=4"}},
+        {"[parallelism]\npipeline_parallel_degree = 2\nexpert_parallel_degree = 4\n",
+         {":2:1: error: pipeline_parallel_degree: not supported by this version [E0214]",
+          ":3:1: error: expert_parallel_degree: not supported by this version [E0214]"}},
+        {"[parallelism]\ntensor_paralel_degree = 2\n[trainin]\n",
+         {":2:1: error: unknown key of [parallelism] 'tensor_paralel_degree' [E0201]",
+          ":3:2: error: unknown section 'trainin' [E0201]", "did you mean 'training'?"}},
+        {"[parallelism]\ntensor_parallel_degree = 8\ntensor_parallel_degree = 4\n",
+         {":3:1: error: 'tensor_parallel_degree' occurs twice [E0107]"}},
+        {"[parallelism]\n[parallelism]\n", {":2:2: error: table [parallelism] occurs twice"}},
+        {"[model]\nname = \"deepseek_v3\"\n",
+         {":2:1: error: torchtitan's plan of 'deepseek_v3': not supported by this version "
+          "[E0214]"}},
+        {"[model]\nflavor = \"9B\"\n", {":2:1: error: flavor '9B' of llama3", "[E0206]"}},
+        {"[parallelism]\ncontext_parallel_rotate_method = \"alltoall\"\n",
+         {":2:1: error: context_parallel_rotate_method: not supported", "[E0214]"}},
+        {"[parallelism]\ntensor_parallel_degree = two\nx = [1, 2\n",
+         {":2:26: error: a value is expected here [E0110]", "text needs quotes",
+          "',' or ']' is expected here [E0110]"}},
+        {"[parallelism]\ntensor_parallel_degree = 1979-05-27\n", {":2:30: error:", "[E0110]"}},
+        {"a.b = 1\na.b.c = 2\n[a]\n", {":2:3: error: 'b' has a value already", "[E0107]"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = titan(NULL, rows[i].text);
+        assert_null(r.plan.text);
+        for (int k = 0; k < 3 && rows[i].said[k]; k++)
+            if (!strstr(r.said, rows[i].said[k]))
+                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
+    }
+    /* what changes no placement is said and left out */
+    Imported r = titan(NULL, "[parallelism]\ndata_parallel_shard_degree = 2\n[model]\n"
+                             "converters = [\"float8\"]\n[activation_checkpoint]\n"
+                             "mode = \"selective\"\n");
+    assert_non_null(r.plan.text);
+    assert_non_null(strstr(r.said, "train.toml:4:1: warning: converters change"));
+    assert_non_null(strstr(r.said, "train.toml:6:1: warning: selective activation"));
+    /* a mesh that says otherwise */
+    r = titan("tp=4,ep=2", "[parallelism]\ntensor_parallel_degree = 2\n"
+                           "data_parallel_shard_degree = 1\n");
+    REFUSES(r, "--mesh:1:1: error: axis tp of 4 ranks has 2 in the file [E0307]",
+            "--mesh names an axis that torchtitan has not [E0204]");
+}
+
 /* ---- the command ---- */
 static int command(const char **out, const char **err, int argc, const char *const *words) {
     char **argv = ARENA_ARRAY(arena, char *, argc + 1), *o = NULL, *e = NULL;
@@ -381,6 +479,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ Loc diags_origin(const Diags *d, Loc made) {
         if (x->line < made.line || (x->line == made.line && x->col <= made.col)) first = i + 1;
         else behind = i;
     }
-    return first ? o->origin[first - 1].from : made;
+    return first && o->origin[first - 1].from.file ? o->origin[first - 1].from : made;
 }
 
 const DiagCode *diag_code(const char *code) {

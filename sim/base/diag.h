@@ -52,7 +52,7 @@ Diags *diags_new(Arena *arena);
 /* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
 void diags_source(Diags *d, const char *file, const char *text, size_t n);
 /* A text that was made from another one (a plan from a framework's file): from this place of it on,
- * to the end of the line or the next entry, what is said of it is said of `from`. */
+ * to the next entry, what is said of it is said of `from`; without a file there, of itself. */
 typedef struct {
     int line, col;
     Loc from;

@@ -86,7 +86,7 @@ static void read_mesh(Draft *x, const char *text) {
         p += *p == ',';
     }
 }
-static void find_preset(Draft *x, const char *name) {
+void draft_preset(Draft *x, const char *name) {
     int n;
     const Preset *row = model_presets(&n);
     const char **names = ARENA_ARRAY(x->a, const char *, n + 1);
@@ -155,7 +155,7 @@ void draft_options(Draft *x) {
         x->model_loc = (Loc){in->config, 1, 1};
     } else {
         x->model_loc = option_loc(x, "--model", in->model, in->model);
-        find_preset(x, in->model);
+        draft_preset(x, in->model);
     }
 }
 void draft_complete(Draft *x) {

@@ -9,9 +9,10 @@ static const struct {
     bool no_file; /* its options may be all there is */
 } frameworks[] = {
     {"torch", import_torch, false},
+    {"torchtitan", import_torchtitan, false},
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-static const char *const names[N_FRAMEWORKS + 1] = {"torch"};
+static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan"};
 
 const char *const *import_frameworks(void) { return names; }
 

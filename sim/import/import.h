@@ -44,7 +44,7 @@ typedef struct {
     const char *pattern;
     const char *style;   /* flow YAML: "colwise", "{style: rowwise, output: shard(1)}" */
     const char *comment; /* what stood there: "ColwiseParallel" */
-    Loc loc;             /* of the pattern */
+    Loc loc;             /* of the pattern; no file: a line that only the framework's code has */
     Loc style_loc;
 } DraftLine;
 typedef struct {
@@ -92,6 +92,8 @@ void draft_remark(Draft *x, const char *fmt, ...) __attribute__((format(printf, 
 bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc);
 /* Size of an axis, or 0. */
 int64_t draft_axis_size(const Draft *x, const char *name);
+/* A model by its preset, at x->model_loc; E0202 or E0214 if it does not run. */
+void draft_preset(Draft *x, const char *name);
 /* --mesh, --model and --config. What the file has said already must agree. */
 void draft_options(Draft *x);
 /* Errors (E0208) for what is still missing, with the option that gives it. */

@@ -1,0 +1,315 @@
+/* torchtitan's TOML: the degrees of [parallelism], and the plan that its Llama 3 applies for them
+ * (semantics.md 3.1, torchtitan 0.2.2). */
+#include "import/import.h"
+#include "import/toml.h"
+#include <string.h>
+
+typedef struct {
+    Draft *x;
+    Value *root;
+    int64_t replicate, shard, cp, tp;
+    bool loss_parallel;
+    const char *reshard;
+} Titan;
+
+/* ---- sections and keys ---- */
+/* Sections that say how a run is driven and nothing about who holds what. */
+static const char *const apart[] = {
+    "job",        "profiling", "metrics",      "checkpoint", "comm",  "fault_tolerance",
+    "validation", "optimizer", "lr_scheduler", "compile",    "debug", "memory_estimation",
+    "float8",     "quantize",  "experimental", "dataloader", "mx",    NULL};
+static const char *const sections[] = {"model", "training",  "parallelism", "activation_checkpoint",
+                                       "job",   "optimizer", NULL};
+static Value *section(Titan *t, const char *name) {
+    Value *v = value_get(t->root, name);
+    if (v && v->kind != V_DICT) {
+        diag_error(t->x->d, "E0301", v->loc, NULL, "[%s] is a table", name);
+        return NULL;
+    }
+    return v;
+}
+static Value *key(Value *table, const char *name) { return table ? value_get(table, name) : NULL; }
+static int64_t number(Titan *t, Value *table, const char *name, int64_t otherwise) {
+    Value *v = key(table, name);
+    if (!v) return otherwise;
+    if (v->kind == V_INT && (v->i > 0 || v->i == -1) && v->i < (int64_t)1 << 40) return v->i;
+    diag_error(t->x->d, "E0302", v->loc, NULL, "%s is a whole number above 0 or -1", name);
+    return otherwise;
+}
+static const char *text(Titan *t, Value *table, const char *name, const char *otherwise) {
+    Value *v = key(table, name);
+    if (v && v->kind == V_STRING) return v->s;
+    if (v) diag_error(t->x->d, "E0301", v->loc, NULL, "%s is text", name);
+    return otherwise;
+}
+static bool flag(Titan *t, Value *table, const char *name, bool otherwise) {
+    Value *v = key(table, name);
+    if (v && v->kind == V_BOOL) return v->b;
+    if (v) diag_error(t->x->d, "E0301", v->loc, NULL, "%s is true or false", name);
+    return otherwise;
+}
+static Loc loc_of(Titan *t, Value *table, const char *name) {
+    for (int i = 0; table && i < table->n_pairs; i++)
+        if (strcmp(table->pair[i].key, name) == 0) return table->pair[i].loc;
+    return table ? table->loc : (Loc){t->x->file, 1, 1};
+}
+static void later(Titan *t, Value *table, const char *name, const char *hint) {
+    diag_error(t->x->d, "E0214", loc_of(t, table, name), hint, "%s: not supported by this version",
+               name);
+}
+
+/* ---- [model] ---- */
+/* torchtitan's flavors of Llama 3 are Llama 3.1. */
+static const struct {
+    const char *flavor, *preset, *keys;
+} flavors[] = {
+    {"8B", "llama3.1-8b", NULL},
+    {"70B", "llama3.1-70b", NULL},
+    {"405B", "llama3.1-405b", NULL},
+    {"debugmodel", NULL,
+     "config: {hidden_size: 256, intermediate_size: 768, num_attention_heads: 16, "
+     "num_key_value_heads: 16, num_hidden_layers: 6, vocab_size: 2048, rms_norm_eps: 1.0e-5, "
+     "rope_theta: 500000.0}, rope: interleaved"},
+};
+static void read_flavor(Titan *t, Value *model, const char *name) {
+    Draft *x = t->x;
+    const char *names[5] = {0};
+    for (int i = 0; i < 4; i++) {
+        names[i] = flavors[i].flavor;
+        if (strcmp(flavors[i].flavor, name) != 0) continue;
+        x->preset = flavors[i].preset;
+        x->model_keys = flavors[i].keys;
+        if (x->preset) draft_preset(x, x->preset);
+        return;
+    }
+    const char *near = diag_nearest(name, names);
+    diag_error(x->d, "E0206", loc_of(t, model, "flavor"),
+               near ? near : "8B, 70B, 405B or debugmodel; or --model PRESET, --config FILE",
+               "flavor '%s' of llama3 is not known here", name);
+}
+static void read_model(Titan *t) {
+    static const char *const known[] = {
+        "name",       "flavor",    "tokenizer_path",         "hf_assets_path",
+        "converters", "norm_type", "print_after_conversion", NULL};
+    Value *model = section(t, "model"), *converters = key(model, "converters");
+    Draft *x = t->x;
+    if (!model) return;
+    const char *name = text(t, model, "name", "llama3"), *flavor = text(t, model, "flavor", "8B");
+    for (int i = 0; known[i]; i++) value_get(model, known[i]);
+    value_unknown(x->d, model, "key of [model]", known);
+    if (converters && converters->n)
+        diag_warn(x->d, "E0214", loc_of(t, model, "converters"), NULL,
+                  "converters change what layers compute with: the plan has them as they were");
+    x->model_loc = loc_of(t, model, "flavor");
+    if (x->in->model || x->in->config) return;
+    if (strcmp(name, "llama3") == 0) read_flavor(t, model, flavor);
+    else
+        diag_error(x->d, "E0214", loc_of(t, model, "name"), "name = \"llama3\"",
+                   "torchtitan's plan of '%s': not supported by this version", name);
+}
+
+/* ---- [parallelism] ---- */
+static const char *const degrees[] = {"dp_replicate", "dp_shard", "cp", "tp"};
+/* What the file leaves open (-1: as many ranks as there are) comes from --mesh. */
+static void set_axes(Titan *t, Value *par) {
+    static const char *const keys[] = {"data_parallel_replicate_degree",
+                                       "data_parallel_shard_degree", "context_parallel_degree",
+                                       "tensor_parallel_degree"};
+    int64_t *degree[] = {&t->replicate, &t->shard, &t->cp, &t->tp};
+    Draft *x = t->x;
+    DraftAxis given[16];
+    int n = x->n_axes, used = 0;
+    memcpy(given, x->axis, sizeof given);
+    x->n_axes = 0;
+    for (int i = 0; i < 4; i++) {
+        const DraftAxis *by = NULL;
+        for (int k = 0; k < n; k++)
+            if (strcmp(given[k].name, degrees[i]) == 0) by = &given[k];
+        used += by != NULL;
+        if (*degree[i] == -1 && by) *degree[i] = by->size;
+        if (*degree[i] == -1) {
+            diag_error(x->d, "E0208", loc_of(t, par, keys[i]), "for example --mesh dp_shard=4",
+                       "%s is -1, what is left of the ranks: their number does not stand here",
+                       keys[i]);
+            *degree[i] = 1;
+        }
+        if (by && by->size != *degree[i])
+            diag_error(x->d, "E0307", by->loc, "leave it out of --mesh",
+                       "axis %s of %lld ranks has %lld in the file", degrees[i],
+                       (long long)by->size, (long long)*degree[i]);
+        if (*degree[i] > 1) draft_axis(x, degrees[i], *degree[i], loc_of(t, par, keys[i]));
+    }
+    if (used < n)
+        diag_error(x->d, "E0204", given[0].loc, "dp_replicate, dp_shard, cp, tp",
+                   "--mesh names an axis that torchtitan has not");
+    if (!x->n_axes) draft_axis(x, "dp_shard", 1, loc_of(t, par, keys[1]));
+}
+static void read_parallelism(Titan *t) {
+    static const char *const known[] = {"data_parallel_replicate_degree",
+                                        "data_parallel_shard_degree",
+                                        "tensor_parallel_degree",
+                                        "context_parallel_degree",
+                                        "context_parallel_rotate_method",
+                                        "pipeline_parallel_degree",
+                                        "expert_parallel_degree",
+                                        "expert_tensor_parallel_degree",
+                                        "enable_loss_parallel",
+                                        "disable_loss_parallel",
+                                        "fsdp_reshard_after_forward",
+                                        "enable_async_tensor_parallel",
+                                        "enable_compiled_autograd",
+                                        "pipeline_parallel_schedule",
+                                        "pipeline_parallel_microbatch_size",
+                                        "pipeline_parallel_layers_per_stage",
+                                        "pipeline_parallel_split_points",
+                                        "module_fqns_per_model_part",
+                                        NULL};
+    static const char *const one[] = {"pipeline_parallel_degree", "expert_parallel_degree",
+                                      "expert_tensor_parallel_degree"};
+    Value *par = section(t, "parallelism");
+    t->replicate = number(t, par, "data_parallel_replicate_degree", 1);
+    t->shard = number(t, par, "data_parallel_shard_degree", -1);
+    t->cp = number(t, par, "context_parallel_degree", 1);
+    t->tp = number(t, par, "tensor_parallel_degree", 1);
+    t->loss_parallel =
+        flag(t, par, "enable_loss_parallel", true) && !flag(t, par, "disable_loss_parallel", false);
+    t->reshard = text(t, par, "fsdp_reshard_after_forward", "default");
+    for (int i = 0; i < 3; i++)
+        if (number(t, par, one[i], 1) != 1) later(t, par, one[i], "leave it at 1");
+    if (strcmp(text(t, par, "context_parallel_rotate_method", "allgather"), "allgather") != 0)
+        later(t, par, "context_parallel_rotate_method", "leave it at \"allgather\"");
+    if (strcmp(t->reshard, "default") && strcmp(t->reshard, "always") &&
+        strcmp(t->reshard, "never"))
+        diag_error(t->x->d, "E0206", loc_of(t, par, "fsdp_reshard_after_forward"), NULL,
+                   "fsdp_reshard_after_forward is default, always or never");
+    if (flag(t, par, "enable_async_tensor_parallel", false))
+        diag_warn(t->x->d, "E0214", loc_of(t, par, "enable_async_tensor_parallel"), NULL,
+                  "asynchronous tensor parallelism cuts collectives into pieces: here they are "
+                  "whole, with the same bytes");
+    for (int i = 0; par && known[i]; i++) value_get(par, known[i]);
+    if (par) value_unknown(t->x->d, par, "key of [parallelism]", known);
+    set_axes(t, par);
+}
+
+/* ---- [training], [activation_checkpoint] ---- */
+static void read_training(Titan *t) {
+    static const char *const known[] = {"local_batch_size",
+                                        "batch_size",
+                                        "global_batch_size",
+                                        "seq_len",
+                                        "steps",
+                                        "max_norm",
+                                        "dataset",
+                                        "dataset_path",
+                                        "mixed_precision_param",
+                                        "mixed_precision_reduce",
+                                        "dtype",
+                                        "compile",
+                                        "gc_freq",
+                                        "gc_debug",
+                                        "seed",
+                                        "deterministic",
+                                        "warmup_steps",
+                                        "enable_cpu_offload",
+                                        "data_parallel_replicate_degree",
+                                        NULL};
+    Value *training = section(t, "training");
+    Draft *x = t->x;
+    int64_t local = number(t, training, "local_batch_size", number(t, training, "batch_size", 8));
+    x->data_loc = loc_of(t, training, "seq_len");
+    x->sequence = number(t, training, "seq_len", 2048);
+    x->batch = local * t->replicate * t->shard;
+    const char *dtype = text(t, training, "mixed_precision_param", "bfloat16");
+    if (strcmp(dtype, "bfloat16") && strcmp(dtype, "float32"))
+        diag_error(x->d, "E0206", loc_of(t, training, "mixed_precision_param"), NULL,
+                   "mixed_precision_param is bfloat16 or float32");
+    if (strcmp(dtype, "bfloat16") == 0 && x->in->full) x->dtype = "bf16";
+    else if (strcmp(dtype, "bfloat16") == 0)
+        draft_remark(x, "dtype: f32 instead of bfloat16, whose rounding would hide small mistakes; "
+                        "--full keeps it");
+    if (number(t, training, "global_batch_size", -1) > x->batch)
+        draft_remark(x,
+                     "global_batch_size: gradients are accumulated; the plan is one micro-batch");
+    for (int i = 0; training && known[i]; i++) value_get(training, known[i]);
+    if (training) value_unknown(x->d, training, "key of [training]", known);
+}
+static void read_checkpointing(Titan *t) {
+    Value *ac = section(t, "activation_checkpoint");
+    const char *mode = text(t, ac, "mode", "selective");
+    Loc at = loc_of(t, ac, "mode");
+    if (strcmp(mode, "full") == 0) draft_key(t->x, "recompute", "block", at, "mode = full");
+    else if (strcmp(mode, "selective") == 0 && ac)
+        diag_warn(t->x->d, "E0214", at, "mode = \"full\" or \"none\"",
+                  "selective activation checkpointing: the plan recomputes nothing; memory and the "
+                  "gathers that are made again are those of mode = \"none\"");
+    else if (strcmp(mode, "none") != 0 && ac)
+        diag_error(t->x->d, "E0206", at, NULL, "mode is none, selective or full");
+}
+
+/* ---- the plan ---- */
+static void tensor_parallel(Titan *t) {
+    const Loc at = {0}; /* lines of torchtitan's code, not of the file */
+    static const char *const rows[][2] = {
+        {"tok_embeddings", "{style: rowwise, input: replicate, output: shard(1)}"},
+        {"norm", "sequence_parallel"},
+        {"layers.*.attention_norm", "sequence_parallel"},
+        {"layers.*.attention",
+         "{style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}"},
+        {"layers.*.attention.w[qkv]", "colwise"},
+        {"layers.*.attention.wo", "{style: rowwise, output: shard(1)}"},
+        {"layers.*.ffn_norm", "sequence_parallel"},
+        {"layers.*.feed_forward",
+         "{style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}"},
+        {"layers.*.feed_forward.w[13]", "colwise"},
+        {"layers.*.feed_forward.w2", "{style: rowwise, output: shard(1)}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        draft_line(t->x, rows[i][0], at, rows[i][1], at, NULL);
+    draft_line(t->x, "output", at,
+               t->loss_parallel
+                   ? "{style: colwise, input: shard(1), output: shard(-1), use_local_output: false}"
+                   : "{style: colwise, input: shard(1), output: replicate}",
+               at, NULL);
+    if (t->loss_parallel) draft_line(t->x, "loss", at, "loss_parallel", at, NULL);
+}
+static void data_parallel(Titan *t, Value *par) {
+    Draft *x = t->x;
+    const char *shard = t->shard > 1 && t->cp > 1 ? "dp_shard*cp" : t->cp > 1 ? "cp" : "dp_shard";
+    Loc at = loc_of(t, par, "data_parallel_shard_degree");
+    bool sharded = t->shard > 1 || t->cp > 1;
+    if (!sharded && t->replicate > 1)
+        draft_key(x, "data_parallel", "{mode: ddp, axis: dp_replicate}",
+                  loc_of(t, par, "data_parallel_replicate_degree"), NULL);
+    if (!sharded) return;
+    const char *where =
+        t->replicate > 1
+            ? arena_printf(x->a, "mode: hsdp, replicate: dp_replicate, shard: \"%s\"", shard)
+            : arena_printf(x->a, "mode: fsdp, axis: \"%s\"", shard);
+    draft_key(x, "data_parallel",
+              arena_printf(x->a, "{%s, unit: block, reshard: %s, grad_order: tp_first}", where,
+                           strcmp(t->reshard, "never") ? "true" : "false"),
+              at, "fully_shard");
+    draft_remark(x, "torchtitan shards the embedding, each layer, and norm and output together; "
+                    "unless fsdp_reshard_after_forward is \"always\" it keeps the last of these");
+}
+bool import_torchtitan(Draft *x) {
+    Titan t = {.x = x};
+    draft_options(x);
+    if (!(t.root = toml_read(x->a, x->d, x->file, x->in->text, x->in->n))) return false;
+    for (int i = 0; apart[i]; i++) value_get(t.root, apart[i]);
+    for (int i = 0; sections[i]; i++) value_get(t.root, sections[i]);
+    value_unknown(x->d, t.root, "section", sections);
+    Value *par = section(&t, "parallelism");
+    read_model(&t);
+    read_parallelism(&t);
+    read_training(&t);
+    read_checkpointing(&t);
+    if (t.tp > 1) tensor_parallel(&t);
+    data_parallel(&t, par);
+    if (t.cp > 1)
+        draft_key(x, "context_parallel", "{mode: all_gather, order: zigzag, axis: cp}",
+                  loc_of(&t, par, "context_parallel_degree"), NULL);
+    x->names = NAMES_TORCHTITAN;
+    draft_complete(x);
+    return !diags_errors(x->d);
+}

@@ -393,7 +393,7 @@ static void test_style_fields(void **state) {
     assert_string_equal(s->base, "rowwise");
     assert_loc(s->loc, 4, 3);
     assert_loc(s->base_loc, 4, 17);
-    assert_true(s->bias_local && !s->bias_partial);
+    assert_true(s->bias_local);
     assert_bare(s->output.arg[0], RP_NONE, 0);
     assert_null(p->styles[1].base);
     assert_int_equal(p->styles[1].weight.on[1].place.letter, 'x');
@@ -410,7 +410,7 @@ static void test_style_fields(void **state) {
     assert_bare(s->output.arg[0], RP_PARTIAL, 0);
     assert_int_equal(s->desired_output.arg[0].on[0].place.kind, RP_CONTIGUOUS);
     assert_bare(s->weight, RP_REPLICATE, 0); /* params: {weight:} is the field */
-    assert_true(s->bias_partial && !s->bias_local && s->n_params == 1);
+    assert_true(s->bias.bare.kind == RP_PARTIAL && !s->bias_local && s->n_params == 1);
     assert_string_equal(s->params[0].name, "q");
     assert_int_equal(s->params[0].spec.bare.letter, 'k');
     assert_int_equal(s->n_kwargs, 1);

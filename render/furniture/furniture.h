@@ -80,8 +80,6 @@ double pill_width(Scene *s, const char *text);
  * not drawn). */
 double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
                 const char *axes, bool measure, double *height);
-/* One entry of a legend-like row: a compute box, a hexagon... used by views with legends of their
- * own. */
 /* A dotted name cut to width w: leading parts go first ("…w3.weight", "grad…w3.weight"), then
  * "weight" ("grad…w3"). */
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight);

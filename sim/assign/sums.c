@@ -5,25 +5,13 @@
 #include "assign/sums.h"
 #include <string.h>
 
-static uint32_t bits(const AxisList *l) {
-    uint32_t b = 0;
-    for (int i = 0; i < l->n; i++) b |= 1u << l->a[i];
-    return b;
-}
-static AxisList axes_of(const Mesh *m, uint32_t set) {
-    AxisList l = {0};
-    for (int x = 0; x < m->naxes; x++)
-        if (set >> x & 1) l.a[l.n++] = (uint8_t)x;
-    return l;
-}
-
 /* ---- styles ---- */
 /* The axes that a placement names, `{dp: shard(0)}`; a bare one speaks of the style's. */
 static uint32_t named_axes(const Assign *a, const RawSpec *s) {
     uint32_t set = 0;
     for (int i = 0; s->mapping && i < s->n; i++) {
         AxisList l;
-        if (mesh_lookup(a->mesh, s->on[i].axis, &l)) set |= bits(&l);
+        if (mesh_lookup(a->mesh, s->on[i].axis, &l)) set |= mesh_axes_set(&l);
     }
     return set;
 }
@@ -42,8 +30,8 @@ void sums_of_style(Assign *a, int tensor, const ModuleUse *u, const RawSpec *spe
     if (!s->sums) return;
     bool sequence = cuts_sequence(&s->input) || cuts_sequence(&s->desired_input) ||
                     cuts_sequence(&s->output) || cuts_sequence(&s->desired_output);
-    a->summed[tensor] |= bits(&u->axes) | named_axes(a, spec);
-    if (sequence) a->summed[tensor] |= bits(&u->seq_axes);
+    a->summed[tensor] |= mesh_axes_set(&u->axes) | named_axes(a, spec);
+    if (sequence) a->summed[tensor] |= mesh_axes_set(&u->seq_axes);
 }
 
 /* ---- gradients: ---- */
@@ -70,13 +58,14 @@ void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
     const char *mode = p->data_parallel.mode;
     bool hsdp = mode && !strcmp(mode, "hsdp");
     AxisList axis = key_axes(a, p->data_parallel.axis, p->data_parallel.axis_loc);
-    a->tokens = bits(batch) | bits(seq);
+    a->tokens = mesh_axes_set(batch) | mesh_axes_set(seq);
     a->data_default = !axis.n && !hsdp;
-    if (a->data_default) axis = axes_of(a->mesh, a->tokens);
+    if (a->data_default) axis = mesh_set_axes(a->mesh, a->tokens);
     if (hsdp) { /* the plan's parser holds it to both */
         AxisList copies = key_axes(a, p->data_parallel.replicate, p->data_parallel.loc);
         a->shard = key_axes(a, p->data_parallel.shard, p->data_parallel.loc);
-        a->data = axes_of(a->mesh, bits(&axis) | bits(&copies) | bits(&a->shard));
+        a->data = mesh_set_axes(a->mesh, mesh_axes_set(&axis) | mesh_axes_set(&copies) |
+                                             mesh_axes_set(&a->shard));
         return;
     }
     a->data = axis;
@@ -86,7 +75,7 @@ void sums_of_parameters(Assign *a) {
     const Graph *g = &a->model->g;
     for (int t = 0; t < g->nt; t++) {
         if (g->t[t].kind != KIND_PARAM) continue;
-        a->summed[t] |= bits(&a->data);
+        a->summed[t] |= mesh_axes_set(&a->data);
         for (int i = 0; i < a->plan->n_gradients; i++)
             if (sums_names(g, &g->t[t], a->plan->gradients[i].key)) a->summed[t] = UINT32_MAX;
     }

@@ -10,12 +10,7 @@
 
 enum { LAYOUT_MAX_DIMS = 8, LAYOUT_MAX_ENTRIES = 8 };
 
-typedef enum {
-    CUT_CHUNK,
-    CUT_ZIGZAG,
-    CUT_STRIPED,
-    CUT_BLOCK /* even blocks that must divide */
-} CutHow;
+typedef enum { CUT_CHUNK, CUT_ZIGZAG, CUT_STRIPED } CutHow;
 typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */

@@ -57,6 +57,17 @@ bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer) {
     return mesh_finish(m);
 }
 
+uint32_t mesh_axes_set(const AxisList *l) {
+    uint32_t set = 0;
+    for (int i = 0; i < l->n; i++) set |= 1u << l->a[i];
+    return set;
+}
+AxisList mesh_set_axes(const Mesh *m, uint32_t set) {
+    AxisList l = {0};
+    for (int x = 0; x < m->naxes; x++)
+        if (set >> x & 1) l.a[l.n++] = (uint8_t)x;
+    return l;
+}
 int64_t mesh_size(const Mesh *m, const AxisList *l) {
     int64_t s = 1;
     for (int i = 0; i < l->n; i++) s *= m->axis[l->a[i]].size;

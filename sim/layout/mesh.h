@@ -48,6 +48,9 @@ bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer);
 static inline int64_t mesh_coord(const Mesh *m, int64_t rank, int a) {
     return rank / m->axis[a].stride % m->axis[a].size;
 }
+/* The axes of a list as a set, bit a for axis a; and the listed axes of a set, outermost first. */
+uint32_t mesh_axes_set(const AxisList *l);
+AxisList mesh_set_axes(const Mesh *m, uint32_t set);
 /* Product of the sizes of the listed axes. */
 int64_t mesh_size(const Mesh *m, const AxisList *l);
 /* Index of `rank` inside its group over the listed axes (row-major in list order). */

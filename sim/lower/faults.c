@@ -379,7 +379,7 @@ static void sum_again(Program *p, int tensor, Loc loc) {
     for (int i = p->n_forward; i < p->ns; i++) {
         const Step *s = &p->step[i];
         if (s->kind != ST_MOVE || !is_reduction(s) || p->val[s->out].tensor != tensor) continue;
-        for (int k = 0; k < s->move.axes.n; k++) due |= 1u << s->move.axes.a[k];
+        due |= mesh_axes_set(&s->move.axes);
     }
     for (int x = 0; x < p->mesh->naxes; x++)
         if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1)

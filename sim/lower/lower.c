@@ -12,8 +12,14 @@ typedef struct {
     char letter;
 } Strategy;
 
+/* Whose copies are shared: those of one value (its root), for `boundary: per_module` within one
+ * module (else -1), and apart from them those whose sum of gradients nobody asks for. */
+typedef struct {
+    int root, module;
+    bool unasked;
+} CopyKey;
 typedef struct CacheSlot {
-    int root, scope; /* scope: module for boundary: per_module, else -1 */
+    CopyKey key;
     uint64_t hash;
     int val;
 } CacheSlot;
@@ -65,7 +71,7 @@ static Step *new_step(Program *p, StepKind k, Phase pass) {
 }
 
 /* ---- cache of single moves ---- */
-static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
+static int *cache_slot(Lower *l, CopyKey key, const Layout *L) {
     if (2 * (l->n_cache + 1) > l->cap_cache) {
         int old = l->cap_cache;
         CacheSlot *from = l->cache;
@@ -75,18 +81,17 @@ static int *cache_slot(Lower *l, int root, int scope, const Layout *L) {
         for (int i = 0; i < l->cap_cache; i++) l->cache[i].val = -1;
         for (int i = 0; i < old; i++)
             if (from[i].val >= 0)
-                *cache_slot(l, from[i].root, from[i].scope, &l->p->val[from[i].val].L) =
-                    from[i].val;
+                *cache_slot(l, from[i].key, &l->p->val[from[i].val].L) = from[i].val;
     }
-    uint64_t h =
-        layout_hash(L) ^ (uint64_t)root * 0x9e3779b97f4a7c15u ^ (uint64_t)(scope + 1) << 40;
+    uint64_t h = layout_hash(L) ^ (uint64_t)key.root * 0x9e3779b97f4a7c15u ^
+                 (uint64_t)(key.module + 1) << 40 ^ (uint64_t)key.unasked << 63;
     for (uint64_t i = h;; i++) {
         CacheSlot *s = &l->cache[i & (uint64_t)(l->cap_cache - 1)];
-        if (s->val >= 0 && s->hash == h && s->root == root && s->scope == scope &&
-            layout_eq(&l->p->val[s->val].L, L))
+        if (s->val >= 0 && s->hash == h && s->key.root == key.root && s->key.module == key.module &&
+            s->key.unasked == key.unasked && layout_eq(&l->p->val[s->val].L, L))
             return &s->val;
         if (s->val >= 0) continue;
-        *s = (CacheSlot){root, scope, h, -1};
+        *s = (CacheSlot){key, h, -1};
         l->n_cache++;
         return &s->val;
     }
@@ -166,7 +171,6 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
  * gradients somebody sums and copies whose gradients nobody does are not shared: their sums are
  * two. */
 static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
-    enum { UNASKED = 1 << 24 };
     Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     if (layout_eq(&p->val[v].L, to)) return v;
@@ -187,24 +191,24 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
                    place_words(l, v, &p->val[v].L, NULL), place_words(l, v, to, NULL));
         return v;
     }
-    int root = p->val[v].root, scope = why->scope + (sum ? UNASKED : 0);
+    CopyKey key = {p->val[v].root, why->scope, sum};
     if (silent &&
         (real ||
          sum)) { /* trust: declared makes no move that no style asked for: the label is believed */
         Move claim = {.from = p->val[v].L, .to = *to, .kind = MOVE_ID};
-        if (*cache_slot(l, root, scope, to) < 0) {
+        if (*cache_slot(l, key, to) < 0) {
             int made = single_move(l, v, &claim, why, true);
-            *cache_slot(l, root, scope, to) = made;
+            *cache_slot(l, key, to) = made;
         }
-        return *cache_slot(l, root, scope, to);
+        return *cache_slot(l, key, to);
     }
     for (int i = 0; i < plan.n; i++) {
-        int *slot = cache_slot(l, root, scope, &plan.m[i].to);
+        int *slot = cache_slot(l, key, &plan.m[i].to);
         if (*slot < 0) {
             int made = single_move(l, v, &plan.m[i], why, false);
-            *cache_slot(l, root, scope, &plan.m[i].to) = made;
+            *cache_slot(l, key, &plan.m[i].to) = made;
         }
-        v = *cache_slot(l, root, scope, &plan.m[i].to);
+        v = *cache_slot(l, key, &plan.m[i].to);
     }
     return v;
 }
@@ -561,14 +565,13 @@ static void leave_module(Lower *l, int module, int tensor) {
         return;
     if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
     Reason r = {.text = output_why(l, module, p->env[tensor], &want),
-                .loc = spec->loc.file && spec->loc.line ? spec->loc : u->loc,
+                .loc = u->loc,
                 .names = names,
                 .asked = true,
                 .output = true,
                 .module = module,
                 .scope = -1,
                 .pass = PHASE_FORWARD};
-    r.loc = u->loc;
     p->env[tensor] = move_to(l, p->env[tensor], &want, &r);
 }
 
@@ -746,7 +749,7 @@ static void lower_node(Lower *l, const GNode *n) {
     if (n->module >= 0) s->loc = l->a->use[n->module].loc;
     out->step = s->id;
     p->env[n->out] = p->first[n->out] = out->id;
-    *cache_slot(l, out->root, -1, &L) = out->id;
+    *cache_slot(l, (CopyKey){out->root, -1, false}, &L) = out->id;
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
         if (p->graph->module[m].output == n->out) leave_module(l, m, n->out);
 }
@@ -757,7 +760,7 @@ static void lower_input(Lower *l, int t) {
     Val *v = new_val(p, t, &l->a->rest[t]);
     memcpy(v->group, l->a->group[t], sizeof v->group);
     p->env[t] = p->first[t] = v->id;
-    *cache_slot(l, v->root, -1, &v->L) = v->id;
+    *cache_slot(l, (CopyKey){v->root, -1, false}, &v->L) = v->id;
     /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */
     if (l->a->claimed[t]) {
         Reason r = {.text = "the plan takes it for what it is not",
@@ -777,11 +780,9 @@ static void finish(Lower *l) {
     int t = g->loss >= 0 ? g->loss : g->output;
     if (t < 0) return;
     Layout want = p->val[p->env[t]].L;
-    bool pending = false;
     for (int x = 0; x < p->mesh->naxes; x++) {
         if (want.type[x] == TY_P || want.type[x] == TY_M ||
             (g->loss >= 0 && want.type[x] == TY_R)) {
-            pending |= p->mesh->axis[x].size > 1;
             want.type[x] = TY_I;
         }
     }
@@ -793,7 +794,6 @@ static void finish(Lower *l) {
                 .module = -1,
                 .scope = -1,
                 .pass = g->loss >= 0 ? PHASE_LOSS : PHASE_FORWARD};
-    (void)pending;
     p->env[t] = move_to(l, p->env[t], &want, &r);
     if (g->loss >= 0) p->loss = p->env[t];
 }

@@ -13,7 +13,7 @@ static uint32_t due_axes(const Program *p, int tensor) {
         bool sums = s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_REDUCE_SCATTER;
         if (s->kind != ST_MOVE || !sums || p->val[s->out].tensor != tensor || !p->val[s->out].cot)
             continue;
-        for (int k = 0; k < s->move.axes.n; k++) due |= 1u << s->move.axes.a[k];
+        due |= mesh_axes_set(&s->move.axes);
     }
     return due;
 }

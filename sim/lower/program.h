@@ -22,7 +22,6 @@ typedef struct Val {
     int step;                         /* that makes it; -1: input or parameter at rest */
     int n_parts;
     const Part *parts;  /* cotangents: the uses they sum */
-    int list, instance; /* index list and instance (rows, pipelines): 0 */
     const ReadAct *act; /* what is done to an input or parameter; NULL: it is read as it lies */
     const char *fault;  /* as `faults` says it: "offset: 1"; NULL: none */
 } Val;
@@ -45,7 +44,6 @@ typedef struct Step {
     bool unasked;      /* no line of the plan asks for it */
     bool inferred;     /* the same, and it communicates: a collective that nobody asked for */
     int module;        /* module on whose behalf, -1 */
-    int stage, instance;
     bool recompute;
     int unit;       /* collectives of one FSDP unit: id of its first step; -1: none */
     const Act *act; /* what is done; NULL: what is declared */

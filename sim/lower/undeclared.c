@@ -25,19 +25,8 @@ static uint32_t left_out(const Program *p, const Step *s) {
 }
 
 /* ---- the line that would declare it ---- */
-static uint32_t bits(const AxisList *l) {
-    uint32_t b = 0;
-    for (int i = 0; i < l->n; i++) b |= 1u << l->a[i];
-    return b;
-}
-static AxisList some_axes(const Program *p, uint32_t set) {
-    AxisList l = {0};
-    for (int x = 0; x < p->mesh->naxes; x++)
-        if (set >> x & 1) l.a[l.n++] = (uint8_t)x;
-    return l;
-}
 static const char *axes_words(const Program *p, uint32_t set) {
-    AxisList l = some_axes(p, set);
+    AxisList l = mesh_set_axes(p->mesh, set);
     return mesh_axes_text(p->mesh, p->arena, &l, false);
 }
 /* The same as a plan writes it: parts of an axis that was split for KV heads stand for the axis. */
@@ -85,8 +74,8 @@ static bool on_cut_sequence(const Program *p, int tensor, uint32_t axes) {
 /* The axes that a style acts on where no `axis` is written. */
 static uint32_t default_axes(const Program *p, bool sequence) {
     AxisList l;
-    if (sequence && mesh_lookup(p->mesh, "sp", &l)) return bits(&l);
-    if (mesh_lookup(p->mesh, "tp", &l)) return bits(&l);
+    if (sequence && mesh_lookup(p->mesh, "sp", &l)) return mesh_axes_set(&l);
+    if (mesh_lookup(p->mesh, "tp", &l)) return mesh_axes_set(&l);
     return p->mesh->naxes == 1 ? 1 : 0;
 }
 /* The line of the plan that stands for a module, or NULL. */
@@ -102,8 +91,9 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
     const GModule *m = t->module >= 0 ? &p->graph->module[t->module] : NULL;
     int at = p->assign->line[tensor];
     const PlanLine *line = at < 0 ? NULL : &p->assign->plan->lines[at];
-    if (line && p->assign->summed[tensor] &
-                    ~bits(&p->assign->data)) /* it owns the parameter, and speaks of other axes */
+    if (line &&
+        p->assign->summed[tensor] &
+            ~mesh_axes_set(&p->assign->data)) /* it owns the parameter, and speaks of other axes */
         return arena_printf(p->arena, "let the placement of %s in the line `%s` say `%s` too",
                             graph_name(t), line->pattern, on_each(p, axes, "replicate"));
     bool norm = m && !strcmp(m->kind, "norm") && on_cut_sequence(p, tensor, axes);
@@ -120,12 +110,13 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
 static const char *data_line(const Program *p, uint32_t axes) {
     const Assign *a = p->assign;
     const char *mode = a->plan->data_parallel.mode;
-    uint32_t had = bits(&a->data);
+    uint32_t had = mesh_axes_set(&a->data);
     if (!a->shard.n) had &= a->tokens; /* an axis that cuts no data had nothing to sum */
     if (mode && !strcmp(mode, "hsdp"))
-        return arena_printf(
-            p->arena, "write `data_parallel: {mode: hsdp, replicate: %s, shard: %s}`",
-            axes_words(p, (had & ~bits(&a->shard)) | axes), axes_words(p, bits(&a->shard)));
+        return arena_printf(p->arena,
+                            "write `data_parallel: {mode: hsdp, replicate: %s, shard: %s}`",
+                            axes_words(p, (had & ~mesh_axes_set(&a->shard)) | axes),
+                            axes_words(p, mesh_axes_set(&a->shard)));
     return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s}`",
                         mode ? mode : "ddp", axes_words(p, had | axes));
 }
@@ -143,7 +134,7 @@ static int module_input(const Program *p, const GNode *n, int tensor, int *arg) 
 static const char *input_line(const Program *p, int module, int arg, uint32_t axes) {
     const ModuleUse *u = &p->assign->use[module];
     const PlanLine *line = u->style ? line_of(p->assign->plan, u->loc) : NULL;
-    bool bare = u->style && !(axes & ~bits(&u->axes));
+    bool bare = u->style && !(axes & ~mesh_axes_set(&u->axes));
     const char *place =
         bare ? u->cuts_param ? "replicate" : "varying_use" : on_each(p, axes, "varying_use");
     Str list = str_new(p->arena);
@@ -231,7 +222,7 @@ int undeclared_notes(const Program *p, Diags *d, const char ***names) {
     for (int i = p->n_forward; i < p->ns; i++) {
         const Step *s = &p->step[i];
         bool made = undeclared_sum(p, s);
-        uint32_t axes = made ? bits(&s->move.axes) : left_out(p, s);
+        uint32_t axes = made ? mesh_axes_set(&s->move.axes) : left_out(p, s);
         if (!axes) continue;
         const char *name = step_value(p, s);
         want_step(&all, s, name, axes);

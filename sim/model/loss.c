@@ -3,6 +3,7 @@
  * Weights are mask / N: sums everywhere, no divisor. Variance is a mean, a difference and a sum of
  * squares: each sum over all elements may be pending. */
 #include "model/build.h"
+#include "plan/lists.h"
 #include <string.h>
 
 /* The negative log likelihood of "target": that of the label, or the mean of all ids. */
@@ -151,43 +152,60 @@ static void linear_loss(Build *b, int module, bool dot) {
     b->g->module[module].output = build_row(b, &row, "", "", -1, -1, NULL);
 }
 
+static void dot_loss(Build *b, int module) { linear_loss(b, module, true); }
+static void sum_loss(Build *b, int module) { linear_loss(b, module, false); }
+
+/* A loss: its word in plan/lists.h, and one row here. */
+typedef struct {
+    void (*build)(Build *b, int module);
+    bool logits; /* takes logits and labels; else it stands in for a loss */
+} LossRow;
+static const LossRow loss_cross_entropy = {cross_entropy, true}, loss_dot = {dot_loss, false},
+                     loss_sum = {sum_loss, false}, loss_var = {variance, false};
+#define ROW(name) {#name, &loss_##name},
+static const struct {
+    const char *name;
+    const LossRow *row;
+} losses[] = {LOSSES(ROW)};
+#undef ROW
+
+static const LossRow *find_loss(const char *name, Arena *arena, const char **all) {
+    Str s = str_new(arena);
+    for (int i = 0; i < N_LOSSES; i++) {
+        if (!strcmp(losses[i].name, name)) return losses[i].row;
+        str_addf(&s, "%s%s", i == 0 ? "" : i + 1 < N_LOSSES ? ", " : " and ", losses[i].name);
+    }
+    *all = s.s;
+    return NULL;
+}
+static void refuse(Build *b, const char *code, Loc loc, const char *hint, const char *why) {
+    diag_error(b->d, code, loc, hint, "%s", why);
+    b->failed = true;
+}
 void build_loss(Build *b, int output, bool has_head) {
-    const char *kind = b->p->loss_kind ? b->p->loss_kind : has_head ? "cross_entropy" : "dot";
-    bool ce = !strcmp(kind, "cross_entropy"), dot = !strcmp(kind, "dot"),
-         sum = !strcmp(kind, "sum");
-    bool var = !strcmp(kind, "var");
-    if (!ce && !dot && !sum && !var) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "cross_entropy, dot, sum and var are there",
-                   "this version has no loss '%s'", kind);
-        b->failed = true;
-        return;
-    }
-    if (output < 0) {
-        diag_error(b->d, "E0208", b->p->parts_loc, "parts: [blocks, loss]",
-                   "there is nothing to take the loss of: `parts` names only the loss");
-        b->failed = true;
-        return;
-    }
-    if (ce && !has_head) {
-        diag_error(b->d, "E0214", b->p->loss_loc,
-                   "add 'head' to model.parts, or use the loss 'dot'",
-                   "a cross entropy needs logits, and this model has no head");
-        b->failed = true;
-        return;
-    }
-    if (!ce && b->p->label_smoothing != 0) {
-        diag_error(b->d, "E0214", b->p->loss_loc, "leave label_smoothing out",
-                   "the loss '%s' has no labels to smooth", kind);
-        b->failed = true;
-        return;
-    }
+    const char *kind = b->p->loss_kind ? b->p->loss_kind
+                       : has_head      ? "cross_entropy"
+                                       : "dot",
+               *all = "";
+    const LossRow *loss = find_loss(kind, b->a, &all);
+    if (!loss)
+        refuse(b, "E0214", b->p->loss_loc, arena_printf(b->a, "%s are there", all),
+               arena_printf(b->a, "this version has no loss '%s'", kind));
+    else if (output < 0)
+        refuse(b, "E0208", b->p->parts_loc, "parts: [blocks, loss]",
+               "there is nothing to take the loss of: `parts` names only the loss");
+    else if (loss->logits && !has_head)
+        refuse(b, "E0214", b->p->loss_loc, "add 'head' to model.parts, or use the loss 'dot'",
+               "a cross entropy needs logits, and this model has no head");
+    else if (!loss->logits && b->p->label_smoothing != 0)
+        refuse(b, "E0214", b->p->loss_loc, "leave label_smoothing out",
+               arena_printf(b->a, "the loss '%s' has no labels to smooth", kind));
+    if (b->failed) return;
     b->x = output;
-    int module = build_module(b, "loss", ce ? "loss" : LOSS_STAND_IN, -1);
+    int module = build_module(b, "loss", loss->logits ? "loss" : LOSS_STAND_IN, -1);
     b->g->module[module].vocab = true;
     b->g->module[module].input[0] = output;
     b->g->module[module].n_input = 1;
-    if (ce) cross_entropy(b, module);
-    else if (var) variance(b, module);
-    else linear_loss(b, module, dot);
+    loss->build(b, module);
     b->g->loss = b->failed ? -1 : b->g->module[module].output;
 }

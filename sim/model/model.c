@@ -83,27 +83,6 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     return diags_errors(d) == errors;
 }
 
-/* Sums of products that may not fit: sizes are limited, their products are not. */
-__extension__ typedef __int128 Wide;
-static int64_t saturate(Wide n) { return n > INT64_MAX ? INT64_MAX : (int64_t)n; }
-
-/* Parameters of the whole model before shrink. */
-static int64_t total_params(const ModelDims *m) {
-    Wide D = m->full_D, d = m->full_d, F = m->full_F, V = m->full_V, q = m->H * d, k = m->K * d;
-    Wide layer = 2 * D * q + 2 * D * k + 3 * D * F + 2 * D;
-    layer += (m->q_bias ? q : 0) + (m->k_bias ? k : 0) + (m->v_bias ? k : 0) + (m->o_bias ? D : 0);
-    layer += (m->gate_bias ? F : 0) + (m->up_bias ? F : 0) + (m->down_bias ? D : 0) +
-             (m->qk_norm ? 2 * d : 0);
-    return saturate(m->L * layer + V * D * (m->tied ? 1 : 2) + D);
-}
-
-static int64_t total_mlp(const ModelDims *m) {
-    Wide n = 0;
-    for (int i = 0; i + 1 < m->n_sizes; i++)
-        n += (Wide)m->sizes[i + 1] * (m->sizes[i] + (m->mlp_bias ? 1 : 0));
-    return saturate(n);
-}
-
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
     m->vocab = m->V;
@@ -218,7 +197,6 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims))
         return NULL;
     if (!mlp) m->dims.rope_interleaved = data_interleaved(arena, d, p);
-    m->total_params = mlp ? total_mlp(&m->dims) : total_params(&m->dims);
     if (diags_errors(d) > errors) return NULL;
     build_graph(arena, d, p, m);
     return diags_errors(d) == errors ? m : NULL;

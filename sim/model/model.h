@@ -23,13 +23,11 @@ typedef struct ModelDims {
     const char *rope_type; /* "default", "linear", "llama3" */
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
-    int64_t gcd_heads; /* unused: 0 */
 } ModelDims;
 
 typedef struct Model {
     ModelDims dims;
     Graph g;
-    int64_t total_params; /* of the whole model (all layers, embedding, head) */
     uint32_t parts;
 } Model;
 

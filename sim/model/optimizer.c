@@ -2,6 +2,7 @@
  * node is element-wise on what a rank holds at rest, but the norm, whose sums over cut letters fall
  * out like any other contraction. */
 #include "model/model.h"
+#include "plan/lists.h"
 #include <math.h>
 #include <string.h>
 
@@ -130,26 +131,35 @@ static void adamw(Opt *o, int param, int g) {
     push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3,
               next_value(o, param), at, NULL);
 }
-/* An optimizer: one row. The plan's reader knows the same names (plan.c). */
-static const struct {
-    const char *name;
+/* An optimizer: its word in plan/lists.h, and one row here. */
+typedef struct {
     void (*update)(Opt *o, int param, int grad);
     double weight_decay; /* where the plan gives none: PyTorch's default */
-} optimizers[] = {{"sgd", sgd, 0}, {"adamw", adamw, 0.01}};
+} OptimizerRow;
+static const OptimizerRow optimizer_sgd = {sgd, 0}, optimizer_adamw = {adamw, 0.01};
+#define ROW(name) {#name, &optimizer_##name},
+static const struct {
+    const char *name;
+    const OptimizerRow *row;
+} optimizers[] = {OPTIMIZERS(ROW)};
+#undef ROW
+
+/* NULL: none is named; words that do not exist are refused where the plan is read. */
+static const OptimizerRow *find_optimizer(const char *name) {
+    for (int i = 0; name && i < N_OPTIMIZERS; i++)
+        if (!strcmp(name, optimizers[i].name)) return optimizers[i].row;
+    return NULL;
+}
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
     if (p->pass != PASS_TRAIN) return true;
-    size_t which = 0, n_optimizers = sizeof optimizers / sizeof *optimizers;
-    while (which < n_optimizers &&
-           (!p->optimizer.name || strcmp(p->optimizer.name, optimizers[which].name)))
-        which++;
-    if (which == n_optimizers) { /* names that do not exist are refused where the plan is read */
+    const OptimizerRow *row = find_optimizer(p->optimizer.name);
+    if (!row) {
         diag_error(d, "E0208", p->pass_loc, "optimizer: {name: adamw, lr: 0.001}",
                    "`pass: train` needs an optimizer");
         return false;
     }
     Opt o = {arena, p, &m->g,
-             isnan(p->optimizer.weight_decay) ? optimizers[which].weight_decay
-                                              : p->optimizer.weight_decay};
+             isnan(p->optimizer.weight_decay) ? row->weight_decay : p->optimizer.weight_decay};
     int n = 0, *param = ARENA_ARRAY(arena, int, m->g.nt + 1),
         *grad = ARENA_ARRAY(arena, int, m->g.nt + 1);
     m->g.nn_model = m->g.nn;
@@ -163,7 +173,7 @@ bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
     int factor = p->optimizer.clip > 0 ? clip_factor(&o, grad, n) : -1;
     for (int i = 0; i < n; i++) {
         int g = factor >= 0 ? scaled(&o, grad[i], factor) : grad[i];
-        optimizers[which].update(&o, param[i], g);
+        row->update(&o, param[i], g);
     }
     return true;
 }

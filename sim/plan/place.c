@@ -181,7 +181,6 @@ static void read_raw_list(PlanReader *r, const Key *k, void *base, YamlPair *pai
 static void set_bias(Style *s, const RawSpec *spec) {
     s->bias = *spec;
     s->bias_local = spec_has(spec, RP_LOCAL);
-    s->bias_partial = spec_has(spec, RP_PARTIAL);
 }
 
 static void read_weight(PlanReader *r, const Key *k, void *base, YamlPair *pair) {

@@ -2,6 +2,8 @@
  * placements and styles in place.c, expectations in expect.c, overrides in set.c. Refuses to
  * resolve anything against a model: presets, dims and patterns are looked up where the model is. */
 #include "plan/read.h"
+#include "ops/op.h"
+#include "plan/lists.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,15 +16,16 @@
 /* ---- words ---- */
 
 static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
-static const Word activations[] = {{"relu", 0}, {"gelu", 1}, {"silu", 2}, {"none", 3}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
 static const Word dtypes[] = {{"f64", DT_F64}, {"f32", DT_F32}, {"bf16", DT_BF16}, {NULL, 0}};
 static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, {NULL, 0}};
-static const Word losses[] = {{"cross_entropy", 0}, {"dot", 1}, {"sum", 2}, {"var", 3}, {NULL, 0}};
+#define LOSS_WORD(name) {#name, LOSS_##name},
+#define OPTIMIZER_WORD(name) {#name, OPTIMIZER_##name},
+static const Word losses[] = {LOSSES(LOSS_WORD){NULL, 0}};
+static const Word optimizers[] = {OPTIMIZERS(OPTIMIZER_WORD){NULL, 0}};
 static const Word normalises[] = {{"global", 0}, {"local_mean", 1}, {NULL, 0}};
 static const Word passes[] = {
     {"forward", PASS_FORWARD}, {"backward", PASS_BACKWARD}, {"train", PASS_TRAIN}, {NULL, 0}};
-static const Word optimizers[] = {{"sgd", 0}, {"adamw", 1}, {NULL, 0}};
 static const Word dp_modes[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
                                 {"fsdp", 3}, {"hsdp", 4},  {NULL, 0}};
 static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
@@ -42,6 +45,19 @@ static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300,
 
 /* ---- model ---- */
 
+const Word *plan_activations(Arena *arena) {
+    Word *w = ARENA_ARRAY(arena, Word, n_ops + 2);
+    int n = 0;
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->activation) w[n] = (Word){op_list[i]->activation, n}, n++;
+    w[n] = (Word){"none", n};
+    return w;
+}
+void plan_read_activation(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Key words = *k;
+    words.arg = plan_activations(r->a);
+    read_word_text(r, &words, base, pair);
+}
 static void read_sizes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
     Yaml **item;
@@ -196,7 +212,7 @@ static const Key model_keys[] = {
     {"kind", read_word_text, kinds, P(kind), NO_LOC, "mlp: a chain of linear layers"},
     {"sizes", read_sizes, NULL, 0, NO_LOC, "mlp: [10, 32, 5]"},
     {"bias", read_flag, NULL, P(mlp_bias), NO_LOC, "mlp: layers have biases"},
-    {"activation", read_word_text, activations, P(activation), P(activation_loc),
+    {"activation", plan_read_activation, NULL, P(activation), P(activation_loc),
      "mlp: between the layers"},
     {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
     {"weights", read_sub, &weights_sub, 0, NO_LOC, "a safetensors file, or {file:, prefix:}"},

@@ -72,11 +72,10 @@ typedef struct Style {
     bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of
                   the table says so; a style of the user's own that starts from no row: yes) */
     bool sums_blindly; /* by a hook that adds up what the ranks hold, due or not */
-    bool bias_local,
-        bias_partial; /* bias: local / partial as written in weight-like fields are in `bias` */
-    Loc loc;          /* of the style's name */
-    const char *base; /* a user's own style under `styles`: the style that it starts from (its
-                         `style:`), or NULL */
+    bool bias_local;   /* bias: local */
+    Loc loc;           /* of the style's name */
+    const char *base;  /* a user's own style under `styles`: the style that it starts from (its
+                          `style:`), or NULL */
     Loc base_loc;
 } Style;
 

@@ -85,13 +85,14 @@ ReadFn read_real;      /* [double] arg: Range */
 ReadFn read_bool;      /* [bool] */
 ReadFn read_flag;      /* [int] -1 unset, 0, 1 */
 ReadFn read_word_text; /* [const char *] arg: Word[] */
-ReadFn read_word_int;  /* [int or enum] arg: Word[] */
-ReadFn read_word_bool; /* [bool] arg: Word[] */
-ReadFn read_axes;      /* [const char *] "dp*cp" */
-ReadFn read_axis;      /* [const char *] one axis or group */
-ReadFn read_sub;       /* base itself; arg: Sub */
-ReadFn read_spec;      /* [RawSpec] one placement (place.c) */
-ReadFn read_later;     /* E0214 */
+ReadFn plan_read_activation; /* [const char *] words: plan_activations */
+ReadFn read_word_int;        /* [int or enum] arg: Word[] */
+ReadFn read_word_bool;       /* [bool] arg: Word[] */
+ReadFn read_axes;            /* [const char *] "dp*cp" */
+ReadFn read_axis;            /* [const char *] one axis or group */
+ReadFn read_sub;             /* base itself; arg: Sub */
+ReadFn read_spec;            /* [RawSpec] one placement (place.c) */
+ReadFn read_later;           /* E0214 */
 
 enum { PLAN_MOST_STYLES = 500 /* of a plan's own: they are looked up one by one */ };
 
@@ -122,4 +123,6 @@ bool plan_from_set(Loc l);
 bool style_is_later(const char *name);
 /* Built in, or the plan's own. */
 bool style_is_known(const Plan *p, const char *name);
+/* The activations of ops/list.h and "none", as words that end with NULL; in `arena`. */
+const Word *plan_activations(Arena *arena);
 #endif

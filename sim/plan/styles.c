@@ -210,7 +210,6 @@ static void overlay(Arena *a, Style *out, const Style *over) {
     if (over->bias.set) {
         out->bias = over->bias;
         out->bias_local = over->bias_local;
-        out->bias_partial = over->bias_partial;
         out->bias_in_shares = false;
     }
     if (over->use_local_output >= 0) out->use_local_output = over->use_local_output;

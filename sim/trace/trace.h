@@ -246,11 +246,6 @@ typedef struct {
     const char *formula;
 } TraceEvent;
 
-typedef struct {
-    char order; /* which array: p v c m k M e (param value compute move check memory event) */
-    int index;
-} TraceOrder;
-
 /* A tensor of the file given with --against, or a value that the file lacks. */
 typedef struct TraceAgainst {
     const char *name;   /* in the file; a missing one: ours */

@@ -68,6 +68,10 @@ static void see_more(Coverage *c, const char *group, const char *name) {
 static bool has_words(const Key *k) {
     return k->read == read_word_text || k->read == read_word_int || k->read == read_word_bool;
 }
+static const Word *words_of(Coverage *c, const Key *k) {
+    if (k->read == plan_read_activation) return plan_activations(c->a);
+    return has_words(k) ? k->arg : NULL;
+}
 static bool is_switch(const Key *k) { return k->read == read_bool || k->read == read_flag; }
 static const Key *nested(const Key *k) {
     if (k->read == read_sub) return ((const Sub *)k->arg)->keys;
@@ -83,7 +87,7 @@ static void expect_keys(Coverage *c, const Key *keys, const char *where) {
     for (const Key *k = keys; k->name; k++) {
         const char *name = arena_printf(c->a, "%s%s", where, k->name);
         expect(c, "key", name);
-        for (const Word *w = has_words(k) ? k->arg : NULL; w && w->word; w++)
+        for (const Word *w = words_of(c, k); w && w->word; w++)
             expect(c, "key", arena_printf(c->a, "%s: %s", name, w->word));
         if (is_switch(k))
             expect(c, "key", arena_printf(c->a, "%s: true", name)),

@@ -867,6 +867,10 @@ static void test_explain(void **state) {
     expect_code(RUN("explain", plan, "0"), 0, "step 0", NULL);
     expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
     expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");
+    /* a unit's collective carries many parameters: the key asked for it, no line of one of them */
+    expect_code(RUN("explain", "plans/20-llama3-8b-fsdp-tp.yaml",
+                    "grad.param.layers.0.attention.wq.weight"),
+                0, "plan line    plans/20-llama3-8b-fsdp-tp.yaml:11", NULL);
 }
 /* How a gradient comes about: its steps, the sums with their reason, what would be wrong otherwise,
  * the axes without one. */

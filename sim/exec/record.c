@@ -403,7 +403,9 @@ static void record_collective(Rec *r, const Step *s) {
         x->dim = stored_of_letter(t, d);
         x->dim_symbol = graph_stored_symbol(t, x->dim, r->a);
     }
-    Loc by = asked_by(r, s);
+    /* what travels together was asked for by the key, not by the line of the first parameter */
+    Loc unit = p->assign->plan->data_parallel.loc;
+    Loc by = x->n_with && unit.file ? unit : asked_by(r, s);
     x->file = by.file;
     x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;

@@ -416,6 +416,100 @@ static void test_torchtitan_refusals(void **state) {
             "--mesh names an axis that torchtitan has not [E0204]");
 }
 
+/* ---- megatron ---- */
+static Imported megatron(ImportInput in, const char *text) {
+    in.framework = "megatron";
+    if (!in.path) in.path = "args.txt";
+    return import_with(in, text);
+}
+static const char megatron_args[] =
+    "torchrun --nproc_per_node 4 --nnodes 2 pretrain_gpt.py \\\n"
+    "  --tensor-model-parallel-size 2 --sequence-parallel   # a comment\n"
+    "  --context-parallel-size=2 --cp-comm-type all_gather \\\n"
+    "  --num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 8 \\\n"
+    "  --group-query-attention --num-query-groups 4 --swiglu --normalization RMSNorm \\\n"
+    "  --position-embedding-type 'rope' --rotary-base 500000 --vocab-size 250 \\\n"
+    "  --make-vocab-size-divisible-by 16 --add-qkv-bias --disable-bias-linear --qk-layernorm \\\n"
+    "  --seq-length 16 --micro-batch-size 2 --global-batch-size 64 \\\n"
+    "  --recompute-granularity full --data-path 0.5 a 0.5 b --lr 1e-4 --use-flash-attn\n";
+static void test_megatron(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){0}, megatron_args);
+    HOLDS(r, "mesh: {dp: 2, cp: 2, tp: 2}", "groups: {sp: tp}", "names: megatron",
+          "recipe: megatron-sp", "recompute: block",
+          "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}",
+          "context_parallel: {mode: all_gather, order: zigzag, axis: cp}");
+    /* sizes, biases, norms, the padded vocabulary, the tied head */
+    assert_non_null(strstr(r.plan.text, "tie_word_embeddings: true, qk_norm: true, q_bias: true, "
+                                        "k_bias: true, v_bias: true, o_bias: false"));
+    assert_non_null(strstr(r.plan.text, "vocab_multiple: 32,"));
+    assert_non_null(strstr(r.plan.text, "num_key_value_heads: 4, head_dim: 8"));
+    equivalent(&r);
+    /* the same model without them, as arguments, on the mesh of --mesh */
+    static const char *const words[] = {"--tensor-model-parallel-size",
+                                        "2",
+                                        "--num-layers",
+                                        "1",
+                                        "--hidden-size",
+                                        "64",
+                                        "--num-attention-heads",
+                                        "4",
+                                        "--swiglu",
+                                        "--normalization",
+                                        "RMSNorm",
+                                        "--use-rotary-position-embeddings",
+                                        "--vocab-size",
+                                        "128",
+                                        "--seq-length",
+                                        "16"};
+    r = megatron(
+        (ImportInput){
+            .path = NULL, .mesh = "dp=2", .n_args = sizeof words / sizeof *words, .arg = words},
+        "");
+    HOLDS(r, "mesh: {dp: 2, tp: 2}", "recipe: megatron");
+    assert_non_null(strstr(r.plan.text, "intermediate_size: 128,")); /* 8/3 of 64, in 64s */
+    assert_non_null(strstr(r.plan.text, "q_bias: true, k_bias: true, v_bias: true, o_bias: true"));
+    equivalent(&r);
+    r = megatron((ImportInput){.model = "llama3-8b"}, "--tensor-model-parallel-size 4\n");
+    HOLDS(r, "# dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N",
+          "mesh: {tp: 4}");
+    equivalent(&r);
+}
+static void test_megatron_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *said[3];
+    } rows[] = {
+        {"--tensor-model-parallel-size two --hiden-size 4",
+         {"args.txt:1:30: error: --tensor-model-parallel-size wants a whole number", "[E0302]"}},
+        {"--tensor-model-paralel-size 2",
+         {":1:1: error: unknown argument '--tensor-model-paralel-size' [E0201]",
+          "did you mean --tensor-model-parallel-size?"}},
+        {"--micro-batch-size $MBS", {":1:20: error:", "write the number that the variable has"}},
+        {"--num-experts 8 --pipeline-model-parallel-size 2",
+         {":1:1: error: --num-experts: not supported by this version [E0214]",
+          ":1:17: error: --pipeline-model-parallel-size: not supported by this version [E0214]"}},
+        {"--nproc-per-node 6 --tensor-model-parallel-size 4", {":1:1: error: 6 ranks", "[E0307]"}},
+        {"$ARGS", {":1:1: error: '$ARGS' is no argument of Megatron [E0201]"}},
+        {"--num-layers", {":1:1: error: --num-layers wants a value [E0208]"}},
+        {"--position-embedding-type 'rope", {":1:27: error: this text is not closed"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = megatron((ImportInput){.model = "llama3-8b"}, rows[i].text);
+        assert_null(r.plan.text);
+        for (int k = 0; k < 3 && rows[i].said[k]; k++)
+            if (!strstr(r.said, rows[i].said[k]))
+                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
+    }
+    /* Megatron's own defaults are GPT-2's */
+    Imported r = megatron((ImportInput){0}, "--hidden-size 64");
+    REFUSES(r, "without --swiglu the MLP has no gate", "LayerNorm: not supported",
+            "learned positions", "--num-layers is missing [E0208]");
+    r = megatron((ImportInput){.model = "llama3-8b", .mesh = "tp=4"},
+                 "--tensor-model-parallel-size 2");
+    REFUSES(r, "--mesh:1:1: error: axis tp of 4 ranks: the arguments say otherwise [E0307]");
+}
+
 /* ---- the command ---- */
 static int command(const char **out, const char **err, int argc, const char *const *words) {
     char **argv = ARENA_ARRAY(arena, char *, argc + 1), *o = NULL, *e = NULL;
@@ -481,6 +575,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

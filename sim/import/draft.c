@@ -76,7 +76,8 @@ static void read_mesh(Draft *x, const char *text) {
         bool word = isalpha((unsigned char)*name) && !strchr(name, ',');
         for (const char *c = name; *c; c++)
             word = word && (isalnum((unsigned char)*c) || *c == '_');
-        if (!word || !p[n] || !isdigit((unsigned char)*size) || *end || errno || v < 1) {
+        if (!word || !p[n] || !isdigit((unsigned char)*size) || *end || errno || v < 1 ||
+            v > (long long)1 << 30) {
             diag_error(x->d, "E0212", at, "for example --mesh dp=2,tp=4",
                        "--mesh wants AXIS=RANKS,...");
             return;

@@ -10,9 +10,10 @@ static const struct {
 } frameworks[] = {
     {"torch", import_torch, false},
     {"torchtitan", import_torchtitan, false},
+    {"megatron", import_megatron, true},
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan"};
+static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron"};
 
 const char *const *import_frameworks(void) { return names; }
 
@@ -64,6 +65,13 @@ static const char *recognise(const char *path, const char *text, size_t n) {
         if (j && j->kind == JSON_OBJECT) found = of_json(j);
         arena_free(a);
         return found;
+    }
+    if (line_begins(text, n, "torchrun") || line_begins(text, n, "--tensor-model-parallel-size"))
+        return "megatron";
+    while (n && *text == '#') { /* comments of a shell */
+        const char *end = memchr(text, '\n', n);
+        n = end ? n - (size_t)(end + 1 - text) : 0;
+        text = end ? end + 1 : text;
     }
     if (n > 2 && memcmp(text, "--", 2) == 0 && text[2] >= 'a' && text[2] <= 'z') return "megatron";
     if (line_begins(text, n, "[parallelism]")) return "torchtitan";

@@ -32,8 +32,8 @@ static Value *key(Value *table, const char *name) { return table ? value_get(tab
 static int64_t number(Titan *t, Value *table, const char *name, int64_t otherwise) {
     Value *v = key(table, name);
     if (!v) return otherwise;
-    if (v->kind == V_INT && (v->i > 0 || v->i == -1) && v->i < (int64_t)1 << 40) return v->i;
-    diag_error(t->x->d, "E0302", v->loc, NULL, "%s is a whole number above 0 or -1", name);
+    if (v->kind == V_INT && (v->i > 0 || v->i == -1) && v->i <= (int64_t)1 << 20) return v->i;
+    diag_error(t->x->d, "E0302", v->loc, NULL, "%s is a whole number of 1 .. 2^20, or -1", name);
     return otherwise;
 }
 static const char *text(Titan *t, Value *table, const char *name, const char *otherwise) {

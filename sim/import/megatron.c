@@ -1,0 +1,400 @@
+/* Megatron-LM's arguments, as a file, a pasted command or words behind `--`: sizes and degrees, and
+ * the tensor parallelism of Megatron core (semantics.md 3.5). Every argument is a row of a table;
+ * one that is no row is an error, for it might change who holds what. */
+#include "import/import.h"
+#include "import/scan.h"
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words with places ---- */
+typedef struct {
+    const char *s;
+    Loc loc;
+} Word;
+typedef struct {
+    Draft *x;
+    Word *word;
+    int n, cap;
+} Words;
+
+/* Words of a shell's line: blanks, quotes, backslashes before line ends, comments. */
+static void split(Words *w, Scan *s) {
+    for (char c; (c = scan_peek(s, 0));) {
+        if (strchr(" \t\r\n", c)) {
+            scan_take(s, 1);
+        } else if (c == '\\' && (scan_peek(s, 1) == '\n' || scan_peek(s, 1) == '\r')) {
+            scan_take(s, 2);
+        } else if (c == '#') {
+            while ((c = scan_peek(s, 0)) && c != '\n') scan_take(s, 1);
+        } else {
+            Loc at = scan_loc(s);
+            Str word = str_new(s->a);
+            for (char q; (c = scan_peek(s, 0)) && !strchr(" \t\r\n", c);) {
+                q = c == '"' || c == '\'' ? c : 0;
+                const char *part = q ? scan_string(s, true, false) : NULL;
+                if (q && !part) return;
+                if (q) str_add(&word, part);
+                else str_addn(&word, s->p, 1), scan_take(s, 1);
+            }
+            if (w->n == VALUE_PAIRS) {
+                scan_error(s, "E0704", at, NULL, "more than %d words", VALUE_PAIRS);
+                return;
+            }
+            *ARENA_PUSH(s->a, w->word, w->n, w->cap) = (Word){word.s, at};
+        }
+    }
+}
+static bool read_words(Words *w) {
+    Draft *x = w->x;
+    Scan s;
+    const char *text = x->in->text;
+    size_t n = x->in->n;
+    if (x->in->n_args) { /* shown as one line */
+        Str line = str_new(x->a);
+        for (int i = 0; i < x->in->n_args; i++)
+            str_addf(&line, "%s%s", i ? " " : "", x->in->arg[i]);
+        text = line.s, n = line.n;
+    }
+    if (!scan_start(&s, x->a, x->d, x->file, text, n)) return false;
+    split(w, &s);
+    return !s.failed;
+}
+
+/* ---- arguments ---- */
+typedef struct {
+    Loc at[64]; /* of the rows of the table that were given */
+    int64_t tp, cp, pp, ep, etp, experts, vpp, layers, hidden, ffn, heads, channels, groups, seq,
+        micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers;
+    double rope_base, rope_percent, eps;
+    bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
+        recompute_some, squared;
+    const char *norm, *position, *granularity, *method, *cp_kind;
+} Args;
+typedef enum { M_SIZE, M_REAL, M_FLAG, M_TEXT } Take;
+typedef struct {
+    const char *name;
+    Take take;
+    size_t at;
+} Row;
+#define A(f) offsetof(Args, f)
+static const Row rows[] = {
+    {"tensor-model-parallel-size", M_SIZE, A(tp)},
+    {"context-parallel-size", M_SIZE, A(cp)},
+    {"pipeline-model-parallel-size", M_SIZE, A(pp)},
+    {"expert-model-parallel-size", M_SIZE, A(ep)},
+    {"expert-tensor-parallel-size", M_SIZE, A(etp)},
+    {"num-experts", M_SIZE, A(experts)},
+    {"num-layers-per-virtual-pipeline-stage", M_SIZE, A(vpp)},
+    {"num-layers", M_SIZE, A(layers)},
+    {"hidden-size", M_SIZE, A(hidden)},
+    {"ffn-hidden-size", M_SIZE, A(ffn)},
+    {"num-attention-heads", M_SIZE, A(heads)},
+    {"kv-channels", M_SIZE, A(channels)},
+    {"num-query-groups", M_SIZE, A(groups)},
+    {"seq-length", M_SIZE, A(seq)},
+    {"micro-batch-size", M_SIZE, A(micro)},
+    {"global-batch-size", M_SIZE, A(global)},
+    {"vocab-size", M_SIZE, A(vocab)},
+    {"make-vocab-size-divisible-by", M_SIZE, A(multiple)},
+    {"max-position-embeddings", M_SIZE, A(positions)},
+    {"nnodes", M_SIZE, A(nodes)},
+    {"nproc-per-node", M_SIZE, A(per_node)},
+    {"nproc_per_node", M_SIZE, A(per_node)},
+    {"recompute-num-layers", M_SIZE, A(recompute_layers)},
+    {"rotary-base", M_REAL, A(rope_base)},
+    {"rotary-percent", M_REAL, A(rope_percent)},
+    {"norm-epsilon", M_REAL, A(eps)},
+    {"sequence-parallel", M_FLAG, A(sp)},
+    {"use-distributed-optimizer", M_FLAG, A(zero)},
+    {"group-query-attention", M_FLAG, A(gqa)},
+    {"swiglu", M_FLAG, A(swiglu)},
+    {"disable-bias-linear", M_FLAG, A(no_bias)},
+    {"add-qkv-bias", M_FLAG, A(qkv_bias)},
+    {"qk-layernorm", M_FLAG, A(qk_norm)},
+    {"untie-embeddings-and-output-weights", M_FLAG, A(untied)},
+    {"bf16", M_FLAG, A(bf16)},
+    {"fp16", M_FLAG, A(fp16)},
+    {"use-rotary-position-embeddings", M_FLAG, A(rope)},
+    {"use-torch-fsdp2", M_FLAG, A(fsdp)},
+    {"recompute-activations", M_FLAG, A(recompute_some)},
+    {"squared-relu", M_FLAG, A(squared)},
+    {"normalization", M_TEXT, A(norm)},
+    {"position-embedding-type", M_TEXT, A(position)},
+    {"recompute-granularity", M_TEXT, A(granularity)},
+    {"recompute-method", M_TEXT, A(method)},
+    {"cp-comm-type", M_TEXT, A(cp_kind)},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+/* Arguments about how a run is driven: they lay out nothing and change no value of a step. */
+static const char skip_flags[] =
+    " use-mcore-models use-flash-attn overlap-grad-reduce overlap-param-gather "
+    "no-masked-softmax-fusion"
+    " no-bias-gelu-fusion no-bias-swiglu-fusion no-bias-dropout-fusion no-rope-fusion no-gradient-"
+    "accumulation-fusion no-load-optim no-load-rng no-save-optim no-save-rng log-throughput "
+    "log-params-"
+    "norm log-num-zeros-in-grad log-timers-to-tensorboard log-memory-to-tensorboard mock-data "
+    "use-cpu-"
+    "initialization no-create-attention-mask-in-dataloader attention-softmax-in-fp32 "
+    "accumulate-allreduce-"
+    "grads-in-fp32 cross-entropy-loss-fusion deterministic-mode exit-on-missing-checkpoint "
+    "tp-comm-overlap"
+    " dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm ";
+static const char skip_one[] =
+    " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file merge-file split"
+    " train-iters train-samples lr min-lr lr-decay-style lr-decay-iters lr-warmup-iters "
+    "lr-warmup-fraction"
+    " lr-warmup-samples lr-decay-samples weight-decay clip-grad adam-beta1 adam-beta2 adam-eps "
+    "log-interval"
+    " save load save-interval eval-interval eval-iters tensorboard-dir wandb-project "
+    "wandb-exp-name wandb-"
+    "save-dir distributed-backend distributed-timeout-minutes seed init-method-std num-workers "
+    "data-cache-"
+    "path ckpt-format optimizer hidden-dropout attention-dropout master-addr master-port "
+    "master_addr"
+    " master_port node-rank node_rank rdzv-backend rdzv-endpoint rdzv_backend rdzv_endpoint rdzv-id"
+    " initial-loss-scale manual-gc-interval tensorboard-log-interval ddp-bucket-size "
+    "rotary-seq-len-"
+    "interpolation-factor ";
+static const char skip_many[] = " data-path train-data-path valid-data-path test-data-path ";
+static bool listed(const char *list, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = list; (p = strstr(p, name)); p += n)
+        if (p[-1] == ' ' && p[n] == ' ') return true;
+    return false;
+}
+static int row_of(const char *name) {
+    for (int i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0) return i;
+    return -1;
+}
+static void store(Draft *x, Args *a, const Row *r, const Word *w) {
+    char *end = NULL;
+    void *to = (char *)a + r->at;
+    errno = 0;
+    if (r->take == M_TEXT) {
+        *(const char **)to = w->s;
+    } else if (r->take == M_REAL) {
+        double v = strtod(w->s, &end);
+        if (end == w->s || *end || !(v > 0 && v < 1e18))
+            diag_error(x->d, "E0309", w->loc, NULL, "--%s wants a number above 0, not '%s'",
+                       r->name, w->s);
+        else *(double *)to = v;
+    } else {
+        long long v = strtoll(w->s, &end, 10);
+        if (end == w->s || *end || errno || v < 1 || v > (long long)1 << 30)
+            diag_error(x->d, "E0302", w->loc,
+                       *w->s == '$' ? "write the number that the variable has" : NULL,
+                       "--%s wants a whole number above 0, not '%s'", r->name, w->s);
+        else *(int64_t *)to = v;
+    }
+}
+static void unknown(Draft *x, const Word *w, const char *name) {
+    const char *names[N_ROWS + 1] = {0};
+    for (int i = 0; i < N_ROWS; i++) names[i] = rows[i].name;
+    const char *near = diag_nearest(name, names);
+    diag_error(x->d, "E0201", w->loc,
+               near ? arena_printf(x->a, "did you mean --%s?", near)
+                    : "leave it out if it changes neither layouts nor values",
+               "unknown argument '%s'", w->s);
+}
+/* One argument and its value; gives the index behind it. */
+static int argument(Words *w, Args *a, int i) {
+    Draft *x = w->x;
+    const Word *here = &w->word[i];
+    const char *eq = strchr(here->s, '=');
+    size_t n = eq ? (size_t)(eq - here->s) - 2 : strlen(here->s) - 2;
+    const char *name = arena_strndup(x->a, here->s + 2, n);
+    int r = row_of(name), wants = r >= 0 ? rows[r].take != M_FLAG : listed(skip_one, name);
+    Word value = eq             ? (Word){eq + 1, here->loc}
+                 : i + 1 < w->n ? w->word[i + 1]
+                                : (Word){"", here->loc};
+    if (r < 0 && !wants && !listed(skip_flags, name) && !listed(skip_many, name)) {
+        unknown(x, here, name);
+        while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
+        return i + 1;
+    }
+    if (wants && (!*value.s || (!eq && strncmp(value.s, "--", 2) == 0))) {
+        diag_error(x->d, "E0208", here->loc, NULL, "--%s wants a value", name);
+        return i + 1;
+    }
+    if (r >= 0) a->at[r] = here->loc;
+    if (r >= 0 && !wants) *(bool *)((char *)a + rows[r].at) = true;
+    else if (r >= 0) store(x, a, &rows[r], &value);
+    if (listed(skip_many, name))
+        while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
+    return i + 1 + (wants && !eq);
+}
+static void read_arguments(Words *w, Args *a) {
+    for (int i = 0; i < w->n;) {
+        const char *s = w->word[i].s;
+        size_t n = strlen(s);
+        bool starts = strcmp(s, "torchrun") == 0 || strcmp(s, "python") == 0 ||
+                      strcmp(s, "python3") == 0 || (n > 3 && strcmp(s + n - 3, ".py") == 0);
+        if (strncmp(s, "--", 2) == 0 && s[2]) {
+            i = argument(w, a, i);
+            continue;
+        }
+        if (!starts)
+            diag_error(w->x->d, "E0201", w->word[i].loc, "write the arguments that it stands for",
+                       "'%s' is no argument of Megatron", s);
+        i++;
+    }
+}
+
+/* ---- what they say ---- */
+static Loc at(const Draft *x, const Args *a, const char *name) {
+    int r = row_of(name);
+    return r >= 0 && a->at[r].file ? a->at[r] : (Loc){x->file, 1, 1};
+}
+static void later(Draft *x, const Args *a, const char *name, const char *hint) {
+    diag_error(x->d, "E0214", at(x, a, name), hint, "--%s: not supported by this version", name);
+}
+static void refuse(Draft *x, const Args *a) {
+    static const struct {
+        const char *name;
+        size_t at;
+    } ones[] = {{"pipeline-model-parallel-size", A(pp)},
+                {"expert-model-parallel-size", A(ep)},
+                {"expert-tensor-parallel-size", A(etp)}};
+    for (int i = 0; i < 3; i++)
+        if (*(const int64_t *)((const char *)a + ones[i].at) > 1)
+            later(x, a, ones[i].name, "leave it at 1");
+    if (a->experts) later(x, a, "num-experts", "models without experts run");
+    if (a->vpp) later(x, a, "num-layers-per-virtual-pipeline-stage", "no pipeline");
+    if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
+    if (a->squared) later(x, a, "squared-relu", "--swiglu");
+    if (a->rope_percent > 0 && a->rope_percent < 1)
+        later(x, a, "rotary-percent", "leave it at 1.0");
+}
+/* A model of Llama's type is what this version runs; Megatron's defaults are those of GPT-2. */
+static void check_model(Draft *x, const Args *a) {
+    static const struct {
+        const char *name;
+        size_t at;
+    } sizes[] = {{"num-layers", A(layers)},
+                 {"hidden-size", A(hidden)},
+                 {"num-attention-heads", A(heads)},
+                 {"vocab-size", A(vocab)}};
+    for (int i = 0; i < 4; i++)
+        if (!*(const int64_t *)((const char *)a + sizes[i].at))
+            diag_error(x->d, "E0208", ((Loc){x->file, 1, 1}),
+                       arena_printf(x->a, "give --%s, or the whole model by --model or --config",
+                                    sizes[i].name),
+                       "--%s is missing", sizes[i].name);
+    if (!a->swiglu)
+        diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}), "--swiglu",
+                   "without --swiglu the MLP has no gate: not supported by this version");
+    if (!a->norm || strcmp(a->norm, "RMSNorm") != 0)
+        diag_error(x->d, "E0214", at(x, a, "normalization"), "--normalization RMSNorm",
+                   "Megatron's default normalization, LayerNorm: not supported by this version");
+    if (!a->rope && (!a->position || strcmp(a->position, "rope") != 0))
+        diag_error(x->d, "E0214", at(x, a, "position-embedding-type"),
+                   "--position-embedding-type rope",
+                   "learned positions, Megatron's default: not supported by this version");
+}
+static const char *yes(bool b) { return b ? "true" : "false"; }
+static void write_model(Draft *x, const Args *a) {
+    if (x->in->model || x->in->config) return;
+    check_model(x, a);
+    if (diags_errors(x->d)) return;
+    int64_t channels = a->channels ? a->channels : a->hidden / a->heads,
+            ffn = a->ffn ? a->ffn : a->hidden * 8 / 3 / 64 * 64,
+            groups = a->gqa || a->groups ? a->groups ? a->groups : 1 : a->heads;
+    bool bias = !a->no_bias, qkv = bias || a->qkv_bias;
+    x->hidden = a->hidden, x->head_dim = channels, x->n_layers = a->layers;
+    x->model_loc = at(x, a, "hidden-size");
+    x->model_keys = arena_printf(
+        x->a,
+        "config: {hidden_size: %lld, intermediate_size: %lld, num_attention_heads: %lld, "
+        "num_key_value_heads: %lld, head_dim: %lld, num_hidden_layers: %lld, vocab_size: %lld, "
+        "rms_norm_eps: %.10g, rope_theta: %.10g, tie_word_embeddings: %s, qk_norm: %s, q_bias: %s, "
+        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s}, "
+        "vocab_multiple: %lld",
+        (long long)a->hidden, (long long)ffn, (long long)a->heads, (long long)groups,
+        (long long)channels, (long long)a->layers, (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
+        a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied), yes(a->qk_norm), yes(qkv), yes(qkv),
+        yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias),
+        (long long)(a->multiple ? a->multiple : 128) * (long long)a->tp);
+}
+/* tp fastest, then cp, then dp (semantics.md 3.5). */
+static void write_mesh(Draft *x, const Args *a) {
+    int64_t inner = a->tp * a->cp, world = a->nodes * a->per_node, dp = draft_axis_size(x, "dp");
+    Loc dp_at = {x->file, 1, 1};
+    for (int i = 0; i < x->n_axes; i++) {
+        const DraftAxis *m = &x->axis[i];
+        int64_t says = strcmp(m->name, "tp") == 0   ? a->tp
+                       : strcmp(m->name, "cp") == 0 ? a->cp
+                       : strcmp(m->name, "dp") == 0 ? m->size
+                                                    : 0;
+        if (says != m->size)
+            diag_error(
+                x->d, says ? "E0307" : "E0204", m->loc, "dp is what the arguments leave open",
+                "axis %s of %lld ranks: the arguments say otherwise", m->name, (long long)m->size);
+        if (strcmp(m->name, "dp") == 0) dp_at = m->loc;
+    }
+    if (a->per_node && world % inner)
+        diag_error(x->d, "E0307", at(x, a, "nproc-per-node"), NULL,
+                   "%lld ranks are no multiple of tensor times context parallel, %lld",
+                   (long long)world, (long long)inner);
+    else if (a->per_node && !dp) dp = world / inner;
+    if (!dp) {
+        dp = 1;
+        draft_remark(x, "dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N");
+    }
+    x->n_axes = 0;
+    if (dp > 1) draft_axis(x, "dp", dp, dp_at);
+    if (a->cp > 1) draft_axis(x, "cp", a->cp, at(x, a, "context-parallel-size"));
+    if (a->tp > 1 || !x->n_axes) draft_axis(x, "tp", a->tp, at(x, a, "tensor-model-parallel-size"));
+    x->batch = a->micro * dp;
+    if (a->global > x->batch)
+        draft_remark(x,
+                     "global-batch-size: gradients are accumulated; the plan is one micro-batch");
+}
+static void write_plan(Draft *x, const Args *a) {
+    bool sp = a->sp && a->tp > 1;
+    if (sp) x->groups = "{sp: tp}";
+    if (a->tp > 1)
+        draft_key(x, "recipe", sp ? "megatron-sp" : "megatron",
+                  at(x, a, "tensor-model-parallel-size"),
+                  sp ? "--sequence-parallel" : "--tensor-model-parallel-size");
+    if (a->zero && x->n_axes && (draft_axis_size(x, "dp") > 1 || a->cp > 1))
+        draft_key(x, "data_parallel", "{mode: zero1}", at(x, a, "use-distributed-optimizer"),
+                  "--use-distributed-optimizer");
+    if (a->cp > 1) {
+        bool gather = a->cp_kind && strcmp(a->cp_kind, "all_gather") == 0;
+        const char *mode = gather                                         ? "all_gather"
+                           : a->cp_kind && strcmp(a->cp_kind, "a2a") == 0 ? "ulysses"
+                                                                          : "ring";
+        draft_key(x, "context_parallel",
+                  arena_printf(x->a, "{mode: %s, order: zigzag, axis: cp}", mode),
+                  at(x, a, a->cp_kind ? "cp-comm-type" : "context-parallel-size"), mode);
+    }
+    if (a->granularity && strcmp(a->granularity, "full") == 0)
+        draft_key(x, "recompute", "block", at(x, a, "recompute-granularity"),
+                  "--recompute-granularity full");
+    else if (a->recompute_some || a->granularity)
+        diag_warn(x->d, "E0214",
+                  at(x, a, a->granularity ? "recompute-granularity" : "recompute-activations"),
+                  "--recompute-granularity full, or none",
+                  "selective recomputation: the plan recomputes nothing");
+}
+bool import_megatron(Draft *x) {
+    Words w = {.x = x};
+    Args a = {.tp = 1, .cp = 1, .pp = 1, .ep = 1, .etp = 1, .micro = 1, .nodes = 1, .seq = 0};
+    draft_options(x);
+    if (!read_words(&w)) return false;
+    read_arguments(&w, &a);
+    refuse(x, &a);
+    write_mesh(x, &a);
+    write_model(x, &a);
+    x->sequence = a.seq;
+    x->data_loc = at(x, &a, "seq-length");
+    if ((a.bf16 || a.fp16) && x->in->full && a.bf16) x->dtype = "bf16";
+    else if (a.bf16 || a.fp16)
+        draft_remark(x, "dtype: f32, half precision would hide small mistakes; --full keeps bf16");
+    write_plan(x, &a);
+    x->names = NAMES_MEGATRON;
+    return !diags_errors(x->d);
+}

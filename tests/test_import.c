@@ -510,6 +510,57 @@ static void test_megatron_refusals(void **state) {
     REFUSES(r, "--mesh:1:1: error: axis tp of 4 ranks: the arguments say otherwise [E0307]");
 }
 
+/* ---- jax ---- */
+static Imported jax(const char *mesh, const char *text) {
+    return import_with(
+        (ImportInput){.framework = "jax", .path = "specs.json", .model = "llama3-8b", .mesh = mesh},
+        text);
+}
+/* Flax's kernels are [in, out]; weights of torch's names [out, in]: the same cut, the same plan. */
+static void test_jax(void **state) {
+    (void)state;
+    Imported r = jax("data=2,model=4",
+                     "{\"tokens\": [\"data\", null],\n"
+                     " \"params/tok_embeddings/embedding\": [\"model\", null],\n"
+                     " \"params/layers_0/attention/wq/kernel\": [null, \"model\"],\n"
+                     " \"layers.*.attention.wk.weight\": [\"model\"],\n"
+                     " \"layers.*.attention.wv.weight\": [\"model\", \"data\"],\n"
+                     " \"layers.*.attention.wo.kernel\": [\"model\"],\n"
+                     " \"layers/*/feed_forward/w1/kernel\": [null, [\"data\", \"model\"]],\n"
+                     " \"layers.*.ffn_norm.scale\": []}");
+    HOLDS(
+        r, "groups: {every: data*model}", "names: torchtitan", "mesh: {data: 2, model: 4}",
+        "data: {batch: 4, sequence: 16, dtype: f32, seed: 0, cut: {batch: \"data\"}}",
+        "  tok_embeddings.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
+        "  layers.0.attention.wq.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
+        "  layers.*.attention.wk.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
+        "  layers.*.attention.wv.weight: {weight: {model: shard(0), data: shard(1)}, axis: every}",
+        "  layers.*.attention.wo.weight: {weight: {model: shard(1), data: replicate}, axis: every}",
+        "  layers.*.feed_forward.w1.weight: {weight: {data: shard(0), model: shard(0)}, axis: "
+        "every}",
+        "  layers.*.ffn_norm.weight: {weight: {data: replicate, model: replicate}, axis: every}");
+    equivalent(&r);
+    r = jax("x=4", "{\"layers_*/attention/wq/kernel\": [null, \"x\"]}");
+    HOLDS(r, "  layers.*.attention.wq.weight: {weight: {x: shard(0)}, axis: x}");
+    equivalent(&r);
+}
+static void test_jax_refusals(void **state) {
+    (void)state;
+    Imported r = jax("a=2,b=2", "{\"q/kernel\": [\"a\", \"b\", null],\n"
+                                " \"q/weight\": 3,\n \"r/weight\": [[\"b\", \"a\"], \"c\"],\n"
+                                " \"s/weight\": [\"a\", \"a\"],\n \"t/mu\": [null],\n"
+                                " \"u/weight\": [{}],\n \"tokens\": \"a\"}");
+    REFUSES(r, "specs.json:1:14: error: the PartitionSpec of a kernel has at most 2 dims [E0307]",
+            ":2:14: error:", ":3:21: error: axes of one dim in another order",
+            ":3:27: error: the mesh has no axis c [E0204]", ":4:20: error: axis a cuts two dims",
+            ":5:2: error: 't/mu' is no parameter's path [E0209]", ":6:15: error: a dim of",
+            ":7:12: error: the spec of 'tokens' has two dims");
+    r = jax("a=2", "{\"x\": [1,]}");
+    REFUSES(r, "specs.json:1:", "[E0109]");
+    r = jax("a=2", "{\"x\": 1, \"x\": 2}");
+    REFUSES(r, "specs.json:1:", "[E0109]");
+}
+
 /* ---- the command ---- */
 static int command(const char **out, const char **err, int argc, const char *const *words) {
     char **argv = ARENA_ARRAY(arena, char *, argc + 1), *o = NULL, *e = NULL;
@@ -577,6 +628,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,10 +231,18 @@ static int64_t product_of(const Draft *x, bool data) {
     int64_t n = 1;
     for (int i = 0; i < x->n_axes; i++) {
         const char *name = x->axis[i].name;
-        bool dp = strncmp(name, "dp", 2) == 0 && (!name[2] || name[2] == '_');
+        bool dp = (strncmp(name, "dp", 2) == 0 && (!name[2] || name[2] == '_')) ||
+                  (x->cut_batch && strstr(x->cut_batch, name));
         if (dp == data && x->axis[i].size < 1 << 20 && n < 1 << 20) n *= x->axis[i].size;
     }
     return n;
+}
+static void write_cut(const Draft *x, PlanWriter *w) {
+    const char *dims[][2] = {{"batch", x->cut_batch}, {"sequence", x->cut_sequence}};
+    for (int i = 0, n = 0; i < 2; i++)
+        if (dims[i][1])
+            write_text(w, "%s%s: \"%s\"", n++ ? ", " : ", cut: {", dims[i][0], dims[i][1]);
+    if (x->cut_batch || x->cut_sequence) write_text(w, "}");
 }
 static void write_data(Draft *x, PlanWriter *w) {
     bool full = x->in->full || x->small;
@@ -258,7 +266,7 @@ static void write_data(Draft *x, PlanWriter *w) {
     else write_text(w, "data: {batch: %lld, sequence: %lld", (long long)batch, (long long)tokens);
     write_text(w, ", dtype: %s, seed: 0", x->dtype ? x->dtype : "f32");
     if (x->block_input) write_text(w, ", block_input: %s", x->block_input);
-    if (x->cut_batch) write_text(w, ", cut: {batch: \"%s\"}", x->cut_batch);
+    write_cut(x, w);
     write_text(w, "}\n");
 }
 static void write_model(Draft *x, PlanWriter *w) {

@@ -11,9 +11,10 @@ static const struct {
     {"torch", import_torch, false},
     {"torchtitan", import_torchtitan, false},
     {"megatron", import_megatron, true},
+    {"jax", import_jax, false},
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron"};
+static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron", "jax"};
 
 const char *const *import_frameworks(void) { return names; }
 

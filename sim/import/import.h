@@ -66,9 +66,10 @@ typedef struct {
     int64_t layers; /* how many of them; 0: all; -1: one, or as many as the patterns name */
     int64_t batch, sequence, rows; /* 0: as the mesh asks */
     Loc data_loc;
-    const char *cut_batch;   /* axes beside those named dp, or NULL */
-    const char *block_input; /* layout of a first layer's input, or NULL */
-    const char *dtype;       /* NULL: f32 */
+    const char *cut_sequence; /* axes that cut the sequence, or NULL */
+    const char *cut_batch;    /* axes beside those named dp, or NULL */
+    const char *block_input;  /* layout of a first layer's input, or NULL */
+    const char *dtype;        /* NULL: f32 */
     int n_axes;
     DraftAxis axis[16];
     const char *groups; /* flow YAML, or NULL */

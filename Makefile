@@ -136,6 +136,7 @@ lint:
 	clang-format --dry-run -Werror $$(find sim render tests -name '*.[ch]')
 	cppcheck --quiet --enable=warning,portability --inline-suppr -Isim -I. --error-exitcode=1 sim render
 	$(MAKE) BUILD=build-clang CC=clang WARN='$(WARN) -Werror' BIN=build-clang/shardproof all tests
+	build-clang/tests/test_rooms
 
 # Under DESTDIR, which is nowhere stored: the program finds its plans from where it lies.
 BINDIR = $(DESTDIR)$(PREFIX)/bin

@@ -3,6 +3,7 @@
 #define SP_RENDER_BLOCK_PAGE_H
 #include "render/block/block_draw.h"
 
+/* A pen for the graph on scene s, with a scene group to come for every node. */
 BlockPen block_pen(const ViewCall *c, BlockGraph *g, Scene *s, const BlockLook *look);
 /* Width of a strip, found by drawing it aside; its height to *height. */
 double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look,

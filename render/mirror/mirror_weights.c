@@ -360,6 +360,17 @@ static const char *title(const WeightPen *p) {
     return "The weights: every gradient is whole where it is made";
 }
 
+/* Places the columns. On a slide gaps give way, then bytes that are said twice, then gaps again. */
+static void set_columns(WeightPen *p, double margin, bool slide) {
+    p->gap = 20;
+    measure(p, margin);
+    while (slide && right_of(p) + margin > p->s->w && !(p->gap <= 10 && p->tight)) {
+        p->gap = p->gap <= 15 && !p->tight ? 20 : p->gap - 1;
+        p->tight |= p->gap == 20;
+        measure(p, margin);
+    }
+}
+
 int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max) {
     const Preset *pr = &presets[preset];
     int pages = 0;
@@ -377,13 +388,7 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         block_subtitle(m->g, &o, sub);
         for (int i = 0; preset == PRESET_SLIDE && i < 7 && sub[i]; i++)
             sub[i] = i == 3 ? words_mesh(c->arena, c->t) : i > 3 ? "" : sub[i];
-        for (p.gap = 20;
-             measure(&p, pr->margin), right_of(&p) + pr->margin > s->w && preset == PRESET_SLIDE;) {
-            /* on a slide gaps give way, then bytes that are said twice, then gaps again */
-            if (p.gap <= 10 && p.tight) break;
-            p.gap = p.gap <= 15 && !p.tight ? 20 : p.gap - 1;
-            p.tight |= p.gap == 20;
-        }
+        set_columns(&p, pr->margin, preset == PRESET_SLIDE);
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
         double w = s->w - 2 * pr->margin,

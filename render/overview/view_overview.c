@@ -222,6 +222,31 @@ static const char *title(const Overview *o) {
                         count == 1 ? "" : "s");
 }
 
+/* The widest name of a bracket, which stands left of the boxes. */
+static double bracket_width(const Pen *p) {
+    double w = 0;
+    for (int i = 0; i < p->o.n; i++) {
+        const OverviewUnit *u = &p->o.unit[i];
+        const char *name =
+            arena_printf(p->o.c->arena, "layers %d to %d", u->layer, u->layer + u->layers - 1);
+        if (u->layers > 1) w = fmax(w, scene_width(p->s, 12, REGULAR, name));
+    }
+    return w;
+}
+
+/* Boxes and gaps take the room that there is, down to one line of text. */
+static void fill_room(Pen *p, double room) {
+    while (all_height(p) < room - p->o.n - 2 && p->gap < 46) {
+        p->gap += 1;
+        p->box += p->box < 58 ? 1 : 0;
+    }
+    while (all_height(p) > room && p->gap > 20) {
+        p->gap -= 1;
+        p->box = fmax(25, p->box - 1.8);
+    }
+    while (all_height(p) > room && p->box > 25) p->box -= 1;
+}
+
 int view_overview(const ViewCall *c, Scene **page) {
     Pen p = {0};
     PresetKind preset;
@@ -249,14 +274,7 @@ int view_overview(const ViewCall *c, Scene **page) {
     p.box = 46, p.gap = 34;
     for (int i = 0; i < p.o.n; i++)
         p.width = fmax(p.width, 28 + scene_width(s, 12, REGULAR, unit_line(a, &p.o.unit[i])));
-    double named = 0; /* the widest name of a bracket, which stands left of the boxes */
-    for (int i = 0; i < p.o.n; i++)
-        if (p.o.unit[i].layers > 1)
-            named =
-                fmax(named, scene_width(s, 12, REGULAR,
-                                        arena_printf(a, "layers %d to %d", p.o.unit[i].layer,
-                                                     p.o.unit[i].layer + p.o.unit[i].layers - 1)));
-    double x = pr->margin + (layered ? fmax(106, 34 + named) : 0),
+    double x = pr->margin + (layered ? fmax(106, 34 + bracket_width(&p)) : 0),
            right = x + p.width + columns(&p);
     const TraceValue *v = first_input(&p.o);
     for (int i = -1; i < p.o.n; v = ++i < p.o.n ? p.o.unit[i].out : NULL)
@@ -269,14 +287,7 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * s->w / pr->w);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p.o), sub, 0) + 2;
     y = wrong_notes(s, p.o.wrong, pr->margin, w, y, preset == PRESET_SLIDE ? 3 : 0) + 10;
-    /* boxes and gaps take the room that there is, down to one line of text */
-    if (preset == PRESET_SLIDE) {
-        double room = pr->h - y - 80;
-        while (all_height(&p) < room - p.o.n - 2 && p.gap < 46)
-            p.gap += 1, p.box += p.box < 58 ? 1 : 0;
-        while (all_height(&p) > room && p.gap > 20) p.gap -= 1, p.box = fmax(25, p.box - 1.8);
-        while (all_height(&p) > room && p.box > 25) p.box -= 1;
-    }
+    if (preset == PRESET_SLIDE) fill_room(&p, pr->h - y - 80);
     y = draw_units(&p, x, y);
     y = figure_foot(s, c, pr->margin, w, y + 8, overview_sent(&p.o), NULL);
     s->desc = arena_printf(a, "Overview of the model. %s. %s", title(&p.o), overview_sent(&p.o));

@@ -77,6 +77,7 @@ typedef struct Scene {
     int open; /* innermost open group, -1 */
 } Scene;
 
+/* An empty scene of w by h units in the arena; its page is itself. */
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
 /* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else
  * becomes a dash. */
@@ -90,6 +91,9 @@ void scene_link(Scene *s, int a, int b);
 /* Declares the border of the open group. */
 void scene_frame(Scene *s, double x, double y, double w, double h);
 
+/* Marks of the open group: a rectangle with corners of radius r, a circle with its centre, and
+ * their outline's width. ROLE_NONE: no fill, no outline. They may be changed until the next mark is
+ * made. */
 Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
                  double line);
 Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role stroke, double line);

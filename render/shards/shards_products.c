@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 4, TERMS = 4 };
+enum { MOST = 4, TERMS = 4, NARROW = 700 };
 
 typedef struct {
     const TraceCompute *op;
@@ -194,11 +194,23 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, group);
 }
 
+/* The sentence behind a title of width `title`, or under it where the page is narrow; returns its
+ * lines. */
+static int draw_story(ShardPen *p, const char *story, double title, double top) {
+    bool narrow = p->w < NARROW;
+    double x = narrow ? p->x : p->x + title + 14, y = top + 12 + (narrow ? 17.0 : 0);
+    const char *line[2];
+    int n = scene_wrap(p->s, story, NULL, narrow ? p->w : p->w - title - 14, 12, REGULAR, 2, line);
+    for (int i = 0; i < n; i++)
+        scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    return n;
+}
+
 static double draw_product(ShardPen *p, const Product *q, double top, double per) {
     Scene *s = p->s;
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
-    bool narrow = p->w < 700, sum = pending(q->y);
+    bool narrow = p->w < NARROW, sum = pending(q->y);
     DimCut out = weight_cut(p, q->w, 0), in = weight_cut(p, q->w, 1), x = last_cut(p, &q->x->shape),
            y = last_cut(p, &q->y->shape), rx = row_cut(p, &q->x->shape),
            ry = row_cut(p, &q->y->shape);
@@ -213,12 +225,7 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     scene_begin(s, "product", arena_printf(a, "product-%d", q->op->step), numbers(p, q));
     double tw = scene_textf(s, p->x, top + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "%s: %s", leaf,
                             kind_words(&out, &in));
-    const char *line[2];
-    int lines = scene_wrap(s, story(q, &out, &in), NULL, narrow ? p->w : p->w - tw - 14, 12,
-                           REGULAR, 2, line);
-    for (int i = 0; i < lines; i++)
-        scene_text(s, narrow ? p->x : p->x + tw + 14, top + 12 + (narrow ? 17.0 : 0) + 16 * i,
-                   ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+    int lines = draw_story(p, story(q, &out, &in), tw, top);
     double mid = top + 24 + (narrow ? 17 * lines : 0) + high / 2, caption = mid + high / 2 + 18;
     const char *wshape = words_shape(
         a, (const int64_t[]){q->w->compute.global_shape[1], q->w->compute.global_shape[0]}, 2);
@@ -235,7 +242,8 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         cap[2].where = arena_printf(a, "Σ %s pending", words_axis_list(a, t, q->y->shape.pending));
         cap[2].role = ROLE_AXIS_TEXT + theme_axis(q->y->shape.pending);
     }
-    double size[3] = {wi, wo, wo}, at = p->x;
+    const double size[3] = {wi, wo, wo};
+    double at = p->x;
     for (int i = 0; i < 3; i++) {
         double slot = slot_width(p, size[i], &cap[i]), left = at + (slot - size[i]) / 2;
         if (i)

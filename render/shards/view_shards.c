@@ -197,6 +197,16 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
 /* Which of n ranks has piece i of 2n in a zigzag. */
 static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
 
+/* "S 16: cp zigzag", under the ruler of a dim. */
+static const char *ruler_words(const ShardPen *p, const TraceShape *s, int dim, const DimCut *c) {
+    Arena *a = p->c->arena;
+    bool cut = c->n > 1;
+    return arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
+                        (long long)s->global_shape[dim], cut ? ": " : "",
+                        cut ? shards_axes(a, p->c->t, c) : "",
+                        c->zigzag && c->n_axis > 0 ? " zigzag" : "");
+}
+
 static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
@@ -250,10 +260,7 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
             scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, ROLE_NONE, ROLE_INK, 2.25);
     }
     scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
-    const char *text =
-        arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
-                     (long long)s->global_shape[dim], c.n > 1 ? ": " : "", c.n > 1 ? axes : "",
-                     zig ? " zigzag" : "");
+    const char *text = ruler_words(p, s, dim, &c);
     Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
     scene_text(p->s, x, y + h + 14, ALIGN_LEFT, 12, REGULAR, role,
                scene_fit(p->s, text, w + 8, 12, REGULAR));

@@ -11,14 +11,17 @@ typedef struct {
     const char *_Atomic phase;  /* a literal: "ranks and check"; NULL: nothing has begun */
 } Progress;
 
+/* The runner did `work` more of the total, in the units of progress_total; p may be NULL. */
 static inline void progress_add(Progress *p, double work) {
     if (p)
         atomic_store_explicit(&p->done, atomic_load_explicit(&p->done, memory_order_relaxed) + work,
                               memory_order_relaxed);
 }
+/* All the work there is, in any one unit; p may be NULL. */
 static inline void progress_total(Progress *p, double work) {
     if (p) atomic_store_explicit(&p->total, work, memory_order_relaxed);
 }
+/* What the runner does from here on: a static text; p may be NULL. */
 static inline void progress_phase(Progress *p, const char *phase) {
     if (p) atomic_store_explicit(&p->phase, phase, memory_order_release);
 }

@@ -2,56 +2,11 @@
  * write it, the others to go on with it. */
 #include "base/file.h"
 #include "cli/cli.h"
-#include "import/import.h"
+#include "cli/imported.h"
 #include <string.h>
 
 enum { FILE_BYTES = 1 << 20 };
 static const Loc nowhere = {NULL, 0, 0};
-
-static ImportInput input_of(const Cli *c, const char *framework, const char *path, const char *text,
-                            size_t n) {
-    const CliOptions *o = &c->o;
-    return (ImportInput){.framework = framework,
-                         .path = path,
-                         .text = text,
-                         .n = n,
-                         .model = o->model,
-                         .config = o->config,
-                         .mesh = o->mesh,
-                         .tp_plan = o->tp_plan,
-                         .ep_plan = o->ep_plan,
-                         .tp = o->tp,
-                         .ep = o->ep,
-                         .loss_parallel = o->loss_parallel,
-                         .full = o->full,
-                         .dir = "."};
-}
-/* A wrong option is wrong usage, whatever else is wrong. */
-static int import_exit(const Diags *d) {
-    for (int i = 0; i < d->n; i++)
-        if (d->item[i].severity == DIAG_ERROR && d->item[i].exit == 2) return 2;
-    return diags_exit(d);
-}
-bool cli_import(Cli *c, Loaded *l, const char **name) {
-    const char *framework = import_recognise(l->path, l->text, l->n);
-    if (!framework) return true;
-    if (c->o.update_expect) {
-        diag_error(l->d, "E0212", nowhere, "`import` it, and update the plan",
-                   "--update-expect writes into plans, not into a file of %s", framework);
-        l->exit = import_exit(l->d);
-        return false;
-    }
-    ImportInput in = input_of(c, framework, l->path, l->text, l->n);
-    in.dir = file_dir(c->arena, l->path);
-    ImportedPlan p = import_plan(c->arena, l->d, &in);
-    l->exit = import_exit(l->d);
-    if (!p.text) return false;
-    *name = arena_printf(c->arena, "%s (imported)", *name);
-    diags_origins(l->d, *name, p.origin, p.n_origin);
-    l->text = p.text;
-    l->n = p.n;
-    return true;
-}
 
 /* Whatever is wrong with a plan before any rule of it can be: its patterns, names and sizes. Rules
  * are for `check`. */
@@ -84,7 +39,7 @@ int cmd_import(Cli *c) {
         diag_error(d, "E0212", nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");
     if (path && !args && !diags_errors(d)) text = read_file(c, d, path, &n);
     if (!diags_errors(d)) {
-        ImportInput in = input_of(c, framework, args ? NULL : path, text, n);
+        ImportInput in = imported_input(c, framework, args ? NULL : path, text, n);
         in.dir = c->o.output ? file_dir(c->arena, c->o.output) : ".";
         if (args) in.arg = c->o.operands + 1, in.n_args = c->o.n_operands - 1;
         ImportedPlan p = import_plan(c->arena, d, &in);
@@ -93,5 +48,5 @@ int cmd_import(Cli *c) {
     }
     if (diags_errors(d)) c->o.output = NULL; /* an existing plan stays */
     cli_diagnostics(c, d, false);
-    return import_exit(d);
+    return imported_exit(d);
 }

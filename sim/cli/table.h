@@ -43,11 +43,13 @@ typedef struct {
     Str notes;          /* lines under the table; text and md */
 } Table;
 
+/* An empty table in `arena`; `col` is kept, not copied. */
 Table table_new(Arena *arena, const char *record, const Column *col, int n_cols);
 /* A new last row; its cells are to be filled in. */
 Cell *table_row(Table *t);
 
 Cell cell_text(const char *s); /* NULL: empty */
+/* Cells of one kind each; their texts live in the arena. */
 Cell cell_int(Arena *a, int64_t v);
 Cell cell_real(Arena *a, double v);
 Cell cell_bytes(Arena *a, int64_t v); /* "16 MiB" for people, bytes for programs */

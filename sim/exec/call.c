@@ -15,22 +15,12 @@ typedef struct {
     bool adjoint;
     double modulus;
 } KernelJob;
-/* sums of residues are residues of sums, so they may be taken anywhere */
-void call_residues(const Tensor *t, Dtype dt, double p) {
-    int64_t n = tensor_count(t);
-    for (int64_t i = 0; i < n; i++) {
-        double x = dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
-        x -= p * floor(x / p);
-        if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
-        else ((double *)t->p)[i] = x;
-    }
-}
 static void run_call(void *arg, int64_t i) {
     KernelJob *j = arg;
     OpCall *c = &j->call[i];
     if (j->modulus > 0) {
         c->op->exact(c);
-        call_residues(&c->out, c->dtype, j->modulus);
+        transfer_residues(&c->out, c->dtype, j->modulus);
     } else if (j->adjoint) c->op->adjoint(c);
     else c->op->forward(c);
 }

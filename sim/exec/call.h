@@ -16,6 +16,4 @@ void call_positions(const Exec *e, const Step *s, Positions how, int64_t rank, O
 /* A local with a flattened stored dim 0 as a tensor with all its letters: the first letter takes
  * the list, the others of that dim are 1. Element-wise ops see it so. */
 Tensor call_letters(const Tensor *t, const GTensor *g);
-/* Level 3: every element becomes its residue in 0..p-1. */
-void call_residues(const Tensor *t, Dtype dt, double p);
 #endif

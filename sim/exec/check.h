@@ -24,6 +24,7 @@ typedef struct Check {
     int n_unobservable, cap_unobservable;
 } Check;
 
+/* Checks of e's steps, written to t; in the arena, as long as both live. */
 Check *check_new(Arena *arena, Exec *e, Trace *t);
 /* An input or parameter at rest against its source. */
 void check_source(Check *c, int val);

@@ -19,6 +19,7 @@ typedef struct AxisParts {
 } AxisParts;
 
 typedef struct RankSets RankSets; /* sets of ranks that were asked for before */
+/* Sets of ranks of this mesh, made once each; in the arena. */
 RankSets *classes_sets(Arena *arena, const Mesh *m);
 
 /* Adds the axes over which the local sizes of this layout differ from rank to rank. */

@@ -9,13 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void drop_store(Exec *e, Store *s) {
-    if (!s->alive) return;
-    for (int i = 0; i < s->n; i++) store_buf_drop(e, s->l[i].buf);
-    free(s->l);
-    free(s->which);
-    *s = (Store){0};
-}
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
@@ -37,7 +30,7 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
 /* Drops the values of an instance and its table. */
 static void end_instance(Exec *e, int64_t instance) {
     Store *of = instance < e->n_each ? e->each[instance] : NULL;
-    for (int v = 0; of && v < e->p->nv; v++) drop_store(e, &of[v]);
+    for (int v = 0; of && v < e->p->nv; v++) store_drop(e, &of[v]);
     free(of);
     if (of) e->each[instance] = NULL;
 }
@@ -53,9 +46,8 @@ void exec_begin(Exec *e, int64_t instance) {
     e->each[instance] = memset(base_malloc(bytes), 0, bytes);
     e->now = instance;
 }
-void exec_drop(Exec *e, int v) { drop_store(e, exec_store(e, v)); }
 void exec_free(Exec *e) {
-    for (int v = 0; v < e->p->nv; v++) drop_store(e, &e->once[v]);
+    for (int v = 0; v < e->p->nv; v++) store_drop(e, &e->once[v]);
     for (int64_t i = 0; i < e->n_each; i++) end_instance(e, i);
     free(e->each);
     store_buf_free_all(e);
@@ -71,8 +63,6 @@ void exec_release(Exec *e, const Step *s) {
         if (e->last[r[k]] <= s->id && !result) exec_drop(e, r[k]);
     }
 }
-bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tensor].is_int; }
-Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
 
 /* ---- inputs and parameters ---- */
 /* The layout by which a rank cuts its block out of the source, and whose block that is. */

@@ -57,6 +57,8 @@ typedef struct Exec {
     void *full_arg;
 } Exec;
 
+/* Room for the values of all ranks of p, none alive; real numbers are `dtype`. The tables lie in
+ * the arena, the buffers are freed by exec_free. */
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool);
 /* Frees all buffers. */
 void exec_free(Exec *e);

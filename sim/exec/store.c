@@ -62,6 +62,14 @@ int64_t store_key(const Mesh *m, const Layout *l, int64_t rank) {
         if (l->type[a] == TY_V) k += mesh_coord(m, rank, a) * m->axis[a].stride;
     return k;
 }
+void store_drop(Exec *e, Store *s) {
+    if (!s->alive) return;
+    for (int i = 0; i < s->n; i++) store_buf_drop(e, s->l[i].buf);
+    free(s->l);
+    free(s->which);
+    *s = (Store){0};
+}
+void exec_drop(Exec *e, int v) { store_drop(e, exec_store(e, v)); }
 Store *store_open(Exec *e, int v) {
     Store *s = exec_store(e, v);
     exec_drop(e, v);
@@ -77,3 +85,5 @@ int store_add(Store *s, Local l) {
     s->l[s->n] = l;
     return s->n++;
 }
+bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tensor].is_int; }
+Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }

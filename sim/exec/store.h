@@ -27,6 +27,8 @@ void store_buf_free_all(Exec *e);
 
 /* Which block of a value a rank holds under a layout: equal numbers, equal blocks. */
 int64_t store_key(const Mesh *m, const Layout *l, int64_t rank);
+/* Drops the blocks of a store, which is empty and not alive afterwards. */
+void store_drop(Exec *e, Store *s);
 /* Drops what the value had and makes room for a number per rank in `which`. */
 Store *store_open(Exec *e, int val);
 /* Adds a local and returns its index; the store takes over the caller's reference to the buffer. */

@@ -37,6 +37,16 @@ void transfer_fill(Tensor *t, Dtype dt, double v) {
     else
         for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
 }
+/* sums of residues are residues of sums, so they may be taken anywhere */
+void transfer_residues(const Tensor *t, Dtype dt, double p) {
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        double x = dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
+        x -= p * floor(x / p);
+        if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
+        else ((double *)t->p)[i] = x;
+    }
+}
 void transfer_scale(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
     if (dt == DT_F32)
@@ -117,7 +127,7 @@ static void put_together(const MoveRun *r, int64_t rank, const Box *to, Tensor *
         if (tensor_count(&src)) region_copy(to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
     }
-    if (r->e->modulus > 0 && op == 1) call_residues(out, r->dt, r->e->modulus);
+    if (r->e->modulus > 0 && op == 1) transfer_residues(out, r->dt, r->e->modulus);
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */

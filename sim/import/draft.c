@@ -347,3 +347,12 @@ ImportedPlan draft_write(Draft *x) {
     str_add(&head.s, body.s.s);
     return (ImportedPlan){head.s.s, head.s.n, head.origin, head.n_origin};
 }
+
+bool draft_is_json(const char *text, size_t n) {
+    Arena *a = arena_new();
+    const char *error;
+    int line, col;
+    bool is = json_parse(a, text, n, &error, &line, &col) != NULL;
+    arena_free(a);
+    return is;
+}

@@ -44,14 +44,6 @@ static const char *of_json(const Json *j) {
                                           : false;
     return style ? "torch" : NULL;
 }
-bool import_is_json(const char *text, size_t n) {
-    Arena *a = arena_new();
-    const char *error;
-    int line, col;
-    bool is = json_parse(a, text, n, &error, &line, &col) != NULL;
-    arena_free(a);
-    return is;
-}
 static const char *recognise(const char *path, const char *text, size_t n) {
     if (ends(path, ".py")) return "torch";
     if (ends(path, ".toml")) return "torchtitan";

@@ -85,6 +85,8 @@ typedef struct {
     const char **remark; /* comments at the head of the plan */
 } Draft;
 
+/* Adds to the draft: a line of the table, a key of the plan, a remark on top of it. Texts are
+ * kept, not copied. */
 void draft_line(Draft *x, const char *pattern, Loc loc, const char *style, Loc style_loc,
                 const char *comment);
 void draft_key(Draft *x, const char *key, const char *value, Loc loc, const char *comment);
@@ -105,7 +107,7 @@ Names draft_names(const Draft *x);
 ImportedPlan draft_write(Draft *x);
 
 /* Does this text begin like a JSON object, not like a dict of Python? Both may begin with {"a":. */
-bool import_is_json(const char *text, size_t n);
+bool draft_is_json(const char *text, size_t n);
 
 /* Each reads x->in into the draft; false if there were errors. */
 bool import_torch(Draft *x);

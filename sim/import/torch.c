@@ -277,7 +277,7 @@ bool import_torch(Draft *x) {
     size_t n = strlen(x->in->path);
     bool python = n > 3 && strcmp(x->in->path + n - 3, ".py") == 0;
     draft_options(x);
-    if (!python && skip < x->in->n && s[skip] == '{' && import_is_json(s + skip, x->in->n - skip))
+    if (!python && skip < x->in->n && s[skip] == '{' && draft_is_json(s + skip, x->in->n - skip))
         json_file(&t);
     else torch_code(&t);
     if (x->in->loss_parallel) t.loss_parallel = true, t.loss_loc = (Loc){x->file, 1, 1};

@@ -13,6 +13,7 @@ typedef struct {
     int n_origin, cap_origin;
 } PlanWriter;
 
+/* A writer with an empty text in the arena. */
 PlanWriter write_start(Arena *a);
 /* Text as it is: YAML of our own, ASCII. */
 void write_text(PlanWriter *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,10 +12,12 @@ typedef struct Tensor {
     void *p;
 } Tensor;
 
+/* Bytes of an element. */
 static inline int64_t dtype_size(Dtype t) {
     static const int64_t size[] = {4, 8, 8, 2, 2};
     return size[t];
 }
+/* Elements: the product of the sizes, 1 of a scalar. */
 static inline int64_t tensor_count(const Tensor *t) {
     int64_t c = 1;
     for (int i = 0; i < t->nd; i++) c *= t->n[i];

@@ -4,6 +4,7 @@
 #include "ops/op.h"
 #include <string.h>
 
+/* The element at offset o, as double; f32 is widened, and rounded when it is set. */
 static inline double el_get(const Tensor *t, Dtype d, int64_t o) {
     return d == DT_F32 ? (double)((const float *)t->p)[o] : ((const double *)t->p)[o];
 }

@@ -318,6 +318,7 @@ typedef struct Trace {
                              layers.0.mlp.down": made */
 } Trace;
 
+/* An empty trace in the arena, which its records share. */
 Trace *trace_new(Arena *arena);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);

@@ -15,6 +15,10 @@ tree=$folder/tree log=$folder/log
 for part in tests plans docs examples README.md; do
     cp -pRu "$here/$part" "$tree/"
 done
+# What has moved away here is not built there.
+find "$tree/sim" "$tree/render" -type f 2>/dev/null | while IFS= read -r f; do
+    [ -f "$here/${f#"$tree/"}" ] || rm -f "$f"
+done
 # By content: a run that was stopped may have left a mistake that is newer than its origin.
 (cd "$here" && find sim render tests Makefile -name golden -prune -o -type f -print) | while IFS= read -r f; do
     cmp -s "$here/$f" "$tree/$f" || { mkdir -p "$tree/$(dirname "$f")" && cp "$here/$f" "$tree/$f"; }

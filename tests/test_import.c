@@ -561,6 +561,103 @@ static void test_jax_refusals(void **state) {
     REFUSES(r, "specs.json:1:", "[E0109]");
 }
 
+/* ---- hf ---- */
+static const char *write_file(const char *name, const char *text) {
+    const char *path = temp_path(arena, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+static Imported hf(const char *config, int64_t tp, const char *table) {
+    return import_with((ImportInput){.framework = "hf",
+                                     .config = write_file("config.json", config),
+                                     .tp = tp,
+                                     .ep = -1,
+                                     .full = true,
+                                     .tp_plan = table ? write_file("tp_plan.json", table) : NULL},
+                       "");
+}
+/* A Json value as text again. */
+static const char *json_again(const Json *j) {
+    JsonWriter w = json_writer(arena);
+    json_open(&w, NULL, '{');
+    for (int i = 0; i < j->n; i++) {
+        const Json *v = j->value[i];
+        if (v->kind == JSON_INT) json_int(&w, j->key[i], v->i);
+        if (v->kind == JSON_REAL) json_real(&w, j->key[i], v->r);
+        if (v->kind == JSON_BOOL) json_bool(&w, j->key[i], v->b);
+        if (v->kind == JSON_STRING) json_str(&w, j->key[i], v->s);
+        if (v->kind == JSON_OBJECT) json_raw(&w, j->key[i], json_again(v));
+    }
+    json_close(&w, '}');
+    return w.s.s;
+}
+static int64_t recorded(const Json *run, const char *phase, const char *op) {
+    const Json *n = json_get(json_get(json_get(run, "collectives_of_rank_0"), phase), op);
+    return n ? n->i : 0;
+}
+/* The library's own runs of the plans that it ships: local shapes, numbers of collectives, and that
+ * all values and gradients are right. */
+static void test_hf_runs(void **state) {
+    (void)state;
+    static const char *const cases[] = {"Llama.tp2", "Qwen3.tp2"};
+    for (int i = 0; i < 2; i++) {
+        const Json *run = golden_json(arena, golden_path(arena, "plans/runs/%s.json", cases[i])),
+                   *shapes = json_get(run, "local_shapes");
+        Imported r = hf(json_again(json_get(run, "config_used")), 2, NULL);
+        PlanRun p = run_plan(&r, true);
+        if (!p.t) run_print(&p);
+        assert_non_null(p.t);
+        assert_string_equal(p.t->verdict, "equivalent");
+        for (int k = 0; k < shapes->n; k++) {
+            const Json *want = shapes->value[k];
+            Str s = str_new(arena);
+            for (int d = 0; d < want->n; d++)
+                str_addf(&s, "%s%lld", d ? ", " : "", (long long)want->item[d]->i);
+            assert_string_equal(arena_printf(arena, "[%s]", s.s),
+                                local_text(arena, &find_param(p.t, shapes->key[k])->rest, 1));
+        }
+        assert_true(shapes->n >= 21);
+        assert_int_equal(recorded(run, "training_forward", "all_reduce"),
+                         count_collectives(p.t, "forward", "all_reduce", "tp"));
+        assert_int_equal(recorded(run, "training_forward", "all_gather_into_tensor"),
+                         count_collectives(p.t, "forward", "all_gather", "tp"));
+        assert_int_equal(recorded(run, "backward", "all_reduce"),
+                         count_collectives(p.t, "backward", "all_reduce", "tp"));
+        /* in place: the gradients of q_norm and k_norm */
+        assert_int_equal(recorded(run, "backward", "allreduce_"),
+                         count_collectives(p.t, "gradients", "all_reduce", "tp"));
+    }
+}
+static void test_hf(void **state) {
+    (void)state;
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 96,\n"
+        " \"num_attention_heads\": 8, \"num_hidden_layers\": 1, \"vocab_size\": 128,\n"
+        " \"rms_norm_eps\": 1e-5}\n";
+    Imported r = hf(config, 2,
+                    "{\"layers.*.self_attn.o_proj\": \"rowwise_split_input\",\n"
+                    " \"model.layers.*.mlp.down_proj\": \"rowwise\",\n"
+                    " \"model.norm\": \"replicate\"}");
+    HOLDS(r, "mesh: {tp: 2}", "names: hf", "  model.embed_tokens: embedding_rowwise",
+          "  model.layers.*.self_attn.q_proj: {style: colwise, boundary: per_module}",
+          "  model.layers.*.self_attn.o_proj: rowwise_split_input",
+          "  model.layers.*.mlp.down_proj: rowwise", "  model.norm: replicate",
+          "  lm_head: colwise_gather_output");
+    r = hf(config, 2, "{\"layers.*.input_layernorm\": \"sequence_parallel\",\n \"lm_head\": 1}");
+    REFUSES(r, "tp_plan.json:1:30: error: the library's sequence_parallel", "[E0214]",
+            "tp_plan.json:2:13: error: a style is text", "[E0301]");
+    r = hf(config, -1, NULL);
+    REFUSES(r, "config.json:1:1: error: how many ranks there are", "[E0208]");
+    /* another model is refused first and alone */
+    r = hf("{\"model_type\": \"gemma3\", \"attn_logit_softcapping\": 3}", -1, "{\"x\": 1}");
+    REFUSES(r,
+            "config.json:1:16: error: model_type 'gemma3': not supported by this version [E0214]");
+    assert_int_equal(diags_errors(r.d), 1);
+}
+
 /* ---- the command ---- */
 static int command(const char **out, const char **err, int argc, const char *const *words) {
     char **argv = ARENA_ARRAY(arena, char *, argc + 1), *o = NULL, *e = NULL;
@@ -576,14 +673,6 @@ static int command(const char **out, const char **err, int argc, const char *con
 #define COMMAND(...)                                                                               \
     command(&out, &err, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),       \
             (const char *[]){__VA_ARGS__})
-static const char *write_file(const char *name, const char *text) {
-    const char *path = temp_path(arena, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-    return path;
-}
 static void test_command(void **state) {
     (void)state;
     const char *out, *err,
@@ -630,6 +719,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,10 @@ static const struct {
     {"torchtitan", import_torchtitan, false},
     {"megatron", import_megatron, true},
     {"jax", import_jax, false},
+    {"hf", import_hf, true},
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron", "jax"};
+static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron", "jax", "hf"};
 
 const char *const *import_frameworks(void) { return names; }
 

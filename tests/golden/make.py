@@ -87,3 +87,7 @@ for case in folders("torch", "01", "02", "03", "04_fsdp", "06_uneven_col", "06_u
 for stem in "row_bias norm_grad to_local_grad".split():
     for tp in (2, 4):
         copy(f"torch/08_wrong_{stem}_tp{tp}", "record.json", "values.safetensors")
+
+# What the model library did with two of its shipped plans (test_import).
+for case in ("Llama.tp2", "Qwen3.tp2"):
+    copy("plans/runs", case + ".json")

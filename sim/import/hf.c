@@ -1,0 +1,148 @@
+/* Hugging Face transformers: a config.json and the tensor parallel plan that its model type ships
+ * with, or a table `pattern: style` over it (semantics.md 2.7, transformers 5.23). */
+#include "base/file.h"
+#include "import/import.h"
+#include "import/python.h"
+#include <string.h>
+
+enum { FILE_BYTES = 1 << 20 };
+
+/* base_model_tp_plan of the families that run here, with the head's and the embedding's lines that
+ * the library adds. Inputs are plain tensors: each column layer moves its own. */
+typedef struct {
+    const char *pattern, *style;
+    bool qk_norm; /* of families that have one */
+} Shipped;
+static const Shipped shipped[] = {
+    {"model.embed_tokens", "embedding_rowwise", false},
+    {"model.layers.*.self_attn.q_proj", "colwise", false},
+    {"model.layers.*.self_attn.k_proj", "colwise", false},
+    {"model.layers.*.self_attn.v_proj", "colwise", false},
+    {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", true},
+    {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", true},
+    {"model.layers.*.self_attn.o_proj", "rowwise", false},
+    {"model.layers.*.mlp.gate_proj", "colwise", false},
+    {"model.layers.*.mlp.up_proj", "colwise", false},
+    {"model.layers.*.mlp.down_proj", "rowwise", false},
+    {"lm_head", "colwise_gather_output", false},
+};
+enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
+static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", NULL};
+
+static bool known_family(const char *type) {
+    for (int i = 0; families[i]; i++)
+        if (strcmp(families[i], type) == 0) return true;
+    return false;
+}
+
+/* ---- lines ---- */
+/* "layers.*" and "model.layers.*" are the same to the library, where the base model is meant. */
+static const char *whole_name(Draft *x, const char *pattern) {
+    static const char *const base[] = {"layers.", "embed_tokens", "norm"};
+    for (int i = 0; i < 3; i++)
+        if (strncmp(pattern, base[i], strlen(base[i])) == 0)
+            return arena_printf(x->a, "model.%s", pattern);
+    return pattern;
+}
+/* What a style of the library is in a plan. */
+static const char *style_text(Draft *x, const char *style) {
+    bool moves = strcmp(style, "colwise") == 0 || strcmp(style, "colwise_rep") == 0 ||
+                 strcmp(style, "packed_colwise") == 0;
+    if (!moves) return style;
+    return arena_printf(x->a, "{style: %s, boundary: per_module}", style);
+}
+/* A line of the user's replaces the shipped one of the same pattern. */
+static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
+    for (int i = 0; i < x->n_lines; i++)
+        if (strcmp(x->line[i].pattern, pattern) == 0) {
+            x->line[i] = (DraftLine){pattern, style_text(x, style), NULL, loc, style_loc};
+            return;
+        }
+    draft_line(x, pattern, loc, style_text(x, style), style_loc, NULL);
+}
+static void ship(Draft *x, const char *type) {
+    const Loc nowhere = {0};
+    for (int i = 0; i < N_SHIPPED; i++)
+        if (!shipped[i].qk_norm || strcmp(type, "qwen3") == 0)
+            add(x, shipped[i].pattern, shipped[i].style, nowhere, nowhere);
+    draft_remark(x, "the plan that transformers 5.23 ships for model_type %s", type);
+}
+static void override(Draft *x, const char *path) {
+    size_t n;
+    char *text = file_read(x->a, x->d, path, FILE_BYTES, (Loc){0}, &n);
+    Value *table = text ? json_values(x->a, x->d, path, text, n) : NULL;
+    if (!table) return;
+    if (table->kind != V_DICT) {
+        diag_error(x->d, "E0301", table->loc, "{\"layers.*.self_attn.q_proj\": \"colwise\", ...}",
+                   "a tp_plan is a JSON object, pattern -> style");
+        return;
+    }
+    for (int i = 0; i < table->n_pairs; i++) {
+        const ValuePair *p = &table->pair[i];
+        const Value *v = p->value;
+        if (v->kind != V_STRING)
+            diag_error(x->d, "E0301", v->loc, NULL, "a style is text, not %s", value_kind_text(v));
+        else if (strcmp(v->s, "sequence_parallel") == 0)
+            diag_error(x->d, "E0214", v->loc, "leave the line out: the norm is whole",
+                       "the library's sequence_parallel only relabels a whole tensor, and its "
+                       "gradients come out as many times too large as there are ranks: no plan "
+                       "says that");
+        else {
+            PlanWriter w = write_start(x->a);
+            write_scalar(&w, v->s);
+            add(x, whole_name(x, p->key), w.s.s, p->loc, v->loc);
+        }
+    }
+}
+
+/* ---- the config ---- */
+/* Says what stops everything else first, and alone. */
+static const char *model_type(Draft *x, const char *path) {
+    size_t n = x->in->n;
+    const char *text =
+        x->in->config ? file_read(x->a, x->d, path, FILE_BYTES, (Loc){0}, &n) : x->in->text;
+    Value *top = text ? json_values(x->a, x->d, path, text, n) : NULL,
+          *type = top && top->kind == V_DICT ? value_get(top, "model_type") : NULL;
+    if (!top) return NULL;
+    if (!type || type->kind != V_STRING) {
+        diag_error(x->d, "E0208", type ? type->loc : top->loc, "\"model_type\": \"llama\"",
+                   "a config.json has a model_type");
+        return NULL;
+    }
+    if (known_family(type->s)) return type->s;
+    diag_error(x->d, "E0214", type->loc,
+               "llama, mistral, qwen2 and qwen3 run. What its module names and parameter shapes "
+               "alone would give (--names: placements and local shapes, no values) is not in this "
+               "version either",
+               "model_type '%s': not supported by this version", type->s);
+    return NULL;
+}
+bool import_hf(Draft *x) {
+    const ImportInput *in = x->in;
+    const char *path = in->config ? in->config : in->path;
+    if (!path) {
+        diag_error(x->d, "E0212", (Loc){0}, "import hf --config config.json --tp 8",
+                   "`import hf` wants a config.json");
+        return false;
+    }
+    const char *type = model_type(x, path);
+    if (!type) return false;
+    ImportInput with = *in; /* the file is the config */
+    with.config = path;
+    x->in = arena_memdup(x->a, &with, sizeof with);
+    x->file = path;
+    if (in->tp > 0) draft_axis(x, "tp", in->tp, (Loc){path, 1, 1});
+    if (in->tp == 0 || in->ep == 0)
+        diag_error(x->d, "E0212", (Loc){0}, NULL, "--tp and --ep want at least 1");
+    if (in->ep > 1 || in->ep_plan)
+        diag_error(x->d, "E0214", (Loc){0}, "models without experts run",
+                   "expert parallelism: not supported by this version");
+    draft_options(x);
+    ship(x, type);
+    if (in->tp_plan) override(x, in->tp_plan);
+    if (!x->n_axes)
+        diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",
+                   "how many ranks there are does not stand in a config");
+    x->names = NAMES_HF;
+    return !diags_errors(x->d);
+}

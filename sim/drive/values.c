@@ -132,8 +132,7 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     else if (source) {
         Arena *tmp = arena_new();
         v = e->p->first[k->tensor];
-        Box b = region_box(e->p->mesh, t, &e->p->val[v].L, k->rank,
-                           region_is_flat(&e->p->val[v].L, NULL), tmp);
+        Region b = region_of(e, v, k->rank, tmp);
         local_shape(t, &e->p->val[v].L, b.n, b.nd, o);
         arena_free(tmp);
     } else {

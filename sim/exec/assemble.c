@@ -20,10 +20,9 @@ Layout assemble_layout(const Exec *e, const Layout *l, const AxisList *fixed) {
 typedef struct {
     const Exec *e;
     int v;
-    bool flat;
     int64_t rank;
     const AxisList *over;
-    const Box *box;
+    const Region *box;
     Tensor *out;
     Dtype dt;
 } AssembleJob;
@@ -33,8 +32,7 @@ static void assemble_part(void *arg, int64_t i) {
     const Program *p = j->e->p;
     int64_t q = mesh_member(p->mesh, j->over, j->rank, i);
     Arena *tmp = arena_new();
-    Box sb =
-        region_box(p->mesh, &p->graph->t[p->val[j->v].tensor], &p->val[j->v].L, q, j->flat, tmp);
+    Region sb = region_of(j->e, j->v, q, tmp);
     const Local *l = exec_local(j->e, j->v, q);
     /* else a false label: leave it */
     if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd))
@@ -45,10 +43,9 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
     const Program *p = e->p;
     const Val *x = &p->val[v];
     const GTensor *t = &p->graph->t[x->tensor];
-    bool flat = region_is_flat(&x->L, NULL);
     Arena *tmp = arena_new();
     Layout joint = assemble_layout(e, &x->L, fixed);
-    Box tb = region_box(p->mesh, t, &joint, rank, flat, tmp);
+    Region tb = region_at(p->mesh, t, &joint, rank, tmp);
     Tensor out = region_packed(&tb);
     Dtype dt = exec_dtype(e, v);
     int64_t bytes = tensor_count(&out) * dtype_size(dt);
@@ -60,7 +57,7 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
         if (!f && x->L.type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
     }
     int64_t n = mesh_size(p->mesh, &over);
-    AssembleJob j = {e, v, flat, rank, &over, &tb, &out, dt};
+    AssembleJob j = {e, v, rank, &over, &tb, &out, dt};
     if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
     else
         for (int64_t i = 0; i < n; i++) assemble_part(&j, i);

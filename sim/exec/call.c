@@ -90,9 +90,7 @@ void call_positions(const Exec *e, const Step *s, Positions how, int64_t rank, O
 static void finish_result(const Step *s, const Act *act, OpCall *c) {
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
     if (!act->times && tensor_count(x) == tensor_count(&c->out)) {
-        Box b = {.nd = x->nd};
-        for (int d = 0; d < b.nd; d++)
-            b.d[d] = (DimIndex){true, 0, x->n[d], NULL}, b.n[d] = x->n[d];
+        Region b = region_plain(x);
         region_copy(&b, &c->out, &b, x, c->dtype, 0);
     }
     if (act->scale != 1) transfer_scale(&c->out, c->dtype, act->scale);
@@ -129,8 +127,7 @@ bool call_step(Exec *e, const Step *s) {
             l.t.p = c->out.p = l.buf->p;
             if (has_list(&p->val[s->out])) { /* stored as the flattened block that it is */
                 Arena *box_arena = arena_new();
-                Box b = region_box(m, &p->graph->t[p->val[s->out].tensor], &p->val[s->out].L, rank,
-                                   true, box_arena);
+                Region b = region_of(e, s->out, rank, box_arena);
                 l.t = region_packed(&b);
                 l.t.p = c->out.p;
                 arena_free(box_arena);

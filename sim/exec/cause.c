@@ -49,8 +49,7 @@ static bool constant_factor(StoryCase *c, double *factor) {
             StoryTold told = story_tell(c, &y, c->look[i]);
             Tensor got = story_held(c, c->out, c->look[i], false);
             const double *w = told.x.p, *g = got.p;
-            all = c->flat ? tensor_count(&got) == tensor_count(&told.x)
-                          : story_same_shape(&got, &told.x);
+            all = story_same_shape(&got, &told.x);
             for (int64_t j = 0; pass == 0 && all && j < tensor_count(&got); j++)
                 if (fabs(w[j]) > top && isfinite(w[j])) top = fabs(w[j]), k = g[j] / w[j];
             if (pass && all)
@@ -180,6 +179,10 @@ static const char *neighbours_block(StoryCase *c) {
         }
     return NULL;
 }
+/* Is stored dim 0 a list of what lies at rest, before or after the move? */
+static bool listed(const StoryCase *c) {
+    return c->from.n[c->from.ndim] > 0 || c->to.n[c->to.ndim] > 0;
+}
 static const char *gathers_elsewhere(StoryCase *c) {
     AxisList l;
     for (int i = 0; c->from_cut && story_axis_set(c->m, i, &l); i++) {
@@ -206,7 +209,7 @@ static const char *cut_by_another(StoryCase *c) {
 static const char *another_dim(StoryCase *c) {
     const Layout *cut = c->to_cut ? &c->to : &c->from;
     int right = c->axes.n ? layout_where(cut, c->axes.a[0]) : -1;
-    for (int d = 0; !c->flat && right >= 0 && right < c->t->nd && d < c->t->nd; d++) {
+    for (int d = 0; !listed(c) && right >= 0 && right < c->t->nd && d < c->t->nd; d++) {
         Story y = story_truth(c);
         y.dim = d;
         if (d == right || !story_tells(c, &y)) continue;
@@ -273,7 +276,7 @@ static const char *nothing_cut(StoryCase *c) { /* still all of what it was to be
 static const char *tail_dropped(StoryCase *c) {
     const Layout *cut = c->to_cut ? &c->to : &c->from;
     int d = c->axes.n ? layout_where(cut, c->axes.a[0]) : -1;
-    if (c->flat || d < 0 || d >= c->t->nd) return NULL;
+    if (listed(c) || d < 0 || d >= c->t->nd) return NULL;
     AxisList cutters = layout_dim_axes(cut, d);
     int64_t n = mesh_size(c->m, &cutters), whole = c->t->size[d] / n * n;
     bool all = whole < c->t->size[d];
@@ -362,7 +365,6 @@ const char *cause_of_move(Arena *arena, Exec *e, const Step *s, const double *wr
     c.name = program_axes_name(e->p, s, arena);
     if (s->kind == ST_CLAIM) return cause_of_claim(arena, e->p, s, c.name, c.n);
     c.from = s->move.from, c.to = s->move.to;
-    c.flat = region_is_flat(&c.from, &c.to);
     c.sums = tf == TY_P || tf == TY_M, c.max = tf == TY_M;
     c.from_cut = tf == TY_V, c.to_cut = tt == TY_V;
     c.tol = c.sums && !c.max ? story_rounding(&c, c.n) : 0;

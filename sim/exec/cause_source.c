@@ -7,15 +7,13 @@
 /* ---- inputs and parameters at rest ---- */
 /* The part of the source that another layout, or another rank, would have. */
 static bool is_part(StoryCase *c, const Layout *L, int64_t by) {
-    bool all = c->n_look > 0, flat = region_is_flat(L, NULL);
-    Layout none = layout_whole(c->m, c->t->nd, TY_I);
+    bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
         c->tmp = arena_new();
-        Box wb = region_box(c->m, c->t, &none, 0, flat, c->tmp);
-        if (flat) wb.d[0] = (DimIndex){true, 0, wb.n[0], NULL};
+        Region wb = region_whole(c->t);
         int64_t rank = c->look[i],
                 place = story_modulo(mesh_index_in(c->m, &c->axes, rank) + by, c->n);
-        Box lb = region_box(c->m, c->t, L, mesh_member(c->m, &c->axes, rank, place), flat, c->tmp);
+        Region lb = region_at(c->m, c->t, L, mesh_member(c->m, &c->axes, rank, place), c->tmp);
         Tensor src = region_packed(&wb), x = story_filled(c, &lb, 0),
                got = story_held(c, c->out, rank, false);
         src.p = (void *)(uintptr_t)c->full;

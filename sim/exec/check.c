@@ -105,11 +105,8 @@ void check_source(Check *c, int val) {
     void *whole = c->full(c->full_arg, v->tensor, dt);
     if (!whole) return;
     Arena *tmp = arena_new();
-    bool flat = region_is_flat(&v->L, NULL);
-    Layout none = layout_whole(p->mesh, t->nd, TY_I);
-    Box wb = region_box(p->mesh, t, &none, 0, flat, tmp);
-    if (flat) wb.d[0] = (DimIndex){true, 0, wb.n[0], NULL};
-    Whole w = {.box = &wb, .flat = flat, .raw = region_packed(&wb)};
+    Region wb = region_whole(t);
+    Whole w = {.box = &wb, .raw = region_packed(&wb)};
     w.raw.p = whole;
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
@@ -152,16 +149,17 @@ static Tensor joint_value(const OpcallSource *f, int val) {
     const Joint *j = f->of;
     const Val *v = &f->p->val[val];
     Tensor t = assemble_value(j->c->e, val, j->X, f->rank);
-    return region_is_flat(&v->L, NULL) ? call_letters(&t, &f->p->graph->t[v->tensor]) : t;
+    const GTensor *g = &f->p->graph->t[v->tensor];
+    return t.nd < g->nd ? call_letters(&t, g) : t; /* a list of what lies at rest */
 }
 static Layout joint_layout(const OpcallSource *f, int val) {
     const Joint *j = f->of;
     return assemble_layout(j->c->e, &f->p->val[val].L, j->X);
 }
-/* The same op on them; *ob: the box of its output, with stored dim 0 as one list where that is cut.
+/* The same op on them; *ob: the elements of its output.
  * False if they do not fit together. */
 static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call,
-                       Box *ob, Arena *tmp) {
+                       Region *ob, Arena *tmp) {
     const Program *p = c->e->p;
     Joint j = {c, X};
     OpcallSource f = {.p = p,
@@ -175,9 +173,8 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
     if (!opcall_build(&f, s, call, &clash)) return false;
     const Val *o = &p->val[s->out];
     Layout joint = assemble_layout(c->e, &o->L, X);
-    bool flat = region_is_flat(&o->L, NULL);
-    *ob = region_box(p->mesh, &p->graph->t[o->tensor], &joint, rank, flat, tmp);
-    for (int d = 0; d < ob->nd && !flat; d++)
+    *ob = region_at(p->mesh, &p->graph->t[o->tensor], &joint, rank, tmp);
+    for (int d = 0; d < ob->nd && !ob->outer; d++)
         if (call->out.n[d] != ob->n[d]) return false;
     opcall_positions(&f, s, call, tmp);
     return true;
@@ -254,14 +251,13 @@ static void check_kernel(Check *c, const Step *s) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
         OpCall call;
-        Box ob;
+        Region ob;
         bool ok = whole_call(c, s, &X, rank, &call, &ob, tmp);
         if (!ok) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
                 if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);
         } else {
-            bool flat = region_is_flat(&p->val[s->out].L, NULL);
-            Whole w = {.box = &ob, .flat = flat, .raw = region_packed(&ob)};
+            Whole w = {.box = &ob, .raw = region_packed(&ob)};
             if (!by_bound) {
                 w.raw.p = call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
                 run_kernel(s, &call);
@@ -372,12 +368,11 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     for (int i = 0; i < s->move.axes.n; i++)
         if (!in_list(&XA, s->move.axes.a[i])) XA.a[XA.n++] = s->move.axes.a[i];
     Layout joint = assemble_layout(c->e, &s->move.from, &XA);
-    bool flat = region_is_flat(&s->move.from, &s->move.to);
-    Box box = region_box(p->mesh, t, &joint, rank, flat, tmp);
+    Region box = region_at(p->mesh, t, &joint, rank, tmp);
     Tensor shape;
     double *abs;
     bool *seen = ARENA_ARRAY(tmp, bool, n);
-    Whole w = {.box = &box, .flat = flat};
+    Whole w = {.box = &box};
     w.want = denoted(c, s->in[0], X, &s->move.axes, rank, &shape, &abs, max, seen);
     int64_t k = tensor_count(&shape);
     double g = max || n == 1 ? 0 : gamma_n((double)n, c->u * c->slack);
@@ -395,14 +390,10 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
     Arena *tmp = arena_new();
     Layout joint = assemble_layout(c->e, &s->move.from, X);
-    bool flat = region_is_flat(&s->move.from, &s->move.to);
-    Box box = region_box(p->mesh, t, &joint, rank, flat, tmp);
-    Whole w = {.box = &box, .flat = flat, .raw = assemble_value(c->e, s->in[0], X, rank)};
-    Tensor as = region_packed(&box);
-    as.p = w.raw.p;
-    if (tensor_count(&as) == tensor_count(&w.raw)) w.raw = as;
+    Region box = region_at(p->mesh, t, &joint, rank, tmp);
+    Whole w = {.box = &box, .raw = assemble_value(c->e, s->in[0], X, rank)};
     compare_all(m, s->out, &s->move.to, X, rank, &w);
-    free(as.p);
+    free(w.raw.p);
     arena_free(tmp);
 }
 /* A move into a pending sum: what the ranks hold must add up to the source. */
@@ -478,8 +469,7 @@ static void check_sum(Check *c, const Step *s) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
         Layout joint = assemble_layout(c->e, &p->val[s->out].L, &X);
-        bool flat = region_is_flat(&p->val[s->out].L, NULL);
-        Box box = region_box(p->mesh, &p->graph->t[p->val[s->out].tensor], &joint, rank, flat, tmp);
+        Region box = region_at(p->mesh, &p->graph->t[p->val[s->out].tensor], &joint, rank, tmp);
         Tensor a = assemble_value(c->e, s->in[0], &X, rank),
                b = assemble_value(c->e, s->in[1], &X, rank);
         int64_t n = tensor_count(&a);
@@ -487,7 +477,7 @@ static void check_sum(Check *c, const Step *s) {
             if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
             else ((double *)a.p)[k] += ((double *)b.p)[k];
         }
-        Whole w = {.box = &box, .flat = flat, .raw = a};
+        Whole w = {.box = &box, .raw = a};
         compare_all(&m, s->out, &p->val[s->out].L, &X, rank, &w);
         free(a.p);
         free(b.p);
@@ -518,10 +508,8 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     }
     Compare m = compare_new(c->e, c->arena, s, s->out, 3);
     Arena *tmp = arena_new();
-    Layout whole = layout_whole(p->mesh, t->nd, TY_I);
-    bool flat = region_is_flat(&v->L, NULL);
-    Box box = region_box(p->mesh, t, &whole, 0, flat, tmp);
-    Whole w = {.box = &box, .flat = flat, .raw = region_packed(&box)};
+    Region box = region_whole(t);
+    Whole w = {.box = &box, .raw = region_packed(&box)};
     w.raw.p = (void *)(uintptr_t)want;
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
     else {

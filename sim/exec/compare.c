@@ -44,7 +44,7 @@ void compare_wrong_shape(Compare *m, int64_t rank) {
     m->rec.max_abs = m->rec.used = INFINITY;
 }
 /* The stored global index of element i of a local block. */
-static void stored_index(const GTensor *t, const Box *b, int64_t i, bool flat, TraceCheck *rec) {
+static void stored_index(const GTensor *t, const Region *b, int64_t i, TraceCheck *rec) {
     int64_t letter[LAYOUT_MAX_DIMS];
     for (int d = b->nd - 1; d >= 0; d--) {
         int64_t k = b->n[d] ? i % b->n[d] : 0;
@@ -55,10 +55,10 @@ static void stored_index(const GTensor *t, const Box *b, int64_t i, bool flat, T
     int at_letter = 0;
     for (int d = 0; d < t->nstored; d++) {
         int64_t x = 0;
-        if (flat && d == 0) x = letter[at_letter++];
+        if (b->outer && d == 0) x = letter[at_letter++];
         else
             for (int k = 0; k < t->stored[d]; k++, at_letter++) {
-                int lt = flat ? at_letter + t->stored[0] - 1 : at_letter;
+                int lt = b->outer ? at_letter + b->outer - 1 : at_letter;
                 x = x * t->size[lt] + letter[at_letter];
             }
         rec->index[d] = x;
@@ -194,7 +194,7 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
 }
 
 /* ---- blocks of the whole ---- */
-static bool shape_is(const Tensor *t, const Box *b) {
+static bool shape_is(const Tensor *t, const Region *b) {
     if (t->nd != b->nd) return false;
     for (int d = 0; d < b->nd; d++)
         if (t->n[d] != b->n[d]) return false;
@@ -202,7 +202,7 @@ static bool shape_is(const Tensor *t, const Box *b) {
 }
 /* The part of a whole array that box lb names: a view where its indices are ranges, else a copy
  * (*copy, the caller frees). */
-static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Box *lb, void **copy) {
+static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *lb, void **copy) {
     Tensor src = region_packed(w->box), out;
     src.p = (void *)(uintptr_t)from;
     *copy = NULL;
@@ -222,15 +222,10 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
     const Program *p = m->e->p;
     const GTensor *t = &p->graph->t[p->val[val].tensor];
     Arena *tmp = arena_new();
-    Box lb = region_box(p->mesh, t, L, rank, w->flat, tmp);
-    Tensor got = exec_local(m->e, val, rank)->t, wanted = region_packed(&lb);
+    Region lb = region_at(p->mesh, t, L, rank, tmp);
+    Tensor got = exec_local(m->e, val, rank)->t;
     Look x = {nothing_seen(), -1};
-    bool same = shape_is(&got, &lb);
-    if (same || (w->flat && tensor_count(&wanted) == tensor_count(&got))) {
-        if (!same) { /* letters against a flattened dim: same elements, packed */
-            wanted.p = got.p;
-            got = wanted;
-        }
+    if (shape_is(&got, &lb)) {
         CompareBlock b = {.got = got, .dt = exec_dtype(m->e, val), .bits = w->raw.p != NULL};
         void *copy[3] = {0};
         b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
@@ -244,8 +239,8 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
     arena_free(tmp);
     return x;
 }
-bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
-                  const CompareSeen *s, int64_t count) {
+bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const CompareSeen *s,
+                  int64_t count) {
     if (count < 0) {
         compare_wrong_shape(m, rank);
         return false;
@@ -265,8 +260,8 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
         const Program *p = m->e->p;
         const GTensor *t = &p->graph->t[p->val[val].tensor];
         Arena *tmp = arena_new();
-        Box lb = region_box(p->mesh, t, L, rank, flat, tmp);
-        stored_index(t, &lb, s->first, flat, &m->rec);
+        Region lb = region_at(p->mesh, t, L, rank, tmp);
+        stored_index(t, &lb, s->first, &m->rec);
         arena_free(tmp);
         m->rec.got = s->got;
         m->rec.want = s->want;
@@ -323,7 +318,7 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
     if (j.n) look_at_all(&j);
     bool wrong = false;
     for (int64_t i = 0; i < j.n; i++) { /* in the order of ranks, whoever looked */
-        bool right = compare_note(m, val, L, rank[i], w->flat, &j.look[i].seen, j.look[i].count);
+        bool right = compare_note(m, val, L, rank[i], &j.look[i].seen, j.look[i].count);
         wrong |= !right;
         /* who shares it is as wrong as its first rank */
         if (!right) at[s->which[rank[i]]] = -2 - rank[i];

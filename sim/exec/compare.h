@@ -19,8 +19,7 @@ typedef struct Compare {
 /* The wanted value as a whole: `raw` in the run's dtype (compared by bits) or `want` in float64
  * with its bounds; all packed. */
 typedef struct Whole {
-    const Box *box;
-    bool flat;                   /* stored dim 0 as one list */
+    const Region *box;
     Tensor raw;                  /* p NULL: none */
     double *want, *bound, *prob; /* NULL: none, 0, 0 */
 } Whole;
@@ -59,8 +58,8 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool);
 
 /* Puts what was seen of a rank's block of `count` elements (-1: of another shape than L claims)
  * into the record; true if it was right. */
-bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, bool flat,
-                  const CompareSeen *seen, int64_t count);
+bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const CompareSeen *seen,
+                  int64_t count);
 /* The ranks' blocks under L among each other, by bits (replicas.c); nothing is noted unless some
  * differ. */
 void compare_replicas(Compare *m, int val, const Layout *L);

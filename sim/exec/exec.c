@@ -101,11 +101,7 @@ static bool load_source(Exec *e, int v) {
     Dtype dt = exec_dtype(e, v);
     void *whole = e->full(e->full_arg, x->tensor, dt);
     if (!whole) return false;
-    bool flat = region_is_flat(&x->L, NULL);
-    Arena *tmp = arena_new();
-    Layout none = layout_whole(p->mesh, t->nd, TY_I);
-    Box wb = region_box(p->mesh, t, &none, 0, flat, tmp);
-    if (flat) wb.d[0] = (DimIndex){true, 0, wb.n[0], NULL};
+    Region wb = region_whole(t);
     Tensor wt = region_packed(&wb);
     wt.p = whole;
     Buf *buf = store_buf_adopt(e, whole, tensor_count(&wt) * dtype_size(dt));
@@ -120,11 +116,8 @@ static bool load_source(Exec *e, int v) {
         int *at = tuplemap_find(&map, &key, &fresh);
         if (fresh) {
             Arena *part = arena_new(); /* lists of positions may be as long as the value */
-            Box b = region_box(p->mesh, t, &lies, source_rank(p->mesh, x, &act, r), flat, part);
+            Region b = region_at(p->mesh, t, &lies, source_rank(p->mesh, x, &act, r), part);
             Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
-            if (flat && b.n[0] && !b.d[0].range &&
-                b.d[0].list[b.n[0] - 1] - b.d[0].list[0] == b.n[0] - 1)
-                b.d[0] = (DimIndex){true, b.d[0].list[0], b.n[0], NULL};
             if (!act.apart && region_view(&b, &wb, &wt, dt, &l.t)) {
                 l.buf = buf;
                 buf->refs++;
@@ -141,7 +134,6 @@ static bool load_source(Exec *e, int v) {
         s->which[r] = (uint32_t)*at;
     }
     tuplemap_close(&map);
-    arena_free(tmp);
     store_buf_drop(e, buf);
     return true;
 }
@@ -168,8 +160,7 @@ static bool step_claim(Exec *e, const Step *s) {
         if (fresh) {
             Local l = a->l[a->which[r]];
             Arena *tmp = arena_new();
-            Box box =
-                region_box(p->mesh, t, &s->move.to, r, region_is_flat(&s->move.to, NULL), tmp);
+            Region box = region_at(p->mesh, t, &s->move.to, r, tmp);
             Tensor as = region_packed(&box);
             arena_free(tmp);
             bool dense = true; /* the same elements in the same order only if they lie packed */
@@ -214,9 +205,7 @@ static void step_sum(Exec *e, const Step *s) {
             int64_t n = tensor_count(&l.t);
             l.buf = store_buf_new(e, n * dtype_size(e->dtype));
             l.t.p = l.buf->p;
-            Box box = {.nd = l.t.nd};
-            for (int d = 0; d < l.t.nd; d++)
-                box.d[d] = (DimIndex){true, 0, l.t.n[d], NULL}, box.n[d] = l.t.n[d];
+            Region box = region_plain(&l.t);
             region_copy(&box, &l.t, &box, &a->l[a->which[r]].t, e->dtype, 0);
             region_copy(&box, &l.t, &box, &b->l[b->which[r]].t, e->dtype, 1);
             *at = store_add(o, l);

@@ -3,6 +3,7 @@
  * of a weight is a view, an all-gather's result is one buffer for the whole group . */
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
+#include "exec/region.h"
 #include "kernel/pool.h"
 #include "kernel/tensor.h"
 #include "lower/program.h"
@@ -97,28 +98,6 @@ bool exec_is_int(const Exec *e, int val);
 /* The dtype that the run holds a value in. */
 Dtype exec_dtype(const Exec *e, int val);
 
-/* Index sets and copies between blocks (exec/region.c). */
-typedef struct DimIndex {
-    bool range;
-    int64_t lo, n;
-    const int64_t *list; /* if not a range */
-} DimIndex;
-typedef struct Box {
-    int nd;
-    DimIndex d[LAYOUT_MAX_DIMS];
-    int64_t n[LAYOUT_MAX_DIMS];
-} Box;
-/* The index box of a layout on a rank. `flat`: dims of stored dim 0 as one (for LIST cuts). */
-Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat,
-               Arena *arena);
-bool region_is_flat(const Layout *a, const Layout *b);
-/* Copies or adds the elements that both boxes have, from src (box sb) to dst (box db); element size
- * es. op: 0 copy, 1 add, 2 max (f32, f64). Returns how many elements were touched. */
-int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt, int op);
-/* How many elements both boxes have. */
-int64_t region_common(const Box *a, const Box *b);
-/* A tensor of the box's sizes, row-major, p NULL. */
-Tensor region_packed(const Box *b);
-/* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */
-bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tensor *out);
+/* The elements of a value that a rank holds; lists live in `arena`. */
+Region region_of(const Exec *e, int val, int64_t rank, Arena *arena);
 #endif

@@ -10,8 +10,7 @@ Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act 
                     .from = done.from,
                     .to = done.to,
                     .axes = v->axes,
-                    .n = mesh_size(m, &v->axes),
-                    .flat = region_is_flat(&done.from, &done.to)};
+                    .n = mesh_size(m, &v->axes)};
 }
 Pieces pieces_of(const Program *p, const Step *s) {
     Act act = act_of(s);
@@ -54,21 +53,21 @@ Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     return (Piece){mesh_member(x->m, &x->act.axes, rank, from),
                    mesh_member(x->m, &x->axes, rank, i)};
 }
-Box pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
-    return region_box(x->m, x->t, &x->from, one->owner, x->flat, arena);
+Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
+    return region_at(x->m, x->t, &x->from, one->owner, arena);
 }
-Box pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
+Region pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
     int64_t place = modulo(place_of(x, rank) + (cuts(x) ? x->act.shift : 0), x->n);
-    return region_box(x->m, x->t, &x->to, mesh_member(x->m, &x->axes, rank, place), x->flat, arena);
+    return region_at(x->m, x->t, &x->to, mesh_member(x->m, &x->axes, rank, place), arena);
 }
 int64_t pieces_between(const Pieces *x, int64_t from, int64_t to) {
     Arena *tmp = arena_new();
-    Box block = pieces_to(x, to, tmp);
+    Region block = pieces_to(x, to, tmp);
     int64_t n = pieces_count(x, to), all = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(x, to, i);
         if (one.rank != from) continue;
-        Box at = pieces_from(x, &one, tmp);
+        Region at = pieces_from(x, &one, tmp);
         all += region_common(&block, &at);
     }
     arena_free(tmp);

@@ -13,7 +13,6 @@ typedef struct Pieces {
     Layout from, to; /* what blocks are taken for before and after */
     AxisList axes;   /* the declared group: whose members' blocks they are taken for */
     int64_t n;       /* its size */
-    bool flat;       /* stored dim 0 as one list */
 } Pieces;
 
 /* One rank's part in a block. */
@@ -30,10 +29,10 @@ Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act 
  */
 int64_t pieces_count(const Pieces *x, int64_t rank);
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i);
-/* Where the elements of a piece stand, and those that `rank` comes to hold: index boxes in `arena`.
+/* Where the elements of a piece stand, and those that `rank` comes to hold; lists live in `arena`.
  * An element goes from a piece to a block where both have its index. */
-Box pieces_from(const Pieces *x, const Piece *one, Arena *arena);
-Box pieces_to(const Pieces *x, int64_t rank, Arena *arena);
+Region pieces_from(const Pieces *x, const Piece *one, Arena *arena);
+Region pieces_to(const Pieces *x, int64_t rank, Arena *arena);
 /* Does the rank's own block go on as it is, whole? */
 bool pieces_pass(const Pieces *x, int64_t rank);
 /* Elements that `to` gets from `from` under this move. */

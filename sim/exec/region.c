@@ -1,11 +1,7 @@
-/* Blocks of a value as boxes of global indices, and copies between them. The one place where
- * positions are matched. */
-#include "exec/exec.h"
+/* Blocks as sets of global indices, and copies between them. See region.h. */
+#include "exec/region.h"
+#include <assert.h>
 #include <string.h>
-
-bool region_is_flat(const Layout *a, const Layout *b) {
-    return a->n[a->ndim] || (b && b->n[b->ndim]);
-}
 
 /* Chunks without ghosts are a range, computed without lists. */
 static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank,
@@ -36,44 +32,86 @@ static DimIndex dim_index(const Mesh *m, const Layout *l, int d, int64_t N, int6
 }
 static int64_t index_at(const DimIndex *x, int64_t i) { return x->range ? x->lo + i : x->list[i]; }
 
-/* Stored dim 0 as one list: the product of its letters' indices, then the LIST cuts. */
-static DimIndex flat_index(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
-                           Arena *arena) {
-    DimIndex part[LAYOUT_MAX_DIMS];
-    int g = t->stored[0];
-    int64_t total = 1;
-    for (int d = 0; d < g; d++) {
-        part[d] = dim_index(m, l, d, t->size[d], rank, arena);
-        total *= part[d].n;
+/* ---- outer lists ---- */
+/* The combinations of the first k dims, each as one index. A range where they are one run. */
+static DimIndex combined(const GTensor *t, const DimIndex *part, int k, Arena *arena) {
+    int64_t total = 1, inner = 1, i[LAYOUT_MAX_DIMS] = {0};
+    bool run = part[0].range;
+    for (int d = 0; d < k; d++) total *= part[d].n;
+    for (int d = 1; d < k; d++) {
+        run &= part[d].range && part[d].n == t->size[d];
+        inner *= t->size[d];
     }
-    int64_t *all = ARENA_ARRAY(arena, int64_t, total), i[LAYOUT_MAX_DIMS] = {0};
-    for (int64_t k = 0; k < total; k++) {
+    if (run) return (DimIndex){true, part[0].lo * inner, total, NULL};
+    int64_t *all = ARENA_ARRAY(arena, int64_t, total);
+    for (int64_t c = 0; c < total; c++) {
         int64_t x = 0;
-        for (int d = 0; d < g; d++) x = x * t->size[d] + index_at(&part[d], i[d]);
-        all[k] = x;
-        for (int d = g - 1; d >= 0; d--) {
+        for (int d = 0; d < k; d++) x = x * t->size[d] + index_at(&part[d], i[d]);
+        all[c] = x;
+        for (int d = k - 1; d >= 0; d--) {
             if (++i[d] < part[d].n) break;
             i[d] = 0;
         }
     }
-    Layout cut = *l; /* positions in the list that this rank holds */
-    int64_t n;
-    const int64_t *pos = layout_index(m, &cut, l->ndim, total, rank, &n, arena);
-    int64_t *out = ARENA_ARRAY(arena, int64_t, n);
-    for (int64_t k = 0; k < n; k++) out[k] = all[pos[k]];
-    return (DimIndex){false, 0, n, out};
+    return (DimIndex){false, 0, total, all};
 }
-Box region_box(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, bool flat,
-               Arena *arena) {
-    Box b = {0};
-    int d = 0;
-    if (flat && t->nd) {
-        b.d[b.nd++] = flat_index(m, t, l, rank, arena);
-        d = t->stored[0];
+/* Those at some positions of a list. */
+static DimIndex chosen(const DimIndex *all, const DimIndex *at, Arena *arena) {
+    if (all->range && at->range) return (DimIndex){true, all->lo + at->lo, at->n, NULL};
+    int64_t *out = ARENA_ARRAY(arena, int64_t, at->n);
+    for (int64_t k = 0; k < at->n; k++) out[k] = index_at(all, index_at(at, k));
+    return (DimIndex){false, 0, at->n, out};
+}
+Region region_listed(const Region *r, int outer, Arena *arena) {
+    if (r->outer == outer || !outer) return *r;
+    assert(!r->outer && r->t && outer <= r->nd); /* lists over other letters never meet */
+    Region x = {.t = r->t, .outer = outer, .nd = r->nd - outer + 1};
+    x.d[0] = combined(r->t, r->d, outer, arena);
+    for (int k = 1; k < x.nd; k++) x.d[k] = r->d[k + outer - 1];
+    for (int k = 0; k < x.nd; k++) x.n[k] = x.d[k].n;
+    return x;
+}
+
+/* ---- regions ---- */
+Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena) {
+    Region r = {.t = t, .nd = t->nd};
+    for (int d = 0; d < t->nd; d++) {
+        r.d[d] = dim_index(m, l, d, t->size[d], rank, arena);
+        r.n[d] = r.d[d].n;
     }
-    for (; d < t->nd; d++) b.d[b.nd++] = dim_index(m, l, d, t->size[d], rank, arena);
-    for (int k = 0; k < b.nd; k++) b.n[k] = b.d[k].n;
-    return b;
+    if (!l->n[l->ndim] || !t->nd) return r;
+    r = region_listed(&r, t->stored[0], arena);
+    DimIndex at = dim_index(m, l, l->ndim, r.n[0], rank, arena);
+    r.d[0] = chosen(&r.d[0], &at, arena);
+    r.n[0] = r.d[0].n;
+    return r;
+}
+Region region_whole(const GTensor *t) {
+    Region r = {.t = t, .nd = t->nd};
+    for (int d = 0; d < t->nd; d++) r.d[d] = (DimIndex){true, 0, r.n[d] = t->size[d], NULL};
+    return r;
+}
+Region region_plain(const Tensor *t) {
+    Region r = {.nd = t->nd};
+    for (int d = 0; d < t->nd; d++) r.d[d] = (DimIndex){true, 0, r.n[d] = t->n[d], NULL};
+    return r;
+}
+Tensor region_packed(const Region *r) {
+    Tensor t = {.nd = r->nd};
+    for (int d = 0; d < r->nd; d++) t.n[d] = r->n[d];
+    tensor_pack(&t);
+    return t;
+}
+static bool has_sizes(const Tensor *t, const Region *r) {
+    bool same = t->nd == r->nd;
+    for (int d = 0; same && d < r->nd; d++) same = t->n[d] == r->n[d];
+    return same;
+}
+Tensor region_shaped(const Region *r, const Tensor *t) {
+    if (has_sizes(t, r)) return *t; /* may be a strided view */
+    Tensor as = region_packed(r);
+    as.p = t->p;
+    return tensor_count(&as) == tensor_count(t) ? as : *t;
 }
 
 /* ---- runs of matching positions ---- */
@@ -165,57 +203,102 @@ static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *c
                            os + (m->src + i) * src->s[d], dt, op);
     }
 }
-int64_t region_common(const Box *a, const Box *b) {
+static bool is_packed(const Tensor *t) {
+    Tensor p = *t;
+    tensor_pack(&p);
+    bool packed = true;
+    for (int d = 0; d < t->nd; d++) packed &= t->n[d] <= 1 || t->s[d] == p.s[d];
+    return packed;
+}
+/* A region and its data. */
+typedef struct {
+    Region r;
+    Tensor t;
+} Held;
+/* A packed copy; what is shorter than the region says is not there to be read. */
+static void pack(Held *h, Dtype dt, Arena *tmp) {
+    Region *r = &h->r;
+    for (int d = 0; d < r->nd; d++)
+        if (h->t.n[d] < r->n[d]) r->d[d].n = r->n[d] = h->t.n[d];
+    Tensor part = h->t, out = region_packed(r);
+    for (int d = 0; d < r->nd; d++) part.n[d] = r->n[d];
+    Region all = region_plain(&out);
+    out.p = arena_alloc(tmp, base_mul((size_t)tensor_count(&out) + 1, (size_t)dtype_size(dt)));
+    region_copy(&all, &out, &all, &part, dt, 0);
+    h->t = out;
+}
+/* With the outer list that the other has; `copy`: what is no packed block may be copied. False if
+ * the data are not those of the region. */
+static bool as_listed(Held *h, int outer, Dtype dt, bool copy, Arena *tmp) {
+    if (h->r.outer == outer) return true;
+    if (h->t.nd != h->r.nd) return false;
+    if (copy && (!is_packed(&h->t) || !has_sizes(&h->t, &h->r))) pack(h, dt, tmp);
+    if (!is_packed(&h->t)) return false;
+    h->r = region_listed(&h->r, outer, tmp);
+    h->t = region_shaped(&h->r, &h->t);
+    return has_sizes(&h->t, &h->r);
+}
+static int joint_outer(const Region *a, const Region *b) { return a->outer ? a->outer : b->outer; }
+int64_t region_common(const Region *a, const Region *b) {
     Arena *tmp = arena_new();
     int64_t count = 1;
-    for (int d = 0; d < a->nd; d++) {
-        Matches x;
-        match_dim(&a->d[d], &b->d[d], &x, tmp);
+    Region x = region_listed(a, joint_outer(a, b), tmp), y = region_listed(b, x.outer, tmp);
+    for (int d = 0; d < x.nd; d++) {
+        Matches k;
+        match_dim(&x.d[d], &y.d[d], &k, tmp);
         int64_t n = 0;
-        for (int k = 0; k < x.n; k++) n += x.m[k].n;
+        for (int i = 0; i < k.n; i++) n += k.m[i].n;
         count *= n;
     }
     arena_free(tmp);
     return count;
 }
-int64_t region_copy(const Box *db, Tensor *dst, const Box *sb, const Tensor *src, Dtype dt,
-                    int op) {
-    Arena *tmp = arena_new();
+/* Both of one list, or none. */
+static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, int op, Arena *tmp) {
     Matches x[LAYOUT_MAX_DIMS], *px[LAYOUT_MAX_DIMS];
     int64_t count = 1;
-    for (int d = 0; d < db->nd; d++) {
-        DimIndex to = db->d[d], from = sb->d[d]; /* after a planted mistake a block may be shorter
-                                                    than its layout says */
-        if (dst->n[d] < to.n) to.n = dst->n[d];
-        if (src->n[d] < from.n) from.n = src->n[d];
+    for (int d = 0; d < dst->r.nd; d++) {
+        DimIndex to = dst->r.d[d], from = src->r.d[d]; /* after a planted mistake a block may be
+                                                          shorter than its layout says */
+        if (dst->t.n[d] < to.n) to.n = dst->t.n[d];
+        if (src->t.n[d] < from.n) from.n = src->t.n[d];
         match_dim(&to, &from, &x[d], tmp);
         px[d] = &x[d];
         int64_t n = 0;
         for (int k = 0; k < x[d].n; k++) n += x[d].m[k].n;
         count *= n;
     }
-    if (count) copy_block(dst, src, 0, db->nd, px, 0, 0, dt, op);
+    if (count) copy_block(&dst->t, &src->t, 0, dst->r.nd, px, 0, 0, dt, op);
+    return count;
+}
+int64_t region_copy(const Region *db, Tensor *dst, const Region *sb, const Tensor *src, Dtype dt,
+                    int op) {
+    Arena *tmp = arena_new();
+    int outer = joint_outer(db, sb);
+    Held to = {*db, *dst}, from = {*sb, *src};
+    bool fit = as_listed(&to, outer, dt, false, tmp) && as_listed(&from, outer, dt, true, tmp);
+    int64_t count = fit ? copy_matches(&to, &from, dt, op, tmp) : 0;
     arena_free(tmp);
     return count;
 }
-bool region_view(const Box *db, const Box *sb, const Tensor *src, Dtype dt, Tensor *out) {
+static bool view_of(const Region *db, const Region *sb, const Tensor *src, Dtype dt, Tensor *out) {
     *out = *src;
     int64_t o = 0;
     for (int d = 0; d < db->nd; d++) {
         if (!db->d[d].range || !sb->d[d].range || db->d[d].lo < sb->d[d].lo ||
-            db->d[d].lo + db->d[d].n > sb->d[d].lo + sb->d[d].n) {
-            if (db->d[d].range && db->d[d].n == 0) return false;
+            db->d[d].lo + db->d[d].n > sb->d[d].lo + sb->d[d].n)
             return false;
-        }
         o += (db->d[d].lo - sb->d[d].lo) * src->s[d];
         out->n[d] = db->d[d].n;
     }
     out->p = (char *)src->p + o * dtype_size(dt);
     return true;
 }
-Tensor region_packed(const Box *b) {
-    Tensor t = {.nd = b->nd};
-    for (int d = 0; d < b->nd; d++) t.n[d] = b->n[d];
-    tensor_pack(&t);
-    return t;
+bool region_view(const Region *db, const Region *sb, const Tensor *src, Dtype dt, Tensor *out) {
+    if (sb->outer && !db->outer) return false;
+    Arena *tmp = arena_new();
+    Held h = {*sb, *src};
+    bool fit = as_listed(&h, db->outer, dt, false, tmp) && view_of(db, &h.r, &h.t, dt, out);
+    arena_free(tmp);
+    return fit;
 }

@@ -78,8 +78,7 @@ static void judge(Compare *m, int val, const Layout *L, const int *block, int wh
         bool comparable = tensor_count(&got->t) == tensor_count(&want->t);
         CompareSeen seen = {.first = -1};
         if (comparable) seen = differences(m, val, got, want);
-        compare_note(m, val, L, r, region_is_flat(L, NULL), &seen,
-                     comparable ? tensor_count(&got->t) : -1);
+        compare_note(m, val, L, r, &seen, comparable ? tensor_count(&got->t) : -1);
     }
     arena_free(tmp);
 }

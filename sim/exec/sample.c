@@ -12,10 +12,9 @@ typedef struct {
     const Exec *e;
     const Step *s;
     const GTensor *t;
-    bool flat;
     int64_t n; /* ranks in the group */
     int64_t rank[MOST_RANKS];
-    Box from[MOST_RANKS], to[MOST_RANKS];
+    Region from[MOST_RANKS], to[MOST_RANKS];
     Arena *tmp;
 } Sample;
 typedef struct {
@@ -31,7 +30,7 @@ static int64_t place_of(const DimIndex *d, int64_t g) {
 }
 /* The element with that index in a rank's block; NaN if the block lacks it. A flattened first dim
  * is spread over the letters that the tensor has in its place. */
-static double number_at(const Sample *x, int val, int64_t rank, const Box *b, const Index *at) {
+static double number_at(const Sample *x, int val, int64_t rank, const Region *b, const Index *at) {
     const Tensor *t = &exec_local(x->e, val, rank)->t;
     int64_t p[LAYOUT_MAX_DIMS] = {0}, o = 0;
     int extra = t->nd - b->nd;
@@ -53,7 +52,7 @@ static double number_at(const Sample *x, int val, int64_t rank, const Box *b, co
 }
 
 /* Element i of a block in row-major order; false if it has none. */
-static bool element(const Box *b, int64_t i, Index *at) {
+static bool element(const Region *b, int64_t i, Index *at) {
     for (int d = b->nd - 1; d >= 0; d--) {
         if (b->n[d] <= 0) return false;
         at->g[d] = index_of(&b->d[d], i % b->n[d]);
@@ -62,7 +61,7 @@ static bool element(const Box *b, int64_t i, Index *at) {
     return i == 0;
 }
 /* The first element that both blocks have. */
-static bool common(const Box *a, const Box *b, Index *at) {
+static bool common(const Region *a, const Region *b, Index *at) {
     for (int d = 0; d < a->nd; d++) {
         int64_t i = 0;
         while (i < a->n[d] && place_of(&b->d[d], index_of(&a->d[d], i)) < 0) i++;
@@ -94,7 +93,7 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
     const GTensor *t = x->t;
     for (int d = 0, l = 0, k = 0; d < t->nstored; d++) {
         int64_t i = 0;
-        if (d == 0 && x->flat) i = at->g[k++], l += t->stored[0];
+        if (d == 0 && x->from[0].outer) i = at->g[k++], l += t->stored[0];
         else
             for (int j = 0; j < t->stored[d]; j++) i = i * t->size[l++] + at->g[k++];
         str_addf(&s, "%s%lld", d ? ", " : "[", (long long)i);
@@ -116,11 +115,13 @@ static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena
     if (x->n < 2 || x->n > MOST_RANKS || x->t->nd == 0) return false;
     x->tmp = tmp;
     Pieces moved = pieces_of(p, s);
-    x->flat = moved.flat;
     for (int64_t i = 0; i < x->n; i++) {
         x->rank[i] = mesh_member(p->mesh, &s->move.axes, rank, i);
         x->from[i] = pieces_from(&moved, &(Piece){x->rank[i], x->rank[i]}, tmp);
         x->to[i] = pieces_to(&moved, x->rank[i], tmp);
+        int outer = x->from[i].outer ? x->from[i].outer : x->to[i].outer;
+        x->from[i] = region_listed(&x->from[i], outer, tmp);
+        x->to[i] = region_listed(&x->to[i], outer, tmp);
     }
     return true;
 }

@@ -85,5 +85,9 @@ int store_add(Store *s, Local l) {
     s->l[s->n] = l;
     return s->n++;
 }
+Region region_of(const Exec *e, int v, int64_t rank, Arena *arena) {
+    const Val *x = &e->p->val[v];
+    return region_at(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, arena);
+}
 bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tensor].is_int; }
 Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }

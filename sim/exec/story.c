@@ -33,7 +33,7 @@ Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude)
 Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude) {
     return story_wide(c, &exec_local(c->e, val, rank)->t, exec_dtype(c->e, val), magnitude);
 }
-Tensor story_filled(const StoryCase *c, const Box *b, double v) {
+Tensor story_filled(const StoryCase *c, const Region *b, double v) {
     Tensor t = region_packed(b);
     int64_t n = tensor_count(&t);
     double *x = t.p = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
@@ -45,12 +45,6 @@ bool story_same_shape(const Tensor *a, const Tensor *b) {
     for (int d = 0; same && d < a->nd; d++) same = a->n[d] == b->n[d];
     return same;
 }
-static Tensor as_box(const Tensor *t, const Box *b) {
-    Tensor r = region_packed(b);
-    r.p = t->p;
-    return tensor_count(&r) == tensor_count(t) ? r : *t;
-}
-
 /* ---- stories: how a rank could have come to its block ---- */
 
 void story_swap_dim(Layout *l, int axis, int dim) {
@@ -69,9 +63,9 @@ int64_t story_modulo(int64_t a, int64_t n) { return (a % n + n) % n; }
 StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
     Layout from = story_layout(c, c->from, y), to = story_layout(c, c->to, y);
     int64_t n = c->n, index = mesh_index_in(c->m, y->place.n ? &y->place : &c->axes, rank);
-    Box tb = region_box(c->m, c->t, &to,
-                        mesh_member(c->m, &c->axes, rank, story_modulo(index + y->out, n)), c->flat,
-                        c->tmp);
+    Region tb =
+        region_at(c->m, c->t, &to,
+                  mesh_member(c->m, &c->axes, rank, story_modulo(index + y->out, n)), c->tmp);
     StoryTold told = {.x = story_filled(c, &tb, y->how == STORY_MAX ? -INFINITY : 0),
                       .mag = story_filled(c, &tb, 0)};
     int64_t size = y->over.n ? mesh_size(c->m, &y->over) : 1,
@@ -83,9 +77,9 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
         int64_t owner =
             own || c->sums ? rank
                            : mesh_member(c->m, &c->axes, rank, i); /* whose block it is taken for */
-        Box sb = region_box(c->m, c->t, &from, owner, c->flat, c->tmp);
+        Region sb = region_at(c->m, c->t, &from, owner, c->tmp);
         Tensor x = story_held(c, c->in, q, false), mag = story_held(c, c->in, q, true);
-        if (c->flat || y->dim >= 0) x = as_box(&x, &sb), mag = as_box(&mag, &sb);
+        if (y->dim >= 0) x = region_shaped(&sb, &x), mag = region_shaped(&sb, &mag);
         region_copy(&tb, &told.x, &sb, &x, DT_F64, y->how);
         region_copy(&tb, &told.mag, &sb, &mag, DT_F64, y->how == STORY_COPY ? 0 : 1);
     }
@@ -110,8 +104,8 @@ bool story_tells(StoryCase *c, const Story *y) {
         c->tmp = arena_new();
         StoryTold told = story_tell(c, y, c->look[i]);
         Tensor got = story_held(c, c->out, c->look[i], false);
-        all = y->dim >= 0 || c->flat ? tensor_count(&got) == tensor_count(&told.x)
-                                     : story_same_shape(&got, &told.x);
+        all = y->dim >= 0 ? tensor_count(&got) == tensor_count(&told.x)
+                          : story_same_shape(&got, &told.x);
         all = all && story_fits(c, &got, &told, y->mean ? 1 / (double)c->n : 1, c->tol);
         arena_free(c->tmp);
     }

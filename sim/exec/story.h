@@ -23,7 +23,7 @@ typedef struct StoryCase {
     int64_t n;
     const char *name; /* of the axes */
     Layout from, to;
-    bool flat, sums, max, from_cut, to_cut, one; /* one: a single number */
+    bool sums, max, from_cut, to_cut, one; /* one: a single number */
     Dtype dt;
     double tol; /* of a sum's magnitude */
 } StoryCase;
@@ -66,7 +66,7 @@ void story_swap_dim(Layout *l, int axis, int dim);
  * value, a box full of v. */
 Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude);
 Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude);
-Tensor story_filled(const StoryCase *c, const Box *b, double v);
+Tensor story_filled(const StoryCase *c, const Region *b, double v);
 bool story_same_shape(const Tensor *a, const Tensor *b);
 
 /* What the rounding of a sum of n terms may come to, of its magnitude; below which relative

@@ -14,20 +14,9 @@ typedef struct {
     const Step *s;
     Pieces x;
     Dtype dt;
-    bool reshape; /* blocks are taken for those of other dims: packed ones, by their count */
-    Arena *tmp;   /* of the block being built: lists of positions may be as long as the value */
+    Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 
-/* Takes a local tensor for one of another shape with as many elements (a planted wrong dim); needs
- * packed data. */
-static Tensor reshaped(const Tensor *t, const Box *b) {
-    bool same = t->nd == b->nd;
-    for (int d = 0; same && d < b->nd; d++) same = t->n[d] == b->n[d];
-    if (same) return *t; /* may be a strided view */
-    Tensor r = region_packed(b);
-    r.p = t->p;
-    return tensor_count(&r) == tensor_count(t) ? r : *t;
-}
 void transfer_fill(Tensor *t, Dtype dt, double v) {
     int64_t n = tensor_count(t);
     if (dt == DT_F32)
@@ -74,16 +63,16 @@ static void tile(Tensor *out, const Tensor *own, Dtype dt) {
 }
 /* After a planted mistake a block may be shorter than its layout says: what it lacks is not there
  * to be read. */
-static void clamp_box(Box *b, const Tensor *t) {
+static void clamp_box(Region *b, const Tensor *t) {
     for (int d = 0; d < b->nd; d++)
         if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
 }
 /* Sizes divided without remainder: elements of a cut dim behind n equal blocks are zero. */
-static void drop_tail(const MoveRun *r, const Box *b, Tensor *t) {
+static void drop_tail(const MoveRun *r, const Region *b, Tensor *t) {
     const Pieces *x = &r->x;
     const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
     int d = layout_where(cut, x->axes.a[0]);
-    if (x->flat || d < 0 || d >= x->t->nd) return;
+    if (b->outer || d < 0 || d >= x->t->nd) return;
     AxisList cutters = layout_dim_axes(cut, d);
     int64_t n = mesh_size(x->m, &cutters), whole = x->t->size[d] / n * n, inner = 1;
     for (int k = d + 1; k < t->nd; k++) inner *= t->n[k];
@@ -100,10 +89,10 @@ static void share(Local *l, const Local *own, const Tensor *t) {
     own->buf->refs++;
 }
 /* What one rank hands in, and where its elements stand. */
-static Tensor piece_data(const MoveRun *r, const Piece *one, Box *at, Arena *arena) {
+static Tensor piece_data(const MoveRun *r, const Piece *one, Region *at, Arena *arena) {
     const Tensor *t = &exec_local(r->e, r->s->in[0], one->rank)->t;
     *at = pieces_from(&r->x, one, arena);
-    Tensor src = r->reshape ? reshaped(t, at) : *t;
+    Tensor src = r->x.act.dim >= 0 ? region_shaped(at, t) : *t;
     clamp_box(at, &src);
     return src;
 }
@@ -114,7 +103,7 @@ static int combination(const Act *a) {
 }
 /* The pieces of `rank` put together in `to`, in the order of the group: the order of the sum is
  * declared. */
-static void put_together(const MoveRun *r, int64_t rank, const Box *to, Tensor *out) {
+static void put_together(const MoveRun *r, int64_t rank, const Region *to, Tensor *out) {
     const Act *act = &r->x.act;
     int op = combination(act);
     int64_t n = pieces_count(&r->x, rank);
@@ -122,7 +111,7 @@ static void put_together(const MoveRun *r, int64_t rank, const Box *to, Tensor *
     for (int64_t i = 0; i < n; i++) {
         Arena *part = arena_new();
         Piece one = pieces_at(&r->x, rank, i);
-        Box at;
+        Region at;
         Tensor src = piece_data(r, &one, &at, part);
         if (tensor_count(&src)) region_copy(to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
@@ -131,7 +120,7 @@ static void put_together(const MoveRun *r, int64_t rank, const Box *to, Tensor *
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */
-static void finish(const MoveRun *r, const Box *to, Tensor *out) {
+static void finish(const MoveRun *r, const Region *to, Tensor *out) {
     const Act *act = &r->x.act;
     double n = (double)r->x.n, f = act->scale;
     if (act->combine == COMBINE_AVG) f *= 1 / n;
@@ -149,10 +138,10 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
         share(l, own, &own->t);
         return;
     }
-    Box to = pieces_to(&r->x, rank, r->tmp);
-    if (act->kind == MOVE_SLICE && as_is && !r->reshape) {
+    Region to = pieces_to(&r->x, rank, r->tmp);
+    if (act->kind == MOVE_SLICE && as_is && act->dim < 0) {
         Piece self = pieces_at(&r->x, rank, 0);
-        Box at;
+        Region at;
         Tensor src = piece_data(r, &self, &at, r->tmp), view;
         if (region_view(&to, &at, &src, r->dt, &view)) {
             share(l, own, &view);
@@ -162,8 +151,12 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
     l->t = region_packed(&to);
     l->buf = store_buf_new(r->e, tensor_count(&l->t) * dtype_size(r->dt));
     l->t.p = l->buf->p;
-    if (!act->times && r->x.act.kind != MOVE_REDUCE_SCATTER) tile(&l->t, &own->t, r->dt);
-    else {
+    if (!act->times && r->x.act.kind != MOVE_REDUCE_SCATTER) {
+        Region held = region_of(r->e, r->s->in[0], rank, r->tmp), as;
+        as = region_listed(&to, held.outer, r->tmp);
+        Tensor out = region_shaped(&as, &l->t);
+        tile(&out, &own->t, r->dt);
+    } else {
         put_together(r, rank, &to, &l->t);
         finish(r, &to, &l->t);
     }
@@ -199,18 +192,11 @@ static void share_all(Exec *e, int from, int to) {
     }
     memcpy(b->which, a->which, sizeof *b->which * (size_t)e->p->mesh->nranks);
 }
-/* Takes a finished block for what its layout says: letters again after a flat list, the dims that
- * were asked for after others. */
+/* With another dim cut: what arrives is taken for the block that was asked for. */
 static void retype(const MoveRun *r, int64_t rank, Local *l) {
-    const Pieces *x = &r->x;
-    if (x->flat && !x->to.n[x->to.ndim]) {
-        Box letters = region_box(x->m, x->t, &x->to, rank, false, r->tmp);
-        l->t = reshaped(&l->t, &letters);
-    }
-    if (x->act.dim >= 0) {
-        Box want = region_box(x->m, x->t, &r->s->move.to, rank, x->flat, r->tmp);
-        l->t = reshaped(&l->t, &want);
-    }
+    if (r->x.act.dim < 0) return;
+    Region want = region_at(r->x.m, r->x.t, &r->s->move.to, rank, r->tmp);
+    l->t = region_shaped(&want, &l->t);
 }
 static bool same_group(const AxisList *a, const AxisList *b) {
     return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
@@ -223,7 +209,6 @@ void transfer_step(Exec *e, const Step *s) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    r.reshape = r.x.flat || r.x.act.dim >= 0;
     bool joint = act_reduces(r.x.act.kind) || r.x.act.kind == MOVE_ALL_GATHER ||
                  r.x.act.kind == MOVE_ALL_TO_ALL;
     int64_t *gid = joint ? group_ids(&r) : NULL;

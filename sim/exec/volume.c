@@ -53,7 +53,7 @@ bool volume_even(const Pieces *x) {
 /* Every element has one owner before and one after: what does not stay leaves. */
 static int64_t leaving(const Pieces *x, int64_t rank) {
     Arena *tmp = arena_new();
-    Box all = pieces_from(x, &(Piece){rank, rank}, tmp);
+    Region all = pieces_from(x, &(Piece){rank, rank}, tmp);
     int64_t n = region_common(&all, &all);
     arena_free(tmp);
     return n - pieces_between(x, rank, rank);

@@ -18,11 +18,7 @@ static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
     int64_t n = tensor_count(&l.t);
     l.buf = store_buf_new(e, n * dtype_size(dt));
     l.t.p = l.buf->p;
-    Box box = {.nd = l.t.nd};
-    for (int d = 0; d < l.t.nd; d++) {
-        box.d[d] = (DimIndex){true, 0, l.t.n[d], NULL};
-        box.n[d] = l.t.n[d];
-    }
+    Region box = region_plain(&l.t);
     region_copy(&box, &l.t, &box, &from->t, dt, 0);
     return l;
 }

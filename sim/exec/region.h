@@ -1,0 +1,51 @@
+/* Which elements of a tensor a block has: per dim the global indices of its positions. Blocks are
+ * copied into each other where they have the same index; nothing else matches positions.
+ * A region owns an outer list: some leading letters as one dim, each position of which is one
+ * combination of them, as their row-major index. A cut of the flattened stored dim 0 (the LIST of a
+ * layout) makes one from the product of its letters. Rows that an index list names are such a list
+ * too, ragged as they may be: nothing here asks where a list comes from, and no size is computed
+ * from a layout once a region is made. */
+#ifndef SP_EXEC_REGION_H
+#define SP_EXEC_REGION_H
+#include "kernel/tensor.h"
+#include "lower/program.h"
+
+/* Global indices along one dim. */
+typedef struct DimIndex {
+    bool range;
+    int64_t lo, n;
+    const int64_t *list; /* if not a range */
+} DimIndex;
+
+typedef struct Region {
+    const GTensor *t; /* whose letters the dims are; NULL: of no tensor, and no outer list */
+    int outer;        /* leading letters that d[0] lists; 0: none, each letter is a dim */
+    int nd;
+    DimIndex d[LAYOUT_MAX_DIMS];
+    int64_t n[LAYOUT_MAX_DIMS]; /* sizes of the dims */
+} Region;
+
+/* The block of `rank` under a layout; its lists live in `arena`. */
+Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena);
+/* All of a tensor. */
+Region region_whole(const GTensor *t);
+/* A block of these sizes that is copied as it is. */
+Region region_plain(const Tensor *t);
+/* The same elements with the first `outer` letters as one list. */
+Region region_listed(const Region *r, int outer, Arena *arena);
+/* A tensor of the region's sizes, row-major, p NULL. */
+Tensor region_packed(const Region *r);
+/* The data of t with the region's sizes, if they are as many: letters after a list, or the other
+ * way round. Else t as it is. Needs packed data, unless the sizes are the same. */
+Tensor region_shaped(const Region *r, const Tensor *t);
+
+/* Copies or adds the elements that both have, from src (which has the elements sb) to dst (db). op:
+ * 0 copy, 1 add, 2 max (f32, f64). Where only one of them has an outer list the other is read as
+ * one; dst must be packed then. Returns how many elements were touched. */
+int64_t region_copy(const Region *db, Tensor *dst, const Region *sb, const Tensor *src, Dtype dt,
+                    int op);
+/* How many elements both have. */
+int64_t region_common(const Region *a, const Region *b);
+/* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */
+bool region_view(const Region *db, const Region *sb, const Tensor *src, Dtype dt, Tensor *out);
+#endif

@@ -2,10 +2,12 @@
  * arrow head is 8 long, 7 wide, notched at 80 %), never colours. Refuses to look at a trace. */
 #include "render/scene/scene.h"
 #include "base/text.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h) {
+    assert(w >= 0 && h >= 0);
     Scene *s = ARENA_NEW(arena, Scene);
     s->arena = arena;
     s->fonts = fonts;
@@ -51,18 +53,21 @@ int scene_begin(Scene *s, const char *what, const char *id, const char *tip) {
 }
 
 void scene_end(Scene *s) {
+    assert(s->open >= 0 && "every scene_end has its scene_begin");
     Group *g = &s->groups[s->open];
     g->last = s->n_marks;
     s->open = g->parent;
 }
 
 void scene_link(Scene *s, int a, int b) {
+    assert(a < s->n_groups && b < s->n_groups);
     if (a < 0 || b < 0 || a == b) return;
     s->groups[a].href = arena_printf(s->arena, "#%s-%s", s->name, s->groups[b].id);
     s->groups[b].href = arena_printf(s->arena, "#%s-%s", s->name, s->groups[a].id);
 }
 
 void scene_frame(Scene *s, double x, double y, double w, double h) {
+    assert(s->open >= 0 && w >= 0 && h >= 0);
     Group *g = &s->groups[s->open];
     g->framed = true;
     g->x = x;
@@ -101,6 +106,7 @@ Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role strok
 }
 
 static void set_points(Scene *s, Mark *m, const Pt *pt, int n) {
+    assert(n >= 2);
     m->pt = arena_memdup(s->arena, pt, (size_t)n * sizeof *pt);
     m->n = n;
 }

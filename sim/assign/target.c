@@ -1,5 +1,6 @@
 /* Placements onto layouts: which axes a placement speaks of, and which letters they cut. */
 #include "assign/target.h"
+#include <assert.h>
 #include <string.h>
 
 const char *target_default_axis(const Assign *a, bool vocab) {
@@ -32,6 +33,7 @@ CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const
 
 /* Cuts the letter over the i-th of the placement's axes; what another letter had of it is whole. */
 static void cut_letter(const Placing *p, int letter, int i) {
+    assert(letter >= 0 && letter <= p->t->nd && i < p->axes->n);
     int axis = p->axes->a[i];
     if (layout_where(p->out, axis) != letter) {
         layout_set_type(p->out, axis, TY_I);

@@ -1,10 +1,12 @@
 /* The locals of a value and the buffers that they share. Large buffers are used again: first touch
  * of memory is what costs. */
 #include "exec/store.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 Buf *store_buf_new(Exec *e, int64_t bytes) {
+    assert(bytes >= 0);
     size_t n = bytes > 0 ? (size_t)bytes : 1;
     Buf **best = NULL;
     for (Buf **b = &e->bufs->free_list; *b; b = &(*b)->next)
@@ -35,6 +37,7 @@ Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes) {
     return b;
 }
 void store_buf_drop(Exec *e, Buf *b) {
+    assert(b->refs > 0);
     if (--b->refs) return;
     e->live_bytes -= (int64_t)b->bytes;
     if (b->bytes >= 1 << 16 && e->bufs->free_bytes < (size_t)1 << 30) {
@@ -78,6 +81,7 @@ Store *store_open(Exec *e, int v) {
     return s;
 }
 int store_add(Store *s, Local l) {
+    assert(s->alive);
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 4;
         s->l = base_realloc(s->l, base_mul((size_t)s->cap, sizeof *s->l));

@@ -29,11 +29,11 @@ void transfer_fill(Tensor *t, Dtype dt, double v) {
 /* sums of residues are residues of sums, so they may be taken anywhere */
 void transfer_residues(const Tensor *t, Dtype dt, double p) {
     int64_t n = tensor_count(t);
-    for (int64_t i = 0; i < n; i++) {
-        double x = dt == DT_F32 ? (double)((float *)t->p)[i] : ((double *)t->p)[i];
+    for (int64_t k = 0; k < n; k++) {
+        double x = dt == DT_F32 ? (double)((float *)t->p)[k] : ((double *)t->p)[k];
         x -= p * floor(x / p);
-        if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
-        else ((double *)t->p)[i] = x;
+        if (dt == DT_F32) ((float *)t->p)[k] = (float)x;
+        else ((double *)t->p)[k] = x;
     }
 }
 void transfer_scale(Tensor *t, Dtype dt, double v) {

@@ -1,10 +1,12 @@
 /* Layouts as index maps: local sizes, global indices, duals. Refuses to know what is stored: it
  * sees sizes only. */
 #include "layout/layout.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 Layout layout_whole(const Mesh *m, int ndim, AxisType t) {
+    assert(ndim >= 0 && ndim <= LAYOUT_MAX_DIMS);
     Layout l;
     memset(&l, 0, sizeof l);
     l.ndim = (uint8_t)ndim;
@@ -29,6 +31,8 @@ static void strip(Layout *l) {
 }
 
 void layout_cut(Layout *l, int dim, int axis, CutHow how) {
+    assert(dim >= 0 && dim <= l->ndim && axis >= 0 && axis < MESH_MAX_AXES);
+    assert(layout_where(l, axis) < 0 && "an axis cuts at most one dim");
     if (l->n[dim] == LAYOUT_MAX_ENTRIES)
         base_die(70, "a dim is cut by more than %d axes", LAYOUT_MAX_ENTRIES);
     l->e[dim][l->n[dim]++] = (Entry){.axis = (uint8_t)axis, .how = (uint8_t)how};
@@ -36,6 +40,7 @@ void layout_cut(Layout *l, int dim, int axis, CutHow how) {
 }
 
 void layout_set_type(Layout *l, int axis, AxisType t) {
+    assert(axis >= 0 && axis < MESH_MAX_AXES && t != TY_V);
     int d = layout_where(l, axis);
     if (d >= 0) {
         int i = 0;
@@ -117,6 +122,7 @@ static void runs_pick(const Runs *s, int64_t lo, int64_t hi, int64_t step, Runs 
 }
 /* One cut: what coordinate c of n holds of the list. The chunk rule is torch.chunk's. */
 static Runs runs_cut(const Runs *s, int64_t n, int64_t c, int how) {
+    assert(n > 0 && c >= 0 && c < n);
     Runs out = {0};
     int64_t N = runs_count(s);
     if (how == CUT_ZIGZAG) {
@@ -143,6 +149,7 @@ static int by_value(const void *a, const void *b) {
 
 const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
                             int64_t *n, Arena *arena) {
+    assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
     Runs *piece = base_malloc(sizeof *piece);
     int np = 1, ghosts = 0;
     piece[0] = (Runs){0};
@@ -196,6 +203,7 @@ int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
 }
 
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
+    assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
     bool ghost = false;
     for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;
     if (ghost) { /* rare: count the list */

@@ -1,5 +1,6 @@
 /* Ranks as points of a grid of named axes; groups of axes; splitting an axis. */
 #include "layout/mesh.h"
+#include <assert.h>
 #include <string.h>
 
 bool mesh_finish(Mesh *m) {
@@ -75,12 +76,14 @@ int64_t mesh_size(const Mesh *m, const AxisList *l) {
 }
 
 int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank) {
+    assert(rank >= 0 && rank < m->nranks);
     int64_t i = 0;
     for (int k = 0; k < l->n; k++) i = i * m->axis[l->a[k]].size + mesh_coord(m, rank, l->a[k]);
     return i;
 }
 
 int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i) {
+    assert(rank >= 0 && rank < m->nranks && i >= 0 && i < mesh_size(m, l));
     for (int k = l->n - 1; k >= 0; k--) {
         const MeshAxis *x = &m->axis[l->a[k]];
         rank += (i % x->size - rank / x->stride % x->size) * x->stride;

@@ -1,10 +1,12 @@
 /* Questions about a lowered program: what a step reads, how people call it, symbolic shapes, a
  * printed form. */
 #include "lower/program.h"
+#include <assert.h>
 #include <string.h>
 
 Act act_of(const Step *s) { return s->act ? *s->act : act_declared(&s->move); }
 int step_reads(const Step *s, int *r) {
+    assert(s->nin >= 0 && s->nin <= RULE_MAX_IN);
     int n = 0;
     for (int i = 0; i < s->nin; i++)
         if (s->in[i] >= 0) r[n++] = s->in[i];

@@ -1,5 +1,6 @@
 /* Reads rule strings and derives the rule of an adjoint. */
 #include "ops/rule.h"
+#include <assert.h>
 #include <string.h>
 
 bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
@@ -45,6 +46,7 @@ bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
 }
 
 int rule_find(const Rule *r, int i, char ch) {
+    assert(i >= 0 && i < r->nin && ch >= 'a' && ch <= 'z');
     const char *p = memchr(r->in[i], ch, (size_t)r->nl[i]);
     return p ? (int)(p - r->in[i]) : -1;
 }
@@ -54,6 +56,7 @@ int rule_find_out(const Rule *r, char ch) {
 }
 
 Rule rule_adjoint(const Rule *r, int i, uint32_t saved) {
+    assert(i >= 0 && i < r->nin && !(saved >> r->nin));
     Rule a;
     memset(&a, 0, sizeof a);
     a.text = r->text;

@@ -1,6 +1,7 @@
 /* Sets of ranks: runs, or boxes of the mesh where runs would be a list as long as an axis. Refuses
  * to know why ranks belong together. */
 #include "trace/trace.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,7 @@ bool rankset_same(const RankSet *a, const RankSet *b) {
 
 /* ---- making ---- */
 RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride) {
+    assert(first >= 0 && (count <= 1 || stride > 0));
     RankSet r = {0};
     if (count <= 0) return r;
     r.n = 1;
@@ -101,6 +103,7 @@ RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n) {
     int cap = 0;
     for (int64_t i = 0; i < n;) {
         int64_t stride = i + 1 < n ? ranks[i + 1] - ranks[i] : 1, count = 1;
+        assert(ranks[i] >= 0 && stride > 0 && "ranks ascend");
         while (i + count < n && ranks[i + count] - ranks[i + count - 1] == stride) count++;
         /* two ranks far apart are a run only if nothing after them is: 0,2 3 4 5 is 0 and 2-5 */
         bool better_next =

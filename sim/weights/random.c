@@ -206,6 +206,7 @@ void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, v
 /* 32 random bits: for bounds up to 2^32, which no vocabulary reaches, no value is favoured by more
  * than bound / 2^32. */
 void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound, int64_t *out) {
+    assert(first >= 0 && n >= 0);
     assert(bound > 0);
     uint64_t b = bound > UINT32_MAX ? UINT32_MAX : (uint64_t)bound;
     Maker maker = best_maker();

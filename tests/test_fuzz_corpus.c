@@ -40,6 +40,10 @@ static void test_config(void **state) {
     (void)state;
     replay("config", fuzz_config, 2);
 }
+static void test_import(void **state) {
+    (void)state;
+    replay("import", fuzz_import, 6);
+}
 static void test_safetensors(void **state) {
     (void)state;
     replay("safetensors", fuzz_safetensors, 1);
@@ -54,8 +58,9 @@ static void test_rule(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan), cmocka_unit_test(test_config),
-                                       cmocka_unit_test(test_safetensors),
-                                       cmocka_unit_test(test_trace), cmocka_unit_test(test_rule)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan),   cmocka_unit_test(test_config),
+        cmocka_unit_test(test_import), cmocka_unit_test(test_safetensors),
+        cmocka_unit_test(test_trace),  cmocka_unit_test(test_rule)};
     return cmocka_run_group_tests_name("fuzz corpus", tests, NULL, NULL);
 }

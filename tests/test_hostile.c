@@ -286,6 +286,90 @@ static void test_plans(void **state) {
     expect("a million ranks executed", "check @", path_of("ranks.yaml"), NULL, 5, "E0703", NULL);
 }
 
+/* ---- files of other frameworks ---- */
+typedef struct {
+    const char *name; /* of the file: its ending says what it is */
+    Bad bad;
+} BadImport;
+#define MODEL " --model llama3-8b --mesh tp=2"
+#define TABLE "{'layers.*.attention.wq': ColwiseParallel("
+static const BadImport bad_imports[] = {
+    {"a.py", {"no data", "import os\nos.system('touch ", "x", 10, "')\n", 3, "E0217", 2, 1}},
+    {"a.py", {"open brackets", "x = ", "[", 1000000, "", 3, "E0704", 1, 0}},
+    {"a.py", {"nested calls", "x = ", "f(", 100000, "", 3, "E0704", 1, 0}},
+    {"a.py", {"nested dicts", "x = ", "{'a': ", 100000, "", 3, "E0704", 1, 0}},
+    {"a.py", {"a path without end", "x = a", ".a", 400000, "\nf(x)\n", 3, "E0704", 1, 0}},
+    {"a.py", {"a name by itself", "x = x\n", "x = [x, x]\n", 10000, "f(x)\n", 3, "E0217", 0, 0}},
+    {"a.py",
+     {"a path that grows", "m = model\n", "m = m.a\n", 20000, "fully_shard(m)\n", 3, "E0217", 0,
+      0}},
+    {"a.py", {"blocks in blocks", "", "for x in m.layers:\n ", 1, "  pass\n y", 3, "E0110", 3, 2}},
+    {"a.py", {"a class", "class A(nn.Module):\n    pass\n", "", 0, TABLE ")}", 3, "E0217", 1, 1}},
+    {"a.py", {"a text without end", "x = 'abc", "", 0, "\n", 3, "E0110", 1, 5}},
+    {"a.py", {"a text of 1 MB", "x = '", "x", 1000000, "'\n", 3, "E0704", 1, 5}},
+    {"a.py",
+     {"a key twice", "{'a': ColwiseParallel(), ", "'a': ColwiseParallel(), ", 5000, "}", 3, "E0107",
+      1, 26}},
+    {"a.py", {"many values", "x = [", "1,", 400000, "]\n", 3, "E0704", 1, 0}},
+    {"a.py", {"many keys", "x = {", "'a%': 1,", 1, "}", 3, "E0208", 1, 1}},
+    {"a.py", {"many statements", "", "x = 1\n", 150000, "", 3, "E0704", 0, 0}},
+    {"a.py",
+     {"a NUL byte in an escape", "{'a\\x00': ColwiseParallel()}", "", 0, "", 3, "E0110", 1, 4}},
+    {"a.py",
+     {"an escape that is half a character", "{'\\ud800': ColwiseParallel()}", "", 0, "", 3, "E0110",
+      1, 3}},
+    {"a.py", {"not UTF-8", "{'\xff': ColwiseParallel()}", "", 0, "", 3, "E0106", 1, 3}},
+    {"a.py",
+     {"a dim beyond 64 bits", TABLE "output_layouts=Shard(", "9", 30, "))}", 3, "E0110", 1, 0}},
+    {"a.py",
+     {"100 MB", "", "# a comment that goes on and on and on and on and on and on\n", 1700000, "", 5,
+      "E0702", 0, 0}},
+    {"a.toml",
+     {"100 MB", "", "key = 'a value that goes on and on and on and on and on and on'\n", 1700000,
+      "", 5, "E0702", 0, 0}},
+    {"a.toml", {"depth", "x = ", "[", 1000000, "", 3, "E0704", 1, 0}},
+    {"a.toml", {"tables in tables", "x = ", "{a = ", 100000, "", 3, "E0704", 1, 0}},
+    {"a.toml", {"a dotted key without end", "", "a.", 400000, "a = 1\n", 3, "E0704", 1, 0}},
+    {"a.toml", {"a key twice", "[job]\na = 1\n", "a = 1\n", 50000, "", 3, "E0107", 3, 1}},
+    {"a.toml", {"a table twice", "[job]\n", "[job]\n", 50000, "", 3, "E0107", 2, 2}},
+    {"a.toml",
+     {"a date", "[training]\nseq_len = 1979-05-27T07:32:00Z\n", "", 0, "", 3, "E0110", 2, 15}},
+    {"a.toml", {"not a number", "[training]\nseq_len = nan\n", "", 0, "", 3, "E0110", 2, 11}},
+    {"a.toml", {"beyond 64 bits", "[training]\nseq_len = ", "9", 40, "\n", 3, "E0110", 2, 11}},
+    {"a.toml",
+     {"degrees without end",
+      "[parallelism]\ntensor_parallel_degree = 1048576\ncontext_parallel_degree = 1048576\n"
+      "data_parallel_shard_degree = 1048576\n[training]\nlocal_batch_size = "
+      "1048576\n[model]\nflavor = 'debugmodel'\n",
+      "", 0, "", 5, "E0703", 0, 0}},
+    {"a.txt",
+     {"a size beyond 64 bits", "--tensor-model-parallel-size ", "9", 40, "\n", 3, "E0302", 1, 30}},
+    {"a.txt", {"words without end", "--lr 1\n", "a ", 400000, "\n", 3, "E0704", 2, 0}},
+    {"a.txt", {"variables", "--tensor-model-parallel-size $TP\n", "", 0, "", 3, "E0302", 1, 30}},
+    {"a.json", {"depth of specs", "{\"a.weight\": ", "[", 100000, "", 3, NULL, 0, 0}},
+    {"a.json",
+     {"a spec of 1 MB", "{\"layers.0.attention.wq.weight\": [", "null,", 150000, "null]}", 3,
+      "E0704", 1, 0}},
+    {"a.json",
+     {"axes of a dim", "{\"layers.0.attention.wq.weight\": [[", "\"tp\",", 5000, "\"tp\"]]}", 1,
+      NULL, 0, 0}},
+};
+/* Nothing is executed, nothing takes long, and each has its place. */
+static void test_imports(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_imports / sizeof *bad_imports; i++) {
+        const BadImport *m = &bad_imports[i];
+        const Bad *b = &m->bad;
+        const char *path = put_repeated(m->name, b->head, b->unit, b->times, b->tail),
+                   *where = NULL;
+        if (b->col) where = arena_printf(arena, "%s:%d:%d", path, b->line, b->col);
+        bool torchtitan = strstr(m->name, "toml") != NULL;
+        const char *words = torchtitan ? "check @" : "check @" MODEL;
+        expect(b->what, words, path, NULL, b->exit, b->code, where);
+        unlink(path);
+    }
+}
+
 /* ---- JSON: configs, traces ---- */
 static const Bad bad_configs[] = {
     {"empty", "", "", 0, "", 3, "E0109", 0, 0},
@@ -508,7 +592,8 @@ int main(int argc, char **argv) {
     if (!mkdtemp(dir)) return 1;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_basics),  TEST(test_unreadable), TEST(test_pipes),       TEST(test_plans),
-        TEST(test_configs), TEST(test_traces),     TEST(test_safetensors), TEST(test_hardware)};
+        TEST(test_basics), TEST(test_unreadable),  TEST(test_pipes),
+        TEST(test_plans),  TEST(test_imports),     TEST(test_configs),
+        TEST(test_traces), TEST(test_safetensors), TEST(test_hardware)};
     return cmocka_run_group_tests_name("hostile", tests, NULL, end);
 }

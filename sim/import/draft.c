@@ -330,7 +330,7 @@ ImportedPlan draft_write(Draft *x) {
     write_data(x, &body);
     write_mesh(x, &body);
     if (!x->mlp) write_text(&body, "names: %s\n", plan_names_text(x->names));
-    if (!x->forward) write_text(&body, "pass: backward\n");
+    write_text(&body, "pass: backward\n");
     write_lines(x, &body);
     write_comment(&head, "What %s says (%s), written by `shardproof import`.", x->file,
                   x->in->framework);

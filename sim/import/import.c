@@ -15,9 +15,6 @@ static const struct {
     {"hf", import_hf, true},
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-static const char *const names[N_FRAMEWORKS + 1] = {"torch", "torchtitan", "megatron", "jax", "hf"};
-
-const char *const *import_frameworks(void) { return names; }
 
 /* ---- by name and content ---- */
 static bool ends(const char *path, const char *with) {
@@ -96,6 +93,8 @@ ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in) {
         else if (frameworks[i].read(&x)) return draft_write(&x);
         return (ImportedPlan){0};
     }
+    const char *names[N_FRAMEWORKS + 1] = {0};
+    for (int i = 0; i < N_FRAMEWORKS; i++) names[i] = frameworks[i].name;
     const char *near = diag_nearest(in->framework, names);
     diag_error(d, "E0212", (Loc){0}, near ? near : "torch, torchtitan, megatron, jax or hf",
                "unknown framework '%s'", in->framework);

@@ -36,8 +36,6 @@ typedef struct {
 const char *import_recognise(const char *path, const char *text, size_t n);
 /* Makes the plan. All errors at once in `d`. The text lives in `a`. */
 ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in);
-/* The frameworks' names, NULL at the end. */
-const char *const *import_frameworks(void);
 
 /* ---- between the frameworks and the writer ---- */
 typedef struct {
@@ -74,9 +72,6 @@ typedef struct {
     DraftAxis axis[16];
     const char *groups; /* flow YAML, or NULL */
     Names names;
-    bool names_set;
-    bool forward; /* no backward pass */
-    const char *optimizer;
     int n_lines, cap_lines;
     DraftLine *line;
     int n_extra, cap_extra; /* whole top-level lines: "boundary: per_module" */

@@ -9,6 +9,14 @@ mkdir -p "$dir/found" "$dir/seeds"
 for p in plans/01-*.yaml plans/bugs/01-*.yaml; do
     [ ! -f "$p" ] || ./shardproof check "$p" --trace "$dir/seeds/$(basename "$p" .yaml).jsonl" > /dev/null 2>&1 || :
 done
+# files of frameworks, behind the byte that says which
+n=0
+for f in plan.py - train.toml megatron.txt specs.json; do
+    for more in 0 195; do
+        [ "$f" = - ] || { printf "\\$(printf %o $((more + n)))"; cat "examples/import/$f"; } > "$dir/seeds/import-$more-$f"
+    done
+    n=$((n + 1))
+done
 seeds() {
     case $1 in
     plan) echo plans/*.yaml plans/bugs/*.yaml ;;
@@ -16,9 +24,10 @@ seeds() {
     safetensors) find tests/golden -name '*.safetensors' -size -16k ;;
     trace) ls "$dir"/seeds/*.jsonl 2>/dev/null ;;
     rule) : ;;
+    import) ls "$dir"/seeds/import-* 2>/dev/null ;;
     esac
 }
-for t in ${*:-plan config safetensors trace rule}; do
+for t in ${*:-plan config import safetensors trace rule}; do
     work=$dir/work/$t
     mkdir -p "$work"
     for f in $(seeds "$t"); do cp "$f" "$work/$(echo "$f" | tr / _)"; done

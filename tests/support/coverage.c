@@ -198,7 +198,7 @@ static void see_keys(Coverage *c, const Key *keys, const char *where, const char
         const Yaml *v = pair[i].value;
         const char *name = arena_printf(c->a, "%s%s", where, k->name);
         see_known(c, "key", name);
-        if (v->kind == YAML_SCALAR && (has_words(k) || is_switch(k)))
+        if (v->kind == YAML_SCALAR && (words_of(c, k) || is_switch(k)))
             see_known(c, "key", arena_printf(c->a, "%s: %s", name, v->s));
         if (!strcmp(k->name, "config") && v->kind == YAML_MAP)
             for (int j = 0; j < v->n; j++) see(c, "config", v->pair[j].key);

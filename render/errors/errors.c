@@ -87,7 +87,7 @@ static const TraceCheck *first_failure(const Trace *t) {
     const TraceCheck *any = NULL;
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
-        if (!text_same(k->verdict, "FAIL") || k->level == 0) continue;
+        if (!text_same(k->verdict, "FAIL") || k->level == LEVEL_STRUCTURE) continue;
         if (!any) any = k;
         if (text_same(t->first_wrong, k->value)) return k;
     }
@@ -102,7 +102,7 @@ static void sign_ranks(const Trace *t, bool sizes, uint64_t *sign) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool fail = text_same(k->verdict, "FAIL");
-        if (k->level == 0) continue; /* says the same of all ranks */
+        if (k->level == LEVEL_STRUCTURE) continue; /* says the same of all ranks */
         int64_t rank;
         for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);)
             if (rank >= 0 && rank < t->ranks)
@@ -155,7 +155,7 @@ static void choose_columns(Arena *a, ErrMap *m, const Trace *also) {
 /* Is the first wrong value the last that was checked, with steps of the program behind it? */
 static bool run_ends(const Trace *t, const TraceCheck *first) {
     for (int i = t->n_checks - 1; i >= 0 && &t->checks[i] != first; i--)
-        if (t->checks[i].level > 0 && t->checks[i].step != first->step) return false;
+        if (t->checks[i].level != LEVEL_STRUCTURE && t->checks[i].step != first->step) return false;
     for (int i = 0; i < t->n_computes; i++)
         if (t->computes[i].step > first->step) return true;
     return false;
@@ -169,7 +169,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
         bool pass = text_same(k->verdict, "PASS");
-        if (k->level == 0) continue; /* structure: no value of a rank */
+        if (k->level == LEVEL_STRUCTURE) continue; /* structure: no value of a rank */
         if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);
         if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
@@ -231,7 +231,8 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
         if (r->beside) continue;
         for (int k = 0; k < u->n_checks; k++) {
             const TraceCheck *c = &u->checks[k];
-            if (c->step != r->step || c->level == 0 || strcmp(c->value, r->name)) continue;
+            if (c->step != r->step || c->level == LEVEL_STRUCTURE || strcmp(c->value, r->name))
+                continue;
             *made = (ErrRow){
                 .name = c->value, .step = c->step, .values = 1, .how = how_made(u, c->step)};
             for (int q = 0; q < ERR_COLUMNS; q++) made->error[q] = NAN;

@@ -174,7 +174,8 @@ static void next_round(Follow *f) {
 
 void follow_check(Follow *f, const TraceCheck *k) {
     f->now = NULL;
-    if (k->level == 0 || k->step >= f->n) return; /* of the program, not of a number */
+    if (k->level == LEVEL_STRUCTURE || k->step >= f->n)
+        return; /* of the program, not of a number */
     if (k->step < f->at) next_round(f);
     while (f->at < k->step) follow_step(f, ++f->at);
     f->now = k->step >= 0 ? f->in + k->step * f->wide : source_flags(f, k->value, false);

@@ -66,7 +66,8 @@ static bool split_for_kv(Assign *a, Mesh *mesh) {
     const Graph *g = &a->model->g;
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
-        if (x->kind != KIND_PARAM || x->module < 0 || strcmp(x->sym[0], "K") || x->stored[0] < 2)
+        if (x->kind != KIND_PARAM || x->module < 0 || x->role[0] != DIM_KV_HEADS ||
+            x->stored[0] < 2)
             continue;
         const ModuleUse *u = &a->use[x->module];
         if (!u->style) continue;
@@ -383,10 +384,10 @@ int assign_stream_module(const Assign *a) {
     if (!a->plan->block_input.set) last_residual(a, &m);
     return m;
 }
-static void cut_input(Assign *a, int t, const AxisList *axes, const char *sym) {
+static void cut_input(Assign *a, int t, const AxisList *axes, DimRole role) {
     const GTensor *x = &a->model->g.t[t];
     for (int d = 0; d < x->nd; d++)
-        if (!strcmp(x->sym[d], sym))
+        if (x->role[d] == role)
             for (int i = 0; i < axes->n; i++) {
                 bool labels = a->plan->order_labels && x->is_int && strstr(x->name, "label");
                 CutHow how =
@@ -404,8 +405,8 @@ static void layout_inputs(Assign *a) {
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
         if (x->kind != KIND_INPUT) continue;
-        cut_input(a, t, &batch, "B");
-        cut_input(a, t, &seq, "S");
+        cut_input(a, t, &batch, DIM_BATCH);
+        cut_input(a, t, &seq, DIM_SEQUENCE);
         bool enters =
             g->nn && (g->node[0].in[0] == t || (g->node[0].nin > 1 && g->node[0].in[1] == t));
         if (first && enters && !x->is_int) { /* the stream that enters the first block or layer */

@@ -71,14 +71,14 @@ typedef struct {
     int64_t size, n;
     const char *sym, *axes;
 } Uneven;
-static int64_t cut_before(const Follow *w, const char *sym, const AxisList *own) {
+static int64_t cut_before(const Follow *w, DimRole role, const AxisList *own) {
     int64_t n = 1;
     /* only tokens are cut before a style sees them */
-    if (strcmp(sym, "B") && strcmp(sym, "S")) return 1;
+    if (role != DIM_BATCH && role != DIM_SEQUENCE) return 1;
     for (int t = 0; t < w->g->nt; t++) {
         const GTensor *x = &w->g->t[t];
         for (int d = 0; x->kind == KIND_INPUT && d < x->nd; d++) {
-            if (strcmp(x->sym[d], sym)) continue;
+            if (x->role[d] != role) continue;
             AxisList by = layout_dim_axes(&w->a->compute[t], d);
             for (int i = 0; i < by.n; i++)
                 if (!memchr(own->a, by.a[i], (size_t)own->n)) n *= w->a->mesh->axis[by.a[i]].size;
@@ -93,9 +93,9 @@ static bool uneven_dim(const Follow *w, int t, const Layout *l, Uneven *out) {
     const GTensor *x = &w->g->t[t];
     for (int d = 0, letter = 0; d < x->nstored; letter += x->stored[d++]) {
         AxisList by = layout_dim_axes(l, letter);
-        if (x->stored[d] != 1 || !strcmp(x->sym[letter], "K") || !by.n) continue;
+        if (x->stored[d] != 1 || x->role[letter] == DIM_KV_HEADS || !by.n) continue;
         int64_t n = mesh_size(w->a->mesh, &by),
-                before = x->kind == KIND_PARAM ? 1 : cut_before(w, x->sym[letter], &by);
+                before = x->kind == KIND_PARAM ? 1 : cut_before(w, x->role[letter], &by);
         int64_t size = x->size[letter] / before + (x->size[letter] % before != 0);
         if (size % n == 0) continue;
         *out =

@@ -20,7 +20,7 @@ static int stored_first(const GTensor *t, int dim) {
 CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
     const Plan *p = a->plan;
     AxisList cp;
-    if (t->kind == KIND_PARAM || strcmp(t->sym[letter], "S")) return CUT_CHUNK;
+    if (t->kind == KIND_PARAM || t->role[letter] != DIM_SEQUENCE) return CUT_CHUNK;
     const char *name = p->context_parallel.axis ? p->context_parallel.axis : "cp";
     if (!mesh_lookup(a->mesh, name, &cp)) return CUT_CHUNK;
     for (int i = 0; i < cp.n; i++)
@@ -48,7 +48,7 @@ static void cut_all(const Placing *p, int letter) {
 
 /* Does this stored dim count heads: K, K*G, or either times d? */
 static bool counts_heads(const GTensor *t, int dim) {
-    return !strcmp(t->sym[stored_first(t, dim)], "K");
+    return t->role[stored_first(t, dim)] == DIM_KV_HEADS;
 }
 
 /* k or v over more ranks than there are KV heads, or heads that do not divide. */
@@ -70,7 +70,7 @@ static bool cut_composite(const Placing *p, int dim, Loc loc) {
     const GTensor *t = p->t;
     int first = stored_first(t, dim), at = first, end = first + t->stored[dim],
         last = end; /* last: after the letters that count heads */
-    while (last > first && !strcmp(t->sym[last - 1], "d")) last--;
+    while (last > first && t->role[last - 1] == DIM_HEAD_SIZE) last--;
     /* packed (u f): the cut goes to the last letter, whole blocks stay together */
     if (!counts_heads(t, dim)) {
         cut_all(p, end - 1);
@@ -150,7 +150,7 @@ static bool is_sequence(const GTensor *t, const RawPlace *p) {
     if (p->letter) return p->letter == 't';
     int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
     return dim >= 0 && dim < t->nstored && t->stored[dim] == 1 &&
-           !strcmp(t->sym[stored_first(t, dim)], "S");
+           t->role[stored_first(t, dim)] == DIM_SEQUENCE;
 }
 
 /* Is whole here "equal, with uses that differ"? */

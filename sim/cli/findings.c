@@ -33,7 +33,7 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
     p.against = t ? summary_against_line(t, into) : NULL;
     for (int i = 0; t && !told && i < t->n_checks; i++) {
         const TraceCheck *k = &t->checks[i];
-        if (!k->verdict || strcmp(k->verdict, "FAIL") != 0 || k->level == 0) continue;
+        if (!k->verdict || strcmp(k->verdict, "FAIL") != 0 || k->level == LEVEL_STRUCTURE) continue;
         const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
         const char *message =
             arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,

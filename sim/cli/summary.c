@@ -36,7 +36,8 @@ static const Diag *first_error(const Diags *d) {
 int summary_structure(const Trace *t) {
     int n = 0;
     for (int i = 0; i < t->n_checks; i++)
-        n += !t->checks[i].level && t->checks[i].verdict && !strcmp(t->checks[i].verdict, "FAIL");
+        n += t->checks[i].level == LEVEL_STRUCTURE && t->checks[i].verdict &&
+             !strcmp(t->checks[i].verdict, "FAIL");
     return n;
 }
 /* "wrong at 1 step"; for values that hold all the same. */
@@ -72,7 +73,7 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
 /* ---- the head of a failure ---- */
 static const TraceCheck *first_with(const Trace *t, const char *verdict) {
     for (int i = 0; i < t->n_checks; i++)
-        if (t->checks[i].level > 0 && t->checks[i].verdict &&
+        if (t->checks[i].level != LEVEL_STRUCTURE && t->checks[i].verdict &&
             strcmp(t->checks[i].verdict, verdict) == 0)
             return &t->checks[i];
     return NULL;

@@ -90,7 +90,7 @@ static void fail(const State *s, const Pair *p, double bound) {
     *k = (TraceCheck){.step = p->step,
                       .value = p->name,
                       .pass = p->pass,
-                      .level = 2,
+                      .level = LEVEL_BOUND,
                       .verdict = "FAIL",
                       .ranks = rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1),
                       .count = p->n,
@@ -137,7 +137,7 @@ bool endtoend_result(const Program *p, int val, bool *grad) {
 /* Numbers of a run that the ranks' last micro-batch is compared with: its rows of the batch, which
  * is always first. */
 static const double *last_rows(const EndToEnd *e, const GTensor *t, const double *whole) {
-    bool cut = e->parts > 1 && t->nd && !strcmp(t->sym[0], "B");
+    bool cut = e->parts > 1 && t->nd && t->role[0] == DIM_BATCH;
     return cut && whole ? whole + (e->parts - 1) * elements(t) : whole;
 }
 typedef struct {

@@ -83,7 +83,7 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
         }
     } else if (m->rec.verdict[0] == 'S') t->n_suspect++;
     else t->n_pass++;
-    if (m->rec.level == 2 && (m->rec.used > t->worst_used || !t->worst_value)) {
+    if (m->rec.level == LEVEL_BOUND && (m->rec.used > t->worst_used || !t->worst_value)) {
         t->worst_used = m->rec.used;
         t->worst_value = m->rec.value;
     }
@@ -100,7 +100,7 @@ void check_source(Check *c, int val) {
     const Program *p = c->e->p;
     const Val *v = &p->val[val];
     const GTensor *t = &p->graph->t[v->tensor];
-    Compare m = compare_new(c->e, c->arena, NULL, val, 1);
+    Compare m = compare_new(c->e, c->arena, NULL, val, LEVEL_BITS);
     Dtype dt = exec_dtype(c->e, val);
     void *whole = c->full(c->full_arg, v->tensor, dt);
     if (!whole) return;
@@ -236,6 +236,19 @@ static bool splits_contraction(const Check *c, const Step *s) {
     }
     return false;
 }
+/* The level that what a step makes is held by: the one place that decides. A bound where ranks add
+ * up terms in an order of their own: reductions, and f32 products whose sum the plan splits (in f64
+ * their terms are exact enough to be held by bits). Everything else is held by bits; so are the
+ * copies of a reduced value among each other. */
+static CheckLevel level_of(const Check *c, const Step *s) {
+    bool moves = s->kind == ST_MOVE || s->kind == ST_CLAIM, reduces = false;
+    for (int i = 0; i < s->move.axes.n && moves; i++) {
+        AxisType t = s->move.from.type[s->move.axes.a[i]];
+        reduces |= t == TY_P || t == TY_M;
+    }
+    bool split = !moves && s->kind != ST_SUM && c->e->dtype == DT_F32 && splits_contraction(c, s);
+    return reduces || split ? LEVEL_BOUND : LEVEL_BITS;
+}
 #define REPLICAS_DIFFER                                                                            \
     "ranks that hold the same part of the value hold different bits: the sum was not the same "    \
     "for all"
@@ -244,9 +257,9 @@ static void check_kernel(Check *c, const Step *s) {
     const GNode *n = &p->graph->node[s->node];
     AxisList X = pending_axes(c, s);
     int64_t coords = mesh_size(p->mesh, &X);
-    bool by_bound = c->e->dtype == DT_F32 && splits_contraction(c, s);
-    Compare bits = compare_new(c->e, c->arena, s, s->out, 1),
-            local = compare_new(c->e, c->arena, s, s->out, 2);
+    bool by_bound = level_of(c, s) == LEVEL_BOUND;
+    Compare bits = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS),
+            local = compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
         Arena *tmp = arena_new();
@@ -445,8 +458,9 @@ static void check_move(Check *c, const Step *s) {
         bool pf = s->move.from.type[a] == TY_P || s->move.from.type[a] == TY_M;
         if (pf && !in_list(&s->move.axes, a)) X.a[X.n++] = (uint8_t)a;
     }
-    bool reduces = tf == TY_P || tf == TY_M, spreads = !reduces && tt == TY_P;
-    Compare m = compare_new(c->e, c->arena, s, s->out, reduces ? 2 : 1);
+    CheckLevel level = level_of(c, s);
+    bool reduces = level == LEVEL_BOUND, spreads = !reduces && tt == TY_P;
+    Compare m = compare_new(c->e, c->arena, s, s->out, level);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
@@ -455,7 +469,7 @@ static void check_move(Check *c, const Step *s) {
         else check_copy(c, s, &m, &X, rank);
     }
     RankSet ranks = all_ranks(c);
-    Compare same = compare_new(c->e, c->arena, s, s->out, 1);
+    Compare same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
     record(c, &m, &ranks, m.failed ? cause_of_move(c->arena, c->e, s, m.rank_error) : NULL);
     if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);
@@ -463,7 +477,7 @@ static void check_move(Check *c, const Step *s) {
 static void check_sum(Check *c, const Step *s) {
     const Program *p = c->e->p;
     AxisList X = pending_axes(c, s);
-    Compare m = compare_new(c->e, c->arena, s, s->out, 1);
+    Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = first_rank_of(p->mesh, &X, i);
@@ -506,7 +520,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
         if (v->L.type[a] == TY_M && p->mesh->axis[a].size > 1) return;
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
     }
-    Compare m = compare_new(c->e, c->arena, s, s->out, 3);
+    Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_EXACT);
     Arena *tmp = arena_new();
     Region box = region_whole(t);
     Whole w = {.box = &box, .raw = region_packed(&box)};
@@ -536,7 +550,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
     arena_free(tmp);
 }
 void check_stuck(Check *c, const Step *s, const char *why) {
-    Compare m = compare_new(c->e, c->arena, s, s->out, 1);
+    Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     compare_ranks(&m);
     for (int64_t r = 0; r < c->e->p->mesh->nranks; r++) m.rank_error[r] = INFINITY;
     m.failed = true;

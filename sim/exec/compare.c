@@ -17,7 +17,7 @@ bool compare_agrees(const Mesh *m, const AxisList *fixed, int64_t a, int64_t b) 
     return true;
 }
 
-Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int level) {
+Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, CheckLevel level) {
     const Program *p = e->p;
     Compare m;
     memset(&m, 0, sizeof m);

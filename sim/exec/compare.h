@@ -26,7 +26,7 @@ typedef struct Whole {
 
 /* Starts a record of that level for `val` as step s (NULL: a source) leaves it. Strings live in the
  * arena. */
-Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, int level);
+Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, CheckLevel level);
 /* What every rank that agrees with `rep` on the axes of `fixed` holds under layout L against its
  * part of the whole. Ranks that share a local are looked at once, unless it is wrong: then all of
  * them are marked. */

@@ -75,7 +75,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         return p;
     }
     /* this micro-batch's rows of the whole batch */
-    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && !strcmp(t->sym[0], "B")) {
+    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && t->role[0] == DIM_BATCH) {
         FullSource all = *f;
         all.g = f->whole;
         all.parts = 1;

@@ -4,6 +4,7 @@
  * by name here. */
 #include "lower/mislabel.h"
 #include "lower/program.h"
+#include "lower/why.h"
 #include "ops/op.h"
 #include <string.h>
 
@@ -436,23 +437,6 @@ static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind)
     Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
     return single_move(l, v, &claim, &r, true);
 }
-/* What gathering this value is for, in at most a few words. */
-static const char *input_why(Lower *l, int module, int v) {
-    const Program *p = l->p;
-    const GTensor *t = &p->graph->t[p->val[v].tensor];
-    const Layout *L = &p->val[v].L;
-    const ModuleUse *u = &l->a->use[module];
-    for (int d = 0; d < t->nd; d++)
-        if (L->n[d])
-            for (int k = 0; k < L->n[d]; k++)
-                for (int i = 0; i < u->seq_axes.n; i++)
-                    if (L->e[d][k].axis == u->seq_axes.a[i])
-                        return !strcmp(t->sym[d], "S")
-                                   ? "the matmul needs every token"
-                                   : arena_printf(l->arena, "%s needs all of %s",
-                                                  p->graph->module[module].path, t->sym[d]);
-    return arena_printf(l->arena, "declared at the input of %s", p->graph->module[module].path);
-}
 static int enter_module(Lower *l, int module, int arg, int v) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
@@ -466,7 +450,7 @@ static int enter_module(Lower *l, int module, int arg, int v) {
                 l->a, &(Target){module, x->tensor, &s->desired_input.arg[arg], USE_INPUT, &x->L},
                 &want, names))
             return v;
-        Reason r = {.text = input_why(l, module, v),
+        Reason r = {.text = why_input(l->p, module, v),
                     .loc = u->loc,
                     .names = names,
                     .asked = true,
@@ -496,34 +480,6 @@ static int read_through(Lower *l, int module, int tensor) {
         }
     }
     return v;
-}
-static const char *pending_symbol(const Lower *l, const Val *v) {
-    const Graph *g = l->p->graph;
-    int node = g->t[v->tensor].producer;
-    /* a bias in shares */
-    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin)
-        node = g->t[g->node[node].in[0]].producer;
-    if (node < 0) return "its terms";
-    const GNode *n = &g->node[node];
-    Str s = str_new(l->arena);
-    for (int i = 0; i < n->rule.nl[0]; i++) { /* letters that the output lacks */
-        if (rule_find_out(&n->rule, n->rule.in[0][i]) >= 0) continue;
-        const char *sym = g->t[n->in[0]].sym[i];
-        if (!strcmp(sym, "G") && s.n && s.s[s.n - 1] == 'K') s.s[s.n - 1] = 'H';
-        else str_addf(&s, "%s%s", s.n ? "*" : "", sym);
-    }
-    return s.n ? s.s : "its terms";
-}
-static const char *output_why(Lower *l, int module, int v, const Layout *want) {
-    const Val *x = &l->p->val[v];
-    bool pending = false, kept = false;
-    for (int a = 0; a < l->p->mesh->naxes; a++)
-        if (x->L.type[a] == TY_P && want->type[a] != TY_P)
-            pending = true, kept |= want->type[a] == TY_V;
-    if (pending)
-        return arena_printf(l->arena, "row parallel: the sum over %s is pending%s",
-                            pending_symbol(l, x), kept ? ", each rank keeps its part" : "");
-    return arena_printf(l->arena, "declared at the output of %s", l->p->graph->module[module].path);
 }
 static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
 /* Does the local result of a module go on as what it is? A plain shard does, into the next local
@@ -564,7 +520,7 @@ static void leave_module(Lower *l, int module, int tensor) {
                        &want, names))
         return;
     if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
-    Reason r = {.text = output_why(l, module, p->env[tensor], &want),
+    Reason r = {.text = why_output(p, module, p->env[tensor], &want),
                 .loc = u->loc,
                 .names = names,
                 .asked = true,
@@ -576,68 +532,6 @@ static void leave_module(Lower *l, int module, int tensor) {
 }
 
 /* ---- nodes ---- */
-/* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with
- * a part of it. */
-static const char *at_rest_why(Lower *l, const GNode *n, int tensor) {
-    const Mesh *m = l->p->mesh;
-    const GTensor *t = &l->p->graph->t[tensor];
-    AxisList axes = {0};
-    for (int x = 0; x < m->naxes; x++)
-        if (layout_where(&l->a->rest[tensor], x) >= 0 &&
-            layout_where(&l->a->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES)
-            axes.a[axes.n++] = (uint8_t)x;
-    if (!axes.n) return NULL;
-    size_t len = strlen(t->name);
-    bool weight = len > 7 && !strcmp(t->name + len - 7, ".weight");
-    return arena_printf(l->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it",
-                        weight ? "weight" : "parameter", mesh_axes_text(m, l->arena, &axes, true),
-                        weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);
-}
-/* Context parallelism by all-gather is what a cut of the data's own sequence means; what a style
- * has cut besides (sequence parallelism) is not gathered by that. Are all cuts of dim d the
- * data's? */
-static bool data_cuts(const Lower *l, const Layout *L, int d) {
-    for (int k = 0; k < L->n[d]; k++)
-        if (!(l->a->tokens >> L->e[d][k].axis & 1) && l->p->mesh->axis[L->e[d][k].axis].size > 1)
-            return false;
-    return true;
-}
-static const char *operand_why(Lower *l, const GNode *n, int v, const Layout *want, bool *asked) {
-    const Program *p = l->p;
-    const GTensor *t = &p->graph->t[p->val[v].tensor];
-    const Layout *L = &p->val[v].L;
-    *asked = t->kind == KIND_PARAM;
-    const char *rest = t->kind == KIND_PARAM ? at_rest_why(l, n, p->val[v].tensor) : NULL;
-    if (rest) return rest;
-    for (int d = 0; d < t->nd; d++)
-        for (int k = 0; k < L->n[d]; k++) {
-            int x = L->e[d][k].axis;
-            if (layout_where(want, x) == d) continue;
-            if (!strcmp(t->sym[d], "S") && t->kind == KIND_ACTIVATION &&
-                layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
-                *asked = data_cuts(l, L, d);
-                return "every query needs all earlier keys";
-            }
-            return arena_printf(l->arena, "%s needs all of %s", n->label, t->sym[d]);
-        }
-    for (int x = 0; x < p->mesh->naxes; x++) {
-        if (L->type[x] == TY_P && want->type[x] != TY_P)
-            return arena_printf(l->arena, "%s needs the sum over %s, it is not linear in its terms",
-                                n->label, pending_symbol(l, &p->val[v]));
-        if (L->type[x] == TY_M && want->type[x] != TY_M)
-            return arena_printf(l->arena, "%s needs the largest over all of %s", n->label,
-                                pending_symbol(l, &p->val[v]));
-        if (L->type[x] == TY_I && want->type[x] == TY_P && p->mesh->axis[x].size > 1)
-            return arena_printf(
-                l->arena,
-                "added before the sum over %s: all of it on the first rank, zeros on the others",
-                p->mesh->axis[x].name);
-        if (L->type[x] == TY_I && want->type[x] == TY_R)
-            return arena_printf(l->arena, "from here on its uses differ over %s",
-                                p->mesh->axis[x].name);
-    }
-    return arena_printf(l->arena, "%s wants it so", n->label);
-}
 static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
     const Program *p = l->p;
     const Val *x = &p->val[v];
@@ -686,10 +580,10 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     Reason r = {.module = n->module,
                 .scope = u && u->per_module ? n->module : -1,
                 .pass = param ? PHASE_PARAMETERS : pass};
-    r.text = operand_why(l, n, in, want, &asked);
+    r.text = why_operand(p, n, in, want, &asked);
     if (goal && reduces(p, &p->val[in], want,
                         goal)) { /* the style's output asks for it, only earlier: before the bias */
-        r.text = output_why(l, n->module, in, want);
+        r.text = why_output(p, n->module, in, want);
         asked = true;
     }
     /* between two ops of one module the module's style is what asks, if it owns what happens there:

@@ -68,7 +68,7 @@ static bool on_cut_sequence(const Program *p, int tensor, uint32_t axes) {
     const GTensor *t = &p->graph->t[x->tensor];
     for (int d = 0; d < t->nd; d++)
         for (int k = 0; k < x->L.n[d]; k++)
-            if (!strcmp(t->sym[d], "S") && (axes >> x->L.e[d][k].axis & 1)) return true;
+            if (t->role[d] == DIM_SEQUENCE && (axes >> x->L.e[d][k].axis & 1)) return true;
     return false;
 }
 /* The axes that a style acts on where no `axis` is written. */

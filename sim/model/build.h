@@ -11,6 +11,7 @@ enum { MODEL_MAX_BUILT_LAYERS = 10000 };
 typedef struct {
     const char *sym; /* "D"; NULL: the letter is not used */
     int64_t size;
+    DimRole role;
 } LetterSize;
 
 /* A graph under construction. */

@@ -14,7 +14,7 @@ static Loc large_loc(const Build *b, const GTensor *t) {
     int64_t rest = 8;
     bool model = false, data = false;
     for (int d = 0; d < t->nd; d++) {
-        bool token = !strcmp(t->sym[d], "B") || !strcmp(t->sym[d], "S");
+        bool token = t->role[d] == DIM_BATCH || t->role[d] == DIM_SEQUENCE;
         data |= token && t->size[d] > 1;
         if (!token) model |= __builtin_mul_overflow(rest, t->size[d], &rest);
     }
@@ -38,6 +38,7 @@ static bool shape_fill(Build *b, GTensor *t, const char *shape) {
         t->stored[t->nstored - 1]++;
         t->letter[t->nd] = *c;
         t->sym[t->nd] = l->sym;
+        t->role[t->nd] = l->role;
         t->size[t->nd++] = l->size;
         if (__builtin_mul_overflow(count, l->size, &count)) {
             diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller",
@@ -70,8 +71,8 @@ const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
     for (int l = first; l < first + t->stored[dim]; l++) {
         const char *sym = t->sym[l];
         /* The query heads: kv groups times heads in a group. */
-        bool heads =
-            l + 1 < first + t->stored[dim] && !strcmp(sym, "K") && !strcmp(t->sym[l + 1], "G");
+        bool heads = l + 1 < first + t->stored[dim] && t->role[l] == DIM_KV_HEADS &&
+                     t->role[l + 1] == DIM_QUERY_HEADS;
         if (heads) l++;
         if (s.n) str_add(&s, "*");
         str_add(&s, heads ? "H" : sym);

@@ -8,6 +8,16 @@
 
 typedef enum { KIND_PARAM, KIND_INPUT, KIND_ACTIVATION } ValueKind;
 
+/* What a dim counts, where placements, reasons or the data's path depend on it. */
+typedef enum {
+    DIM_PLAIN,
+    DIM_BATCH,
+    DIM_SEQUENCE,
+    DIM_KV_HEADS,
+    DIM_QUERY_HEADS, /* of one KV head; behind DIM_KV_HEADS: all heads */
+    DIM_HEAD_SIZE
+} DimRole;
+
 typedef struct GTensor {
     int id;
     const char *name; /* canonical: "layers.0.q_proj"; a parameter: its Hugging Face name
@@ -23,8 +33,9 @@ typedef struct GTensor {
     int64_t size[LAYOUT_MAX_DIMS];
     const char *sym[LAYOUT_MAX_DIMS]; /* symbol per letter: "B" "S" "D" "K" "G" "d" "F" "V";
                                          adjacent K,G print as H */
-    int nstored;                      /* stored dims */
-    uint8_t stored[LAYOUT_MAX_DIMS];  /* letters per stored dim, outermost first; they sum to nd */
+    DimRole role[LAYOUT_MAX_DIMS];
+    int nstored;                     /* stored dims */
+    uint8_t stored[LAYOUT_MAX_DIMS]; /* letters per stored dim, outermost first; they sum to nd */
     int module; /* parameter: index of the module that owns it; activation: of the module that makes
                    it; -1 */
     int producer; /* node that makes it, or -1 */

@@ -10,13 +10,13 @@ enum { MAX_WIDTHS = sizeof width_letters - 1 };
 
 static void set_letters(Build *b) {
     const ModelDims *m = b->m;
-    b->letter['b' - 'a'] = (LetterSize){"B", m->B};
+    b->letter['b' - 'a'] = (LetterSize){"B", m->B, DIM_BATCH};
     for (int i = 0; i < m->n_sizes; i++) {
         const char *sym = i == 0                ? "I"
                           : i == m->n_sizes - 1 ? "O"
                           : m->n_sizes == 3     ? "F"
                                                 : arena_printf(b->a, "F%d", i);
-        b->letter[width_letters[i] - 'a'] = (LetterSize){sym, m->sizes[i]};
+        b->letter[width_letters[i] - 'a'] = (LetterSize){sym, m->sizes[i], DIM_PLAIN};
     }
 }
 

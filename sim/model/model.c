@@ -154,9 +154,15 @@ static void set_letters(Build *b, const ModelDims *m) {
     const struct {
         char c;
         LetterSize l;
-    } all[] = {{'b', {"B", m->B}}, {'t', {"S", m->S}},        {'d', {"D", m->D}},
-               {'k', {"K", m->K}}, {'g', {"G", m->H / m->K}}, {'x', {"d", m->d}},
-               {'u', {"2", 2}},    {'f', {"F", m->F}},        {'v', {"V", m->V}}};
+    } all[] = {{'b', {"B", m->B, DIM_BATCH}},
+               {'t', {"S", m->S, DIM_SEQUENCE}},
+               {'d', {"D", m->D, DIM_PLAIN}},
+               {'k', {"K", m->K, DIM_KV_HEADS}},
+               {'g', {"G", m->H / m->K, DIM_QUERY_HEADS}},
+               {'x', {"d", m->d, DIM_HEAD_SIZE}},
+               {'u', {"2", 2, DIM_PLAIN}},
+               {'f', {"F", m->F, DIM_PLAIN}},
+               {'v', {"V", m->V, DIM_PLAIN}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
 }
 
@@ -166,7 +172,7 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     m->g.loss = m->g.output = -1;
     if (s->mlp) {
         m->parts = PART_BLOCKS;
-        b.letter['b' - 'a'] = (LetterSize){"B", s->B};
+        b.letter['b' - 'a'] = (LetterSize){"B", s->B, DIM_BATCH};
         build_mlp(&b);
     } else {
         m->parts = p->parts ? p->parts : PART_BLOCKS;

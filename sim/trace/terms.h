@@ -33,6 +33,14 @@ typedef enum {
     N_VALUE_ROLES
 } ValueRole;
 
+/* How a step's numbers are held. */
+typedef enum {
+    LEVEL_STRUCTURE, /* without numbers: owners and terms (`verify`) */
+    LEVEL_BITS,      /* the same bits as the unsharded kernel makes of the run's own inputs */
+    LEVEL_BOUND,     /* within the error bound of its sums */
+    LEVEL_EXACT      /* integer data, equal in any order */
+} CheckLevel;
+
 /* What a name in a record speaks of: a value, parameter or state by its own name, or the gradient
  * of one. */
 typedef enum { OF_ITSELF, OF_GRADIENT, OF_PARAM_GRADIENT } SubjectRole;

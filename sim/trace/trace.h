@@ -196,7 +196,7 @@ typedef struct {
     int step; /* -1: inputs and parameters */
     const char *value;
     Phase pass;
-    int level;
+    CheckLevel level;
     RankSet ranks;
     double max_abs, max_rel, bound, used;
     const char *verdict; /* "PASS" "SUSPECT" "FAIL" */

@@ -1,0 +1,114 @@
+/* Why a move is made, in words: what the place that asks for it needs. See why.h. */
+#include "lower/why.h"
+#include <string.h>
+
+/* What gathering this value is for, in at most a few words. */
+const char *why_input(const Program *p, int module, int v) {
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    const Layout *L = &p->val[v].L;
+    const ModuleUse *u = &p->assign->use[module];
+    for (int d = 0; d < t->nd; d++)
+        if (L->n[d])
+            for (int k = 0; k < L->n[d]; k++)
+                for (int i = 0; i < u->seq_axes.n; i++)
+                    if (L->e[d][k].axis == u->seq_axes.a[i])
+                        return t->role[d] == DIM_SEQUENCE
+                                   ? "the matmul needs every token"
+                                   : arena_printf(p->arena, "%s needs all of %s",
+                                                  p->graph->module[module].path, t->sym[d]);
+    return arena_printf(p->arena, "declared at the input of %s", p->graph->module[module].path);
+}
+
+static const char *pending_symbol(const Program *p, const Val *v) {
+    const Graph *g = p->graph;
+    int node = g->t[v->tensor].producer;
+    /* a bias in shares */
+    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin)
+        node = g->t[g->node[node].in[0]].producer;
+    if (node < 0) return "its terms";
+    const GNode *n = &g->node[node];
+    const GTensor *x = &g->t[n->in[0]];
+    bool kv = false;
+    Str s = str_new(p->arena);
+    for (int i = 0; i < n->rule.nl[0]; i++) { /* letters that the output lacks */
+        if (rule_find_out(&n->rule, n->rule.in[0][i]) >= 0) continue;
+        bool heads = x->role[i] == DIM_QUERY_HEADS && kv; /* KV heads times those of each: all */
+        if (heads) s.s[s.n - 1] = 'H';
+        else str_addf(&s, "%s%s", s.n ? "*" : "", x->sym[i]);
+        kv = !heads && x->role[i] == DIM_KV_HEADS;
+    }
+    return s.n ? s.s : "its terms";
+}
+const char *why_output(const Program *p, int module, int v, const Layout *want) {
+    const Val *x = &p->val[v];
+    bool pending = false, kept = false;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (x->L.type[a] == TY_P && want->type[a] != TY_P)
+            pending = true, kept |= want->type[a] == TY_V;
+    if (pending)
+        return arena_printf(p->arena, "row parallel: the sum over %s is pending%s",
+                            pending_symbol(p, x), kept ? ", each rank keeps its part" : "");
+    return arena_printf(p->arena, "declared at the output of %s", p->graph->module[module].path);
+}
+
+/* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with
+ * a part of it. */
+static const char *at_rest_why(const Program *p, const GNode *n, int tensor) {
+    const Mesh *m = p->mesh;
+    const GTensor *t = &p->graph->t[tensor];
+    AxisList axes = {0};
+    for (int x = 0; x < m->naxes; x++)
+        if (layout_where(&p->assign->rest[tensor], x) >= 0 &&
+            layout_where(&p->assign->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES)
+            axes.a[axes.n++] = (uint8_t)x;
+    if (!axes.n) return NULL;
+    size_t len = strlen(t->name);
+    bool weight = len > 7 && !strcmp(t->name + len - 7, ".weight");
+    return arena_printf(p->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it",
+                        weight ? "weight" : "parameter", mesh_axes_text(m, p->arena, &axes, true),
+                        weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);
+}
+/* Context parallelism by all-gather is what a cut of the data's own sequence means; what a style
+ * has cut besides (sequence parallelism) is not gathered by that. Are all cuts of dim d the
+ * data's? */
+static bool data_cuts(const Program *p, const Layout *L, int d) {
+    for (int k = 0; k < L->n[d]; k++)
+        if (!(p->assign->tokens >> L->e[d][k].axis & 1) && p->mesh->axis[L->e[d][k].axis].size > 1)
+            return false;
+    return true;
+}
+const char *why_operand(const Program *p, const GNode *n, int v, const Layout *want, bool *asked) {
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    const Layout *L = &p->val[v].L;
+    *asked = t->kind == KIND_PARAM;
+    const char *rest = t->kind == KIND_PARAM ? at_rest_why(p, n, p->val[v].tensor) : NULL;
+    if (rest) return rest;
+    for (int d = 0; d < t->nd; d++)
+        for (int k = 0; k < L->n[d]; k++) {
+            int x = L->e[d][k].axis;
+            if (layout_where(want, x) == d) continue;
+            if (t->role[d] == DIM_SEQUENCE && t->kind == KIND_ACTIVATION &&
+                layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
+                *asked = data_cuts(p, L, d);
+                return "every query needs all earlier keys";
+            }
+            return arena_printf(p->arena, "%s needs all of %s", n->label, t->sym[d]);
+        }
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        if (L->type[x] == TY_P && want->type[x] != TY_P)
+            return arena_printf(p->arena, "%s needs the sum over %s, it is not linear in its terms",
+                                n->label, pending_symbol(p, &p->val[v]));
+        if (L->type[x] == TY_M && want->type[x] != TY_M)
+            return arena_printf(p->arena, "%s needs the largest over all of %s", n->label,
+                                pending_symbol(p, &p->val[v]));
+        if (L->type[x] == TY_I && want->type[x] == TY_P && p->mesh->axis[x].size > 1)
+            return arena_printf(
+                p->arena,
+                "added before the sum over %s: all of it on the first rank, zeros on the others",
+                p->mesh->axis[x].name);
+        if (L->type[x] == TY_I && want->type[x] == TY_R)
+            return arena_printf(p->arena, "from here on its uses differ over %s",
+                                p->mesh->axis[x].name);
+    }
+    return arena_printf(p->arena, "%s wants it so", n->label);
+}

@@ -1,31 +1,11 @@
 /* What the pages of the block view share: words about the whole figure, names of the states that
  * join the strips, and measuring a strip. */
 #include "render/block/block_page.h"
+#include "render/block/block_counts.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- words ---- */
-
-static const char *part_words(const BlockStrip *s) {
-    static const char *const row[][2] = {{"mlp", "the MLP"},
-                                         {"loss", "the loss"},
-                                         {"head", "the head"},
-                                         {"embedding", "the embedding"},
-                                         {"norm", "the norm"}};
-    for (size_t i = 0; s->part && i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i][0], s->part)) return row[i][1];
-    return s->part ? s->part : "what follows";
-}
-
-static const char *subject(const BlockGraph *g, int first, int n) {
-    bool attention = false, mlp = false;
-    for (int i = first; i < first + n; i++) {
-        attention |= g->strip[i].part && !strcmp(g->strip[i].part, "attention");
-        mlp |= g->strip[i].part && !strcmp(g->strip[i].part, "mlp");
-    }
-    if (attention && mlp) return "a Transformer block";
-    return n == 1 && g->strip[first].part ? part_words(&g->strip[first]) : "this model";
-}
 
 /* Collectives of the strips; all that are used if the strips are all. */
 int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use) {
@@ -64,8 +44,7 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
     int k = block_used(g, first, n, use);
-    int64_t sent = 0;
-    for (int i = 0; i < k; i++) sent += use[i]->bytes_sent;
+    BlockCount b = block_count(g, first, n);
     if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
         return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong",
                             g->t->first_wrong);
@@ -74,17 +53,17 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
     if (bad)
         return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",
-                            subject(g, first, n), bad == 1 ? "is" : "are");
+                            b.subject, bad == 1 ? "is" : "are");
     bool forward = g->pass == PHASE_FORWARD;
     const char *one =
         forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
     if (one) return one;
     const char *pass = forward ? "" : arena_printf(a, "the %s pass of ", phase_text(g->pass));
-    const char *who = arena_printf(a, "%s%s", pass, subject(g, first, n)),
+    const char *who = arena_printf(a, "%s%s", pass, b.subject),
                *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
-    if (k == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
-    return arena_printf(a, "%s, %s needs %d collective%s and sends %s", in, who, k,
-                        k == 1 ? "" : "s", bytes_text(sent, a));
+    if (b.count == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
+    return arena_printf(a, "%s, %s needs %lld collective%s and sends %s", in, who,
+                        (long long)b.count, b.count == 1 ? "" : "s", bytes_text(b.sent, a));
 }
 
 /* What the check says about the first wrong value; NULL if there is none. */
@@ -102,19 +81,22 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     Total *t;
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
-    int n = words_totals(a, use, block_used(g, first, strips, use), &t);
-    if (n == 0) return "Nothing is sent.";
+    int n = words_totals(a, use, block_used(g, first, strips, use), g->rank, &t);
+    const char *more = block_not_drawn(g, first, strips);
+    if (n == 0 && !*more) return "Nothing is sent.";
     Str s = str_new(a);
     const char *why = cause(g);
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
-    str_addf(&s, "Sent per rank in one %s: ", pass ? pass : "forward");
+    if (n == 0) str_add(&s, "Nothing of what is drawn is sent.");
+    else str_addf(&s, "Sent per rank in one %s, all that is drawn: ", pass ? pass : "forward");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
                  bytes_text(t[i].bytes, a), (long long)t[i].count,
                  i                 ? ""
                  : t[i].count == 1 ? " collective"
                                    : " collectives");
-    str_add(&s, " (bytes leaving the GPU).");
+    if (n) str_add(&s, " (bytes leaving the GPU).");
+    str_add(&s, more);
     return s.s;
 }
 
@@ -175,7 +157,7 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
     if (!last)
         f->note = arena_printf(g->arena, "hidden state, also the input of %s",
-                               part_words(&g->strip[i + 1]));
+                               block_part_words(g->strip[i + 1].part));
     else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
     else if (total > 1) {
         int from = 0;

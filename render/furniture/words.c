@@ -1,5 +1,6 @@
 /* Words and numbers of pictures. See words.h. */
 #include "render/furniture/words.h"
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,14 +350,30 @@ const char *words_coll_done(Arena *a, const TraceCollective *c) {
     return c->skipped ? arena_printf(a, "no %s", name) : words_done(a, name, c);
 }
 
-int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out) {
+int words_backward(const Trace *t) {
+    int first = INT_MAX;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < first)
+            first = t->computes[i].step;
+    return first;
+}
+Phase words_pass_of(const TraceCollective *c, int backward) {
+    switch (c->pass) {
+    case PHASE_LOSS: return subject_is_gradient(c->subject) ? PHASE_BACKWARD : PHASE_FORWARD;
+    case PHASE_GRADIENTS: return PHASE_BACKWARD;
+    case PHASE_PARAMETERS: return c->step < backward ? PHASE_FORWARD : PHASE_BACKWARD;
+    default: return phase_or_forward(c->pass);
+    }
+}
+
+int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out) {
     Total *t = ARENA_ARRAY(a, Total, n);
     int k = 0;
     for (int i = 0; i < n; i++) {
         int j = 0;
         while (j < k && strcmp(t[j].axis, use[i]->axis)) j++;
         if (j == k) t[k++] = (Total){.axis = use[i]->axis, .axes = use[i]->axes};
-        t[j].bytes += use[i]->bytes_sent;
+        t[j].bytes += collective_on(use[i], rank).bytes_sent;
         t[j].count += collective_times(use[i]);
     }
     *out = t;

@@ -77,14 +77,20 @@ const char *words_coll_done(Arena *a, const TraceCollective *c);
 void words_labelled(Str *s, const char *label, const char *text, int w);
 void words_end_line(Str *s);
 
-/* Bytes sent per rank and number of collectives by name of axis, over the collectives that `use`
- * (an array of n) lists.
+/* The first step of the backward pass; INT_MAX: there is none. */
+int words_backward(const Trace *t);
+/* The pass in which a collective is done: forward (its loss, too), backward or optimizer. Weights
+ * are gathered for forward before step `backward`, and for backward from there on. */
+Phase words_pass_of(const TraceCollective *c, int backward);
+
+/* Bytes that the rank sends and number of collectives by name of axis, over the collectives that
+ * `use` (an array of n) lists.
  */
 typedef struct {
     const char *axis, *axes;
     int64_t bytes, count;
 } Total;
-int words_totals(Arena *a, const TraceCollective *const *use, int n, Total **out);
+int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out);
 
 /* ---- finding things in a trace ---- */
 /* The value of that name made by that step; failing that, the last one of that name at or before

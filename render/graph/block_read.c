@@ -58,12 +58,14 @@ static void read_computes(BlockGraph *g, Phase pass) {
 }
 
 static void read_moves(BlockGraph *g, Phase pass) {
-    int cap = 0;
+    int cap = 0, backward = words_backward(g->t);
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
         /* before names are compared: a model has many layers */
         if (!wanted_layer(g, c->layer)) continue;
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
+        if (fetch && words_pass_of(c, backward) != pass)
+            continue; /* what is kept comes from there */
         bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->subject);
         bool again = pass == PHASE_BACKWARD &&
                      !subject_is_gradient(c->subject); /* of what is made again: no step here */

@@ -124,7 +124,7 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     int units = 0;
     for (int of = 0; of < OF_COUNT; of++) {
         Total *t;
-        int k = words_totals(a, use, collect(m, first, n, (Of)of, use), &t);
+        int k = words_totals(a, use, collect(m, first, n, (Of)of, use), m->g->rank, &t);
         int64_t bytes = 0;
         for (int i = 0; i < k; i++) bytes += t[i].bytes;
         if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", word[of]);

@@ -1,6 +1,7 @@
 /* Reading the units of an overview. See overview.h. */
 #include "render/overview/overview.h"
 #include "base/text.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,12 +17,16 @@ static const char *part_title(Arena *a, const char *part) {
 
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
 
-/* The part of compute i; a norm inside a layer belongs to what follows it. */
+/* The part of compute i. A norm inside a layer belongs to what follows it, in backward to what came
+ * before; a sum of gradients, which has no part, to the unit that it stands behind. */
 static const char *part_of(const Overview *o, int i) {
     const Trace *t = o->c->t;
     const TraceCompute *c = &t->computes[i];
+    int way = c->pass == PHASE_BACKWARD ? -1 : 1;
+    const OverviewUnit *last = o->n ? &o->unit[o->n - 1] : NULL;
+    if (!c->part && last && last->layer == c->layer) return last->part;
     if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
-    for (int k = i + 1; k < t->n_computes && t->computes[k].layer == c->layer; k++)
+    for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
         if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
     return c->part;
 }
@@ -79,9 +84,10 @@ static void read_units(Overview *o) {
 /* A collective of the pass belongs to the unit in whose steps it stands. */
 static int unit_of_step(const Overview *o, const TraceCollective *c) {
     int k = 0;
-    while (k + 1 < o->n && o->first_step[k + 1] <= c->step) k++;
+    while (k + 1 < o->n_own && o->first_step[k + 1] <= c->step) k++;
     /* moves of a value before the first op that reads it stand at the end of the unit before */
-    if (k + 1 < o->n && c->layer == o->unit[k + 1].layer && text_same(c->part, o->unit[k + 1].part))
+    if (k + 1 < o->n_own && c->layer == o->unit[k + 1].layer &&
+        text_same(c->part, o->unit[k + 1].part))
         k++;
     return k;
 }
@@ -97,7 +103,7 @@ static int unit_of_value(const Overview *o, Subject s) {
         bool mine = !strcmp(c->output, name);
         for (int k = 0; param && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
         if (!mine || !wanted(o, c)) continue;
-        for (int k = 0; k < o->n; k++)
+        for (int k = 0; k < o->n_own; k++)
             if (c->step >= o->first_step[k] && c->step <= o->last_step[k]) return k;
     }
     return -1;
@@ -105,36 +111,61 @@ static int unit_of_value(const Overview *o, Subject s) {
 
 static SendKind kind_of(const Overview *o, const TraceCollective *c) {
     if (!o->all) return SEND_FORWARD;
+    if (c->pass == PHASE_OPTIMIZER) return SEND_OPTIMIZER;
     if (c->subject.role == OF_PARAM_GRADIENT) return SEND_GRADIENTS;
     if (trace_param(o->c->t, c->value)) return SEND_WEIGHTS;
     return subject_is_gradient(c->subject) || c->pass == PHASE_BACKWARD ? SEND_BACKWARD
                                                                         : SEND_FORWARD;
 }
 
-static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c) {
+static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c, int64_t rank) {
     int j = 0;
     while (j < u->n_total[kind] && strcmp(u->total[kind][j].axis, c->axis)) j++;
     if (j == OVERVIEW_TOTALS) return;
     if (j == u->n_total[kind])
         u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
-    u->total[kind][j].bytes += c->bytes_sent;
+    u->total[kind][j].bytes += collective_on(c, rank).bytes_sent;
     u->total[kind][j].count += collective_times(c);
+}
+
+static bool counted(const Overview *o, const TraceCollective *c) {
+    return (o->whole || words_pass_of(c, o->backward) == o->pass) &&
+           words_group_of(&c->groups, o->rank) >= 0;
+}
+
+/* What belongs to no unit of the pass, such as the optimizer's sums, stands in one of its own
+ * behind them, by the part that it is of. */
+static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
+    const Trace *t = o->c->t;
+    for (int k = 0; k < o->n; k++)
+        if (text_same(o->unit[k].part, part) && o->unit[k].layer == layer) return k;
+    if (o->n == OVERVIEW_UNITS) return o->n - 1;
+    OverviewUnit *u = &o->unit[o->n];
+    const char *title = part ? part_title(o->c->arena, part) : "Other steps";
+    *u = (OverviewUnit){.part = part, .title = title, .layer = layer, .layers = 1, .wrong = -1};
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *s = &t->computes[i];
+        if (s->pass != pass || !text_same(s->part, part) || s->layer != layer || s->iteration > 0 ||
+            s->microbatch > 0 || !on_rank(&s->ranks, o->rank))
+            continue;
+        u->flops += s->flops;
+        u->ops++;
+    }
+    return o->n++;
 }
 
 static void read_collectives(Overview *o) {
     const Trace *t = o->c->t;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
+        if (!counted(o, c)) continue;
         bool own = phase_or_forward(c->pass) == o->pass;
-        bool loss = c->pass == PHASE_LOSS && o->pass == PHASE_FORWARD &&
-                    text_same(c->part, "loss") && !subject_is_gradient(c->subject);
-        if ((!own && !o->all && !loss) || words_group_of(&c->groups, o->rank) < 0) continue;
         int k =
             own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->subject);
-        if (k < 0) continue;
+        if (k < 0) k = unit_apart(o, c->part, c->layer, c->pass);
         OverviewUnit *u = &o->unit[k];
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
-        if (!wrong_skipped(c)) count(u, kind_of(o, c), c);
+        if (!wrong_skipped(c)) count(u, kind_of(o, c), c, o->rank);
         /* what leaves the unit is what its last move makes of it */
         bool leaves =
             own && u->out && !strcmp(u->out->shape.name, c->value) && c->step > u->out->step;
@@ -146,9 +177,11 @@ static void read_collectives(Overview *o) {
         if (k >= 0) o->unit[k].wrong = t->moves[i].step;
     }
     for (int i = 0; i < t->n_computes; i++) {
-        int k = wrong_number(o->wrong, t->computes[i].step) ? unit_of_value(o, t->computes[i].makes)
-                                                            : -1;
-        if (k >= 0) o->unit[k].wrong = t->computes[i].step;
+        const TraceCompute *c = &t->computes[i];
+        int k = wrong_number(o->wrong, c->step) ? unit_of_value(o, c->makes) : -1;
+        if (k < 0 && wrong_number(o->wrong, c->step) && c->pass == PHASE_OPTIMIZER && o->whole)
+            k = unit_apart(o, c->part, c->layer, c->pass);
+        if (k >= 0) o->unit[k].wrong = c->step;
     }
 }
 
@@ -202,14 +235,18 @@ static void fold(Overview *o) {
 static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
 
 bool overview_read(Overview *o, const ViewCall *c) {
-    bool both = words_phase(c->o) == PHASE_NONE;
+    Phase asked = words_phase(c->o);
     *o = (Overview){.c = c,
                     .rank = c->o->rank >= 0 ? c->o->rank : 0,
-                    .pass = phase_or_forward(words_phase(c->o))};
-    for (int i = 0; both && i < c->t->n_computes; i++)
-        o->all |= c->t->computes[i].pass == PHASE_BACKWARD;
-    for (int i = 0; both && i < c->t->n_collectives; i++)
-        o->all |= trace_param(c->t, c->t->collectives[i].value) != NULL;
+                    .whole = asked == PHASE_NONE,
+                    .pass = phase_or_forward(asked),
+                    .backward = words_backward(c->t)};
+    o->all = o->whole && o->backward < INT_MAX;
+    for (int i = 0; i < c->t->n_collectives; i++) {
+        const TraceCollective *k = &c->t->collectives[i];
+        bool weights = trace_param(c->t, k->value) || k->subject.role == OF_PARAM_GRADIENT;
+        o->all |= counted(o, k) && weights;
+    }
     o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
     read_units(o);
     if (o->n == 0) {
@@ -218,6 +255,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
                    phase_text(o->pass), (long long)o->rank);
         return false;
     }
+    o->n_own = o->n;
     read_collectives(o);
     fold(o);
     return true;
@@ -232,10 +270,14 @@ bool overview_sends(const Overview *o, SendKind k) {
 }
 
 void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *n) {
+    const Trace *t = o->c->t;
     *weights = *sent = *n = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceLocal *l = words_find_local(&t->params[i].rest, o->rank);
+        *weights += l ? l->bytes : 0;
+    }
     for (int i = 0; i < o->n; i++) {
         const OverviewUnit *u = &o->unit[i];
-        *weights += u->weights * u->layers;
         for (int k = 0; k < SEND_KINDS; k++)
             for (int j = 0; j < u->n_total[k]; j++) {
                 *sent += u->total[k][j].bytes * u->layers;
@@ -246,7 +288,7 @@ void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t
 
 const char *overview_kind(const Overview *o, SendKind k) {
     static const char *const word[SEND_KINDS] = {"forward", "backward", "weight gradients",
-                                                 "weights"};
+                                                 "weights", "optimizer"};
     return o->all ? word[k] : phase_text(o->pass);
 }
 

@@ -9,7 +9,14 @@
 enum { OVERVIEW_UNITS = 1024, OVERVIEW_TOTALS = 8 };
 
 /* What collectives are for. */
-typedef enum { SEND_FORWARD, SEND_BACKWARD, SEND_GRADIENTS, SEND_WEIGHTS, SEND_KINDS } SendKind;
+typedef enum {
+    SEND_FORWARD,
+    SEND_BACKWARD,
+    SEND_GRADIENTS,
+    SEND_WEIGHTS,
+    SEND_OPTIMIZER,
+    SEND_KINDS
+} SendKind;
 
 /* Steps of one layer and part in a row. */
 typedef struct {
@@ -29,21 +36,24 @@ typedef struct {
     const ViewCall *c;
     int64_t rank;
     Phase pass; /* whose steps are the units */
-    bool all;   /* forward and backward, gradients and weights; else the collectives of `pass` only,
-                   as SEND_FORWARD */
+    bool whole; /* the collectives of all passes; else of `pass` only, with what it does to weights
+                   and their gradients */
+    bool all;   /* several kinds are told apart; else all stand as SEND_FORWARD */
     const WrongList *wrong;
-    int n;
+    int n, n_own; /* units; those before folding that steps of the pass make, which come first */
     OverviewUnit *unit;
-    int *first_step, *last_step; /* of each unit before folding */
+    int *first_step, *last_step; /* of each of n_own */
+    int backward;                /* the first step of the backward pass */
 } Overview;
 
 /* False and a diagnostic (E0211) if there is nothing. */
 bool overview_read(Overview *o, const ViewCall *c);
 /* Does any unit send something of that kind? */
 bool overview_sends(const Overview *o, SendKind k);
-/* Sums over all layers: weights, bytes sent, collectives. */
+/* Of the whole picture: weights at rest on the rank, and what its collectives send, as `comms`
+ * says of that rank. */
 void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *count);
-/* "forward", "backward", "weight gradients", "weights". */
+/* "forward", "backward", "weight gradients", "weights", "optimizer". */
 const char *overview_kind(const Overview *o, SendKind k);
 /* "Sent per rank: forward tp 24 KiB in 6 collectives, ..." */
 const char *overview_sent(const Overview *o);

@@ -214,12 +214,14 @@ static const char *title(const Overview *o) {
     overview_totals(o, &weights, &sent, &count);
     const char *model = words_model(a, o->c->t);
     if (!model || !strcmp(model, "mlp")) model = "The model";
-    if (count == 0)
-        return arena_printf(a, "%s: a rank holds %s of weights and sends nothing", model,
-                            bytes_text(weights, a));
-    return arena_printf(a, "%s: a rank holds %s of weights and sends %s in %lld collective%s",
-                        model, bytes_text(weights, a), bytes_text(sent, a), (long long)count,
-                        count == 1 ? "" : "s");
+    Str s = str_new(a);
+    str_addf(&s, "%s: a rank holds %s of weights and sends ", model, bytes_text(weights, a));
+    if (count)
+        str_addf(&s, "%s in %lld collective%s", bytes_text(sent, a), (long long)count,
+                 count == 1 ? "" : "s");
+    else str_add(&s, "nothing");
+    if (!o->whole) str_addf(&s, " in %s", phase_text(o->pass));
+    return s.s;
 }
 
 /* The widest name of a bracket, which stands left of the boxes. */

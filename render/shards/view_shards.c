@@ -442,15 +442,25 @@ static const char *vectors(ShardPen *p) {
     return s.s;
 }
 
-static void sums(ShardPen *p, int64_t *here, int64_t *whole) {
+static void sums(ShardPen *p, bool all, int64_t *here, int64_t *whole) {
     *here = *whole = 0;
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p->rank);
-        if (!wanted(p, q)) continue;
+        if (!all && !wanted(p, q)) continue;
         *here += l ? l->bytes : 0;
         *whole += whole_bytes(&q->rest, p->rank);
     }
+}
+
+/* "124 KiB of 993 KiB of layer 0's weights". */
+static const char *holds(ShardPen *p, bool all) {
+    int64_t here, whole;
+    Arena *a = p->c->arena;
+    const char *of =
+        all || p->layer < 0 ? "weights" : arena_printf(a, "layer %d's weights", p->layer);
+    sums(p, all, &here, &whole);
+    return arena_printf(a, "%s of %s of %s", bytes_text(here, a), bytes_text(whole, a), of);
 }
 
 /* One scale for all: the longest side takes `most`, and the widest three fit side by side. */
@@ -474,19 +484,17 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     const ViewCall *c = p->c;
     Arena *a = c->arena;
     Scene *s = p->s = figure_new(c, "shards", p->preset);
-    int64_t here, whole;
-    sums(p, &here, &whole);
     const char *model = words_model(a, c->t),
-               *layer = p->layer >= 0 ? arena_printf(a, "layer %d", p->layer) : "";
+               *model_holds =
+                   p->layer >= 0 ? arena_printf(a, "in all layers %s", holds(p, true)) : "";
     const char *sub[] = {model ? model : "",
-                         layer,
+                         model_holds,
                          words_mesh(a, c->t),
                          c->t->dtype ? c->t->dtype : "",
                          weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
                          weights ? "one scale" : "",
                          NULL};
-    const char *title = arena_printf(a, "Rank %lld holds %s of %s of weights", (long long)p->rank,
-                                     bytes_text(here, a), bytes_text(whole, a));
+    const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
     double y = figure_head(s, p->preset, title, sub, 0) + 8;
     if (weights) {
         const char *line[3];
@@ -502,9 +510,8 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                               "Lines: cuts, in the colour of their axis."
                             : "In a part: its number. Thick outline: this rank's part.",
                     NULL);
-    s->desc = arena_printf(
-        a, "Which part of every weight and activation rank %lld holds: %s of %s of weights.",
-        (long long)p->rank, bytes_text(here, a), bytes_text(whole, a));
+    s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",
+                           (long long)p->rank, holds(p, false));
     figure_page(s, p->preset, y);
     return s;
 }

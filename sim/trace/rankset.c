@@ -248,7 +248,7 @@ const char *rankset_text(const RankSet *r, Arena *arena) {
     RankSet c = *r;
     int64_t n = rankset_count(r);
     if (n <= SPELLED && r->n > 1) { /* one text per set, however its runs were cut */
-        int64_t list[SPELLED], k = 0, rank;
+        int64_t list[SPELLED] = {0}, k = 0, rank;
         for (RankWalk w = {0}; rankset_next(r, &w, &rank);) list[k++] = rank;
         qsort(list, (size_t)k, sizeof *list, by_rank);
         c = rankset_from(arena, list, n);

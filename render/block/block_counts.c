@@ -1,0 +1,98 @@
+/* Counts for titles of block pictures. See block_counts.h. */
+#include "render/block/block_counts.h"
+#include "base/text.h"
+#include "render/block/block_page.h"
+#include <string.h>
+
+/* What strips show: all of a block (and whatever stands beside it), one part, or several. */
+typedef enum { SHOWS_BLOCK, SHOWS_PART, SHOWS_MODEL, SHOWS_SOME } Shows;
+
+const char *block_part_words(const char *part) {
+    static const char *const row[][2] = {{"mlp", "the MLP"},
+                                         {"loss", "the loss"},
+                                         {"head", "the head"},
+                                         {"embedding", "the embedding"},
+                                         {"norm", "the norm"}};
+    for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i][0], part)) return row[i][1];
+    return part ? part : "what follows";
+}
+
+static Shows shows(const BlockGraph *g, int first, int n) {
+    bool attention = false, mlp = false;
+    for (int i = first; i < first + n; i++) {
+        attention |= text_same(g->strip[i].part, "attention");
+        mlp |= text_same(g->strip[i].part, "mlp");
+    }
+    if (attention && mlp) return SHOWS_BLOCK;
+    if (n == 1 && g->strip[first].part) return SHOWS_PART;
+    return n == g->n_strips && g->whole ? SHOWS_MODEL : SHOWS_SOME;
+}
+
+static const char *subject(const BlockGraph *g, Shows what, int first) {
+    switch (what) {
+    case SHOWS_BLOCK: return "a Transformer block";
+    case SHOWS_PART: return block_part_words(g->strip[first].part);
+    case SHOWS_MODEL: return "this model";
+    default: return "what this page shows";
+    }
+}
+
+static bool among(const TraceCollective *const *use, int n, const TraceCollective *c) {
+    for (int i = 0; i < n; i++)
+        if (use[i] == c) return true;
+    return false;
+}
+
+/* Does collective c, which is not drawn, belong to the subject? Of a part or a page, only what is
+ * drawn does. */
+static bool belongs(const BlockGraph *g, Shows what, int first, const TraceCollective *c) {
+    bool layer = g->layer < 0 ? c->layer >= 0 : c->layer == g->layer;
+    if (what == SHOWS_BLOCK) return layer;
+    if (what == SHOWS_MODEL) return layer || c->layer < 0;
+    return what == SHOWS_PART && layer && text_same(c->part, g->strip[first].part);
+}
+
+/* Collectives of the subject, each once, drawn ones too; returns their number. */
+static int collect(const BlockGraph *g, int first, int n, bool drawn, const TraceCollective **out) {
+    const Trace *t = g->t;
+    const TraceCollective **use = ARENA_ARRAY(g->arena, const TraceCollective *, g->n_used + 1);
+    int used = block_used(g, first, n, use), k = 0, backward = words_backward(t);
+    Shows what = shows(g, first, n);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (wrong_skipped(c) || words_group_of(&c->groups, g->rank) < 0) continue;
+        bool is_drawn = among(use, used, c);
+        bool mine = belongs(g, what, first, c) && words_pass_of(c, backward) == g->pass;
+        if (is_drawn && what != SHOWS_BLOCK) mine = true;
+        if (mine && (drawn || !is_drawn)) out[k++] = c;
+    }
+    return k;
+}
+
+BlockCount block_count(const BlockGraph *g, int first, int n) {
+    const TraceCollective **use =
+        ARENA_ARRAY(g->arena, const TraceCollective *, g->t->n_collectives + 1);
+    BlockCount b = {.subject = subject(g, shows(g, first, n), first)};
+    int k = collect(g, first, n, true, use);
+    for (int i = 0; i < k; i++) {
+        b.count += collective_times(use[i]);
+        b.sent += collective_on(use[i], g->rank).bytes_sent;
+    }
+    return b;
+}
+
+const char *block_not_drawn(const BlockGraph *g, int first, int n) {
+    Arena *a = g->arena;
+    const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->t->n_collectives + 1);
+    Total *t;
+    Str s = str_new(a);
+    int k = words_totals(a, use, collect(g, first, n, false, use), g->rank, &t);
+    for (int i = 0; i < k; i++)
+        str_addf(&s, "%s%s %s in %lld",
+                 i ? ", " : " Not drawn: ", words_axis_list(a, g->t, t[i].axis),
+                 bytes_text(t[i].bytes, a), (long long)t[i].count);
+    if (k)
+        str_add(&s, g->pass == PHASE_BACKWARD ? " (gradients of weights, steps made again)." : ".");
+    return k ? s.s : "";
+}

@@ -1,0 +1,201 @@
+/* What the titles and captions of pictures count, held against the records: every plan that is
+ * shipped (the planted bugs too), every pass and part. A number stands with the words that say what
+ * was counted; the test computes it from collectives, values and times alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/render.h"
+#include "render/scene/scene.h"
+#include "support/support.h"
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PAGES = 64 };
+static const char *const passes[] = {NULL, "forward", "backward"};
+
+typedef struct {
+    int64_t count, bytes;
+} Sum;
+
+/* ---- what the records say ---- */
+
+static bool in_a_group(const TraceCollective *c, int64_t rank) {
+    for (int64_t g = 0; g < groups_count(&c->groups); g++)
+        for (int64_t i = 0; i < groups_size(&c->groups); i++)
+            if (groups_member(&c->groups, g, i) == rank) return true;
+    return false;
+}
+static int first_backward(const Trace *t) {
+    int step = INT_MAX;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < step)
+            step = t->computes[i].step;
+    return step;
+}
+/* Is it done in that pass (NULL: of all)? */
+static bool in_pass(const Trace *t, const TraceCollective *c, const char *pass) {
+    if (!pass) return true;
+    if (c->pass == PHASE_OPTIMIZER) return false;
+    bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ||
+                (c->pass == PHASE_LOSS && subject_is_gradient(c->subject)) ||
+                (c->pass == PHASE_PARAMETERS && c->step > first_backward(t));
+    return back == !strcmp(pass, "backward");
+}
+/* The layer -1: of all layers and of none. */
+static Sum sent(const Trace *t, int64_t rank, const char *pass, int layer) {
+    Sum s = {0, 0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!in_a_group(c, rank) || !in_pass(t, c, pass)) continue;
+        if (c->skipped || (layer >= 0 && c->layer != layer)) continue;
+        s.count += collective_times(c);
+        s.bytes += collective_on(c, rank).bytes_sent;
+    }
+    return s;
+}
+/* Bytes of the weights that the rank holds, or of their whole selves; of a layer, or (-1) all. */
+static int64_t weights(const Trace *t, int64_t rank, int layer, bool whole) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceShape *s = &t->params[i].rest;
+        int64_t all = 1, here = 0, bytes = 0;
+        if (layer >= 0 && t->params[i].layer != layer) continue;
+        for (int k = 0; k < s->nd; k++) all *= s->global_shape[k];
+        for (int k = 0; k < s->n_local; k++)
+            if (rankset_has(&s->local[k].ranks, rank)) {
+                here = 1, bytes = s->local[k].bytes;
+                for (int d = 0; d < s->nd; d++) here *= s->local[k].shape[d];
+            }
+        n += whole && here ? bytes / here * all : bytes;
+    }
+    return n;
+}
+
+/* ---- what the pictures say ---- */
+
+/* All words of a page, in the order in which they are drawn; a sentence that was wrapped is one
+ * again. */
+static const char *words_of(Arena *a, const Scene *s) {
+    Str t = str_new(a);
+    for (int i = 0; i < s->n_marks; i++) {
+        if (s->marks[i].kind != MARK_TEXT) continue;
+        if (t.n) str_add(&t, " ");
+        for (int k = 0; k < s->marks[i].n_run; k++) str_add(&t, s->marks[i].run[k].s);
+    }
+    return t.s;
+}
+static Trace *trace_of(Arena *a, const char *path, bool execute) {
+    size_t n;
+    Diags *d = diags_new(a);
+    const char *text = file_read(a, d, path, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    PipelineOptions o = {.execute = execute, .events = true, .numbers = execute, .threads = 1};
+    return plan_run_with(a, path, text, &o).t;
+}
+/* The pages, 0 if the plan has nothing for the view. */
+static int pages_of(Arena *a, const Trace *t, const RenderOptions *o, Scene **page) {
+    return render_pages(t, diags_new(a), o, a, true, page, MAX_PAGES);
+}
+static RenderOptions options(const char *view, const char *pass, int64_t rank) {
+    return (RenderOptions){.view = view, .pass = pass, .rank = rank, .layer = -1};
+}
+static void says(const char *words, const char *what, const char *fact) {
+    if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
+}
+static const char *collectives(Arena *a, Sum s) {
+    return arena_printf(a, "%lld collective%s", (long long)s.count, s.count == 1 ? "" : "s");
+}
+
+/* "A rank holds X of weights and sends Y in N collectives": those of `comms --rank`, of all passes
+ * or of the pass that the title names. The parts of the footer add up to it. */
+static void check_overview(Arena *a, const Trace *t, const char *path) {
+    int64_t ranks[2] = {0, t->ranks - 1};
+    Scene *page[MAX_PAGES];
+    for (int r = 0; r < (t->ranks > 1 ? 2 : 1); r++)
+        for (int p = 0; p < 3; p++) {
+            RenderOptions o = options("overview", passes[p], ranks[r]);
+            if (!pages_of(a, t, &o, page)) continue;
+            Sum s = sent(t, ranks[r], passes[p], -1);
+            const char *in = passes[p] ? arena_printf(a, " in %s", passes[p]) : "",
+                       *of = arena_printf(a, "holds %s of weights and sends ",
+                                          bytes_text(weights(t, ranks[r], -1, false), a)),
+                       *fact = s.count ? arena_printf(a, "%s%s in %s%s", of, bytes_text(s.bytes, a),
+                                                      collectives(a, s), in)
+                                       : arena_printf(a, "%snothing%s", of, in);
+            says(page[0]->title, path, fact);
+            long long count = 0, more;
+            for (const char *at = strstr(words_of(a, page[0]), "Sent per rank"); at && *at; at++)
+                if (!strncmp(at, " in ", 4) && sscanf(at, " in %lld", &more) == 1) count += more;
+            assert_int_equal(count, s.count);
+        }
+}
+
+/* "A Transformer block needs N collectives and sends X": those of its layer, whatever stands beside
+ * it; "this model", those of all that is drawn. */
+static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
+    Scene *page[MAX_PAGES];
+    for (int p = 1; p < 3; p++) {
+        RenderOptions o = options("block", passes[p], 0);
+        if (!pages_of(a, t, &o, page)) continue;
+        const char *title = page[0]->title;
+        if (strstr(title, "a Transformer block needs ") == NULL) continue;
+        Sum s = sent(t, 0, passes[p], 0);
+        says(title, path,
+             s.count ? arena_printf(a, "a Transformer block needs %s and sends %s",
+                                    collectives(a, s), bytes_text(s.bytes, a))
+                     : "a Transformer block needs no communication");
+        assert_true(!!strstr(title, "the backward pass of ") == (p == 2));
+        ++*held;
+    }
+}
+
+/* "Rank 0 holds X of Y of weights": of the model, or of the layer that it names; then the subtitle
+ * has those of the model. */
+static void check_shards(Arena *a, const Trace *t, const char *path) {
+    Scene *page[MAX_PAGES];
+    RenderOptions o = options("shards", NULL, 0);
+    if (!pages_of(a, t, &o, page)) return;
+    const char *title = page[0]->title, *all = "", *one = "";
+    all = arena_printf(a, "%s of %s of weights", bytes_text(weights(t, 0, -1, false), a),
+                       bytes_text(weights(t, 0, -1, true), a));
+    one = arena_printf(a, "%s of %s of layer 0's weights", bytes_text(weights(t, 0, 0, false), a),
+                       bytes_text(weights(t, 0, 0, true), a));
+    bool layer = strstr(title, "layer 0's") != NULL;
+    says(title, path, layer ? one : all);
+    says(words_of(a, page[0]), path, all);
+}
+
+static void titles_count_what_the_records_count(void **state) {
+    (void)state;
+    glob_t g = {0};
+    int held = 0;
+    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
+    assert_int_equal(glob("plans/bugs/*.yaml", GLOB_APPEND, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        const Trace *t = trace_of(a, g.gl_pathv[i], false);
+        if (t) {
+            check_overview(a, t, g.gl_pathv[i]);
+            check_block(a, t, g.gl_pathv[i], &held);
+            check_shards(a, t, g.gl_pathv[i]);
+        }
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_true(held >= 30);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(titles_count_what_the_records_count)};
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    render_cleanup();
+    return rc;
+}

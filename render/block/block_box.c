@@ -460,12 +460,12 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
         words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
     double w =
         pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
-    double mw = draw_map(s, t, 0, 0, &c->groups, p->g->rank, color, true, &h);
+    RankMap map = {t, &c->groups, p->g->rank, color};
+    double mw = map_size(s, &map, &h);
     if (mw > 0 && h <= MAP_FLAT) {
         p->legend |= 1u << LEGEND_MAP;
-        if (stacked && y + 12 + h <= top + p->look->coll + 2)
-            draw_map(s, t, x, y + 12, &c->groups, p->g->rank, color, false, NULL);
-        else draw_map(s, t, x + w + 10, y - h / 2, &c->groups, p->g->rank, color, false, NULL);
+        if (stacked && y + 12 + h <= top + p->look->coll + 2) draw_map(s, &map, x, y + 12);
+        else draw_map(s, &map, x + w + 10, y - h / 2);
         return w + 10 + mw;
     }
     const char *all =
@@ -479,10 +479,11 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
 /* A map of three rows or more stands right of both lines of words. */
 static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid) {
     const char *color = words_color_axis(p->g->arena, p->g->t, c->axis, c->axes);
-    double h = 0, w = draw_map(p->s, p->g->t, 0, 0, &c->groups, p->g->rank, color, true, &h);
+    RankMap map = {p->g->t, &c->groups, p->g->rank, color};
+    double h, w = map_size(p->s, &map, &h);
     if (!(w > 0 && h > MAP_FLAT && h <= p->look->coll)) return;
     p->legend |= 1u << LEGEND_MAP;
-    draw_map(p->s, p->g->t, x, mid - h / 2, &c->groups, p->g->rank, color, false, NULL);
+    draw_map(p->s, &map, x, mid - h / 2);
 }
 
 /* The reason in at most `max` lines (on a slide one). A reason that is longer is cut at its first

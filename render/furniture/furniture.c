@@ -173,24 +173,30 @@ static MapShape map_shape(Arena *a, const Trace *t) {
     return m;
 }
 
-double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
-                const char *axes, bool measure, double *height) {
-    const double cell = 7, gap = 2;
-    if (t->ranks > 16 || t->ranks < 2) return 0;
-    MapShape m = map_shape(s->arena, t);
-    double w = 0;
-    for (int64_t r = 0; r < t->ranks; r++) {
-        int64_t row = r / m.cols, col = r % m.cols;
-        double px = x + (double)col * (cell + gap) + (m.block ? (double)(col / m.block) * 2 : 0);
-        double py = y + (double)row * (cell + gap);
-        w = fmax(w, px + cell - x);
-        if (measure) continue;
-        bool in = g && words_group_of(g, r) == words_group_of(g, rank), own = r == rank;
-        scene_rect(s, px, py, cell, cell, 0, in ? ROLE_AXIS + theme_axis(axes) : ROLE_PAPER,
-                   own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8);
+enum { MAP_CELL = 7, MAP_GAP = 2, MAP_RANKS = 16 };
+static double map_column(const MapShape *m, int64_t col) {
+    return (double)col * (MAP_CELL + MAP_GAP) + (m->block ? (double)(col / m->block) * 2 : 0);
+}
+double map_size(Scene *s, const RankMap *map, double *height) {
+    *height = 0;
+    if (map->t->ranks > MAP_RANKS || map->t->ranks < 2) return 0;
+    MapShape m = map_shape(s->arena, map->t);
+    *height = (double)m.rows * (MAP_CELL + MAP_GAP) - MAP_GAP;
+    return map_column(&m, m.cols - 1) + MAP_CELL;
+}
+void draw_map(Scene *s, const RankMap *map, double x, double y) {
+    const RankGroups *g = map->groups;
+    if (map->t->ranks > MAP_RANKS || map->t->ranks < 2) return;
+    MapShape m = map_shape(s->arena, map->t);
+    for (int64_t r = 0; r < map->t->ranks; r++) {
+        bool in = g && words_group_of(g, r) == words_group_of(g, map->rank), own = r == map->rank;
+        double px = x + (double)(r % m.cols) * (MAP_CELL + MAP_GAP) +
+                    (m.block ? (double)(r % m.cols / m.block) * 2 : 0);
+        double py = y + (double)(r / m.cols) * (MAP_CELL + MAP_GAP);
+        scene_rect(s, px, py, MAP_CELL, MAP_CELL, 0,
+                   in ? ROLE_AXIS + theme_axis(map->axes) : ROLE_PAPER, own ? ROLE_INK : ROLE_FAINT,
+                   own ? 1.6 : 0.8);
     }
-    if (height) *height = (double)m.rows * (cell + gap) - gap;
-    return w;
 }
 
 static double key_compute(Scene *s, double x, double y) {

@@ -76,10 +76,17 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
 /* The pill of an axis with its left edge at x, centred on y; returns its width. */
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes);
 double pill_width(Scene *s, const char *text);
-/* Map of all ranks as the mesh, own group filled; NULL mesh dims above 16 ranks. Returns width (0:
- * not drawn). */
-double draw_map(Scene *s, const Trace *t, double x, double y, const RankGroups *g, int64_t rank,
-                const char *axes, bool measure, double *height);
+/* Map of all ranks as the mesh; that of `rank` framed, its group filled in the colour of `axes`. */
+typedef struct RankMap {
+    const Trace *t;
+    const RankGroups *groups; /* NULL: none is filled */
+    int64_t rank;
+    const char *axes;
+} RankMap;
+/* Its width, and its height to *height (0 if it has none): maps are of 2 to 16 ranks. */
+double map_size(Scene *s, const RankMap *m, double *height);
+/* Draws it with its top left corner at x, y; nothing where it has no width. */
+void draw_map(Scene *s, const RankMap *m, double x, double y);
 /* A dotted name cut to width w: leading parts go first ("…w3.weight", "grad…w3.weight"), then
  * "weight" ("grad…w3"). */
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight);

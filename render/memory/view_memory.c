@@ -103,8 +103,16 @@ static const char *capacity_words(MemPen *p) {
                         text);
 }
 
-static void draw_segments(MemPen *p, const MemClass *m, double x, double y, double w,
-                          double per_byte, double h) {
+/* Where the bars stand: their left edge, the width of the longest, units per byte; the scale goes
+ * from y0 down to y1. */
+typedef struct {
+    int n;
+    double x, w, per_byte, y0, y1;
+} Bars;
+
+/* A class as a bar with its top at y. */
+static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y) {
+    const double x = b->x, w = b->w, per_byte = b->per_byte, h = 26;
     double at = x;
     for (int k = 0; k < MEM_KINDS; k++) {
         double part = (double)m->bytes[k] * per_byte;
@@ -132,7 +140,8 @@ static void draw_segments(MemPen *p, const MemClass *m, double x, double y, doub
     if (over) scene_rect(p->s, cap, y - 2, end - cap, h + 4, 0, ROLE_NONE, ROLE_FAIL, 2.5);
 }
 
-static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w, double per_byte) {
+static void draw_bar(MemPen *p, const MemClass *m, const Bars *b, double y) {
+    const double x = b->x, w = b->w;
     const char *rest, *live, *who = ranks_words(p, m), *set = rankset_text(&m->ranks, p->a);
     Str tip = str_new(p->a);
     formula(p, m, &rest, &live);
@@ -156,7 +165,7 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
                       13, REGULAR);
         scene_runs(p->s, p->x, y + 4, ALIGN_LEFT, 13, run, many ? 2 : 1);
         scene_runs(p->s, p->x + p->w, y + 4, ALIGN_RIGHT, 15, total, n_total);
-        draw_segments(p, m, x, y + 13, w, per_byte, 26);
+        draw_segments(p, m, b, y + 13);
         scene_text(p->s, p->x, y + 55, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                    scene_fit(p->s, arena_printf(p->a, "%s %s", rest, live), p->w, 12, REGULAR));
     } else {
@@ -164,7 +173,7 @@ static void draw_bar(MemPen *p, const MemClass *m, double x, double y, double w,
         if (many)
             scene_text(p->s, p->x, y + 28, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
                        scene_fit(p->s, set, x - p->x - 16, 12, REGULAR));
-        draw_segments(p, m, x, y, w, per_byte, 26);
+        draw_segments(p, m, b, y);
         scene_runs(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, total, n_total);
         if (scene_width(p->s, 12, REGULAR, rest) > 224 && strstr(rest, " parameters"))
             rest = arena_strndup(
@@ -201,28 +210,28 @@ static double draw_key(MemPen *p, double y) {
 }
 
 /* A line of the grid; where words stand between the bars it is drawn at the bars alone. */
-static void grid_line(MemPen *p, int bars, double x, double y0, double y1, Role role, double line) {
-    for (int i = 0; p->narrow && i < bars; i++) {
-        double y = y0 + 6 + 74 * i + 13;
+static void grid_line(MemPen *p, const Bars *b, double x, Role role, double line) {
+    for (int i = 0; p->narrow && i < b->n; i++) {
+        double y = b->y0 + 6 + 74 * i + 13;
         scene_segment(p->s, x, y - 3, x, y + 29, role, line)->ground = true;
     }
-    if (!p->narrow) scene_segment(p->s, x, y0, x, y1, role, line)->ground = true;
+    if (!p->narrow) scene_segment(p->s, x, b->y0, x, b->y1, role, line)->ground = true;
 }
 /* Grid and ticks under the bars; the grid is painted before them. */
-static void draw_scale(MemPen *p, Scale s, int bars, double x, double w, double y0, double y1,
-                       double per_byte) {
+static void draw_scale(MemPen *p, Scale s, const Bars *b) {
+    const double x = b->x, w = b->w, y1 = b->y1;
     for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
-        double at = x + v * s.bytes * per_byte;
+        double at = x + v * s.bytes * b->per_byte;
         if (at > x + w + 0.5) break;
-        grid_line(p, bars, at, y0, y1, ROLE_GRID, 1);
+        grid_line(p, b, at, ROLE_GRID, 1);
         if (p->narrow) scene_segment(p->s, at, y1 - 5, at, y1, ROLE_FAINT, 1);
         scene_textf(p->s, at, y1 + 16, p->narrow && v <= 0 ? ALIGN_LEFT : ALIGN_MIDDLE,
                     11.5 + 0.5 * (p->preset == PRESET_SLIDE), REGULAR, ROLE_TICK, "%g%s", v,
                     v > 0 ? "" : arena_printf(p->a, " %s", s.unit));
     }
     if (!p->limit) return;
-    double cap = x + (double)p->limit * per_byte;
-    grid_line(p, bars, cap, y0, y1, ROLE_INK, 1.5);
+    double cap = x + (double)p->limit * b->per_byte;
+    grid_line(p, b, cap, ROLE_INK, 1.5);
     scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK, "%s",
                 capacity_words(p));
 }
@@ -238,8 +247,9 @@ static double draw_bars(MemPen *p, double y) {
     double per_byte = w / fmax(1, (double)top);
     y = draw_key(p, y + 10);
     double y1 = y + pitch * n - (p->narrow ? 4 : 12);
-    draw_scale(p, s, n, x, w, y - 6, y1, per_byte);
-    for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], x, y + pitch * i, w, per_byte);
+    Bars b = {.n = n, .x = x, .w = w, .per_byte = per_byte, .y0 = y - 6, .y1 = y1};
+    draw_scale(p, s, &b);
+    for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], &b, y + pitch * i);
     y = y1 + (p->limit ? 52 : 34);
     if (n == p->n) return y;
     scene_textf(p->s, p->x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
@@ -250,16 +260,21 @@ static double draw_bars(MemPen *p, double y) {
 
 /* ---- the course over the steps ---- */
 
+/* The rectangle of the course; `top` bytes are as high as it. */
+typedef struct {
+    double x, y, w, h, top;
+} Plot;
+
 /* The staircase of an array over the steps as an area, binned by maximum. */
-static void draw_area(MemPen *p, const int64_t *v, double x, double y, double w, double h,
-                      double top, Role fill, bool line) {
+static void draw_area(MemPen *p, const int64_t *v, const Plot *plot, Role fill, bool line) {
+    const double x = plot->x, y = plot->y, w = plot->w, h = plot->h;
     int n = p->course.n_steps, bins = n <= MAX_STEPS ? n : MAX_BINS;
     Pt *pt = ARENA_ARRAY(p->a, Pt, 2 * bins + 2);
     for (int b = 0; b < bins; b++) {
         int64_t max = 0;
         for (int i = (int)((int64_t)b * n / bins); i < (int)((int64_t)(b + 1) * n / bins); i++)
             max = v[i] > max ? v[i] : max;
-        double at = y + h - h * (double)max / top;
+        double at = y + h - h * (double)max / plot->top;
         pt[2 * b] = (Pt){x + w * b / bins, at};
         pt[2 * b + 1] = (Pt){x + w * (b + 1) / bins, at};
     }
@@ -287,10 +302,11 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
         scene_textf(p->s, x - 6, at + 4, ALIGN_RIGHT, size, REGULAR, ROLE_TICK, "%g%s%s", v,
                     v > 0 ? "" : " ", v > 0 ? "" : s.unit);
     }
-    if (copies_made(c)) draw_area(p, c->all, x, y, w, h, top, ROLE_SHARD_3, false);
-    draw_area(p, c->live, x, y, w, h, top, ROLE_LIVE, false);
-    if (c->exact) draw_area(p, c->grad, x, y, w, h, top, ROLE_SHARD_2, false);
-    draw_area(p, c->all, x, y, w, h, top, ROLE_NONE, true);
+    Plot plot = {x, y, w, h, top};
+    if (copies_made(c)) draw_area(p, c->all, &plot, ROLE_SHARD_3, false);
+    draw_area(p, c->live, &plot, ROLE_LIVE, false);
+    if (c->exact) draw_area(p, c->grad, &plot, ROLE_SHARD_2, false);
+    draw_area(p, c->all, &plot, ROLE_NONE, true);
     int ticks = 8, step = (c->n_steps + ticks - 1) / ticks;
     for (int i = 0; i < c->n_steps; i += step)
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,

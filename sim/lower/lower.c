@@ -348,17 +348,28 @@ static void letter_cuts(const Lower *l, const GNode *n, const int *in, const Lay
                 add_cut(c, n->rule.out[d], e);
         }
 }
-/* The layout of an operand (i >= 0) or of the output (i < 0) under the strategies. */
+/* An operand of a node, or its output. */
+typedef struct {
+    const char *letters;
+    int nl;
+    bool diff;
+    const Val *v; /* what the operand is now; NULL: the output */
+} Slot;
+/* The layout of an operand or of the output under the strategies. */
 static Layout needed(const Lower *l, const GNode *n, const Strategy *S, const LetterCuts *c,
-                     const char *letters, int nl, bool diff, int i, const Val *v) {
+                     const Slot *slot) {
     const Mesh *m = l->p->mesh;
+    const char *letters = slot->letters;
+    const Val *v = slot->v;
+    int nl = slot->nl;
+    bool diff = slot->diff;
     Layout L = layout_whole(m, nl, TY_I);
     for (int x = 0; x < m->naxes; x++) {
         int t = TY_I;
         if (S[x].kind == S_LETTER) {
             if (memchr(letters, S[x].letter, (size_t)nl)) continue;
-            t = i >= 0 ? TY_R : n->op->max ? TY_M : TY_P;
-        } else if (S[x].kind == S_P && i >= 0) {
+            t = v ? TY_R : n->op->max ? TY_M : TY_P;
+        } else if (S[x].kind == S_P && v) {
             Seen s = seen(&v->L, letters, x);
             t = n->op->lin == LIN_ADD || (!s.cut && s.type == TY_P && diff) ? TY_P : TY_R;
         } else t = S[x].kind == S_P ? TY_P : S[x].kind == S_R ? TY_R : TY_I;
@@ -622,12 +633,12 @@ static void lower_node(Lower *l, const GNode *n) {
     int moved[RULE_MAX_IN];
     for (int i = 0; i < n->nin; i++) {
         const Val *v = &p->val[in[i]];
-        Layout want = needed(l, n, S, &cuts, n->rule.in[i], n->rule.nl[i], v->diff, i, v);
+        Layout want = needed(l, n, S, &cuts, &(Slot){n->rule.in[i], n->rule.nl[i], v->diff, v});
         moved[i] = reach(l, n, in[i], &want, goal, pass);
     }
     bool diff = false;
     for (int i = 0; i < n->nin; i++) diff |= p->val[moved[i]].diff && !(n->op->nodiff >> i & 1);
-    Layout L = needed(l, n, S, &cuts, n->rule.out, n->rule.nout, diff, -1, NULL);
+    Layout L = needed(l, n, S, &cuts, &(Slot){n->rule.out, n->rule.nout, diff, NULL});
     const char *names[MESH_MAX_AXES] = {0};
     node_names(l, n, moved, &L, names);
     Val *out = new_val(p, n->out, &L);

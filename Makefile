@@ -24,7 +24,7 @@ else
 say = @echo '  $(1)  $(2)';
 endif
 
-.PHONY: all demo test bench soak sabotage corpus gallery clean install uninstall lint asan tsan valgrind coverage same deps
+.PHONY: all demo test bench soak sabotage corpus docs gallery clean install uninstall lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN)
@@ -87,6 +87,9 @@ sabotage: deps
 # OLD: another build of the program; PLANS: default all. Nothing that anybody sees may differ.
 corpus: shardproof
 	sh tests/corpus.sh $(or $(OLD),$(error OLD=program to compare with)) ./shardproof $(PLANS)
+# The reference of plans, from the tables of the program.
+docs: shardproof
+	sh docs/reference.sh ./shardproof docs
 gallery: shardproof
 	sh tests/gallery.sh
 
@@ -143,10 +146,11 @@ BINDIR = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 COMPLETIONS = bash-completion/completions/shardproof zsh/site-functions/_shardproof fish/vendor_completions.d/shardproof.fish
 install: shardproof
-	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
+	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
+	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
 	install -m 644 README.md LICENSE "$(SHARE)/doc/shardproof/"
 	for f in plans examples; do \
 	    find $$f -type d -exec install -d "$(SHARE)/shardproof/{}" ';' && \
@@ -155,7 +159,7 @@ install: shardproof
 	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
 	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
 uninstall:
-	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1"
+	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"
 	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
 	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 

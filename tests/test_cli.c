@@ -106,7 +106,7 @@ static void test_usage(void **state) {
     expect_code(RUN("list", "styles", "--format", "csv"), 0, "\nall_reduce,gather,", NULL);
     expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");
     expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");
-    expect_code(RUN("explain", "layers.0"), 2, NULL, "a code, or a plan and a name");
+    expect_code(RUN("explain", "layers.0"), 3, NULL, "or a plan and a name in it");
     expect_code(RUN("report", "x"), 3, NULL, "E0214");
     expect_code(RUN("run", "x", "--cuda"), 5, NULL, "E0601");
     Ran r = run_words((const char *const[]){NULL});

@@ -1,7 +1,7 @@
 /* At home on a machine: plans that ship are found by name from any folder, beside the program and
  * where `make install` puts them; completion scripts know every command and option; what is
  * installed is taken away again. Runs in the root of the repository, on the real binary. */
-#include "cli/cli.h"
+#include "cli/words.h"
 #include "support/child.h"
 #include <setjmp.h>
 #include <stdlib.h>
@@ -129,6 +129,7 @@ static void test_install(void **state) {
     assert_int_equal(system(arena_printf(a, make, "install", dir)), 0);
     static const char *const files[] = {"bin/shardproof",
                                         "share/man/man1/shardproof.1",
+                                        "share/man/man5/shardproof-plan.5",
                                         "share/doc/shardproof/LICENSE",
                                         "share/doc/shardproof/README.md",
                                         "share/shardproof/examples/ci/check.sh",
@@ -148,6 +149,56 @@ static void test_install(void **state) {
     arena_free(a);
 }
 
+/* The reference of plans in docs/ is what the tables of the program say. */
+static void test_reference(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const files[] = {"plan.md", "shardproof-plan.5"};
+    assert_int_equal(system(arena_printf(a, "sh docs/reference.sh ./shardproof '%s'", dir)), 0);
+    for (size_t i = 0; i < 2; i++) {
+        size_t n;
+        const char *made = arena_printf(a, "%s/%s", dir, files[i]);
+        const char *is = child_read(a, arena_printf(a, "docs/%s", files[i]), &n);
+        if (!is || strcmp(is, child_read(a, made, &n)) != 0)
+            fail_msg("docs/%s is not what the program says: make docs", files[i]);
+        unlink(made);
+    }
+    arena_free(a);
+}
+/* Every word of every table is explained, by all of its names; what none knows is refused. */
+static void explained(Arena *a, const char *word, const char *says) {
+    Ended e = RUN(a, NULL, "explain", word);
+    if (e.code || !strstr(e.out, says))
+        fail_msg("explain '%s': %d %s%s", word, e.code, e.out, e.err);
+}
+static void test_words(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int n;
+    for (const Term *t = cli_terms; t->name; t++) explained(a, t->name, t->name);
+    const StyleRow *s = style_rows(&n);
+    for (int i = 0; i < n; i++) explained(a, s[i].style.name, "a style");
+    explained(a, "ColwiseParallel", "colwise, a style");
+    const KeyRow *k = plan_key_rows(a, &n);
+    for (int i = 0; i < n; i += 7) explained(a, k[i].path, "a key of plans");
+    const PlaceWord *p = plan_place_words(a, &n);
+    for (int i = 0; i < n; i++) explained(a, p[i].word, "a placement");
+    explained(a, "All-Gather", "all_gather, a collective");
+    explained(a, "fsdp", "fsdp, a term");
+    Ended upper = RUN(a, NULL, "explain", "D"), lower = RUN(a, NULL, "explain", "d");
+    assert_string_not_equal(upper.out, lower.out);
+    Ended e = RUN(a, NULL, "explain", "rowwse");
+    assert_int_equal(e.code, 3);
+    assert_non_null(strstr(e.err, "did you mean 'rowwise'?"));
+    for (int i = 0; i < n_cli_commands; i++) /* what a list prints it also names */
+        if (!strcmp(cli_commands[i].name, "list")) {
+            char *words = arena_strdup(a, cli_commands[i].operands);
+            for (char *w = strtok(words, "|"); w; w = strtok(NULL, "|"))
+                assert_int_equal(RUN(a, NULL, "list", w).code, 0);
+        }
+    arena_free(a);
+}
+
 static int setup(void **state) {
     (void)state;
     return mkdtemp(dir) ? 0 : -1;
@@ -161,6 +212,7 @@ int main(void) {
         cmocka_unit_test(test_by_name),   cmocka_unit_test(test_own_file_wins),
         cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
         cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

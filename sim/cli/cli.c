@@ -105,6 +105,11 @@ void cli_table(Cli *c, const Table *t) {
     str_add(&c->text, table_render(t, c->format, c->look, c->arena));
     c->tamed = c->text.n;
 }
+void cli_wrapped(Cli *c, const char *text, int indent) {
+    int width = c->look.width > 0 && c->look.width < 80 ? c->look.width : 80;
+    str_add(&c->text, table_wrap(text, width, indent, c->arena));
+    str_add(&c->text, "\n");
+}
 void cli_paint(Cli *c, const char *code, const char *text) {
     tame(c);
     text = text_visible(c->arena, text);

@@ -139,6 +139,8 @@ int cli_exit_of(const Diags *d);
 void cli_records(Cli *c, const Loaded *l, const char *types);
 /* A table in c->format into c->text. */
 void cli_table(Cli *c, const Table *t);
+/* A paragraph into c->text, each line indented, at most 80 columns or what the terminal has. */
+void cli_wrapped(Cli *c, const char *text, int indent);
 /* Text with colour if the result is coloured: code as in "1;31". */
 void cli_paint(Cli *c, const char *code, const char *text);
 

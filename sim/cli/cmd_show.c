@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/shipped.h"
+#include "cli/words.h"
 #include "cli/find.h"
 #include "cli/fold.h"
 #include "cost/cost.h"
@@ -412,7 +413,8 @@ static const struct {
 } lists[] = {{"models", list_models}, {"styles", list_styles}, {"ops", list_ops},
              {"views", list_views},   {"names", list_names},   {"hardware", list_hardware},
              {"faults", list_faults}, {"codes", list_codes},   {"recipes", list_recipes},
-             {"plans", list_plans}};
+             {"plans", list_plans},   {"keys", list_keys},     {"placements", list_placements},
+             {"terms", list_terms}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 int cmd_list(Cli *c) {

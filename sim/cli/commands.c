@@ -26,10 +26,12 @@ const Command cli_commands[] = {
     {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
      "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
-    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | CODE", 1, 2, "text",
-     "one module, value or step, or one diagnostic code",
+    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text",
+     "a module, value or step; a word; or a diagnostic code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"
      "shardproof explain out/plan.trace.jsonl 12\n"
+     "shardproof explain colwise\n"
+     "shardproof explain \"partial sum\"\n"
      "shardproof explain E0403\n",
      cmd_explain},
     {"draw", C_DRAW, "PLAN|TRACE", 1, 1, "text svg png pdf chrome", "one picture",
@@ -43,8 +45,9 @@ const Command cli_commands[] = {
      "shardproof diff tp.yaml tp-sp.yaml\n"
      "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
      cmd_diff},
-    {"list", C_LIST, "models|styles|recipes|plans|ops|views|names|hardware|faults|codes", 1, 1,
-     TABLES, "what the program knows",
+    {"list", C_LIST,
+     "models|styles|recipes|plans|keys|placements|terms|ops|views|names|hardware|faults|codes", 1,
+     1, TABLES, "what the program knows",
      "shardproof list styles\n"
      "shardproof list plans\n"
      "shardproof list codes --format md\n",

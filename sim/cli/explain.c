@@ -2,6 +2,7 @@
  * step. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/words.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,28 +11,6 @@ enum { MAX_LOCALS = 8, MAX_NAMES = 20000 };
 static const Loc nowhere = {NULL, 0, 0};
 
 /* ---- a code ---- */
-/* Text wrapped at 80 columns, indented. */
-static void wrapped(Str *s, const char *text, int indent) {
-    int col = 0;
-    while (*text) {
-        size_t k = strcspn(text, " ");
-        if (col && col + (int)k + 1 > 80) {
-            str_add(s, "\n");
-            col = 0;
-        }
-        if (!col) {
-            str_addf(s, "%*s", indent, "");
-            col = indent;
-        } else {
-            str_add(s, " ");
-            col++;
-        }
-        str_addn(s, text, k);
-        col += (int)k;
-        text += k + strspn(text + k, " ");
-    }
-    str_add(s, "\n");
-}
 static bool is_code(const char *s) {
     if (!strchr("ENWenw", s[0]) || strlen(s) != 5) return false;
     for (int i = 1; i < 5; i++)
@@ -51,7 +30,7 @@ static int explain_code(Cli *c, const char *word) {
     }
     cli_paint(c, "1", arena_printf(c->arena, "%s: %s", row->code, row->title));
     str_add(&c->text, "\n\n");
-    wrapped(&c->text, row->text, 0);
+    cli_wrapped(c, row->text, 0);
     if (row->exit) str_addf(&c->text, "\nExit code %d.\n", row->exit);
     return 0;
 }
@@ -526,8 +505,7 @@ static bool explain_name(Ex *e, const char *name) {
 int cmd_explain(Cli *c) {
     if (c->o.n_operands == 1) {
         if (is_code(c->o.operands[0])) return explain_code(c, c->o.operands[0]);
-        diag_error(c->d, "E0212", nowhere, NULL, "`explain` wants a code, or a plan and a name");
-        return 2;
+        return explain_word(c, c->o.operands[0]) ? 0 : 3;
     }
     PipelineOptions o = cli_pipeline(c);
     Loaded l;

@@ -399,7 +399,16 @@ static void help_command(const Command *k, Str *s) {
         strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > 80
             ? "\n       "
             : " ";
-    str_addf(s, "Usage: shardproof %s [OPTION]...%s%s\n", k->name, gap, k->operands);
+    str_addf(s, "Usage: shardproof %s [OPTION]...%s", k->name, gap);
+    size_t col = 7;
+    for (const char *w = k->operands; *w;) { /* a long choice goes on in the next line */
+        size_t n = strcspn(w, "|") + (w[strcspn(w, "|")] == '|');
+        bool full = gap[0] == '\n' && col + n > 79;
+        str_addf(s, "%s%.*s", full ? "\n       " : "", (int)n, w);
+        col = (full ? 7 : col) + n;
+        w += n;
+    }
+    str_add(s, "\n");
     str_addf(s, "%c%s.\n", k->what[0] - 'a' + 'A', k->what + 1);
     help_examples(k->examples, s);
     str_addf(s, "\nFormats: %s\n\nOptions:\n", k->formats);

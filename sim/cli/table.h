@@ -65,12 +65,12 @@ typedef struct {
 const char *table_render(const Table *t, const char *format, TableLook look, Arena *arena);
 /* The columns that a text takes on a terminal. */
 int table_text_width(const char *s);
-/* Words filled into lines of at most `width` columns, each indented; a word that is longer is cut
- * into pieces. No newline at the end. */
 /* Lines wider than `width` go on in further ones, broken at spaces, under what follows their first
  * gap of two spaces (else two columns further in). Escape sequences take no room; a word that is
  * wider than the line stays whole, so that a path can be copied. */
 const char *table_fold(const char *s, int width, Arena *arena);
+/* Words filled into lines of at most `width` columns, each indented; a word that is longer is cut
+ * into pieces. No newline at the end. */
 const char *table_wrap(const char *s, int width, int indent, Arena *arena);
 /* `s` without control characters, at most `width` columns (0: all), cut with an ellipsis. */
 const char *table_clean(const char *s, int width, Arena *arena);

@@ -34,7 +34,7 @@ static const Word doings[] = {{"drop", 0},       {"double", 1}, {"floor", 2},  {
 static const Word kinds[] = {{"avg", 0}, {"average", 3}, {"max", 1}, {"slice", 2}, {NULL, 0}};
 static const Range any_number = {-1e300, 1e300, false, false};
 #define F(f) offsetof(PlanFault, f)
-static const Key fault_keys[] = {
+const Key plan_fault_keys[] = {
     {"at", read_text, NULL, F(step), F(loc), "the step, or the value it makes"},
     {"do", read_word_text, doings, F(doing), NO_LOC,
      "drop, double, floor, local, contiguous, nest or reseed: see `list faults`"},
@@ -59,7 +59,7 @@ static void read_fault(PlanReader *r, Yaml *y) {
         return;
     }
     int errors = diags_errors(r->d);
-    read_table(r, fault_keys, "faults", f, y);
+    read_table(r, plan_fault_keys, "faults", f, y);
     int n = 0;
     const char *doing = NULL;
     for (int i = 0; i < 6; i++)

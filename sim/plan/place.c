@@ -12,18 +12,35 @@ typedef struct {
     bool dim; /* takes (d) */
     bool letter;
     const char *theirs; /* PyTorch's way to write it, for a hint */
+    const char *what;
 } PlaceRow;
 static const PlaceRow places[] = {
-    {"replicate", RP_REPLICATE, false, false, "Replicate"},
-    {"shard", RP_SHARD, true, true, "Shard"},
-    {"partial", RP_PARTIAL, false, false, "Partial"},
-    {"invariant", RP_INVARIANT, false, false, NULL},
-    {"varying_use", RP_VARYING, false, false, NULL},
-    {"contiguous", RP_CONTIGUOUS, true, false, NULL},
-    {"local", RP_LOCAL, false, false, NULL},
-    {"null", RP_NONE, false, false, NULL},
+    {"replicate", RP_REPLICATE, false, false, "Replicate", "every rank holds the whole tensor"},
+    {"shard", RP_SHARD, true, true, "Shard",
+     "the ranks hold parts of one dim: shard(0) the first, shard(-1) the last, shard(f) the letter "
+     "f of the op, block by block where several lie in one dim"},
+    {"partial", RP_PARTIAL, false, false, "Partial",
+     "each rank holds a share of a sum over the axis that is still to be made"},
+    {"invariant", RP_INVARIANT, false, false, NULL,
+     "whole on every rank and used alike by all: its gradient is no sum over the axis"},
+    {"varying_use", RP_VARYING, false, false, NULL,
+     "whole on every rank, each uses it differently: its gradient is a sum over the axis"},
+    {"contiguous", RP_CONTIGUOUS, true, false, NULL,
+     "a stored dim cut as it lies in memory, across the blocks that are packed in it"},
+    {"local", RP_LOCAL, false, false, NULL,
+     "left as the ranks' own results are and taken for whole: nothing is moved"},
+    {"null", RP_NONE, false, false, NULL, "nothing is said: the value stays as it lies"},
 };
 enum { N_PLACES = sizeof places / sizeof places[0] };
+const PlaceWord *plan_place_words(Arena *a, int *n) {
+    PlaceWord *w = ARENA_ARRAY(a, PlaceWord, N_PLACES);
+    for (int i = 0; i < N_PLACES; i++)
+        w[i] =
+            (PlaceWord){places[i].dim ? arena_printf(a, "%s(d)", places[i].word) : places[i].word,
+                        places[i].theirs, places[i].what};
+    *n = N_PLACES;
+    return w;
+}
 
 enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have */ };
 

@@ -298,6 +298,20 @@ const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line);
 const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
                                const char *module_kind);
 
+/* ---- what a plan can say (keys.c, place.c) ---- */
+typedef struct {
+    const char *path;  /* "data.batch", "plan.PATTERN.output" */
+    const char *takes; /* "a whole number from 1"; words; may be empty */
+    const char *what;  /* may be empty */
+} KeyRow;
+/* All keys in the order of the tables, those below a key behind it; in the arena. */
+const KeyRow *plan_key_rows(Arena *a, int *n);
+/* A placement as plans write it, and what it means. */
+typedef struct {
+    const char *word, *theirs, *what; /* theirs: PyTorch's way, or NULL */
+} PlaceWord;
+const PlaceWord *plan_place_words(Arena *a, int *n);
+
 /* ---- recipes (recipes.c) ---- */
 /* A whole table of a known system: `pattern: style` lines as YAML, in that system's names. */
 typedef struct {

@@ -112,7 +112,7 @@ ReadFn read_recipe; /* `recipe` */
 
 /* expect.c: planted mistakes and expectations. */
 ReadFn read_gradients, read_faults;
-extern const Key plan_expect_keys[];
+extern const Key plan_expect_keys[], plan_fault_keys[];
 
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);

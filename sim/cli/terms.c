@@ -1,0 +1,109 @@
+/* Words of the field as this program uses them: letters of shapes, terms, collectives. What has a
+ * table of its own (styles, keys, placements, faults, codes) is not repeated here. */
+#include "cli/words.h"
+#include <stddef.h>
+
+const Term cli_terms[] = {
+    /* ---- letters of shapes, as in [B/dp, S/(cp*sp), D] ---- */
+    {"B", TERM_LETTER, NULL, "the batch: sequences, of all ranks together"},
+    {"S", TERM_LETTER, NULL, "the sequence: tokens of one sequence"},
+    {"D", TERM_LETTER, "hidden", "the hidden size: numbers per token in the residual stream"},
+    {"H", TERM_LETTER, NULL, "query heads"},
+    {"K", TERM_LETTER, NULL,
+     "key and value heads; H/K query heads share one (grouped query attention)"},
+    {"d", TERM_LETTER, NULL, "the size of a head; H*d is what q_proj gives"},
+    {"F", TERM_LETTER, NULL, "the feed-forward size: between up and down projection"},
+    {"V", TERM_LETTER, NULL, "the vocabulary: token ids, and logits per token"},
+    {"L", TERM_LETTER, NULL, "layers of the model"},
+    /* ---- what a plan is about ---- */
+    {"rank", TERM_WORD, "process GPU",
+     "one of the processes that run the model together, in practice one per GPU. Here ranks are "
+     "virtual: all of them are computed in one process."},
+    {"mesh", TERM_WORD, "device_mesh",
+     "the ranks as a grid with named axes: {dp: 2, tp: 4} are 8 ranks, rank = dp*4 + tp. The last "
+     "axis counts fastest, so its ranks are neighbours."},
+    {"axis", TERM_WORD, "mesh_axis",
+     "a dimension of the mesh. The ranks that differ in this coordinate only are a group; a "
+     "collective over the axis runs in every such group at once. (A dim is of a tensor.)"},
+    {"group", TERM_WORD, "groups",
+     "another name for an axis or an ordered product of axes (`groups: {sp: tp}`), or the ranks "
+     "that take part in one collective."},
+    {"shard", TERM_WORD, "sharded",
+     "the part of a tensor that one rank holds. [B/dp, S/tp, D] says: the batch is cut over dp, "
+     "the sequence over tp, D is whole."},
+    {"replica", TERM_WORD, "replicated",
+     "a whole copy on each rank. Two ranks with a replica must hold the same bits."},
+    {"partial sum", TERM_WORD, "partial pending",
+     "a value of which each rank has a term: the true value is the sum over the ranks, and is not "
+     "made yet. A product whose contracted dim is cut gives one: y = x1*w1 + x2*w2, with x1*w1 on "
+     "rank 0 and x2*w2 on rank 1. An all-reduce or reduce-scatter makes the sum."},
+    {"placement", TERM_WORD, "layout",
+     "how a tensor lies over one axis: replicate, shard(dim) or partial. A layout is one placement "
+     "for each axis."},
+    {"collective", TERM_WORD, "communication",
+     "an exchange in which all ranks of a group take part. Every collective of a plan is a change "
+     "of placement: shard to replicate is an all-gather, partial to replicate an all-reduce, "
+     "partial to shard a reduce-scatter, shard(a) to shard(b) an all-to-all."},
+    /* ---- collectives ---- */
+    {"all_gather", TERM_COLLECTIVE, "AllGather all-gather",
+     "shard to replicate: every rank gets the parts of all and puts them together. In a ring of n "
+     "ranks each sends (n-1)/n of the whole. Backward it is a reduce-scatter, or a slice where the "
+     "uses are alike."},
+    {"reduce_scatter", TERM_COLLECTIVE, "ReduceScatter reduce-scatter",
+     "partial to shard: the terms of all ranks are added, each rank keeps its part of the sum. A "
+     "ring sends (n-1)/n of the whole per rank. Backward it is an all-gather."},
+    {"all_reduce", TERM_COLLECTIVE, "AllReduce all-reduce",
+     "partial to replicate: the terms of all ranks are added, every rank gets the sum. As a "
+     "reduce-scatter and an all-gather it sends 2(n-1)/n of the whole per rank."},
+    {"all_to_all", TERM_COLLECTIVE, "AllToAll all-to-all",
+     "shard of one dim to shard of another: rank i sends its block j to rank j. Each rank sends "
+     "(n-1)/n of what it holds."},
+    {"slice", TERM_COLLECTIVE, "local_slice",
+     "replicate to shard: each rank keeps its part of what it has. Nothing is sent."},
+    /* ---- ways to cut ---- */
+    {"data parallel", TERM_WORD, "dp ddp DDP",
+     "the batch is cut, every rank has all weights; their gradients are summed over the axis "
+     "(an all-reduce, backward)."},
+    {"fsdp", TERM_WORD, "FSDP fully_shard zero3",
+     "data parallel whose weights are cut at rest: gathered before a module needs them, and their "
+     "gradients reduce-scattered."},
+    {"hsdp", TERM_WORD, "HSDP",
+     "fsdp within `shard` axes, copies over `replicate` axes: gradients are reduce-scattered over "
+     "the first and all-reduced over the second."},
+    {"tensor parallel", TERM_WORD, "tp",
+     "weights are cut: the first layer of a pair by columns (its output features), the second by "
+     "rows, which leaves a partial sum: one all-reduce per pair."},
+    {"sequence parallel", TERM_WORD, "sp",
+     "between the pairs of tensor parallel layers each rank keeps its part of the sequence: the "
+     "all-reduce becomes a reduce-scatter and an all-gather of the same bytes, norms and kept "
+     "activations are divided by tp."},
+    {"context parallel", TERM_WORD, "cp",
+     "the sequence is cut everywhere; attention gathers keys and values of the other ranks."},
+    {"zigzag", TERM_WORD, "order",
+     "the sequence in 2n chunks, of which rank r holds r and 2n-1-r: with a causal mask every rank "
+     "then has the same work."},
+    {"recompute", TERM_WORD, "activation_checkpointing",
+     "the forward pass of a block is done again in backward instead of keeping its values: its "
+     "collectives too."},
+    {"micro-batch", TERM_WORD, "microbatches gradient_accumulation",
+     "a part of the batch that is run by itself; gradients are added up over all of them and "
+     "reduced once."},
+    /* ---- what the program says ---- */
+    {"equivalent", TERM_WORD, "verdict different invalid",
+     "the verdict of a run: every value on every rank is the unsharded model's. `different`: one "
+     "is "
+     "not, and the first is named. `invalid`: the plan breaks a rule."},
+    {"level", TERM_WORD, "levels",
+     "how a value was checked. 0: the structure, by a second theory of placements; 1: bit by bit; "
+     "2: within a bound of rounding derived for the op; 3: integer data, equal by bits (--exact)."},
+    {"bound", TERM_WORD, "tolerance",
+     "the largest difference that rounding alone can make in this op on these numbers. It follows "
+     "from the numbers, nobody tunes it."},
+    {"inferred", TERM_WORD, "undeclared unasked",
+     "a collective that the mathematics needs and no line of the plan asks for. Under `trust: "
+     "rules` it is made and told, under `trust: declared` it is not made and the numbers decide."},
+    {"shrink", TERM_WORD, "shrunk",
+     "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
+     "collectives stay. `--set model.shrink=1` is the full size."},
+    {NULL, TERM_WORD, NULL, NULL},
+};

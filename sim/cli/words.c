@@ -1,0 +1,174 @@
+/* `explain WORD`: one word, looked up in every table that has words. Each table says what it knows;
+ * refuses to know more than they. */
+#include "cli/words.h"
+#include "lower/program.h"
+#include "ops/op.h"
+#include <ctype.h>
+#include <string.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+/* An entry of some table: what the word is, and what it means. */
+typedef struct {
+    const char *name, *kind, *also, *what;
+} WordEntry;
+typedef struct {
+    Arena *a;
+    WordEntry *e;
+    int n, cap;
+} WordEntries;
+static void add(WordEntries *all, const char *name, const char *kind, const char *also,
+                const char *what) {
+    *ARENA_PUSH(all->a, all->e, all->n, all->cap) = (WordEntry){name, kind, also, what};
+}
+
+/* ---- the tables ---- */
+static void add_terms(WordEntries *all) {
+    static const char *const kind[] = {"a term", "a letter of shapes", "a collective"};
+    for (const Term *t = cli_terms; t->name; t++)
+        add(all, t->name, kind[t->kind], t->also, t->what);
+}
+static void add_styles(WordEntries *all) {
+    int n;
+    const StyleRow *s = style_rows(&n);
+    for (int i = 0; i < n; i++)
+        add(all, s[i].style.name, "a style", s[i].aliases,
+            arena_printf(all->a, "%s.%s", s[i].what,
+                         s[i].style.sums ? " Its system sums the gradients of its parameters."
+                                         : ""));
+}
+static void add_keys(WordEntries *all) {
+    int n;
+    const KeyRow *k = plan_key_rows(all->a, &n);
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(k[i].path, '.');
+        add(all, k[i].path, "a key of plans", dot ? dot + 1 : NULL,
+            arena_printf(all->a, "%s%s%s", k[i].what, *k[i].what && *k[i].takes ? "; takes " : "",
+                         k[i].takes));
+    }
+}
+static void add_places(WordEntries *all) {
+    int n;
+    const PlaceWord *p = plan_place_words(all->a, &n);
+    for (int i = 0; i < n; i++) {
+        const char *bare = arena_strndup(all->a, p[i].word, strcspn(p[i].word, "("));
+        const char *also = p[i].theirs ? arena_printf(all->a, "%s %s", bare, p[i].theirs) : bare;
+        add(all, p[i].word, "a placement", also, p[i].what);
+    }
+}
+static void add_faults(WordEntries *all) {
+    const char *const *what, *const *name = fault_names(all->a, &what);
+    for (int i = 0; name[i]; i++) add(all, name[i], "a fault (--fault)", NULL, what[i]);
+}
+static void add_recipes(WordEntries *all) {
+    int n;
+    const RecipeRow *r = plan_recipes(&n);
+    for (int i = 0; i < n; i++)
+        if (r[i].lines) add(all, r[i].name, "a recipe", NULL, r[i].what);
+}
+static void add_views(WordEntries *all) {
+    int n;
+    const RenderView *v = render_views(&n);
+    for (int i = 0; i < n; i++) add(all, v[i].name, "a view (draw --view)", NULL, v[i].what);
+}
+static WordEntries all_entries(Arena *a) {
+    WordEntries all = {.a = a};
+    static void (*const tables[])(WordEntries *) = {add_terms,  add_styles,  add_places, add_keys,
+                                                    add_faults, add_recipes, add_views};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](&all);
+    return all;
+}
+
+/* ---- looking up ---- */
+/* "all-gather", "All_Gather" and "all gather" are one word; a letter is not: D and d differ. */
+static bool same_word(const char *a, const char *b, size_t nb) {
+    if (strlen(a) != nb) return false;
+    if (nb == 1) return *a == *b;
+    for (size_t i = 0; i < nb; i++) {
+        char x = a[i], y = b[i];
+        x = x == '-' || x == ' ' ? '_' : (char)tolower((unsigned char)x);
+        y = y == '-' || y == ' ' ? '_' : (char)tolower((unsigned char)y);
+        if (x != y) return false;
+    }
+    return true;
+}
+static bool names(const WordEntry *e, const char *word) {
+    if (same_word(word, e->name, strlen(e->name))) return true;
+    for (const char *w = e->also; w && *w;) {
+        size_t n = strcspn(w, " ");
+        if (same_word(word, w, n)) return true;
+        w += n + (w[n] == ' ');
+    }
+    return false;
+}
+static void tell(Cli *c, const WordEntry *e) {
+    if (c->text.n) str_add(&c->text, "\n");
+    cli_paint(c, "1", e->name);
+    str_addf(&c->text, ", %s", e->kind);
+    bool key = !strcmp(e->kind, "a key of plans");
+    if (e->also && *e->also && !key) {
+        str_add(&c->text, "; also ");
+        for (const char *w = e->also; *w; w++) str_addf(&c->text, *w == ' ' ? ", " : "%c", *w);
+    }
+    str_add(&c->text, "\n");
+    cli_wrapped(c, e->what, 2);
+}
+bool explain_word(Cli *c, const char *word) {
+    WordEntries all = all_entries(c->arena);
+    const char **known = ARENA_ARRAY(c->arena, const char *, all.n + 1);
+    bool any = false;
+    for (int i = 0; i < all.n; i++) {
+        known[i] = all.e[i].name;
+        if (!names(&all.e[i], word)) continue;
+        tell(c, &all.e[i]);
+        any = true;
+    }
+    if (any) return true;
+    const char *near = diag_nearest(word, known);
+    diag_error(c->d, "E0209", nowhere,
+               near ? near : "`shardproof list terms`, or a plan and a name in it",
+               "no table explains '%s'", word);
+    return false;
+}
+
+/* ---- lists ---- */
+void list_keys(Cli *c) {
+    static const Column col[] = {{"key", "key", false, 0},
+                                 {"takes", "takes", false, COL_WRAP},
+                                 {"what", "what it means", false, COL_WRAP}};
+    Table t = table_new(c->arena, "key", col, 3);
+    int n;
+    const KeyRow *k = plan_key_rows(c->arena, &n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(k[i].path);
+        r[1] = cell_text(k[i].takes);
+        r[2] = cell_text(k[i].what);
+    }
+    cli_table(c, &t);
+}
+void list_placements(Cli *c) {
+    static const Column col[] = {{"placement", "placement", false, 0},
+                                 {"torch", "in PyTorch", false, 0},
+                                 {"what", "what it means", false, COL_WRAP}};
+    Table t = table_new(c->arena, "placement", col, 3);
+    int n;
+    const PlaceWord *p = plan_place_words(c->arena, &n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(p[i].word);
+        r[1] = cell_text(p[i].theirs ? p[i].theirs : "");
+        r[2] = cell_text(p[i].what);
+    }
+    cli_table(c, &t);
+}
+void list_terms(Cli *c) {
+    static const Column col[] = {{"term", "term", false, 0},
+                                 {"what", "what it means", false, COL_WRAP}};
+    Table t = table_new(c->arena, "term", col, 2);
+    for (const Term *w = cli_terms; w->name; w++) {
+        Cell *r = table_row(&t);
+        r[0] = cell_text(w->name);
+        r[1] = cell_text(w->what);
+    }
+    cli_table(c, &t);
+}

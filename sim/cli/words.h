@@ -1,0 +1,22 @@
+/* What a word means: terms of the field, keys, placements, styles, faults, recipes, ops. */
+#ifndef SP_CLI_WORDS_H
+#define SP_CLI_WORDS_H
+#include "cli/cli.h"
+
+typedef enum { TERM_WORD, TERM_LETTER, TERM_COLLECTIVE } TermKind;
+typedef struct {
+    const char *name; /* NULL ends */
+    TermKind kind;
+    const char *also; /* other words for it, with a blank between; or NULL */
+    const char *what;
+} Term;
+extern const Term cli_terms[]; /* terms.c */
+
+/* Explains a word into c->text, by every table that knows it. False with E0209 and the nearest word
+ * in c->d if none does. */
+bool explain_word(Cli *c, const char *word);
+/* Tables of `list keys`, `list placements`, `list terms`. */
+void list_keys(Cli *c);
+void list_placements(Cli *c);
+void list_terms(Cli *c);
+#endif

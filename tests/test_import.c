@@ -697,6 +697,11 @@ static void test_command(void **state) {
     assert_non_null(strstr(err, "[E0205]"));
     assert_int_equal(access(to, R_OK), 0);
     assert_int_equal(COMMAND("shardproof", "check", to), 0);
+    /* no input is written over */
+    assert_int_equal(COMMAND("shardproof", "import", "torch", py, "--config", to, "-o", to), 2);
+    assert_int_equal(COMMAND("shardproof", "import", "torch", to, "--model", "llama3-8b", "-o", to),
+                     2);
+    assert_int_equal(COMMAND("shardproof", "check", to), 0);
     assert_int_equal(COMMAND("shardproof", "check", py, "--update-expect"), 2);
     assert_non_null(strstr(err, "--update-expect writes into plans"));
     assert_int_equal(COMMAND("shardproof", "import", "tensorflow", py), 2);

@@ -46,6 +46,9 @@ static void add_words(Paths *l, const Cli *c) {
     add_tensors(l, c->o.against);
     add(l, c->o.map);
     add(l, c->o.beside);
+    add(l, c->o.config);
+    add(l, c->o.tp_plan);
+    add(l, c->o.ep_plan);
     if (c->o.hardware) add(l, hardware_file(l->a, c->o.hardware, NULL, NULL));
 }
 static void add_named(Paths *l, const Cli *c, const Plan *p) {

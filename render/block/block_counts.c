@@ -7,6 +7,21 @@
 /* What strips show: all of a block (and whatever stands beside it), one part, or several. */
 typedef enum { SHOWS_BLOCK, SHOWS_PART, SHOWS_MODEL, SHOWS_SOME } Shows;
 
+/* Collectives of the strips; all that are used if the strips are all. */
+int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use) {
+    int k = 0;
+    for (int i = 0; i < g->n_used; i++)
+        for (int j = 0; j < g->n; j++) {
+            const BlockNode *x = &g->node[j];
+            bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
+            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i]))
+                continue;
+            use[k++] = g->used[i];
+            break;
+        }
+    return k;
+}
+
 const char *block_part_words(const char *part) {
     static const char *const row[][2] = {{"mlp", "the MLP"},
                                          {"loss", "the loss"},

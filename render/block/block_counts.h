@@ -16,4 +16,6 @@ BlockCount block_count(const BlockGraph *g, int first, int n);
 /* Collectives of the pass that belong to the subject and are not drawn: " Not drawn: ..."; "" if
  * none. */
 const char *block_not_drawn(const BlockGraph *g, int first, int n);
+/* Collectives of strips [first, first + n); returns their number. `use` has room for g->n_used. */
+int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use);
 #endif

@@ -7,21 +7,6 @@
 
 /* ---- words ---- */
 
-/* Collectives of the strips; all that are used if the strips are all. */
-int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use) {
-    int k = 0;
-    for (int i = 0; i < g->n_used; i++)
-        for (int j = 0; j < g->n; j++) {
-            const BlockNode *x = &g->node[j];
-            bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
-            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i]))
-                continue;
-            use[k++] = g->used[i];
-            break;
-        }
-    return k;
-}
-
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
 /* What one strip teaches, if its collectives make a known figure; NULL if not. */

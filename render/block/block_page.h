@@ -10,8 +10,6 @@ double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look,
                      const BlockFrame *frame, double *height);
 /* Sentence about strips [first, first + n). */
 const char *block_title(const BlockGraph *g, int first, int n);
-/* Collectives of those strips; returns their number. `use` has room for g->n_used. */
-int block_used(const BlockGraph *g, int first, int n, const TraceCollective **use);
 /* "Sent per rank in one forward: sp 64 MiB in 4 collectives ..." */
 const char *block_totals(const BlockGraph *g, const char *pass, int first, int n);
 /* A frame per strip, with the names of the states it joins. */

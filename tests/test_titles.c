@@ -193,8 +193,41 @@ static void titles_count_what_the_records_count(void **state) {
     assert_true(held >= 30);
 }
 
+/* Whoever sees a figure of a model of a sixteenth of the widths must read that, on every page; and
+ * that B is of one micro-batch. */
+static void subtitles_say_what_is_small(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "plans/bugs/27-hsdp-copies-not-summed.yaml",
+        "plans/bugs/07-sequence-not-cut.yaml", "plans/20-llama3-8b-fsdp-tp.yaml"};
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    int n_views, held = 0;
+    const RenderView *views = render_views(&n_views);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        const Trace *t = trace_of(a, plans[i], i < 2);
+        for (int v = 0; v < n_views; v++)
+            for (int p = 0; p < 4; p++) {
+                RenderOptions o = options(views[v].name, NULL, 0);
+                o.preset = presets[p];
+                Scene *page[MAX_PAGES];
+                int n = pages_of(a, t, &o, page);
+                for (int k = 0; k < n; k++, held++) {
+                    const char *words = words_of(a, page[k]),
+                               *what = arena_printf(a, "%s %s %s", plans[i], o.view, o.preset);
+                    says(words, what, "widths ÷");
+                    bool data = strstr(words, "S=32") && i == 1;
+                    if (data) says(words, what, "B=4 of 8, one of 2 micro-batches,");
+                }
+            }
+        arena_free(a);
+    }
+    assert_true(held >= 80);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(titles_count_what_the_records_count)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(titles_count_what_the_records_count),
+                                       cmocka_unit_test(subtitles_say_what_is_small)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -127,14 +127,25 @@ double words_find_dim(const Trace *t, const char *name) {
     return NAN;
 }
 
+const char *words_shrink(Arena *a, const Trace *t) {
+    double by = words_find_dim(t, "shrink");
+    return by > 1 ? arena_printf(a, "widths ÷%.0f", by) : "";
+}
+
 const char *words_data(Arena *a, const Trace *t) {
     static const char *const want[] = {"B", "S", "rows", NULL};
+    double parts = words_find_dim(t, "microbatches");
+    const char *shrink = words_shrink(a, t);
     Str s = str_new(a);
     for (int i = 0; want[i]; i++) {
         double v = words_find_dim(t, want[i]);
-        if (isfinite(v) && v >= 0) str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
+        if (!(isfinite(v) && v >= 0)) continue;
+        str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
+        if (i == 0 && parts > 1)
+            str_addf(&s, " of %.0f, one of %.0f micro-batches,", v * parts, parts);
     }
     if (t->dtype) str_addf(&s, "%s%s", s.n ? " " : "", t->dtype);
+    if (*shrink) str_addf(&s, "%s%s", s.n ? " · " : "", shrink);
     return s.s;
 }
 

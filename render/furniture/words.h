@@ -33,8 +33,11 @@ const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const c
 const char *words_mesh(Arena *a, const Trace *t);
 /* "order tp→cp→dp (fastest→slowest)"; NULL with fewer than two axes larger than 1. */
 const char *words_order(Arena *a, const Trace *t);
-/* "B=2 S=8192 bf16" */
+/* "B=2 S=8192 bf16"; with micro-batches and narrowed widths "B=2 of 8, one of 4 micro-batches, S=32
+ * f32 · widths ÷16" */
 const char *words_data(Arena *a, const Trace *t);
+/* "widths ÷16" of a plan that shrinks its model; "". */
+const char *words_shrink(Arena *a, const Trace *t);
 /* "identical on 8 of 8 ranks": the rank class of the rank. */
 const char *words_class(Arena *a, const Trace *t, int64_t rank);
 /* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */

@@ -423,6 +423,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         words_mesh(a, c->t),
         order ? order : "",
         mesh_formula(a, c->t),
+        words_shrink(a, c->t),
         few && p->n
             ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
         : few || p->n < 2 ? ""

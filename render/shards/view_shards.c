@@ -491,6 +491,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                          model_holds,
                          words_mesh(a, c->t),
                          c->t->dtype ? c->t->dtype : "",
+                         words_shrink(a, c->t),
                          weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
                          weights ? "one scale" : "",
                          NULL};

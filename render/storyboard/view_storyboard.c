@@ -241,7 +241,7 @@ static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
         s->w = p->w + 2 * p->x;
         s->px_width = (int)(presets[p->preset].px * s->w / presets[p->preset].w);
     }
-    const char *sub[] = {story_text(&p->t), NULL};
+    const char *sub[] = {story_text(&p->t), words_shrink(p->c->arena, p->c->t), NULL};
     double y = figure_head(s, p->preset, story_headline(&p->t), sub, 0) +
                (p->preset == PRESET_SLIDE ? 4 : 14);
     for (int i = from; i < to; i++) {

@@ -148,6 +148,8 @@ static void record_run(Rec *r, const Model *model) {
             DIM("d", d->d), DIM("F", d->F), DIM("V", d->V);
         DIM("L", d->L), DIM("layers", d->last_layer - d->first_layer), DIM("eps", d->eps);
     }
+    if (r->plan->shrink > 1 && !d->mlp) DIM("shrink", r->plan->shrink);
+    if (r->plan->microbatches > 1) DIM("microbatches", r->plan->microbatches);
 #undef DIM
 }
 

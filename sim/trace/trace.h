@@ -274,7 +274,7 @@ typedef struct Trace {
     struct TraceDim {
         const char *name;
         double value;
-    } * model; /* B S D H K d F V L eps ... */
+    } * model; /* B S D H K d F V L eps ...; B: of one micro-batch; shrink, microbatches: if > 1 */
     const char *model_name;
     const char *names; /* naming scheme */
     bool executed;

@@ -48,9 +48,10 @@ Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     if (x->act.times && act_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
     if (!x->act.times || !gathers(x)) return (Piece){rank, rank};
-    int64_t from = cuts(x) ? i : modulo(i - x->act.shift, x->n);
+    int64_t there = mesh_size(x->m, &x->act.axes),
+            from = cuts(x) ? i : modulo(i - x->act.shift, x->n);
     /* with fewer ranks than blocks they come again */
-    return (Piece){mesh_member(x->m, &x->act.axes, rank, from),
+    return (Piece){mesh_member(x->m, &x->act.axes, rank, from % there),
                    mesh_member(x->m, &x->axes, rank, i)};
 }
 Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {

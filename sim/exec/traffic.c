@@ -125,14 +125,11 @@ static const char *declared_text(const Traffic *c, const Step *s) {
                         mesh_axes_text(c->p->mesh, c->arena, &a.axes, true), reduce ? ", " : "",
                         reduce ? reduce : "");
 }
-static bool same_group(const AxisList *a, const AxisList *b) {
-    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
-}
 void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     const Program *p = c->p;
     Act act = act_of(s);
     x->axes = mesh_axes_text(p->mesh, c->arena, &act.axes, true);
-    x->axis = same_group(&act.axes, &s->move.axes) ? program_axes_name(p, s, c->arena) : x->axes;
+    x->axis = act_elsewhere(&s->move, &act) ? x->axes : program_axes_name(p, s, c->arena);
     fill_groups(p->mesh, &act.axes, &x->groups);
     x->reduce = reduce_text(&act);
     x->times = act.times > 1 ? act.times : 0;

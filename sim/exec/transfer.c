@@ -198,9 +198,6 @@ static void retype(const MoveRun *r, int64_t rank, Local *l) {
     Region want = region_at(r->x.m, r->x.t, &r->s->move.to, rank, r->tmp);
     l->t = region_shaped(&want, &l->t);
 }
-static bool same_group(const AxisList *a, const AxisList *b) {
-    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
-}
 void transfer_step(Exec *e, const Step *s) {
     const Program *p = e->p;
     const Mesh *m = p->mesh;
@@ -215,7 +212,7 @@ void transfer_step(Exec *e, const Step *s) {
     Store *st = store_open(e, s->out);
     const Store *src = exec_store(e, s->in[0]);
     bool shares = r.x.act.kind == MOVE_KEEP || r.x.act.kind == MOVE_PAD;
-    bool elsewhere = !same_group(&r.x.act.axes, &r.x.axes);
+    bool elsewhere = act_elsewhere(&s->move, &r.x.act);
     TupleMap map;
     tuplemap_open(&map, 4);
     for (int64_t rank = 0; rank < m->nranks; rank++) {

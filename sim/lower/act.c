@@ -1,5 +1,6 @@
 /* What is done in place of what is declared. See act.h. */
 #include "lower/act.h"
+#include <string.h>
 
 bool act_reduces(MoveKind k) {
     return k == MOVE_ALL_REDUCE || k == MOVE_ALL_REDUCE_MAX || k == MOVE_REDUCE_SCATTER;
@@ -29,4 +30,8 @@ Move act_move(const Move *declared, const Act *a) {
         swap_dim(&v.to, v.axes.a[i], a->dim);
     }
     return v;
+}
+bool act_elsewhere(const Move *declared, const Act *a) {
+    return a->axes.n != declared->axes.n ||
+           memcmp(a->axes.a, declared->axes.a, (size_t)a->axes.n) != 0;
 }

@@ -38,6 +38,8 @@ Act act_declared(const Move *m);
 /* The layouts between which it moves blocks: the declared ones, or with the axes' cuts on another
  * dim; its kind and axes. */
 Move act_move(const Move *declared, const Act *a);
+/* Is it done in another group than the declared one? */
+bool act_elsewhere(const Move *declared, const Act *a);
 /* Does the kind put blocks for one place together? */
 bool act_reduces(MoveKind k);
 #endif

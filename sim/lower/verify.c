@@ -238,11 +238,7 @@ static bool done_once(const Act *a, Way w, Way want, Way *out) {
     *out = (Way){makes[a->kind].to, makes[a->kind].to == W_CUT ? want.letter : 0};
     return true;
 }
-static bool over(const Act *a, int axis) {
-    for (int i = 0; i < a->axes.n; i++)
-        if (a->axes.a[i] == axis) return true;
-    return false;
-}
+static bool over(const Act *a, int axis) { return mesh_axes_set(&a->axes) >> axis & 1; }
 /* A dim that an act names must be the one that is cut. */
 static bool right_dim(const Act *a, const GTensor *t, Way w) {
     return a->dim < 0 || a->dim >= t->nd || w.what != W_CUT || w.letter == t->letter[a->dim];
@@ -271,10 +267,10 @@ static bool leads(const Verify *v, const Step *s, const Act *a, int axis) {
     return same_way(w, want);
 }
 static bool same_axes(const Verify *v, const AxisList *a, const AxisList *b) {
-    uint32_t x = 0, y = 0; /* an axis of one rank is as good as none */
-    for (int i = 0; i < a->n; i++) x |= (uint32_t)(v->p->mesh->axis[a->a[i]].size > 1) << a->a[i];
-    for (int i = 0; i < b->n; i++) y |= (uint32_t)(v->p->mesh->axis[b->a[i]].size > 1) << b->a[i];
-    return x == y;
+    uint32_t wide = 0; /* an axis of one rank is as good as none */
+    for (int x = 0; x < v->p->mesh->naxes; x++)
+        wide |= (uint32_t)(v->p->mesh->axis[x].size > 1) << x;
+    return !((mesh_axes_set(a) ^ mesh_axes_set(b)) & wide);
 }
 /* "all_reduce(tp), avg" */
 static const char *act_text(const Verify *v, const Act *a) {

@@ -220,10 +220,11 @@ static int64_t layers_of(const Draft *x) {
     if (x->layers >= 0) return x->layers;
     if (x->in->full) return 0;
     for (int i = 0; i < x->n_lines; i++)
-        for (const char *p = x->line[i].pattern; p && *p; p = strchr(p, '.'), p += p != NULL) {
-            size_t n = strspn(p, "0123456789");
-            int64_t v = n && n < 6 && (p[n] == '.' || !p[n]) ? atoll(p) : -1;
+        for (const char *p = x->line[i].pattern; *p;) {
+            size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
+            int64_t v = n && n < 6 && digits == n ? atoll(p) : -1;
             if (v > most) most = v;
+            p += n + (p[n] == '.');
         }
     return most + 1;
 }

@@ -275,6 +275,18 @@ static void test_places(void **state) {
     const char *said = printed(run.d);
     assert_true(strstr(said, "plan.py:2:4: error: ") || strstr(said, "plan.py:1:2: error: "));
     assert_non_null(strstr(said, "[E0402]"));
+    /* what no line leads to is said of their file too; trust: declared does as PyTorch does */
+    r = torch("tp=2", "{'layers.*.attention.wo': RowwiseParallel(output_layouts=Partial()),\n"
+                      " 'layers.*.attention.w[qkv]': ColwiseParallel()}");
+    const PlanSet declared = {"trust", "declared"};
+    PipelineOptions o = {.execute = true, .threads = 1};
+    run = (PlanRun){.d = diags_new(arena)};
+    diags_origins(run.d, "imported.yaml", r.plan.origin, r.plan.n_origin);
+    run.t = pipeline_run(arena, run.d, "imported.yaml", r.plan.text, r.plan.n, &declared, 1, &o,
+                         &run.rep);
+    assert_string_equal(run.t->verdict, "different");
+    assert_null(strstr(printed(run.d), "imported.yaml"));
+    assert_non_null(strstr(printed(run.d), "plan.py"));
 }
 /* Every dense record's plan.json is imported; those about experts, and those whose model is none of
  * this version's, are refused by name. */

@@ -202,8 +202,9 @@ static void verdict(Run *r, bool valid, bool ran) {
 
 /* What no line of the plan leads to is said of its file: one of many that are checked together. */
 static void name_file(Diags *d, int from, const char *file) {
+    const char *said_of = diags_origin(d, (Loc){file, 1, 1}).file;
     for (int i = from; i < d->n; i++)
-        if (!d->item[i].loc.file) d->item[i].loc = (Loc){file, 0, 0};
+        if (!d->item[i].loc.file) d->item[i].loc = (Loc){said_of, 0, 0};
 }
 Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
                     const PlanSet *sets, int n_sets, const PipelineOptions *o,

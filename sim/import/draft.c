@@ -333,6 +333,7 @@ ImportedPlan draft_write(Draft *x) {
     if (!x->mlp) write_text(&body, "names: %s\n", plan_names_text(x->names));
     write_text(&body, "pass: backward\n");
     write_lines(x, &body);
+    write_from(&head, (Loc){x->file, 1, 1});
     write_comment(&head, "What %s says (%s), written by `shardproof import`.", x->file,
                   x->in->framework);
     for (int i = 0; i < x->n_remarks; i++) write_comment(&head, "%s", x->remark[i]);

@@ -109,6 +109,10 @@ static void fail(const State *s, const Pair *p, double bound) {
 /* `again` fetches the numbers of a nudged run; they are asked for only where they decide. */
 static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, void *arg),
                   void *arg) {
+    if (s->e->check->e->dev->sizes_only) { /* only what it takes */
+        for (int k = 0; k < NUDGES && s->e->measure; k++) again(s, k, arg);
+        return;
+    }
     bool open = s->e->check->first_fail < 0;
     for (int k = 0; k < NUDGES; k++)
         if (s->e->measure || (open && !(p->error <= bound_of(s->e, p))))
@@ -143,7 +147,7 @@ static const double *last_rows(const EndToEnd *e, const GTensor *t, const double
 typedef struct {
     const Val *val;
     bool grad;
-    double *sum[NUDGES]; /* of the nudged runs' cotangents; freed by value() */
+    double *sum[NUDGES]; /* of the nudged runs' cotangents; given back by value() */
 } Again;
 static const double *value_again(State *s, int k, void *arg) {
     Again *a = arg;
@@ -180,8 +184,9 @@ static void value(State *s, int v, bool grad) {
         pair.error = check_reference(e->check, v, pair.want, odd_share(e, x), &pair.top);
         judge(s, &pair, value_again, &a);
     }
-    free(sum);
-    for (int k = 0; k < NUDGES; k++) free(a.sum[k]);
+    Device *dev = e->ref->exec->dev;
+    dev->release(dev, sum);
+    for (int k = 0; k < NUDGES; k++) dev->release(dev, a.sum[k]);
 }
 static const double *losses_again(State *s, int k, void *arg) {
     const Reference *r = nudged_run(s, k);

@@ -1,34 +1,17 @@
 /* Whether a run ends in time and fits into memory, told before anything is allocated or computed.
  */
 #include "drive/run.h"
-#include "exec/memory.h"
+#include "exec/reference.h"
 #include <math.h>
 
 enum {
     RUN_MAX_RANKS = 1 << 14
 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
-/* What --exact and the comparison add to the work of the run. */
-double limits_exact_work(const Run *r) {
-    return r->o->exact && !run_backward(r) ? 2 * r->o->exact * r->work.exact
-                                           : 0; /* on the ranks and on one */
-}
-double limits_compare_work(const Run *r) {
-    double n = 0;
-    for (int v = 0; v < r->program->nv; v++) {
-        bool grad;
-        if (!endtoend_result(r->program, v, &grad)) continue;
-        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
-        double one = 1;
-        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
-        n += one;
-    }
-    return n * r->work.compare;
-}
 /* A slip of a number that would take years is told at once. */
 static bool ends(Run *r) {
     enum { RUN_MAX_HOURS = 100 };
     const Plan *p = r->plan;
-    double more = limits_exact_work(r) + limits_compare_work(r);
+    double more = run_exact_work(r) + run_compare_work(r);
     double hours = work_seconds(r->exec, &r->work, run_iterations(r), p->microbatches, more) / 3600;
     if (hours <= RUN_MAX_HOURS) return true;
     bool steps = run_iterations(r) > 1;
@@ -76,21 +59,13 @@ bool limits_fit(Run *r) {
         return false;
     }
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
+    r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
     r->work = work_of(r->arena, r->exec, run_iterations(r), r->plan->microbatches);
     bool in_time = ends(r);
-    bool backward = run_backward(r);
-    MemoryUse use = {.dtype = r->plan->dtype,
-                     .keep_all = run_keeps_all(r),
-                     .keep_whole = r->o->against || r->o->save_values || backward,
-                     .exact = r->o->exact && !backward,
-                     .nudged = r->o->sensitivity,
-                     .microbatches = (int)r->plan->microbatches,
-                     .steps = run_iterations(r),
-                     .whole = &r->whole->g};
-    MemoryNeed need = memory_predict(r->program, &use);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
-    r->rep->predicted_bytes = need.peak;
-    if (need.peak <= room.bytes - room.bytes / 16) return in_time;
-    return refuse_memory(r, &need, &room);
+    r->need = dry_run(r);
+    r->rep->predicted_bytes = r->need.peak;
+    if (r->need.peak <= room.bytes - room.bytes / 16) return in_time;
+    return refuse_memory(r, &r->need, &room);
 }

@@ -36,10 +36,13 @@ void nonfinite_find(Run *r, const Step *s) {
         if (l->buf == NULL || s->kind == ST_CLAIM ||
             (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE))
             continue;
-        for (int64_t i = finite_until(l->t.p, r->exec->dtype, n); i < n && bad < 0; i++) {
-            value = r->exec->dtype == DT_F32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
+        Device *dev = r->exec->dev;
+        Tensor host = dev->get(dev, &l->t, r->exec->dtype);
+        for (int64_t i = finite_until(host.p, r->exec->dtype, n); i < n && bad < 0; i++) {
+            value = r->exec->dtype == DT_F32 ? (double)((float *)host.p)[i] : ((double *)host.p)[i];
             if (!isfinite(value)) bad = i;
         }
+        dev->done(dev, &host);
         if (bad < 0) continue;
         r->nonfinite = true;
         diag_error(r->d, "E0504", s->loc,

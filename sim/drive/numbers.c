@@ -3,7 +3,6 @@
 #include "exec/assemble.h"
 #include "exec/compare.h"
 #include <math.h>
-#include <stdlib.h>
 
 void numbers_keep(Run *r, const Step *s) {
     const Val *v = &r->program->val[s->out];
@@ -23,9 +22,14 @@ void numbers_keep(Run *r, const Step *s) {
                 r->t->values[i].numbers[k] =
                     r->exec->dtype == DT_F32 ? (double)((float *)x.p)[k] : ((double *)x.p)[k];
         }
-    free(x.p);
+    r->exec->host->release(r->exec->host, x.p);
 }
 double numbers_first(const Run *r, int val, int64_t rank) {
     const Local *l = exec_local(r->exec, val, rank);
-    return tensor_count(&l->t) ? compare_at(l->t.p, exec_dtype(r->exec, val), 0) : NAN;
+    Device *dev = r->exec->dev;
+    Dtype dt = exec_dtype(r->exec, val);
+    Tensor host = dev->get(dev, &l->t, dt);
+    double first = tensor_count(&host) ? compare_at(host.p, dt, 0) : NAN;
+    dev->done(dev, &host);
+    return first;
 }

@@ -66,14 +66,20 @@ static void watch(const Run *r, const Step *s, bool checked) {
 static void watch_stepped(void *arg, const Step *s) { watch(arg, s, false); }
 static void watch_settled(void *arg, const Step *s) { watch(arg, s, true); }
 
+const Observer *observers_check(Run *r) {
+    Observer *o = ARENA_NEW(r->arena, Observer);
+    *o = (Observer){.arg = r,
+                    .begun = check_begun,
+                    .loaded = check_loaded,
+                    .stepped = check_stepped,
+                    .stuck = check_stopped};
+    return o;
+}
 const Observer *const *observers_of(Run *r, int *n) {
     const Observer all[] = {
         {.loaded = run_loaded, .stepped = run_stepped},
         {.stepped = watch_stepped, .settled = watch_settled}, /* what it spoils is looked at */
-        {.begun = check_begun,
-         .loaded = check_loaded,
-         .stepped = check_stepped,
-         .stuck = check_stopped},
+        *observers_check(r),
         {.stepped = nonfinite_stepped},
         {.stepped = numbers_stepped},
         {.ended = losses_ended, .iterated = outside_iterated},

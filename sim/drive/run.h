@@ -1,9 +1,11 @@
 /* One plan on its way through the passes, and the parts of the driver that work on it: limits.c,
- * execute.c, observers.c, numbers.c, nonfinite.c, outside.c. For sim/drive only. */
+ * dry.c, passes.c, execute.c, observers.c, numbers.c, nonfinite.c, outside.c. For sim/drive only.
+ */
 #ifndef SP_DRIVE_RUN_H
 #define SP_DRIVE_RUN_H
 #include "drive/against.h"
 #include "drive/endtoend.h"
+#include "drive/memory.h"
 #include "exec/check.h"
 #include "exec/reference.h"
 #include "exec/walk.h"
@@ -29,28 +31,48 @@ typedef struct Run {
                              same micro-batch and training step */
     double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
                        no loss */
-    int found;      /* by verify */
-    bool nonfinite; /* reported already */
-    Against *against; /* NULL: no file */
+    Program *unsharded; /* the same model on a mesh of one rank */
+    Device *dev;
+    const Observer *const *look; /* who looks at the walk of the ranks */
+    int n_look;
+    bool dry;                             /* this is the walk with sizes only, before the run */
+    bool stop;                            /* it has seen enough */
+    struct Tables *tables;                /* its count */
+    int64_t peak_sharded, peak_unsharded; /* most bytes of values on the ranks; unsharded */
+    MemoryNeed need;                      /* what it found */
+    int found;                            /* by verify */
+    bool nonfinite;                       /* reported already */
+    Against *against;                     /* NULL: no file */
 } Run;
 
-/* All training steps, or the one pass. */
+/* All training steps, or the one pass; of the dry walk at most DRY_TURNS. */
 int64_t run_iterations(const Run *r);
 /* Ranks' values are written, or compared, when all is done. */
 bool run_keeps_all(const Run *r);
 /* Does the program go backward? */
 bool run_backward(const Run *r);
+/* Are the values of the unsharded run kept for a comparison? */
+bool run_keeps_whole(const Run *r);
 /* Does the run end in time and fit into memory? Makes r->exec and r->work. False and E0701, E0703,
  * E0707 or E0602 before anything is allocated. */
 bool limits_fit(Run *r);
 /* What --exact and the comparison with the unsharded run add to the work of the run. */
-double limits_exact_work(const Run *r);
-double limits_compare_work(const Run *r);
+double run_exact_work(const Run *r);
+double run_compare_work(const Run *r);
+/* The passes of a run, on r->dev: ranks and check, level 3, the unsharded program and the
+ * comparison. False if they did not come to their end; *ran: the ranks did. */
+bool passes_run(Run *r, bool *ran);
+/* The same passes with sizes only: what they need. A terabyte is enough to know. */
+MemoryNeed dry_run(const Run *r);
+enum {
+    DRY_TURNS = 2
+}; /* training steps and micro-batches of it: those after the second need the same */
 /* Runs the lowered program on all ranks with its checks, the unsharded one, and compares. False: it
  * was refused, or something could not be loaded (errors are in r->d). */
 bool execute_run(Run *r);
-/* All who look at the run of the ranks, *n of them; in r->arena. */
+/* All who look at the run of the ranks, or of them those who check, *n of them; in r->arena. */
 const Observer *const *observers_of(Run *r, int *n);
+const Observer *observers_check(Run *r);
 /* Keeps the numbers of a small value that the step has just made, for pictures. */
 void numbers_keep(Run *r, const Step *s);
 /* The first element of what a rank holds of a value, as a double; NaN if it holds none. */

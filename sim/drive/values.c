@@ -91,6 +91,7 @@ static int val_of(const ValueSet *s, const Exec *e, const ValueKey *k) {
  * are of. */
 static FullSource source_of(const ValueSet *s, const Exec *e, const ValueKey *k) {
     FullSource f = *(const FullSource *)e->full_arg;
+    f.dev = device_plain(); /* the caller frees it */
     bool param = e->p->graph->t[k->tensor].kind == KIND_PARAM;
     f.step = param ? 0 : s->steps - 1;
     f.part = f.parts > 1 ? f.parts - 1 : 0;
@@ -153,7 +154,8 @@ int64_t value_count(const ValueShape *s) {
 }
 
 /* ---- numbers ---- */
-static void *packed(const Tensor *t, Dtype dtype) {
+static void *packed(Device *dev, const Tensor *of, Dtype dtype) {
+    Tensor host = dev->get(dev, of, dtype), *t = &host;
     int64_t n = tensor_count(t), i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dtype);
     char *out = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es));
     for (int64_t k = 0; k < n; k++) {
@@ -165,6 +167,7 @@ static void *packed(const Tensor *t, Dtype dtype) {
             i[d] = 0;
         }
     }
+    dev->done(dev, &host);
     return out;
 }
 /* An input or parameter, from its source: whole, or what a rank is given of it. */
@@ -175,7 +178,8 @@ static void *read_source(const ValueSet *s, const Exec *e, const ValueKey *k, Dt
     again->full = e->full;
     again->full_arg = &f;
     int v = e->p->first[k->tensor];
-    void *out = exec_load(again, v) ? packed(&exec_local(again, v, k->rank)->t, dtype) : NULL;
+    void *out =
+        exec_load(again, v) ? packed(again->dev, &exec_local(again, v, k->rank)->t, dtype) : NULL;
     exec_free(again);
     return out;
 }
@@ -187,7 +191,8 @@ void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) 
     }
     const Exec *e = exec_of(s, k);
     if (is_source(s, e->p->graph, k)) return read_source(s, e, k, shape->dtype);
-    return packed(&exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t, shape->dtype);
+    return packed(e->dev, &exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t,
+                  shape->dtype);
 }
 
 /* ---- all of them ---- */

@@ -14,14 +14,17 @@ static double sum_of(Dtype dt, const double *before, int64_t i, double x) {
 }
 static void add_block(const Exec *e, const Local *l, const double *before, double *to, bool last) {
     int64_t n = tensor_count(&l->t); /* what an adjoint makes is packed */
+    Tensor host = e->dev->get(e->dev, &l->t, e->dtype);
     for (int64_t i = 0; i < n; i++) {
         bool f32 = e->dtype == DT_F32;
-        double x = f32 ? (double)((float *)l->t.p)[i] : ((double *)l->t.p)[i];
+        double x = f32 ? (double)((float *)host.p)[i] : ((double *)host.p)[i];
         to[i] = sum_of(e->dtype, before, i, x);
         if (!last) continue;
-        if (f32) ((float *)l->t.p)[i] = (float)to[i];
-        else ((double *)l->t.p)[i] = to[i];
+        if (f32) ((float *)host.p)[i] = (float)to[i];
+        else ((double *)host.p)[i] = to[i];
     }
+    if (last) e->dev->put(e->dev, &l->t, &host, e->dtype);
+    e->dev->done(e->dev, &host);
 }
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
     const Val *v = &e->p->val[s->out];
@@ -36,10 +39,10 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
         begin[k] = n;
         n += tensor_count(&st->l[k].t);
     }
-    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x));
-    for (int k = 0; k < st->n; k++)
+    double *x = device_array(e->host, n, sizeof *x);
+    for (int k = 0; k < st->n && !e->dev->sizes_only; k++)
         add_block(e, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], part == parts - 1);
-    free(a->x);
+    e->host->release(e->host, a->x);
     a->x = x;
     if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));
     for (int64_t r = 0; r < nranks; r++) a->at[r] = begin[st->which[r]];
@@ -47,7 +50,7 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
 }
 void accumulate_free(Exec *e) {
     for (int v = 0; e->acc && v < e->p->nv; v++) {
-        free(e->acc[v].x);
+        e->host->release(e->host, e->acc[v].x);
         free(e->acc[v].at);
     }
 }

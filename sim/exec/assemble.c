@@ -36,7 +36,7 @@ static void assemble_part(void *arg, int64_t i) {
     const Local *l = exec_local(j->e, j->v, q);
     /* else a false label: leave it */
     if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd))
-        region_copy(j->box, j->out, &sb, &l->t, j->dt, 0);
+        j->e->dev->copy(j->e->dev, j->box, j->out, &sb, &l->t, j->dt, 0);
     arena_free(tmp);
 }
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
@@ -49,14 +49,14 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
     Tensor out = region_packed(&tb);
     Dtype dt = exec_dtype(e, v);
     int64_t bytes = tensor_count(&out) * dtype_size(dt);
-    out.p = base_big((size_t)(bytes > 0 ? bytes : 1));
+    out.p = device_array(e->host, bytes, 1);
     AxisList over = {0}; /* the cutting axes that are not fixed: their ranks hold the parts */
     for (int a = 0; a < p->mesh->naxes; a++) {
         bool f = false;
         for (int k = 0; k < fixed->n; k++) f |= fixed->a[k] == a;
         if (!f && x->L.type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
     }
-    int64_t n = mesh_size(p->mesh, &over);
+    int64_t n = e->dev->sizes_only ? 0 : mesh_size(p->mesh, &over);
     AssembleJob j = {e, v, rank, &over, &tb, &out, dt};
     if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
     else

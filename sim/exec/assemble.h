@@ -5,7 +5,8 @@
 
 /* Assembles what the ranks that agree with `rank` on the axes of `fixed` hold together: the whole
  * of the value where nothing is fixed. Packed, dims as in Local. With `fixed` every axis whose
- * copies are pending sums must be fixed. The caller frees t.p. Sizes and the index lists of the
+ * copies are pending sums must be fixed. t.p is memory of the
+ * executor's host, which the caller releases. Sizes and the index lists of the
  * result's dims follow from assemble_layout. */
 Tensor assemble_value(const Exec *e, int val, const AxisList *fixed, int64_t rank);
 /* The layout that says which indices assemble_value gives: all axes but `fixed` become ghosts. */

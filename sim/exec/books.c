@@ -20,12 +20,12 @@ static int64_t map(int64_t n, int64_t width) {
 int64_t books_value(int64_t ranks, int64_t locals) {
     return 4 * ranks + doubled(locals, 4) * (int64_t)sizeof(Local) + 2 * CHUNK;
 }
-int64_t books_buffers(int64_t n) { return n * ((int64_t)sizeof(Buf) + 2 * CHUNK); }
+int64_t books_buffers(int64_t n) { return n * ((int64_t)sizeof(Buf) + CHUNK); }
 
-/* A call per block, in an arena, where arrays that double leave the smaller ones behind. */
+/* A call per block, some at a time (call.c). */
 static int64_t kernel(const Step *s, int64_t out) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-    return map(out, 2 * n + 1) + (doubled(out, 8) + out) * (int64_t)sizeof(OpCall);
+    return map(out, 2 * n + 1) + 256 * (int64_t)sizeof(OpCall);
 }
 /* A list of blocks per group, found by all of it, and the blocks made from them. */
 static int64_t move(const Program *p, const Step *s, int64_t out) {

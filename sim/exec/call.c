@@ -4,26 +4,11 @@
 #include "exec/opcall.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
-#include "exec/tuplemap.h"
+#include "exec/wire.h"
 #include "ops/op.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    OpCall *call;
-    bool adjoint;
-    double modulus;
-} KernelJob;
-static void run_call(void *arg, int64_t i) {
-    KernelJob *j = arg;
-    OpCall *c = &j->call[i];
-    if (j->modulus > 0) {
-        c->op->exact(c);
-        transfer_residues(&c->out, c->dtype, j->modulus);
-    } else if (j->adjoint) c->op->adjoint(c);
-    else c->op->forward(c);
-}
 Tensor call_letters(const Tensor *t, const GTensor *g) {
     Tensor r = {.nd = g->nd, .p = t->p};
     for (int d = 0; d < g->nd; d++) {
@@ -87,65 +72,87 @@ void call_positions(const Exec *e, const Step *s, Positions how, int64_t rank, O
 }
 /* After the kernel: the first operand (of an adjoint: the cotangent) in place of a result that is
  * not to be computed, and the factor. */
-static void finish_result(const Step *s, const Act *act, OpCall *c) {
+static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c) {
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
     if (!act->times && tensor_count(x) == tensor_count(&c->out)) {
         Region b = region_plain(x);
-        region_copy(&b, &c->out, &b, x, c->dtype, 0);
+        dev->copy(dev, &b, &c->out, &b, x, c->dtype, 0);
     }
-    if (act->scale != 1) transfer_scale(&c->out, c->dtype, act->scale);
+    if (act->scale != 1) dev->scale(dev, &c->out, c->dtype, act->scale);
+}
+static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
+    Device *dev = e->dev;
+    bool exact = e->modulus > 0;
+    dev->call(dev, calls, n,
+              exact                   ? DEVICE_EXACT
+              : s->kind == ST_ADJOINT ? DEVICE_ADJOINT
+                                      : DEVICE_FORWARD,
+              e->pool);
+    for (int i = 0; i < n && exact; i++)
+        device_residues(dev, &calls[i].out, calls[i].dtype, e->modulus);
+    Act act = act_of(s);
+    for (int i = 0; i < n; i++) finish_result(dev, s, &act, &calls[i]);
+}
+/* The calls of a step, run some at a time: with many small ranks they are larger than their data.
+ */
+typedef struct {
+    Exec *e;
+    const Step *s;
+    int r[RULE_MAX_IN + 2], nr; /* values that it reads */
+    OpCall *call;
+    int n;
+    Arena *tmp; /* of their index lists */
+} Calls;
+enum { CALLS_AT_ONCE = 256 };
+static void flush(Calls *x) {
+    run_calls(x->e, x->s, x->call, x->n);
+    x->n = 0;
+    arena_free(x->tmp);
+    x->tmp = arena_new();
+}
+/* Equal inputs at equal places, and the same place of the output. */
+static void call_key(void *arg, int64_t rank, int64_t *key) {
+    const Calls *x = arg;
+    const Program *p = x->e->p;
+    bool asks = p->graph->node[x->s->node].op->asks;
+    for (int k = 0; k < x->nr; k++) {
+        *key++ = exec_store(x->e, x->r[k])->which[rank];
+        *key++ = asks ? store_key(p->mesh, &p->val[x->r[k]].L, rank) : 0;
+    }
+    *key = store_key(p->mesh, &p->val[x->s->out].L, rank);
+}
+static bool call_block(void *arg, int64_t rank, Local *l) {
+    Calls *x = arg;
+    Exec *e = x->e;
+    const Step *s = x->s;
+    const Val *v = &e->p->val[s->out];
+    if (x->n == CALLS_AT_ONCE) flush(x);
+    OpCall *c = &x->call[x->n];
+    if (!call_make(e, s, rank, c, x->tmp)) return false;
+    call_positions(e, s, act_of(s).positions, rank, c, x->tmp);
+    l->key = store_key(e->p->mesh, &v->L, rank);
+    l->t = c->out;
+    l->buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
+    l->t.p = c->out.p = l->buf->p;
+    if (has_list(v)) { /* stored as the flattened block that it is */
+        Arena *tmp = arena_new();
+        Region b = region_of(e, s->out, rank, tmp);
+        l->t = region_packed(&b);
+        l->t.p = c->out.p;
+        arena_free(tmp);
+    }
+    if (s->kind == ST_OP) e->flops += c->op->flops(c);
+    x->n++;
+    return true;
 }
 bool call_step(Exec *e, const Step *s) {
-    const Program *p = e->p;
-    const Mesh *m = p->mesh;
-    const GNode *n = &p->graph->node[s->node];
-    Act act = act_of(s);
-    int r[RULE_MAX_IN + 2], nr = step_reads(s, r);
-    Arena *tmp = arena_new();
-    Store *st = store_open(e, s->out);
-    TupleMap map;
-    tuplemap_open(&map, 2 * nr + 1);
-    OpCall *calls = NULL;
-    int nc = 0, cap = 0;
-    bool ok = true;
-    for (int64_t rank = 0; rank < m->nranks && ok; rank++) {
-        int64_t key[2 * (RULE_MAX_IN + 2) + 1];
-        for (int k = 0; k < nr; k++) {
-            key[2 * k] = exec_store(e, r[k])->which[rank];
-            key[2 * k + 1] = n->op->asks ? store_key(m, &p->val[r[k]].L, rank) : 0;
-        }
-        key[2 * nr] = store_key(m, &p->val[s->out].L, rank);
-        bool fresh;
-        int *at = tuplemap_find(&map, key, &fresh);
-        if (fresh) {
-            OpCall *c = ARENA_PUSH(tmp, calls, nc, cap);
-            ok = call_make(e, s, rank, c, tmp);
-            if (!ok) break;
-            call_positions(e, s, act.positions, rank, c, tmp);
-            Local l = {.key = key[2 * nr], .rank = rank, .t = c->out};
-            l.buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
-            l.t.p = c->out.p = l.buf->p;
-            if (has_list(&p->val[s->out])) { /* stored as the flattened block that it is */
-                Arena *box_arena = arena_new();
-                Region b = region_of(e, s->out, rank, box_arena);
-                l.t = region_packed(&b);
-                l.t.p = c->out.p;
-                arena_free(box_arena);
-            }
-            if (s->kind == ST_OP) e->flops += n->op->flops(c);
-            *at = store_add(st, l);
-        }
-        st->which[rank] = (uint32_t)*at;
-    }
-    if (ok) {
-        KernelJob j = {calls, s->kind == ST_ADJOINT, e->modulus};
-        if (nc >= pool_threads(e->pool)) pool_run(e->pool, nc, run_call, &j);
-        else
-            for (int i = 0; i < nc; i++)
-                run_call(&j, i); /* few calls: each uses the workers inside */
-        for (int i = 0; i < nc; i++) finish_result(s, &act, &calls[i]);
-    }
-    tuplemap_close(&map);
-    arena_free(tmp);
+    Calls x = {.e = e, .s = s, .tmp = arena_new()};
+    x.nr = step_reads(s, x.r);
+    x.call = base_malloc(CALLS_AT_ONCE * sizeof *x.call);
+    WireBlocks w = {.width = 2 * x.nr + 1, .key = call_key, .make = call_block, .arg = &x};
+    bool ok = wire_share(e, s->out, &w);
+    if (ok) flush(&x);
+    free(x.call);
+    arena_free(x.tmp);
     return ok;
 }

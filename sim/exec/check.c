@@ -22,9 +22,13 @@ Check *check_new(Arena *arena, Exec *e, Trace *t) {
 }
 
 /* ---- elements, shared by the workers ---- */
-static void *alloc_count(int64_t n, int64_t size) {
-    return base_big(base_mul((size_t)(n > 0 ? n : 1), (size_t)size));
+/* Memory of the host: what a check puts together. */
+static void *take(const Check *c, int64_t n, int64_t size) {
+    return device_array(c->e->host, n, size);
 }
+static void give(const Check *c, void *p) { c->e->host->release(c->e->host, p); }
+/* Are there numbers to look at? */
+static bool has_numbers(const Check *c) { return !c->e->dev->sizes_only; }
 typedef struct {
     const Tensor *t;
     Dtype d;
@@ -39,8 +43,8 @@ static void widen(void *arg, int64_t lo, int64_t hi) {
 }
 static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, packed out */
     int64_t n = tensor_count(t);
-    Widen w = {t, d, alloc_count(n, 8)};
-    pool_pieces(c->e->pool, n, widen, &w);
+    Widen w = {t, d, take(c, n, 8)};
+    c->e->host->pieces(c->e->host, c->e->pool, n, widen, &w);
     return w.out;
 }
 
@@ -116,7 +120,7 @@ void check_source(Check *c, int val) {
                         : by_wish ? c->weights_cause
                                   : cause_of_source(c->arena, c->e, val, whole, m.rank_error);
     record(c, &m, &ranks, cause);
-    free(whole);
+    give(c, whole);
     arena_free(tmp);
 }
 
@@ -179,15 +183,15 @@ static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t
     opcall_positions(&f, s, call, tmp);
     return true;
 }
-static void free_call(OpCall *c, int nin) {
-    for (int i = 0; i < nin; i++) free(c->in[i].p);
-    free(c->cot.p);
-    free(c->fout.p);
-    free(c->out.p);
+static void free_call(const Check *x, OpCall *c, int nin) {
+    for (int i = 0; i < nin; i++) give(x, c->in[i].p);
+    give(x, c->cot.p);
+    give(x, c->fout.p);
+    give(x, c->out.p);
 }
-static void run_kernel(const Step *s, const OpCall *c) {
-    if (s->kind == ST_ADJOINT) c->op->adjoint(c);
-    else c->op->forward(c);
+static void run_kernel(const Check *c, const Step *s, OpCall *call) {
+    c->e->host->call(c->e->host, call, 1, s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD,
+                     NULL);
 }
 /* The call in float64 with its bounds; replaces the inputs by f64 copies. */
 static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
@@ -196,27 +200,27 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
         for (int i = 0; i < nin; i++)
             if (call->in[i].p && !(call->in_int >> i & 1)) {
                 double *x = to_f64(c, &call->in[i], from);
-                free(call->in[i].p);
+                give(c, call->in[i].p);
                 call->in[i].p = x;
             }
         Tensor *more[2] = {&call->cot, &call->fout};
         for (int k = 0; k < 2; k++)
             if (more[k]->p) {
                 double *x = to_f64(c, more[k], from);
-                free(more[k]->p);
+                give(c, more[k]->p);
                 more[k]->p = x;
             }
         call->dtype = DT_F64;
-        free(call->out.p);
-        call->out.p = alloc_count(tensor_count(&call->out), 8);
-        run_kernel(s, call);
+        give(c, call->out.p);
+        call->out.p = take(c, tensor_count(&call->out), 8);
+        run_kernel(c, s, call);
     }
     int64_t n = tensor_count(&call->out);
     OpBound b = {
         .call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
-    b.bound = w->bound = alloc_count(n, 8);
-    b.prob = w->prob = alloc_count(n, 8);
-    call->op->bound(&b);
+    b.bound = w->bound = take(c, n, 8);
+    b.prob = w->prob = take(c, n, 8);
+    c->e->host->bound(c->e->host, &b);
     w->want = call->out.p;
     w->raw.p = NULL;
 }
@@ -272,18 +276,18 @@ static void check_kernel(Check *c, const Step *s) {
         } else {
             Whole w = {.box = &ob, .raw = region_packed(&ob)};
             if (!by_bound) {
-                w.raw.p = call.out.p = alloc_count(tensor_count(&call.out), dtype_size(call.dtype));
-                run_kernel(s, &call);
+                w.raw.p = call.out.p = take(c, tensor_count(&call.out), dtype_size(call.dtype));
+                run_kernel(c, s, &call);
                 compare_all(&bits, s->out, &p->val[s->out].L, &X, rank, &w);
             }
             if (c->e->dtype == DT_F32 || bits.failed) {
                 level2(c, s, &call, n->nin, &w);
                 compare_all(&local, s->out, &p->val[s->out].L, &X, rank, &w);
-                free(w.bound);
-                free(w.prob);
+                give(c, w.bound);
+                give(c, w.prob);
             } else local.rec.count = bits.rec.count;
         }
-        free_call(&call, n->nin);
+        free_call(c, &call, n->nin);
         arena_free(tmp);
     }
     RankSet ranks = all_ranks(c);
@@ -345,17 +349,17 @@ static double *denoted(const Check *c, int val, const AxisList *X, const AxisLis
         int64_t k = tensor_count(&t);
         if (!sum) {
             *shape = t;
-            sum = alloc_count(k, 8);
-            for (int64_t j = 0; j < k; j++) sum[j] = max ? -INFINITY : 0;
+            sum = take(c, k, 8);
+            for (int64_t j = 0; j < k && has_numbers(c); j++) sum[j] = max ? -INFINITY : 0;
             if (abs) {
-                *abs = alloc_count(k, 8);
-                memset(*abs, 0, (size_t)k * 8);
+                *abs = take(c, k, 8);
+                if (has_numbers(c)) memset(*abs, 0, (size_t)k * 8);
             }
         }
         AddJob j = {t.p, exec_dtype(c->e, val), max, sum, abs ? *abs : NULL};
-        pool_pieces(c->e->pool, k, add_piece, &j);
-        if (seen) seen[i] = any_nonzero(t.p, j.dt, k);
-        free(t.p);
+        c->e->host->pieces(c->e->host, c->e->pool, k, add_piece, &j);
+        if (seen) seen[i] = !has_numbers(c) || any_nonzero(t.p, j.dt, k);
+        give(c, t.p);
     }
     shape->p = NULL;
     return sum;
@@ -389,12 +393,13 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     w.want = denoted(c, s->in[0], X, &s->move.axes, rank, &shape, &abs, max, seen);
     int64_t k = tensor_count(&shape);
     double g = max || n == 1 ? 0 : gamma_n((double)n, c->u * c->slack);
-    for (int64_t j = 0; j < k; j++) abs[j] = abs[j] * g + (max ? 0 : n > 1 ? 0x1p-149 : 0);
+    for (int64_t j = 0; j < k && has_numbers(c); j++)
+        abs[j] = abs[j] * g + (max ? 0 : n > 1 ? 0x1p-149 : 0);
     w.bound = w.prob = abs;
     compare_all(m, s->out, &s->move.to, X, rank, &w);
     if (!max && s->kind == ST_MOVE && k) observe(c, s, seen, rank, n);
-    free(w.want);
-    free(abs);
+    give(c, w.want);
+    give(c, abs);
     arena_free(tmp);
 }
 /* Moves that only copy: by bits. */
@@ -406,7 +411,7 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
     Region box = region_at(p->mesh, t, &joint, rank, tmp);
     Whole w = {.box = &box, .raw = assemble_value(c->e, s->in[0], X, rank)};
     compare_all(m, s->out, &s->move.to, X, rank, &w);
-    free(w.raw.p);
+    give(c, w.raw.p);
     arena_free(tmp);
 }
 /* A move into a pending sum: what the ranks hold must add up to the source. */
@@ -417,7 +422,7 @@ static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X,
     int64_t n = tensor_count(&src);
     m->rec.count += n;
     Dtype dt = exec_dtype(c->e, s->out);
-    for (int64_t i = 0; i < n && tensor_count(&shape) == n; i++) {
+    for (int64_t i = 0; i < n && tensor_count(&shape) == n && has_numbers(c); i++) {
         double want = compare_at(src.p, dt, i);
         if (sum[i] == want) continue;
         if (!m->failed) m->rec.got = sum[i], m->rec.want = want;
@@ -432,8 +437,8 @@ static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X,
         m->failed = true;
         m->rec.verdict = "FAIL";
     }
-    free(sum);
-    free(src.p);
+    give(c, sum);
+    give(c, src.p);
 }
 static void check_move(Check *c, const Step *s) {
     const Program *p = c->e->p;
@@ -487,14 +492,14 @@ static void check_sum(Check *c, const Step *s) {
         Tensor a = assemble_value(c->e, s->in[0], &X, rank),
                b = assemble_value(c->e, s->in[1], &X, rank);
         int64_t n = tensor_count(&a);
-        for (int64_t k = 0; k < n; k++) {
+        for (int64_t k = 0; k < n && has_numbers(c); k++) {
             if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
             else ((double *)a.p)[k] += ((double *)b.p)[k];
         }
         Whole w = {.box = &box, .raw = a};
         compare_all(&m, s->out, &p->val[s->out].L, &X, rank, &w);
-        free(a.p);
-        free(b.p);
+        give(c, a.p);
+        give(c, b.p);
         arena_free(tmp);
     }
     RankSet ranks = all_ranks(c);
@@ -531,7 +536,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
         Tensor shape;
         double *sum = denoted(c, s->out, &none, &P, 0, &shape, NULL, false, NULL);
         int64_t n = tensor_count(&shape);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && has_numbers(c); i++) {
             double x = sum[i] - modulus * floor(sum[i] / modulus),
                    y = compare_at(want, c->e->dtype, i);
             m.rec.count++;
@@ -542,7 +547,7 @@ void check_exact(Check *c, const Step *s, const void *want, double modulus) {
             compare_ranks(&m);
             for (int64_t r = 0; r < p->mesh->nranks; r++) m.rank_error[r] = m.rec.max_abs;
         }
-        free(sum);
+        give(c, sum);
         if (!m.failed) compare_replicas(&m, s->out, &v->L); /* only first holders were summed */
     }
     RankSet ranks = all_ranks(c);
@@ -573,16 +578,16 @@ double check_reference(Check *c, int val, const double *want, double odd, double
     double *got = denoted(c, val, &none, &P, 0, &shape, NULL, false, NULL), err = 0;
     int64_t n = tensor_count(&shape), out = odd > 0 ? (int64_t)ceil(odd * (double)n) : 0;
     *top = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && has_numbers(c); i++) {
         *top = fmax(*top, fabs(want[i]));
         double d = fabs(got[i] - want[i]);
         got[i] = isnan(d) ? INFINITY : d;
         err = fmax(err, got[i]);
     }
-    if (out && isfinite(err)) {
+    if (out && isfinite(err) && has_numbers(c)) {
         qsort(got, (size_t)n, sizeof *got, larger_first);
         err = out < n ? got[out] : 0;
     }
-    free(got);
+    give(c, got);
     return err;
 }

@@ -226,7 +226,9 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
     Tensor got = exec_local(m->e, val, rank)->t;
     Look x = {nothing_seen(), -1};
     if (shape_is(&got, &lb)) {
-        CompareBlock b = {.got = got, .dt = exec_dtype(m->e, val), .bits = w->raw.p != NULL};
+        Dtype dt = exec_dtype(m->e, val);
+        Tensor host = m->e->dev->get(m->e->dev, &got, dt);
+        CompareBlock b = {.got = host, .dt = dt, .bits = w->raw.p != NULL};
         void *copy[3] = {0};
         b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
         if (w->bound && !b.bits) {
@@ -235,6 +237,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
         }
         x = (Look){compare_rows(&b, m->e->pool), tensor_count(&got)};
         for (int k = 0; k < 3; k++) free(copy[k]);
+        m->e->dev->done(m->e->dev, &host);
     }
     arena_free(tmp);
     return x;
@@ -302,6 +305,7 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
                  const Whole *w) {
     const Mesh *mesh = m->e->p->mesh;
     const Store *s = exec_store(m->e, val);
+    if (m->e->dev->sizes_only) return;
     size_t locals = (size_t)(s->n ? s->n : 1);
     int64_t *at = base_malloc(
         base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */

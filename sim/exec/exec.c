@@ -4,7 +4,7 @@
 #include "exec/call.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
-#include "exec/tuplemap.h"
+#include "exec/wire.h"
 #include "ops/op.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
     e->last = ARENA_ARRAY(arena, int, p->nv + 1);
-    e->bufs = ARENA_NEW(arena, struct BufPool);
+    e->dev = e->host = device_plain();
     for (int v = 0; v < p->nv; v++) e->last[v] = -1;
     for (int i = 0; i < p->ns; i++) {
         int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
@@ -50,7 +50,6 @@ void exec_free(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) store_drop(e, &e->once[v]);
     for (int64_t i = 0; i < e->n_each; i++) end_instance(e, i);
     free(e->each);
-    store_buf_free_all(e);
     accumulate_free(e);
 }
 void exec_release(Exec *e, const Step *s) {
@@ -82,59 +81,86 @@ static int64_t source_rank(const Mesh *m, const Val *x, const ReadAct *act, int6
 }
 /* Data of its own for each rank that should hold the same as others: the block turned round by the
  * rank's place among them. */
-static void turn(const Mesh *m, const Val *x, int64_t rank, Tensor *t, Dtype dt) {
+static void turn(const Exec *e, const Val *x, int64_t rank, const Tensor *t, Dtype dt) {
+    const Mesh *m = e->p->mesh;
     AxisList same = {0};
     for (int a = 0; a < m->naxes; a++)
         if (layout_where(&x->L, a) < 0) same.a[same.n++] = (uint8_t)a;
     int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0,
             es = dtype_size(dt);
-    char *old = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es)), *p = t->p;
+    Tensor host = e->dev->get(e->dev, t, dt);
+    char *old = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es)), *p = host.p;
     memcpy(old, p, (size_t)(n * es));
     memcpy(p, old + by * es, (size_t)((n - by) * es));
     memcpy(p + (n - by) * es, old, (size_t)(by * es));
     free(old);
+    e->dev->put(e->dev, t, &host, dt);
+    e->dev->done(e->dev, &host);
+}
+/* A whole source and the blocks that are cut from it. */
+typedef struct {
+    Exec *e;
+    const Val *v;
+    Dtype dt;
+    Region box; /* of the whole */
+    Tensor whole;
+    Buf *buf;
+    ReadAct act;
+    Layout lies; /* by which blocks are cut */
+} Source;
+static void source_key(void *arg, int64_t rank, int64_t *key) {
+    const Source *x = arg;
+    *key = x->act.apart ? rank : store_key(x->e->p->mesh, &x->v->L, rank);
+}
+/* A view where its indices are ranges of the whole, else a copy. */
+static bool source_block(void *arg, int64_t rank, Local *l) {
+    Source *x = arg;
+    Exec *e = x->e;
+    const Mesh *m = e->p->mesh;
+    Arena *tmp = arena_new(); /* lists of positions may be as long as the value */
+    Region b = region_at(m, &e->p->graph->t[x->v->tensor], &x->lies,
+                         source_rank(m, x->v, &x->act, rank), tmp);
+    l->key = store_key(m, &x->v->L, rank);
+    if (!x->act.apart && region_view(&b, &x->box, &x->whole, x->dt, &l->t)) {
+        l->buf = x->buf;
+        l->buf->refs++;
+    } else {
+        l->t = region_packed(&b);
+        l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(x->dt));
+        l->t.p = l->buf->p;
+        e->dev->copy(e->dev, &b, &l->t, &x->box, &x->whole, x->dt, 0);
+        if (x->act.apart && !e->dev->sizes_only) turn(e, x->v, rank, &l->t, x->dt);
+    }
+    arena_free(tmp);
+    return true;
+}
+/* What was loaded becomes a buffer of the ranks' device. */
+static Buf *source_buffer(Exec *e, Tensor *whole, Dtype dt) {
+    int64_t bytes = tensor_count(whole) * dtype_size(dt);
+    if (e->dev == e->host) return store_buf_adopt(e, whole->p, bytes);
+    Tensor host = *whole;
+    Buf *b = store_buf_new(e, bytes);
+    whole->p = b->p;
+    e->dev->put(e->dev, whole, &host, dt);
+    e->host->release(e->host, host.p);
+    return b;
 }
 static bool load_source(Exec *e, int v) {
     const Program *p = e->p;
-    const Val *x = &p->val[v];
-    const GTensor *t = &p->graph->t[x->tensor];
-    Dtype dt = exec_dtype(e, v);
-    void *whole = e->full(e->full_arg, x->tensor, dt);
+    const Val *val = &p->val[v];
+    const GTensor *t = &p->graph->t[val->tensor];
+    Source x = {
+        .e = e, .v = val, .dt = exec_dtype(e, v), .act = val->act ? *val->act : (ReadAct){0}};
+    x.lies = source_layout(val, &x.act);
+    void *whole = e->full(e->full_arg, val->tensor, x.dt);
     if (!whole) return false;
-    Region wb = region_whole(t);
-    Tensor wt = region_packed(&wb);
-    wt.p = whole;
-    Buf *buf = store_buf_adopt(e, whole, tensor_count(&wt) * dtype_size(dt));
-    Store *s = store_open(e, v);
-    ReadAct act = x->act ? *x->act : (ReadAct){0};
-    Layout lies = source_layout(x, &act);
-    TupleMap map;
-    tuplemap_open(&map, 1);
-    for (int64_t r = 0; r < p->mesh->nranks; r++) {
-        int64_t key = act.apart ? r : store_key(p->mesh, &x->L, r);
-        bool fresh;
-        int *at = tuplemap_find(&map, &key, &fresh);
-        if (fresh) {
-            Arena *part = arena_new(); /* lists of positions may be as long as the value */
-            Region b = region_at(p->mesh, t, &lies, source_rank(p->mesh, x, &act, r), part);
-            Local l = {.key = store_key(p->mesh, &x->L, r), .rank = r};
-            if (!act.apart && region_view(&b, &wb, &wt, dt, &l.t)) {
-                l.buf = buf;
-                buf->refs++;
-            } else {
-                l.t = region_packed(&b);
-                l.buf = store_buf_new(e, tensor_count(&l.t) * dtype_size(dt));
-                l.t.p = l.buf->p;
-                region_copy(&b, &l.t, &wb, &wt, dt, 0);
-                if (act.apart) turn(p->mesh, x, r, &l.t, dt);
-            }
-            arena_free(part);
-            *at = store_add(s, l);
-        }
-        s->which[r] = (uint32_t)*at;
-    }
-    tuplemap_close(&map);
-    store_buf_drop(e, buf);
+    x.box = region_whole(t);
+    x.whole = region_packed(&x.box);
+    x.whole.p = whole;
+    x.buf = source_buffer(e, &x.whole, x.dt);
+    WireBlocks w = {.width = 1, .key = source_key, .make = source_block, .arg = &x};
+    wire_share(e, v, &w);
+    store_buf_drop(e, x.buf);
     return true;
 }
 
@@ -144,81 +170,87 @@ bool exec_load(Exec *e, int v) {
     return true;
 }
 
+/* A step on what ranks hold of its inputs. */
+typedef struct {
+    Exec *e;
+    const Step *s;
+    const Store *in[2];
+} Inputs;
+static void claim_key(void *arg, int64_t rank, int64_t *key) {
+    const Inputs *x = arg;
+    key[0] = x->in[0]->which[rank];
+    key[1] = store_key(x->e->p->mesh, &x->s->move.to, rank);
+}
+static bool is_dense(const Tensor *t) {
+    Tensor packed = *t;
+    tensor_pack(&packed);
+    for (int d = 0; d < t->nd; d++)
+        if (t->n[d] > 1 && packed.s[d] != t->s[d]) return false;
+    return true;
+}
 /* A label is believed: the same data under another layout. Only possible if every rank holds as
  * many elements as it says. */
-static bool step_claim(Exec *e, const Step *s) {
-    const Program *p = e->p;
-    const GTensor *t = &p->graph->t[p->val[s->out].tensor];
-    Store *a = exec_store(e, s->in[0]), *b = store_open(e, s->out);
-    bool ok = true;
-    TupleMap map;
-    tuplemap_open(&map, 2);
-    for (int64_t r = 0; r < p->mesh->nranks && ok; r++) {
-        int64_t key[2] = {a->which[r], store_key(p->mesh, &s->move.to, r)};
-        bool fresh;
-        int *at = tuplemap_find(&map, key, &fresh);
-        if (fresh) {
-            Local l = a->l[a->which[r]];
-            Arena *tmp = arena_new();
-            Region box = region_at(p->mesh, t, &s->move.to, r, tmp);
-            Tensor as = region_packed(&box);
-            arena_free(tmp);
-            bool dense = true; /* the same elements in the same order only if they lie packed */
-            Tensor chk = l.t;
-            tensor_pack(&chk);
-            for (int d = 0; d < l.t.nd; d++) dense &= l.t.n[d] <= 1 || chk.s[d] == l.t.s[d];
-            if (tensor_count(&as) != tensor_count(&l.t)) {
-                e->stuck = arena_printf(e->arena,
-                                        "rank %lld holds %lld elements where the label says %lld: "
-                                        "the wrong label cannot be computed any further",
-                                        (long long)r, (long long)tensor_count(&l.t),
-                                        (long long)tensor_count(&as));
-                e->stuck_step = s->id;
-                ok = false;
-                break;
-            }
-            l.key = key[1];
-            l.rank = r;
-            if (dense) {
-                as.p = l.t.p;
-                l.t = as;
-            }
-            l.buf->refs++;
-            *at = store_add(b, l);
-        }
-        b->which[r] = (uint32_t)*at;
+static bool claim_block(void *arg, int64_t rank, Local *l) {
+    const Inputs *x = arg;
+    Exec *e = x->e;
+    const Layout *to = &x->s->move.to;
+    Arena *tmp = arena_new();
+    Region box = region_at(e->p->mesh, &e->p->graph->t[e->p->val[x->s->out].tensor], to, rank, tmp);
+    Tensor as = region_packed(&box);
+    arena_free(tmp);
+    *l = x->in[0]->l[x->in[0]->which[rank]];
+    if (tensor_count(&as) != tensor_count(&l->t)) {
+        e->stuck = arena_printf(e->arena,
+                                "rank %lld holds %lld elements where the label says %lld: "
+                                "the wrong label cannot be computed any further",
+                                (long long)rank, (long long)tensor_count(&l->t),
+                                (long long)tensor_count(&as));
+        e->stuck_step = x->s->id;
+        return false;
     }
-    tuplemap_close(&map);
-    return ok;
+    l->key = store_key(e->p->mesh, to, rank);
+    l->rank = rank;
+    if (is_dense(&l->t)) { /* the same elements in the same order only if they lie packed */
+        as.p = l->t.p;
+        l->t = as;
+    }
+    l->buf->refs++;
+    return true;
+}
+static bool step_claim(Exec *e, const Step *s) {
+    Inputs x = {e, s, {exec_store(e, s->in[0])}};
+    WireBlocks w = {.width = 2, .key = claim_key, .make = claim_block, .arg = &x};
+    return wire_share(e, s->out, &w);
+}
+static void sum_key(void *arg, int64_t rank, int64_t *key) {
+    const Inputs *x = arg;
+    key[0] = x->in[0]->which[rank];
+    key[1] = x->in[1]->which[rank];
+}
+static bool sum_block(void *arg, int64_t rank, Local *l) {
+    const Inputs *x = arg;
+    Exec *e = x->e;
+    const Local *a = &x->in[0]->l[x->in[0]->which[rank]], *b = &x->in[1]->l[x->in[1]->which[rank]];
+    l->key = a->key;
+    l->t = a->t;
+    tensor_pack(&l->t);
+    l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(e->dtype));
+    l->t.p = l->buf->p;
+    Region box = region_plain(&l->t);
+    e->dev->copy(e->dev, &box, &l->t, &box, &a->t, e->dtype, 0);
+    e->dev->copy(e->dev, &box, &l->t, &box, &b->t, e->dtype, 1);
+    return true;
 }
 static void step_sum(Exec *e, const Step *s) {
-    Store *a = exec_store(e, s->in[0]), *b = exec_store(e, s->in[1]), *o = store_open(e, s->out);
-    TupleMap map;
-    tuplemap_open(&map, 2);
-    for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
-        int64_t key[2] = {a->which[r], b->which[r]};
-        bool fresh;
-        int *at = tuplemap_find(&map, key, &fresh);
-        if (fresh) {
-            Local l = {.key = a->l[a->which[r]].key, .rank = r, .t = a->l[a->which[r]].t};
-            tensor_pack(&l.t);
-            int64_t n = tensor_count(&l.t);
-            l.buf = store_buf_new(e, n * dtype_size(e->dtype));
-            l.t.p = l.buf->p;
-            Region box = region_plain(&l.t);
-            region_copy(&box, &l.t, &box, &a->l[a->which[r]].t, e->dtype, 0);
-            region_copy(&box, &l.t, &box, &b->l[b->which[r]].t, e->dtype, 1);
-            *at = store_add(o, l);
-        }
-        o->which[r] = (uint32_t)*at;
-    }
-    tuplemap_close(&map);
+    Inputs x = {e, s, {exec_store(e, s->in[0]), exec_store(e, s->in[1])}};
+    WireBlocks w = {.width = 2, .key = sum_key, .make = sum_block, .arg = &x};
+    wire_share(e, s->out, &w);
 }
 static void step_seed(Exec *e, const Step *s) {
     Store *o = store_open(e, s->out);
     Local l = {.rank = 0, .buf = store_buf_new(e, dtype_size(e->dtype))};
     l.t.p = l.buf->p;
-    transfer_fill(&l.t, e->dtype, 1);
+    e->dev->fill(e->dev, &l.t, e->dtype, 1);
     store_add(o, l);
     memset(o->which, 0, sizeof *o->which * (size_t)e->p->mesh->nranks);
 }
@@ -229,7 +261,7 @@ static uint64_t store_hash(const Exec *e, int v) {
     uint64_t h = 1469598103934665603u;
     int64_t es = dtype_size(exec_dtype(e, v));
     for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
-        const Tensor *t = &exec_local(e, v, r)->t;
+        Tensor host = e->dev->get(e->dev, &exec_local(e, v, r)->t, exec_dtype(e, v)), *t = &host;
         int64_t i[LAYOUT_MAX_DIMS] = {0};
         for (int64_t k = tensor_count(t); k > 0; k--) {
             int64_t o = 0;
@@ -241,6 +273,7 @@ static uint64_t store_hash(const Exec *e, int v) {
                 i[d] = 0;
             }
         }
+        e->dev->done(e->dev, &host);
         h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
     }
     return h;
@@ -262,6 +295,7 @@ static bool run_edited(Exec *e, const Step *s) {
     Step plain = *s;
     plain.act = NULL;
     double flops = e->flops;
+    if (e->dev->sizes_only) return run_step(e, s); /* there are no bits to compare */
     if (!run_step(e, &plain)) return false;
     e->flops = flops;
     uint64_t before = store_hash(e, s->out);

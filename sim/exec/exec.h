@@ -3,9 +3,7 @@
  * of a weight is a view, an all-gather's result is one buffer for the whole group . */
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
-#include "exec/region.h"
-#include "kernel/pool.h"
-#include "kernel/tensor.h"
+#include "exec/device.h"
 #include "lower/program.h"
 
 typedef struct Buf Buf;
@@ -35,6 +33,8 @@ typedef struct Exec {
     const Program *p;
     Dtype dtype;
     Pool *pool;
+    Device *dev;  /* of what the ranks hold; a new executor is on the host */
+    Device *host; /* of what is loaded for them and put together from them */
     Arena *arena; /* of the run */
     /* Values by (value, instance). An instance is one micro-batch; what all of them share
      * (parameters, what is made after the last) is there once. */
@@ -44,7 +44,6 @@ typedef struct Exec {
     int64_t n_each, now; /* instances with room; the one that is run */
     int *last;           /* per Val: last step that reads it */
     bool keep_all;
-    struct BufPool *bufs;
     int64_t live_bytes, peak_bytes;
     double flops;      /* of distinct kernel calls so far */
     const char *stuck; /* why the run could not go on (trust: declared), or NULL */
@@ -52,9 +51,9 @@ typedef struct Exec {
     struct Accumulated *acc; /* per Val: sums over micro-batches (accumulate.c); NULL: none */
     double modulus;          /* level 3: all values are integers modulo this; 0: the ordinary run */
     bool edited;             /* a planted mistake changed some bit of its step's output */
-    void *(*full)(
-        void *arg, int tensor,
-        Dtype t); /* loads the whole of an input or parameter (malloc'ed; freed by exec) */
+    /* loads the whole of an input or parameter, in memory of `host` (or of malloc),
+     * which exec releases */
+    void *(*full)(void *arg, int tensor, Dtype t);
     void *full_arg;
 } Exec;
 

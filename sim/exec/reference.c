@@ -46,13 +46,28 @@ static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts
     }
     arena_free(tmp);
 }
+/* Is it this micro-batch's rows of the whole batch? */
+static bool is_cut(const FullSource *f, const GTensor *t) {
+    return f->parts > 1 && t->kind == KIND_INPUT && t->nd && t->role[0] == DIM_BATCH;
+}
+/* Takes what loading would take, and reads nothing. */
+static void *dry_full(const FullSource *f, Device *dev, int tensor, Dtype dtype, void *p) {
+    FullSource all = *f;
+    all.g = f->whole;
+    all.parts = 1;
+    bool cut = !f->modulus && is_cut(f, &f->g->t[tensor]);
+    dev->release(dev, cut ? reference_full(&all, tensor, dtype) : NULL);
+    return p;
+}
 void *reference_full(void *arg, int tensor, Dtype dtype) {
     FullSource *f = arg;
     const GTensor *t = &f->g->t[tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     size_t bytes = base_mul((size_t)(n > 0 ? n : 1), (size_t)dtype_size(dtype));
-    void *p = base_big(bytes);
+    Device *dev = f->dev ? f->dev : device_plain();
+    void *p = dev->alloc(dev, bytes);
+    if (dev->sizes_only) return dry_full(f, dev, tensor, dtype, p);
     if (f->modulus > 0 && !t->is_int) {
         RandomStream r = random_stream(f->g, tensor, f->seed);
         for (int64_t i = 0; i < n; i++) {
@@ -75,7 +90,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         return p;
     }
     /* this micro-batch's rows of the whole batch */
-    if (f->parts > 1 && t->kind == KIND_INPUT && t->nd && t->role[0] == DIM_BATCH) {
+    if (is_cut(f, t)) {
         FullSource all = *f;
         all.g = f->whole;
         all.parts = 1;
@@ -83,12 +98,12 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         all.nudge = 0;
         char *full = reference_full(&all, tensor, dtype);
         if (full) memcpy(p, full + f->part * n * dtype_size(dtype), bytes);
-        else free(p);
-        free(full);
+        else dev->release(dev, p);
+        dev->release(dev, full);
         if (!full) return NULL;
     } else if (!(f->step ? weights_load_step(f->w, f->d, tensor, dtype, f->step, p)
                          : weights_load(f->w, f->d, tensor, dtype, p))) {
-        free(p);
+        dev->release(dev, p);
         return NULL;
     }
     if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 &&
@@ -150,7 +165,8 @@ static void ref_stepped(void *arg, const Step *s) {
 static void ref_ended(void *arg, WalkInstance at) {
     const Watch *x = arg;
     const double *loss = x->r->losses ? val_data(x->r, x->r->program->loss) : NULL;
-    if (x->r->losses) x->r->losses[at.iteration] = loss ? *loss : NAN;
+    if (x->r->losses && !x->r->exec->dev->sizes_only)
+        x->r->losses[at.iteration] = loss ? *loss : NAN;
 }
 static void ref_iterated(void *arg, int64_t iteration) {
     const Watch *x = arg;
@@ -158,11 +174,8 @@ static void ref_iterated(void *arg, int64_t iteration) {
 }
 /* The source of the unsharded run: never the micro-batches of the run, so that how those are added
  * up is looked at too. */
-static FullSource *whole_source(Arena *arena, const FullSource *like, Weights *w, Diags *d,
-                                const Graph *g) {
+static FullSource *whole_source(Arena *arena, const FullSource *like, const Graph *g) {
     FullSource *src = arena_memdup(arena, like, sizeof *src);
-    src->w = w;
-    src->d = d;
     src->g = g;
     src->whole = NULL;
     src->local_mean = NULL;
@@ -170,15 +183,15 @@ static FullSource *whole_source(Arena *arena, const FullSource *like, Weights *w
     src->parts = 1;
     return src;
 }
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d,
-                         const FullSource *like, bool backward, bool keep_all) {
+Reference *reference_run(Arena *arena, Program *program, const Model *m, const FullSource *like,
+                         int64_t steps, bool keep_all) {
     Reference *r = ARENA_NEW(arena, Reference);
-    int64_t steps = m->g.nn_model ? p->optimizer.steps : 1;
     r->graph = &m->g;
-    r->program = reference_program(arena, p, m, d, backward);
+    r->program = program;
     r->exec = exec_new(arena, r->program, DT_F64, like->pool);
     r->exec->full = reference_full;
-    r->exec->full_arg = whole_source(arena, like, w, d, &m->g);
+    r->exec->full_arg = whole_source(arena, like, &m->g);
+    if (like->dev) r->exec->dev = r->exec->host = like->dev;
     r->exec->keep_all = keep_all;
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
     Watch x = {.r = r, .src = r->exec->full_arg, .work = work_of(arena, r->exec, steps, 1)};
@@ -216,8 +229,9 @@ double *reference_cotangent(const Reference *r, const Val *v) {
     const GTensor *t = &r->graph->t[v->tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    double *sum = base_malloc(base_mul((size_t)(n ? n : 1), 8));
-    memset(sum, 0, (size_t)n * 8);
+    Device *dev = r->exec->dev;
+    double *sum = device_array(dev, n, 8);
+    if (!dev->sizes_only) memset(sum, 0, (size_t)n * 8);
     for (int k = 0; k < v->n_parts; k++) {
         const double *x = NULL;
         for (int i = 0; i < r->program->nv && !x; i++) {
@@ -227,10 +241,10 @@ double *reference_cotangent(const Reference *r, const Val *v) {
                 x = val_data(r, i);
         }
         if (!x) {
-            free(sum);
+            dev->release(dev, sum);
             return NULL;
         }
-        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+        for (int64_t i = 0; i < n && !dev->sizes_only; i++) sum[i] += x[i];
     }
     return sum;
 }
@@ -265,6 +279,8 @@ static bool exact_once(Check *c, const Program *ref, FullSource *src) {
     const Program *p = keep->p;
     Exec *one = exec_new(c->arena, ref, keep->dtype, src->pool),
          *all = exec_new(c->arena, p, keep->dtype, src->pool);
+    one->dev = one->host = all->host = keep->host; /* what `one` makes is read as it lies */
+    all->dev = keep->dev;
     one->keep_all = true;
     Exact x = {.c = c, .src = src, .work = src->exact_work / (ref->ns + p->ns)};
     bool ok = exact_run(one, src, &x);
@@ -283,6 +299,7 @@ void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *
     FullSource src = {.w = like->w,
                       .d = like->d,
                       .g = &m->g,
+                      .dev = like->dev,
                       .pool = like->pool,
                       .modulus = modulus,
                       .progress = like->progress,

@@ -21,6 +21,7 @@ typedef struct {
                                   NULL: the global one */
     double nudge; /* every real number is off by this share of itself: what rounding can do, see
                      drive/endtoend.c; 0: right */
+    Device *dev;  /* where what is loaded lies; NULL: from malloc */
     Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
     Progress *progress; /* told what is done of these two shares; or NULL */
@@ -43,14 +44,16 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
  * unsharded program, for `seeds` seeds. Adds one check record a value; every step must be a forward
  * step. */
 void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
-/* Runs it in f64 on what `like` loads, always the whole batch at once (`m` is the model of that).
- * keep_all keeps every value. NULL and diagnostics if weights cannot be loaded. */
-Reference *reference_run(Arena *arena, const Plan *p, const Model *m, Weights *w, Diags *d,
-                         const FullSource *like, bool backward, bool keep_all);
+/* Runs that program of model `m` in f64 on what `like` loads, always the whole batch at once (`m`
+ * is the model of that), for `steps` training steps. keep_all keeps every value. NULL and
+ * diagnostics if weights cannot be loaded. */
+Reference *reference_run(Arena *arena, Program *program, const Model *m, const FullSource *like,
+                         int64_t steps, bool keep_all);
 void reference_free(Reference *r);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);
-/* The sum of the uses that a cotangent lists, or NULL. Freed by the caller. */
+/* The sum of the uses that a cotangent lists, or NULL. The caller gives it back to the device of
+ * r->exec. */
 double *reference_cotangent(const Reference *r, const Val *v);
 /* Tells the optimizer's nodes which training step (from 0) is run. */
 void reference_set_step(Graph *g, int64_t it);

@@ -29,8 +29,16 @@ static int *blocks_of(const Mesh *m, const Layout *L, int *n) {
     return block;
 }
 static CompareSeen differences(const Compare *m, int val, const Local *got, const Local *want) {
-    CompareBlock b = {.dt = exec_dtype(m->e, val), .got = got->t, .want = want->t, .bits = true};
-    return compare_rows(&b, m->e->pool);
+    Device *dev = m->e->dev;
+    Dtype dt = exec_dtype(m->e, val);
+    CompareBlock b = {.dt = dt,
+                      .got = dev->get(dev, &got->t, dt),
+                      .want = dev->get(dev, &want->t, dt),
+                      .bits = true};
+    CompareSeen seen = compare_rows(&b, m->e->pool);
+    dev->done(dev, &b.got);
+    dev->done(dev, &b.want);
+    return seen;
 }
 static bool same_bits(const Compare *m, int val, const Local *a, const Local *b) {
     if (a == b || (a->t.p == b->t.p && a->buf == b->buf)) return true;
@@ -86,6 +94,7 @@ static void judge(Compare *m, int val, const Layout *L, const int *block, int wh
 void compare_replicas(Compare *m, int val, const Layout *L) {
     const Mesh *mesh = m->e->p->mesh;
     const Store *st = exec_store(m->e, val);
+    if (m->e->dev->sizes_only) return;
     int n, *block = blocks_of(mesh, L, &n),
            *first = base_malloc(base_mul((size_t)n, sizeof *first));
     bool *apart = base_malloc(base_mul((size_t)n, sizeof *apart));

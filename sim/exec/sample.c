@@ -3,6 +3,7 @@
  * wrote, through the index maps; changes nothing. Refuses steps that do something else than
  * is declared (their blocks are not what their layouts say) and large groups. */
 #include "exec/sample.h"
+#include "exec/compare.h"
 #include "exec/pieces.h"
 #include <math.h>
 
@@ -47,8 +48,12 @@ static double number_at(const Sample *x, int val, int64_t rank, const Region *b,
         if (p[d] >= t->n[d]) return NAN;
         o += p[d] * t->s[d];
     }
-    if (exec_is_int(x->e, val)) return (double)((const int64_t *)t->p)[o];
-    return x->e->dtype == DT_F32 ? (double)((const float *)t->p)[o] : ((const double *)t->p)[o];
+    Device *dev = x->e->dev;
+    Dtype dt = exec_dtype(x->e, val);
+    Tensor one = {.p = (char *)t->p + o * dtype_size(dt)}, host = dev->get(dev, &one, dt);
+    double found = compare_at(host.p, dt, 0);
+    dev->done(dev, &host);
+    return found;
 }
 
 /* Element i of a block in row-major order; false if it has none. */

@@ -1,62 +1,26 @@
-/* The locals of a value and the buffers that they share. Large buffers are used again: first touch
- * of memory is what costs. */
+/* The locals of a value and the buffers that they share. */
 #include "exec/store.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-Buf *store_buf_new(Exec *e, int64_t bytes) {
-    assert(bytes >= 0);
-    size_t n = bytes > 0 ? (size_t)bytes : 1;
-    Buf **best = NULL;
-    for (Buf **b = &e->bufs->free_list; *b; b = &(*b)->next)
-        if ((*b)->bytes >= n && (*b)->bytes <= n + n / 4 + 4096 &&
-            (!best || (*b)->bytes < (*best)->bytes))
-            best = b;
-    Buf *b;
-    if (best) {
-        b = *best;
-        *best = b->next;
-        e->bufs->free_bytes -= b->bytes;
-    } else {
-        b = base_malloc(sizeof *b);
-        b->bytes = n;
-        b->p = base_big(n);
-    }
-    b->refs = 1;
-    b->next = NULL;
+Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes) {
+    Buf *b = base_malloc(sizeof *b);
+    *b = (Buf){1, bytes > 0 ? (size_t)bytes : 1, p};
     e->live_bytes += (int64_t)b->bytes;
     if (e->live_bytes > e->peak_bytes) e->peak_bytes = e->live_bytes;
     return b;
 }
-Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes) {
-    Buf *b = base_malloc(sizeof *b);
-    *b = (Buf){1, bytes > 0 ? (size_t)bytes : 1, p, NULL};
-    e->live_bytes += (int64_t)b->bytes;
-    if (e->live_bytes > e->peak_bytes) e->peak_bytes = e->live_bytes;
-    return b;
+Buf *store_buf_new(Exec *e, int64_t bytes) {
+    assert(bytes >= 0);
+    return store_buf_adopt(e, device_array(e->dev, bytes, 1), bytes);
 }
 void store_buf_drop(Exec *e, Buf *b) {
     assert(b->refs > 0);
     if (--b->refs) return;
     e->live_bytes -= (int64_t)b->bytes;
-    if (b->bytes >= 1 << 16 && e->bufs->free_bytes < (size_t)1 << 30) {
-        b->next = e->bufs->free_list;
-        e->bufs->free_list = b;
-        e->bufs->free_bytes += b->bytes;
-        return;
-    }
-    free(b->p);
+    e->dev->release(e->dev, b->p);
     free(b);
-}
-void store_buf_free_all(Exec *e) {
-    for (Buf *b = e->bufs->free_list; b;) {
-        Buf *next = b->next;
-        free(b->p);
-        free(b);
-        b = next;
-    }
-    e->bufs->free_list = NULL;
 }
 
 int64_t store_key(const Mesh *m, const Layout *l, int64_t rank) {

@@ -8,22 +8,15 @@ struct Buf { /* immutable once written; counted references */
     int refs;
     size_t bytes;
     void *p;
-    Buf *next;
-};
-struct BufPool { /* what is kept to be used again */
-    Buf *free_list;
-    size_t free_bytes;
 };
 
-/* A buffer with one reference, new or used before: its bytes mean nothing. Ends the run (exit 5) if
- * there is no memory. */
+/* A buffer with one reference, of the executor's device: its bytes mean nothing. Ends the run (exit
+ * 5) if there is no memory. */
 Buf *store_buf_new(Exec *e, int64_t bytes);
-/* A buffer around malloc'ed p, which it owns from here on. */
+/* A buffer around p, memory of the device, which it owns from here on. */
 Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes);
-/* One reference less; the last one keeps the buffer for reuse or frees it. */
+/* One reference less; the last one gives the buffer back. */
 void store_buf_drop(Exec *e, Buf *b);
-/* Frees what is kept for reuse. */
-void store_buf_free_all(Exec *e);
 
 /* Which block of a value a rank holds under a layout: equal numbers, equal blocks. */
 int64_t store_key(const Mesh *m, const Layout *l, int64_t rank);

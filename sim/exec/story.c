@@ -31,7 +31,12 @@ Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude)
     return w;
 }
 Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude) {
-    return story_wide(c, &exec_local(c->e, val, rank)->t, exec_dtype(c->e, val), magnitude);
+    Device *dev = c->e->dev;
+    Dtype dt = exec_dtype(c->e, val);
+    Tensor host = dev->get(dev, &exec_local(c->e, val, rank)->t, dt);
+    Tensor held = story_wide(c, &host, dt, magnitude);
+    dev->done(dev, &host);
+    return held;
 }
 Tensor story_filled(const StoryCase *c, const Region *b, double v) {
     Tensor t = region_packed(b);

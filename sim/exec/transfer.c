@@ -1,10 +1,10 @@
 /* A move on all ranks: each rank's block is put together from its pieces (pieces.h). What is done
  * may be another thing than what is declared; only the act says so. */
 #include "exec/transfer.h"
-#include "exec/call.h"
 #include "exec/pieces.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
+#include "exec/wire.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,50 +16,27 @@ typedef struct {
     Dtype dt;
     Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
-
-void transfer_fill(Tensor *t, Dtype dt, double v) {
-    int64_t n = tensor_count(t);
-    if (dt == DT_F32)
-        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] = (float)v;
-    else if (dt == DT_F64)
-        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
-    else
-        for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
-}
-/* sums of residues are residues of sums, so they may be taken anywhere */
-void transfer_residues(const Tensor *t, Dtype dt, double p) {
-    int64_t n = tensor_count(t);
-    for (int64_t k = 0; k < n; k++) {
-        double x = dt == DT_F32 ? (double)((float *)t->p)[k] : ((double *)t->p)[k];
-        x -= p * floor(x / p);
-        if (dt == DT_F32) ((float *)t->p)[k] = (float)x;
-        else ((double *)t->p)[k] = x;
-    }
-}
-void transfer_scale(Tensor *t, Dtype dt, double v) {
-    int64_t n = tensor_count(t);
-    if (dt == DT_F32)
-        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
-    else if (dt == DT_F64)
-        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
-}
 /* Repeats what is there until the block is full: what a skipped gather leaves in the buffer. */
-static void tile(Tensor *out, const Tensor *own, Dtype dt) {
+static void tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
     int64_t i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dt);
-    if (!tensor_count(out)) return;
+    if (!tensor_count(out) || dev->sizes_only) return;
     if (!tensor_count(own)) {
-        transfer_fill(out, dt, 0);
+        dev->fill(dev, out, dt, 0);
         return;
     }
-    for (int64_t k = 0; k < tensor_count(out); k++) {
+    Tensor to = dev->get(dev, out, dt), from = dev->get(dev, own, dt);
+    for (int64_t k = 0; k < tensor_count(&to); k++) {
         int64_t o = 0;
-        for (int d = 0; d < out->nd; d++) o += i[d] % own->n[d] * own->s[d];
-        memcpy((char *)out->p + k * es, (const char *)own->p + o * es, (size_t)es);
-        for (int d = out->nd - 1; d >= 0; d--) {
-            if (++i[d] < out->n[d]) break;
+        for (int d = 0; d < to.nd; d++) o += i[d] % from.n[d] * from.s[d];
+        memcpy((char *)to.p + k * es, (const char *)from.p + o * es, (size_t)es);
+        for (int d = to.nd - 1; d >= 0; d--) {
+            if (++i[d] < to.n[d]) break;
             i[d] = 0;
         }
     }
+    dev->put(dev, out, &to, dt);
+    dev->done(dev, &to);
+    dev->done(dev, &from);
 }
 /* After a planted mistake a block may be shorter than its layout says: what it lacks is not there
  * to be read. */
@@ -80,7 +57,7 @@ static void drop_tail(const MoveRun *r, const Region *b, Tensor *t) {
         int64_t at = i / inner % t->n[d], k = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
         if (k < whole) continue;
         Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(r->dt)};
-        transfer_fill(&one, r->dt, 0);
+        r->e->dev->fill(r->e->dev, &one, r->dt, 0);
     }
 }
 static void share(Local *l, const Local *own, const Tensor *t) {
@@ -106,17 +83,19 @@ static int combination(const Act *a) {
 static void put_together(const MoveRun *r, int64_t rank, const Region *to, Tensor *out) {
     const Act *act = &r->x.act;
     int op = combination(act);
-    int64_t n = pieces_count(&r->x, rank);
-    transfer_fill(out, r->dt, op == 2 ? -INFINITY : 0);
+    Device *dev = r->e->dev;
+    int64_t n = dev->sizes_only ? 0 : pieces_count(&r->x, rank);
+    dev->fill(dev, out, r->dt, op == 2 ? -INFINITY : 0);
     for (int64_t i = 0; i < n; i++) {
         Arena *part = arena_new();
         Piece one = pieces_at(&r->x, rank, i);
         Region at;
         Tensor src = piece_data(r, &one, &at, part);
-        if (tensor_count(&src)) region_copy(to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
+        if (tensor_count(&src))
+            dev->copy(dev, to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
     }
-    if (r->e->modulus > 0 && op == 1) transfer_residues(out, r->dt, r->e->modulus);
+    if (r->e->modulus > 0 && op == 1) device_residues(dev, out, r->dt, r->e->modulus);
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */
@@ -125,8 +104,8 @@ static void finish(const MoveRun *r, const Region *to, Tensor *out) {
     double n = (double)r->x.n, f = act->scale;
     if (act->combine == COMBINE_AVG) f *= 1 / n;
     for (int k = 1; k < act->times; k++) f *= n;
-    if (f != 1) transfer_scale(out, r->dt, f);
-    if (act->floor) drop_tail(r, to, out);
+    if (f != 1) r->e->dev->scale(r->e->dev, out, r->dt, f);
+    if (act->floor && !r->e->dev->sizes_only) drop_tail(r, to, out);
 }
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
@@ -155,7 +134,7 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
         Region held = region_of(r->e, r->s->in[0], rank, r->tmp), as;
         as = region_listed(&to, held.outer, r->tmp);
         Tensor out = region_shaped(&as, &l->t);
-        tile(&out, &own->t, r->dt);
+        tile(r->e->dev, &out, &own->t, r->dt);
     } else {
         put_together(r, rank, &to, &l->t);
         finish(r, &to, &l->t);
@@ -198,41 +177,45 @@ static void retype(const MoveRun *r, int64_t rank, Local *l) {
     Region want = region_at(r->x.m, r->x.t, &r->s->move.to, rank, r->tmp);
     l->t = region_shaped(&want, &l->t);
 }
+/* Whose blocks are equal: those with equal keys. */
+typedef struct {
+    MoveRun r;
+    int64_t *gid;   /* per rank: who its group's members are, by their blocks; NULL: alone */
+    bool own;       /* what the rank itself holds matters */
+    bool shares;    /* its place in the group does */
+    bool elsewhere; /* another group takes part than the one that it stands for */
+} Keyed;
+static void move_key(void *arg, int64_t rank, int64_t *key) {
+    const Keyed *k = arg;
+    const Pieces *x = &k->r.x;
+    key[0] = k->gid ? k->gid[rank] : 0;
+    key[1] = store_key(x->m, &x->to, rank);
+    key[2] = k->own ? exec_store(k->r.e, k->r.s->in[0])->which[rank] : 0;
+    key[3] = k->elsewhere ? rank : k->shares ? mesh_index_in(x->m, &x->axes, rank) : 0;
+}
+static bool move_block(void *arg, int64_t rank, Local *l) {
+    MoveRun *r = &((Keyed *)arg)->r;
+    l->key = store_key(r->x.m, &r->e->p->val[r->s->out].L, rank);
+    r->tmp = arena_new();
+    build_block(r, rank, l);
+    retype(r, rank, l);
+    arena_free(r->tmp);
+    return true;
+}
 void transfer_step(Exec *e, const Step *s) {
-    const Program *p = e->p;
-    const Mesh *m = p->mesh;
-    MoveRun r = {.e = e, .s = s, .x = pieces_of(p, s), .dt = exec_dtype(e, s->out)};
-    if (r.x.act.kind == MOVE_ID && !s->act) {
+    Keyed k = {.r = {.e = e, .s = s, .x = pieces_of(e->p, s), .dt = exec_dtype(e, s->out)}};
+    const Act *act = &k.r.x.act;
+    if (act->kind == MOVE_ID && !s->act) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    bool joint = act_reduces(r.x.act.kind) || r.x.act.kind == MOVE_ALL_GATHER ||
-                 r.x.act.kind == MOVE_ALL_TO_ALL;
-    int64_t *gid = joint ? group_ids(&r) : NULL;
-    Store *st = store_open(e, s->out);
-    const Store *src = exec_store(e, s->in[0]);
-    bool shares = r.x.act.kind == MOVE_KEEP || r.x.act.kind == MOVE_PAD;
-    bool elsewhere = act_elsewhere(&s->move, &r.x.act);
-    TupleMap map;
-    tuplemap_open(&map, 4);
-    for (int64_t rank = 0; rank < m->nranks; rank++) {
-        /* equal keys, equal blocks */
-        int64_t key[4] = {gid ? gid[rank] : 0, store_key(m, &r.x.to, rank),
-                          !gid || s->act ? src->which[rank] : 0, 0};
-        if (shares || r.x.act.shift) key[3] = mesh_index_in(m, &r.x.axes, rank);
-        if (elsewhere) key[3] = rank;
-        bool fresh;
-        int *at = tuplemap_find(&map, key, &fresh);
-        if (fresh) {
-            Local l = {.key = store_key(m, &p->val[s->out].L, rank), .rank = rank};
-            r.tmp = arena_new();
-            build_block(&r, rank, &l);
-            retype(&r, rank, &l);
-            arena_free(r.tmp);
-            *at = store_add(st, l);
-        }
-        st->which[rank] = (uint32_t)*at;
-    }
-    tuplemap_close(&map);
-    free(gid);
+    bool joint =
+        act_reduces(act->kind) || act->kind == MOVE_ALL_GATHER || act->kind == MOVE_ALL_TO_ALL;
+    k.gid = joint ? group_ids(&k.r) : NULL;
+    k.own = !k.gid || s->act;
+    k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;
+    k.elsewhere = act_elsewhere(&s->move, act);
+    WireBlocks w = {.width = 4, .key = move_key, .make = move_block, .arg = &k};
+    wire_share(e, s->out, &w);
+    free(k.gid);
 }

@@ -52,7 +52,7 @@ static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     exec_accumulate(w->e, s, part, w->parts);
     OBSERVE(w, settled, s);
     exec_release(w->e, s);
-    return WALK_DONE;
+    return w->stop && *w->stop ? WALK_STOPPED : WALK_DONE;
 }
 static WalkEnd run_instance(Walk *w, WalkInstance at) {
     const Program *p = w->e->p;

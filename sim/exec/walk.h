@@ -29,12 +29,14 @@ typedef struct Walk {
     bool load_first;           /* sources are loaded before the first step, else as they are read */
     const Observer *const *observers; /* n of them */
     int n;
+    const bool *stop; /* an observer has seen enough: set to end the walk; NULL: nobody does */
     double seconds_run, seconds_observed; /* filled in: loading and running; looking on */
 } Walk;
 typedef enum {
     WALK_DONE,
-    WALK_STUCK, /* under a false label (trust: declared) a step could not be run */
-    WALK_FAILED /* something could not be loaded; there is a diagnostic */
+    WALK_STUCK,   /* under a false label (trust: declared) a step could not be run */
+    WALK_STOPPED, /* by an observer */
+    WALK_FAILED   /* something could not be loaded; there is a diagnostic */
 } WalkEnd;
 /* Runs it all. Values that the last instance leaves stay in the executor. */
 WalkEnd walk_run(Walk *w);

@@ -1,0 +1,86 @@
+/* The passes of a run on a device of sizes only: what they will need, from the very walk that the
+ * run will make. The device counts arrays; what ranks cost beside their numbers is added step by
+ * step (books.c). Nothing is read, computed or recorded. */
+#include "exec/books.h"
+#include "drive/run.h"
+#include <string.h>
+
+static const int64_t MOST = (int64_t)1 << 40; /* enough is known of what needs more */
+
+/* The tables of what is there. */
+typedef struct Tables {
+    Run *r;
+    int64_t *of;        /* per value: bytes of its tables while it is there */
+    int64_t live, most; /* of all of them; with those of a step */
+    const Step *last;
+} Tables;
+
+static void update(Tables *t, int val) {
+    const Exec *e = t->r->exec;
+    const Store *s = exec_store(e, val);
+    t->live -= t->of[val];
+    t->of[val] = s->alive ? books_value(e->p->mesh->nranks, s->n) + books_buffers(s->n) : 0;
+    t->live += t->of[val];
+}
+static void see(Tables *t, int64_t beside) {
+    DeviceUse use = device_use(t->r->dev);
+    if (t->live + beside > t->most) t->most = t->live + beside;
+    t->r->stop = (int64_t)use.large > MOST;
+}
+static void tables_loaded(void *arg, int val) {
+    update(arg, val);
+    see(arg, 0);
+}
+static void tables_stepped(void *arg, const Step *s) {
+    Tables *t = arg;
+    const Exec *e = t->r->exec;
+    int r[RULE_MAX_IN + 2], n = t->last ? step_reads(t->last, r) : 0;
+    for (int k = 0; k < n; k++) update(t, r[k]); /* what the step before has dropped */
+    update(t, s->out);
+    int64_t in = s->nin ? exec_store(e, s->in[0])->n : 1;
+    see(t, books_step(e->p, s, in, exec_store(e, s->out)->n));
+    t->last = s;
+}
+static Tables *tables_new(Run *r) {
+    Tables *t = ARENA_NEW(r->arena, Tables);
+    *t = (Tables){.r = r, .of = ARENA_ARRAY(r->arena, int64_t, r->program->nv + 1)};
+    return t;
+}
+static const Observer *const *dry_observers(Run *r, int *n) {
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n = 2);
+    Observer *o = ARENA_NEW(r->arena, Observer);
+    *o = (Observer){.arg = r->tables, .loaded = tables_loaded, .stepped = tables_stepped};
+    list[0] = o;
+    list[1] = observers_check(r);
+    return list;
+}
+
+MemoryNeed dry_run(const Run *run) {
+    Arena *tmp = arena_new();
+    PipelineOptions o = *run->o;
+    PipelineReport rep = {0};
+    o.progress = NULL;
+    o.watch = NULL;
+    Run r = *run;
+    r.arena = tmp;
+    r.d = diags_new(tmp);
+    r.o = &o;
+    r.rep = &rep;
+    r.t = trace_new(tmp);
+    r.dry = true;
+    r.dev = device_dry();
+    r.exec = exec_new(tmp, r.program, r.plan->dtype, NULL);
+    Tables *t = r.tables = tables_new(&r);
+    bool ran;
+    r.look = dry_observers(&r, &r.n_look);
+    passes_run(&r, &ran);
+    DeviceUse use = device_use(r.dev);
+    MemoryNeed need = {.large = (int64_t)use.large, .unsharded = r.peak_unsharded};
+    need.records = books_records(r.program, run_iterations(run), run->plan->microbatches);
+    need.peak = need.large + (int64_t)use.small + t->most + need.records;
+    need.sharded = r.peak_sharded + t->most + need.records;
+    exec_free(r.exec);
+    device_free(r.dev);
+    arena_free(tmp);
+    return need;
+}

@@ -1,0 +1,116 @@
+/* The passes of a run, with numbers or without: the ranks with whoever looks on, level 3, the
+ * unsharded program and what is compared with it. */
+#include "drive/run.h"
+#include <string.h>
+
+/* Runs the ranks, with everybody who looks on. False if something could not be loaded. */
+static bool iterate(Run *r) {
+    int64_t steps = run_iterations(r);
+    if (r->program->loss >= 0) r->losses = ARENA_ARRAY(r->arena, double, steps);
+    r->rep->n_losses = r->model->g.nn_model ? steps : 0;
+    r->rep->losses = r->losses;
+    Walk walk = {.e = r->exec,
+                 .iterations = steps,
+                 .parts = r->plan->microbatches,
+                 .load_first = true,
+                 .observers = r->look,
+                 .n = r->n_look,
+                 .stop = &r->stop};
+    if (r->dry && walk.parts > DRY_TURNS) walk.parts = DRY_TURNS;
+    WalkEnd end = walk_run(&walk);
+    r->rep->seconds_sharded = walk.seconds_run;
+    r->rep->seconds_check = walk.seconds_observed;
+    return end == WALK_DONE || end == WALK_STUCK;
+}
+/* The unsharded run once more, on numbers that are off by a share; nobody could know of it before,
+ * so no share of the work. */
+static Reference *nudged_run(void *arg, double share) {
+    const Run *r = arg;
+    FullSource src = r->pure;
+    src.nudge = share;
+    src.progress = NULL;
+    src.step_done = NULL;
+    return reference_run(r->arena, r->unsharded, r->whole, &src, run_iterations(r),
+                         run_keeps_whole(r));
+}
+static void end_to_end(Run *r, const Reference *ref) {
+    EndToEnd e = {.check = r->check,
+                  .ref = ref,
+                  .nudged = nudged_run,
+                  .arg = r,
+                  .measure = r->o->sensitivity,
+                  .losses = r->losses,
+                  .steps = run_iterations(r),
+                  .parts = r->plan->microbatches,
+                  .progress = r->o->progress,
+                  .work = r->work.compare};
+    if (!r->exec->stuck) endtoend_check(&e, r->rep);
+}
+/* What the ranks load, and what the check holds the run against. */
+static void sources(Run *r) {
+    FullSource *src = &r->src, *pure = &r->pure;
+    *src = (FullSource){.w = r->weights,
+                        .d = r->d,
+                        .g = &r->model->g,
+                        .dev = r->dev,
+                        .pool = r->pool,
+                        .data_seed = r->plan->seed,
+                        .whole = &r->whole->g,
+                        .parts = r->plan->microbatches};
+    *pure = *src;
+    if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
+        src->local_mean = r->program;
+    pure->progress = r->o->progress;
+    if (r->against && !r->dry) pure->step_done = outside_reference_stepped, pure->step_arg = r;
+    pure->exact_work = run_exact_work(r);
+    pure->reference_work = r->work.reference;
+}
+static void prepare(Run *r) {
+    r->exec->pool = r->pool;
+    r->exec->host = r->dev;
+    r->exec->dev = r->o->device && !r->dry ? r->o->device : r->dev;
+    sources(r);
+    r->exec->full = reference_full;
+    r->exec->full_arg = &r->src;
+    r->exec->keep_all = run_keeps_all(r);
+    r->check = check_new(r->arena, r->exec, r->t);
+    r->check->full_arg = &r->pure;
+    if (r->src.local_mean)
+        r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
+                                  "count of its own tokens, so tokens of short blocks weigh more";
+}
+/* Level 3, where the program has no backward pass. */
+static void exact(Run *r) {
+    if (!r->o->exact || r->exec->stuck) return;
+    if (run_backward(r))
+        diag_note(r->d, "N0007", (Loc){0}, NULL,
+                  "--exact covers forward programs in this version; the backward pass was "
+                  "checked by levels 1 and 2");
+    else reference_exact(r->check, r->plan, r->model, &r->pure, r->o->exact);
+}
+/* The unsharded run and what is compared with it. False if it could not be made. */
+static bool unsharded(Run *r) {
+    int64_t steps = run_iterations(r);
+    Reference *ref =
+        reference_run(r->arena, r->unsharded, r->whole, &r->pure, steps, run_keeps_whole(r));
+    progress_phase(r->o->progress, "comparison");
+    if (!ref) return false;
+    r->peak_unsharded = ref->exec->peak_bytes;
+    r->rep->seconds_reference = ref->seconds;
+    end_to_end(r, ref);
+    if (!r->dry) outside_finish(r, ref);
+    reference_free(ref);
+    return true;
+}
+bool passes_run(Run *r, bool *ran) {
+    prepare(r);
+    progress_total(r->o->progress,
+                   r->work.run + r->pure.exact_work + r->pure.reference_work + run_compare_work(r));
+    progress_phase(r->o->progress, "ranks and check");
+    *ran = iterate(r);
+    DeviceUse use = device_use(r->dev);
+    r->peak_sharded = (int64_t)(use.large + use.small);
+    if (!*ran) return false;
+    exact(r);
+    return unsharded(r);
+}

@@ -1,0 +1,191 @@
+/* The two devices. Both take large arrays from a heap of the same kind, so they agree about what it
+ * grows to. */
+#include "exec/device.h"
+#include "base/heap.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { LARGE = 1 << 16, CHUNK = 16 }; /* malloc's header and rounding */
+
+typedef struct {
+    Device d; /* first: a Device is one of these */
+    Heap *heap;
+    size_t small, most_small; /* dry: bytes of small arrays */
+} Own;
+
+void device_residues(Device *d, const Tensor *t, Dtype dt, double p) {
+    if (d->sizes_only) return;
+    Tensor host = d->get(d, t, dt);
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        double x = dt == DT_F32 ? (double)((float *)host.p)[i] : ((double *)host.p)[i];
+        x -= p * floor(x / p);
+        if (dt == DT_F32) ((float *)host.p)[i] = (float)x;
+        else ((double *)host.p)[i] = x;
+    }
+    d->put(d, t, &host, dt);
+    d->done(d, &host);
+}
+
+/* ---- the host ---- */
+static void *host_alloc(Device *d, size_t n) {
+    Own *o = (Own *)d;
+    void *p = n >= LARGE && o->heap ? heap_take(o->heap, n) : NULL;
+    return p ? p : base_big(n);
+}
+static void host_release(Device *d, void *p) {
+    Own *o = (Own *)d;
+    if (p && o->heap && heap_has(o->heap, p)) heap_give(o->heap, p);
+    else free(p);
+}
+static Tensor host_get(Device *d, const Tensor *t, Dtype dt) {
+    (void)d, (void)dt;
+    return *t;
+}
+static void host_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
+    (void)d;
+    Region box = region_plain(t);
+    Tensor to = *t;
+    if (t->p != host->p) region_copy(&box, &to, &box, host, dt, 0);
+}
+static void host_done(Device *d, Tensor *host) { (void)d, (void)host; }
+static void host_copy(Device *d, const Region *db, Tensor *dst, const Region *sb, const Tensor *src,
+                      Dtype dt, int op) {
+    (void)d;
+    region_copy(db, dst, sb, src, dt, op);
+}
+static void host_fill(Device *d, Tensor *t, Dtype dt, double v) {
+    (void)d;
+    int64_t n = tensor_count(t);
+    if (dt == DT_F32)
+        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] = (float)v;
+    else if (dt == DT_F64)
+        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] = v;
+    else
+        for (int64_t i = 0; i < n; i++) ((int64_t *)t->p)[i] = (int64_t)v;
+}
+static void host_scale(Device *d, Tensor *t, Dtype dt, double v) {
+    (void)d;
+    int64_t n = tensor_count(t);
+    if (dt == DT_F32)
+        for (int64_t i = 0; i < n; i++) ((float *)t->p)[i] *= (float)v;
+    else if (dt == DT_F64)
+        for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
+}
+typedef struct {
+    OpCall *call;
+    DeviceKernel what;
+} Job;
+static void run_call(void *arg, int64_t i) {
+    const Job *j = arg;
+    const OpCall *c = &j->call[i];
+    const Op *op = c->op;
+    (j->what == DEVICE_EXACT     ? op->exact
+     : j->what == DEVICE_ADJOINT ? op->adjoint
+                                 : op->forward)(c);
+}
+static void host_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
+    (void)d;
+    Job j = {c, what};
+    if (pool && n >= pool_threads(pool)) pool_run(pool, n, run_call, &j);
+    else /* few calls: each uses the workers inside */
+        for (int64_t i = 0; i < n; i++) run_call(&j, i);
+}
+static void host_bound(Device *d, const OpBound *b) {
+    (void)d;
+    b->call.op->bound(b);
+}
+static void host_pieces(Device *d, Pool *pool, int64_t n,
+                        void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
+    (void)d;
+    pool_pieces(pool, n, fn, arg);
+}
+#define HOST                                                                                       \
+    {                                                                                              \
+        .d = {                                                                                     \
+            .alloc = host_alloc,                                                                   \
+            .release = host_release,                                                               \
+            .get = host_get,                                                                       \
+            .put = host_put,                                                                       \
+            .done = host_done,                                                                     \
+            .copy = host_copy,                                                                     \
+            .fill = host_fill,                                                                     \
+            .scale = host_scale,                                                                   \
+            .call = host_call,                                                                     \
+            .bound = host_bound,                                                                   \
+            .pieces = host_pieces                                                                  \
+        }                                                                                          \
+    }
+Device *device_plain(void) {
+    static Own plain = HOST; /* it has no heap: nothing of it changes */
+    return &plain.d;
+}
+Device *device_host(size_t large) {
+    Own *o = base_malloc(sizeof *o);
+    *o = (Own)HOST;
+#ifndef __SANITIZE_ADDRESS__ /* which looks at every array by itself */
+    if (large) o->heap = heap_new(large);
+#endif
+    return &o->d;
+}
+
+/* ---- no numbers ---- */
+/* An address that is never followed: it says the size of what would be there. */
+static const uintptr_t SMALL = (uintptr_t)1 << 62;
+static void *dry_alloc(Device *d, size_t n) {
+    Own *o = (Own *)d;
+    void *p = n >= LARGE ? heap_take(o->heap, n) : NULL;
+    if (p) return p;
+    o->small += n + CHUNK;
+    if (o->small > o->most_small) o->most_small = o->small;
+    return (void *)(SMALL | n << 1);
+}
+static void dry_release(Device *d, void *p) {
+    Own *o = (Own *)d;
+    if ((uintptr_t)p & SMALL) o->small -= (((uintptr_t)p & ~SMALL) >> 1) + CHUNK;
+    else if (p) heap_give(o->heap, p);
+}
+static void dry_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
+    (void)d, (void)t, (void)host, (void)dt;
+}
+static void dry_copy(Device *d, const Region *db, Tensor *dst, const Region *sb, const Tensor *src,
+                     Dtype dt, int op) {
+    (void)d, (void)db, (void)dst, (void)sb, (void)src, (void)dt, (void)op;
+}
+static void dry_set(Device *d, Tensor *t, Dtype dt, double v) {
+    (void)d, (void)t, (void)dt, (void)v;
+}
+static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
+    (void)d, (void)c, (void)n, (void)what, (void)pool;
+}
+static void dry_bound(Device *d, const OpBound *b) { (void)d, (void)b; }
+static void dry_pieces(Device *d, Pool *pool, int64_t n,
+                       void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
+    (void)d, (void)pool, (void)n, (void)fn, (void)arg;
+}
+Device *device_dry(void) {
+    Own *o = base_malloc(sizeof *o);
+    *o = (Own){.d = {.sizes_only = true,
+                     .alloc = dry_alloc,
+                     .release = dry_release,
+                     .get = host_get,
+                     .put = dry_put,
+                     .done = host_done,
+                     .copy = dry_copy,
+                     .fill = dry_set,
+                     .scale = dry_set,
+                     .call = dry_call,
+                     .bound = dry_bound,
+                     .pieces = dry_pieces},
+               .heap = heap_new(0)};
+    return &o->d;
+}
+
+void device_free(Device *d) {
+    if (d) heap_free(((Own *)d)->heap);
+    free(d);
+}
+DeviceUse device_use(const Device *d) {
+    const Own *o = (const Own *)d;
+    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small};
+}

@@ -1,0 +1,65 @@
+/* What computes: memory for blocks and for what their check puts together, copies between regions,
+ * kernels. Everything in this room that touches numbers in bulk does it through here, so that the
+ * same walk over a program can be made with numbers or without. The host device is this process's
+ * memory and workers; the dry device has sizes only, and says beforehand what the host will take.
+ */
+#ifndef SP_EXEC_DEVICE_H
+#define SP_EXEC_DEVICE_H
+#include "exec/region.h"
+#include "kernel/pool.h"
+#include "ops/op.h"
+
+/* What of an op is run. */
+typedef enum { DEVICE_FORWARD, DEVICE_ADJOINT, DEVICE_EXACT } DeviceKernel;
+
+typedef struct Device Device;
+struct Device {
+    bool sizes_only; /* there are no numbers: what looks at them has nothing to do */
+    /* Memory for n bytes, contents undefined; ends the run (exit 5) if there is none. From one
+     * thread at a time. */
+    void *(*alloc)(Device *d, size_t n);
+    void (*release)(Device *d, void *p); /* NULL is allowed */
+    /* A tensor's numbers for the host to read and change, of the same sizes, strided or packed; put
+     * makes the tensor's numbers those of `host`, done gives back what get returned. Where both are
+     * the host's own memory there is but one of them. */
+    Tensor (*get)(Device *d, const Tensor *t, Dtype dt);
+    void (*put)(Device *d, const Tensor *t, const Tensor *host, Dtype dt);
+    void (*done)(Device *d, Tensor *host);
+    /* Copies (op 0), adds (1) or takes the maximum of (2) the elements that both have,
+     * within the device or between it and the host. */
+    void (*copy)(Device *d, const Region *db, Tensor *dst, const Region *sb, const Tensor *src,
+                 Dtype dt, int op);
+    /* Every element of a packed tensor becomes v; is multiplied by v. */
+    void (*fill)(Device *d, Tensor *t, Dtype dt, double v);
+    void (*scale)(Device *d, Tensor *t, Dtype dt, double v);
+    /* Runs n kernels, on the workers of `pool` (NULL: on the caller); each writes its c->out. */
+    void (*call)(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool);
+    /* The error bounds of one result; see OpBound. */
+    void (*bound)(Device *d, const OpBound *b);
+    /* fn over pieces of 0..n-1, on the workers. */
+    void (*pieces)(Device *d, Pool *pool, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi),
+                   void *arg);
+};
+
+/* The host, with room for `large` bytes of large arrays; what is more comes from malloc. */
+Device *device_host(size_t large);
+/* The host with malloc alone; it needs no device_free. */
+Device *device_plain(void);
+/* Sizes only. */
+Device *device_dry(void);
+void device_free(Device *d);
+/* The most bytes that the arrays of a device ever took, large and small: what a host on which the
+ * same is done will have touched. */
+typedef struct DeviceUse {
+    size_t large, small;
+} DeviceUse;
+DeviceUse device_use(const Device *d);
+
+/* Level 3: every element becomes its residue in 0..p-1. Sums of residues are residues of sums, so
+ * they may be taken anywhere. */
+void device_residues(Device *d, const Tensor *t, Dtype dt, double p);
+/* n elements of `size` bytes. */
+static inline void *device_array(Device *d, int64_t n, int64_t size) {
+    return d->alloc(d, base_mul((size_t)(n > 0 ? n : 1), (size_t)size));
+}
+#endif

@@ -1,0 +1,25 @@
+/* Blocks of all ranks, each made once. See wire.h. */
+#include "exec/wire.h"
+#include "exec/store.h"
+#include "exec/tuplemap.h"
+
+bool wire_share(Exec *e, int out, const WireBlocks *w) {
+    Store *st = store_open(e, out);
+    TupleMap map;
+    tuplemap_open(&map, w->width);
+    bool ok = true;
+    for (int64_t rank = 0; rank < e->p->mesh->nranks && ok; rank++) {
+        int64_t key[WIRE_MAX_KEY];
+        bool fresh;
+        w->key(w->arg, rank, key);
+        int *at = tuplemap_find(&map, key, &fresh);
+        if (fresh) {
+            Local l = {.rank = rank};
+            ok = w->make(w->arg, rank, &l);
+            if (ok) *at = store_add(st, l);
+        }
+        if (ok) st->which[rank] = (uint32_t)*at;
+    }
+    tuplemap_close(&map);
+    return ok;
+}

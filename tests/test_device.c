@@ -1,0 +1,125 @@
+/* The ranks compute on a device whose memory the host cannot touch: what is seen of the run is the
+ * same, and nobody reached past the device. And the heap that both devices place arrays in. */
+#include "base/heap.h"
+#include "drive/pipeline.h"
+#include "support/guard.h"
+#include "support/child.h"
+#include "support/support.h"
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Runs a plan; NULL: on the host. */
+static Trace *run_on(Arena *a, const char *text, Device *dev, PipelineReport *rep) {
+    PipelineOptions o = {.execute = true, .threads = 2, .device = dev, .numbers = true, .exact = 1};
+    return pipeline_run(a, diags_new(a), "p", text, strlen(text), NULL, 0, &o, rep);
+}
+static void same(const char *text) {
+    Arena *a = arena_new();
+    PipelineReport host, guarded;
+    Device *dev = guard_new((size_t)1 << 30);
+    Trace *x = run_on(a, text, NULL, &host), *y = run_on(a, text, dev, &guarded);
+    assert_non_null(x);
+    assert_non_null(y);
+    assert_int_equal(host.exit, guarded.exit);
+    assert_true(x->executed && y->executed);
+    assert_int_equal(x->n_checks, y->n_checks);
+    for (int i = 0; i < x->n_checks; i++) {
+        const TraceCheck *p = &x->checks[i], *q = &y->checks[i];
+        assert_string_equal(p->value, q->value);
+        assert_string_equal(p->verdict, q->verdict);
+        assert_true(p->count == q->count && p->level == q->level);
+        assert_memory_equal(&p->max_abs, &q->max_abs, sizeof p->max_abs);
+        assert_true(!p->cause == !q->cause);
+        if (p->cause) assert_string_equal(p->cause, q->cause);
+    }
+    assert_int_equal(x->n_samples, y->n_samples);
+    for (int i = 0; i < x->n_samples; i++)
+        assert_memory_equal(x->samples[i].after, y->samples[i].after,
+                            sizeof(double) * (size_t)x->samples[i].n_after);
+    assert_int_equal(host.n_losses, guarded.n_losses);
+    for (int64_t i = 0; i < host.n_losses; i++)
+        assert_memory_equal(&host.losses[i], &guarded.losses[i], sizeof(double));
+    GuardCalls calls = guard_calls(dev);
+    assert_true(calls.puts > 0 && calls.gets > 0 && calls.copies > 0 && calls.kernels > 0);
+    guard_free(dev);
+    arena_free(a);
+}
+#define TINY                                                                                       \
+    "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, "    \
+    "loss]}\nnames: torchtitan\n"
+static const char *const plans[] = {
+    "model: {kind: mlp, sizes: [6, 10, 4], layer_names: [up, down]}\ndata: {rows: 5}\n"
+    "mesh: {tp: 2}\nplan: {up: colwise, down: rowwise}\n",
+    TINY "data: {batch: 4, sequence: 16}\nmesh: {dp: 2, cp: 2}\npass: train\n"
+         "context_parallel: {mode: all_gather, order: zigzag}\n"
+         "optimizer: {name: adamw, steps: 2}\ndata_parallel: {mode: fsdp, axis: dp}\n",
+    "model: {kind: mlp, sizes: [4, 8, 4]}\ndata: {rows: 24, microbatches: 3}\nmesh: {dp: 4}\n"
+    "pass: train\noptimizer: {name: sgd, steps: 2}\n",
+};
+static void test_untouched(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) same(plans[i]);
+}
+/* What faults do and what the report finds as their cause goes through the device too. */
+static void test_untouched_faults(void **state) {
+    (void)state;
+    const char *const bugs[] = {"plans/bugs/02-bias-on-every-rank.yaml",
+                                "plans/bugs/04-wrong-block.yaml",
+                                "plans/bugs/09-norm-gradient-averaged.yaml"};
+    for (size_t i = 0; i < sizeof bugs / sizeof bugs[0]; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        same(child_read(a, bugs[i], &n));
+        arena_free(a);
+    }
+}
+
+/* ---- the heap ---- */
+enum { SLOTS = 40, TURNS = 4000 };
+/* The same takes and gives on memory and on sizes: the range grows alike, and no two arrays that
+ * are there overlap. */
+static void test_heap(void **state) {
+    (void)state;
+    Heap *real = heap_new((size_t)1 << 30), *dry = heap_new(0);
+    unsigned char *p[SLOTS] = {0};
+    void *q[SLOTS] = {0};
+    size_t n[SLOTS] = {0};
+    uint64_t seed = 7;
+    for (int i = 0; i < TURNS; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        int k = (int)(seed >> 33) % SLOTS;
+        if (p[k]) {
+            assert_true(p[k][0] == k && p[k][n[k] - 1] == k);
+            heap_give(real, p[k]);
+            heap_give(dry, q[k]);
+            p[k] = q[k] = NULL;
+        } else {
+            n[k] = 1 + (size_t)(seed >> 40) % 300000;
+            p[k] = heap_take(real, n[k]);
+            q[k] = heap_take(dry, n[k]);
+            assert_non_null(p[k]);
+            assert_true((uintptr_t)p[k] % 64 == 0);
+            memset(p[k], k, n[k]);
+        }
+        assert_true(heap_top(real) == heap_top(dry));
+    }
+    assert_true(heap_top(real) < (size_t)SLOTS * 300000); /* places are used again */
+    size_t top = heap_top(real);
+    for (int k = 0; k < SLOTS; k++)
+        if (p[k]) heap_give(real, p[k]);
+    assert_non_null(heap_take(real, top - 4096)); /* neighbours are joined */
+    assert_true(heap_top(real) == top);
+    assert_null(heap_take(real, (size_t)1 << 31));
+    heap_free(real);
+    heap_free(dry);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_untouched),
+                                       cmocka_unit_test(test_untouched_faults),
+                                       cmocka_unit_test(test_heap)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -29,6 +29,10 @@
     "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"              \
     "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
 
+#define MLP(mesh, loss)                                                                            \
+    "model: {kind: mlp, sizes: [4, 6, 5], bias: true}\ndata: {rows: 4, dtype: f64}\nmesh: {" mesh  \
+    "}\npass: backward\nloss: " loss "\nplan:\n  net1: colwise\n"
+
 static const Diag *find(const PlanRun *r, const char *code, const char *says) {
     for (int i = 0; i < r->d->n; i++)
         if (!strcmp(r->d->item[i].code, code) && strstr(r->d->item[i].message, says))
@@ -89,6 +93,21 @@ static const struct {
      "2}\n"
      "plan:\n  net1: colwise\n  net2: {weight: shard(1)}\n",
      "the all_reduce of net2.product over tp is made", "net2.product"},
+    {"a model's output left pending, into a loss that takes a part for the whole",
+     MLP("tp: 2", "sum") "  net2: {style: rowwise, output: partial}\n",
+     "the all_reduce of loss over tp is made", "loss"},
+    {"the same with a loss that is given a cotangent",
+     MLP("tp: 2", "dot") "  net2: {style: rowwise, output: partial}\n",
+     "the all_reduce of loss over tp is made", "loss"},
+    {"beside ranks with other rows, whose losses are added up",
+     MLP("dp: 2, tp: 2", "sum") "  net2: {style: rowwise, output: partial}\n",
+     "the all_reduce of loss over tp is made", "loss"},
+    {"plain tensors", MLP("tp: 2", "sum") "  net2: {weight: shard(1), bias: replicate}\n",
+     "the all_reduce of net2.product over tp is made", "net2.product"},
+    {"a loss over a cut output",
+     MLP("dp: 2, tp: 2",
+         "sum") "  net2: {style: colwise, input: shard(1), desired_input: replicate}\n",
+     NULL, NULL},
     {"a slice that a style asks for",
      MODEL("forward", "tp: 2", "") "plan:\n  layers.*.feed_forward.w2: rowwise_split_input\n", NULL,
      NULL},

@@ -677,6 +677,25 @@ static void lower_input(Lower *l, int t) {
         p->env[t] = single_move(l, v->id, &claim, &r, true);
     }
 }
+/* A loss over a model's output that is left pending is a part on every rank, and no line asks for
+ * the sum of those: it is told, or under trust: declared not made. Silent stay the sums over cuts
+ * of tokens (data parallelism) and of what the loss is taken of (its own contraction), and those of
+ * a DTensor, which knows that it is pending. */
+static void finish_pending_output(Lower *l) {
+    Program *p = l->p;
+    const Graph *g = p->graph;
+    int loss = g->t[g->loss].module, x = loss >= 0 ? g->module[loss].input[0] : -1;
+    int by = x >= 0 ? g->t[x].module : -1;
+    if (x < 0 || p->env[x] < 0 || (by >= 0 && l->a->use[by].out_dtensor)) return;
+    Layout want = p->val[p->env[g->loss]].L;
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (want.type[a] == TY_P && p->val[p->env[x]].L.type[a] == TY_P) want.type[a] = TY_I;
+    Reason r = {.text = "the model's output is a partial sum, so is its loss",
+                .module = -1,
+                .scope = -1,
+                .pass = PHASE_LOSS};
+    p->env[g->loss] = move_to(l, p->env[g->loss], &want, &r);
+}
 /* What leaves the program must be complete: the loss ends as I, a forward output is reduced unless
  * declared otherwise. */
 static void finish(Lower *l) {
@@ -684,6 +703,7 @@ static void finish(Lower *l) {
     const Graph *g = p->graph;
     int t = g->loss >= 0 ? g->loss : g->output;
     if (t < 0) return;
+    if (g->loss >= 0) finish_pending_output(l);
     Layout want = p->val[p->env[t]].L;
     for (int x = 0; x < p->mesh->naxes; x++) {
         if (want.type[x] == TY_P || want.type[x] == TY_M ||

@@ -27,6 +27,11 @@ static int linear_of(const Program *p, int tensor) {
             return m;
     return -1;
 }
+/* The tensor whose module a move is mended at: of the loss, what it is taken of. */
+static int made_at(const Program *p, const Step *s) {
+    int t = p->val[s->in[0]].tensor, m = p->graph->t[t].module;
+    return t == p->graph->loss && m >= 0 ? p->graph->module[m].input[0] : t;
+}
 static const char *hint_of(const Program *p, const Step *s);
 /* For a whole weight of which a part is used: the style that cuts it so. Where its result is moved
  * too, the line for that says the style with it. */
@@ -51,7 +56,7 @@ static const char *hint_of(const Program *p, const Step *s) {
         return "let `data` give it as it is used (`order`, `cut`, `block_input`)";
     const Step *end = last_of(p, s);
     const Val *v = &p->val[s->in[0]];
-    int m = linear_of(p, v->tensor);
+    int m = linear_of(p, made_at(p, s));
     if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
     const ModuleUse *u = &p->assign->use[m];
     const char *place = place_word(p, &p->val[end->out].L, s->move.axes.a[0]);
@@ -66,7 +71,7 @@ static const char *hint_of(const Program *p, const Step *s) {
                         plan_pattern_of(p->arena, p->graph->module[m].path), place);
 }
 static Loc place_in_plan(const Program *p, const Step *s) {
-    int m = linear_of(p, p->val[s->in[0]].tensor);
+    int m = linear_of(p, made_at(p, s));
     if (m >= 0 && p->assign->use[m].style && p->assign->use[m].loc.line)
         return p->assign->use[m].loc;
     return s->loc.file && s->loc.line ? s->loc : p->assign->plan->mesh_loc;

@@ -948,6 +948,55 @@ static void test_diff(void **state) {
         expect_code(RUN("diff", a, bug), 1, "1 difference\n", NULL);
     }
 }
+/* Two plans that compute other numbers differ, whatever decides them. */
+static void test_diff_settings(void **state) {
+    (void)state;
+    static const char train[] =
+        "model: {kind: mlp, sizes: [4, 4, 4]}\nmesh: {tp: 2}\npass: train\n",
+                      block[] = "mesh: {tp: 2}\npass: backward\n";
+#define CONFIG(more)                                                                               \
+    "model: {layers: 1, parts: [embedding, blocks, norm, head, loss], config: {hidden_size: 8, "   \
+    "num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, intermediate_size: 8, "          \
+    "vocab_size: 12, num_hidden_layers: 1" more "}}\n"
+#define DATA(more) "data: {batch: 4, sequence: 4" more "}\n"
+    static const struct {
+        const char *plan, *a, *b, *says;
+    } rows[] = {
+        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.2}\n", "lr  "},
+        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1, steps: 2}\n",
+         "steps  "},
+        {train, "optimizer: {name: sgd, lr: 0.1, momentum: 0.5}\n",
+         "optimizer: {name: sgd, lr: 0.1, momentum: 0.25}\n", "momentum  "},
+        {train, "optimizer: {name: adamw, lr: 0.1}\n",
+         "optimizer: {name: adamw, lr: 0.1, eps: 0.01}\n", "optimizer eps  "},
+        {train, "optimizer: {name: adamw, lr: 0.1}\n",
+         "optimizer: {name: adamw, lr: 0.1, weight_decay: 0.3}\n", "weight_decay  "},
+        {train, "optimizer: {name: adamw, lr: 0.1}\n",
+         "optimizer: {name: adamw, lr: 0.1, betas: [0.9, 0.95]}\n", "beta2  "},
+        {train, "optimizer: {name: sgd, lr: 0.1, clip: 1}\n",
+         "optimizer: {name: sgd, lr: 0.1, clip: 2}\n", "clip  "},
+        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1}\nloss: sum\n",
+         "loss  "},
+        {train, "optimizer: {name: sgd, lr: 0.1}\n",
+         "optimizer: {name: sgd, lr: 0.1}\ndata: {seed: 9}\n", "seed  "},
+        {block, CONFIG("") DATA(""), CONFIG(", \"rope_theta\": 500") DATA(""), "rope_theta  "},
+        {block, CONFIG("") DATA(""), CONFIG(", \"rms_norm_eps\": 0.01") DATA(""), "eps  "},
+        {block, CONFIG("") DATA(""), CONFIG(", \"hidden_act\": \"gelu\"") DATA(""), "activation  "},
+        {block, CONFIG("") DATA(""), CONFIG("") DATA(", microbatches: 2"), "microbatches  "},
+        {block, CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {label_smoothing: 0.1}\n",
+         "label_smoothing  "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *a = put("a.yaml", arena_printf(arena, "%s%s", rows[i].plan, rows[i].a)),
+                   *b = put("b.yaml", arena_printf(arena, "%s%s", rows[i].plan, rows[i].b));
+        expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
+        expect_code(RUN("diff", a, b), 1, rows[i].says, NULL);
+        expect_code(RUN("run", b, "--trace", in("settings.jsonl")), 0, NULL, NULL);
+        expect_code(RUN("diff", b, in("settings.jsonl")), 0, "no difference\n", NULL);
+    }
+#undef DATA
+#undef CONFIG
+}
 /* A structure that is wrong where no number shows it: every format says so, none calls it a wrong
  * value, and --fail-on decides. */
 static void test_structure(void **state) {
@@ -1292,25 +1341,45 @@ static int after_all(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_new, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_usage),          TEST(test_parser),
-        TEST(test_manual),         TEST(test_tables),
-        TEST(test_table_width),    TEST(test_lookup),
-        TEST(test_expect),         TEST(test_exit_codes),
-        TEST(test_check),          TEST(test_findings),
-        TEST(test_show),           TEST(test_skipped),
-        TEST(test_explain),        TEST(test_diff),
-        TEST(test_structure),      TEST(test_run),
-        TEST(test_same_bytes),     TEST(test_update_expect),
-        TEST(test_list),           TEST(test_draw),
-        TEST(test_draw_formats),   TEST(test_draw_options),
-        TEST(test_draw_failures),  TEST(test_draw_terminal),
-        TEST(test_lost_output),    TEST(test_help_plans),
-        TEST(test_narrow),         TEST(test_80_columns),
-        TEST(test_check_notes),    TEST(test_hardware_first),
-        TEST(test_claim_line),     TEST(test_cp_line),
-        TEST(test_faults),         TEST(test_unobservable),
-        TEST(test_list_ops),       TEST(test_explain_gradient),
-        TEST(test_format_by_name), TEST(test_folders),
+        TEST(test_usage),
+        TEST(test_parser),
+        TEST(test_manual),
+        TEST(test_tables),
+        TEST(test_table_width),
+        TEST(test_lookup),
+        TEST(test_expect),
+        TEST(test_exit_codes),
+        TEST(test_check),
+        TEST(test_findings),
+        TEST(test_show),
+        TEST(test_skipped),
+        TEST(test_explain),
+        TEST(test_diff),
+        TEST(test_diff_settings),
+        TEST(test_structure),
+        TEST(test_run),
+        TEST(test_same_bytes),
+        TEST(test_update_expect),
+        TEST(test_list),
+        TEST(test_draw),
+        TEST(test_draw_formats),
+        TEST(test_draw_options),
+        TEST(test_draw_failures),
+        TEST(test_draw_terminal),
+        TEST(test_lost_output),
+        TEST(test_help_plans),
+        TEST(test_narrow),
+        TEST(test_80_columns),
+        TEST(test_check_notes),
+        TEST(test_hardware_first),
+        TEST(test_claim_line),
+        TEST(test_cp_line),
+        TEST(test_faults),
+        TEST(test_unobservable),
+        TEST(test_list_ops),
+        TEST(test_explain_gradient),
+        TEST(test_format_by_name),
+        TEST(test_folders),
     };
     return cmocka_run_group_tests_name("cli", tests, before_all, after_all);
 }

@@ -499,10 +499,18 @@ static Items run_items(const Trace *t, Arena *a) {
         add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
     return l;
 }
+static Items setting_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_settings; i++)
+        add_item(&l, a, t->settings[i].name, t->settings[i].text);
+    return l;
+}
 Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
     Arena *m = c->arena;
     Table t = table_new(m, "difference", diff_columns, N(diff_columns));
     diff_items(&t, "run", run_items(a, m), run_items(b, m));
+    if (a->n_settings && b->n_settings) /* traces of other writers may say nothing of them */
+        diff_items(&t, "setting", setting_items(a, m), setting_items(b, m));
     diff_items(&t, "parameter", param_items(a, false, m), param_items(b, false, m));
     diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
     diff_items(&t, "value", value_items(a, m), value_items(b, m));

@@ -2,6 +2,7 @@
 #include "exec/record.h"
 #include "exec/held.h"
 #include "exec/load.h"
+#include "exec/settings.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
 #include <stdlib.h>
@@ -151,6 +152,7 @@ static void record_run(Rec *r, const Model *model) {
     if (r->plan->shrink > 1 && !d->mlp) DIM("shrink", r->plan->shrink);
     if (r->plan->microbatches > 1) DIM("microbatches", r->plan->microbatches);
 #undef DIM
+    record_settings(r->a, r->plan, model, t);
 }
 
 /* ---- classes of the whole program ---- */

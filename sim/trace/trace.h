@@ -275,6 +275,10 @@ typedef struct Trace {
         const char *name;
         double value;
     } * model; /* B S D H K d F V L eps ...; B: of one micro-batch; shrink, microbatches: if > 1 */
+    int n_settings;
+    struct TraceSetting {
+        const char *name, *text;
+    } * settings; /* what decides the numbers besides: seed, loss, optimizer, ... */
     const char *model_name;
     const char *names; /* naming scheme */
     bool executed;

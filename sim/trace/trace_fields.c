@@ -20,6 +20,7 @@ static const Field run_fields[] = {
     {"groups", F_NAMED_GROUPS, ALWAYS, 0, 0, 0},
     {"ranks", F_I64, REQUIRED, AT(ranks), 0, 1},
     {"model", F_MODEL, ALWAYS, 0, 0, 0},
+    {"settings", F_SETTINGS, OPTIONAL, 0, 0, 0},
     {"model_name", F_TEXT, OPTIONAL, AT(model_name), 0, 0},
     {"names", F_TEXT, OPTIONAL, AT(names), 0, 0},
     {"pass", F_WORD, ALWAYS, AT(pass), 0, WORDS_PASS},

@@ -36,6 +36,7 @@ typedef enum {
     F_MESH,         /* Trace: axes */
     F_NAMED_GROUPS, /* Trace: groups */
     F_MODEL,        /* Trace: model */
+    F_SETTINGS,     /* Trace: settings */
     F_CLASSES,      /* Trace: classes */
     F_WORST,        /* Trace: worst_value, worst_used */
     F_SEVERITY,     /* Severity */

@@ -481,6 +481,17 @@ READER(r_named_groups) {
         if (!t->groups[i].axes) bad(r, "\"groups\" has a group without axes");
     }
 }
+READER(r_settings) {
+    Trace *t = RECORD(Trace);
+    const Json *o = as_object(r, j, f->key);
+    t->n_settings = o ? o->n : 0;
+    t->settings = ARENA_ARRAY(r->arena, struct TraceSetting, t->n_settings);
+    for (int i = 0; i < t->n_settings; i++) {
+        t->settings[i].name = arena_strdup(r->arena, o->key[i]);
+        t->settings[i].text = as_text(r, o->value[i], f->key);
+        if (!t->settings[i].text) bad(r, "\"settings\" has one without a value");
+    }
+}
 READER(r_model) {
     Trace *t = RECORD(Trace);
     const Json *o = as_object(r, j, f->key);
@@ -558,6 +569,7 @@ static const FieldReader readers[F_KINDS] = {
     [F_MESH] = r_mesh,
     [F_NAMED_GROUPS] = r_named_groups,
     [F_MODEL] = r_model,
+    [F_SETTINGS] = r_settings,
     [F_CLASSES] = r_classes,
     [F_WORST] = r_worst,
     [F_SEVERITY] = r_severity,

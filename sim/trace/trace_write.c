@@ -240,6 +240,13 @@ static void w_model(JsonWriter *w, const Field *f, const char *record) {
     for (int i = 0; i < t->n_model; i++) number(w, t->model[i].name, t->model[i].value);
     json_close(w, '}');
 }
+static void w_settings(JsonWriter *w, const Field *f, const char *record) {
+    const Trace *t = RECORD(Trace);
+    if (!t->n_settings) return;
+    json_open(w, f->key, '{');
+    for (int i = 0; i < t->n_settings; i++) json_str(w, t->settings[i].name, t->settings[i].text);
+    json_close(w, '}');
+}
 static void w_classes(JsonWriter *w, const Field *f, const char *record) {
     const Trace *t = RECORD(Trace);
     if (!t->n_classes) return;
@@ -296,6 +303,7 @@ static const Writer writers[F_KINDS] = {
     [F_MESH] = w_mesh,
     [F_NAMED_GROUPS] = w_named_groups,
     [F_MODEL] = w_model,
+    [F_SETTINGS] = w_settings,
     [F_CLASSES] = w_classes,
     [F_WORST] = w_worst,
     [F_SEVERITY] = w_severity,

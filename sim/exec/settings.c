@@ -1,0 +1,74 @@
+/* What decides the numbers of a run besides sizes, layouts and collectives: seed, files, the loss,
+ * the optimizer and the constants of ops, one text each, under the plan's words. `diff` compares
+ * them. Refuses to name what changes no number (hardware, threads, what is kept or made again). */
+#include "exec/settings.h"
+#include <math.h>
+
+typedef struct {
+    Arena *arena;
+    Trace *t;
+    int cap;
+} Settings;
+static void add_text(Settings *s, const char *name, const char *text) {
+    if (text)
+        *ARENA_PUSH(s->arena, s->t->settings, s->t->n_settings, s->cap) =
+            (struct TraceSetting){name, text};
+}
+static void add_number(Settings *s, const char *name, double x) {
+    add_text(s, name, arena_printf(s->arena, "%.17g", x));
+}
+static void add_whole(Settings *s, const char *name, int64_t x) {
+    add_text(s, name, arena_printf(s->arena, "%lld", (long long)x));
+}
+
+static void add_data(Settings *s, const Plan *p) {
+    add_text(s, "seed", arena_printf(s->arena, "%llu", (unsigned long long)p->seed));
+    add_text(s, "weights", p->weights);
+    add_text(s, "inputs", p->inputs);
+    add_text(s, "trust", p->trust_declared ? "declared" : "rules");
+}
+/* Rows of cosines and sines, and the activation; eps is among the sizes. */
+static void add_model(Settings *s, const ModelDims *d) {
+    add_text(s, "activation", d->activation);
+    if (d->mlp) return;
+    add_number(s, "rope_theta", d->rope_base);
+    add_text(s, "rope_interleaved", d->rope_interleaved ? "true" : "false");
+    add_text(s, "rope_type", d->rope_type);
+    add_whole(s, "vocab", d->vocab);
+    if (!d->rope_type || d->rope_factor == 0) return;
+    add_number(s, "rope_factor", d->rope_factor);
+    add_number(s, "rope_low_freq_factor", d->rope_low);
+    add_number(s, "rope_high_freq_factor", d->rope_high);
+    add_number(s, "rope_original_max_position_embeddings", d->rope_old_ctx);
+}
+static void add_loss(Settings *s, const Plan *p, const Model *m) {
+    if (m->g.loss < 0) return;
+    bool head = m->parts & PART_HEAD && !m->dims.mlp;
+    add_text(s, "loss", p->loss_kind ? p->loss_kind : head ? "cross_entropy" : "dot");
+    add_number(s, "label_smoothing", p->label_smoothing);
+    add_whole(s, "ignore_index", p->ignore_index);
+    add_text(s, "reduce", p->data_parallel.reduce);
+    add_text(s, "grad_order", p->data_parallel.grad_order);
+}
+static void add_optimizer(Settings *s, const Plan *p) {
+    if (p->pass != PASS_TRAIN) return;
+    add_text(s, "optimizer", p->optimizer.name);
+    add_whole(s, "steps", p->optimizer.steps);
+    add_number(s, "lr", p->optimizer.lr);
+    add_number(s, "beta1", p->optimizer.beta1);
+    add_number(s, "beta2", p->optimizer.beta2);
+    add_number(s, "optimizer eps", p->optimizer.eps);
+    add_text(s, "weight_decay",
+             isnan(p->optimizer.weight_decay)
+                 ? "default"
+                 : arena_printf(s->arena, "%.17g", p->optimizer.weight_decay));
+    add_number(s, "momentum", p->optimizer.momentum);
+    add_number(s, "clip", p->optimizer.clip);
+}
+void record_settings(Arena *arena, const Plan *plan, const Model *model, Trace *t) {
+    Settings s = {.arena = arena, .t = t};
+    add_data(&s, plan);
+    add_model(&s, &model->dims);
+    add_loss(&s, plan, model);
+    add_optimizer(&s, plan);
+}

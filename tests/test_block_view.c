@@ -500,6 +500,24 @@ static void overview_counts_everything(void **state) {
     }
 }
 
+/* Forward of the loss beside its backward: a maximum is pending as such, the sums that are made
+ * together stand together, and what feeds a row stands at it. */
+static void loss_faces_its_backward(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "");
+    RenderOptions o = options("block");
+    o.part = "loss";
+    const char *svg = draw(g, t, &o, FORMAT_SVG);
+    static const char *const words[] = {"max tp pending", "Σ tp pending",
+                                        "sum of exp over V, target logit", "AllReduce ×2",
+                                        "dsumexp, dtarget [B/dp, S/cp]"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(svg, words[i])) fail_msg("'%s' is not in the loss", words[i]);
+    assert_null(strstr(strstr(svg, "Σ tp pending") + 1, "Σ tp pending"));
+    const char *side = strstr(svg, ">logits  [1, 16, 2004]<"); /* past the maximum */
+    if (!side) fail_msg("no logits at the sum of exp");
+}
+
 /* A click on a step leads to its mirror image, a click there leads back. */
 static void steps_are_linked(void **state) {
     Ground *g = *state;
@@ -531,6 +549,7 @@ int main(void) {
                                        T(reductions_stand_in_order),
                                        T(text_fits),
                                        T(overview_counts_everything),
+                                       T(loss_faces_its_backward),
                                        T(steps_are_linked)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -872,6 +872,20 @@ static void test_explain(void **state) {
                     "grad.param.layers.0.attention.wq.weight"),
                 0, "plan line    plans/20-llama3-8b-fsdp-tp.yaml:11", NULL);
 }
+/* What cuts a wrong input says nothing of why it is wrong: the report names no axis beside a cause
+ * that names another. */
+static void test_axis_of_an_input(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    const char *out = in("axis");
+    Ran r = RUN("run", "plans/bugs/44-ranks-fed-different-data.yaml", "-o", out);
+    assert_non_null(strstr(r.out, "the ranks of tp should hold the same"));
+    assert_null(strstr(r.out, "    axis "));
+    done(r);
+    r = RUN("run", "plans/bugs/18-fsdp-wrong-shard.yaml", "-o", out);
+    assert_non_null(strstr(r.out, "    axis          dp\n"));
+    done(r);
+}
 /* How a gradient comes about: its steps, the sums with their reason, what would be wrong otherwise,
  * the axes without one. */
 static void test_explain_gradient(void **state) {
@@ -1378,6 +1392,7 @@ int main(void) {
         TEST(test_unobservable),
         TEST(test_list_ops),
         TEST(test_explain_gradient),
+        TEST(test_axis_of_an_input),
         TEST(test_format_by_name),
         TEST(test_folders),
     };

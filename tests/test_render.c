@@ -1495,7 +1495,7 @@ static void backward_mirrors_forward(void **state) {
     const char *words = svg_words(g->a, s);
     assert_true(well_formed(g->a, s));
     assert_int_equal(times(s, "class=\"pair\""),
-                     10); /* 4 of the block, 2 of embedding and head, 4 of the loss */
+                     9); /* 4 of the block, 2 of embedding and head, 3 of the loss */
     assert_int_equal(times(s, "class=\"gradient\""), 9);
     /* those of the layer, each as a hexagon of its own */
     for (int i = 0; i < t->n_collectives; i++) {

@@ -76,9 +76,11 @@ static const char *numbers(const BlockGraph *g, const BlockNode *n) {
 }
 
 static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
-    const char *p = n->out ? n->out->shape.pending : NULL;
-    return p && *p ? arena_printf(g->arena, "Σ %s pending", words_axis_list(g->arena, g->t, p))
-                   : NULL;
+    bool max = false;
+    const char *p = n->out ? words_pending(&n->out->shape, &max) : NULL;
+    return p ? arena_printf(g->arena, "%s %s pending", max ? "max" : "Σ",
+                            words_axis_list(g->arena, g->t, p))
+             : NULL;
 }
 
 double block_label_width(BlockPen *p, const BlockNode *n) {
@@ -105,11 +107,11 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     if (p->look->numbers)
         px = x + scene_text(p->s, x, num, ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND, numbers(p->g, n));
     if (!pend) return;
+    bool max;
+    const char *axes = words_pending(&n->out->shape, &max);
     scene_text(p->s, px + 9, p->look->numbers ? num : sym, ALIGN_LEFT, p->look->numbers ? 11.5 : 12,
                SEMIBOLD,
-               ROLE_AXIS_TEXT +
-                   theme_axis(words_color_axis(p->g->arena, p->g->t, n->out->shape.pending,
-                                               n->out->shape.pending)),
+               ROLE_AXIS_TEXT + theme_axis(words_color_axis(p->g->arena, p->g->t, axes, axes)),
                pend);
     p->legend |= 1u << LEGEND_PARTIAL;
 }

@@ -282,7 +282,7 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     bool tap = i == f->strip->from;
     int level = tap ? -1 : src->level, from_col = tap ? -1 : src->col, col = q->in_col[j];
     double y1 = row_top(f, q->level), x1 = col_x(f, col);
-    bool partial = src->out && src->out->shape.pending && *src->out->shape.pending;
+    bool max, partial = src->out && words_pending(&src->out->shape, &max);
     Pt pt[6];
     int n = 0;
     double sx = tap ? f->x + f->stream : col_x(f, from_col), ty = turn_y(p, f, level, i);
@@ -392,7 +392,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
     scene_segment(p->s, x, f->y + 24, x, py - 9, ROLE_INK, 3);
     Pt out[2] = {{x, py + 9}, {x, end}};
     scene_arrow(p->s, out, 2, ROLE_INK, 3, true, false, target);
-    bool partial = last->out && last->out->shape.pending && *last->out->shape.pending;
+    bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double lx = col_x(f, last->col), by = row_top(f, last->level) + block_box_height(p->look, last);
     Pt back[3] = {{lx, by}, {lx, py}, {x + 10, py}};
     scene_arrow(p->s, back, 3, ROLE_INK, 1.5, false, partial, p->group[s->to]);
@@ -413,7 +413,7 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, words_leaf(last->name));
     int group = p->s->open;
     scene_end(p->s);
-    bool partial = last->out && last->out->shape.pending && *last->out->shape.pending;
+    bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double px = partial ? x - 2.25 : x;
     Pt pt[2] = {{px, row_top(f, last->level) + block_box_height(p->look, last)}, {px, y}};
     scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, partial, group);

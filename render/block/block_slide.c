@@ -49,7 +49,8 @@ static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
         if (from > level || to <= level) continue;
         *(col ? &c.others : &c.first) += bytes_of(p->g, n);
         bool here = from == level;
-        c.partial |= here && n->out && n->out->shape.pending && *n->out->shape.pending;
+        bool max;
+        c.partial |= here && n->out && words_pending(&n->out->shape, &max);
         if (!here) continue;
         double x = k < 0 ? f->x + 36.5 : f->x + f->centre[col] + (col ? 12 : 14);
         c.label = fmax(c.label, x + block_label_width(p, n));

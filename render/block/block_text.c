@@ -81,9 +81,11 @@ static int next_visible(const BlockGraph *g, int i, int strip) {
 }
 
 static void pending_row(Page *p, const char *edge, const TraceValue *v) {
-    if (v && v->shape.pending && *v->shape.pending)
-        str_addf(&p->out, "%s║    partial: Σ %s pending\n", edge,
-                 words_symbol(p->g->arena, v->shape.pending));
+    bool max;
+    const char *axes = v ? words_pending(&v->shape, &max) : NULL;
+    if (axes)
+        str_addf(&p->out, "%s║    partial: %s %s pending\n", edge, max ? "max" : "Σ",
+                 words_symbol(p->g->arena, axes));
 }
 
 static void wrong_row(Page *p, const char *edge, const BlockNode *n) {
@@ -135,7 +137,7 @@ static void strip_rows(Page *p, int strip) {
         }
         const TraceValue *v =
             words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
-        bool partial = v && v->shape.pending && *v->shape.pending;
+        bool max, partial = v && words_pending(&v->shape, &max);
         if (n->kind == NODE_MOVE) row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
         else
             row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)),

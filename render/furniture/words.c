@@ -1,5 +1,6 @@
 /* Words and numbers of pictures. See words.h. */
 #include "render/furniture/words.h"
+#include "base/text.h"
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -407,6 +408,17 @@ const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++)
         if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];
+    return NULL;
+}
+
+const char *words_pending(const TraceShape *s, bool *max) {
+    *max = false;
+    if (s->pending && *s->pending) return s->pending;
+    for (int i = 0; i < s->n_places; i++)
+        if (text_same(s->place[i].place, "partial(max)")) {
+            *max = true;
+            return s->place[i].axis;
+        }
     return NULL;
 }
 

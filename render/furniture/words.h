@@ -101,6 +101,8 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t ran
 const TraceValue *words_find_value(const Trace *t, const char *name, int step);
 /* The part of a shape that the rank holds; NULL if it holds none. */
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
+/* The axes over which a sum is pending, or (*max) a maximum; NULL: nothing is. */
+const char *words_pending(const TraceShape *s, bool *max);
 double words_find_dim(const Trace *t, const char *name); /* model dimension, NaN if absent */
 /* Packed blocks of a dim by its symbol: 2 of "2*F/tp"; 1 of "F/tp" and of a cut as one list,
  * "(2*F)/tp". */

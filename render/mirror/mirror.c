@@ -36,21 +36,21 @@ static bool has_name(const char *const *list, int n, const char *name) {
 
 /* ---- rows of the forward pass ---- */
 
-static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n) {
+static MirrorRow *row_of(MirrorStrip *s, const BlockNode *n, int level) {
     MirrorKind kind = n->kind == NODE_COLL ? ROW_COLL : n->kind == NODE_MOVE ? ROW_MOVE : ROW_OPS;
     int at = 0;
     for (int i = 0; i < s->n; i++) {
         MirrorRow *r = &s->row[i];
-        bool alike = r->kind == kind && r->level == n->level;
+        bool alike = r->kind == kind && r->level == level;
         if (alike && kind == ROW_COLL)
             alike = text_same(r->coll[0]->op, n->coll->op) &&
                     text_same(r->coll[0]->axis, n->coll->axis) &&
                     text_same(r->coll[0]->reduce, n->coll->reduce);
         if (alike) return r;
-        if (r->level < n->level || (r->level == n->level && r->kind <= kind)) at = i + 1;
+        if (r->level < level || (r->level == level && r->kind <= kind)) at = i + 1;
     }
     for (int i = s->n++; i > at; i--) s->row[i] = s->row[i - 1];
-    s->row[at] = (MirrorRow){.kind = kind, .level = n->level};
+    s->row[at] = (MirrorRow){.kind = kind, .level = level};
     return &s->row[at];
 }
 
@@ -60,10 +60,26 @@ static void add_op(MirrorRow *r, const TraceCompute *c, bool rest) {
     if (r->n_op < MIRROR_MAX) r->op[r->n_op++] = (MirrorOp){.f = c, .rest = rest};
 }
 
-static void add_node(const BlockGraph *g, MirrorStrip *s, int i) {
+/* A chain that parts and joins again, as the loss does, is read as one line of rows: a step stands
+ * just above the first that reads it, so that what is summed together stands together and nothing
+ * runs past a row that has no use for it. level[k]: of node k of the strip. */
+static void late_levels(const BlockGraph *g, const BlockStrip *b, int *level) {
+    for (int k = b->n - 1; k >= 0; k--) {
+        int first = -1;
+        for (int j = k + 1; j < b->n; j++) {
+            const BlockNode *x = &g->node[b->node[j]];
+            for (int q = 0; x->alias == b->node[j] && q < x->n_in; q++)
+                if (x->in[q] == b->node[k] && (first < 0 || level[j] < first)) first = level[j];
+        }
+        bool moves = g->node[b->node[k]].kind != NODE_INPUT && first > level[k];
+        if (moves) level[k] = first - 1;
+    }
+}
+
+static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level) {
     const BlockNode *n = &g->node[i];
     if (n->kind == NODE_INPUT || n->level < 0) return;
-    MirrorRow *r = row_of(s, n);
+    MirrorRow *r = row_of(s, n, level);
     for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++) {
         const BlockNode *q = &g->node[k];
         if (q->kind == NODE_COLL && r->n_coll < MIRROR_FLOW) r->coll[r->n_coll++] = q->coll;
@@ -349,7 +365,9 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
     const MirrorRow *row = &s->row[r];
     int n = 0;
     for (int i = 0; i < row->n_in && n < max; i++) {
-        if (from_above(s, r - 1, row->in[i]) || makes(row, row->in[i])) continue;
+        /* in a chain, what the row above does not hand down comes past it */
+        bool past = s->plain && r > 0 && row->kind == ROW_OPS && !makes(&s->row[r - 1], row->in[i]);
+        if ((from_above(s, r - 1, row->in[i]) && !past) || makes(row, row->in[i])) continue;
         const TraceValue *v =
             words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
         if (v) out[n++] = v;
@@ -478,7 +496,10 @@ static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
     s->branch = g->node[b->last].out ? g->node[b->last].out->shape.name : g->node[b->last].name;
     s->to = s->plain ? s->branch : g->node[b->to].name;
     s->row = ARENA_ARRAY(g->arena, MirrorRow, b->n + MIRROR_MAX * 2);
-    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k]);
+    int *level = ARENA_ARRAY(g->arena, int, b->n + 1);
+    for (int k = 0; k < b->n; k++) level[k] = g->node[b->node[k]].level;
+    if (s->plain) late_levels(g, b, level);
+    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k], level[k]);
     for (int k = 0; k < s->n; k++) read_ends(g, &s->row[k]);
     s->from = s->plain ? chain_input(m, s) : g->node[b->from].name;
     read_back(m, s);

@@ -240,7 +240,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
-        bool partial = v && v->shape.pending && *v->shape.pending;
+        bool max, partial = v && words_pending(&v->shape, &max);
         const char *word = words_coll_done(a, c);
         group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
@@ -296,7 +296,7 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
         scene_end(p->s);
     }
     if (!l.pending) return;
-    Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.pending, l.pending));
+    Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.axes, l.axes));
     scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3,
                back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
 }

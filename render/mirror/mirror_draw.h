@@ -72,12 +72,14 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
 /* ---- words and widths (mirror_words.c) ---- */
 enum { MIRROR_LABEL = 12, MIRROR_SIZE = 12 };
 
-/* Shapes of what flows between two rows, one per line; the axis over which a sum is pending, or
- * NULL. */
+/* Shapes of what flows between two rows, one per line; the axis over which a sum (a maximum) is
+ * pending, or NULL. */
 typedef struct {
     int n;
     const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW],
         *pending; /* tip: "NAME, step N" per value */
+    bool max;
+    const char *axes; /* the same axes as the trace writes them */
 } MirrorLabel;
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l);

@@ -4,6 +4,7 @@
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -81,11 +82,17 @@ static const char *title(const Mirror *m, int first, int n) {
         while (m->strip[from].plain) from++;
         count = pieces(m, first, n);
     }
-    int k = collect(m, from, count, OF_FORWARD, use) + collect(m, from, count, OF_BACKWARD, use);
+    int k = collect(m, from, count, OF_BACKWARD, use);
+    k += collect(m, from, count, OF_FORWARD, use + k);
     if (all_face(m, first, n, "all_gather", "reduce_scatter"))
         return "The backward pass mirrors the forward pass: every AllGather faces a ReduceScatter";
-    if (all_face(m, first, n, "all_reduce", NULL))
-        return "The backward pass mirrors the forward pass: every AllReduce faces an identity";
+    if (all_face(m, first, n, "all_reduce", NULL)) {
+        bool max = false; /* has no gradient, and faces nothing */
+        for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");
+        return arena_printf(
+            a, "The backward pass mirrors the forward pass: every AllReduce%s faces an identity",
+            max ? " that sums" : "");
+    }
     if (k) return "The backward pass beside the forward pass";
     if (collect(m, first, n, OF_WEIGHTS, use))
         return "The backward pass mirrors the forward pass: only weights and their gradients "

@@ -85,9 +85,11 @@ static void wrong_row(Text *t, const char *edge, int step) {
 }
 
 static void pending_row(Text *t, const char *edge, const TraceValue *v) {
-    if (v && v->shape.pending && *v->shape.pending)
-        str_addf(&t->out, "%s║    partial: Σ %s pending\n", edge,
-                 words_axis_list(t->a, t->m->g->t, v->shape.pending));
+    bool max;
+    const char *axes = v ? words_pending(&v->shape, &max) : NULL;
+    if (axes)
+        str_addf(&t->out, "%s║    partial: %s %s pending\n", edge, max ? "max" : "Σ",
+                 words_axis_list(t->a, t->m->g->t, axes));
 }
 
 static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
@@ -128,7 +130,7 @@ static void strip_rows(Text *t, const MirrorStrip *s) {
             continue;
         }
         const TraceValue *v = words_find_value(g->t, x->c->output, x->step);
-        bool partial = v && v->shape.pending && *v->shape.pending;
+        bool max, partial = v && words_pending(&v->shape, &max);
         block_text_row(
             &t->out, g, rail,
             arena_printf(t->a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(t, x->c)), v);

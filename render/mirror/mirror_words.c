@@ -130,8 +130,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
     int n = mirror_flow(p->m, s, r, back, v, MIRROR_FLOW), groups = 0;
     const char *names[MIRROR_FLOW], *shapes[MIRROR_FLOW];
     for (int i = 0; i < n; i++) {
-        if (v[i]->shape.pending && *v[i]->shape.pending)
-            l.pending = words_axis_list(g->arena, g->t, v[i]->shape.pending);
+        const char *axes = words_pending(&v[i]->shape, &l.max);
+        if (axes) l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes;
         if (done[i]) continue;
         names[groups] = "";
         shapes[groups] =
@@ -161,7 +161,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
 }
 
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l) {
-    return arena_printf(p->c->arena, "Σ %s pending", l->pending);
+    return arena_printf(p->c->arena, "%s %s pending", l->max ? "max" : "Σ", l->pending);
 }
 
 const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {

@@ -86,11 +86,12 @@ static const TraceCheck *first_failure(const Cli *c, const Trace *t) {
 static void line(Cli *c, const char *indent, const char *name, const char *text) {
     str_addf(&c->text, "%s%-15s %s\n", indent, name, table_clean(text, 0, c->arena));
 }
-/* The axis of a wrong value: what moved it, what it still owes, or what cuts it. */
-static const char *axis_of(const Trace *t, const FoundStep *f, const TraceValue *v) {
-    (void)t;
-    if (f && f->collective) return f->collective->axis ? f->collective->axis : f->collective->axes;
-    if (f && f->move) return f->move->axes;
+/* The axis of a wrong value: what moved it, what it still owes, or what cuts it. Of an input or a
+ * parameter nobody moved none is told: what cuts it says nothing of why it is wrong. */
+static const char *axis_of(const FoundStep *f, const TraceValue *v) {
+    if (!f) return NULL;
+    if (f->collective) return f->collective->axis ? f->collective->axis : f->collective->axes;
+    if (f->move) return f->move->axes;
     if (v && v->shape.pending) return v->shape.pending;
     for (int i = 0; v && i < v->shape.n_places; i++)
         if (v->shape.place[i].place && strncmp(v->shape.place[i].place, "shard", 5) == 0)
@@ -145,7 +146,7 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
     StepIndex x = lookup_steps(t, a);
     const FoundStep *f = k->step >= 0 && k->step < x.n ? &x.step[k->step] : NULL;
     const TraceValue *v = lookup_operand(t, k->value, k->step);
-    const char *axis = axis_of(t, f, v), *file = NULL;
+    const char *axis = axis_of(f, v), *file = NULL;
     int at = 0;
     str_add(&c->text, indent);
     cli_paint(c, "1;31",

@@ -2,7 +2,6 @@
  * refuses to know more than they. */
 #include "cli/words.h"
 #include "lower/program.h"
-#include "ops/op.h"
 #include <ctype.h>
 #include <string.h>
 

@@ -45,7 +45,7 @@ void fuzz_rule(const uint8_t *p, size_t n) {
         return;
     }
     for (int i = 0; i < r.nin; i++) {
-        Rule a = rule_adjoint(&r, i, 0xF & ~(1u << i));
+        Rule a = rule_adjoint(&r, i, ((1u << r.nin) - 1) & ~(1u << i));
         assert(a.nout == r.nl[i] && a.nin <= RULE_MAX_IN);
     }
     if (r.nin > 2 || !small(&r)) return;

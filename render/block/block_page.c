@@ -68,12 +68,16 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
     int n = words_totals(a, use, block_used(g, first, strips, use), g->rank, &t);
     const char *more = block_not_drawn(g, first, strips);
+    int64_t drawn = 0;
+    for (int i = 0; i < n; i++) drawn += t[i].count;
     if (n == 0 && !*more) return "Nothing is sent.";
     Str s = str_new(a);
     const char *why = cause(g);
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     if (n == 0) str_add(&s, "Nothing of what is drawn is sent.");
-    else str_addf(&s, "Sent per rank in one %s, all that is drawn: ", pass ? pass : "forward");
+    else
+        str_addf(&s, "Sent per rank in one %s%s: ", pass ? pass : "forward",
+                 drawn == block_count(g, first, strips).count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
                  bytes_text(t[i].bytes, a), (long long)t[i].count,

@@ -172,5 +172,6 @@ const char *hardware_file(Arena *arena, const char *option, const char *in_plan,
 const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, const char *in_plan,
                                  const char *plan_dir, Loc plan_loc) {
     Wanted w = wanted(arena, option, in_plan, plan_dir);
-    return hardware_find(arena, d, w.name, w.dirs, option ? (Loc){0} : plan_loc);
+    const Loc none = {0};
+    return hardware_find(arena, d, w.name, w.dirs, option ? none : plan_loc);
 }

@@ -173,6 +173,7 @@ static void *packed(Device *dev, const Tensor *of, Dtype dtype) {
 /* An input or parameter, from its source: whole, or what a rank is given of it. */
 static void *read_source(const ValueSet *s, const Exec *e, const ValueKey *k, Dtype dtype) {
     FullSource f = source_of(s, e, k);
+    // cppcheck-suppress returnDanglingLifetime ; what it returns is its own, not the source
     if (k->rank < 0) return e->full(&f, k->tensor, dtype);
     Exec *again = exec_new(s->arena, e->p, e->dtype, NULL);
     again->full = e->full;

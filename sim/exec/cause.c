@@ -169,7 +169,7 @@ static const char *shifted_text(const StoryCase *c, int64_t by, bool out) {
 }
 static const char *neighbours_block(StoryCase *c) {
     for (int64_t k = 1; k < c->n && k <= STORY_SHIFT; k++)
-        for (int out = c->from_cut ? 0 : 1; out <= c->to_cut; out++) {
+        for (int out = c->from_cut ? 0 : 1, last = c->to_cut ? 1 : 0; out <= last; out++) {
             Story y = story_truth(c);
             y.out = out ? k : 0;
             y.in = out ? 0 : k;

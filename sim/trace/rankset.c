@@ -141,7 +141,7 @@ RankSet rankset_boxes(Arena *arena, const RankBox *box, int n) {
     enum { LOOKED_AT = 4096 };
     int64_t all = rankset_count(&set);
     if (all <= LOOKED_AT) { /* as any list of ranks, if that is short */
-        int64_t list[LOOKED_AT], at = 0, rank;
+        int64_t list[LOOKED_AT] = {0}, at = 0, rank;
         for (RankWalk w = {0}; rankset_next(&set, &w, &rank);) list[at++] = rank;
         qsort(list, (size_t)all, sizeof *list, by_rank);
         runs = rankset_from(arena, list, all);

@@ -23,8 +23,6 @@ static bool execute(Run *r) {
     compared = passes_run(r, &ran);
     report(r);
     r->t->executed = ran;
-    exec_free(r->exec);
-    device_free(r->dev);
     pool_free(r->pool);
     /* what could not be read again is not equivalent to anything */
     bool ok = compared && !weights_failed(r->weights);
@@ -36,6 +34,8 @@ bool execute_run(Run *r) {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     bool ok = outside_open(r) && limits_fit(r) && execute(r);
+    if (r->exec) exec_free(r->exec); /* of a run that does not fit too */
+    if (r->dev) device_free(r->dev);
     against_close(r->against);
     return ok;
 }

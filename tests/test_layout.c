@@ -306,7 +306,8 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
     unscatter(&w);
     world_close(&w);
     Layout dt = layout_dual(&t), df = layout_dual(&f); /* the adjoint brings a cotangent home */
-    MovePlan back = redistribute_mirror(&plan);
+    MovePlan back;
+    redistribute_mirror(&plan, &back);
     world_open(&w, &m, nd, shape);
     chain(&w, &dt, &back);
     scatter(&w, &dt);

@@ -23,8 +23,8 @@ size_t base_mul(size_t a, size_t b) {
         base_die(5, "a size of %zu x %zu bytes does not fit in memory [E0701]", a, b);
     return r;
 }
-void *base_malloc(size_t n) {
-    void *p = malloc(n ? n : 1);
+/* p, which is to be n bytes; ends the run if it is NULL. */
+static void *had(void *p, size_t n) {
     if (!p)
         base_die(5,
                  "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
@@ -32,27 +32,19 @@ void *base_malloc(size_t n) {
                  n);
     return p;
 }
-void *base_big(size_t n) {
-    enum { HUGE_PAGE = 1 << 21 };
-    void *p = NULL;
-    if (n < HUGE_PAGE) return base_malloc(n);
-    if (posix_memalign(&p, HUGE_PAGE, n))
-        base_die(5,
-                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
-                 "shape-only command [E0701]",
-                 n);
-    (void)madvise(p, n, MADV_HUGEPAGE); /* only a hint */
+void *base_malloc(size_t n) { return had(malloc(n ? n : 1), n); }
+enum { HUGE_PAGE = 1 << 21 };
+/* Asks for huge pages where whole ones lie in n bytes from p: first touch is what costs. */
+static void *on_huge_pages(void *p, size_t n) {
+    size_t before = -(uintptr_t)p % HUGE_PAGE;
+    size_t whole = n > before ? (n - before) / HUGE_PAGE * HUGE_PAGE : 0;
+    if (whole) (void)madvise((char *)p + before, whole, MADV_HUGEPAGE); /* only a hint */
     return p;
 }
-void *base_realloc(void *old, size_t n) {
-    void *p = realloc(old, n ? n : 1);
-    if (!p)
-        base_die(5,
-                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
-                 "shape-only command [E0701]",
-                 n);
-    return p;
-}
+/* Plain malloc, whose holes a later array of the same size fits into: an aligned array needs a hole
+ * larger by its alignment, and a process that makes and frees many grows by half. */
+void *base_big(size_t n) { return on_huge_pages(base_malloc(n), n); }
+void *base_realloc(void *old, size_t n) { return had(realloc(old, n ? n : 1), n); }
 void base_reserve(size_t n, const char *what_for) {
     void *volatile p =
         malloc(n); /* large: taken from the system and given back at once, never touched */
@@ -75,15 +67,18 @@ void arena_free(Arena *a) {
     free(a);
 }
 static bool is_large(size_t n) { return n > BLOCK_MAX / 4; }
+/* Most blocks are a huge page; aligned, or they would hold none. */
+static Block *shared_block(size_t n) {
+    void *p = NULL;
+    if (n < HUGE_PAGE) return base_malloc(n);
+    if (posix_memalign(&p, HUGE_PAGE, n)) p = NULL;
+    return on_huge_pages(had(p, n), n);
+}
 /* A block of its own behind the head, whose room is not lost. The system's fresh pages are zeros
  * already: what an array that doubles does not use is never touched. */
 static void *own_block(Arena *a, size_t n) {
-    Block *b = calloc(1, sizeof *b + n);
-    if (!b)
-        base_die(5,
-                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
-                 "shape-only command [E0701]",
-                 n);
+    Block *b = had(calloc(1, sizeof *b + n), n);
+    on_huge_pages(b, sizeof *b + n);
     b->size = b->used = n;
     b->own = true;
     b->next = a->head->next;
@@ -100,7 +95,7 @@ void *arena_alloc(Arena *a, size_t n) {
         size_t size = b ? b->size * 2 : 4096;
         if (size > BLOCK_MAX) size = BLOCK_MAX;
         if (size < n) size = n;
-        b = base_big(sizeof *b + size);
+        b = shared_block(sizeof *b + size);
         b->size = size;
         b->used = 0;
         b->own = false;

@@ -288,17 +288,21 @@ bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, Mo
     return greedy(from, to, false, out);
 }
 
-MovePlan redistribute_mirror(const MovePlan *p) {
-    MovePlan r;
-    r.n = p->n;
+void redistribute_mirror(const MovePlan *p, MovePlan *out) {
+    out->n = p->n;
     for (int i = 0; i < p->n; i++) {
         const Move *m = &p->m[p->n - 1 - i];
-        r.m[i].from = layout_dual(&m->to);
-        r.m[i].to = layout_dual(&m->from);
-        r.m[i].axes = m->axes;
-        r.m[i].kind = move_kind(&r.m[i].from, &r.m[i].to, m->axes.a[0]);
+        Move *r = &out->m[i];
+        r->from = layout_dual(&m->to);
+        r->to = layout_dual(&m->from);
+        r->axes = m->axes;
+        r->kind = move_kind(&r->from, &r->to, m->axes.a[0]);
     }
-    return r;
+}
+/* A plan is large: only what is planned is copied. */
+static void copy_plan(const MovePlan *p, MovePlan *out) {
+    out->n = p->n;
+    memcpy(out->m, p->m, (size_t)p->n * sizeof *p->m);
 }
 
 static double local_count(const Mesh *m, const Layout *l, const int64_t *N) {
@@ -333,7 +337,7 @@ static bool candidate(const Layout *from, const Layout *to, int which, MovePlan 
     MovePlan back;
     Layout df = layout_dual(from), dt = layout_dual(to);
     if (!greedy(&dt, &df, which / 2, &back)) return false;
-    *out = redistribute_mirror(&back);
+    redistribute_mirror(&back, out);
     for (int i = 0; i < out->n; i++)
         if (out->m[i].kind == MOVE_KINDS) return false;
     return true;
@@ -353,7 +357,8 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
         bool less = !found || cost < best - eps ||
                     (cost <= best + eps && (n < least || (n == least && next.n < out->n)));
         if (!less) continue;
-        *out = next, best = cost, least = n;
+        copy_plan(&next, out);
+        best = cost, least = n;
         found = true;
     }
     return found;

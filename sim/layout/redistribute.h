@@ -40,8 +40,8 @@ bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Lay
                   MovePlan *out);
 /* Only the greedy plan, without the mirror (for tests). */
 bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out);
-/* The adjoint plan: the mirror image of `p`. */
-MovePlan redistribute_mirror(const MovePlan *p);
+/* The adjoint plan, into `out`: the mirror image of `p`. */
+void redistribute_mirror(const MovePlan *p, MovePlan *out);
 
 /* True for kinds that communicate. */
 bool move_communicates(MoveKind k);

@@ -1,6 +1,7 @@
 /* What stands in and beside the boxes of a block picture: op names, weights with their ghost,
  * collectives with pill, members, map and reason, labels of edges. Everything printed is a field of
  * the trace; cut short only where the tooltip has it all. */
+#include "render/furniture/hexagon.h"
 #include "render/block/block_draw.h"
 #include <math.h>
 #include <string.h>
@@ -293,11 +294,12 @@ static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp
 }
 
 /* A red border for the box that made the first wrong value, and for a wrong step. */
+static bool is_wrong(const BlockPen *p, int step) {
+    return step == p->g->wrong_step || wrong_number(p->g->wrong, step);
+}
 static void mark_wrong(BlockPen *p, Mark *border, int step) {
-    if (step != p->g->wrong_step && !wrong_number(p->g->wrong, step)) return;
-    border->stroke = ROLE_FAIL;
-    border->line = 3;
-    p->legend |= 1u << LEGEND_WRONG;
+    if (!is_wrong(p, step)) return;
+    wrong_border(border, &p->legend);
 }
 
 /* The flag of a wrong step sits on the upper left corner of its box. */
@@ -392,21 +394,16 @@ static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
 }
 
 static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
-    double h = p->look->coll;
-    scene_begin(p->s, "collective", arena_printf(p->g->arena, "step-%d", n->step),
-                coll_tip(p->g, n->coll));
-    scene_frame(p->s, x, y, w, h);
-    Role fill = wrong_skipped(n->coll) ? ROLE_PAPER : ROLE_COLL;
-    Mark *m = scene_hexagon(p->s, x, y, w, h, fill, ROLE_COLL_LINE, 2);
-    mark_inferred(m, n->coll, &p->legend);
-    mark_wrong(p, m, n->step);
-    scene_text(p->s, x + w / 2, y + h / 2 - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
-               block_coll_name(p->g, n));
-    scene_text(p->s, x + w / 2, y + h / 2 + 12.5, ALIGN_MIDDLE, p->look->numbers ? 11.5 : 12,
-               REGULAR, ROLE_INK, block_coll_line(p->g, n));
-    flag(p, n->step, x + 11, y);
-    scene_end(p->s);
-    p->legend |= 1u << LEGEND_COLL;
+    double mid = y + p->look->coll / 2;
+    Hexagon h = hexagon_of(n->coll, x, y, w, p->look->coll);
+    h.id = arena_printf(p->g->arena, "step-%d", n->step);
+    h.tip = coll_tip(p->g, n->coll);
+    h.wrong = is_wrong(p, n->step);
+    h.line[0] = (HexagonLine){block_coll_name(p->g, n), mid - 3.5, 13, SEMIBOLD};
+    h.line[1] =
+        (HexagonLine){block_coll_line(p->g, n), mid + 12.5, p->look->numbers ? 11.5 : 12, REGULAR};
+    h.list = p->g->wrong, h.flag_x = x + 11, h.flag_y = y;
+    hexagon_draw(p->s, &h, &p->legend);
 }
 
 static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {

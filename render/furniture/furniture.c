@@ -1,5 +1,6 @@
 /* Title, subtitle, legend, footer, pills and maps of ranks. See furniture.h. */
 #include "render/furniture/furniture.h"
+#include "render/furniture/hexagon.h"
 #include <math.h>
 #include <string.h>
 
@@ -204,14 +205,11 @@ static double key_compute(Scene *s, double x, double y) {
     return 26;
 }
 static double key_coll(Scene *s, double x, double y) {
-    scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
+    hexagon_draw(s, &(Hexagon){.x = x, .y = y - 8, .w = 30, .h = 16}, NULL);
     return 30;
 }
-static const double inferred_dash[2] = {5, 3};
 static double key_inferred(Scene *s, double x, double y) {
-    Mark *m = scene_hexagon(s, x, y - 8, 30, 16, ROLE_COLL, ROLE_COLL_LINE, 2);
-    m->dash = inferred_dash;
-    m->n_dash = 2;
+    hexagon_draw(s, &(Hexagon){.x = x, .y = y - 8, .w = 30, .h = 16, .inferred = true}, NULL);
     return 30;
 }
 static double key_partial(Scene *s, double x, double y) {
@@ -389,10 +387,4 @@ void tip_inferred(Str *s, const TraceCollective *c) {
             gradient && c->reduce
                 ? "no line of the plan asks for this sum; without it the gradient is wrong"
                 : "no line of the plan asks for it");
-}
-void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend) {
-    if (!c->inferred) return;
-    m->dash = inferred_dash;
-    m->n_dash = 2;
-    *legend |= 1u << LEGEND_INFERRED;
 }

@@ -93,6 +93,4 @@ const char *fit_name(Scene *s, const char *name, double w, double size, int weig
 void tip_add(Str *s, const char *name, const char *value);
 /* What a tooltip says of a collective that no line of the plan asks for; nothing of others. */
 void tip_inferred(Str *s, const TraceCollective *c);
-/* Its outline is broken, and the legend says so. */
-void mark_inferred(Mark *m, const TraceCollective *c, unsigned *legend);
 #endif

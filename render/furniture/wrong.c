@@ -225,6 +225,11 @@ double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, i
     return y;
 }
 
+void wrong_border(Mark *border, unsigned *legend) {
+    border->stroke = ROLE_FAIL;
+    border->line = 3;
+    *legend |= 1u << LEGEND_WRONG;
+}
 void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y) {
     int number = wrong_number(l, step);
     if (!number) return;

@@ -26,6 +26,8 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
                             const void *of);
 /* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */
 int wrong_number(const WrongList *l, int step);
+/* The border of a wrong step's box: red and thick; the legend says so. */
+void wrong_border(Mark *border, unsigned *legend);
 /* A collective of which nothing is left? */
 bool wrong_skipped(const TraceCollective *c);
 /* The red sentences at y, wrapped to width w, at most `max` lines (0: all); returns the y under

@@ -1,22 +1,26 @@
 /* Rows of "backward beside forward": forward at the left, downwards; its mirror image at the right,
  * upwards; between them what joins them. Labels of forward stand left of their line and those of
  * backward right of it. */
+#include "render/furniture/hexagon.h"
 #include "render/mirror/mirror_draw.h"
 #include <math.h>
 #include <string.h>
 
+static bool is_wrong(const MirrorPen *p, int step) {
+    return step == p->m->g->wrong_step || wrong_number(p->wrong, step);
+}
 static Mark *wrong(MirrorPen *p, Mark *m, int step) {
-    if (step != p->m->g->wrong_step && !wrong_number(p->wrong, step)) return m;
-    m->stroke = ROLE_FAIL;
-    m->line = 3;
-    p->legend |= 1u << LEGEND_WRONG;
+    if (is_wrong(p, step)) wrong_border(m, &p->legend);
     return m;
 }
 
 /* The flag of a wrong step sits on the upper corner of its box that faces the gutter. */
-static void flag(MirrorPen *p, int step, double cx, double y, double w) {
+static double flag_x(const MirrorPen *p, double cx, double w) {
     bool left = fabs(cx - p->forward) > 1; /* all but the boxes of forward */
-    wrong_flag(p->s, p->wrong, step, left ? cx - w / 2 - 2 : cx + w / 2 + 2, y);
+    return left ? cx - w / 2 - 2 : cx + w / 2 + 2;
+}
+static void flag(MirrorPen *p, int step, double cx, double y, double w) {
+    wrong_flag(p->s, p->wrong, step, flag_x(p, cx, w), y);
 }
 
 static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step,
@@ -45,23 +49,19 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
 
 static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text,
                    const TraceCollective *c) {
-    scene_begin(p->s, "collective", arena_printf(p->c->arena, "step-%d", c->step), coll_tip(p, c));
-    scene_frame(p->s, cx - w / 2, y, w, h);
-    Role fill = wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL;
-    Mark *m = scene_hexagon(p->s, cx - w / 2, y, w, h, fill, ROLE_COLL_LINE, 2);
-    mark_inferred(m, c, &p->legend);
-    wrong(p, m, c->step);
-    scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
-               scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD));
-    int group = p->s->open;
+    Hexagon x = hexagon_of(c, cx - w / 2, y, w, h);
+    x.id = arena_printf(p->c->arena, "step-%d", c->step);
+    x.tip = coll_tip(p, c);
+    x.wrong = is_wrong(p, c->step);
+    x.line[0] = (HexagonLine){scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD),
+                              y + h / 2 + 4.5, 12.5, SEMIBOLD};
     /* on a slide edges are short, and words stand close above: the flag goes inside if there is
      * room */
     bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
     double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
-    flag(p, c->step, cx + aside, inside ? y + h / 2 : y + 5, w);
-    scene_end(p->s);
-    p->legend |= 1u << LEGEND_COLL;
-    return group;
+    x.list = p->wrong;
+    x.flag_x = flag_x(p, cx + aside, w), x.flag_y = inside ? y + h / 2 : y + 5;
+    return hexagon_draw(p->s, &x, &p->legend);
 }
 
 /* Where nothing is sent: a thin dashed box. */

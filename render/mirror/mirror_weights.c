@@ -2,6 +2,7 @@
  * gradients with every reduction, a row per weight. A collective that serves several weights (an
  * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
  * for them. */
+#include "render/furniture/hexagon.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
 #include "render/graph/block_words.h"
@@ -253,25 +254,19 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     tip_add(&tip, "sends", bytes_text(c->bytes_sent, a));
     tip_add(&tip, "why", c->why);
     tip_inferred(&tip, c);
-    scene_begin(s, "collective", arena_printf(a, "step-%d-%d", c->step, (int)ya), tip.s);
-    scene_frame(s, p->x[col], y, p->w[col], h);
-    Mark *m = scene_hexagon(s, p->x[col], y, p->w[col], h,
-                            wrong_skipped(c) ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2);
-    mark_inferred(m, c, &p->legend);
-    if (wrong_number(p->wrong, c->step))
-        m->stroke = ROLE_FAIL, m->line = 3, p->legend |= 1u << LEGEND_WRONG;
-    const char *axis = words_axis_list(a, p->c->t, c->axis);
-    scene_text(s, p->x[col] + p->w[col] / 2, mid - 3, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
-               coll_name(p, c));
-    scene_text(s, p->x[col] + p->w[col] / 2, mid + 11, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
-               scene_fit(s, p->tight ? axis : arena_printf(a, "over %s", axis), p->w[col] - 22, 12,
-                         REGULAR));
-    if (yb - ya >= 30 && !wrong_skipped(c))
-        scene_text(s, p->x[col] + p->w[col] / 2, mid + 26, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
-                   scene_fit(s, bytes_text(c->bytes_sent, a), p->w[col] - 22, 12, REGULAR));
-    wrong_flag(s, p->wrong, c->step, p->x[col], y + 3);
-    scene_end(s);
-    p->legend |= 1u << LEGEND_COLL;
+    Hexagon x = hexagon_of(c, p->x[col], y, p->w[col], h);
+    x.id = arena_printf(a, "step-%d-%d", c->step, (int)ya);
+    x.tip = tip.s;
+    x.wrong = wrong_number(p->wrong, c->step);
+    const char *axis = words_axis_list(a, p->c->t, c->axis),
+               *over = p->tight ? axis : arena_printf(a, "over %s", axis);
+    x.line[0] = (HexagonLine){coll_name(p, c), mid - 3, 12.5, SEMIBOLD};
+    x.line[1] = (HexagonLine){scene_fit(s, over, x.w - 22, 12, REGULAR), mid + 11, 12, REGULAR};
+    if (yb - ya >= 30 && !x.skipped)
+        x.line[2] = (HexagonLine){scene_fit(s, bytes_text(c->bytes_sent, a), x.w - 22, 12, REGULAR),
+                                  mid + 26, 12, REGULAR};
+    x.list = p->wrong, x.flag_x = x.x, x.flag_y = y + 3;
+    hexagon_draw(s, &x, &p->legend);
 }
 
 static void draw_texts(WeightPen *p, const WeightRow *r, double y) {

@@ -2,6 +2,7 @@
  * what one rank multiplies, the pending sum and the collective that adds it. So column and row
  * parallel layers explain themselves. Draws a few; refuses to draw a whole block, which the view
  * `block` shows. */
+#include "render/furniture/hexagon.h"
 #include "render/shards/shards_draw.h"
 #include <math.h>
 #include <string.h>
@@ -183,15 +184,16 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
     if (hw > room) return;
     Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
-    int group =
-        scene_begin(s, "collective", arena_printf(a, "collective-%d", q->coll->step), sends(p, q));
-    scene_frame(s, at + 30, mid - 21, hw, 42);
-    scene_hexagon(s, at + 30, mid - 21, hw, 42, ROLE_COLL, ROLE_COLL_LINE, 2);
-    scene_text(s, at + 30 + hw / 2, mid - 2, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, name);
-    scene_textf(s, at + 30 + hw / 2, mid + 14, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, "over %s",
-                words_axis_list(a, p->c->t, q->coll->axis));
-    scene_end(s);
-    scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, group);
+    const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis));
+    /* how a sum works, on any collective: which one was asked for or is wrong, other views show */
+    Hexagon x = {.x = at + 30,
+                 .y = mid - 21,
+                 .w = hw,
+                 .h = 42,
+                 .id = arena_printf(a, "collective-%d", q->coll->step),
+                 .tip = sends(p, q),
+                 .line = {{name, mid - 2, 13, SEMIBOLD}, {over, mid + 14, 12, REGULAR}}};
+    scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, hexagon_draw(s, &x, NULL));
 }
 
 /* The sentence behind a title of width `title`, or under it where the page is narrow; returns its

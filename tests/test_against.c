@@ -217,6 +217,37 @@ static void test_nothing_matches(void **state) {
     }
     arena_free(a);
 }
+/* A file saved on another mesh: its ranks hold other parts of everything, and that is said once. */
+static void test_other_mesh(void **state) {
+    (void)state;
+#define MESH_OF(mesh)                                                                              \
+    "model: {kind: mlp, sizes: [8, 16, 8], bias: true}\ndata: {rows: 4, dtype: f64}\nmesh: {" mesh \
+    "}\nplan: {net1: colwise, net2: rowwise}\n"
+    static const char *const rows[][3] = {
+        {MESH_OF("tp: 2"), MESH_OF("tp: 4"),
+         "of another mesh: it has the ranks 0 to 1, the plan 0 to 3"},
+        {MESH_OF("tp: 4"), MESH_OF("tp: 2"),
+         "of another mesh: it has the ranks 0 to 3, the plan 0 to 1"},
+        {MESH_OF("dp: 2, tp: 2"), MESH_OF("tp: 4"),
+         "other parts than ours, of another mesh or another"},
+    };
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run(a, rows[i][1], NULL, saved_by(a, rows[i][0]), NULL);
+        int said = 0, parts = 0;
+        for (int k = 0; k < r.d->n; k++) {
+            said += !strcmp(r.d->item[k].code, "E0506") && strstr(r.d->item[k].message, rows[i][2]);
+            parts +=
+                strstr(r.d->item[k].message, ": shape ") && !strstr(r.d->item[k].message, " (");
+        }
+        if (said != 1 || parts) run_print(&r);
+        assert_int_equal(said, 1);
+        assert_int_equal(parts, 0);
+        assert_int_equal(r.rep.exit, 1);
+        arena_free(a);
+    }
+#undef MESH_OF
+}
 /* A checkpoint's names are understood whatever scheme the plan's patterns use. */
 static void test_checkpoint_names(void **state) {
     (void)state;
@@ -489,11 +520,17 @@ static void test_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_nothing_matches), cmocka_unit_test(test_checkpoint_names),
-        cmocka_unit_test(test_orders),          cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_whole_numbers),   cmocka_unit_test(test_training),
-        cmocka_unit_test(test_training_fails),  cmocka_unit_test(test_told),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_nothing_matches),
+        cmocka_unit_test(test_other_mesh),
+        cmocka_unit_test(test_checkpoint_names),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_training_fails),
+        cmocka_unit_test(test_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -438,6 +438,25 @@ static void test_idle(void **state) {
         arena_free(a);
     }
 }
+/* Of several entries each idle one is pointed to, at its own place. */
+static void test_idle_places(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        plan_run(a, "verdicts.yaml",
+                 "model: {kind: mlp, sizes: [4, 4, 4], bias: false}\n"
+                 "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\n"
+                 "plan: {net1: colwise, net2: {style: rowwise, output: shard(0)}}\nfaults:\n"
+                 "- {at: reduce_scatter of net2, scale: 1}\n"
+                 "- {at: act1, scale: 1}\n",
+                 true);
+    must_equal(&r);
+    uint32_t lines = 0;
+    for (int i = 0; i < r.d->n; i++)
+        if (!strcmp(r.d->item[i].code, "W0001")) lines |= 1u << r.d->item[i].loc.line;
+    assert_int_equal(lines, 1u << 6 | 1u << 7);
+    arena_free(a);
+}
 /* One who holds the value for the group holds it as planted. */
 static void test_scaled_share(void **state) {
     (void)state;
@@ -468,6 +487,7 @@ int main(void) {
         cmocka_unit_test(test_level0),
         cmocka_unit_test(test_lucky),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_idle_places),
         cmocka_unit_test(test_scaled_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

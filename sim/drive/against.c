@@ -23,6 +23,9 @@ struct Against {
     ValueKey *key;
     bool *known, *done;
     Row *row;
+    const char **hint; /* per tensor of a rank that differs: told at the end, all together */
+    bool *other_part;  /* per tensor of a rank: it is of another shape, which no order explains */
+    int64_t last_rank; /* that the file names; -1: none */
     bool ranks, after, grads; /* does the file have any */
 };
 
@@ -159,10 +162,14 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, c
     a->known = ARENA_ARRAY(arena, bool, n + 1);
     a->done = ARENA_ARRAY(arena, bool, n + 1);
     a->row = ARENA_ARRAY(arena, Row, n + 1);
+    a->hint = ARENA_ARRAY(arena, const char *, n + 1);
+    a->other_part = ARENA_ARRAY(arena, bool, n + 1);
+    a->last_rank = -1;
     for (int i = 0; i < n; i++) {
         a->name[i] = mapped(arena, a->map, a->st->t[i].name);
         a->row[i].name = a->st->t[i].name;
         a->known[i] = value_key(arena, p, steps, a->name[i], &a->key[i]);
+        if (a->key[i].rank > a->last_rank) a->last_rank = a->key[i].rank;
         met += a->known[i] || probed(p->graph, a->name[i]);
         a->ranks |= a->known[i] && a->key[i].rank >= 0;
         a->after |= a->known[i] && a->key[i].after >= 0;
@@ -228,6 +235,14 @@ static bool shapes_agree(const ValueShape *o, const StTensor *s) {
         if (o->shape[d] != s->shape[d]) return false;
     return true;
 }
+static void tell(const Against *a, const Row *row, const char *hint) {
+    Loc at = {a->st->t[row - a->row].file, 0, 0};
+    if (row->why) diag_error(a->d, "E0506", at, hint, "%s: %s", row->name, row->why);
+    else
+        diag_error(a->d, "E0506", at, hint,
+                   "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)",
+                   row->name, row->max_rel, row->tolerance);
+}
 /* Both shapes and, if an order of dims explains it, which. */
 static void differs(Against *a, const StTensor *s, const ValueShape *o, const Arrangement *how,
                     bool same_shape, Row *row) {
@@ -246,12 +261,9 @@ static void differs(Against *a, const StTensor *s, const ValueShape *o, const Ar
         hint =
             "another batch, sequence, number of heads or model; sizes are those of `shapes PLAN`";
     }
-    Loc at = {s->file, 0, 0};
-    if (row->why) diag_error(a->d, "E0506", at, hint, "%s: %s", row->name, row->why);
-    else
-        diag_error(a->d, "E0506", at, hint,
-                   "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)",
-                   row->name, row->max_rel, row->tolerance);
+    int i = (int)(row - a->row);
+    if (a->key[i].rank < 0) tell(a, row, hint);
+    else a->hint[i] = hint, a->other_part[i] = !same_shape && !how->what;
 }
 /* `have`: packed, in o's order. */
 static void compare(Against *a, const StTensor *s, const ValueShape *o, const double *have,
@@ -336,6 +348,38 @@ void against_rest(Against *a, const ValueSet *s) {
     }
 }
 
+/* Ranks of another mesh hold other parts of everything: that is one finding, and none about a
+ * tensor. Of as many ranks as ours those that hold other parts are one, and the rest is told each.
+ */
+static void tell_ranks(const Against *a) {
+    int n = a->st->n, parts = 0, differ = 0, first = -1;
+    for (int i = 0; i < n; i++) {
+        differ += a->hint[i] != NULL;
+        parts += a->other_part[i];
+        if (first < 0 && a->other_part[i]) first = i;
+    }
+    int64_t ours = a->p->mesh->nranks - 1;
+    bool other_mesh = parts && a->last_rank != ours;
+    for (int i = 0; i < n; i++)
+        if (a->hint[i] && !other_mesh && (!a->other_part[i] || parts == 1))
+            tell(a, &a->row[i], a->hint[i]);
+    Loc at = {parts ? a->st->t[first].file : NULL, 0, 0};
+    const char *hint = "run the plan and mesh that the file was saved under; values of the whole "
+                       "model are compared all the same";
+    if (other_mesh)
+        diag_error(
+            a->d, "E0506", at, hint,
+            "the file's ranks are of another mesh: it has the ranks 0 to %lld, the plan 0 to "
+            "%lld, and %d tensor%s of ranks that both have differ (%s: %s)",
+            (long long)a->last_rank, (long long)ours, differ, differ == 1 ? "" : "s",
+            a->row[first].name, a->row[first].why);
+    else if (parts > 1)
+        diag_error(a->d, "E0506", at, hint,
+                   "%d tensors of ranks are other parts than ours, of another mesh or another plan "
+                   "(%s: %s)",
+                   parts, a->row[first].name, a->row[first].why);
+}
+
 /* ---- the report ---- */
 static int by_key(const void *x, const void *y) {
     const ValueKey *a = x, *b = y;
@@ -357,6 +401,7 @@ static void record(Trace *t, const Row *x) {
 void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t) {
     int n = a->st->n, met = 0, cap = n, n_list = 0;
     ValueKey *have = ARENA_ARRAY(a->arena, ValueKey, n + 1);
+    tell_ranks(a);
     rep->against = a->row;
     rep->n_against = n;
     for (int i = 0; i < n; i++) {

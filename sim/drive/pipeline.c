@@ -151,7 +151,6 @@ static void level0(Run *r) {
     }
 }
 static void warn_idle(Run *r, Loc loc, const char *at, const char *fault) {
-    if (r->plan->n_faults) loc = r->plan->faults[0].loc; /* where mistakes are planted */
     diag_warn(r->d, "W0001", loc, "other data, sizes or passes may show it",
               "%s: '%s' is planted, and no number of this run shows it", at, fault);
 }
@@ -164,10 +163,12 @@ static void note_lucky(Run *r) {
         if (p->step[i].wrong) first = &p->step[i];
     for (int i = 0; i < p->ns && !r->t->n_fail; i++)
         if (p->step[i].fault && !p->step[i].wrong)
-            warn_idle(r, p->step[i].loc, step_name(p, &p->step[i], r->arena), p->step[i].fault);
+            warn_idle(r, p->step[i].planted_at, step_name(p, &p->step[i], r->arena),
+                      p->step[i].fault);
     for (int i = 0; i < p->nv && !r->t->n_fail; i++)
         if (p->val[i].fault)
-            warn_idle(r, (Loc){0}, program_value_name(p, &p->val[i], r->arena), p->val[i].fault);
+            warn_idle(r, p->val[i].planted_at, program_value_name(p, &p->val[i], r->arena),
+                      p->val[i].fault);
     if (r->found && first && !r->t->n_fail)
         diag_warn(r->d, "W0401", first->loc, "other data, sizes or passes may show it",
                   "%s: the structure is wrong, and no number of this run shows it",

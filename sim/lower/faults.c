@@ -54,10 +54,11 @@ static void read_reseed(ReadAct *a, const PlanFault *f) {
 }
 static void read_offset(ReadAct *a, const PlanFault *f) { a->shift = (int)f->offset; }
 /* The act of a step, to be rewritten; `text` says by whom. */
-static Act *rewrite(Program *p, Step *s, const char *text) {
+static Act *rewrite(Program *p, Step *s, const char *text, Loc loc) {
     Act *a = ARENA_NEW(p->arena, Act);
     *a = act_of(s);
     s->act = a;
+    s->planted_at = loc;
     s->fault = s->fault ? arena_printf(p->arena, "%s, %s", s->fault, text) : text;
     return a;
 }
@@ -114,7 +115,7 @@ static bool by_name(Program *p, Diags *d, const char *name) {
         for (int k = 0; k < p->ns; k++) {
             Step *s = &p->step[k];
             if (!acts(p, s) || s->move.kind != rows[i].kind) continue;
-            rows[i].act(rewrite(p, s, rows[i].name), &rows[i].how);
+            rows[i].act(rewrite(p, s, rows[i].name, s->loc), &rows[i].how);
             return true;
         }
         diag_error(d, "E0209", (Loc){0},
@@ -245,7 +246,10 @@ static const Doing doings[] = {
     {"axis", "axis: AXIS", ON_MOVE, "the group of another axis",
      "'axis' needs a move between ranks, and another axis than its own", NULL, NULL, other_axis,
      NULL},
-    {"dim", "dim: D", ON_MOVE, "another dim",
+    {"dim", "dim: D", ON_MOVE,
+     "another dim, counted as the factors of a shape: of q [B, S, H*d] 2 to 4 are KV heads, "
+     "queries per KV head and "
+     "head size; -1 is the last",
      "'dim' needs a move of a dim that its axes cut, and another dim of the same value", do_dim,
      NULL, other_dim, NULL},
     {"offset", "offset: N", ON_MOVE | ON_SOURCE, "the block of the rank N after",
@@ -328,6 +332,7 @@ static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
     if (v->act) *a = *v->act;
     row->read(a, how);
     v->act = a;
+    v->planted_at = f->loc;
     v->fault = written(p->arena, f, row->doing);
 }
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
@@ -355,7 +360,7 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         plant_read(p, v, row, f, &how);
         return true;
     }
-    Act *a = rewrite(p, s, written(p->arena, f, doing));
+    Act *a = rewrite(p, s, written(p->arena, f, doing), f->loc);
     how.dim = dim_of(s, f);
     if (row->act) row->act(a, &how);
     else a->axes = (AxisList){1, {(uint8_t)mesh_axis(p->mesh, f->axis)}};
@@ -401,7 +406,7 @@ static void sum_again(Program *p, int tensor, Loc loc) {
                 .unit = -1};
     s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";
-    Act *a = rewrite(p, s, "gradients: sum"); /* its layouts ask for nothing */
+    Act *a = rewrite(p, s, "gradients: sum", loc); /* its layouts ask for nothing */
     a->kind = MOVE_ALL_REDUCE;
     a->combine = COMBINE_SUM;
     s->loc = loc;
@@ -419,7 +424,7 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
             !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1)
             continue;
         bool mean = !strcmp(what, "mean");
-        Act *a = rewrite(p, s, mean ? "gradients: mean" : "gradients: none");
+        Act *a = rewrite(p, s, mean ? "gradients: mean" : "gradients: none", loc);
         if (mean) a->combine = COMBINE_AVG;
         else a->times = 0;
         s->loc = loc; /* the line that changes it, not the one that asks for it */

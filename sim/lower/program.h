@@ -24,6 +24,7 @@ typedef struct Val {
     const Part *parts;  /* cotangents: the uses they sum */
     const ReadAct *act; /* what is done to an input or parameter; NULL: it is read as it lies */
     const char *fault;  /* as `faults` says it: "offset: 1"; NULL: none */
+    Loc planted_at;     /* the entry of `faults` that says so */
 } Val;
 
 typedef enum { ST_OP, ST_MOVE, ST_CLAIM, ST_ADJOINT, ST_SUM, ST_SEED } StepKind;
@@ -48,7 +49,8 @@ typedef struct Step {
     int unit;       /* collectives of one FSDP unit: id of its first step; -1: none */
     const Act *act; /* what is done; NULL: what is declared */
     const char
-        *fault; /* who wanted it otherwise: "drop", "scale: 4", as the plan says it; or NULL */
+        *fault;     /* who wanted it otherwise: "drop", "scale: 4", as the plan says it; or NULL */
+    Loc planted_at; /* the entry of the plan that says so; with `--fault`, the step's own line */
     const char *wrong; /* what verify found here, for the record; NULL: nothing */
 } Step;
 

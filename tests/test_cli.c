@@ -794,6 +794,38 @@ static void test_format_by_name(void **state) {
     expect_code(RUN("comms", plan, "-o", in("x.html"), "--format", "csv"), 0, "", NULL);
     expect_code(RUN("comms", plan, "-o", in("x"), "-o", in("y")), 2, "", "twice");
 }
+/* Nothing is executed: rules, labels, what verify finds, shapes and counts that are expected. */
+static void test_static(void **state) {
+    (void)state;
+    const char *good = put("good.yaml", mlp);
+    const char *drop =
+        put("drop.yaml", arena_printf(arena, "%sfaults: [{at: net2, do: drop}]\n", mlp));
+    expect_code(RUN("check", good, "--static"), 0, "rules and structure hold", NULL);
+    expect_code(RUN("check", good, "--static"), 0, "1 collective in one order on all ranks", NULL);
+    expect_code(RUN("check", drop, "--static"), 1, "the structure is wrong at 1 step", "W0401");
+    const char *meant = put("meant.yaml", arena_printf(arena,
+                                                       "%sfaults: [{at: net2, do: drop}]\n"
+                                                       "expect: {equivalent: false}\n",
+                                                       mlp));
+    expect_code(RUN("check", meant, "--static"), 0, "as expected", NULL);
+    const char *counts =
+        put("counts.yaml", arena_printf(arena,
+                                        "%sexpect: {equivalent: true, collectives: "
+                                        "{forward: {all_reduce: 2}}}\n",
+                                        mlp));
+    expect_code(RUN("check", counts, "--static"), 1, NULL, "forward: 1 all_reduce, not 2");
+    expect_code(RUN("check", "plans/bugs/04-wrong-block.yaml", "--static"), 0, "is not held", NULL);
+    expect_code(RUN("check", "plans/shape-only/llama3.1-405b-8192.yaml", "--static"), 0,
+                "756 collectives in one order", NULL);
+    expect_code(RUN("check", "plans/bugs/07-sequence-not-cut.yaml", "--static"), 0, "invalid",
+                NULL);
+    expect_code(RUN("check", good, "--static", "--exact"), 2, "", "--exact wants a run");
+    expect_code(RUN("run", good, "--static"), 2, "", "`run` has no option --static");
+    Ran r = RUN("check", drop, "--static", "--format", "json");
+    assert_int_equal(r.code, 1);
+    assert_non_null(strstr(r.out, "\"structure\":1"));
+    done(r);
+}
 /* Folders stand for the plans in them; YAML files without a mesh are something else. */
 static void test_folders(void **state) {
     (void)state;
@@ -1395,6 +1427,7 @@ int main(void) {
         TEST(test_axis_of_an_input),
         TEST(test_format_by_name),
         TEST(test_folders),
+        TEST(test_static),
     };
     return cmocka_run_group_tests_name("cli", tests, before_all, after_all);
 }

@@ -41,7 +41,7 @@ typedef struct {
     bool loss_parallel, full;
     double tolerance;
     int64_t rank, threads, seed, layer, width;
-    bool quiet, verbose, strict, sensitivity, exact, update_expect, cuda, mpi, help, version;
+    bool quiet, verbose, strict, sensitivity, exact, update_expect, statically, cuda, mpi, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

@@ -82,6 +82,8 @@ static const Option options[] = {
      "note warning error"},
     {"exact", 0, O_FLAG, AT(exact), NULL, C_RUNS | C_ANOTHER,
      "also integer data, 8 seeds, equal by bits (level 3)", NULL},
+    {"static", 0, O_FLAG, AT(statically), NULL, C_CHECK | C_ANOTHER,
+     "rules and structure only: nothing is executed, any size is checked at once", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK,
      "write the plan's `expect` section from the run", NULL},
     {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER,
@@ -296,6 +298,13 @@ static void check_usage(Parse *p) {
         if (p->given[i]->commands & C_OF_AGAINST)
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
+    static const char *const executed[] = {"against",     "save-values", "exact",
+                                           "sensitivity", "strict",      "update-expect"};
+    for (int i = 0; c->o.statically && i < p->n_given; i++)
+        for (size_t e = 0; e < sizeof executed / sizeof *executed; e++)
+            if (!strcmp(p->given[i]->name, executed[e]))
+                usage(c, "leave one of them out", "--%s wants a run, --static executes nothing",
+                      executed[e]);
     for (int i = 0; c->o.update_expect && i < p->n_given; i++)
         if (p->given[i]->commands & C_ANOTHER)
             usage(c, "write it into the plan, or leave --update-expect out",

@@ -46,12 +46,27 @@ static const char *structure_text(const Trace *t, Arena *arena) {
     return n ? arena_printf(arena, "wrong at %d step%s", n, n == 1 ? "" : "s") : NULL;
 }
 static bool holds(const Trace *t) { return t->verdict && strcmp(t->verdict, "equivalent") == 0; }
+/* check --static: every rank runs the one program, so all of a group meet in the same order. */
+static const char *static_line(const Trace *t, const Loaded *l, Arena *arena) {
+    const char *structure = structure_text(t, arena), *if_so = undeclared_text(t, 0, arena);
+    const Plan *p = l->report.plan;
+    bool unheld = p && (p->expect.equivalent == 0 || p->expect.first_wrong);
+    Str s = str_new(arena);
+    if (structure) str_addf(&s, "the structure is %s", structure);
+    else str_addf(&s, "rules and structure hold%s%s", if_so ? ", " : "", if_so ? if_so : "");
+    str_addf(&s, ", %d value%s, %d collective%s in one order on all ranks, not executed",
+             t->n_values, t->n_values == 1 ? "" : "s", t->n_collectives,
+             t->n_collectives == 1 ? "" : "s");
+    if (unheld) str_add(&s, ": what it expects of values is not held");
+    return s.s;
+}
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const Diag *g = first_error(l->d);
     if (!t)
         return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena))
                  : "not run";
     Str s = str_new(arena);
+    if (!t->verdict && !t->executed && t->n_checks) return static_line(t, l, arena);
     const char *if_so = holds(t) ? undeclared_text(t, 0, arena) : NULL;
     str_add(&s, t->verdict ? t->verdict : "not run");
     if (if_so) str_addf(&s, ", %s", if_so);

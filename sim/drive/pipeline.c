@@ -227,10 +227,8 @@ Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, 
     bool ran = false;
     if (valid) {
         if (o->events) events(&r);
-        if (o->execute) {
-            level0(&r);
-            ran = execute_run(&r);
-        }
+        if (o->execute || o->structure) level0(&r);
+        if (o->execute) ran = execute_run(&r);
     }
     verdict(&r, valid, ran);
     name_file(d, before, file);

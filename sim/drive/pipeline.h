@@ -9,8 +9,9 @@
 struct Exec;
 struct Step;
 typedef struct PipelineOptions {
-    bool execute; /* false: shape-only, no tensor data is allocated */
-    bool events;  /* simulate the timeline from the hardware profile */
+    bool execute;   /* false: shape-only, no tensor data is allocated */
+    bool structure; /* not executed: what verify found stands in the trace as checks of level 0 */
+    bool events;    /* simulate the timeline from the hardware profile */
     bool numbers; /* keep the numbers of small values (<= 64 elements), and samples of collectives,
                      in the trace */
     int64_t rank; /* whose groups are sampled; below 0: rank 0 */

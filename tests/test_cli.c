@@ -904,6 +904,23 @@ static void test_explain(void **state) {
                     "grad.param.layers.0.attention.wq.weight"),
                 0, "plan line    plans/20-llama3-8b-fsdp-tp.yaml:11", NULL);
 }
+/* How far the results are from the unsharded model stands in JSON as in the report: a step that is
+ * right on wrong inputs does not show it. */
+static void test_end_to_end_json(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    const char *plan = "plans/bugs/04-wrong-block.yaml", *folder = in("ends");
+    Ran r = RUN("run", plan, "-o", folder, "--format", "json");
+    const char *at = strstr(r.out, "\"end_to_end\":{\"value\":\"layers.0.output\",\"off\":");
+    assert_non_null(at);
+    double off = strtod(strstr(at, "off\":") + strlen("off\":"), NULL);
+    double bound = strtod(strstr(at, "bound\":") + strlen("bound\":"), NULL);
+    assert_true(off > bound && bound > 0);
+    done(r);
+    char words[64];
+    snprintf(words, sizeof words, "is off by %.2g of its largest number, bound %.2g", off, bound);
+    expect_code(RUN("run", plan, "-o", folder), 0, words, NULL);
+}
 /* What cuts a wrong input says nothing of why it is wrong: the report names no axis beside a cause
  * that names another. */
 static void test_axis_of_an_input(void **state) {
@@ -1425,6 +1442,7 @@ int main(void) {
         TEST(test_list_ops),
         TEST(test_explain_gradient),
         TEST(test_axis_of_an_input),
+        TEST(test_end_to_end_json),
         TEST(test_format_by_name),
         TEST(test_folders),
         TEST(test_static),

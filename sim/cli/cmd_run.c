@@ -151,6 +151,13 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_open(&w, "unasked", '[');
     for (int i = 0; i < t->n_unasked; i++) json_str(&w, NULL, t->unasked[i]);
     json_close(&w, ']');
+    if (l->report.end_to_end_worst) {
+        json_open(&w, "end_to_end", '{');
+        json_str(&w, "value", l->report.end_to_end_worst);
+        json_real(&w, "off", l->report.end_to_end_rel);
+        json_real(&w, "bound", l->report.end_to_end_bound);
+        json_close(&w, '}');
+    }
     run_json_against(&w, t);
     json_open(&w, "files", '[');
     for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);

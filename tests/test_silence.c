@@ -93,6 +93,16 @@ static const struct {
      "2}\n"
      "plan:\n  net1: colwise\n  net2: {weight: shard(1)}\n",
      "the all_reduce of net2.product over tp is made", "net2.product"},
+    {"values gathered by their line beside cut queries and keys",
+     MODEL("backward", "tp: 2", "") "plan:\n  layers.*.attention.w[qk]: colwise\n"
+                                    "  layers.*.attention.wv: {style: colwise, output: replicate}\n"
+                                    "  layers.*.attention.wo: rowwise\n",
+     "the slice of layers.0.v_proj over tp is made", "layers.0.v_proj"},
+    {"a factor gathered by its line beside a cut one",
+     MODEL("forward", "tp: 2", "")
+         FFN("  layers.*.feed_forward.w3: {style: colwise, output: replicate}\n"
+             "  layers.*.feed_forward.w2: rowwise\n"),
+     "the slice of layers.0.mlp.up over tp is made", "layers.0.mlp.up"},
     {"a model's output left pending, into a loss that takes a part for the whole",
      MLP("tp: 2", "sum") "  net2: {style: rowwise, output: partial}\n",
      "the all_reduce of loss over tp is made", "loss"},

@@ -507,6 +507,13 @@ static bool goes_on(const Lower *l, int module, int tensor) {
               l->a->use[m].style->desired_output.set;
     return on;
 }
+/* What a module hands out is all that others get of it: a part that was gathered is not there any
+ * more as it was before, who wants it cut again has to cut it. */
+static void forget_way(Lower *l, int v) {
+    Val *x = &l->p->val[v];
+    x->root = v;
+    *cache_slot(l, (CopyKey){v, -1, false}, &x->L) = v;
+}
 static void leave_module(Lower *l, int module, int tensor) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
@@ -539,7 +546,9 @@ static void leave_module(Lower *l, int module, int tensor) {
                 .module = module,
                 .scope = -1,
                 .pass = PHASE_FORWARD};
-    p->env[tensor] = move_to(l, p->env[tensor], &want, &r);
+    int left = move_to(l, p->env[tensor], &want, &r);
+    if (left != p->env[tensor]) forget_way(l, left);
+    p->env[tensor] = left;
 }
 
 /* ---- nodes ---- */

@@ -38,6 +38,11 @@ const RenderView *render_views(int *n) {
     *n = N_VIEWS;
     return rows;
 }
+const RenderView *render_view_that(unsigned asks) {
+    for (int i = 0; i < N_VIEWS; i++)
+        if ((rows[i].asks & asks) == asks) return &rows[i];
+    return NULL;
+}
 
 bool render_format(const char *path, RenderFormat *f) {
     const char *dot = path ? strrchr(path, '.') : NULL;
@@ -118,6 +123,12 @@ static const struct View *find_view(Diags *d, Arena *a, const char *name) {
     return NULL;
 }
 
+/* "both" and nothing: PHASE_NONE. */
+static Phase asked_pass(const RenderOptions *o) {
+    int k = term_of(phase_words, N_PHASES, o->pass);
+    return k < 0 ? PHASE_NONE : (Phase)k;
+}
+
 /* Checks the options that are names, and fills the call. */
 static const struct View *prepare(ViewCall *c) {
     PresetKind p;
@@ -133,6 +144,7 @@ static const struct View *prepare(ViewCall *c) {
         unknown(c->d, c->arena, "theme", c->o->theme, theme_names());
         return NULL;
     }
+    c->pass = asked_pass(c->o);
     const struct View *v = find_view(c->d, c->arena, view);
     return v && takes(c, v) && (!c->o->pass || known_pass(c)) ? v : NULL;
 }

@@ -12,6 +12,8 @@ typedef struct {
 } RenderView;
 /* All views; the first is drawn where none is named. */
 const RenderView *render_views(int *n);
+/* The first view with all these bits (VIEW_...); NULL: there is none. */
+const RenderView *render_view_that(unsigned asks);
 
 /* Draws one view into `path` (format by RenderFormat). False and a diagnostic: unknown view, preset
  * or theme (E0212, nearest named), an option that means nothing to the view or names what the trace

@@ -62,7 +62,7 @@ static const char *cause(const BlockGraph *g) {
     return NULL;
 }
 
-const char *block_totals(const BlockGraph *g, const char *pass, int first, int strips) {
+const char *block_totals(const BlockGraph *g, int first, int strips) {
     Total *t;
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
@@ -76,7 +76,7 @@ const char *block_totals(const BlockGraph *g, const char *pass, int first, int s
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     if (n == 0) str_add(&s, "Nothing of what is drawn is sent.");
     else
-        str_addf(&s, "Sent per rank in one %s%s: ", pass ? pass : "forward",
+        str_addf(&s, "Sent per rank in one %s%s: ", phase_text(g->pass),
                  drawn == block_count(g, first, strips).count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),

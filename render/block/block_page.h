@@ -11,7 +11,7 @@ double block_measure(const ViewCall *c, BlockGraph *g, const BlockLook *look,
 /* Sentence about strips [first, first + n). */
 const char *block_title(const BlockGraph *g, int first, int n);
 /* "Sent per rank in one forward: sp 64 MiB in 4 collectives ..." */
-const char *block_totals(const BlockGraph *g, const char *pass, int first, int n);
+const char *block_totals(const BlockGraph *g, int first, int n);
 /* A frame per strip, with the names of the states it joins. */
 BlockFrame *block_frames(BlockGraph *g);
 const char *block_description(const BlockGraph *g, int first, int n);

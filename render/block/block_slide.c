@@ -169,13 +169,12 @@ static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, dou
 }
 
 /* Parts of the subtitle: shorter than those of the large figure. */
-static void slide_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part) {
+static void slide_subtitle(const BlockGraph *g, const char **part) {
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
-    part[n++] =
-        arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
-                     o->pass ? o->pass : "forward", (long long)g->rank, (long long)g->t->ranks);
+    part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
+                             phase_text(g->pass), (long long)g->rank, (long long)g->t->ranks);
     part[n++] = words_mesh(a, g->t);
     part[n++] = words_data(a, g->t);
     part[n++] = words_class(a, g->t, g->rank);
@@ -194,7 +193,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
         right = pr->margin + block_measure(c, g, &slide, frame, &height);
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
-    slide_subtitle(g, c->o, sub);
+    slide_subtitle(g, sub);
     s->w = fmax(s->w, right + pr->margin);
     double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
                            bar_w < 60 ? 0 : bar - 12 - pr->margin) +

@@ -183,11 +183,11 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
     strip_rows(p, i);
 }
 
-static void head(Page *p, const ViewCall *c) {
+static void head(Page *p) {
     const char *sub[8];
     Arena *a = p->g->arena;
     paragraph(p, "", block_title(p->g, 0, p->g->n_strips));
-    block_subtitle(p->g, c->o, sub);
+    block_subtitle(p->g, phase_text(p->g->pass), sub);
     Str line = str_new(a);
     for (int i = 0; sub[i]; i++) {
         if (!*sub[i]) continue;
@@ -208,25 +208,20 @@ static void head(Page *p, const ViewCall *c) {
     rule(p);
 }
 
-const char *view_block_text(const ViewCall *call) {
-    RenderOptions o = *call->o;
-    ViewCall one = *call, *c = &one;
-    bool both = words_phase(&o) == PHASE_NONE;
-    if (both) o.pass = NULL;
-    c->o = &o;
-    BlockGraph *g = block_read_trace(c->t, c->d, c->o, c->arena);
+const char *view_block_text(const ViewCall *c) {
+    BlockGraph *g = block_read_trace(c);
     if (!g) return NULL;
-    const char *totals = NULL, *back = both ? mirror_text(g, &totals) : NULL;
+    const char *totals = NULL, *back = c->pass ? NULL : mirror_text(g, &totals);
     Page p = {g, str_new(c->arena)};
     Role role;
     if (back) g->wrong = mirror_all_wrong(g);
-    head(&p, c);
+    head(&p);
     BlockFrame *frame = block_frames(g);
     for (int i = 0; i < g->n_strips; i++) strip_text(&p, i, &frame[i]);
     if (back) rule(&p), str_add(&p.out, back);
     rule(&p);
     paragraph(&p, "", "┃ residual stream   │ tensor   ║ partial sum   ├─ compute   ◆ collective");
-    paragraph(&p, "", totals ? totals : block_totals(g, c->o->pass, 0, g->n_strips));
+    paragraph(&p, "", totals ? totals : block_totals(g, 0, g->n_strips));
     paragraph(&p, "",
               arena_printf(c->arena, "weights show their local part · %s",
                            words_stamp(c->arena, c->t, &role)));

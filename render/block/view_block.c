@@ -82,7 +82,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     if (preset == PRESET_WIDE) s->px_width = n > 1 ? pr->px : (int)(pr->px * s->w / 1140);
     BlockPen p = block_pen(c, g, s, &full);
     const char *sub[8];
-    block_subtitle(g, c->o, sub);
+    block_subtitle(g, phase_text(g->pass), sub);
     const WrongList *wrong = block_wrong(g, first, n);
     double y = figure_head(s, preset, block_title(g, first, n), sub, 0) + 14;
     y = wrong_notes(s, wrong, pr->margin, s->w - 2 * pr->margin, y - 10, 0) + (wrong->n ? 22 : 10);
@@ -94,7 +94,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     }
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, pr->margin, w, y - 4, p.legend);
-    y = figure_foot(s, c, pr->margin, w, y, block_totals(g, c->o->pass, first, n), NULL);
+    y = figure_foot(s, c, pr->margin, w, y, block_totals(g, first, n), NULL);
     figure_page(s, preset, y);
     return s;
 }
@@ -120,16 +120,14 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame
 int view_block(const ViewCall *c, Scene **page) {
     PresetKind preset;
     furniture_preset(c->o->preset, &preset);
-    bool both = words_phase(c->o) == PHASE_NONE;
     RenderOptions o = *c->o;
     ViewCall call = *c;
     bool weights = o.part && !strcmp(o.part, "weights");
-    if (both) o.pass = NULL;
     if (weights) o.part = NULL;
     call.o = &o;
-    BlockGraph *g = block_read_trace(c->t, c->d, &o, c->arena);
+    BlockGraph *g = block_read_trace(&call);
     if (!g) return 0;
-    int n = both || weights ? view_mirror(&call, g, preset, weights, page) : 0;
+    int n = !c->pass || weights ? view_mirror(&call, g, preset, weights, page) : 0;
     if (weights && !n)
         diag_error(c->d, "E0211", (Loc){0}, "give the plan `pass: backward`",
                    "part 'weights' shows gradients, and the trace has none");

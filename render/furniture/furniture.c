@@ -30,7 +30,7 @@ static const char *figure_name(const ViewCall *c, const char *view, PresetKind p
     if (o->rank > 0) str_addf(&s, "-rank%lld", (long long)o->rank);
     if (o->layer >= 0) str_addf(&s, "-layer%d", o->layer);
     if (o->part) str_addf(&s, "-%s", o->part);
-    if (o->pass) str_addf(&s, "-%s", o->pass);
+    if (c->pass) str_addf(&s, "-%s", phase_text(c->pass));
     if (p != PRESET_WIDE) str_addf(&s, "-%s", presets[p].name);
     if (c->theme != THEME_LIGHT) str_addf(&s, "-%s", theme_names()[c->theme]);
     return scene_clean_id(c->arena, s.s);

@@ -11,6 +11,7 @@ typedef struct ViewCall {
     const Trace *t;
     Diags *d;
     const RenderOptions *o;
+    Phase pass; /* what o->pass asks for; PHASE_NONE: all that the trace has */
     Arena *arena;
     Fonts *fonts;
     Theme theme;

@@ -10,7 +10,7 @@ typedef struct RenderOptions {
     int64_t rank;       /* focus rank; -1: first */
     int layer;          /* -1: the first */
     const char *part;   /* "attention", "mlp", NULL: all */
-    const char *pass;   /* "forward", "backward", NULL: what there is */
+    const char *pass;   /* "forward", "backward", "both" or NULL: what there is */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
     const Trace *
         beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
@@ -23,6 +23,7 @@ enum {
     VIEW_SAMPLES = 2, /* gains by a run's numbers (`sample` records) but can do without */
     VIEW_TIMES = 4,   /* shows modelled times or the machine */
     VIEW_BESIDE = 8,  /* may stand beside another run */
-    VIEW_FIRST = 16   /* what people look at first: `run` draws it as PNG, too */
+    VIEW_FIRST = 16,  /* what people look at first: `run` draws it as PNG, too */
+    VIEW_CHROME = 32  /* shows the events of which FORMAT_CHROME is made */
 };
 #endif

@@ -16,7 +16,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
       BY_RANK | BY_LAYER | BY_PART | BY_PASS, VIEW_FIRST)                                          \
     V(timeline, "compute and communication streams per rank class, modelled time", BY_RANK,        \
-      VIEW_FIRST | VIEW_TIMES)                                                                     \
+      VIEW_FIRST | VIEW_TIMES | VIEW_CHROME)                                                       \
     V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS, 0)               \
     V(shards, "which part of every weight and activation a rank holds",                            \
       BY_RANK | BY_LAYER | BY_PART, 0)                                                             \

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-Phase words_phase(const RenderOptions *o) {
-    int k = term_of(phase_words, N_PHASES, o->pass);
-    return k < 0 ? PHASE_NONE : (Phase)k;
-}
 const char *words_file(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;

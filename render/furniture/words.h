@@ -6,8 +6,6 @@
 #include "render/scene/scene.h"
 #include "trace/trace.h"
 
-/* The pass that a picture is asked for; PHASE_NONE: all that the trace has. */
-Phase words_phase(const RenderOptions *o);
 /* "[B/dp, S/(cp*sp), D]" with the signs of pictures: "*" becomes "·". */
 const char *words_symbol(Arena *a, const char *s);
 /* A file without its folders: a picture goes further than the machine it was made on. */

@@ -374,7 +374,8 @@ static int wrong_layer(const BlockGraph *g) {
 
 /* The layers that the trace has, and the one to draw: the asked one, that of the first mistake, the
  * first, or all if nothing says "layer". */
-static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
+static bool choose_layer(BlockGraph *g, const ViewCall *call) {
+    const RenderOptions *o = call->o;
     int lo = -1, hi = -1;
     bool residual = false;
     for (int i = 0; i < g->t->n_computes; i++) {
@@ -390,12 +391,12 @@ static bool choose_layer(BlockGraph *g, Diags *d, const RenderOptions *o) {
     int wrong = wrong_layer(g);
     g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
-    for (int i = 0; i < g->t->n_computes && !words_phase(o); i++)
+    for (int i = 0; i < g->t->n_computes && !call->pass; i++)
         back |= g->t->computes[i].pass == PHASE_BACKWARD;
     g->whole = !o->part;
     g->outside = o->part || g->n_layers <= 1 || back;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
-        diag_error(d, "E0212", (Loc){0},
+        diag_error(call->d, "E0212", (Loc){0},
                    lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
                    "the trace has no layer %d", o->layer);
         return false;
@@ -456,7 +457,11 @@ static int wrong_step(const BlockGraph *g) {
     return best;
 }
 
-BlockGraph *block_read_trace(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena) {
+BlockGraph *block_read_trace(const ViewCall *c) {
+    const Trace *t = c->t;
+    const RenderOptions *o = c->o;
+    Diags *d = c->d;
+    Arena *arena = c->arena;
     BlockGraph *g = ARENA_NEW(arena, BlockGraph);
     g->t = t;
     g->arena = arena;
@@ -467,9 +472,9 @@ BlockGraph *block_read_trace(const Trace *t, Diags *d, const RenderOptions *o, A
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }
-    g->pass = phase_or_forward(words_phase(o));
+    g->pass = phase_or_forward(c->pass);
     g->wrong_step = wrong_step(g);
-    if (!choose_layer(g, d, o)) return NULL;
+    if (!choose_layer(g, c)) return NULL;
     g->loss = g->pass == PHASE_FORWARD && wants_loss(t, o);
     read_computes(g, g->pass);
     if (g->n == 0) {

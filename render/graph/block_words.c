@@ -8,15 +8,14 @@ static const char *layer_words(const BlockGraph *g) {
 }
 
 /* Parts of the subtitle. */
-void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part) {
+void block_subtitle(const BlockGraph *g, const char *passes, const char **part) {
     Arena *a = g->arena;
     const char *model = words_model(a, g->t), *order = words_order(a, g->t),
                *mesh = words_mesh(a, g->t);
     int n = 0;
     part[n++] = arena_printf(a, "rank %lld%s%s", (long long)g->rank, g->t->n_axes ? " " : "",
                              words_coords(a, g->t, g->rank));
-    part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "",
-                             o->pass ? o->pass : "forward");
+    part[n++] = arena_printf(a, "%s%s%s", model ? model : "", model ? " " : "", passes);
     part[n++] = words_data(a, g->t);
     part[n++] = order ? arena_printf(a, "%s, %s", mesh, order) : mesh;
     part[n++] = words_class(a, g->t, g->rank);

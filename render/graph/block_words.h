@@ -6,8 +6,9 @@
 /* Columns of the text form. */
 enum { COL_STEP = 30, COL_SYMBOL = 22, COL_SHAPE = 19, COL_BYTES = 9 };
 
-/* Parts of the subtitle, NULL-terminated, in the graph's arena; `part` has room for 8. */
-void block_subtitle(const BlockGraph *g, const RenderOptions *o, const char **part);
+/* Parts of the subtitle of a picture of such passes ("forward"), NULL-terminated, in the graph's
+ * arena; `part` has room for 8. */
+void block_subtitle(const BlockGraph *g, const char *passes, const char **part);
 /* One row of the text form: words of the step, symbolic shape, shape on the rank, bytes; what is
  * too wide moves to a line that starts with `rail`. */
 void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step,

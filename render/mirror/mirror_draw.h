@@ -111,4 +111,7 @@ const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line)
 /* "Attention" */
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
+/* Parts of the subtitle of both passes, NULL-terminated; `part` has room for 8. A slide has room
+ * for the first four. */
+void mirror_subtitle(const BlockGraph *g, PresetKind preset, const char **part);
 #endif

@@ -1,6 +1,5 @@
 /* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
  * column with them as lists underneath, one slide per strip. */
-#include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
@@ -168,14 +167,6 @@ static const char *description(const MirrorPen *p, int first, int n) {
     return s.s;
 }
 
-static void subtitle(const ViewCall *c, const BlockGraph *g, PresetKind preset, const char **part) {
-    RenderOptions o = *c->o;
-    o.pass = "forward and backward";
-    block_subtitle(g, &o, part);
-    for (int i = 0; preset == PRESET_SLIDE && i < 7 && part[i]; i++)
-        part[i] = i == 3 ? words_mesh(c->arena, g->t) : i > 3 ? "" : part[i];
-}
-
 /* ---- pages ---- */
 
 static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) {
@@ -202,7 +193,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     /* letters of the same size */
     if (preset == PRESET_WIDE && s->w < pr->w) s->px_width = (int)(pr->px * s->w / pr->w);
     s->desc = description(&p, first, n);
-    subtitle(c, m->g, preset, sub);
+    mirror_subtitle(m->g, preset, sub);
     p.wrong = mirror_wrong(m, first, n);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
@@ -258,7 +249,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     double spare = pr->w - pr->margin - p.right;
     s->w = fmax(s->w, p.right + pr->margin);
     if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, index, 1);
-    subtitle(c, m->g, PRESET_SLIDE, sub);
+    mirror_subtitle(m->g, PRESET_SLIDE, sub);
     s->desc = description(&p, index, 1);
     p.wrong = mirror_wrong(m, index, 1);
     double y =

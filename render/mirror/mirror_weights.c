@@ -5,7 +5,6 @@
 #include "render/furniture/hexagon.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
-#include "render/graph/block_words.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -377,12 +376,8 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
     for (int first = 0; first < probe.n && pages < max;) {
         WeightPen p = probe;
         const char *sub[8];
-        RenderOptions o = *c->o;
         Scene *s = p.s = figure_new(c, "block", preset);
-        o.pass = "forward and backward";
-        block_subtitle(m->g, &o, sub);
-        for (int i = 0; preset == PRESET_SLIDE && i < 7 && sub[i]; i++)
-            sub[i] = i == 3 ? words_mesh(c->arena, c->t) : i > 3 ? "" : sub[i];
+        mirror_subtitle(m->g, preset, sub);
         set_columns(&p, pr->margin, preset == PRESET_SLIDE);
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));

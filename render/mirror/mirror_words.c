@@ -1,4 +1,5 @@
 /* Words of "backward beside forward", and the widths that follow from them. */
+#include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
 #include <math.h>
@@ -437,4 +438,10 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     if (p->grads)
         p->right = p->grad + fmax(w.grad + w.chain * (p->hex + p->gap) + 8 + w.end,
                                   mirror_text_width(p, "weight gradients", SEMIBOLD));
+}
+
+void mirror_subtitle(const BlockGraph *g, PresetKind preset, const char **part) {
+    block_subtitle(g, "forward and backward", part);
+    for (int i = 0; preset == PRESET_SLIDE && i < 7 && part[i]; i++)
+        part[i] = i == 3 ? words_mesh(g->arena, g->t) : i > 3 ? "" : part[i];
 }

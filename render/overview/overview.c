@@ -235,11 +235,10 @@ static void fold(Overview *o) {
 static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
 
 bool overview_read(Overview *o, const ViewCall *c) {
-    Phase asked = words_phase(c->o);
     *o = (Overview){.c = c,
                     .rank = c->o->rank >= 0 ? c->o->rank : 0,
-                    .whole = asked == PHASE_NONE,
-                    .pass = phase_or_forward(asked),
+                    .whole = c->pass == PHASE_NONE,
+                    .pass = phase_or_forward(c->pass),
                     .backward = words_backward(c->t)};
     o->all = o->whole && o->backward < INT_MAX;
     for (int i = 0; i < c->t->n_collectives; i++) {

@@ -167,7 +167,7 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     str_add(&c->text, w.s.s);
 }
 static void run_chrome(Cli *c, const Trace *t) {
-    RenderOptions o = {.view = "timeline", .rank = c->o.rank, .layer = -1};
+    RenderOptions o = {.view = render_view_that(VIEW_CHROME)->name, .rank = c->o.rank, .layer = -1};
     size_t n;
     const char *s = render_text(t, c->d, &o, FORMAT_CHROME, c->arena, &n);
     if (s) str_addn(&c->text, s, n);

@@ -899,6 +899,21 @@ static void test_explain(void **state) {
     expect_code(RUN("explain", plan, "0"), 0, "step 0", NULL);
     expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
     expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");
+    /* a plan alone; what is no name in it, but a word, a code, or the end of a name */
+    expect_code(RUN("explain", plan), 2, NULL, "wants a name in it too");
+    expect_code(RUN("explain", plan, "colwise"), 3, NULL, "`shardproof explain colwise`, without");
+    expect_code(RUN("explain", plan, "E0403"), 3, NULL, "`shardproof explain E0403`, without");
+    expect_code(RUN("explain", plan, "nothing-like-it"), 3, NULL, "`shapes` lists the values");
+    expect_code(RUN("explain", "plans/04-llama3-8b-tp4.yaml", "wo"), 3, NULL,
+                "did you mean 'layers.0.attention.wo'?");
+    expect_code(RUN("explain", "E9999"), 3, NULL, "list codes");
+    /* words of every `list`, and placements as PyTorch writes them */
+    expect_code(RUN("explain", "llama3-8b"), 0, "a model", NULL);
+    expect_code(RUN("explain", "torchtitan"), 0, "layers.*.attention.wq", NULL);
+    expect_code(RUN("explain", "h100-sxm"), 0, "a hardware profile", NULL);
+    expect_code(RUN("explain", "adamw"), 0, "a word for optimizer.name", NULL);
+    expect_code(RUN("explain", "Shard(0)"), 0, "a placement", NULL);
+    expect_code(RUN("explain", "SUSPECT"), 0, "--strict", NULL);
     /* a unit's collective carries many parameters: the key asked for it, no line of one of them */
     expect_code(RUN("explain", "plans/20-llama3-8b-fsdp-tp.yaml",
                     "grad.param.layers.0.attention.wq.weight"),

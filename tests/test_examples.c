@@ -261,6 +261,13 @@ static void script_prints(const char *folder, const char *script) {
     }
     assert_int_equal(code, 0);
     assert_string_equal(got, want);
+    /* and from another folder, with what the caller names relative to that */
+    assert_string_equal(
+        output_of(arena_printf(arena, "SHARDPROOF=./shardproof FIGURES=%s sh examples/%s/%s 2>&1",
+                               dir, folder, script),
+                  &code),
+        want);
+    assert_int_equal(code, 0);
 }
 /* Every line of README.md that calls the program does what the page says: exit 0, or the code in
  * its comment. */

@@ -2,7 +2,11 @@
 # What CI runs: every plan must hold. Here one holds and one is broken on purpose, so the script shows both outcomes and
 # itself succeeds only if the broken one is caught. The tests compare its output with expected.txt.
 set -u
+started=$PWD # what the caller names lies from there
+cd "$(dirname "$0")" || exit 1
+case ${SHARDPROOF:-} in /*) ;; */*) SHARDPROOF=$started/$SHARDPROOF ;; esac
 shardproof=${SHARDPROOF:-../../shardproof}
+command -v "$shardproof" >/dev/null || shardproof=shardproof # installed
 
 echo "# plan.yaml"
 "$shardproof" check plan.yaml || exit 1

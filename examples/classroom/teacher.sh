@@ -1,8 +1,12 @@
 #!/bin/sh
-# A lesson of ten minutes: one layer pair, one block, one figure, one bug. Run it here: sh teacher.sh
+# A lesson of ten minutes: one layer pair, one block, one figure, one bug. Run it from any folder: sh teacher.sh
 # It prints what expected.txt holds; the tests compare the two. Figures stay in figures/ (FIGURES=folder: there).
 # On a terminal it waits for Enter before an answer.
 set -u
+started=$PWD # what the caller names lies from there
+cd "$(dirname "$0")" || exit 1
+case ${SHARDPROOF:-} in /*) ;; */*) SHARDPROOF=$started/$SHARDPROOF ;; esac
+case ${FIGURES:-} in /* | '') ;; *) FIGURES=$started/$FIGURES ;; esac
 shardproof=${SHARDPROOF:-../../shardproof}
 [ -x "$shardproof" ] || shardproof=shardproof # installed
 plans=../../plans

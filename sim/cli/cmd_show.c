@@ -252,7 +252,7 @@ static void list_models(Cli *c) {
     static const Column col[] = {
         {"name", "model", false, 0}, {"D", "D", true, 0}, {"L", "L", true, 0},
         {"H", "H", true, 0},         {"K", "K", true, 0}, {"d", "d", true, 0},
-        {"F", "F", true, 0},         {"V", "V", true, 0}, {"what", "", false, COL_WRAP}};
+        {"F", "F", true, 0},         {"V", "V", true, 0}, {"what", "", false, COL_BELOW}};
     Table t = list_two(c, "model", col, 9);
     int n;
     const Preset *p = model_presets(&n);

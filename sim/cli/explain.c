@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_LOCALS = 8, MAX_NAMES = 20000 };
 static const Loc nowhere = {NULL, 0, 0};
@@ -24,7 +25,8 @@ static int explain_code(Cli *c, const char *word) {
     if (!row) {
         const char **names = ARENA_ARRAY(c->arena, const char *, n_diag_codes + 1);
         for (int i = 0; i < n_diag_codes; i++) names[i] = diag_codes[i].code;
-        diag_error(c->d, "E0209", nowhere, diag_nearest(code, names),
+        const char *near = diag_nearest(code, names);
+        diag_error(c->d, "E0209", nowhere, near ? near : "`shardproof list codes` has all",
                    "no diagnostic has the code %s", code);
         return 3;
     }
@@ -485,6 +487,22 @@ static const char *nearest_name(const Ex *e, const char *name) {
     names[n] = NULL;
     return diag_nearest(name, names);
 }
+/* What to try where nothing has the name: the nearest one, or one that ends so ("wo"), or the word
+ * by itself. */
+static const char *name_hint(const Ex *e, const char *name) {
+    Arena *a = e->c->arena;
+    size_t n = strlen(name);
+    const char *near = nearest_name(e, name);
+    for (int i = 0; !near && i < e->t->n_params; i++) {
+        const char *m = e->t->params[i].module;
+        size_t k = m ? strlen(m) : 0;
+        if (k > n + 1 && m[k - n - 1] == '.' && !strcmp(m + k - n, name)) near = m;
+    }
+    if (near) return near;
+    if (is_code(name) || words_know(e->c, name))
+        return arena_printf(a, "`shardproof explain %s`, without a plan, explains the word", name);
+    return "`shapes` lists the values of a plan, `params` its parameters";
+}
 static bool explain_name(Ex *e, const char *name) {
     char *end;
     long step = strtol(name, &end, 10);
@@ -505,6 +523,15 @@ static bool explain_name(Ex *e, const char *name) {
 int cmd_explain(Cli *c) {
     if (c->o.n_operands == 1) {
         if (is_code(c->o.operands[0])) return explain_code(c, c->o.operands[0]);
+        if (access(c->o.operands[0], F_OK) == 0 && !words_know(c, c->o.operands[0])) {
+            diag_error(c->d, "E0212", nowhere,
+                       arena_printf(c->arena,
+                                    "shardproof explain %s NAME; `shapes` lists the values of a "
+                                    "plan, `params` its parameters",
+                                    c->o.operands[0]),
+                       "`explain` of a plan or trace wants a name in it too");
+            return 2;
+        }
         return explain_word(c, c->o.operands[0]) ? 0 : 3;
     }
     PipelineOptions o = cli_pipeline(c);
@@ -515,7 +542,7 @@ int cmd_explain(Cli *c) {
     if (c->o.trace) trace_write(l.trace, c->d, c->o.trace);
     Ex e = {c, l.trace, lookup_steps(l.trace, c->arena), &c->text};
     if (explain_name(&e, c->o.operands[1])) return l.exit;
-    diag_error(c->d, "E0209", nowhere, nearest_name(&e, c->o.operands[1]),
+    diag_error(c->d, "E0209", nowhere, name_hint(&e, c->o.operands[1]),
                "no module, value, parameter or step is called '%s'", c->o.operands[1]);
     return cli_worse(l.exit, 3);
 }

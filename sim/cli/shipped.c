@@ -58,17 +58,22 @@ void shipped_operands(Cli *c) {
 }
 
 /* ---- list plans ---- */
-/* The first comment of a plan up to its first full stop or colon, lines joined; "" without one. */
+/* The first comment of a plan up to its first full stop or colon that stands in no brackets, lines
+ * joined; "" without one. */
 static const char *first_words(Arena *a, const char *text) {
     Str s = str_new(a);
+    int depth = 0;
     for (; text[0] == '#'; text += strcspn(text, "\n"), text += *text == '\n') {
         const char *line = text + 1 + (text[1] == ' ');
         size_t n = strcspn(line, "\n");
-        for (size_t i = 0; i < n; i++)
-            if ((line[i] == '.' || line[i] == ':') && (i + 1 == n || line[i + 1] == ' ')) {
+        for (size_t i = 0; i < n; i++) {
+            depth += line[i] == '(' ? 1 : line[i] == ')' ? -1 : 0;
+            if (!depth && (line[i] == '.' || line[i] == ':') &&
+                (i + 1 == n || line[i + 1] == ' ')) {
                 str_addf(&s, "%s%.*s", s.n ? " " : "", (int)i, line);
                 return s.s;
             }
+        }
         str_addf(&s, "%s%.*s", s.n ? " " : "", (int)n, line);
     }
     return s.s ? s.s : "";

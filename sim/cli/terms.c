@@ -93,6 +93,9 @@ const Term cli_terms[] = {
      "the verdict of a run: every value on every rank is the unsharded model's. `different`: one "
      "is "
      "not, and the first is named. `invalid`: the plan breaks a rule."},
+    {"PASS", TERM_WORD, "FAIL SUSPECT",
+     "what a check says of one value. PASS: the error is within what rounding can do. FAIL: no "
+     "order of summation could give this error. SUSPECT: in between; it fails with --strict."},
     {"level", TERM_WORD, "levels",
      "how a value was checked. 0: the structure, by a second theory of placements; 1: bit by bit; "
      "2: within a bound of rounding derived for the op; 3: integer data, equal by bits (--exact)."},

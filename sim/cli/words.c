@@ -1,6 +1,7 @@
 /* `explain WORD`: one word, looked up in every table that has words. Each table says what it knows;
  * refuses to know more than they. */
 #include "cli/words.h"
+#include "cost/cost.h"
 #include "lower/program.h"
 #include <ctype.h>
 #include <string.h>
@@ -12,6 +13,7 @@ typedef struct {
 } WordEntry;
 typedef struct {
     Arena *a;
+    Diags *d; /* of what is read from files */
     WordEntry *e;
     int n, cap;
 } WordEntries;
@@ -64,15 +66,59 @@ static void add_recipes(WordEntries *all) {
     for (int i = 0; i < n; i++)
         if (r[i].lines) add(all, r[i].name, "a recipe", NULL, r[i].what);
 }
+static void add_models(WordEntries *all) {
+    int n;
+    const Preset *p = model_presets(&n);
+    for (int i = 0; i < n; i++)
+        add(all, p[i].name, "a model (model: NAME)", NULL,
+            arena_printf(all->a, "%s: D %lld, %lld layers, %lld heads, %lld KV heads%s%s",
+                         p[i].what, (long long)p[i].D, (long long)p[i].L, (long long)p[i].H,
+                         (long long)p[i].K, p[i].unsupported ? "; not yet: " : "",
+                         p[i].unsupported ? p[i].unsupported : ""));
+}
+/* A scheme is known by its names; one row with a layer shows them. */
+static void add_schemes(WordEntries *all) {
+    int n, row = 0;
+    const NamesRow *rows = names_table(&n);
+    while (row + 1 < n && strcmp(rows[row].what, "query") != 0) row++;
+    for (int k = 0; k < NAMES_COUNT; k++)
+        add(all, plan_names_text((Names)k), "a scheme of names (names:)", NULL,
+            arena_printf(all->a, "modules are called as in `%s`; `list names` has all of them",
+                         rows[row].name[k]));
+}
+static void add_hardware(WordEntries *all) {
+    static const char *const dirs[] = {"plans/hardware", NULL};
+    for (const char *const *name = hardware_names(); *name; name++) {
+        const Hardware *h = hardware_find(all->a, all->d, *name, dirs, nowhere);
+        if (h) add(all, *name, "a hardware profile (--hardware)", NULL, h->what);
+    }
+}
 static void add_views(WordEntries *all) {
     int n;
     const RenderView *v = render_views(&n);
     for (int i = 0; i < n; i++) add(all, v[i].name, "a view (draw --view)", NULL, v[i].what);
 }
-static WordEntries all_entries(Arena *a) {
-    WordEntries all = {.a = a};
-    static void (*const tables[])(WordEntries *) = {add_terms,  add_styles,  add_places, add_keys,
-                                                    add_faults, add_recipes, add_views};
+/* The words that keys take: adamw of optimizer.name. */
+static void add_choices(WordEntries *all) {
+    int n;
+    const KeyRow *k = plan_key_rows(all->a, &n);
+    for (int i = 0; i < n; i++) {
+        if (!k[i].choices) continue;
+        const char *kind = arena_printf(all->a, "a word for %s", k[i].path);
+        for (const char *w = k[i].takes; *w;) {
+            size_t len = strcspn(w, ",");
+            const char *what =
+                *k[i].what ? k[i].what : arena_printf(all->a, "one of %s", k[i].takes);
+            add(all, arena_strndup(all->a, w, len), kind, NULL, what);
+            w += len + strspn(w + len, ", ");
+        }
+    }
+}
+static WordEntries all_entries(Arena *a, Diags *d) {
+    WordEntries all = {.a = a, .d = d};
+    static void (*const tables[])(WordEntries *) = {
+        add_terms, add_styles, add_places,  add_keys,     add_faults, add_recipes,
+        add_views, add_models, add_schemes, add_hardware, add_choices};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](&all);
     return all;
 }
@@ -111,15 +157,25 @@ static void tell(Cli *c, const WordEntry *e) {
     str_add(&c->text, "\n");
     cli_wrapped(c, e->what, 2);
 }
+bool words_know(Cli *c, const char *word) {
+    WordEntries all = all_entries(c->arena, c->d);
+    for (int i = 0; i < all.n; i++)
+        if (names(&all.e[i], word)) return true;
+    return false;
+}
 bool explain_word(Cli *c, const char *word) {
-    WordEntries all = all_entries(c->arena);
+    WordEntries all = all_entries(c->arena, c->d);
     const char **known = ARENA_ARRAY(c->arena, const char *, all.n + 1);
+    size_t bare = strcspn(word, "("); /* "shard(0)" and "Shard(dim=0)" are the word shard */
     bool any = false;
-    for (int i = 0; i < all.n; i++) {
-        known[i] = all.e[i].name;
-        if (!names(&all.e[i], word)) continue;
-        tell(c, &all.e[i]);
-        any = true;
+    for (int pass = 0; pass < 2 && !any && bare; pass++) {
+        const char *sought = pass ? arena_strndup(c->arena, word, bare) : word;
+        for (int i = 0; i < all.n; i++) {
+            known[i] = all.e[i].name;
+            if (!names(&all.e[i], sought)) continue;
+            tell(c, &all.e[i]);
+            any = true;
+        }
     }
     if (any) return true;
     const char *near = diag_nearest(word, known);

@@ -15,6 +15,8 @@ extern const Term cli_terms[]; /* terms.c */
 /* Explains a word into c->text, by every table that knows it. False with E0209 and the nearest word
  * in c->d if none does. */
 bool explain_word(Cli *c, const char *word);
+/* Does any table know this very word? */
+bool words_know(Cli *c, const char *word);
 /* Tables of `list keys`, `list placements`, `list terms`. */
 void list_keys(Cli *c);
 void list_placements(Cli *c);

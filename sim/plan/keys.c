@@ -26,10 +26,13 @@ static const char *words_text(Arena *a, const Word *w) {
     for (; w && w->word; w++) str_addf(&s, "%s%s", s.n ? ", " : "", w->word);
     return s.s;
 }
+static bool has_choices(const Key *k) {
+    return k->read == plan_read_activation || k->read == read_word_text ||
+           k->read == read_word_int || k->read == read_word_bool;
+}
 static const char *takes(Arena *a, const Key *k) {
-    if (k->read == plan_read_activation) return words_text(a, plan_activations(a));
-    if (k->read == read_word_text || k->read == read_word_int || k->read == read_word_bool)
-        return words_text(a, k->arg);
+    if (has_choices(k))
+        return words_text(a, k->read == plan_read_activation ? plan_activations(a) : k->arg);
     if (k->read == read_sub && ((const Sub *)k->arg)->shorthand)
         return arena_printf(a, "its `%s`, or a mapping", ((const Sub *)k->arg)->shorthand);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
@@ -46,7 +49,7 @@ static void walk(Rows *r, const char *above, const Key *keys) {
         if (k->read == read_later) continue;
         const char *path = *above ? arena_printf(r->a, "%s.%s", above, k->name) : k->name;
         *ARENA_PUSH(r->a, r->row, r->n, r->cap) =
-            (KeyRow){path, takes(r->a, k), k->doc ? k->doc : ""};
+            (KeyRow){path, takes(r->a, k), has_choices(k), k->doc ? k->doc : ""};
         if (k->read == read_sub) walk(r, path, ((const Sub *)k->arg)->keys);
         if (k->read == read_lines) walk(r, "plan.PATTERN", plan_style_keys);
         if (k->read == read_faults) walk(r, "faults.[]", plan_fault_keys);

@@ -302,6 +302,7 @@ const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
 typedef struct {
     const char *path;  /* "data.batch", "plan.PATTERN.output" */
     const char *takes; /* "a whole number from 1"; words; may be empty */
+    bool choices;      /* takes is a list of words, "rules, declared" */
     const char *what;  /* may be empty */
 } KeyRow;
 /* All keys in the order of the tables, those below a key behind it; in the arena. */

@@ -59,7 +59,12 @@ static double taken(Arena *a, const char *const *check, const char *const *shape
  * tenth, or a tenth of 64 MiB where that is more. Nothing in it is fitted. */
 static void near(const char *name, double expected, double had) {
     print_message("%s: %.1f MiB expected, %.1f MiB taken\n", name, expected, had);
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    /* the system counts what the process had before it became another: here that is the most */
+    print_message("not compared: a sanitizer's own memory hides what was taken\n");
+#else
     assert_true(fabs(expected - had) <= 0.1 * fmax(had, 64));
+#endif
 }
 static void estimate(const char *plan, const char *shrink) {
     Arena *a = arena_new();

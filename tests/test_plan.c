@@ -436,6 +436,8 @@ static const Bad bad_keys[] = {
     {"data: {bacth: 2}", "E0201", 3, 8, "unknown key 'bacth' in 'data'", "batch"},
     {"data: {seq_len: 2}", "E0201", 3, 8, "'seq_len'", "sequence"},
     {"batch: 2", "E0201", 3, 1, "'batch'", "data: {batch: ...}"},
+    {"layers.*.attention.wq: colwise", "E0201", 3, 1, "'layers.*.attention.wq'",
+     "indented by two blanks"},
     {"zzzzzz: 2", "E0201", 3, 1, "'zzzzzz'", "known here: name model mesh"},
     {"data: {cut: {bath: dp}}", "E0201", 3, 14, "'bath' in 'cut'", "batch"},
     {"plan: {a: {style: colwise, input_layouts: shard(0)}}", "E0201", 3, 28,

@@ -40,6 +40,10 @@ static const struct {
      "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
     {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range",
      3}, /* the style's own placement: at its line */
+    /* names of another scheme */
+    {HEAD "mesh: {tp: 2}\nnames: hf\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0205", 5,
+     "that is a name of `names: torchtitan`, and this plan's are those of `names: hf`", 3},
+    {TP2 "  model.layers.*.self_attn.qq_proj: colwise\n", "E0205", 4, "names are those of", 3},
     /* axes */
     {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4,
      "the mesh has no `tp`", 3},

@@ -510,6 +510,31 @@ static bool axis_cuts(const Assign *a, int x) {
     }
     return a->mesh->axis[x].parent != NULL;
 }
+/* "layers.*.attention.w[qkv]" as a name of one module: layer 0, the first of the letters. */
+static const char *one_of_pattern(Arena *a, const char *pattern) {
+    Str s = str_new(a);
+    for (const char *p = pattern; *p; p++) {
+        const char *end = *p == '[' && p[1] ? strchr(p, ']') : NULL;
+        str_addf(&s, "%c", *p == '*' ? '0' : end ? p[1] : *p);
+        if (end) p = end;
+    }
+    return s.n ? s.s : "";
+}
+/* What to try where a pattern matches nothing: the scheme whose name it is, or the nearest name. */
+static const char *pattern_hint(const Assign *a, const char *pattern) {
+    Names ours = a->plan->names;
+    const char *one = one_of_pattern(a->arena, pattern),
+               *mine = names_from_scheme(a->arena, ours, one);
+    for (int k = 0; k < NAMES_COUNT && !mine; k++)
+        if (k != (int)ours && names_from_scheme(a->arena, (Names)k, one))
+            return arena_printf(a->arena,
+                                "that is a name of `names: %s`, and this plan's are those of "
+                                "`names: %s`; `list names` shows both",
+                                plan_names_text((Names)k), plan_names_text(ours));
+    const char *near = assign_nearest(a->arena, &a->model->g, pattern);
+    if (near) return arena_printf(a->arena, "did you mean '%s'?", near);
+    return arena_printf(a->arena, "names are those of `names: %s`", plan_names_text(ours));
+}
 /* Lines that match nothing, and lines that another one beats everywhere. */
 static void line_notes(Assign *a, const bool *hit, const bool *won) {
     const Plan *p = a->plan;
@@ -517,11 +542,7 @@ static void line_notes(Assign *a, const bool *hit, const bool *won) {
         if (p->lines[i].from_recipe) continue;
         const PlanLine *l = &p->lines[i];
         if (!hit[i]) {
-            const char *near = assign_nearest(a->arena, &a->model->g, l->pattern);
-            diag_error(a->d, "E0205", l->loc,
-                       near ? arena_printf(a->arena, "did you mean '%s'?", near)
-                            : arena_printf(a->arena, "names are those of `names: %s`",
-                                           plan_names_text(p->names)),
+            diag_error(a->d, "E0205", l->loc, pattern_hint(a, l->pattern),
                        "pattern '%s' matches no module and no parameter", l->pattern);
         } else if (!won[i])
             diag_note(a->d, "N0005", l->loc, NULL,

@@ -122,6 +122,8 @@ void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Y
         }
         const char *hint = unknown_key_hint(r, keys, pair->key),
                    *code = plan_from_set(pair->loc) ? "E0212" : "E0201";
+        if (!where && strpbrk(pair->key, ".*")) /* a line of `plan` that stands too far left */
+            hint = "lines of `plan` stand below `plan:`, indented by two blanks";
         if (where)
             diag_error(r->d, code, pair->loc, hint, "unknown key '%s' in '%s'", pair->key, where);
         else diag_error(r->d, code, pair->loc, hint, "unknown key '%s'", pair->key);

@@ -24,8 +24,8 @@ static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, 
 static const Word losses[] = {LOSSES(LOSS_WORD){NULL, 0}};
 static const Word optimizers[] = {OPTIMIZERS(OPTIMIZER_WORD){NULL, 0}};
 static const Word normalises[] = {{"global", 0}, {"local_mean", 1}, {NULL, 0}};
-static const Word passes[] = {
-    {"forward", PASS_FORWARD}, {"backward", PASS_BACKWARD}, {"train", PASS_TRAIN}, {NULL, 0}};
+#define PASS_WORD(word, name) {#word, PASS_##name},
+static const Word passes[] = {PASSES(PASS_WORD){NULL, 0}};
 static const Word dp_modes[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
                                 {"fsdp", 3}, {"hsdp", 4},  {NULL, 0}};
 static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
@@ -39,6 +39,7 @@ static const Word trusts[] = {{"rules", 0}, {"declared", 1}, {NULL, 0}};
 static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
+#define PART_LIST "a list of embedding, blocks, norm, head, loss"
 
 static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},
                    fraction = {0, 1, false, true};
@@ -129,9 +130,7 @@ static void read_parts(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
         int v = read_word(r, k->name, item[i], part_words);
         if (v > 0) p->parts |= (uint32_t)v;
     }
-    if (!n)
-        read_wrong_type(r, k->name, pair->value, "a list of embedding, blocks, norm, head, loss",
-                        NULL);
+    if (!n) read_wrong_type(r, k->name, pair->value, PART_LIST, NULL);
 }
 
 /* JSON has no other way to write a number; what YAML writes otherwise stays text. */
@@ -222,7 +221,7 @@ static const Key model_keys[] = {
     {"layers", read_layers, NULL, 0, P(layers_loc), "how many, [first, last], or all"},
     {"shrink", read_size, NULL, P(shrink), P(shrink_loc),
      "divides the widths D, d, F, V; heads, axes and collectives stay"},
-    {"parts", read_parts, NULL, 0, P(parts_loc), "a list of embedding, blocks, norm, head, loss"},
+    {"parts", read_parts, NULL, 0, P(parts_loc), PART_LIST},
     {"rope", read_word_int, ropes, P(rope_interleaved), NO_LOC,
      "how rotary embeddings pair the numbers of a head"},
     {"vocab_multiple", read_size, NULL, P(vocab_multiple), NO_LOC,

@@ -7,8 +7,8 @@ const char *const phase_words[N_PHASES] = {
     [PHASE_FORWARD] = "forward",       [PHASE_LOSS] = "loss",
     [PHASE_BACKWARD] = "backward",     [PHASE_GRADIENTS] = "gradients",
     [PHASE_PARAMETERS] = "parameters", [PHASE_OPTIMIZER] = "optimizer"};
-const char *const pass_words[N_PASSES] = {
-    [PASS_FORWARD] = "forward", [PASS_BACKWARD] = "backward", [PASS_TRAIN] = "train"};
+#define PASS_WORD(word, name) [PASS_##name] = #word,
+const char *const pass_words[N_PASSES] = {PASSES(PASS_WORD)};
 const char *const value_role_words[N_VALUE_ROLES] = {
     [VALUE_INPUT] = "input",       [VALUE_ACTIVATION] = "activation",
     [VALUE_MOVED] = "moved",       [VALUE_COTANGENT] = "cotangent",

@@ -18,8 +18,11 @@ typedef enum {
     N_PHASES
 } Phase;
 
-/* What a plan asks for. */
-typedef enum { PASS_FORWARD, PASS_BACKWARD, PASS_TRAIN, N_PASSES } PassKind;
+/* What a plan asks for: word and enumerator. */
+#define PASSES(P) P(forward, FORWARD) P(backward, BACKWARD) P(train, TRAIN)
+#define PASS_KIND(word, name) PASS_##name,
+typedef enum { PASSES(PASS_KIND) N_PASSES } PassKind;
+#undef PASS_KIND
 
 /* What a value record is of. VALUE_NONE: a foreign trace does not say. */
 typedef enum {

@@ -236,6 +236,22 @@ static const char *shown_line(Arena *a, const char *line, size_t *n, int *col) {
     return out.s;
 }
 
+/* Of a line that may be a whole file the part that can be shown: so many characters on both sides
+ * of `col`, which is moved, that what is cut off beyond them changes nothing. */
+static const char *near_part(const char *line, size_t *n, int *col) {
+    enum { SIDE = 2 * LINE_WIDTH };
+    size_t from = 0, to = 0, i = 0;
+    int at = 1, first = *col > SIDE ? *col - SIDE : 1, last = (*col > 0 ? *col : 1) + SIDE;
+    int32_t code;
+    for (; i < *n && at <= last; at++) {
+        if (at == first) from = i;
+        i += (unsigned char)line[i] < 0x80 ? 1 : utf8_char(line + i, *n - i, &code);
+        to = i;
+    }
+    *n = to - from;
+    if (*col > 0) *col -= first - 1;
+    return line + from;
+}
 /* The line of a remembered file: false if there is none. */
 static bool source_line(const Diags *d, const Loc *loc, const char **line, size_t *n) {
     for (struct DiagSource *s = d->sources; s; s = s->next) {
@@ -307,6 +323,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     size_t n;
     int col = g->loc.col;
     if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) {
+        line = near_part(line, &n, &col);
         line = shown_line(d->arena, line, &n, &col);
         print_source(out, line, n, col, width, on, off);
     }

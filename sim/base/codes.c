@@ -103,6 +103,9 @@ const DiagCode diag_codes[] = {
      "A framework's file is read as data and never executed: conditions, loops over other things "
      "than the layers, calls of functions of its own, f-strings and arithmetic are refused. Write "
      "what they come to in your run. `for layer in model.layers:` is read as 'layers.*'."},
+    {"E0218", 3, "a plan that the other framework cannot say",
+     "`export` leaves nothing out: a style, placement or key that has no counterpart there is an "
+     "error at its place in the plan. The hint names what comes nearest."},
     /* ---- E03xx: sizes and types of values ---- */
     {"E0301", 3, "a value of the wrong type",
      "A mapping, a list, text, a number or true/false was found where another kind of value "

@@ -29,6 +29,7 @@ enum {
     C_LIST = 1 << 9,
     C_COMPLETION = 1 << 10,
     C_IMPORT = 1 << 11,
+    C_EXPORT = 1 << 12,
 };
 
 /* What the command line said. */
@@ -37,6 +38,7 @@ typedef struct {
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color, *fail_on;
     const char *model, *config, *mesh, *tp_plan, *ep_plan; /* of files of frameworks */
+    const char *to;                                        /* export: the framework */
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance;
@@ -157,6 +159,7 @@ int cmd_diff(Cli *c);
 int cmd_list(Cli *c);
 int cmd_completion(Cli *c);
 int cmd_import(Cli *c);
+int cmd_export(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
 Table table_shapes(const Cli *c, const Trace *t);

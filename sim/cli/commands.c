@@ -61,5 +61,10 @@ const Command cli_commands[] = {
      "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
      "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
      cmd_import},
+    {"export", C_EXPORT, "PLAN", 1, 1, "py",
+     "a plan that passed as another framework's: torch, the table of parallelize_module",
+     "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"
+     "shardproof check plan.py --model llama3-8b\n",
+     cmd_export},
 };
 const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);

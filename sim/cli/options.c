@@ -23,11 +23,11 @@ enum {
     C_ANOTHER =
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
-    C_ALL = (1 << 12) - 1,
+    C_ALL = (1 << 13) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
-    C_FILES = C_PLANS | C_IMPORT, /* that take a framework's own file */
+    C_FILES = C_PLANS | C_IMPORT | C_EXPORT, /* that take a framework's own file */
     C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW,
 };
 #define AT(f) offsetof(CliOptions, f)
@@ -52,7 +52,7 @@ static const Option options[] = {
     {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED,
      "speak of this rank (default: all classes; pictures: the first)", NULL},
-    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_ANOTHER,
+    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
      "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},
     {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER,
@@ -105,6 +105,8 @@ static const Option options[] = {
      "of a framework's file: the loss runs under loss_parallel()", NULL},
     {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER,
      "of a framework's file: sizes as they are, not those that run in seconds", NULL},
+    {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan: torch",
+     "torch"},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
@@ -324,7 +326,7 @@ static const struct {
     const char *extension, *format;
 } extensions[] = {{"txt", "text"},  {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
                   {"csv", "csv"},   {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"},
-                  {"yaml", "yaml"}, {"yml", "yaml"}};
+                  {"yaml", "yaml"}, {"yml", "yaml"},  {"py", "py"}};
 static void format_by_name(Cli *c) {
     const Command *k = c->command;
     const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;

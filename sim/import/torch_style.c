@@ -2,84 +2,24 @@
  * of the arguments and what they may hold are those of torch.distributed.tensor.parallel. */
 #include "import/python.h"
 #include "import/torch.h"
+#include "import/torch_args.h"
 #include <string.h>
 
-/* What an argument holds. */
-typedef enum {
-    A_LAYOUT,  /* one placement, or a tuple of one */
-    A_LAYOUTS, /* a placement, or one for each positional argument */
-    A_KWARGS,  /* a dict of placements by argument name */
-    A_BOOL,
-    A_SEQUENCE, /* the dim of the sequence */
-    A_SHARDING, /* the same as PyTorch keeps it: (Shard(1),) */
-    A_IGNORED,  /* says nothing of its own */
-    A_FALSE,    /* only False can be said */
-} ArgKind;
-typedef struct {
-    const char *name, *field;
-    ArgKind kind;
-} Arg;
-#define ONE_LAYOUT                                                                                 \
-    {"input_layouts", "input", A_LAYOUT}, {"desired_input_layouts", "desired_input", A_LAYOUT},    \
-        {"output_layouts", "output", A_LAYOUT}, {                                                  \
-        "use_local_output", "use_local_output", A_BOOL                                             \
-    }
-#define INPUTS                                                                                     \
-    {"input_layouts", "input", A_LAYOUTS}, {"desired_input_layouts", "desired_input", A_LAYOUTS},  \
-        {"input_kwarg_layouts", "input", A_KWARGS},                                                \
-        {"desired_input_kwarg_layouts", "desired_input", A_KWARGS}, {                              \
-        "with_kwargs", NULL, A_IGNORED                                                             \
-    }
-#define OUTPUTS                                                                                    \
-    {"output_layouts", "output", A_LAYOUTS},                                                       \
-        {"desired_output_layouts", "desired_output", A_LAYOUTS}, {                                 \
-        "use_local_output", "use_local_output", A_BOOL                                             \
-    }
-typedef struct {
-    const char *torch, *ours;
-    Arg arg[9];
-} StyleArgs;
-static const StyleArgs styles[] = {
-    {"ColwiseParallel", "colwise", {ONE_LAYOUT}},
-    {"RowwiseParallel", "rowwise", {ONE_LAYOUT}},
-    {"SequenceParallel",
-     "sequence_parallel",
-     {{"sequence_dim", NULL, A_SEQUENCE},
-      {"sequence_sharding", NULL, A_SHARDING},
-      {"use_local_output", "use_local_output", A_BOOL}}},
-    {"PrepareModuleInput",
-     "prepare_module_input",
-     {INPUTS, {"use_local_output", "use_local_output", A_BOOL}}},
-    {"PrepareModuleOutput", "prepare_module_output", {OUTPUTS}},
-    {"PrepareModuleInputOutput",
-     "prepare_module_input_output",
-     {INPUTS, OUTPUTS, {"use_local_input", NULL, A_FALSE}}},
-    {"NoParallel",
-     "no_parallel",
-     {{"input_layout", "input", A_LAYOUT},
-      {"desired_input_layout", "desired_input", A_LAYOUT},
-      {"output_layout", "output", A_LAYOUT},
-      {"use_local_output", "use_local_output", A_BOOL}}},
-};
-enum { N_STYLES = sizeof styles / sizeof *styles, N_ARGS = 9 };
 /* Styles of experts, which no model of this version has. */
 static const char *const later[] = {"ExpertParallel",       "TensorParallel",
                                     "ExpertTensorParallel", "ReordererSequenceParallel",
                                     "ExpertParallelDeepEP", NULL};
 
-static const StyleArgs *find_style(const char *name) {
-    for (int i = 0; i < N_STYLES; i++)
-        if (strcmp(styles[i].torch, name) == 0) return &styles[i];
-    return NULL;
-}
 static bool in_list(const char *const *list, const char *name) {
     for (int i = 0; list[i]; i++)
         if (strcmp(list[i], name) == 0) return true;
     return false;
 }
 static void unknown_style(Torch *t, const char *name, Loc loc) {
-    const char *names[N_STYLES + 1] = {0};
-    for (int i = 0; i < N_STYLES; i++) names[i] = styles[i].torch;
+    int n;
+    const TorchStyle *row = torch_styles(&n);
+    const char **names = ARENA_ARRAY(t->x->a, const char *, n + 1);
+    for (int i = 0; i < n; i++) names[i] = row[i].name;
     const char *near = diag_nearest(name, names);
     if (in_list(later, name))
         diag_error(t->x->d, "E0214", loc, "models without experts run",
@@ -170,7 +110,7 @@ static const char *placements_text(Torch *t, Value *v, bool one) {
 /* ---- one style ---- */
 typedef struct {
     Torch *t;
-    const StyleArgs *row;
+    const TorchStyle *row;
     Value *args; /* whose pairs are the arguments */
     Str out;     /* fields after the style's name */
     const char *pattern;
@@ -187,7 +127,7 @@ static bool first_argument(const char *name) {
     return in_list(first, name);
 }
 /* The modules of a block read one tensor: a keyword for it is the first positional argument. */
-static void keyword_layouts(StyleReader *r, const Arg *arg, Value *v) {
+static void keyword_layouts(StyleReader *r, const TorchArg *arg, Value *v) {
     if (v->kind != V_DICT) {
         if (v->kind != V_NONE)
             diag_error(r->t->x->d, "E0301", v->loc, NULL, "%s wants a dict, not %s", arg->name,
@@ -215,7 +155,7 @@ static void sequence_dim(StyleReader *r, Value *v, const char *text) {
     field(r, "desired_input", text);
     field(r, "output", text);
 }
-static void read_bool(StyleReader *r, const Arg *arg, Value *v) {
+static void read_bool(StyleReader *r, const TorchArg *arg, Value *v) {
     if (v->kind != V_BOOL) {
         diag_error(r->t->x->d, "E0301", v->loc, NULL, "%s wants True or False, not %s", arg->name,
                    value_kind_text(v));
@@ -229,7 +169,7 @@ static void read_bool(StyleReader *r, const Arg *arg, Value *v) {
         r->local_inputs = v->b;
     }
 }
-static void read_arg(StyleReader *r, const Arg *arg, Value *v) {
+static void read_arg(StyleReader *r, const TorchArg *arg, Value *v) {
     Draft *x = r->t->x;
     if (value_is_code(x->d, v)) return;
     switch (arg->kind) {
@@ -271,16 +211,16 @@ static void check_pairs(StyleReader *r) {
     }
 }
 static void read_args(StyleReader *r) {
-    const char *names[N_ARGS + 1] = {0};
-    for (int i = 0; i < N_ARGS && r->row->arg[i].name; i++) {
-        const Arg *arg = &r->row->arg[i];
+    const char *names[TORCH_ARGS + 1] = {0};
+    for (int i = 0; i < TORCH_ARGS && r->row->arg[i].name; i++) {
+        const TorchArg *arg = &r->row->arg[i];
         Value *v = value_get(r->args, arg->name);
         names[i] = arg->name;
         if (v) read_arg(r, arg, v);
     }
     value_get(r->args, "style");
     check_pairs(r);
-    value_unknown(r->t->x->d, r->args, arena_printf(r->t->x->a, "argument of %s", r->row->torch),
+    value_unknown(r->t->x->d, r->args, arena_printf(r->t->x->a, "argument of %s", r->row->name),
                   names);
 }
 
@@ -305,7 +245,7 @@ static void add_line(StyleReader *r, Loc loc, Loc style_loc, const char *axis) {
         *ARENA_PUSH(t->x->a, t->inside, t->n_inside, t->cap_inside) = r->pattern;
     if (axis) field(r, "axis", axis);
     const char *style = r->out.n ? arena_printf(t->x->a, "{style: %s%s}", ours, r->out.s) : ours;
-    draft_line(t->x, r->pattern, loc, style, style_loc, r->row->torch);
+    draft_line(t->x, r->pattern, loc, style, style_loc, r->row->name);
 }
 void torch_style(Torch *t, const char *pattern, Loc loc, Value *v, const char *axis) {
     Value *style = v;
@@ -321,7 +261,7 @@ void torch_style(Torch *t, const char *pattern, Loc loc, Value *v, const char *a
         return;
     }
     StyleReader r = {.t = t,
-                     .row = find_style(name),
+                     .row = torch_style_row(name),
                      .args = style,
                      .out = str_new(t->x->a),
                      .pattern = pattern};
@@ -342,7 +282,7 @@ bool torch_is_table(const Value *v) {
         const Value *x = v->pair[i].value;
         const char *name = x->kind == V_CALL ? value_last_name(x->item[0]) : NULL;
         if (x->kind != V_CODE &&
-            (!name || (!find_style(name) && !in_list(later, name) && !strstr(name, "Paral"))))
+            (!name || (!torch_style_row(name) && !in_list(later, name) && !strstr(name, "Paral"))))
             return false;
     }
     return true;

@@ -461,9 +461,9 @@ const Key plan_keys[] = {
      "how attention sees a cut sequence"},
     {"moe", read_later, NULL, 0, NO_LOC, "later"},
     {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
-    {"recompute", read_word_text, recomputes, P(recompute), NO_LOC,
+    {"recompute", read_word_text, recomputes, P(recompute), P(recompute_loc),
      "blocks are run again in backward instead of keeping their values"},
-    {"save_gathered", read_bool, NULL, P(save_gathered), NO_LOC,
+    {"save_gathered", read_bool, NULL, P(save_gathered), P(save_gathered_loc),
      "a gathered input is kept for the backward pass"},
     {"boundary", read_word_bool, boundaries, P(per_module), NO_LOC,
      "shared: modules that need the same layout share one collective; per_module: each has its "

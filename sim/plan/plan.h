@@ -231,6 +231,7 @@ typedef struct Plan {
     } context_parallel;
     const char *recompute; /* "none" */
     bool save_gathered;
+    Loc recompute_loc, save_gathered_loc;
     bool per_module;          /* boundary */
     const char *kv_replicate; /* "auto" */
     const char *hardware;

@@ -1,0 +1,26 @@
+/* `export`: a plan that passes its static rules, in another framework's way of saying it. */
+#include "export/export.h"
+#include "cli/cli.h"
+#include <string.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+int cmd_export(Cli *c) {
+    PipelineOptions o = cli_pipeline(c);
+    Loaded l;
+    if (!c->o.to) {
+        diag_error(c->d, "E0212", nowhere, arena_printf(c->arena, "--to %s", export_words),
+                   "`export` wants the framework");
+        return 2;
+    }
+    int code = 0;
+    bool loaded = cli_load(c, c->o.operands[0], &o, true, &l);
+    if (!loaded || l.exit || diags_errors(l.d)) code = l.exit ? l.exit : cli_exit_of(l.d);
+    const char *text = NULL;
+    if (loaded && !code && !(text = export_plan(c->arena, l.d, l.report.plan, c->o.to)))
+        code = diags_exit(l.d);
+    if (text) str_add(&c->text, text);
+    else c->o.output = NULL; /* an existing file stays */
+    if (!l.refused || diags_errors(l.d)) cli_diagnostics(c, l.d, false);
+    return text ? 0 : code ? code : 70;
+}

@@ -1,0 +1,25 @@
+/* The door of the exporters: lays the plan over its model, refuses what no table of styles says,
+ * and asks the framework's own file. */
+#include "export/export.h"
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *(*write)(const Export *e);
+} frameworks[] = {{"torch", export_torch}};
+enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
+const char export_words[] = "torch";
+
+const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
+    Diags *again = diags_new(arena); /* what was said of the plan has been said */
+    Mesh *mesh = assign_mesh(arena, again, p);
+    Model *model = mesh ? model_build(arena, again, p, mesh) : NULL;
+    Assign *as = model ? assign_plan(arena, again, p, mesh, model) : NULL;
+    for (int i = 0; i < N_FRAMEWORKS; i++) {
+        if (strcmp(frameworks[i].name, to) != 0) continue;
+        Export e = {arena, d, p, as};
+        return as ? frameworks[i].write(&e) : NULL;
+    }
+    diag_error(d, "E0212", (Loc){0}, export_words, "unknown framework '%s'", to);
+    return NULL;
+}

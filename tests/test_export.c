@@ -1,0 +1,286 @@
+/* Plans as PyTorch's calls: what is written is read back by the importer and lowers to the program
+ * of the plan it came from; what PyTorch cannot say is refused at its place, nothing is left out.
+ */
+#include "base/file.h"
+#include "export/export.h"
+#include "import/import.h"
+#include "support/support.h"
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static Arena *arena;
+static int setup(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+static const char *printed(const Diags *d) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    diags_print(d, f, false);
+    fclose(f);
+    const char *copy = arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+
+/* ---- a program as text ---- */
+/* Steps without their numbers and operands' names: those are of the naming scheme. `sp` is another
+ * name of tp. Without gradients, modules may share a use of a whole value or not: nothing moves. */
+static const char *program_of(const char *file, const char *text) {
+    char *dump = NULL, *save = NULL;
+    size_t n = 0;
+    PipelineOptions o = {.dump = "lower", .dump_to = open_memstream(&dump, &n), .threads = 1};
+    PlanRun r = plan_run_with(arena, file, text, &o);
+    fclose(o.dump_to);
+    if (!r.t || diags_errors(r.d)) {
+        run_print(&r);
+        fail_msg("%s does not lower:\n%s", file, text);
+    }
+    bool forward = r.rep.plan->pass == PASS_FORWARD;
+    Str out = str_new(arena);
+    for (char *l = strtok_r(dump, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+        char *reads = strstr(l, "  reads ");
+        if (reads) *reads = 0;
+        bool identity = strstr(l, "identity of ") != NULL;
+        if (identity && forward) continue;
+        char *name = identity ? NULL : strstr(l, "over sp");
+        if (name) memcpy(name, "over tp", 7);
+        str_addf(&out, "%s\n", l + strspn(l, " 0123456789"));
+    }
+    free(dump);
+    return out.s;
+}
+/* Top-level keys of a plan that a table of styles is about. */
+static bool of_table(const char *line) {
+    static const char *const keys[] = {"mesh:",   "groups:", "names:",    "styles:",        "plan:",
+                                       "recipe:", "expect:", "boundary:", "data_parallel:", NULL};
+    for (int i = 0; keys[i]; i++)
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0) return true;
+    return false;
+}
+/* The lines of those keys, or the lines of all others. */
+static void add_lines(Str *out, const char *text, bool table) {
+    bool in = false;
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        if (*p != ' ' && *p != '#' && n) in = of_table(p);
+        if (in == table && n && *p != '#') str_addf(out, "%.*s\n", (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+/* What import makes of the export, around the model and data of the plan itself. */
+static const char *back(const char *text, const char *exported) {
+    Diags *d = diags_new(arena);
+    ImportInput in = {.framework = "torch",
+                      .path = "plan.py",
+                      .text = exported,
+                      .n = strlen(exported),
+                      .model = "llama3-8b",
+                      .tp = -1,
+                      .ep = -1,
+                      .dir = "."};
+    ImportedPlan p = import_plan(arena, d, &in);
+    if (!p.text) fail_msg("%s\nis not imported:\n%s", exported, printed(d));
+    Str out = str_new(arena);
+    add_lines(&out, text, false);
+    add_lines(&out, p.text, true);
+    return out.s;
+}
+typedef struct {
+    const char *text, *said; /* text NULL: refused */
+} Exported;
+static Exported export_to_torch(const char *file, const char *text) {
+    PlanRun r = plan_run(arena, file, text, false);
+    if (!r.t || diags_errors(r.d)) {
+        run_print(&r);
+        fail_msg("%s does not pass", file);
+    }
+    const char *py = export_plan(arena, r.d, r.rep.plan, "torch");
+    assert_int_equal(py != NULL, diags_errors(r.d) == 0);
+    return (Exported){py, printed(r.d)};
+}
+static void round_trip(const char *file, const char *text) {
+    Exported x = export_to_torch(file, text);
+    if (!x.text) fail_msg("%s is refused:\n%s", file, x.said);
+    const char *again = back(text, x.text);
+    const char *was = program_of(file, text), *is = program_of(file, again);
+    if (strcmp(was, is) != 0) fail_msg("%s:\n%s\nbecame\n%s\nby\n%s", file, was, is, x.text);
+    assert_true(strlen(was) > 50);
+}
+
+/* ---- every plan that ships ---- */
+static const struct {
+    const char *file, *refused; /* NULL: PyTorch can say it */
+} shipped[] = {
+    {"01-column-row-mlp.yaml", NULL},
+    {"02-toymodel-2.yaml", NULL},
+    {"02-toymodel-4.yaml", NULL},
+    {"03-llama3-8b-tp2.yaml", NULL},
+    {"04-llama3-8b-tp4.yaml", NULL},
+    {"05-llama3-8b-tp4-sp.yaml", NULL},
+    {"06-llama3-8b-dp2-tp2-sp.yaml", NULL},
+    {"07-llama3-8b-cp4.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"08-llama3-8b-cp4-zigzag.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"09-llama3-8b-dp2-cp2-tp2.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"10-llama3-70b-tp8.yaml", NULL},
+    {"11-llama3-70b-tp16.yaml", "it has no copies of KV heads"},
+    {"12-qwen3-8b-tp16.yaml", "it has no copies of KV heads"},
+    {"13-qwen3-0.6b-tp4.yaml", "does what 'replicated_with_grad_allreduce' does"},
+    {"14-qwen2-bias-tp2.yaml", NULL},
+    {"15-megatron-tp-sp.yaml", NULL},
+    {"16-hf-llama-tp4.yaml", NULL},
+    {"17-own-styles.yaml", "no style of PyTorch's does what 'by_head' does"},
+    {"18-llama3-8b-backward.yaml", NULL},
+    {"19-llama3-8b-fsdp4.yaml", "fully_shard gathers a layer at a time, not each parameter"},
+    {"20-llama3-8b-fsdp-tp.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"21-llama3-8b-recompute.yaml", "`recompute: block` is code of the model, no style"},
+    {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"23-llama3-8b-packed.yaml", "no style of PyTorch's does what 'packed_colwise' does"},
+};
+enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
+static const char *read_plan(const char *file) {
+    Diags *d = diags_new(arena);
+    size_t n;
+    const char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
+    if (!text) fail_msg("%s", printed(d));
+    return text;
+}
+static void test_shipped(void **state) {
+    (void)state;
+    for (int i = 0; i < N_SHIPPED; i++) {
+        const char *file = arena_printf(arena, "plans/%s", shipped[i].file),
+                   *text = read_plan(file);
+        if (!shipped[i].refused) {
+            round_trip(file, text);
+            continue;
+        }
+        Exported x = export_to_torch(file, text);
+        if (x.text) fail_msg("%s is written:\n%s", file, x.text);
+        if (!strstr(x.said, shipped[i].refused) || !strstr(x.said, "[E0218]") ||
+            !strstr(x.said, "^") || !strstr(x.said, "= help: "))
+            fail_msg("%s is refused by\n%s", file, x.said);
+    }
+}
+static void test_all_shipped_are_listed(void **state) {
+    (void)state;
+    DIR *dir = opendir("plans");
+    assert_non_null(dir);
+    int n = 0;
+    for (struct dirent *f; (f = readdir(dir));) {
+        bool listed = !strstr(f->d_name, ".yaml");
+        n += !listed;
+        for (int i = 0; i < N_SHIPPED; i++) listed |= strcmp(shipped[i].file, f->d_name) == 0;
+        if (!listed) fail_msg("plans/%s is not in the table", f->d_name);
+    }
+    closedir(dir);
+    assert_int_equal(n, N_SHIPPED);
+}
+
+/* ---- what no shipped plan shows ---- */
+#define MODEL                                                                                      \
+    "model: {preset: llama3-8b, layers: 2, shrink: 16, parts: [embedding, blocks, norm, head, "    \
+    "loss]}\ndata: {batch: 4, sequence: 16}\npass: backward\n"
+#define STYLES                                                                                     \
+    "plan:\n"                                                                                      \
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
+    "  layers.*.attention_norm: sequence_parallel\n"                                               \
+    "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "       \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.attention.w[qkv]: colwise\n"                                                       \
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
+    "  layers.*.ffn_norm: sequence_parallel\n"                                                     \
+    "  layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
+    "[replicate]}\n"                                                                               \
+    "  layers.*.feed_forward.w[13]: colwise\n"                                                     \
+    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"                             \
+    "  norm: sequence_parallel\n"                                                                  \
+    "  output: {style: colwise_gather_output, input: shard(1)}\n"
+static void test_data_parallel(void **state) {
+    (void)state;
+    static const char *const ways[][2] = {
+        {"mesh: {dp: 2, tp: 2}\ndata_parallel: {mode: fsdp, axis: dp, unit: block, grad_order: "
+         "tp_first}\n",
+         "fully_shard(model, mesh=mesh[\"dp\"], reshard_after_forward=True)"},
+        {"mesh: {dp: 2, tp: 2}\ndata_parallel: {mode: fsdp, axis: dp, unit: block, reshard: false, "
+         "grad_order: tp_first}\n",
+         "fully_shard(layer, mesh=mesh[\"dp\"], reshard_after_forward=False)"},
+        {"mesh: {dp_r: 2, dp_s: 2, tp: 2}\ndata_parallel: {mode: hsdp, replicate: dp_r, shard: "
+         "dp_s, unit: block, grad_order: tp_first}\n",
+         "mesh=mesh[\"dp_r\", \"dp_s\"]"},
+        {"mesh: {dp: 2, tp: 2}\n", "DistributedDataParallel(model, device_mesh=mesh[\"dp\"])"},
+    };
+    for (int i = 0; i < 4; i++) {
+        const char *text = arena_printf(arena, "%s%s%s", MODEL, ways[i][0], STYLES);
+        Exported x = export_to_torch("dp.yaml", text);
+        if (!x.text || !strstr(x.text, ways[i][1]))
+            fail_msg("no '%s' in\n%s%s", ways[i][1], x.text ? x.text : "", x.said);
+        round_trip("dp.yaml", text);
+    }
+}
+/* One layer's number, another axis, a style with other arguments. */
+static void test_lines(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"mesh: {tp: 2}\nplan:\n  layers.1.feed_forward.w[13]: {style: colwise, boundary: "
+         "per_module}\n  layers.1.feed_forward.w2: rowwise\n",
+         "\"layers.1.feed_forward.w2\": RowwiseParallel()"},
+        {"mesh: {tp: 2, ep: 2}\nplan:\n"
+         "  layers.*.feed_forward.w[13]: {style: colwise, axis: ep, boundary: per_module}\n"
+         "  layers.*.feed_forward.w2: {style: rowwise, axis: ep}\n"
+         "  layers.*.attention.w[qkv]: {style: colwise, boundary: per_module}\n"
+         "  layers.*.attention.wo: rowwise\n",
+         "    mesh[\"ep\"],\n"},
+        {"mesh: {tp: 2}\nplan:\n  tok_embeddings: embedding_rowwise\n  output: "
+         "colwise_gather_output\n",
+         "\"output\": ColwiseParallel(output_layouts=Replicate())"},
+    };
+    for (int i = 0; i < 3; i++) {
+        const char *text = arena_printf(arena, "%s%s", MODEL, rows[i][0]);
+        Exported x = export_to_torch("lines.yaml", text);
+        if (!x.text || !strstr(x.text, rows[i][1]))
+            fail_msg("no '%s' in\n%s%s", rows[i][1], x.text ? x.text : "", x.said);
+        round_trip("lines.yaml", text);
+    }
+}
+static void test_refused(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w[13]: colwise\n"
+         "  layers.*.feed_forward.w2: rowwise\n",
+         "lines.yaml:6:32: error: PyTorch sums the gradient of a shared input at each"},
+        {"mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1.weight: {weight: shard(0)}\n"
+         "  layers.*.feed_forward.w3: colwise\n  layers.*.feed_forward.w2: rowwise\n",
+         "PyTorch's styles speak of modules, not of one parameter"},
+        {"mesh: {tp: 2}\nsave_gathered: false\nplan:\n  output: colwise_gather_output\n",
+         "lines.yaml:5:16: error: what PyTorch's styles gather is kept"},
+        {"mesh: {tp: 2}\n", "nothing of this plan is a table of styles"},
+    };
+    for (int i = 0; i < 4; i++) {
+        Exported x = export_to_torch("lines.yaml", arena_printf(arena, "%s%s", MODEL, rows[i][0]));
+        if (x.text) fail_msg("written:\n%s", x.text);
+        if (!strstr(x.said, rows[i][1])) fail_msg("no '%s' in\n%s", rows[i][1], x.said);
+    }
+    assert_string_equal(export_python_text(arena, "a\"b\\c\n"), "\"a\\\"b\\\\c\\x0a\"");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_data_parallel, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -301,17 +301,30 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
                back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
 }
 
-/* Values that a row reads from outside, left of its box. */
-static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, int to) {
+/* Values that a row reads from outside, left of its box, each with an arrow to the box at its
+ * height: the row's own, or below it what else the row does. */
+static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, const MirrorSide *f) {
     const TraceValue *v[MIRROR_FLOW];
     int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
     double box = p->forward - p->box / 2, h = mirror_row_height(p, s, &s->row[r]);
+    if (p->look.inlined && n > 2) { /* a slide has no room for so many: their names, one arrow */
+        Str names = str_new(p->c->arena);
+        for (int i = 0; i < n; i++)
+            str_addf(&names, "%s%s", i ? ", " : "", words_leaf(v[i]->shape.name));
+        Pt pt[2] = {{box - 22, y + p->look.row / 2}, {box, y + p->look.row / 2}};
+        scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
+        mirror_arrow(p, pt, 2, false, f->top);
+        scene_text(p->s, box - 27, pt[0].y + 4.3, ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK,
+                   names.s);
+        scene_end(p->s);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         double mid = y + h * (i + 0.5) / n;
         Pt pt[2] = {{box - 22, mid}, {box, mid}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name),
                     v[i]->shape.name);
-        mirror_arrow(p, pt, 2, false, to);
+        mirror_arrow(p, pt, 2, false, mid > y + p->look.row ? f->bottom : f->top);
         for (int line = 0; line < 2; line++)
             scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE,
                        line ? REGULAR : SEMIBOLD, line ? ROLE_SECOND : ROLE_INK,
@@ -377,7 +390,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         if (mirror_has_rest(row))
             draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
         draw_grads(p, row, mid);
-        draw_sides(p, s, r, at, f.top);
+        draw_sides(p, s, r, at, &f);
         if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
         scene_begin(p->s, "edge", arena_printf(p->c->arena, "edge-%s-%d", s->to, r), NULL);
         for (int k = 0; r && k < 2; k++) {

@@ -281,7 +281,8 @@ typedef struct {
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
     const TraceValue *v[MIRROR_FLOW];
     if (r->kind == ROW_MOVE) return fmin(p->look.row, 22);
-    double side = 30.0 * mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
+    int n = mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
+    double side = p->look.inlined && n > 2 ? 0 : 30.0 * n; /* as draw_sides writes them */
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
 }
 

@@ -62,7 +62,7 @@ const Command cli_commands[] = {
      "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
      cmd_import},
     {"export", C_EXPORT, "PLAN", 1, 1, "py",
-     "a plan that passed as another framework's: torch, the table of parallelize_module",
+     "a plan that passed as torch's parallelize_module table",
      "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"
      "shardproof check plan.py --model llama3-8b\n",
      cmd_export},

@@ -778,19 +778,19 @@ static int clean_figure(Scene *s) {
     Pt end[2] = {{40, 25}, {40, 40}};
     s->title = "t", s->desc = "d";
     scene_begin(s, "legend", "legend", NULL);
-    scene_rect(s, 10, 10, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0);
-    scene_text(s, 40, 19, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "compute");
+    scene_rect(s, (Area){10, 10, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
+    scene_text(s, 40, 19, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, "compute");
     scene_end(s);
     int box = scene_begin(s, "compute", "box", "a tooltip");
     scene_frame(s, 10, 40, 80, 20);
-    scene_rect(s, 10, 40, 80, 20, 0, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25);
-    scene_text(s, 14, 54, ALIGN_LEFT, 12, REGULAR, ROLE_INK, "inside");
+    scene_rect(s, (Area){10, 40, 80, 20}, 0, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
+    scene_text(s, 14, 54, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, "inside");
     scene_end(s);
-    scene_arrow(s, end, 2, ROLE_INK, 1.5, false, false, box);
+    scene_arrow(s, end, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, box);
     return box;
 }
 static void ink(Scene *s, double x, double y, const char *text) {
-    scene_text(s, x, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, text);
+    scene_text(s, x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, text);
 }
 
 static void f_title(Scene *s, int box) { (void)box, s->title = ""; }
@@ -799,22 +799,22 @@ static void f_canvas(Scene *s, int box) { (void)box, s->w = s->page_w = NAN; }
 static void f_page(Scene *s, int box) { (void)box, s->page_h = s->h / 2; }
 static void f_text_out(Scene *s, int box) { (void)box, ink(s, 190, 90, "beyond"); }
 static void f_mark_out(Scene *s, int box) {
-    (void)box, scene_rect(s, 150, 90, 60, 5, 0, ROLE_GRID, ROLE_NONE, 0);
+    (void)box, scene_rect(s, (Area){150, 90, 60, 5}, 0, (Look){ROLE_GRID, ROLE_NONE, 0});
 }
 static void f_arrow_out(Scene *s, int box) {
     Pt pt[2] = {{150, 90}, {210, 90}};
-    (void)box, scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, -1);
+    (void)box, scene_arrow(s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, -1);
 }
 static void f_nan(Scene *s, int box) {
-    (void)box, scene_rect(s, NAN, 80, 5, 5, 0, ROLE_GRID, ROLE_NONE, 0);
+    (void)box, scene_rect(s, (Area){NAN, 80, 5, 5}, 0, (Look){ROLE_GRID, ROLE_NONE, 0});
 }
 static void f_nan_line(Scene *s, int box) {
-    (void)box, scene_segment(s, 150, 80, 160, 80, ROLE_INK, 1)->bend = NAN;
+    (void)box, scene_segment(s, (Pt){150, 80}, (Pt){160, 80}, ROLE_INK, 1)->bend = NAN;
 }
 static void f_wide(Scene *s, int box) {
     scene_begin(s, "compute", "small", "tip");
     scene_frame(s, 120, 70, 30, 20);
-    scene_rect(s, 120, 70, 30, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    scene_rect(s, (Area){120, 70, 30, 20}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
     ink(s, 122, 84, "too wide");
     scene_end(s), (void)box;
 }
@@ -830,56 +830,58 @@ static void f_near(Scene *s, int box) {
 }
 static void f_foreign(Scene *s, int box) { (void)box, ink(s, 60, 54, "foreign"); }
 static void f_line(Scene *s, int box) {
-    (void)box, ink(s, 120, 80, "struck"), scene_segment(s, 110, 76, 180, 76, ROLE_INK, 1);
+    (void)box, ink(s, 120, 80, "struck"),
+        scene_segment(s, (Pt){110, 76}, (Pt){180, 76}, ROLE_INK, 1);
 }
 static void f_hatch(Scene *s, int box) {
     (void)box, ink(s, 120, 80, "hatched"),
-        scene_hatch(s, 110, 60, 60, 30, ROLE_INK, 5, 0.6)->ground = false;
+        scene_hatch(s, (Area){110, 60, 60, 30}, ROLE_INK, 5, 0.6)->ground = false;
 }
 static void f_nowhere(Scene *s, int box) {
     Pt pt[2] = {{150, 55}, {150, 70}};
-    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
+    scene_arrow(s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, box);
 }
 static void f_inside(Scene *s,
                      int box) { /* the tip is in the middle of the box instead of on its border */
     Pt pt[2] = {{120, 50}, {75, 50}};
-    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, box);
+    scene_arrow(s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, box);
 }
 static void f_borderless(Scene *s, int box) {
     Pt pt[2] = {{150, 55}, {150, 70}};
-    scene_arrow(s, pt, 2, ROLE_INK, 1.5, false, false, 0), (void)box; /* the legend has no border */
+    scene_arrow(s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, 0),
+        (void)box; /* the legend has no border */
 }
 static void f_tip_nan(Scene *s, int box) { (void)box, s->arrows[0].tip.x = NAN; }
 static void f_small(Scene *s, int box) {
-    (void)box, scene_text(s, 120, 80, ALIGN_LEFT, 11, REGULAR, ROLE_INK, "tiny");
+    (void)box, scene_text(s, 120, 80, (TextLook){ALIGN_LEFT, 11, REGULAR, ROLE_INK}, "tiny");
 }
 static void f_scaled(Scene *s, int box) { (void)box, s->scale = 0.9; }
 static void f_points(Scene *s, int box) { (void)box, s->points = true, s->scale = 0.5; }
 static void f_pale(Scene *s, int box) {
-    (void)box, scene_text(s, 120, 80, ALIGN_LEFT, 12, REGULAR, ROLE_GRID, "pale");
+    (void)box, scene_text(s, 120, 80, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_GRID}, "pale");
 }
 static void f_pale_end(Scene *s,
                        int box) { /* good on paper, not on the dark mark under its last letter */
     scene_begin(s, "note", "note", "tip");
-    scene_rect(s, 150, 66, 40, 20, 0, ROLE_INK, ROLE_NONE, 0);
+    scene_rect(s, (Area){150, 66, 40, 20}, 0, (Look){ROLE_INK, ROLE_NONE, 0});
     ink(s, 120, 80, "half dark"), scene_end(s), (void)box;
 }
 static void f_pale_theme(
     Scene *s,
     int box) { /* black on the pale blue of the light theme is black on navy in the dark one */
     scene_begin(s, "compute", "dark", "tip");
-    scene_rect(s, 120, 66, 60, 20, 0, ROLE_COMPUTE, ROLE_NONE, 0);
-    scene_text(s, 125, 80, ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT, "dark"), scene_end(s),
-        (void)box;
+    scene_rect(s, (Area){120, 66, 60, 20}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
+    scene_text(s, 125, 80, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT}, "dark"),
+        scene_end(s), (void)box;
 }
 static void f_glyph(Scene *s, int box) { (void)box, ink(s, 120, 80, "\xF3\xB0\x80\x80"); }
 static void f_legend(Scene *s, int box) {
     scene_begin(s, "collective", "c", "tip");
-    scene_rect(s, 120, 70, 20, 10, 0, ROLE_COLL, ROLE_NONE, 0);
+    scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
     scene_end(s), (void)box;
 }
 static void f_tooltip(Scene *s, int box) {
-    (void)box, scene_rect(s, 120, 70, 20, 10, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    (void)box, scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
 }
 
 static void lint_finds_faults(void **state) {

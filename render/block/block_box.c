@@ -102,18 +102,20 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     unsigned bold = block_changed(from, n->out);
     if (bold) p->legend |= 1u << LEGEND_CHANGED;
     int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM, ROLE_INK);
-    double w = scene_runs(p->s, x, sym, ALIGN_LEFT, 12.5, run, k);
+    double w = scene_runs(p->s, (Pt){x, sym}, ALIGN_LEFT, 12.5, run, k);
     const char *pend = pending_words(p->g, n);
     double px = x + w;
     if (p->look->numbers)
-        px = x + scene_text(p->s, x, num, ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND, numbers(p->g, n));
+        px = x + scene_text(p->s, x, num, (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND},
+                            numbers(p->g, n));
     if (!pend) return;
     bool max;
     const char *axes = words_pending(&n->out->shape, &max);
-    scene_text(p->s, px + 9, p->look->numbers ? num : sym, ALIGN_LEFT, p->look->numbers ? 11.5 : 12,
-               SEMIBOLD,
-               ROLE_AXIS_TEXT + theme_axis(words_color_axis(p->g->arena, p->g->t, axes, axes)),
-               pend);
+    scene_text(
+        p->s, px + 9, p->look->numbers ? num : sym,
+        (TextLook){ALIGN_LEFT, p->look->numbers ? 11.5 : 12, SEMIBOLD,
+                   ROLE_AXIS_TEXT + theme_axis(words_color_axis(p->g->arena, p->g->t, axes, axes))},
+        pend);
     p->legend |= 1u << LEGEND_PARTIAL;
 }
 
@@ -155,7 +157,7 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
     double k = size / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
     double x = right - (size + gw) / 2, y = mid - gh / 2;
     double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
-    scene_rect(p->s, x, y, gw, gh, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(p->s, (Area){x, y, gw, gh}, 0, (Look){ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25});
     int64_t rows = words_blocks(sh->dim_symbol[d0]),
             cols = words_blocks(sh->dim_symbol[d1]); /* packed blocks */
     if (fr >= 1) rows = 1;
@@ -163,9 +165,11 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
     for (int64_t i = 0; i < rows * cols; i++) {
         double bx = x + gw * (double)(i % cols) / (double)cols,
                by = y + gh * (double)(i / cols) / (double)rows;
-        scene_rect(p->s, bx + gw * block_start(p->g, sh, d1, fc) / (double)cols,
-                   by + gh * block_start(p->g, sh, d0, fr) / (double)rows, gw * fc / (double)cols,
-                   gh * fr / (double)rows, 0, ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+        scene_rect(p->s,
+                   (Area){bx + gw * block_start(p->g, sh, d1, fc) / (double)cols,
+                          by + gh * block_start(p->g, sh, d0, fr) / (double)rows,
+                          gw * fc / (double)cols, gh * fr / (double)rows},
+                   0, (Look){ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25});
     }
     p->legend |= 1u << LEGEND_WEIGHT;
 }
@@ -207,16 +211,20 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, doubl
     const char *name = block_op_name(p->g, n, op), *style = words_style(m->style);
     double base = two ? y + 17 : y + body / 2 + 4.5;
     Run run[SHAPE_RUNS];
-    double tw = scene_text(p->s, x + 10, base, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, name);
+    double tw =
+        scene_text(p->s, x + 10, base, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, name);
     if (style)
-        scene_text(p->s, x + 10 + tw + 7, base, ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE,
+        scene_text(p->s, x + 10 + tw + 7, base,
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE},
                    scene_fit(p->s, style, w - tw - 17 - GHOST - 16, 12, REGULAR));
-    if (two) scene_runs(p->s, x + 10, y + 34, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
+    if (two)
+        scene_runs(p->s, (Pt){x + 10, y + 34}, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
     if (op->fetch && two)
-        scene_text(p->s, x + 10, y + 49, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+        scene_text(p->s, x + 10, y + 49, (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
                    fetch_words(p->g, n, op));
     if (op->saved && two)
-        scene_text(p->s, x + 10, y + h - 8, ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+        scene_text(p->s, x + 10, y + h - 8,
+                   (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
                    scene_fit(p->s, saved_words(p->g, op), w - 20, 11.5, REGULAR));
     ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
 }
@@ -312,13 +320,15 @@ static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const 
                       double x, double y, double w, double h) {
     bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
     double mid = y + (h - (saved ? 15 : 0) - (fetch ? 15 : 0)) / 2;
-    scene_text(p->s, x + w / 2, mid + 4.7, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+    scene_text(p->s, x + w / 2, mid + 4.7, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
     if (fetch)
-        scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8), ALIGN_MIDDLE, 11.5, REGULAR,
-                   ROLE_COMPUTE_NOTE, fetch_words(p->g, n, op));
+        scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8),
+                   (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
+                   fetch_words(p->g, n, op));
     if (saved)
-        scene_text(p->s, x + w / 2, y + h - 8, ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE,
+        scene_text(p->s, x + w / 2, y + h - 8,
+                   (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
                    scene_fit(p->s, saved_words(p->g, op), w - 12, 11.5, REGULAR));
 }
 
@@ -337,7 +347,10 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
                    op->claim < 0;
         int step = own ? op->c->step : op->claim;
         if (op->fetch && wrong_number(p->g->wrong, op->fetch->step)) step = op->fetch->step;
-        mark_wrong(p, scene_rect(p->s, x, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
+        mark_wrong(
+            p,
+            scene_rect(p->s, (Area){x, y, w, h}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25}),
+            step);
         const char *name = block_op_name(p->g, n, op);
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
@@ -414,12 +427,12 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
     tip_add(&tip, "why", n->move->why);
     scene_begin(p->s, "move", arena_printf(p->g->arena, "step-%d", n->step), tip.s);
     scene_frame(p->s, x, y, w, p->look->move);
-    Mark *m = scene_rect(p->s, x, y, w, p->look->move, 3, ROLE_PAPER, ROLE_INK, 1);
+    Mark *m = scene_rect(p->s, (Area){x, y, w, p->look->move}, 3, (Look){ROLE_PAPER, ROLE_INK, 1});
     m->dash = dash;
     m->n_dash = 2;
     mark_wrong(p, m, n->step);
     Run run = {n->move->op, REGULAR, ROLE_INK, false, true};
-    scene_runs(p->s, x + w / 2, y + p->look->move / 2 + 4.3, ALIGN_MIDDLE, 12, &run, 1);
+    scene_runs(p->s, (Pt){x + w / 2, y + p->look->move / 2 + 4.3}, ALIGN_MIDDLE, 12, &run, 1);
     flag(p, n->step, x, y);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
@@ -428,8 +441,8 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
 static void input_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
     scene_begin(p->s, "input", arena_printf(p->g->arena, "input-%s", n->name), n->name);
     scene_frame(p->s, x, y, w, 22);
-    scene_rect(p->s, x, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_text(p->s, x + w / 2, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+    scene_rect(p->s, (Area){x, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_text(p->s, x + w / 2, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
                words_leaf(n->name));
     scene_end(p->s);
 }
@@ -457,8 +470,9 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
     double pw = draw_pill(s, x, y, words_axis_list(p->g->arena, t, c->axis), color), h = 0;
     const char *members =
         words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
-    double w =
-        pw + 7 + scene_text(s, x + pw + 7, y + 4.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, members);
+    double w = pw + 7 +
+               scene_text(s, x + pw + 7, y + 4.5, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+                          members);
     RankMap map = {t, &c->groups, p->g->rank, color};
     double mw = map_size(s, &map, &h);
     if (mw > 0 && h <= MAP_FLAT) {
@@ -472,7 +486,9 @@ static double group_line(BlockPen *p, const TraceCollective *c, double x, double
                      (long long)groups_size(&c->groups));
     bool fits = w + 10 + scene_width(s, 12, REGULAR, all) <= room; /* else the tooltip has it */
     if (stacked || groups_count(&c->groups) == 1 || !fits) return w;
-    return w + 10 + scene_text(s, x + w + 10, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, all);
+    return w + 10 +
+           scene_text(s, x + w + 10, y + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                      all);
 }
 
 /* A map of three rows or more stands right of both lines of words. */
@@ -494,7 +510,7 @@ static int reason(BlockPen *p, const TraceCollective *c, double w, int max, cons
     double need = 0.92 * w * lines;
     if (comma && scene_width(p->s, 12, REGULAR, why) > (slide ? w : need))
         why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
-    return scene_wrap(p->s, why, NULL, w, 12, REGULAR, lines, line);
+    return scene_wrap(p->s, why, (TextColumn){w, 12, REGULAR, lines, NULL}, line);
 }
 
 void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
@@ -508,7 +524,8 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
         int k = reason(p, c, left, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++)
-            scene_text(p->s, w, top + 15 * i, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, line[i]);
+            scene_text(p->s, w, top + 15 * i, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                       line[i]);
     } else {
         double room = side == SIDE_NARROW || p->look->numbers ? left : left + 45;
         int k = reason(p, c, room, 2, line);
@@ -516,8 +533,9 @@ void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, doubl
                pitch = h < 34 ? 22 : 25;
         double wide = group_line(p, c, x, pill, false, room);
         for (int i = 0; i < k; i++)
-            wide = fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i,
-                                         ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]));
+            wide =
+                fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i,
+                                      (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]));
         if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
     }
     scene_end(p->s);

@@ -312,11 +312,11 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
             for (int m = 0; m < r->n_in; m++)
                 has_straight |= r->in[m] == i && r->in_col[m] == from_col;
         }
-        if (!has_straight) scene_segment(p->s, sx, sy, sx, ty, ROLE_INK, 1.5);
-        else scene_circle(p->s, sx, ty, 2.6, ROLE_INK, ROLE_NONE, 0);
+        if (!has_straight) scene_segment(p->s, (Pt){sx, sy}, (Pt){sx, ty}, ROLE_INK, 1.5);
+        else scene_circle(p->s, sx, ty, 2.6, (Look){ROLE_INK, ROLE_NONE, 0});
     }
-    scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial && straight, p->group[qi]);
-    if (tap) scene_circle(p->s, sx, ty, 4, ROLE_INK, ROLE_NONE, 0);
+    scene_arrow(p->s, pt, n, (ArrowLook){ROLE_INK, 1.5, false, partial && straight}, p->group[qi]);
+    if (tap) scene_circle(p->s, sx, ty, 4, (Look){ROLE_INK, ROLE_NONE, 0});
 }
 
 static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
@@ -333,7 +333,7 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     if (!read && i != f->strip->last) { /* read by nothing that is drawn: an open end */
         double x = col_x(f, n->col), y = row_top(f, n->level) + block_box_height(p->look, n);
         Pt pt[2] = {{x, y}, {x, top + p->look->gap - 6}};
-        scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, false, -1);
+        scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, -1);
     }
     block_label(p, n, n->kind == NODE_INPUT ? NULL : block_read(p->g, n),
                 col_x(f, n->col) + (n->col ? 12 : 14), top + p->look->sym, top + p->look->num);
@@ -343,9 +343,9 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
 static void circle_mark(BlockPen *p, double x, double y, const char *name, const char *tip) {
     scene_begin(p->s, "state", arena_printf(p->g->arena, "state-%s", name), tip);
     scene_frame(p->s, x - 12, y - 12, 24, 24);
-    scene_circle(p->s, x, y, 12, ROLE_PAPER, ROLE_INK, 1.75);
+    scene_circle(p->s, x, y, 12, (Look){ROLE_PAPER, ROLE_INK, 1.75});
     Run run = {name, SEMIBOLD, ROLE_INK, false, true};
-    scene_runs(p->s, x, y + 4.5, ALIGN_MIDDLE, 13, &run, 1);
+    scene_runs(p->s, (Pt){x, y + 4.5}, ALIGN_MIDDLE, 13, &run, 1);
     scene_end(p->s);
 }
 
@@ -356,7 +356,8 @@ static void stream_head(BlockPen *p, const BlockFrame *f) {
     circle_mark(p, x, y, f->in_name, value_tip(p->g, src));
     scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to),
                 value_tip(p->g, src));
-    if (!small) scene_text(p->s, lx, y + 5, ALIGN_LEFT, 15, BOLD, ROLE_INK, f->strip->title);
+    if (!small)
+        scene_text(p->s, lx, y + 5, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, f->strip->title);
     block_label(p, src, src->out, lx, small ? y + 4.5 : y + 27, y + 42);
     scene_end(p->s);
 }
@@ -368,9 +369,9 @@ static void plus_mark(BlockPen *p, double x, double y, const BlockNode *n) {
     scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", n->step), tip.s);
     p->group[n - p->g->node] = p->s->open;
     scene_frame(p->s, x - 10, y - 10, 20, 20);
-    scene_circle(p->s, x, y, 9, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_segment(p->s, x - 5.4, y, x + 5.4, y, ROLE_INK, 1.5);
-    scene_segment(p->s, x, y - 5.4, x, y + 5.4, ROLE_INK, 1.5);
+    scene_circle(p->s, x, y, 9, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_segment(p->s, (Pt){x - 5.4, y}, (Pt){x + 5.4, y}, ROLE_INK, 1.5);
+    scene_segment(p->s, (Pt){x, y - 5.4}, (Pt){x, y + 5.4}, ROLE_INK, 1.5);
     scene_end(p->s);
 }
 
@@ -389,16 +390,17 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
         end -= 12.9;
     }
     scene_begin(p->s, "stream", arena_printf(p->g->arena, "residual-%d", s->to), "residual stream");
-    scene_segment(p->s, x, f->y + 24, x, py - 9, ROLE_INK, 3);
+    scene_segment(p->s, (Pt){x, f->y + 24}, (Pt){x, py - 9}, ROLE_INK, 3);
     Pt out[2] = {{x, py + 9}, {x, end}};
-    scene_arrow(p->s, out, 2, ROLE_INK, 3, true, false, target);
+    scene_arrow(p->s, out, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double lx = col_x(f, last->col), by = row_top(f, last->level) + block_box_height(p->look, last);
     Pt back[3] = {{lx, by}, {lx, py}, {x + 10, py}};
-    scene_arrow(p->s, back, 3, ROLE_INK, 1.5, false, partial, p->group[s->to]);
+    scene_arrow(p->s, back, 3, (ArrowLook){ROLE_INK, 1.5, false, partial}, p->group[s->to]);
     scene_end(p->s);
     if (f->note && target >= 0)
-        scene_text(p->s, x + 20, end + 17.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+        scene_text(p->s, x + 20, end + 17.2, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   f->note);
 }
 
 /* A plain chain ends in a pill with the name of its last value. */
@@ -409,23 +411,25 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
                 value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);
-    scene_rect(p->s, x - w / 2, y, w, 22, 11, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, words_leaf(last->name));
+    scene_rect(p->s, (Area){x - w / 2, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
+               words_leaf(last->name));
     int group = p->s->open;
     scene_end(p->s);
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double px = partial ? x - 2.25 : x;
     Pt pt[2] = {{px, row_top(f, last->level) + block_box_height(p->look, last)}, {px, y}};
-    scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, partial, group);
+    scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, partial}, group);
     if (f->note)
-        scene_text(p->s, x + w / 2 + 10, y + 15.2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, f->note);
+        scene_text(p->s, x + w / 2 + 10, y + 15.2, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   f->note);
 }
 
 void block_strip(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
     if (s->from >= 0) stream_head(p, f);
     else if (p->look->numbers)
-        scene_text(p->s, f->x, f->y + 17, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->title);
+        scene_text(p->s, f->x, f->y + 17, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
     if (s->from >= 0) {
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));

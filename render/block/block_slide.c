@@ -67,23 +67,26 @@ static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double sca
         s, "bytes", "bytes",
         arena_printf(p->g->arena, "%s on this edge, per rank", bytes_text(all, p->g->arena)));
     if (x - 8 > c->label + 16) {
-        Mark *m = scene_segment(s, c->label + 8, mid, x - 8, mid, ROLE_GRID, 1);
+        Mark *m = scene_segment(s, (Pt){c->label + 8, mid}, (Pt){x - 8, mid}, ROLE_GRID, 1);
         m->dash = dots;
         m->n_dash = 2;
     }
     double w = (double)c->first * scale, v = (double)c->others * scale;
-    if (w > 0) scene_rect(s, x, mid - 6, w, 12, 0, ROLE_BYTES, ROLE_WEIGHT_LINE, 1);
-    if (v > 0) scene_rect(s, x + w, mid - 6, v, 12, 0, ROLE_BYTES_2, ROLE_WEIGHT_LINE, 1);
-    if (c->partial) scene_hatch(s, x, mid - 6, w, 12, ROLE_WEIGHT_LINE, 5, 0.8);
-    scene_text(s, x + w + v + 8, mid + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_INK,
+    if (w > 0) scene_rect(s, (Area){x, mid - 6, w, 12}, 0, (Look){ROLE_BYTES, ROLE_WEIGHT_LINE, 1});
+    if (v > 0)
+        scene_rect(s, (Area){x + w, mid - 6, v, 12}, 0, (Look){ROLE_BYTES_2, ROLE_WEIGHT_LINE, 1});
+    if (c->partial) scene_hatch(s, (Area){x, mid - 6, w, 12}, ROLE_WEIGHT_LINE, 5, 0.8);
+    scene_text(s, x + w + v + 8, mid + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
                bytes_text(all, p->g->arena));
     scene_end(s);
 }
 
 static double key(Scene *s, double x, double y, Role fill, bool hatch, const char *text) {
-    scene_rect(s, x, y - 6, 16, 12, 0, fill, ROLE_WEIGHT_LINE, 1);
-    if (hatch) scene_hatch(s, x, y - 6, 16, 12, ROLE_WEIGHT_LINE, 5, 0.8);
-    return x + 22 + scene_text(s, x + 22, y + 4.4, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, text) + 14;
+    scene_rect(s, (Area){x, y - 6, 16, 12}, 0, (Look){fill, ROLE_WEIGHT_LINE, 1});
+    if (hatch) scene_hatch(s, (Area){x, y - 6, 16, 12}, ROLE_WEIGHT_LINE, 5, 0.8);
+    return x + 22 +
+           scene_text(s, x + 22, y + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, text) +
+           14;
 }
 
 static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head,
@@ -97,7 +100,7 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
         others |= c.others > 0;
         partial |= c.partial;
     }
-    scene_text(p->s, x, head, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND,
+    scene_text(p->s, x, head, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND},
                w < 160 ? "bytes per rank" : "bytes on this edge, per rank");
     for (int l = -1; l < s->levels; l++) {
         Cut c = cut_at(p, f, l);
@@ -164,7 +167,7 @@ static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, dou
         {scene_fit(p->s, stamp, room - x, 12, weight), weight, role, false, false},
         {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
     scene_begin(p->s, "footer", "footer", NULL);
-    scene_runs(p->s, x, y, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);
+    scene_runs(p->s, (Pt){x, y}, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);
     scene_end(p->s);
 }
 

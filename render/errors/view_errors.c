@@ -109,12 +109,13 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
                   {how, REGULAR, ROLE_SECOND, false, false}};
     int n = *how ? 2 : 1;
     if (*planted) run[n++] = (Run){planted, SEMIBOLD, ROLE_FAIL, false, false};
-    scene_runs(p->s, p->x + p->left - 12, y + p->row / 2 + 4, ALIGN_RIGHT, size, run, n);
+    scene_runs(p->s, (Pt){p->x + p->left - 12, y + p->row / 2 + 4}, ALIGN_RIGHT, size, run, n);
 }
 
 /* What a right step makes of wrong inputs is told by more than its tint. */
 static void after_bar(ErrPen *p, double x, double y) {
-    scene_rect(p->s, x + 1, y + 1, 4, p->row - 2, 0, ROLE_WRONG_LATER, ROLE_NONE, 0);
+    scene_rect(p->s, (Area){x + 1, y + 1, 4, p->row - 2}, 0,
+               (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
 }
 static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
     const ErrMap *m = &p->map;
@@ -123,20 +124,20 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
         int n = span(m, r, c);
         double at = x + c * p->cell, w = n * p->cell;
         const char *text = cell_text(p, r, c);
-        scene_rect(p->s, at, y, w, p->row, 0, look[r->state[c]].fill, ROLE_PAPER,
-                   p->cell > 8 ? 1.5 : 0.5);
+        scene_rect(p->s, (Area){at, y, w, p->row}, 0,
+                   (Look){look[r->state[c]].fill, ROLE_PAPER, p->cell > 8 ? 1.5 : 0.5});
         if (r->state[c] == ERR_AFTER && p->cell > 8) after_bar(p, at, y);
         bool fits = r->state[c] != ERR_NONE && scene_width(p->s, 12, MEDIUM, text) + 5 <= w;
         if (fits)
-            scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3, ALIGN_MIDDLE, 12, MEDIUM,
-                       look[r->state[c]].text, text);
+            scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3,
+                       (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[r->state[c]].text}, text);
         silent |= !fits && r->state[c] != ERR_NONE;
         c += n;
     }
     const char *beside = r->max > 0 || isnan(r->max) ? errors_number(p->a, r->max) : "=";
     if (silent)
-        scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3, ALIGN_LEFT, 12,
-                   MEDIUM, ROLE_INK, beside);
+        scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3,
+                   (TextLook){ALIGN_LEFT, 12, MEDIUM, ROLE_INK}, beside);
 }
 static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
     int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
@@ -174,10 +175,10 @@ static void draw_columns(ErrPen *p, double x, double y, bool head) {
     int step = 1;
     while (step * p->cell < need) step *= 2;
     for (int c = 0; c < m->n_columns; c += step)
-        scene_text(p->s, x + (c + 0.5) * p->cell, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
-                   column_text(p, c, words));
+        scene_text(p->s, x + (c + 0.5) * p->cell, y,
+                   (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, column_text(p, c, words));
     if (!words && head)
-        scene_text(p->s, x - 12, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, x - 12, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                    m->per_column > 1
                        ? arena_printf(p->a, "ranks, %lld in a column", (long long)m->per_column)
                    : m->per_column ? "rank"
@@ -206,10 +207,10 @@ static double draw_heads(ErrPen *p, double y) {
         double w = fmin(map_width(p) + TWIN_GAP - 10,
                         p->x + p->w - map_at(p, i)); /* the page ends at the second */
         double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
-        scene_text(p->s, map_at(p, i), y + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK,
+        scene_text(p->s, map_at(p, i), y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                    scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
         run[1].s = w - rw > 40 ? scene_fit(p->s, run[1].s, w - rw, 12.5, REGULAR) : "";
-        scene_runs(p->s, map_at(p, i), y + 29, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
+        scene_runs(p->s, (Pt){map_at(p, i), y + 29}, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
     }
     return y + 38;
 }
@@ -223,11 +224,13 @@ static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     for (int i = 0; i < maps; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
     for (int i = 0; i < maps; i++)
-        scene_rect(p->s, map_at(p, i), top, w, m->n * p->row, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+        scene_rect(p->s, (Area){map_at(p, i), top, w, m->n * p->row}, 0,
+                   (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     *at = 0;
     if (!m->first) return top + m->n * p->row;
     double fy = top + (double)(m->first - m->row) * p->row;
-    scene_rect(p->s, map_at(p, 0) - 1, fy, w + 2, p->row, 0, ROLE_NONE, ROLE_INK, 3);
+    scene_rect(p->s, (Area){map_at(p, 0) - 1, fy, w + 2, p->row}, 0,
+               (Look){ROLE_NONE, ROLE_INK, 3});
     *at = fy + p->row / 2;
     return top + m->n * p->row;
 }
@@ -242,14 +245,16 @@ typedef struct {
 static void say(Panel *q, double size, int weight, Role role, const char *text, int lines,
                 double gap) {
     const char *line[8];
-    int n = scene_wrap(q->p->s, text, NULL, q->w, size, weight, lines, line);
+    int n = scene_wrap(q->p->s, text, (TextColumn){q->w, size, weight, lines, NULL}, line);
     for (int i = 0; i < n; i++, q->y += size + 5)
-        scene_text(q->p->s, q->x, q->y + size, ALIGN_LEFT, size, weight, role, line[i]);
+        scene_text(q->p->s, q->x, q->y + size, (TextLook){ALIGN_LEFT, size, weight, role}, line[i]);
     q->y += gap;
 }
 static void pair(Panel *q, const char *name, const char *value, int weight, Role role) {
-    scene_text(q->p->s, q->x + 10, q->y + 12, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, name);
-    scene_text(q->p->s, q->x + fmin(q->w, 240), q->y + 12, ALIGN_RIGHT, 12.5, weight, role, value);
+    scene_text(q->p->s, q->x + 10, q->y + 12, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+               name);
+    scene_text(q->p->s, q->x + fmin(q->w, 240), q->y + 12,
+               (TextLook){ALIGN_RIGHT, 12.5, weight, role}, value);
     q->y += 18;
 }
 
@@ -328,7 +333,7 @@ static void panel_wrong(Panel *q) {
         planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value",
         1, 0);
     const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
-    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, ROLE_FAIL, name);
+    scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
     q->y += 22;
     int64_t n = rankset_count(&k->ranks);
     const char *who = n == 2 && m->t->ranks == 2 ? "both ranks"
@@ -340,7 +345,7 @@ static void panel_wrong(Panel *q) {
             ? arena_printf(a, "%s · step %d%s%s", who, k->step, how ? ", " : "", how ? how : "")
             : who,
         2, 6);
-    scene_segment(q->p->s, q->x, q->y, q->x + q->w, q->y, ROLE_GRID, 1);
+    scene_segment(q->p->s, (Pt){q->x, q->y}, (Pt){q->x + q->w, q->y}, ROLE_GRID, 1);
     q->y += 10;
     say(q, 13, SEMIBOLD, ROLE_INK, "Likely cause", 1, 0);
     say(q, 12.5, REGULAR, ROLE_INK, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
@@ -360,7 +365,8 @@ static void panel_right(Panel *q) {
     const ErrMap *m = &q->p->map;
     const Trace *t = m->t;
     Arena *a = q->p->a;
-    scene_text(q->p->s, q->x, q->y + 15, ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS,
+    scene_text(q->p->s, q->x, q->y + 15,
+               (TextLook){ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS},
                m->suspect ? "No value is wrong, some are suspect" : "Every value is right");
     q->y += 28;
     say(q, 12.5, REGULAR, ROLE_INK,
@@ -384,7 +390,7 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
     const double pad = 16;
     Scene *s = p->s;
     int group = scene_begin(s, "panel", "panel", NULL), ground = s->n_marks;
-    scene_rect(s, x, y, w, 10, 4, ROLE_EQUAL, ROLE_GRID, 1.25)->ground = true;
+    scene_rect(s, (Area){x, y, w, 10}, 4, (Look){ROLE_EQUAL, ROLE_GRID, 1.25})->ground = true;
     Panel q = {p, x + pad, y + pad - 2, w - 2 * pad};
     if (p->map.check) panel_wrong(&q);
     else panel_right(&q);
@@ -398,7 +404,7 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
         Pt pt[4] = {{pointer_x, pointer_y}, {mid, pointer_y}, {mid, to}, {x, to}};
         bool straight = fabs(to - pointer_y) < 14;
         if (straight) pt[1] = (Pt){x, pointer_y};
-        scene_arrow(s, pt, straight ? 2 : 4, ROLE_FAIL, 2, false, false, group);
+        scene_arrow(s, pt, straight ? 2 : 4, (ArrowLook){ROLE_FAIL, 2, false, false}, group);
     }
     return y + h;
 }
@@ -427,12 +433,14 @@ static double draw_key(ErrPen *p, double y) {
         double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
         if (!used[k]) continue;
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
-        scene_rect(p->s, x, y - 9, 42, 18, 0, look[k].fill, ROLE_FAINT, 1);
+        scene_rect(p->s, (Area){x, y - 9, 42, 18}, 0, (Look){look[k].fill, ROLE_FAINT, 1});
         if (k == ERR_AFTER)
-            scene_rect(p->s, x + 1, y - 8, 4, 16, 0, ROLE_WRONG_LATER, ROLE_NONE, 0);
-        scene_text(p->s, x + 21 + (k == ERR_AFTER) * 1.5, y + 4.3, ALIGN_MIDDLE, 12, MEDIUM,
-                   look[k].text, sample[k]);
-        scene_text(p->s, x + 50, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, look[k].words);
+            scene_rect(p->s, (Area){x + 1, y - 8, 4, 16}, 0,
+                       (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
+        scene_text(p->s, x + 21 + (k == ERR_AFTER) * 1.5, y + 4.3,
+                   (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[k].text}, sample[k]);
+        scene_text(p->s, x + 50, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   look[k].words);
         x += w + 20;
     }
     const char *fold = folded(&p->map), *words = "more values, the worst shown";
@@ -442,8 +450,9 @@ static double draw_key(ErrPen *p, double y) {
         /* a slide has no second line for it; the tooltips say it */
         if (wide && p->preset == PRESET_SLIDE) words = "";
         else if (wide) x = p->x, y += 24;
-        if (*words) scene_text(p->s, x, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, fold);
-        scene_text(p->s, x + w, y + 4.3, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+        if (*words)
+            scene_text(p->s, x, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, fold);
+        scene_text(p->s, x + w, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
     }
     scene_end(p->s);
     return y + 18;

@@ -53,19 +53,19 @@ static double wrap_parts(Scene *s, double x, double y, double w, double size, do
         if (!*part[i]) continue;
         const char *next = *line ? arena_printf(s->arena, "%s · %s", line, part[i]) : part[i];
         if (*line && scene_width(s, size, REGULAR, next) > w) {
-            scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, line);
+            scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, line);
             y += pitch;
             next = part[i];
         }
         const char *cut[8];
         int n = scene_width(s, size, REGULAR, next) > w
-                    ? scene_wrap(s, next, NULL, w, size, REGULAR, 8, cut)
+                    ? scene_wrap(s, next, (TextColumn){w, size, REGULAR, 8, NULL}, cut)
                     : 0;
         for (int k = 0; k + 1 < n; k++, y += pitch)
-            scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, cut[k]);
+            scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, cut[k]);
         line = n ? cut[n - 1] : next;
     }
-    if (*line) scene_text(s, x, y, ALIGN_LEFT, size, REGULAR, role, line);
+    if (*line) scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, line);
     return y;
 }
 
@@ -75,9 +75,9 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     double size = p == PRESET_SLIDE ? 18 : 20, pitch = 25, y = p == PRESET_SLIDE ? 29 : 38;
     const char *line[3];
     scene_begin(s, "title", "title", NULL);
-    int n = scene_wrap(s, title, NULL, w, size, BOLD, 3, line);
+    int n = scene_wrap(s, title, (TextColumn){w, size, BOLD, 3, NULL}, line);
     for (int i = 0; i < n; i++)
-        scene_text(s, m, y + pitch * i, ALIGN_LEFT, size, BOLD, ROLE_INK, line[i]);
+        scene_text(s, m, y + pitch * i, (TextLook){ALIGN_LEFT, size, BOLD, ROLE_INK}, line[i]);
     y = wrap_parts(s, m, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22), sub_w > 0 ? sub_w : w,
                    12.5, 18, ROLE_SECOND, sub);
     scene_end(s);
@@ -135,7 +135,7 @@ void figure_number(Scene *const *page, int n, bool all) {
                    free_text(s, x, line, w) ? line
                    : line < 38              ? 10.5
                                             : 18,
-                   ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, t);
+                   (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, t);
         scene_end(s);
     }
 }
@@ -147,8 +147,9 @@ double pill_width(Scene *s, const char *text) {
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes) {
     double w = pill_width(s, text);
     AxisKind k = theme_axis(axes);
-    scene_rect(s, x, y - 9, w, 18, 9, ROLE_AXIS + k, ROLE_NONE, 0);
-    scene_text(s, x + w / 2, y + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_AXIS_PILL + k, text);
+    scene_rect(s, (Area){x, y - 9, w, 18}, 9, (Look){ROLE_AXIS + k, ROLE_NONE, 0});
+    scene_text(s, x + w / 2, y + 4.5, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_AXIS_PILL + k},
+               text);
     return w;
 }
 
@@ -194,14 +195,14 @@ void draw_map(Scene *s, const RankMap *map, double x, double y) {
         double px = x + (double)(r % m.cols) * (MAP_CELL + MAP_GAP) +
                     (m.block ? (double)(r % m.cols / m.block) * 2 : 0);
         double py = y + (double)(r / m.cols) * (MAP_CELL + MAP_GAP);
-        scene_rect(s, px, py, MAP_CELL, MAP_CELL, 0,
-                   in ? ROLE_AXIS + theme_axis(map->axes) : ROLE_PAPER, own ? ROLE_INK : ROLE_FAINT,
-                   own ? 1.6 : 0.8);
+        scene_rect(s, (Area){px, py, MAP_CELL, MAP_CELL}, 0,
+                   (Look){in ? ROLE_AXIS + theme_axis(map->axes) : ROLE_PAPER,
+                          own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8});
     }
 }
 
 static double key_compute(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 26, 16, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25);
+    scene_rect(s, (Area){x, y - 8, 26, 16}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
     return 26;
 }
 static double key_coll(Scene *s, double x, double y) {
@@ -214,63 +215,64 @@ static double key_inferred(Scene *s, double x, double y) {
 }
 static double key_partial(Scene *s, double x, double y) {
     static const double dash[2] = {4, 3};
-    scene_segment(s, x, y - 2.25, x + 28, y - 2.25, ROLE_INK, 1.5);
-    Mark *m = scene_segment(s, x, y + 2.25, x + 28, y + 2.25, ROLE_INK, 1.5);
+    scene_segment(s, (Pt){x, y - 2.25}, (Pt){x + 28, y - 2.25}, ROLE_INK, 1.5);
+    Mark *m = scene_segment(s, (Pt){x, y + 2.25}, (Pt){x + 28, y + 2.25}, ROLE_INK, 1.5);
     m->dash = dash;
     m->n_dash = 2;
     return 28;
 }
 static double key_weight(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 9, 18, 18, 0, ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25);
-    scene_rect(s, x, y - 9, 18, 9, 0, ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(s, (Area){x, y - 9, 18, 18}, 0, (Look){ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25});
+    scene_rect(s, (Area){x, y - 9, 18, 9}, 0, (Look){ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25});
     return 18;
 }
 static double key_map(Scene *s, double x, double y) {
     for (int i = 0; i < 8; i++)
-        scene_rect(s, x + (i % 4) * 9 + (i % 4 > 1 ? 2 : 0), y - 8 + (double)(i / 4) * 9, 7, 7, 0,
-                   i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK,
-                   i ? 0.8 : 1.6);
+        scene_rect(
+            s, (Area){x + (i % 4) * 9 + (i % 4 > 1 ? 2 : 0), y - 8 + (double)(i / 4) * 9, 7, 7}, 0,
+            (Look){i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK,
+                   i ? 0.8 : 1.6});
     return 36;
 }
 static double key_changed(Scene *s, double x, double y) {
-    return scene_text(s, x, y + 4.5, ALIGN_LEFT, 12.5, BOLD, ROLE_INK, "D");
+    return scene_text(s, x, y + 4.5, (TextLook){ALIGN_LEFT, 12.5, BOLD, ROLE_INK}, "D");
 }
 static double key_wrong(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 26, 16, 3, ROLE_PAPER, ROLE_FAIL, 3);
+    scene_rect(s, (Area){x, y - 8, 26, 16}, 3, (Look){ROLE_PAPER, ROLE_FAIL, 3});
     return 26;
 }
 static double key_move(Scene *s, double x, double y) {
     static const double dash[2] = {3, 2};
-    Mark *m = scene_rect(s, x, y - 7, 26, 14, 2, ROLE_PAPER, ROLE_INK, 1);
+    Mark *m = scene_rect(s, (Area){x, y - 7, 26, 14}, 2, (Look){ROLE_PAPER, ROLE_INK, 1});
     m->dash = dash;
     m->n_dash = 2;
     return 26;
 }
 static double key_small(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 8, 16, 0, ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1);
+    scene_rect(s, (Area){x, y - 8, 8, 16}, 0, (Look){ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1});
     return 8;
 }
 static double key_gradient(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25);
+    scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25});
     return 26;
 }
 static double key_exposed(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COLL, ROLE_COLL_LINE, 1.25);
-    scene_hatch(s, x, y - 8, 26, 16, ROLE_COLL_LINE, 3.5, 1);
+    scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COLL, ROLE_COLL_LINE, 1.25});
+    scene_hatch(s, (Area){x, y - 8, 26, 16}, ROLE_COLL_LINE, 3.5, 1);
     return 26;
 }
 static double key_hidden(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 26, 16, 0, ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25);
+    scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
     return 26;
 }
 static double key_wait(Scene *s, double x, double y) {
-    scene_rect(s, x, y - 8, 18, 16, 0, ROLE_BAND, ROLE_NONE, 0);
+    scene_rect(s, (Area){x, y - 8, 18, 16}, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
     return 18;
 }
 
 static double key_saved(Scene *s, double x, double y) {
     Pt pt[2] = {{x, y}, {x + 28, y}};
-    scene_arrow(s, pt, 2, ROLE_TICK, 1.2, false, false, -1);
+    scene_arrow(s, pt, 2, (ArrowLook){ROLE_TICK, 1.2, false, false}, -1);
     return 28;
 }
 
@@ -299,7 +301,7 @@ static const struct {
 
 double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {
     scene_begin(s, "legend", "legend", NULL);
-    scene_segment(s, x, y, x + w, y, ROLE_GRID, 1);
+    scene_segment(s, (Pt){x, y}, (Pt){x + w, y}, ROLE_GRID, 1);
     double px = x, py = y + 22;
     for (int i = 0; i < LEGEND_COUNT; i++) {
         if (!(marks >> i & 1)) continue;
@@ -308,7 +310,9 @@ double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {
         scene_begin(s, "key", keys[i].text, NULL);
         double k = keys[i].draw(s, px, py);
         px += k + 8;
-        px += scene_text(s, px, py + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, keys[i].text) + 22;
+        px += scene_text(s, px, py + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                         keys[i].text) +
+              22;
         scene_end(s);
     }
     scene_end(s);
@@ -338,7 +342,7 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
         }
         run[1].s = arena_strndup(c->arena, rest, end);
     }
-    scene_runs(s, x, y, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
+    scene_runs(s, (Pt){x, y}, ALIGN_LEFT, 12, run, end > 0 ? 2 : 1);
     const char *part[16];
     int n = 0;
     /* " · " stands before each part */
@@ -355,9 +359,10 @@ double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, co
                    const char *extra) {
     const char *line[6];
     scene_begin(s, "footer", "footer", NULL);
-    int n = totals && *totals ? scene_wrap(s, totals, NULL, w, 12.5, REGULAR, 6, line) : 0;
+    int n = totals && *totals ? scene_wrap(s, totals, (TextColumn){w, 12.5, REGULAR, 6, NULL}, line)
+                              : 0;
     for (int i = 0; i < n; i++, y += 17)
-        scene_text(s, x, y + 13, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+        scene_text(s, x, y + 13, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
     y = figure_stamp(s, c, x, w, y + 17, extra);
     scene_end(s);
     return y + 16;

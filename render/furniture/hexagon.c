@@ -16,13 +16,14 @@ int hexagon_draw(Scene *s, const Hexagon *h, unsigned *legend) {
     unsigned none = 0, *shown = legend ? legend : &none;
     int group = h->id ? scene_begin(s, "collective", h->id, h->tip) : s->open;
     if (h->id) scene_frame(s, h->x, h->y, h->w, h->h);
-    Mark *m = scene_hexagon(s, h->x, h->y, h->w, h->h, h->skipped ? ROLE_PAPER : ROLE_COLL,
-                            ROLE_COLL_LINE, 2);
+    Mark *m = scene_hexagon(s, (Area){h->x, h->y, h->w, h->h},
+                            (Look){h->skipped ? ROLE_PAPER : ROLE_COLL, ROLE_COLL_LINE, 2});
     if (h->inferred) m->dash = dash, m->n_dash = 2;
     if (h->wrong) wrong_border(m, shown);
     for (int i = 0; i < HEXAGON_LINES && h->line[i].text; i++)
-        scene_text(s, h->x + h->w / 2, h->line[i].y, ALIGN_MIDDLE, h->line[i].size,
-                   h->line[i].weight, ROLE_INK, h->line[i].text);
+        scene_text(s, h->x + h->w / 2, h->line[i].y,
+                   (TextLook){ALIGN_MIDDLE, h->line[i].size, h->line[i].weight, ROLE_INK},
+                   h->line[i].text);
     wrong_flag(s, h->list, h->step, h->flag_x, h->flag_y);
     if (h->id) scene_end(s);
     *shown |= 1u << LEGEND_COLL | (unsigned)h->inferred << LEGEND_INFERRED;

@@ -182,7 +182,7 @@ int wrong_number(const WrongList *l, int step) {
 enum { LINES = 4, PITCH = 17, INDENT = 22 };
 
 static int wrap_note(Scene *s, const WrongNote *n, double w, int max, const char **line) {
-    return scene_wrap(s, n->text, NULL, w - INDENT, 12.5, SEMIBOLD, max, line);
+    return scene_wrap(s, n->text, (TextColumn){w - INDENT, 12.5, SEMIBOLD, max, NULL}, line);
 }
 
 /* Lines that note i may have, so that `max` suffices for all. */
@@ -203,8 +203,8 @@ double wrong_height(Scene *s, const WrongList *l, double w, int max) {
 
 /* A red disc with a white sign. */
 static void disc(Scene *s, double x, double y, const char *sign) {
-    scene_circle(s, x, y, 7.5, ROLE_FAIL, ROLE_PAPER, 1);
-    scene_text(s, x, y + 4.3, ALIGN_MIDDLE, 12, BOLD, ROLE_PAPER, sign);
+    scene_circle(s, x, y, 7.5, (Look){ROLE_FAIL, ROLE_PAPER, 1});
+    scene_text(s, x, y + 4.3, (TextLook){ALIGN_MIDDLE, 12, BOLD, ROLE_PAPER}, sign);
 }
 
 static const char *sign_of(Scene *s, const WrongList *l, int number) {
@@ -219,7 +219,8 @@ double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, i
         int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;
         if (n) disc(s, x + 8, y + 7.7, sign_of(s, l, i + 1));
         for (int k = 0; k < n; k++, y += PITCH)
-            scene_text(s, x + INDENT, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_FAIL, line[k]);
+            scene_text(s, x + INDENT, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_FAIL},
+                       line[k]);
     }
     scene_end(s);
     return y;

@@ -117,14 +117,15 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
     for (int k = 0; k < MEM_KINDS; k++) {
         double part = (double)m->bytes[k] * per_byte;
         if (m->bytes[k] <= 0) continue;
-        scene_rect(p->s, at, y, part, h, 0, kinds[k].fill, at > x ? ROLE_PAPER : ROLE_NONE,
-                   at > x ? 1 : 0);
+        scene_rect(p->s, (Area){at, y, part, h}, 0,
+                   (Look){kinds[k].fill, at > x ? ROLE_PAPER : ROLE_NONE, at > x ? 1 : 0});
         at += part;
     }
-    scene_rect(p->s, x, y, fmax(at - x, 1), h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(p->s, (Area){x, y, fmax(at - x, 1), h}, 0,
+               (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     bool over = p->limit && m->total > p->limit;
     double cap = over ? x + (double)p->limit * per_byte : at, end = fmin(at, x + w);
-    if (over) scene_hatch(p->s, cap, y, end - cap, h, ROLE_PAPER, 7, 2);
+    if (over) scene_hatch(p->s, (Area){cap, y, end - cap, h}, ROLE_PAPER, 7, 2);
     at = x;
     for (int k = 0; k < MEM_KINDS; k++) { /* numbers over the hatch, on patches of their own */
         double part = (double)m->bytes[k] * per_byte, mid = at + part / 2;
@@ -133,11 +134,15 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
         at += part;
         if (m->bytes[k] <= 0 || 2 * half > part) continue;
         if (mid + half > cap)
-            scene_rect(p->s, mid - half, y + 4, 2 * half, h - 8, 0, kinds[k].fill, ROLE_NONE, 0)
+            scene_rect(p->s, (Area){mid - half, y + 4, 2 * half, h - 8}, 0,
+                       (Look){kinds[k].fill, ROLE_NONE, 0})
                 ->ground = true;
-        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text, text);
+        scene_text(p->s, mid, y + h / 2 + 4.3,
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text}, text);
     }
-    if (over) scene_rect(p->s, cap, y - 2, end - cap, h + 4, 0, ROLE_NONE, ROLE_FAIL, 2.5);
+    if (over)
+        scene_rect(p->s, (Area){cap, y - 2, end - cap, h + 4}, 0,
+                   (Look){ROLE_NONE, ROLE_FAIL, 2.5});
 }
 
 static void draw_bar(MemPen *p, const MemClass *m, const Bars *b, double y) {
@@ -163,25 +168,26 @@ static void draw_bar(MemPen *p, const MemClass *m, const Bars *b, double y) {
         run[1].s =
             scene_fit(p->s, run[1].s, fmax(10, p->w - tw - scene_width(p->s, 13, SEMIBOLD, who)),
                       13, REGULAR);
-        scene_runs(p->s, p->x, y + 4, ALIGN_LEFT, 13, run, many ? 2 : 1);
-        scene_runs(p->s, p->x + p->w, y + 4, ALIGN_RIGHT, 15, total, n_total);
+        scene_runs(p->s, (Pt){p->x, y + 4}, ALIGN_LEFT, 13, run, many ? 2 : 1);
+        scene_runs(p->s, (Pt){p->x + p->w, y + 4}, ALIGN_RIGHT, 15, total, n_total);
         draw_segments(p, m, b, y + 13);
-        scene_text(p->s, p->x, y + 55, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, p->x, y + 55, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, arena_printf(p->a, "%s %s", rest, live), p->w, 12, REGULAR));
     } else {
-        scene_text(p->s, p->x, y + 11, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, who);
+        scene_text(p->s, p->x, y + 11, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, who);
         if (many)
-            scene_text(p->s, p->x, y + 28, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+            scene_text(p->s, p->x, y + 28, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        scene_fit(p->s, set, x - p->x - 16, 12, REGULAR));
         draw_segments(p, m, b, y);
-        scene_runs(p->s, x + w + 26, y + 8, ALIGN_LEFT, 15, total, n_total);
+        scene_runs(p->s, (Pt){x + w + 26, y + 8}, ALIGN_LEFT, 15, total, n_total);
         if (scene_width(p->s, 12, REGULAR, rest) > 224 && strstr(rest, " parameters"))
             rest = arena_strndup(
                 p->a, rest,
                 (size_t)(strstr(rest, " parameters") - rest)); /* what else would they be */
-        scene_text(p->s, x + w + 26, y + 25, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, x + w + 26, y + 25, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, rest, 224, 12, REGULAR));
-        scene_text(p->s, x + w + 26, y + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, live);
+        scene_text(p->s, x + w + 26, y + 41, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   live);
     }
     scene_end(p->s);
 }
@@ -201,8 +207,8 @@ static double draw_key(MemPen *p, double y) {
         if (!used[k]) continue;
         double w = 22 + scene_width(p->s, 12.5, REGULAR, kinds[k].name);
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 22;
-        scene_rect(p->s, x, y - 11, 14, 14, 0, kinds[k].fill, ROLE_WEIGHT_LINE, 1);
-        scene_text(p->s, x + 22, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, kinds[k].name);
+        scene_rect(p->s, (Area){x, y - 11, 14, 14}, 0, (Look){kinds[k].fill, ROLE_WEIGHT_LINE, 1});
+        scene_text(p->s, x + 22, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, kinds[k].name);
         x += w + 22;
     }
     scene_end(p->s);
@@ -213,9 +219,9 @@ static double draw_key(MemPen *p, double y) {
 static void grid_line(MemPen *p, const Bars *b, double x, Role role, double line) {
     for (int i = 0; p->narrow && i < b->n; i++) {
         double y = b->y0 + 6 + 74 * i + 13;
-        scene_segment(p->s, x, y - 3, x, y + 29, role, line)->ground = true;
+        scene_segment(p->s, (Pt){x, y - 3}, (Pt){x, y + 29}, role, line)->ground = true;
     }
-    if (!p->narrow) scene_segment(p->s, x, b->y0, x, b->y1, role, line)->ground = true;
+    if (!p->narrow) scene_segment(p->s, (Pt){x, b->y0}, (Pt){x, b->y1}, role, line)->ground = true;
 }
 /* Grid and ticks under the bars; the grid is painted before them. */
 static void draw_scale(MemPen *p, Scale s, const Bars *b) {
@@ -224,16 +230,17 @@ static void draw_scale(MemPen *p, Scale s, const Bars *b) {
         double at = x + v * s.bytes * b->per_byte;
         if (at > x + w + 0.5) break;
         grid_line(p, b, at, ROLE_GRID, 1);
-        if (p->narrow) scene_segment(p->s, at, y1 - 5, at, y1, ROLE_FAINT, 1);
-        scene_textf(p->s, at, y1 + 16, p->narrow && v <= 0 ? ALIGN_LEFT : ALIGN_MIDDLE,
-                    11.5 + 0.5 * (p->preset == PRESET_SLIDE), REGULAR, ROLE_TICK, "%g%s", v,
-                    v > 0 ? "" : arena_printf(p->a, " %s", s.unit));
+        if (p->narrow) scene_segment(p->s, (Pt){at, y1 - 5}, (Pt){at, y1}, ROLE_FAINT, 1);
+        scene_textf(p->s, at, y1 + 16,
+                    (TextLook){p->narrow && v <= 0 ? ALIGN_LEFT : ALIGN_MIDDLE,
+                               11.5 + 0.5 * (p->preset == PRESET_SLIDE), REGULAR, ROLE_TICK},
+                    "%g%s", v, v > 0 ? "" : arena_printf(p->a, " %s", s.unit));
     }
     if (!p->limit) return;
     double cap = x + (double)p->limit * b->per_byte;
     grid_line(p, b, cap, ROLE_INK, 1.5);
-    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK, "%s",
-                capacity_words(p));
+    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33,
+                (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK}, "%s", capacity_words(p));
 }
 
 static double draw_bars(MemPen *p, double y) {
@@ -252,7 +259,7 @@ static double draw_bars(MemPen *p, double y) {
     for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], &b, y + pitch * i);
     y = y1 + (p->limit ? 52 : 34);
     if (n == p->n) return y;
-    scene_textf(p->s, p->x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
+    scene_textf(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
                 "and %d more rank classes, from %s down to %s", p->n - n,
                 bytes_text(p->cls[n].total, p->a), bytes_text(p->cls[p->n - 1].total, p->a));
     return y + 20;
@@ -280,7 +287,7 @@ static void draw_area(MemPen *p, const int64_t *v, const Plot *plot, Role fill, 
     }
     pt[2 * bins] = (Pt){x + w, y + h};
     pt[2 * bins + 1] = (Pt){x, y + h};
-    scene_poly(p->s, pt, 2 * bins + 2, fill, ROLE_NONE, 0)->ground = true;
+    scene_poly(p->s, pt, 2 * bins + 2, (Look){fill, ROLE_NONE, 0})->ground = true;
     if (line) scene_line(p->s, pt, 2 * bins, ROLE_INK, 1.25)->bend = 0;
 }
 
@@ -298,9 +305,9 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
                 arena_printf(p->a, "live bytes of rank %lld after each step", (long long)c->rank));
     for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
         double at = y + h - h * v * s.bytes / top;
-        scene_segment(p->s, x, at, x + w, at, ROLE_GRID, 1)->ground = true;
-        scene_textf(p->s, x - 6, at + 4, ALIGN_RIGHT, size, REGULAR, ROLE_TICK, "%g%s%s", v,
-                    v > 0 ? "" : " ", v > 0 ? "" : s.unit);
+        scene_segment(p->s, (Pt){x, at}, (Pt){x + w, at}, ROLE_GRID, 1)->ground = true;
+        scene_textf(p->s, x - 6, at + 4, (TextLook){ALIGN_RIGHT, size, REGULAR, ROLE_TICK},
+                    "%g%s%s", v, v > 0 ? "" : " ", v > 0 ? "" : s.unit);
     }
     Plot plot = {x, y, w, h, top};
     if (copies_made(c)) draw_area(p, c->all, &plot, ROLE_SHARD_3, false);
@@ -310,15 +317,15 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
     int ticks = 8, step = (c->n_steps + ticks - 1) / ticks;
     for (int i = 0; i < c->n_steps; i += step)
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,
-                    i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK, "%s%d",
+                    (TextLook){i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK}, "%s%d",
                     i ? "" : "step ", i);
     double px = x + w * (c->peak + 0.5) / c->n_steps;
-    scene_circle(p->s, px, y, 4, ROLE_PAPER, ROLE_INK, 2);
+    scene_circle(p->s, px, y, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
     const char *text =
         arena_printf(p->a, "peak %s at step %d", bytes_text(c->at_peak, p->a), c->peak);
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
-    scene_text(p->s, fmin(fmax(px, x + half), x + w - half), y - 10, ALIGN_MIDDLE, 12.5, SEMIBOLD,
-               ROLE_INK, text);
+    scene_text(p->s, fmin(fmax(px, x + half), x + w - half), y - 10,
+               (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
     scene_end(p->s);
 }
 
@@ -328,8 +335,10 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
     int n = memory_alive(p->a, c, c->peak, &l), shown = n > MAX_ALIVE ? MAX_ALIVE - 1 : n;
     int64_t rest = c->at_peak;
     scene_begin(p->s, "table", "alive", NULL);
-    scene_textf(p->s, x, y, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Alive at step %d", c->peak);
-    scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, "made at step, bytes");
+    scene_textf(p->s, x, y, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, "Alive at step %d",
+                c->peak);
+    scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+               "made at step, bytes");
     y += 22;
     for (int i = 0; c->exact && i < shown; i++, y += 19) {
         const TraceLocal *at = words_find_local(&l[i]->v->shape, c->rank);
@@ -338,21 +347,24 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
         const char *shape = at ? words_shape(p->a, at->shape, l[i]->v->shape.nd) : "",
                    *name = l[i]->v->shape.name;
         double room = w - 130, sw = scene_width(p->s, 12, REGULAR, shape);
-        double nw = scene_text(p->s, x, y, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+        double nw = scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK},
                                fit_name(p->s, name, fmax(90, room - sw - 10), 12.5, MEDIUM));
         if (nw + 10 + sw <= room)
-            scene_text(p->s, x + nw + 10, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, shape);
-        scene_text(p->s, x + w - 76, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, from);
-        scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_INK, bytes);
+            scene_text(p->s, x + nw + 10, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                       shape);
+        scene_text(p->s, x + w - 76, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, from);
+        scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK}, bytes);
         rest -= l[i]->bytes;
     }
     if (c->exact && n > shown) {
-        scene_textf(p->s, x, y, ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND, "and %d more", n - shown);
-        scene_text(p->s, x + w, y, ALIGN_RIGHT, 12, REGULAR, ROLE_INK, bytes_text(rest, p->a));
+        scene_textf(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, "and %d more",
+                    n - shown);
+        scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK},
+                   bytes_text(rest, p->a));
         y += 19;
     }
     if (!c->exact)
-        scene_text(p->s, x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    "not known: the trace lacks who reads what"),
             y += 19;
     scene_end(p->s);
@@ -362,17 +374,18 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
 static double draw_lower(MemPen *p, double y) {
     const MemCourse *c = &p->course;
     if (p->preset != PRESET_SLIDE)
-        scene_segment(p->s, p->x, y, p->x + p->w, y, ROLE_GRID, 1), y += 14;
+        scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + p->w, y}, ROLE_GRID, 1), y += 14;
     const char *words =
         c->n_steps <= MAX_STEPS
             ? "values made so far and still needed, by step"
             : arena_printf(p->a, "values made so far and still needed; largest of %d steps each",
                            (c->n_steps + MAX_BINS - 1) / MAX_BINS);
-    double tw = scene_textf(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK,
+    double tw = scene_textf(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                             "Live bytes of rank %lld", (long long)c->rank);
     double room = p->w - tw - 14;
     if (scene_width(p->s, 12, REGULAR, words) <= room)
-        scene_text(p->s, p->x + tw + 14, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+        scene_text(p->s, p->x + tw + 14, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   words);
     y += 48;
     double left = 46, h = p->preset == PRESET_SLIDE ? 170 : 190, end;
     if (p->narrow) {

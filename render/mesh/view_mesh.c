@@ -82,7 +82,7 @@ static double draw_ranks(MeshPen *p, double y) {
            fh = 2 * 14 + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
     if (!beside) fh += (double)rows * 16, h += 16;
-    scene_rect(p->s, p->x, y, fw, fh, 6, ROLE_NONE, ROLE_FAINT, 1.25);
+    scene_rect(p->s, (Area){p->x, y, fw, fh}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     for (int64_t r = 0; r < t->ranks; r++) {
         double x = p->x + 16 + (double)(r % p->cols) * (w + gap),
                cy = y + 14 + (double)(r / p->cols) * (h + gap);
@@ -92,18 +92,19 @@ static double draw_ranks(MeshPen *p, double y) {
         scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
                     arena_printf(a, "rank %lld %s", (long long)r, coords));
         scene_frame(p->s, x, cy, w, h);
-        scene_rect(p->s, x, cy, w, h, 3, ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25);
-        double num = scene_textf(p->s, x + in, cy + 28, ALIGN_LEFT, 20, BOLD, ROLE_INK, "%lld",
-                                 (long long)r);
+        scene_rect(p->s, (Area){x, cy, w, h}, 3,
+                   (Look){ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25});
+        double num = scene_textf(p->s, x + in, cy + 28, (TextLook){ALIGN_LEFT, 20, BOLD, ROLE_INK},
+                                 "%lld", (long long)r);
         if (beside)
-            scene_text(p->s, x + in + fmax(num, 24) + 12, cy + 26, ALIGN_LEFT, 12.5, MEDIUM,
-                       ROLE_INK, inner);
+            scene_text(p->s, x + in + fmax(num, 24) + 12, cy + 26,
+                       (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, inner);
         else
-            scene_text(p->s, x + in, cy + 48, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+            scene_text(p->s, x + in, cy + 48, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        scene_fit(p->s, inner, w - in - 4, 12, REGULAR));
         if (t->n_classes > 1)
-            scene_textf(p->s, x + in, cy + h - 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "class %d",
-                        class_of(t, r));
+            scene_textf(p->s, x + in, cy + h - 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                        "class %d", class_of(t, r));
         scene_end(p->s);
     }
     return y + fh;
@@ -173,30 +174,32 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name),
                 arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
-    scene_text(p->s, x + pw + 8, y + 13.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+    scene_text(p->s, x + pw + 8, y + 13.5, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                group_count(a, &c->groups));
     for (int64_t g = 0; g < groups_count(&c->groups); g++) link_group(p, c, &m, g, g == own);
     for (int64_t r = 0; r < t->ranks; r++) {
         Pt q = cell_at(&m, r);
         bool in = words_group_of(&c->groups, r) == own;
-        scene_rect(p->s, q.x, q.y, m.cell, m.cell, 3, in ? ROLE_AXIS + kind : ROLE_PAPER,
-                   ROLE_AXIS + kind, 1.25);
-        scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5, ALIGN_MIDDLE, 12, SEMIBOLD,
-                    in ? ROLE_AXIS_PILL + kind : ROLE_INK, "%lld", (long long)r);
+        scene_rect(p->s, (Area){q.x, q.y, m.cell, m.cell}, 3,
+                   (Look){in ? ROLE_AXIS + kind : ROLE_PAPER, ROLE_AXIS + kind, 1.25});
+        scene_textf(p->s, q.x + m.cell / 2, q.y + 17.5,
+                    (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, in ? ROLE_AXIS_PILL + kind : ROLE_INK},
+                    "%lld", (long long)r);
     }
     double ty = m.y + (double)rows * m.dy + 2;
     Str list = str_new(a);
     for (int64_t g = 0; g < groups_count(&c->groups) && g < 16; g++)
         str_addf(&list, "%s%s", g ? " " : "", mesh_spelled(a, &c->groups, g, 8));
     const char *line[4];
-    int n = scene_wrap(p->s, list.s, NULL, w - 12, 12.5, REGULAR, 3, line);
+    int n = scene_wrap(p->s, list.s, (TextColumn){w - 12, 12.5, REGULAR, 3, NULL}, line);
     for (int i = 0; i < n; i++, ty += 17)
-        scene_text(p->s, x, ty, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, line[i]);
+        scene_text(p->s, x, ty, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
     const char *about[2] = {c->cuts, c->carries};
     for (int k = 0; k < 2; k++) {
-        n = *about[k] ? scene_wrap(p->s, about[k], NULL, w - 12, 12, REGULAR, 3, line) : 0;
+        n = *about[k] ? scene_wrap(p->s, about[k], (TextColumn){w - 12, 12, REGULAR, 3, NULL}, line)
+                      : 0;
         for (int i = 0; i < n; i++, ty += 16)
-            scene_text(p->s, x, ty + 2, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+            scene_text(p->s, x, ty + 2, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     }
     scene_end(p->s);
     return ty;
@@ -235,19 +238,22 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, do
     if (w > 3 || own) {
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
                     arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
-        scene_rect(p->s, x, y, w, 44, 0, own ? ROLE_AXIS + kind : ROLE_PAPER,
-                   w > 5 ? ROLE_FAINT : ROLE_NONE, w > 5 ? 1 : 0);
+        scene_rect(p->s, (Area){x, y, w, 44}, 0,
+                   (Look){own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
+                          w > 5 ? 1 : 0});
         bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 &&
                    scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
         const char *index = arena_printf(a, "%lld", (long long)i),
                    *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
         if (two) {
-            scene_text(p->s, x + w / 2, y + 19, ALIGN_MIDDLE, 13, SEMIBOLD, ink, name);
-            scene_text(p->s, x + w / 2, y + 36, ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND,
-                       range);
+            scene_text(p->s, x + w / 2, y + 19, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ink}, name);
+            scene_text(p->s, x + w / 2, y + 36,
+                       (TextLook){ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND}, range);
         } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
-            scene_text(p->s, x + w / 2, y + 27, ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR,
-                       own ? ink : ROLE_SECOND, index);
+            scene_text(
+                p->s, x + w / 2, y + 27,
+                (TextLook){ALIGN_MIDDLE, 12, own ? SEMIBOLD : REGULAR, own ? ink : ROLE_SECOND},
+                index);
         }
         scene_end(p->s);
     }
@@ -268,10 +274,11 @@ static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, dou
         cell - 3) { /* too narrow for an index: say which one it is above the bar */
         double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
         scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5,
-                    p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD,
-                    ROLE_AXIS_TEXT + theme_axis(ax->name), "%s%lld", ax->name, (long long)own);
+                    (TextLook){p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD,
+                               ROLE_AXIS_TEXT + theme_axis(ax->name)},
+                    "%s%lld", ax->name, (long long)own);
     }
-    scene_rect(p->s, x, y, w, 44, 0, ROLE_NONE, ROLE_INK, 1.5);
+    scene_rect(p->s, (Area){x, y, w, 44}, 0, (Look){ROLE_NONE, ROLE_INK, 1.5});
 }
 
 static double draw_bars(MeshPen *p, double y) {
@@ -291,7 +298,7 @@ static double draw_bars(MeshPen *p, double y) {
                         {c1, y - (narrow ? 30 : 32)},
                         {left + w, narrow ? y - 4 : y},
                         {left, narrow ? y - 4 : y}};
-            Mark *m = scene_poly(p->s, pt, 4, ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0);
+            Mark *m = scene_poly(p->s, pt, 4, (Look){ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0});
             m->ground = true;
         }
         scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name), NULL);
@@ -299,13 +306,13 @@ static double draw_bars(MeshPen *p, double y) {
         double tx = p->x + pw + 8;
         const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size,
                                         first ? "" : " of the cell above");
-        double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5), ALIGN_LEFT, 13, SEMIBOLD,
-                               ROLE_INK, what);
+        double tw = scene_text(p->s, tx, y + (narrow ? 14.5 : 17.5),
+                               (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, what);
         const char *each = ax[i].stride == 1
                                ? "1 rank in each"
                                : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
-        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37), ALIGN_LEFT, 12,
-                   REGULAR, ROLE_SECOND, each);
+        scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37),
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, each);
         draw_bar(p, &ax[i], base, left, y + head, w, &c0, &c1);
         scene_end(p->s);
         base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
@@ -331,9 +338,9 @@ static double about_lines(MeshPen *p, const MeshComm *c, double x, double y, dou
     const char *whole =
                    arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries),
                *line[3];
-    int n = scene_wrap(p->s, whole, "; ", w, 12, REGULAR, 3, line);
+    int n = scene_wrap(p->s, whole, (TextColumn){w, 12, REGULAR, 3, "; "}, line);
     for (int i = 0; i < n; i++)
-        scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+        scene_text(p->s, x, y + 16 * i, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     return 16 * (n > 0 ? n - 1 : 0);
 }
 
@@ -343,15 +350,17 @@ static double draw_table(MeshPen *p, double y) {
     double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540),
                      p->x + (narrow ? 340 : 680), 0};
     scene_begin(p->s, "table", "groups", NULL);
-    scene_segment(p->s, p->x, y - 8, p->x + p->w, y - 8, ROLE_GRID, 1);
-    scene_textf(p->s, p->x, y + 13, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "Groups of rank %lld",
-                (long long)p->rank);
-    scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+    scene_segment(p->s, (Pt){p->x, y - 8}, (Pt){p->x + p->w, y - 8}, ROLE_GRID, 1);
+    scene_textf(p->s, p->x, y + 13, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                "Groups of rank %lld", (long long)p->rank);
+    scene_text(p->s, col[0] + (narrow ? 20 : 0), y + 13,
+               (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                narrow ? "groups × ranks" : "groups × ranks");
-    scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-               "as a slice");
+    scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 13,
+               (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "as a slice");
     if (!narrow)
-        scene_text(p->s, col[2], y + 13, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, "spelled out");
+        scene_text(p->s, col[2], y + 13, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   "spelled out");
     y += 24;
     for (int i = 0; i < p->n; i++, y += narrow ? 38 : 23) {
         const MeshComm *c = &p->comm[i];
@@ -359,13 +368,14 @@ static double draw_table(MeshPen *p, double y) {
         double room = narrow ? p->w : col[0] - p->x - pw - 20;
         double more =
             about_lines(p, c, narrow ? p->x : p->x + pw + 10, y + (narrow ? 30 : 12.5), room);
-        scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
-                    "%lld × %lld", (long long)groups_count(&c->groups),
-                    (long long)groups_size(&c->groups));
-        scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
+        scene_textf(p->s, col[0] + (narrow ? 20 : 0), y + 12.5,
+                    (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, "%lld × %lld",
+                    (long long)groups_count(&c->groups), (long long)groups_size(&c->groups));
+        scene_text(p->s, col[1] + (narrow ? 20 : 0), y + 12.5,
+                   (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK},
                    mesh_slice(a, &c->groups, p->rank));
         if (!narrow)
-            scene_text(p->s, col[2], y + 12.5, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK,
+            scene_text(p->s, col[2], y + 12.5, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
                        spelled_within(p, &c->groups, p->x + p->w - col[2]));
         y += more;
     }

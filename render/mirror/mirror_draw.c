@@ -27,8 +27,11 @@ static int box(MirrorPen *p, double cx, double y, double w, double h, const char
                const char *tip) {
     scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
     scene_frame(p->s, cx - w / 2, y, w, h);
-    wrong(p, scene_rect(p->s, cx - w / 2, y, w, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25), step);
-    scene_text(p->s, cx, y + h / 2 + 4.5, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+    wrong(p,
+          scene_rect(p->s, (Area){cx - w / 2, y, w, h}, 3,
+                     (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25}),
+          step);
+    scene_text(p->s, cx, y + h / 2 + 4.5, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, text, w - 12, 12.5, SEMIBOLD));
     int group = p->s->open;
     flag(p, step, cx, y - 1, w);
@@ -70,11 +73,13 @@ static int thin(MirrorPen *p, double cx, double y, double h, const char *text, i
     double w = fmax(80, mirror_text_width(p, text, REGULAR) + 20), in = (h - 20) / 2;
     scene_begin(p->s, "move", "move", NULL);
     scene_frame(p->s, cx - w / 2, y + in, w, 20);
-    Mark *m = scene_rect(p->s, cx - w / 2, y + in, w, 20, 2, ROLE_PAPER, ROLE_INK, 1);
+    Mark *m =
+        scene_rect(p->s, (Area){cx - w / 2, y + in, w, 20}, 2, (Look){ROLE_PAPER, ROLE_INK, 1});
     m->dash = dash;
     m->n_dash = 2;
     wrong(p, m, step);
-    scene_text(p->s, cx, y + h / 2 + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK, text);
+    scene_text(p->s, cx, y + h / 2 + 4.3, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_INK},
+               text);
     int group = p->s->open;
     double out =
         cx > (p->forward + p->backward) / 2 ? w / 2 + 2 : -w / 2 - 2; /* away from the gutter */
@@ -184,8 +189,8 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
     double w = pill_width(p->s, text), mid = (p->forward + p->backward) / 2;
     scene_begin(p->s, "pair", arena_printf(a, "pair-%d", c->step), coll_tip(p, c));
     for (int i = 0; i < 2; i++) {
-        Mark *m = scene_segment(p->s, i ? mid + w / 2 + 3 : x0, y, i ? x1 : mid - w / 2 - 3, y,
-                                ROLE_AXIS + k, 2);
+        Mark *m = scene_segment(p->s, (Pt){i ? mid + w / 2 + 3 : x0, y},
+                                (Pt){i ? x1 : mid - w / 2 - 3, y}, ROLE_AXIS + k, 2);
         m->dash = theme_axis_dash(k, &m->n_dash);
     }
     draw_pill(p->s, mid - w / 2, y, text, color);
@@ -211,10 +216,11 @@ static void draw_saved(MirrorPen *p, const MirrorRow *r, bool rest, double y, in
     text = scene_fit(p->s, text, room + 12, MIRROR_SIZE, REGULAR);
     double w = mirror_text_width(p, text, REGULAR), mid = (x0 + x1) / 2 - 2;
     scene_begin(p->s, "saved", "saved", mirror_saved_words(p, r, rest, false));
-    scene_segment(p->s, x0, y, mid - w / 2 - 5, y, ROLE_TICK, 1.2);
+    scene_segment(p->s, (Pt){x0, y}, (Pt){mid - w / 2 - 5, y}, ROLE_TICK, 1.2);
     Pt pt[2] = {{mid + w / 2 + 5, y}, {x1, y}};
-    scene_text(p->s, mid, y + 4.3, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, text);
-    scene_arrow(p->s, pt, 2, ROLE_TICK, 1.2, false, false, to);
+    scene_text(p->s, mid, y + 4.3, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
+               text);
+    scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_TICK, 1.2, false, false}, to);
     scene_end(p->s);
     p->legend |= 1u << (strstr(text, "  again") ? LEGEND_AGAIN : LEGEND_SAVED);
 }
@@ -226,16 +232,17 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     int group;
     scene_begin(p->s, "gradient", arena_printf(a, "gradient-%d", e->step), e->first->made->output);
     scene_frame(p->s, x, y - h / 2, p->grad_w, h);
-    wrong(
-        p,
-        scene_rect(p->s, x, y - h / 2, p->grad_w, h, 3, ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25),
-        e->step);
-    scene_text(p->s, x + 10, y + 4.5, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+    wrong(p,
+          scene_rect(p->s, (Area){x, y - h / 2, p->grad_w, h}, 3,
+                     (Look){ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25}),
+          e->step);
+    scene_text(p->s, x + 10, y + 4.5, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, e->names, p->grad_w - 16, 12.5, SEMIBOLD));
     group = p->s->open;
     scene_end(p->s);
     Pt in[2] = {{from, y}, {x, y}};
-    if (from > 0) scene_arrow(p->s, in, 2, ROLE_COMPUTE_LINE, 1.5, false, false, group);
+    if (from > 0)
+        scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, group);
     double at = x + p->grad_w;
     const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
@@ -244,7 +251,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         const char *word = words_coll_done(a, c);
         group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
-        scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, partial, group);
+        scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, partial}, group);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
         if (!wrong_skipped(c)) v = words_find_value(p->c->t, e->first->made->output, c->step);
     }
@@ -253,9 +260,10 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     if (last)
         role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
     if (last && wrong_number(p->wrong, last->step)) role = ROLE_FAIL;
-    scene_text(p->s, at + 8, y - 3, ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK,
+    scene_text(p->s, at + 8, y - 3, (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK},
                mirror_end_words(p, e, 0));
-    scene_text(p->s, at + 8, y + 12, ALIGN_LEFT, MIRROR_SIZE, last ? SEMIBOLD : REGULAR, role,
+    scene_text(p->s, at + 8, y + 12,
+               (TextLook){ALIGN_LEFT, MIRROR_SIZE, last ? SEMIBOLD : REGULAR, role},
                mirror_end_words(p, e, 1));
 }
 
@@ -272,7 +280,7 @@ static void draw_grads(MirrorPen *p, const MirrorRow *r, double y) {
 }
 
 void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to) {
-    scene_arrow(p->s, pt, n, ROLE_INK, 1.5, false, partial, to);
+    scene_arrow(p->s, pt, n, (ArrowLook){ROLE_INK, 1.5, false, partial}, to);
     if (partial) p->legend |= 1u << LEGEND_PARTIAL;
 }
 
@@ -289,16 +297,17 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
                       {arena_printf(a, "  %s", l.num[i]), REGULAR, ROLE_SECOND, false, false}};
         double at = base + p->look.line * (p->look.inlined ? i : 2 * i);
         scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
-        scene_runs(p->s, lx, at, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
+        scene_runs(p->s, (Pt){lx, at}, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
         if (!p->look.inlined)
-            scene_text(p->s, lx, at + p->look.line, align, MIRROR_SIZE, REGULAR, ROLE_SECOND,
-                       l.num[i]);
+            scene_text(p->s, lx, at + p->look.line,
+                       (TextLook){align, MIRROR_SIZE, REGULAR, ROLE_SECOND}, l.num[i]);
         scene_end(p->s);
     }
     if (!l.pending) return;
     Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.axes, l.axes));
     scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3,
-               back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role, mirror_pending(p, &l));
+               (TextLook){back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role},
+               mirror_pending(p, &l));
 }
 
 /* Values that a row reads from outside, left of its box, each with an arrow to the box at its
@@ -314,8 +323,8 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
         Pt pt[2] = {{box - 22, y + p->look.row / 2}, {box, y + p->look.row / 2}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);
-        scene_text(p->s, box - 27, pt[0].y + 4.3, ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK,
-                   names.s);
+        scene_text(p->s, box - 27, pt[0].y + 4.3,
+                   (TextLook){ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK}, names.s);
         scene_end(p->s);
         return;
     }
@@ -326,8 +335,9 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
                     v[i]->shape.name);
         mirror_arrow(p, pt, 2, false, mid > y + p->look.row ? f->bottom : f->top);
         for (int line = 0; line < 2; line++)
-            scene_text(p->s, box - 27, mid - 3 + 14 * line, ALIGN_RIGHT, MIRROR_SIZE,
-                       line ? REGULAR : SEMIBOLD, line ? ROLE_SECOND : ROLE_INK,
+            scene_text(p->s, box - 27, mid - 3 + 14 * line,
+                       (TextLook){ALIGN_RIGHT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
+                                  line ? ROLE_SECOND : ROLE_INK},
                        mirror_side_words(p, v[i], line));
         scene_end(p->s);
     }
@@ -339,7 +349,8 @@ static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w);
     const CollWord *word = c ? words_coll(c->op) : NULL;
     if (!c || trace_param(p->c->t, c->value) != w || !word) {
-        scene_text(p->s, x - 21, y, ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND, "→");
+        scene_text(p->s, x - 21, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
+                   "→");
         return;
     }
     hexagon(p, x - 23, y - 14, 40, 20, word->code, c);
@@ -353,21 +364,24 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
     scene_begin(p->s, "weight", "weight", NULL);
     for (int i = 0; i < n; i++) {
         double ly = y + (2 * pitch + 4) * (i - (n - 1) / 2.0) - pitch / 2 + 4.3;
-        scene_text(p->s, p->col[0], ly, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, name[i]);
+        scene_text(p->s, p->col[0], ly, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, name[i]);
         for (int k = 1; k < 4; k++) {
             const char *text = mirror_state_words(p, w[i], k);
             const TraceShape *sh = k == 1 ? &w[i]->rest : &w[i]->compute;
             const TraceLocal *l = words_find_local(sh, p->m->g->rank);
             if (!*text) continue;
-            scene_text(p->s, p->col[k], ly, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
-                       k == 3 ? ROLE_SECOND : ROLE_INK, text);
+            scene_text(
+                p->s, p->col[k], ly,
+                (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, k == 3 ? ROLE_SECOND : ROLE_INK},
+                text);
             if (k < 3 && l)
-                scene_text(p->s, p->col[k], ly + pitch, ALIGN_LEFT, MIRROR_SIZE, REGULAR,
-                           ROLE_SECOND, words_shape(p->c->arena, l->shape, sh->nd));
+                scene_text(p->s, p->col[k], ly + pitch,
+                           (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_SECOND},
+                           words_shape(p->c->arena, l->shape, sh->nd));
             if (k == 2) draw_fetch(p, w[i], p->col[k], ly);
             if (k == 3)
-                scene_text(p->s, p->col[k] - 6, ly, ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND,
-                           "→");
+                scene_text(p->s, p->col[k] - 6, ly,
+                           (TextLook){ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND}, "→");
         }
     }
     scene_end(p->s);
@@ -416,19 +430,21 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
 /* ---- heads and lists ---- */
 
 void mirror_heads(MirrorPen *p, double y) {
-    scene_text(p->s, p->forward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+    scene_text(p->s, p->forward, y, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
                p->look.narrow ? "forward ↓" : "forward, downwards");
-    scene_text(p->s, p->backward, y, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK,
+    scene_text(p->s, p->backward, y, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
                p->look.narrow ? "backward ↑" : "backward, upwards");
-    scene_text(p->s, (p->forward + p->backward) / 2, y, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
+    scene_text(p->s, (p->forward + p->backward) / 2, y,
+               (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
                p->look.narrow ? "saved" : "saved / conjugate");
     if (p->grads)
-        scene_text(p->s, p->grad, y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weight gradients");
+        scene_text(p->s, p->grad, y, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+                   "weight gradients");
     if (p->weight < 0 || !p->look.weights) return;
-    scene_text(p->s, p->col[0], y, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, "weights");
-    scene_text(p->s, p->col[1], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "at rest");
-    scene_text(p->s, p->col[2], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "gathered");
-    scene_text(p->s, p->col[3], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK, "after");
+    scene_text(p->s, p->col[0], y, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, "weights");
+    scene_text(p->s, p->col[1], y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK}, "at rest");
+    scene_text(p->s, p->col[2], y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK}, "gathered");
+    scene_text(p->s, p->col[3], y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK}, "after");
 }
 
 double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
@@ -441,7 +457,7 @@ double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
         entries += mirror_entries(p, &s->row[r], e),
             states += mirror_states(p, &s->row[r], w, name);
     if (entries) {
-        scene_text(p->s, x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+        scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                    arena_printf(a, "%s: weight gradients", s->strip->title));
         y += 40;
     }
@@ -451,7 +467,7 @@ double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     }
     if (!states) return y;
     y += 10;
-    scene_text(p->s, x, y - 4, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+    scene_text(p->s, x, y - 4, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                arena_printf(a, "%s: weights at rest → gathered → after use", s->strip->title));
     y += 16;
     for (int r = 0; r < s->n; r++) {

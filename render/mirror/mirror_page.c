@@ -227,9 +227,9 @@ static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) 
     const char *stamp = words_stamp(c->arena, c->t, &role), *line[1];
     double w = pr->w - 2 * pr->margin, sw = scene_width(s, 12, REGULAR, stamp);
     scene_begin(s, "footer", "footer", NULL);
-    if (scene_wrap(s, text, NULL, w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, line))
-        scene_text(s, pr->margin, y, ALIGN_LEFT, 12, REGULAR, ROLE_INK, line[0]);
-    scene_text(s, pr->w - pr->margin, y, ALIGN_RIGHT, 12, REGULAR, role,
+    if (scene_wrap(s, text, (TextColumn){w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, NULL}, line))
+        scene_text(s, pr->margin, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, line[0]);
+    scene_text(s, pr->w - pr->margin, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, role},
                scene_fit(s, stamp, w / 2, 12, REGULAR));
     scene_end(s);
 }

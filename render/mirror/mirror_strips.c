@@ -54,18 +54,18 @@ double mirror_height(const MirrorPen *p, const MirrorStrip *s) {
 static void plus_mark(MirrorPen *p, double x, double y, const char *tip) {
     scene_begin(p->s, "compute", "plus", tip);
     scene_frame(p->s, x - 10, y - 10, 20, 20);
-    scene_circle(p->s, x, y, 9, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_segment(p->s, x - 5.4, y, x + 5.4, y, ROLE_INK, 1.5);
-    scene_segment(p->s, x, y - 5.4, x, y + 5.4, ROLE_INK, 1.5);
+    scene_circle(p->s, x, y, 9, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_segment(p->s, (Pt){x - 5.4, y}, (Pt){x + 5.4, y}, ROLE_INK, 1.5);
+    scene_segment(p->s, (Pt){x, y - 5.4}, (Pt){x, y + 5.4}, ROLE_INK, 1.5);
     scene_end(p->s);
 }
 
 static int circle_mark(MirrorPen *p, double x, double y, const char *name, const char *tip) {
     scene_begin(p->s, "state", arena_printf(p->c->arena, "state-%s", name), tip);
     scene_frame(p->s, x - 13, y - 13, 26, 26);
-    scene_circle(p->s, x, y, 13, ROLE_PAPER, ROLE_INK, 1.75);
+    scene_circle(p->s, x, y, 13, (Look){ROLE_PAPER, ROLE_INK, 1.75});
     Run run = {name, SEMIBOLD, ROLE_INK, false, true};
-    scene_runs(p->s, x, y + 4.5, ALIGN_MIDDLE, 13, &run, 1);
+    scene_runs(p->s, (Pt){x, y + 4.5}, ALIGN_MIDDLE, 13, &run, 1);
     int group = p->s->open;
     scene_end(p->s);
     return group;
@@ -92,7 +92,7 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
     target = circle_mark(p, x, bottom, end_name(p, first + n - 1, false, true), tail->to);
     scene_begin(p->s, "stream", "stream-forward", "residual stream");
     Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
-    scene_arrow(p->s, down, 2, ROLE_INK, 3, true, false, target);
+    scene_arrow(p->s, down, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
     scene_end(p->s);
     target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false),
                                     mirror_grad(p->m->g, head->from))
@@ -101,24 +101,24 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
                 mirror_grad(p->m->g, tail->to));
     scene_begin(p->s, "stream", "stream-backward", "gradient of the residual stream");
     Pt rise[2] = {{bx, bottom - 13}, {bx, up}};
-    Mark *casing = scene_segment(p->s, bx, bottom - 14, bx, up + 14, ROLE_PAPER, 9);
+    Mark *casing = scene_segment(p->s, (Pt){bx, bottom - 14}, (Pt){bx, up + 14}, ROLE_PAPER, 9);
     casing->ground = true;
-    if (head->up) scene_arrow(p->s, rise, 2, ROLE_INK, 3, true, false, target);
+    if (head->up) scene_arrow(p->s, rise, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
     else scene_line(p->s, rise, 2, ROLE_INK, 3);
     scene_end(p->s);
     for (int i = 0; i < n; i++) {
         double plus = dot[i] + mirror_height(p, &p->m->strip[first + i]);
-        scene_circle(p->s, x, dot[i], 4, ROLE_INK, ROLE_NONE, 0);
+        scene_circle(p->s, x, dot[i], 4, (Look){ROLE_INK, ROLE_NONE, 0});
         plus_mark(p, x, plus, p->m->strip[first + i].to);
         if (p->m->strip[first + i].up)
             plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
-        scene_circle(p->s, bx, plus, 4, ROLE_INK, ROLE_NONE, 0);
+        scene_circle(p->s, bx, plus, 4, (Look){ROLE_INK, ROLE_NONE, 0});
     }
 }
 
 static void title(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     scene_begin(p->s, "part", arena_printf(p->c->arena, "part-%s", s->to), NULL);
-    scene_text(p->s, x, y, ALIGN_LEFT, 15, BOLD, ROLE_INK, s->strip->title);
+    scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->strip->title);
     scene_end(p->s);
 }
 
@@ -153,8 +153,8 @@ static int pill(MirrorPen *p, double x, double y, Subject s) {
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
     scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
     scene_frame(p->s, x - w / 2, y, w, PILL);
-    scene_rect(p->s, x - w / 2, y, w, PILL, PILL / 2.0, ROLE_PAPER, ROLE_INK, 1.5);
-    scene_text(p->s, x, y + 15.4, ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK, leaf);
+    scene_rect(p->s, (Area){x - w / 2, y, w, PILL}, PILL / 2.0, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, leaf);
     int group = p->s->open;
     scene_end(p->s);
     return group;
@@ -294,7 +294,8 @@ double mirror_strips(MirrorPen *p, int first, int n, double y) {
         }
         if (i > first && up == END_PILL && !p->m->strip[i - 1].plain && p->m->g->n_layers > 1) {
             const char *text = "the other layers stand between these";
-            scene_text(p->s, p->stream + 24, y - 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, text);
+            scene_text(p->s, p->stream + 24, y - 10,
+                       (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, text);
         }
         double rows = y + top_height(p, i, up), end = mirror_rows(p, s, rows, &e);
         if (up == END_PILL) title(p, s, p->stream - 12, y + 16);

@@ -274,13 +274,14 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
         for (int line = 0; line < 2; line++) {
             const char *text = cell(p, r, col, line);
             if (text && *text)
-                scene_text(p->s, p->x[col], y - 3 + 15 * line, ALIGN_LEFT, 12,
-                           line  ? REGULAR
-                           : col ? MEDIUM
-                                 : SEMIBOLD,
-                           line                          ? ROLE_SECOND
-                           : col == C_END && left_out(r) ? ROLE_FAIL
-                                                         : ROLE_INK,
+                scene_text(p->s, p->x[col], y - 3 + 15 * line,
+                           (TextLook){ALIGN_LEFT, 12,
+                                      line  ? REGULAR
+                                      : col ? MEDIUM
+                                            : SEMIBOLD,
+                                      line                          ? ROLE_SECOND
+                                      : col == C_END && left_out(r) ? ROLE_FAIL
+                                                                    : ROLE_INK},
                            text);
         }
     }
@@ -303,7 +304,8 @@ static void draw_way(WeightPen *p, const WeightRow *r, double y) {
             double x0 = was_box ? p->x[from] + p->w[from] : p->x[from] + wide + 4,
                    x1 = p->x[col] - (box ? 0 : 3);
             Pt pt[2] = {{x0, y}, {x1, y}};
-            if (x1 - x0 > 9) scene_arrow(p->s, pt, 2, ROLE_COMPUTE_LINE, 1.5, false, false, -1);
+            if (x1 - x0 > 9)
+                scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, -1);
         }
         from = col;
     }
@@ -313,7 +315,7 @@ static void heads(WeightPen *p, double y) {
     scene_begin(p->s, "heads", "heads", NULL);
     for (int col = 0; col < COLS; col++)
         if (p->w[col] > 0)
-            scene_text(p->s, p->x[col], y, ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK,
+            scene_text(p->s, p->x[col], y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
                        head(p, col, p->w[C_REST] > 0));
     scene_end(p->s);
 }
@@ -401,7 +403,8 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         if (preset == PRESET_SLIDE) {
             Role role;
             scene_begin(s, "footer", "footer", NULL);
-            scene_text(s, s->w - pr->margin, pr->h - 14, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND,
+            scene_text(s, s->w - pr->margin, pr->h - 14,
+                       (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                        words_stamp(c->arena, c->t, &role));
             scene_end(s);
         } else {

@@ -97,13 +97,14 @@ static void draw_total(Pen *p, const Total *t, SendKind k, double x, double y) {
     Arena *a = p->o.c->arena;
     double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->axis),
                          words_color_axis(a, p->o.c->t, t->axis, t->axes));
-    scene_text(p->s, x + w + 8, y + 4.4, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, total_line(p, t, k));
+    scene_text(p->s, x + w + 8, y + 4.4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+               total_line(p, t, k));
 }
 
 static void draw_totals(Pen *p, const OverviewUnit *u, double x, double mid) {
     int n = lines(p, u), line = 0;
     if (n == 0)
-        scene_text(p->s, x + SIDE, mid + 4, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, x + SIDE, mid + 4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    "nothing is sent");
     for (int k = 0; k < SEND_KINDS; k++) {
         int own = p->stacked ? n : u->n_total[k];
@@ -123,13 +124,15 @@ static void draw_unit(Pen *p, const OverviewUnit *u, double x, double y) {
     if (u->out) tip_add(&tip, "makes", u->out->shape.name);
     scene_begin(s, "compute", arena_printf(a, "part-%s-%d", u->title, u->layer), tip.s);
     scene_frame(s, x, y, p->width, h);
-    Mark *m = scene_rect(s, x, y, p->width, h, 3, ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25);
+    Mark *m =
+        scene_rect(s, (Area){x, y, p->width, h}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
     if (u->wrong >= 0) m->stroke = ROLE_FAIL, m->line = 3;
     bool low = h < 40; /* one line */
-    double tw = scene_text(s, x + 14, low ? mid + 4.5 : mid - 3, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK,
-                           u->title);
+    double tw = scene_text(s, x + 14, low ? mid + 4.5 : mid - 3,
+                           (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, u->title);
     double tx = low ? x + 24 + tw : x + 14;
-    scene_text(s, tx, low ? mid + 4.5 : mid + 14, ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE,
+    scene_text(s, tx, low ? mid + 4.5 : mid + 14,
+               (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE},
                scene_fit(s, low && u->weights > 0 ? bytes_text(u->weights, a) : unit_line(a, u),
                          x + p->width - 8 - tx, 12, REGULAR));
     wrong_flag(s, p->o.wrong, u->wrong, x, y - 2);
@@ -143,12 +146,12 @@ static void draw_edge(Pen *p, const TraceValue *v, double x, double y0, double y
     Pt pt[2] = {{x, y0}, {x, y1}};
     scene_begin(p->s, "edge", arena_printf(a, "value-%s", v ? v->shape.name : "input"),
                 v ? v->shape.name : NULL);
-    scene_arrow(p->s, pt, 2, ROLE_INK, 1.5, false, false, to);
+    scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, to);
     if (v) {
-        double w = scene_text(p->s, x + 14, (y0 + y1) / 2 + 4.4, ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK,
-                              edge_symbols(p, v));
-        scene_text(p->s, x + 14 + w + 12, (y0 + y1) / 2 + 4.4, ALIGN_LEFT, size, REGULAR,
-                   ROLE_SECOND, edge_numbers(p, v));
+        double w = scene_text(p->s, x + 14, (y0 + y1) / 2 + 4.4,
+                              (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, edge_symbols(p, v));
+        scene_text(p->s, x + 14 + w + 12, (y0 + y1) / 2 + 4.4,
+                   (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_SECOND}, edge_numbers(p, v));
     }
     scene_end(p->s);
 }
@@ -159,13 +162,14 @@ static void draw_bracket(Pen *p, const OverviewUnit *u, double x, double y0, dou
     scene_line(p->s, pt, 4, ROLE_FAINT, 1.25);
     double mid = (y0 + y1) / 2;
     if (u->layers == 1) {
-        scene_textf(p->s, x - 10, mid + 5, ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK, "layer %d",
-                    u->layer);
+        scene_textf(p->s, x - 10, mid + 5, (TextLook){ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK},
+                    "layer %d", u->layer);
         return;
     }
-    scene_textf(p->s, x - 10, mid - 2, ALIGN_RIGHT, 15, BOLD, ROLE_INK, "× %d", u->layers);
-    scene_textf(p->s, x - 10, mid + 15, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, "layers %d to %d",
-                u->layer, u->layer + u->layers - 1);
+    scene_textf(p->s, x - 10, mid - 2, (TextLook){ALIGN_RIGHT, 15, BOLD, ROLE_INK}, "× %d",
+                u->layers);
+    scene_textf(p->s, x - 10, mid + 15, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                "layers %d to %d", u->layer, u->layer + u->layers - 1);
 }
 
 /* "1 of 32 layers"; "" if the trace has them all or there are none. */
@@ -191,7 +195,8 @@ static double draw_units(Pen *p, double x, double y) {
     const TraceValue *v = first_input(&p->o);
     for (int k = 0; k < SEND_KINDS && heads; k++)
         if (overview_sends(&p->o, (SendKind)k))
-            scene_text(p->s, x + p->width + p->col[k], y + 4, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK,
+            scene_text(p->s, x + p->width + p->col[k], y + 4,
+                       (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                        overview_kind(&p->o, (SendKind)k));
     if (heads) y += HEADS;
     for (int i = 0; i < p->o.n; i++) {

@@ -76,29 +76,32 @@ void scene_frame(Scene *s, double x, double y, double w, double h) {
     g->h = h;
 }
 
-static Mark *add(Scene *s, MarkKind kind, Role fill, Role stroke, double line) {
+static Mark *add(Scene *s, MarkKind kind, Look look) {
     Mark *m = ARENA_PUSH(s->arena, s->marks, s->n_marks, s->cap_marks);
     *m = (Mark){.kind = kind,
                 .group = s->open,
-                .fill = fill,
-                .stroke = line > 0 ? stroke : ROLE_NONE,
-                .line = line};
+                .fill = look.fill,
+                .stroke = look.line > 0 ? look.stroke : ROLE_NONE,
+                .line = look.line};
     return m;
 }
 
-Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
-                 double line) {
-    Mark *m = add(s, MARK_RECT, fill, stroke, line);
-    m->x = x;
-    m->y = y;
-    m->w = w;
-    m->h = h;
-    m->r = fmin(r, fmin(w, h) / 2);
+static void set_area(Mark *m, Area a) {
+    m->x = a.x;
+    m->y = a.y;
+    m->w = a.w;
+    m->h = a.h;
+}
+
+Mark *scene_rect(Scene *s, Area a, double r, Look look) {
+    Mark *m = add(s, MARK_RECT, look);
+    set_area(m, a);
+    m->r = fmin(r, fmin(a.w, a.h) / 2);
     return m;
 }
 
-Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role stroke, double line) {
-    Mark *m = add(s, MARK_CIRCLE, fill, stroke, line);
+Mark *scene_circle(Scene *s, double x, double y, double r, Look look) {
+    Mark *m = add(s, MARK_CIRCLE, look);
     m->x = x;
     m->y = y;
     m->r = r;
@@ -111,38 +114,36 @@ static void set_points(Scene *s, Mark *m, const Pt *pt, int n) {
     m->n = n;
 }
 
-Mark *scene_poly(Scene *s, const Pt *pt, int n, Role fill, Role stroke, double line) {
-    Mark *m = add(s, MARK_POLY, fill, stroke, line);
+Mark *scene_poly(Scene *s, const Pt *pt, int n, Look look) {
+    Mark *m = add(s, MARK_POLY, look);
     set_points(s, m, pt, n);
     return m;
 }
 
-Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke,
-                    double line) {
-    double p = fmin(12, h * 0.4);
+Mark *scene_hexagon(Scene *s, Area a, Look look) {
+    double x = a.x, y = a.y, w = a.w, h = a.h, p = fmin(12, h * 0.4);
     Pt pt[6] = {{x, y + h / 2},     {x + p, y},         {x + w - p, y},
                 {x + w, y + h / 2}, {x + w - p, y + h}, {x + p, y + h}};
-    Mark *m = scene_poly(s, pt, 6, fill, stroke, line);
+    Mark *m = scene_poly(s, pt, 6, look);
     m->miter = true;
     return m;
 }
 
 Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line) {
-    Mark *m = add(s, MARK_LINE, ROLE_NONE, stroke, line);
+    Mark *m = add(s, MARK_LINE, (Look){ROLE_NONE, stroke, line});
     set_points(s, m, pt, n);
     m->bend = 6;
     return m;
 }
 
-Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke,
-                    double line) {
-    Pt pt[2] = {{x0, y0}, {x1, y1}};
+Mark *scene_segment(Scene *s, Pt from, Pt to, Role stroke, double line) {
+    Pt pt[2] = {from, to};
     return scene_line(s, pt, 2, stroke, line);
 }
 
 /* Lines x + y = k clipped to the area, as pairs of points. */
-Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch,
-                  double line) {
+Mark *scene_hatch(Scene *s, Area a, Role stroke, double pitch, double line) {
+    double x = a.x, y = a.y, w = a.w, h = a.h;
     double step = pitch * sqrt(2.0);
     int max = w > 0 && h > 0 && pitch > 0 ? (int)fmin((w + h) / step + 2, 4000) : 0;
     Pt *pt = ARENA_ARRAY(s->arena, Pt, 2 * max + 2);
@@ -153,11 +154,8 @@ Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke,
         pt[n++] = (Pt){x + fmin(k, w), y + fmax(0, k - w)};
         pt[n++] = (Pt){x + fmax(0, k - h), y + fmin(k, h)};
     }
-    Mark *m = add(s, MARK_HATCH, ROLE_NONE, stroke, line);
-    m->x = x;
-    m->y = y;
-    m->w = w;
-    m->h = h;
+    Mark *m = add(s, MARK_HATCH, (Look){ROLE_NONE, stroke, line});
+    set_area(m, a);
     m->pt = pt;
     m->n = n;
     m->ground = true;
@@ -171,62 +169,60 @@ static void arrow_head(Scene *s, Pt tip, double dx, double dy, Role role, bool b
                 {tip.x - len * dx - half * dy, tip.y - len * dy + half * dx},
                 {tip.x - notch * dx, tip.y - notch * dy},
                 {tip.x - len * dx + half * dy, tip.y - len * dy - half * dx}};
-    scene_poly(s, pt, 4, role, ROLE_NONE, 0);
+    scene_poly(s, pt, 4, (Look){role, ROLE_NONE, 0});
 }
 
-void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial,
-                 int to) {
+void scene_arrow(Scene *s, const Pt *pt, int n, ArrowLook look, int to) {
+    assert(n >= 2 && to < s->n_groups);
     static const double dash[2] = {4, 3};
     Pt *q = arena_memdup(s->arena, pt, (size_t)n * sizeof *pt);
     Pt tip = q[n - 1];
     double dx = tip.x - q[n - 2].x, dy = tip.y - q[n - 2].y, len = hypot(dx, dy);
     if (len > 0) dx /= len, dy /= len;
-    double back = big ? 9.6 : 6.4;
+    double back = look.big ? 9.6 : 6.4;
     q[n - 1] = (Pt){tip.x - back * dx, tip.y - back * dy};
-    Mark *m = scene_line(s, q, n, stroke, line);
+    scene_line(s, q, n, look.role, look.line);
     int index = s->n_marks - 1;
-    (void)m;
-    if (partial && len > 12) {
+    if (look.partial && len > 12) {
         double ox = 4.5 * dy, oy = 4.5 * dx;
         Pt p0 = q[n - 2];
-        Mark *d = scene_segment(s, p0.x + ox, p0.y - oy, tip.x + ox - 8 * dx, tip.y - oy - 8 * dy,
-                                stroke, line);
+        Mark *d =
+            scene_segment(s, (Pt){p0.x + ox, p0.y - oy},
+                          (Pt){tip.x + ox - 8 * dx, tip.y - oy - 8 * dy}, look.role, look.line);
         d->dash = dash;
         d->n_dash = 2;
     }
-    arrow_head(s, tip, dx, dy, stroke, big);
+    arrow_head(s, tip, dx, dy, look.role, look.big);
     *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) =
         (Arrow){.mark = index, .tip = tip, .to = to};
 }
 
-double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n) {
+double scene_runs(Scene *s, Pt at, Align align, double size, const Run *run, int n) {
     if (n <= 0) return 0;
-    Mark *m = add(s, MARK_TEXT, ROLE_NONE, ROLE_NONE, 0);
+    Mark *m = add(s, MARK_TEXT, (Look){ROLE_NONE, ROLE_NONE, 0});
     m->run = arena_memdup(s->arena, run, (size_t)n * sizeof *run);
     for (int i = 0; i < n; i++)
         m->run[i].s = arena_strdup(s->arena, text_visible(s->arena, run[i].s ? run[i].s : ""));
     m->n_run = n;
-    m->x = x;
-    m->y = y;
+    m->x = at.x;
+    m->y = at.y;
     m->align = align;
     m->size = size;
     m->w = fonts_width(s->fonts, m->run, n, size);
     return m->w;
 }
 
-double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role,
-                  const char *text) {
-    Run run = {.s = text, .weight = weight, .role = role};
-    return text && *text ? scene_runs(s, x, y, align, size, &run, 1) : 0;
+double scene_text(Scene *s, double x, double y, TextLook look, const char *text) {
+    Run run = {.s = text, .weight = look.weight, .role = look.role};
+    return text && *text ? scene_runs(s, (Pt){x, y}, look.align, look.size, &run, 1) : 0;
 }
 
-double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role,
-                   const char *fmt, ...) {
+double scene_textf(Scene *s, double x, double y, TextLook look, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *t = arena_vprintf(s->arena, fmt, ap);
     va_end(ap);
-    return scene_text(s, x, y, align, size, weight, role, t);
+    return scene_text(s, x, y, look, t);
 }
 
 double scene_width(Scene *s, double size, int weight, const char *text) {
@@ -269,25 +265,24 @@ static const char *break_after(const char *p, const char *sep) {
     return p + strlen(p);
 }
 
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight,
-               int max, const char **line) {
-    const char *by = sep ? sep : " ";
+int scene_wrap(Scene *s, const char *text, TextColumn c, const char **line) {
+    const char *by = c.sep ? c.sep : " ";
     size_t drop = strlen(by); /* the separator at the end of a line is not printed */
     int n = 0;
-    while (*text && n < max) {
+    while (*text && n < c.max) {
         const char *end = break_after(text, by), *next;
         while (*end) {
             next = break_after(end, by);
             size_t keep = (size_t)(next - text) - (*next ? drop : 0);
-            if (scene_width(s, size, weight, arena_strndup(s->arena, text, keep)) > w) break;
+            if (scene_width(s, c.size, c.weight, arena_strndup(s->arena, text, keep)) > c.w) break;
             end = next;
         }
-        if (n == max - 1 && *end) {
-            line[n++] = scene_fit(s, text, w, size, weight);
+        if (n == c.max - 1 && *end) {
+            line[n++] = scene_fit(s, text, c.w, c.size, c.weight);
             return n;
         }
         size_t keep = (size_t)(end - text) - (*end ? drop : 0);
-        line[n++] = scene_fit(s, arena_strndup(s->arena, text, keep), w, size, weight);
+        line[n++] = scene_fit(s, arena_strndup(s->arena, text, keep), c.w, c.size, c.weight);
         text = end;
     }
     return n;

@@ -10,7 +10,40 @@ typedef struct {
     double x, y;
 } Pt;
 
+typedef struct {
+    double x, y, w, h; /* its top left corner and its size */
+} Area;
+
+/* How an area is drawn; ROLE_NONE: no fill, no outline. */
+typedef struct {
+    Role fill, stroke;
+    double line; /* width of the outline; 0: none */
+} Look;
+
 typedef enum { ALIGN_LEFT, ALIGN_MIDDLE, ALIGN_RIGHT } Align;
+
+/* How one line of text of one look is set. */
+typedef struct {
+    Align align; /* which point of the line stands at the place given */
+    double size;
+    int weight;
+    Role role;
+} TextLook;
+
+/* The column into which a text is broken. */
+typedef struct {
+    double w, size;  /* its width, and the size of the text */
+    int weight, max; /* at most so many lines */
+    const char *sep; /* lines break after it; NULL: at spaces */
+} TextColumn;
+
+/* How an arrow is drawn. */
+typedef struct {
+    Role role;
+    double line;
+    bool big;     /* the head of the residual stream */
+    bool partial; /* with the dashed companion of a pending sum at its right */
+} ArrowLook;
 
 typedef enum { MARK_RECT, MARK_POLY, MARK_LINE, MARK_CIRCLE, MARK_HATCH, MARK_TEXT } MarkKind;
 
@@ -77,7 +110,8 @@ typedef struct Scene {
     int open; /* innermost open group, -1 */
 } Scene;
 
-/* An empty scene of w by h units in the arena; its page is itself. */
+/* An empty scene of w by h units (0 or more) in the arena; its page is itself. It and all its marks
+ * live as long as the arena. Nothing here fails: sizes that are no numbers are the caller's. */
 Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h);
 /* A copy that may be an id: letters, digits, point, dash and underscore stay, everything else
  * becomes a dash. */
@@ -91,42 +125,39 @@ void scene_link(Scene *s, int a, int b);
 /* Declares the border of the open group. */
 void scene_frame(Scene *s, double x, double y, double w, double h);
 
-/* Marks of the open group: a rectangle with corners of radius r, a circle with its centre, and
- * their outline's width. ROLE_NONE: no fill, no outline. They may be changed until the next mark is
- * made. */
-Mark *scene_rect(Scene *s, double x, double y, double w, double h, double r, Role fill, Role stroke,
-                 double line);
-Mark *scene_circle(Scene *s, double x, double y, double r, Role fill, Role stroke, double line);
-/* Elongated hexagon with points of 12 (or h/3 if smaller boxes ask for it). */
-Mark *scene_hexagon(Scene *s, double x, double y, double w, double h, Role fill, Role stroke,
-                    double line);
-Mark *scene_poly(Scene *s, const Pt *pt, int n, Role fill, Role stroke, double line);
+/* Marks of the open group: a rectangle with corners of radius r, a circle with its centre. They may
+ * be changed until the next mark is made. */
+Mark *scene_rect(Scene *s, Area a, double r, Look look);
+Mark *scene_circle(Scene *s, double x, double y, double r, Look look);
+/* Elongated hexagon with points of 12 (0.4 h where it is lower than 30). */
+Mark *scene_hexagon(Scene *s, Area a, Look look);
+/* The closed polygon, the open polyline through n >= 2 points (copied), and that between two. */
+Mark *scene_poly(Scene *s, const Pt *pt, int n, Look look);
 Mark *scene_line(Scene *s, const Pt *pt, int n, Role stroke, double line);
-Mark *scene_segment(Scene *s, double x0, double y0, double x1, double y1, Role stroke, double line);
-/* 45 degree hatch of an area: pitch 5, line 0.6. */
-Mark *scene_hatch(Scene *s, double x, double y, double w, double h, Role stroke, double pitch,
-                  double line);
-/* A polyline whose last point is the tip of an arrow head that touches group `to` (-1: nothing in
- * particular). `big`: the head of the residual stream. `partial`: with the dashed companion of a
- * pending sum at its right. */
-void scene_arrow(Scene *s, const Pt *pt, int n, Role stroke, double line, bool big, bool partial,
-                 int to);
+Mark *scene_segment(Scene *s, Pt from, Pt to, Role stroke, double line);
+/* 45 degree hatch of an area: lines of width `line`, `pitch` apart. */
+Mark *scene_hatch(Scene *s, Area a, Role stroke, double pitch, double line);
+/* A polyline of n >= 2 points whose last is the tip of an arrow head that touches group `to` (-1:
+ * nothing in particular). */
+void scene_arrow(Scene *s, const Pt *pt, int n, ArrowLook look, int to);
 
-/* Text with its baseline at y; returns its width. */
-double scene_text(Scene *s, double x, double y, Align align, double size, int weight, Role role,
-                  const char *text);
-double scene_textf(Scene *s, double x, double y, Align align, double size, int weight, Role role,
-                   const char *fmt, ...) __attribute__((format(printf, 8, 9)));
-double scene_runs(Scene *s, double x, double y, Align align, double size, const Run *run, int n);
+/* Text with its baseline at y; returns its width in units, 0 for NULL or an empty text (no mark is
+ * made then). What a reader could not see in it is shown escaped. */
+double scene_text(Scene *s, double x, double y, TextLook look, const char *text);
+double scene_textf(Scene *s, double x, double y, TextLook look, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+/* The same for pieces of several looks, one behind the other. */
+double scene_runs(Scene *s, Pt at, Align align, double size, const Run *run, int n);
+/* The width that scene_text would return. */
 double scene_width(Scene *s, double size, int weight, const char *text);
-/* Breaks a text at spaces (or, if `sep` is given, after it) into at most `max` lines of width w;
- * the last line ends in an ellipsis if there was more. Returns the number of lines. */
-int scene_wrap(Scene *s, const char *text, const char *sep, double w, double size, int weight,
-               int max, const char **line);
+/* Breaks a text into at most c.max lines, into line[0 .. c.max); the last one ends in an ellipsis
+ * if there was more. A number stays with its unit. Returns the number of lines, 0 for "". The lines
+ * lie in the scene's arena. */
+int scene_wrap(Scene *s, const char *text, TextColumn c, const char **line);
 /* The text, cut with an ellipsis to width w. */
 const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
 
-/* What a mark covers. Text: from the ascent to the descent of its letters. */
+/* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */
 typedef struct {
     double x0, y0, x1, y1;
 } Box;

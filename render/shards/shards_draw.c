@@ -31,8 +31,9 @@ void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x,
                         double h) {
     int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
     for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
-        scene_rect(p->s, x + 3 * i, y - 3 * i, w, h, 0, ROLE_PAPER, ROLE_WEIGHT_LINE, 1)->ground =
-            true;
+        scene_rect(p->s, (Area){x + 3 * i, y - 3 * i, w, h}, 0,
+                   (Look){ROLE_PAPER, ROLE_WEIGHT_LINE, 1})
+            ->ground = true;
 }
 
 /* Width of the widest text of owners; 0 if there are too many parts for any. */
@@ -63,20 +64,23 @@ void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
             double y0 = shards_band_at(r, i, h), y1 = many ? h : shards_band_at(r, i + 1, h),
                    x0 = shards_band_at(k, j, w), x1 = many ? w : shards_band_at(k, j + 1, w);
             int tone = r->n > 1 ? shards_shade(pr, r->n) : shards_shade(pk, k->n);
-            scene_rect(p->s, x + x0, y + y0, x1 - x0, y1 - y0, 0, ROLE_SHARD + tone, ROLE_NONE, 0);
+            scene_rect(p->s, (Area){x + x0, y + y0, x1 - x0, y1 - y0}, 0,
+                       (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
             if (!label) continue;
             const char *who = shards_owners(a, t, r, pr, k, pk);
             double tw = scene_width(p->s, 12, SEMIBOLD, who);
             if (tw + 4 <= x1 - x0 && y1 - y0 >= 15)
-                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3, ALIGN_MIDDLE, 12,
-                           SEMIBOLD, ROLE_SHARD_TEXT + tone, who);
+                scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3,
+                           (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, who);
         }
-    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+    scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     for (int64_t i = own_r; n > 1 && !many && i < bands(r); i += r->n)
         for (int64_t j = own_k; j < bands(k); j += k->n) {
             double y0 = shards_band_at(r, i, h), x0 = shards_band_at(k, j, w);
-            scene_rect(p->s, x + x0, y + y0, shards_band_at(k, j + 1, w) - x0,
-                       shards_band_at(r, i + 1, h) - y0, 0, ROLE_NONE, ROLE_INK, 2.25);
+            scene_rect(p->s,
+                       (Area){x + x0, y + y0, shards_band_at(k, j + 1, w) - x0,
+                              shards_band_at(r, i + 1, h) - y0},
+                       0, (Look){ROLE_NONE, ROLE_INK, 2.25});
         }
 }
 
@@ -89,17 +93,18 @@ void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double 
     double line = fmax(w, h) < 100 ? 1.25 : 2;
     for (int64_t i = 1; i < bands(c) && !crowded; i++) {
         double at = shards_band_at(c, i, rows ? h : w);
-        Mark *m = rows ? scene_segment(p->s, x - 5, y + at, x + w + 5, y + at, role, line)
-                       : scene_segment(p->s, x + at, y - 5, x + at, y + h + 5, role, line);
+        Mark *m =
+            rows ? scene_segment(p->s, (Pt){x - 5, y + at}, (Pt){x + w + 5, y + at}, role, line)
+                 : scene_segment(p->s, (Pt){x + at, y - 5}, (Pt){x + at, y + h + 5}, role, line);
         m->ground = true;
     }
     if (!c->part) return;
     double at = shards_band_at(c, 1, rows ? h : w);
     int64_t first = c->part[0] / c->blocks;
     if (rows)
-        scene_textf(p->s, x - 9, y + at + 4, ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, "%lld",
-                    (long long)first);
+        scene_textf(p->s, x - 9, y + at + 4, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_TICK},
+                    "%lld", (long long)first);
     else
-        scene_textf(p->s, x + at, y + h + 18, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK, "%lld",
-                    (long long)first);
+        scene_textf(p->s, x + at, y + h + 18, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK},
+                    "%lld", (long long)first);
 }

@@ -125,10 +125,11 @@ static double slot_width(ShardPen *p, double w, const Caption *c) {
         fmax(scene_width(p->s, 12, REGULAR, c->shape), scene_width(p->s, 12, SEMIBOLD, c->where)));
 }
 static void draw_caption(ShardPen *p, const Caption *c, double mid, double y) {
-    scene_text(p->s, mid, y, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK, c->name);
-    scene_text(p->s, mid, y + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK, c->shape);
-    scene_text(p->s, mid, y + 33, ALIGN_MIDDLE, 12, c->role == ROLE_SECOND ? REGULAR : SEMIBOLD,
-               c->role, c->where);
+    scene_text(p->s, mid, y, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK}, c->name);
+    scene_text(p->s, mid, y + 17, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_INK}, c->shape);
+    scene_text(p->s, mid, y + 33,
+               (TextLook){ALIGN_MIDDLE, 12, c->role == ROLE_SECOND ? REGULAR : SEMIBOLD, c->role},
+               c->where);
 }
 /* One operand, w by h px with its middle at mid. */
 static void operand(ShardPen *p, const DimCut *r, const DimCut *k, double x, double mid, double w,
@@ -161,15 +162,17 @@ static void draw_terms(ShardPen *p, const Product *q, double x, double mid, doub
         double y = top + i * (h + gap);
         const char *who = q->coll ? arena_printf(p->c->arena, "%lld", (long long)rank) : "?";
         double tw = scene_width(p->s, 12, SEMIBOLD, who) + 10;
-        scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD + tone, ROLE_WEIGHT_LINE, 1.25);
-        scene_hatch(p->s, x, y, w, h, ROLE_SHARD_TEXT + tone, 5, 0.6);
-        scene_rect(p->s, x + w / 2 - tw / 2, y + 2, tw, h - 4, 0, ROLE_SHARD + tone, ROLE_NONE, 0)
+        scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_SHARD + tone, ROLE_WEIGHT_LINE, 1.25});
+        scene_hatch(p->s, (Area){x, y, w, h}, ROLE_SHARD_TEXT + tone, 5, 0.6);
+        scene_rect(p->s, (Area){x + w / 2 - tw / 2, y + 2, tw, h - 4}, 0,
+                   (Look){ROLE_SHARD + tone, ROLE_NONE, 0})
             ->ground = true;
-        scene_text(p->s, x + w / 2, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, SEMIBOLD,
-                   ROLE_SHARD_TEXT + tone, who);
-        if (rank == p->rank) scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_INK, 2.25);
+        scene_text(p->s, x + w / 2, y + h / 2 + 4.3,
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, who);
+        if (rank == p->rank)
+            scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
         if (i)
-            scene_text(p->s, x + w / 2, y - 3.5, ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK,
+            scene_text(p->s, x + w / 2, y - 3.5, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK},
                        last ? "+ … +" : "+");
     }
 }
@@ -193,7 +196,7 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
                  .id = arena_printf(a, "collective-%d", q->coll->step),
                  .tip = sends(p, q),
                  .line = {{name, mid - 2, 13, SEMIBOLD}, {over, mid + 14, 12, REGULAR}}};
-    scene_arrow(s, go, 2, ROLE_INK, 1.5, false, sum, hexagon_draw(s, &x, NULL));
+    scene_arrow(s, go, 2, (ArrowLook){ROLE_INK, 1.5, false, sum}, hexagon_draw(s, &x, NULL));
 }
 
 /* The sentence behind a title of width `title`, or under it where the page is narrow; returns its
@@ -202,9 +205,10 @@ static int draw_story(ShardPen *p, const char *story, double title, double top) 
     bool narrow = p->w < NARROW;
     double x = narrow ? p->x : p->x + title + 14, y = top + 12 + (narrow ? 17.0 : 0);
     const char *line[2];
-    int n = scene_wrap(p->s, story, NULL, narrow ? p->w : p->w - title - 14, 12, REGULAR, 2, line);
+    int n = scene_wrap(p->s, story,
+                       (TextColumn){narrow ? p->w : p->w - title - 14, 12, REGULAR, 2, NULL}, line);
     for (int i = 0; i < n; i++)
-        scene_text(p->s, x, y + 16 * i, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+        scene_text(p->s, x, y + 16 * i, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     return n;
 }
 
@@ -225,8 +229,8 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     const char *leaf =
         words_leaf(q->w->module && *words_leaf(q->w->module) ? q->w->module : q->w->plan_name);
     scene_begin(s, "product", arena_printf(a, "product-%d", q->op->step), numbers(p, q));
-    double tw = scene_textf(s, p->x, top + 12, ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK, "%s: %s", leaf,
-                            kind_words(&out, &in));
+    double tw = scene_textf(s, p->x, top + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                            "%s: %s", leaf, kind_words(&out, &in));
     int lines = draw_story(p, story(q, &out, &in), tw, top);
     double mid = top + 24 + (narrow ? 17 * lines : 0) + high / 2, caption = mid + high / 2 + 18;
     const char *wshape = words_shape(
@@ -249,8 +253,8 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     for (int i = 0; i < 3; i++) {
         double slot = slot_width(p, size[i], &cap[i]), left = at + (slot - size[i]) / 2;
         if (i)
-            scene_text(s, at - gap / 2 + 2, mid + 6, ALIGN_MIDDLE, 16, SEMIBOLD, ROLE_INK,
-                       i == 1 ? "×" : "=");
+            scene_text(s, at - gap / 2 + 2, mid + 6,
+                       (TextLook){ALIGN_MIDDLE, 16, SEMIBOLD, ROLE_INK}, i == 1 ? "×" : "=");
         if (i == 0) operand(p, &rx, &x, left, mid, wi, bar);
         if (i == 1) operand(p, &in, &out, left, mid, wo, wi);
         if (i == 2 && !sum) operand(p, &ry, &y, left, mid, wo, bar);
@@ -261,9 +265,9 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     }
     draw_sum(p, q, at, mid, sum);
     double end = caption + 33;
-    scene_textf(s, p->x, end + 24, ALIGN_LEFT, 12.5, REGULAR, ROLE_INK, "Rank %lld computes %s",
-                (long long)p->rank, numbers(p, q));
-    scene_text(s, p->x, end + 41, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+    scene_textf(s, p->x, end + 24, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+                "Rank %lld computes %s", (long long)p->rank, numbers(p, q));
+    scene_text(s, p->x, end + 41, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                scene_fit(s, sends(p, q), p->w, 12, REGULAR));
     scene_end(s);
     return end + 62;
@@ -287,9 +291,9 @@ double shards_draw_products(ShardPen *p, double top) {
     bool narrow = p->w < 700;
     double per = fmin((narrow ? 120 : 170) / side, (p->w - (narrow ? 100 : 280)) / wide);
     double y = top;
-    scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, "Products");
+    scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, "Products");
     if (!narrow)
-        scene_text(p->s, p->x + 92, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_text(p->s, p->x + 92, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    "y = x·W transposed; one scale, the sides of tokens not to it");
     y += 30;
     for (int i = 0; i < n; i++)

@@ -125,14 +125,16 @@ static void size_slot(ShardPen *p, Slot *s) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
                 param_tip(p, s->q));
-    scene_text(p->s, x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, param_name(s->q));
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, param_name(s->q));
     shards_draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
     shards_draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
     shards_draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
     shards_draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
     for (int i = 0; i < s->n_line; i++)
-        scene_text(p->s, x, table + 17 * i, ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
-                   i > 1 ? ROLE_SECOND : ROLE_INK, s->line[i]);
+        scene_text(p->s, x, table + 17 * i,
+                   (TextLook){ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
+                              i > 1 ? ROLE_SECOND : ROLE_INK},
+                   s->line[i]);
     scene_end(p->s);
 }
 
@@ -181,7 +183,7 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
         int k = line_end(slot, n, i, &w, &high, &words);
         double x = p->x, table = y + 30 + high + 30;
         double line = p->preset == PRESET_SLIDE ? w + fmax(gap - GAP, 0) * (k - i - 1) : p->w;
-        scene_segment(p->s, p->x, table - 20, p->x + line, table - 20, ROLE_GRID, 1);
+        scene_segment(p->s, (Pt){p->x, table - 20}, (Pt){p->x + line, table - 20}, ROLE_GRID, 1);
         for (; i < k; i++) {
             x += slot[i].left;
             draw_slot(p, &slot[i], x, y, table);
@@ -207,62 +209,94 @@ static const char *ruler_words(const ShardPen *p, const TraceShape *s, int dim, 
                         c->zigzag && c->n_axis > 0 ? " zigzag" : "");
 }
 
+/* The parts of one dim along a ruler of w units. Zigzag: every rank has two of 2 * outer pieces,
+ * and cuts inside the first axis cut these two behind each other. */
+typedef struct {
+    const DimCut *c;
+    double x, y, w;
+    int64_t n, outer, inner,
+        sub;     /* parts drawn; ranks of the first axis; parts of each; per piece */
+    int64_t own; /* index of the part of the rank shown */
+    bool zig, pending;
+    double at[33]; /* where part i starts, if the parts are few enough to be drawn */
+} Ruler;
+
+enum { RULER_HEIGHT = 18, RULER_PARTS = 32 };
+
+static Ruler ruler_new(const ShardPen *p, const TraceShape *s, const DimCut *c, Area at) {
+    const Trace *t = p->c->t;
+    Ruler r = {
+        .c = c, .x = at.x, .y = at.y, .w = at.w, .n = c->n, .outer = c->n, .inner = 1, .sub = 1};
+    r.own = shards_part_of(t, c, p->rank);
+    r.zig = c->zigzag && c->n_axis > 0;
+    r.pending = s->pending && *s->pending;
+    if (r.zig) {
+        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer;
+        if (r.inner > 1 && r.inner % 2) r.own /= r.inner, r.inner = 1;
+        r.sub = r.inner > 1 ? r.inner / 2 : 1;
+        r.n = 2 * r.outer * r.sub;
+    } else if (r.n > 1) r.n *= c->blocks;
+    for (int64_t i = 0; i <= r.n && r.n <= RULER_PARTS; i++)
+        r.at[i] = r.zig ? r.w * (double)i / (double)r.n : shards_band_at(c, i, r.w);
+    return r;
+}
+/* The rank of the first axis that has part i. */
+static int64_t ruler_rank(const Ruler *r, int64_t i) {
+    return r->zig ? zig_rank(i / r->sub, r->outer) : i % r->outer;
+}
+static Area ruler_part(const Ruler *r, int64_t i) {
+    return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
+}
+/* The number of part i's owner, where it has room, and the border of the rank shown. */
+static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
+    Area part = ruler_part(r, i);
+    int64_t second = i / r->sub >= r->outer, rank = ruler_rank(r, i);
+    int64_t owner = r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
+    int tone = shards_shade(rank, r->outer);
+    const char *num = arena_printf(p->c->arena, "%lld", (long long)owner);
+    double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
+    bool fits = r->n <= MAX_LABELS && tw + 4 <= part.w;
+    if (fits && r->pending)
+        scene_rect(p->s, (Area){mid - tw / 2 - 3, r->y + 2, tw + 6, RULER_HEIGHT - 4}, 0,
+                   (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
+    if (fits)
+        scene_text(p->s, mid, r->y + 13.3,
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, num);
+    if (owner == r->own) scene_rect(p->s, part, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
+}
+static void ruler_parts(ShardPen *p, const Ruler *r) {
+    for (int64_t i = 0; i < r->n; i++) {
+        Role fill = r->n > 1 ? ROLE_SHARD + shards_shade(ruler_rank(r, i), r->outer) : ROLE_PAPER;
+        scene_rect(p->s, ruler_part(r, i), 0, (Look){fill, ROLE_WEIGHT_LINE, 0.8});
+    }
+    if (r->pending)
+        scene_hatch(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, ROLE_WEIGHT_LINE, 5, 0.6);
+    for (int64_t i = 0; i < r->n && r->n > 1; i++) ruler_owner(p, r, i);
+}
+/* Too many parts to be seen: one band with their number. */
+static void ruler_band(ShardPen *p, const Ruler *r) {
+    scene_rect(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
+    scene_textf(p->s, r->x + r->w / 2, r->y + 13.3,
+                (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3}, "%lld parts",
+                (long long)(r->outer * r->inner));
+}
+
 static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
     DimCut c = shards_value_cut(a, t, s, dim, p->rank);
-    int64_t own = shards_part_of(t, &c, p->rank), n = c.n, outer = n;
-    const double h = 18;
-    const char *axes = shards_axes(a, t, &c);
     scene_begin(p->s, "ruler", arena_printf(a, "ruler-%s-%d", s->name, dim),
                 arena_printf(a, "%s of %s: %lld, %s%s",
                              words_symbol(a, words_base(a, s->dim_symbol[dim])), s->name,
-                             (long long)s->global_shape[dim], n > 1 ? "cut by " : "whole", axes));
-    bool zig = c.zigzag && c.n_axis > 0;
-    int64_t inner = 1,
-            sub = 1; /* zigzag: cuts inside the first one cut its two pieces behind each other */
-    if (zig) {
-        outer = t->axes[c.axis[0]].size, inner = n / outer;
-        if (inner > 1 && inner % 2) own /= inner, inner = 1;
-        sub = inner > 1 ? inner / 2 : 1;
-        n = 2 * outer * sub;
-    } else if (n > 1) n *= c.blocks;
-    bool many = n > 32, pending = s->pending && *s->pending;
-    double at[33] = {0};
-    for (int64_t i = 0; i <= n && !many; i++)
-        at[i] = zig ? w * (double)i / (double)n : shards_band_at(&c, i, w);
-    for (int64_t i = 0; i < n && !many; i++)
-        scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0,
-                   n > 1 ? ROLE_SHARD +
-                               shards_shade(zig ? zig_rank(i / sub, outer) : i % outer, outer)
-                         : ROLE_PAPER,
-                   ROLE_WEIGHT_LINE, 0.8);
-    if (many) {
-        const char *parts = arena_printf(a, "%lld parts", (long long)(outer * inner));
-        scene_rect(p->s, x, y, w, h, 0, ROLE_SHARD_3, ROLE_NONE, 0);
-        scene_text(p->s, x + w / 2, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3, parts);
-    }
-    if (pending && !many) scene_hatch(p->s, x, y, w, h, ROLE_WEIGHT_LINE, 5, 0.6);
-    for (int64_t i = 0; i < n && n > 1 && !many; i++) {
-        int64_t second = i / sub >= outer, rank = zig ? zig_rank(i / sub, outer) : i % outer;
-        int64_t owner = zig && inner > 1 ? rank * inner + second * sub + i % sub : rank;
-        int tone = shards_shade(rank, outer);
-        const char *num = arena_printf(a, "%lld", (long long)owner);
-        double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = x + (at[i] + at[i + 1]) / 2;
-        bool fits = n <= MAX_LABELS && tw + 4 <= at[i + 1] - at[i];
-        if (fits && pending)
-            scene_rect(p->s, mid - tw / 2 - 3, y + 2, tw + 6, h - 4, 0, ROLE_SHARD + tone,
-                       ROLE_NONE, 0);
-        if (fits)
-            scene_text(p->s, mid, y + 13.3, ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone,
-                       num);
-        if (owner == own)
-            scene_rect(p->s, x + at[i], y, at[i + 1] - at[i], h, 0, ROLE_NONE, ROLE_INK, 2.25);
-    }
-    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_WEIGHT_LINE, 1.25);
+                             (long long)s->global_shape[dim], c.n > 1 ? "cut by " : "whole",
+                             shards_axes(a, t, &c)));
+    Ruler r = ruler_new(p, s, &c, (Area){x, y, w, RULER_HEIGHT});
+    if (r.n > RULER_PARTS) ruler_band(p, &r);
+    else ruler_parts(p, &r);
+    scene_rect(p->s, (Area){x, y, w, RULER_HEIGHT}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     const char *text = ruler_words(p, s, dim, &c);
     Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
-    scene_text(p->s, x, y + h + 14, ALIGN_LEFT, 12, REGULAR, role,
+    scene_text(p->s, x, y + RULER_HEIGHT + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
                scene_fit(p->s, text, w + 8, 12, REGULAR));
     scene_end(p->s);
 }
@@ -400,19 +434,19 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
     for (int i = 0; i < n; i++) {
         if (i == 0 || row[i].section != row[i - 1].section) {
             y += i ? 10 : 0;
-            double tw = scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK,
+            double tw = scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                                    section_names[row[i].section]);
             const char *more =
                 narrow ? "one bar per dim"
                        : "one bar per dim, cut as its ranks hold it; the number is the part's";
             if (i == 0)
-                scene_text(p->s, p->x + tw + 16, y + 12, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
-                           more);
+                scene_text(p->s, p->x + tw + 16, y + 12,
+                           (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, more);
             y += 30;
         }
         const TraceShape *s = row[i].s;
         const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
-        scene_text(p->s, p->x, y + 12, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK, names);
+        scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, names);
         double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
         Run run[2];
         int k = layout_runs(p, s, run);
@@ -421,7 +455,7 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
             run[1].s =
                 scene_fit(p->s, run[1].s, fmax(0, room - runs_width(p, run, 1)), 12, SEMIBOLD);
         run[0].s = scene_fit(p->s, run[0].s, room, 12, REGULAR);
-        scene_runs(p->s, tx, ty, ALIGN_LEFT, 12, run, k);
+        scene_runs(p->s, (Pt){tx, ty}, ALIGN_LEFT, 12, run, k);
         for (int d = 0; d < s->nd; d++)
             ruler(p, s, d, p->x + left + d * (w + gap), narrow ? y + 20 : y, w);
         y += narrow ? 66 : 46;
@@ -500,9 +534,9 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     if (weights) {
         const char *line[3];
         y = draw_matrices(p, slot, n, y);
-        int k = scene_wrap(s, vectors(p), NULL, p->w, 12, REGULAR, 3, line);
+        int k = scene_wrap(s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, line);
         for (int i = 0; i < k; i++, y += 16)
-            scene_text(s, p->x, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, line[i]);
+            scene_text(s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     }
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
@@ -567,10 +601,11 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
         slot[n - 1].label = shards_label_width(p, &slot[n - 1].r, &slot[n - 1].k);
     }
     const char *words[3];
-    double limit = room[p->preset] -
-                   (p->preset == PRESET_SLIDE
-                        ? 16 * scene_wrap(p->s, vectors(p), NULL, p->w, 12, REGULAR, 3, words)
-                        : 0);
+    double limit =
+        room[p->preset] -
+        (p->preset == PRESET_SLIDE
+             ? 16 * scene_wrap(p->s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, words)
+             : 0);
     double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
     bool column = p->preset == PRESET_COLUMN;
     for (double most = longest * (column ? 1 : 1.3); most >= longest * 0.5 && !one; most *= 0.95) {

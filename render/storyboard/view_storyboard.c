@@ -48,18 +48,19 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     Scene *s = p->s;
     double w = p->cell, h = p->high, small_size = p->preset == PRESET_SLIDE ? 12 : 11.5;
     bool moved = !sums(p), fresh = k->done && k->fresh && moved;
-    scene_rect(s, x, y, w, h, 0, ROLE_PAPER, ROLE_FAINT, 1.25);
+    scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1.25});
     if (!k->held) return;
     bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
-    if (fresh) scene_rect(s, x, y, w, h, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
+    if (fresh) scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
     if (part) {
         double fill = h * k->terms / p->t.ring.n;
-        scene_rect(s, x, y + h - fill, w, fill, 0, ROLE_PART_SUM, ROLE_NONE, 0);
-        scene_rect(s, x, y, w, h, 0, ROLE_NONE, ROLE_FAINT, 1.25);
+        scene_rect(s, (Area){x, y + h - fill, w, fill}, 0, (Look){ROLE_PART_SUM, ROLE_NONE, 0});
+        scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     }
-    if (dark) scene_rect(s, x, y, w, h, 0, ROLE_SHARD, ROLE_INK, 2);
+    if (dark) scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
     if (kind(p) == RING_EXCHANGE && k->sends)
-        scene_rect(s, x + 2, y + 2, w - 4, h - 4, 0, ROLE_NONE, ROLE_COLL_LINE, 2.2);
+        scene_rect(s, (Area){x + 2, y + 2, w - 4, h - 4}, 0,
+                   (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
     const char *main, *small;
     cell_words(p, k, chunk, &main, &small);
@@ -73,11 +74,11 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
            edge = h - h * k->terms / p->t.ring.n;
     /* the edge of the fill goes under the number, or above it, not through it if there is room */
     if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
-    scene_text(s, x + w / 2, y + base, ALIGN_MIDDLE, size, weight, ink,
+    scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
                scene_fit(s, main, w - 3, size, weight));
     if (two)
-        scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6), ALIGN_MIDDLE, small_size, REGULAR, ink,
-                   small);
+        scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6),
+                   (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink}, small);
 }
 
 /* A chunk's way to the next rank: a short arrow over the border; from the last rank out at the
@@ -87,8 +88,8 @@ static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
     double edge = x0 + column(p, k) + p->cell;
     Pt go[2] = {{edge - reach, at}, {edge + reach, at}},
        in[2] = {{x0 - reach, at}, {x0 + reach, at}};
-    scene_arrow(p->s, go, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
-    if (k == p->n - 1) scene_arrow(p->s, in, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
+    scene_arrow(p->s, go, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
+    if (k == p->n - 1) scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
 }
 
 /* ---- a frame ---- */
@@ -110,7 +111,7 @@ static void row_name(RingPen *p, int i, double x, double y) {
                            : arena_printf(p->a, "c%d", p->t.ring.shown[i]);
     scene_begin(p->s, "chunk", arena_printf(p->a, "chunk-%d", p->t.ring.shown[i]),
                 *at ? arena_printf(p->a, "chunk %d: element %s", p->t.ring.shown[i], at) : NULL);
-    scene_text(p->s, x, y, ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND, name);
+    scene_text(p->s, x, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, name);
     scene_end(p->s);
 }
 static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool names) {
@@ -118,7 +119,7 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
     double top = y + 42;
     scene_begin(s, "frame", arena_printf(p->a, "frame-%d", f->step),
                 arena_printf(p->a, "%s: %s", story_frame(&p->t, f), story_sent(&p->t, f)));
-    scene_text(s, x0, y + 12, ALIGN_LEFT, 15, BOLD, ROLE_INK, story_frame(&p->t, f));
+    scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, story_frame(&p->t, f));
     bool words = true;
     for (int k = 0; k < p->n; k++)
         words &=
@@ -126,22 +127,24 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
                 6 <=
             p->cell;
     for (int k = 0; k < p->n; k++)
-        scene_textf(s, x0 + column(p, k) + p->cell / 2, y + 34, ALIGN_MIDDLE, 12, REGULAR,
-                    ROLE_SECOND, "%s%lld", words ? "rank " : "r", (long long)p->t.rank[k]);
+        scene_textf(s, x0 + column(p, k) + p->cell / 2, y + 34,
+                    (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, "%s%lld",
+                    words ? "rank " : "r", (long long)p->t.rank[k]);
     for (int c = 0; c < p->n; c++) {
         if (names) row_name(p, c, x0 - 18, top + (c + 0.5) * p->high + 4);
         for (int k = 0; k < p->n; k++)
             draw_cell(p, &f->cell[c][k], c, x0 + column(p, k), top + c * p->high);
     }
     for (int c = 0; folded(p) && c < p->n; c++)
-        scene_text(s, x0 + column(p, p->n - 1) - 15, top + (c + 0.5) * p->high + 8, ALIGN_MIDDLE,
-                   14, REGULAR, ROLE_SECOND, "…");
+        scene_text(s, x0 + column(p, p->n - 1) - 15, top + (c + 0.5) * p->high + 8,
+                   (TextLook){ALIGN_MIDDLE, 14, REGULAR, ROLE_SECOND}, "…");
     for (int c = 0; c < p->n; c++)
         for (int k = 0; k < p->n; k++)
             if (f->cell[c][k].sends && kind(p) != RING_EXCHANGE) draw_send(p, x0, c, k, top);
     double under = top + p->n * p->high;
-    scene_segment(s, x0, under + 12, x0 + table_width(p), under + 12, ROLE_GRID, 1);
-    scene_text(s, x0, under + 30, ALIGN_LEFT, 12.5, REGULAR, f->step ? ROLE_INK : ROLE_SECOND,
+    scene_segment(s, (Pt){x0, under + 12}, (Pt){x0 + table_width(p), under + 12}, ROLE_GRID, 1);
+    scene_text(s, x0, under + 30,
+               (TextLook){ALIGN_LEFT, 12.5, REGULAR, f->step ? ROLE_INK : ROLE_SECOND},
                scene_fit(s, story_sent(&p->t, f), table_width(p) + 16, 12.5, REGULAR));
     scene_end(s);
 }
@@ -175,18 +178,22 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
     Pt pt[2] = {{x, y}, {x + 26, y}};
     bool swap = kind(p) == RING_EXCHANGE;
     if (k == KEY_SEND && swap)
-        scene_rect(s, x + 1, y - 7, 24, 14, 0, ROLE_NONE, ROLE_COLL_LINE, 2.2);
-    if (k == KEY_SEND && !swap) scene_arrow(s, pt, 2, ROLE_COLL_LINE, 2.2, false, false, -1);
+        scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
+    if (k == KEY_SEND && !swap)
+        scene_arrow(s, pt, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
     if (k == KEY_PART || k == KEY_FRESH)
-        scene_rect(s, x, y - 8, 26, 16, 0, ROLE_PAPER, ROLE_FAINT, 1.25);
-    if (k == KEY_PART) scene_rect(s, x, y, 26, 8, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
-    if (k == KEY_FRESH) scene_rect(s, x, y - 8, 26, 16, 0, ROLE_PART_SUM, ROLE_FAINT, 1.25);
-    if (k == KEY_DONE) scene_rect(s, x + 1, y - 7, 24, 14, 0, ROLE_SHARD, ROLE_INK, 2);
+        scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1.25});
+    if (k == KEY_PART)
+        scene_rect(s, (Area){x, y, 26, 8}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
+    if (k == KEY_FRESH)
+        scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
+    if (k == KEY_DONE)
+        scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
     if (k == KEY_STALE)
-        scene_text(s, x + 13, y + 5, ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND,
+        scene_text(s, x + 13, y + 5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
                    p->t.sample ? "0.7" : "2");
     if (k == KEY_TERMS)
-        scene_text(s, x + 13, y + 4.5, ALIGN_MIDDLE, 12, REGULAR, ROLE_INK,
+        scene_text(s, x + 13, y + 4.5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_INK},
                    swap || folded(p) || p->n > FEW ? "1→2" : "1+2");
 }
 static double draw_key(RingPen *p, double y) {
@@ -198,7 +205,7 @@ static double draw_key(RingPen *p, double y) {
         double w = 34 + scene_width(p->s, 12, REGULAR, words);
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
         key_mark(p, (Key)k, x, y);
-        scene_text(p->s, x + 34, y + 4.5, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, words);
+        scene_text(p->s, x + 34, y + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
         x += w + 20;
     }
     scene_end(p->s);

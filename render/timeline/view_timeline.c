@@ -99,21 +99,23 @@ static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit
     double last = p->x0;
     for (int i = 0; i * step <= span + 1e-9 && i < 200; i++) {
         double x = p->x0 + i * step * u.seconds * p->scale;
-        Mark *m = scene_segment(p->s, x, v->y - 2, x, v->bottom + 4, ROLE_GRID, 1);
+        Mark *m = scene_segment(p->s, (Pt){x, v->y - 2}, (Pt){x, v->bottom + 4}, ROLE_GRID, 1);
         m->ground = true;
-        last = x + scene_textf(p->s, x, v->bottom + 17, ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK,
-                               "%.*f", digits, i * step) /
+        last = x + scene_textf(p->s, x, v->bottom + 17,
+                               (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK}, "%.*f", digits,
+                               i * step) /
                        2;
     }
     bool behind = last + 9 + scene_width(p->s, 12, REGULAR, u.name) <=
                   p->right; /* else before the first tick */
     if (with_unit)
         scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17,
-                   behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR, ROLE_TICK, u.name);
+                   (TextLook){behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR, ROLE_TICK}, u.name);
     for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
         if (v->lane_row[lane] < 0) continue;
         double y = lane_y(p, v, lane) + p->look->comm;
-        Mark *m = scene_segment(p->s, p->x0, y, time_x(p, v, v->l->end), y, ROLE_GRID, 1);
+        Mark *m =
+            scene_segment(p->s, (Pt){p->x0, y}, (Pt){time_x(p, v, v->l->end), y}, ROLE_GRID, 1);
         m->ground = true;
     }
 }
@@ -129,7 +131,8 @@ static void draw_waits(TimePen *p, const Stave *v) {
         double until = e ? e->start : v->l->end;
         double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
         if (until > busy && w > 0.3) {
-            scene_rect(p->s, x, v->y - 2, w, v->bottom - v->y + 4, 0, ROLE_BAND, ROLE_NONE, 0)
+            scene_rect(p->s, (Area){x, v->y - 2, w, v->bottom - v->y + 4}, 0,
+                       (Look){ROLE_BAND, ROLE_NONE, 0})
                 ->ground = true;
             p->legend |= 1u << LEGEND_WAIT;
         }
@@ -170,8 +173,8 @@ static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double 
         double a = fmax(busy, x->e->start), b = fmin(e ? e->start : v->l->end, x->e->end);
         if (b > a) {
             double x0 = time_x(p, v, a), w = time_x(p, v, b) - x0;
-            scene_rect(p->s, x0, y, w, h, 0, ROLE_COLL, ROLE_NONE, 0);
-            scene_hatch(p->s, x0, y, w, h, ROLE_COLL_LINE, 3.5, 1);
+            scene_rect(p->s, (Area){x0, y, w, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
+            scene_hatch(p->s, (Area){x0, y, w, h}, ROLE_COLL_LINE, 3.5, 1);
             left -= b - a;
             p->legend |= 1u << LEGEND_EXPOSED;
         }
@@ -210,16 +213,18 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
                 : x->small    ? ROLE_COMPUTE_DARK
                 : x->gradient ? ROLE_COMPUTE_PALE
                               : ROLE_COMPUTE;
-    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, fill, ROLE_NONE, 0);
+    scene_rect(p->s, (Area){a, y, fmax(b - a, 0.5), h}, 0, (Look){fill, ROLE_NONE, 0});
     if (exposed) draw_exposed(p, v, x, y, h);
-    scene_rect(p->s, a, y, fmax(b - a, 0.5), h, 0, ROLE_NONE,
-               coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6);
+    scene_rect(
+        p->s, (Area){a, y, fmax(b - a, 0.5), h}, 0,
+        (Look){ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6});
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
         if (exposed)
-            scene_rect(p->s, mid - w / 2 - 3, y + 2, w + 6, h - 4, 0, ROLE_COLL, ROLE_NONE, 0);
-        scene_text(p->s, mid, y + h / 2 + 4.3, ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK,
-                   text);
+            scene_rect(p->s, (Area){mid - w / 2 - 3, y + 2, w + 6, h - 4}, 0,
+                       (Look){ROLE_COLL, ROLE_NONE, 0});
+        scene_text(p->s, mid, y + h / 2 + 4.3,
+                   (TextLook){ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK}, text);
     }
     if (pale) p->legend |= 1u << LEGEND_HIDDEN;
     if (!coll)
@@ -236,7 +241,7 @@ static void label_above(TimePen *p, const Stave *v, const char *text, double mid
     double w = scene_width(p->s, 11.5 < p->s->min_size ? p->s->min_size : 11.5, REGULAR, text);
     double size = fmax(11.5, p->s->min_size), x = fmax(mid - w / 2, *free_x);
     if (!*text || x + w / 2 - mid > 40 || x + w > p->right) return;
-    scene_text(p->s, x, v->y - 5, ALIGN_LEFT, size, REGULAR, ROLE_INK, text);
+    scene_text(p->s, x, v->y - 5, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
     *free_x = x + w + 8;
 }
 
@@ -325,10 +330,11 @@ static void label_lane(TimePen *p, const Stave *v, int lane) {
             const char *t = cluster_text(p->c->arena, &k[i], form);
             double w = scene_width(p->s, size, REGULAR, t);
             if (k[i].b + 6 + w <= next - 4) {
-                scene_text(p->s, k[i].b + 6, y, ALIGN_LEFT, size, REGULAR, ROLE_INK, t);
+                scene_text(p->s, k[i].b + 6, y, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, t);
                 taken = k[i].b + 6 + w, done = true;
             } else if (k[i].a - 6 - w >= taken + 6) {
-                scene_text(p->s, k[i].a - 6, y, ALIGN_RIGHT, size, REGULAR, ROLE_INK, t);
+                scene_text(p->s, k[i].a - 6, y, (TextLook){ALIGN_RIGHT, size, REGULAR, ROLE_INK},
+                           t);
                 taken = k[i].b, done = true;
             }
         }
@@ -340,12 +346,12 @@ static void label_lane(TimePen *p, const Stave *v, int lane) {
 
 static void bar(TimePen *p, const TraceTimes *s, double x, double y, double w, double h) {
     double a = s->span > 0 ? w * s->compute / s->span : 0;
-    scene_rect(p->s, x, y, a, h, 0, ROLE_COMPUTE, ROLE_NONE, 0);
+    scene_rect(p->s, (Area){x, y, a, h}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
     if (w - a > 0.2) {
-        scene_rect(p->s, x + a, y, w - a, h, 0, ROLE_COLL, ROLE_NONE, 0);
-        scene_hatch(p->s, x + a, y, w - a, h, ROLE_COLL_LINE, 3.5, 1);
+        scene_rect(p->s, (Area){x + a, y, w - a, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
+        scene_hatch(p->s, (Area){x + a, y, w - a, h}, ROLE_COLL_LINE, 3.5, 1);
     }
-    scene_rect(p->s, x, y, w, h, 0, ROLE_NONE, ROLE_INK, 1.25);
+    scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_INK, 1.25});
 }
 
 static void draw_sums(TimePen *p, const Stave *v) {
@@ -364,16 +370,18 @@ static void draw_sums(TimePen *p, const Stave *v) {
     if (p->look->margin_w > 0) {
         double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
         for (int i = 0; i < 3; i++, y += 19) {
-            scene_text(p->s, mid, y, ALIGN_RIGHT, 12, MEDIUM, ROLE_INK, time_text(row[i].t, a));
-            scene_text(p->s, mid + 8, y, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND, row[i].what);
+            scene_text(p->s, mid, y, (TextLook){ALIGN_RIGHT, 12, MEDIUM, ROLE_INK},
+                       time_text(row[i].t, a));
+            scene_text(p->s, mid + 8, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                       row[i].what);
         }
         bar(p, s, x, y - 6, 148, 16);
-        scene_textf(p->s, x, y + 27, ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_COLL_WORD, "%s exposed",
-                    percent_text(a, s->exposed, s->span));
+        scene_textf(p->s, x, y + 27, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_COLL_WORD},
+                    "%s exposed", percent_text(a, s->exposed, s->span));
     } else {
         double y = v->bottom + 26;
         bar(p, s, p->x0, y, 120, 12);
-        scene_textf(p->s, p->x0 + 130, y + 10, ALIGN_LEFT, 12, REGULAR, ROLE_SECOND,
+        scene_textf(p->s, p->x0 + 130, y + 10, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                     "%s compute, %s exposed, %s hidden", time_text(row[0].t, a),
                     time_text(row[1].t, a), time_text(row[2].t, a));
     }
@@ -419,10 +427,10 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     left = p->x0 - p->look->label_w - 8;
     lay_lanes(p, &v);
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
-    double w = scene_text(p->s, left, y + 15, ALIGN_LEFT, 15, BOLD, ROLE_INK, l->title);
+    double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
     const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
-    scene_textf(p->s, left + w + 12, y + 15, ALIGN_LEFT, 13, REGULAR, ROLE_SECOND, "%s%s%s%s",
-                time_text(l->end - l->start, a), more, *who ? " · " : "", who);
+    scene_textf(p->s, left + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
+                "%s%s%s%s", time_text(l->end - l->start, a), more, *who ? " · " : "", who);
     draw_waits(p, &v);
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
@@ -433,8 +441,9 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
         Role role = i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis,
                                                                      t->lane[i].axes))
                       : ROLE_INK;
-        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3, ALIGN_RIGHT, 12,
-                   MEDIUM, role, scene_fit(p->s, text, room, 12, MEDIUM));
+        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3,
+                   (TextLook){ALIGN_RIGHT, 12, MEDIUM, role},
+                   scene_fit(p->s, text, room, 12, MEDIUM));
     }
     for (int i = 0; i < t->n_events; i++)
         if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);

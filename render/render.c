@@ -237,20 +237,17 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
 }
 
 int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
-                 Scene **page, int max) {
+                 Scene **page) {
     ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
     const struct View *v = prepare(&c);
-    Scene *own[VIEW_MAX_PAGES];
-    int n = v ? build(v, &c, all, own) : 0;
-    for (int i = 0; i < n && i < max; i++) page[i] = own[i];
-    return n < max ? n : max;
+    return v ? build(v, &c, all, page) : 0;
 }
 
 int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
                 const char **report) {
     Str text = str_new(arena);
     Scene *page[VIEW_MAX_PAGES];
-    int found = 0, n = render_pages(t, d, o, arena, false, page, VIEW_MAX_PAGES);
+    int found = 0, n = render_pages(t, d, o, arena, false, page);
     for (int i = 0; i < n; i++) {
         const char *one = "";
         found += scene_lint(page[i], arena, &one);

@@ -24,11 +24,11 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
 /* The same in memory (in `arena`), for stdout and tests. NULL on failure. */
 char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena,
                   size_t *n);
-/* The pages of a view before they are painted, at most `max` of page[], for the lint and the tests;
- * 0 and a diagnostic on failure. `all`: the format holds all pages. */
+/* The pages of a view before they are painted, for the lint and the tests; page[] has room for
+ * VIEW_MAX_PAGES. 0 and a diagnostic on failure. `all`: the format holds all pages. */
 struct Scene;
 int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
-                 struct Scene **page, int max);
+                 struct Scene **page);
 /* Layout lint of a view (visual.md 1.0.8): number of findings, texts in *report. */
 int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
                 const char **report);

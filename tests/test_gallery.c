@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_PAGES = 64, MARK_BUDGET = 20000, BYTE_BUDGET = 2 << 20 };
+enum { MARK_BUDGET = 20000, BYTE_BUDGET = 2 << 20 };
 static const char *const presets[] = {"wide", "column", "slide", "a4"};
 static const char *const themes[] = {"light", "dark", "print"};
 static const char *const folders[] = {"plans/*.yaml", "plans/bugs/*.yaml",
@@ -283,10 +283,10 @@ static int check_figure(const Plan1 *p, const char *view, const char *preset, Wo
                         int *figures) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
-    Scene *page[MAX_PAGES];
+    Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = options(view, preset, NULL);
     const char *what = arena_printf(a, "%s %s %s", p->path, view, preset);
-    int n = render_pages(p->t, d, &o, a, false, page, MAX_PAGES), found = 0;
+    int n = render_pages(p->t, d, &o, a, false, page), found = 0;
     if (nothing_to_draw(p->t, view)) {
         assert_int_equal(n, 0);
         assert_int_equal(diags_exit(d), 3);
@@ -398,8 +398,8 @@ static const char *slice(Arena *a, const Trace *t, int axis, int64_t rank) {
 /* Among the small meshes, the one of this axis: exactly the members of the rank's group are filled.
  */
 static void check_filled(Arena *a, const Trace *t, const RenderOptions *o, const char *axis) {
-    Scene *page[MAX_PAGES];
-    int n = render_pages(t, diags_new(a), o, a, false, page, MAX_PAGES), cells = 0;
+    Scene *page[VIEW_MAX_PAGES];
+    int n = render_pages(t, diags_new(a), o, a, false, page), cells = 0;
     const char *own = members(a, t, axis, o->rank);
     size_t k = strlen(axis);
     assert_true(n > 0);

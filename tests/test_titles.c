@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PAGES = 64 };
 static const char *const passes[] = {NULL, "forward", "backward"};
 
 typedef struct {
@@ -102,7 +101,7 @@ static Trace *trace_of(Arena *a, const char *path, bool execute) {
 }
 /* The pages, 0 if the plan has nothing for the view. */
 static int pages_of(Arena *a, const Trace *t, const RenderOptions *o, Scene **page) {
-    return render_pages(t, diags_new(a), o, a, true, page, MAX_PAGES);
+    return render_pages(t, diags_new(a), o, a, true, page);
 }
 static RenderOptions options(const char *view, const char *pass, int64_t rank) {
     return (RenderOptions){.view = view, .pass = pass, .rank = rank, .layer = -1};
@@ -118,7 +117,7 @@ static const char *collectives(Arena *a, Sum s) {
  * or of the pass that the title names. The parts of the footer add up to it. */
 static void check_overview(Arena *a, const Trace *t, const char *path) {
     int64_t ranks[2] = {0, t->ranks - 1};
-    Scene *page[MAX_PAGES];
+    Scene *page[VIEW_MAX_PAGES];
     for (int r = 0; r < (t->ranks > 1 ? 2 : 1); r++)
         for (int p = 0; p < 3; p++) {
             RenderOptions o = options("overview", passes[p], ranks[r]);
@@ -141,7 +140,7 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
 /* "A Transformer block needs N collectives and sends X": those of its layer, whatever stands beside
  * it; "this model", those of all that is drawn. */
 static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
-    Scene *page[MAX_PAGES];
+    Scene *page[VIEW_MAX_PAGES];
     for (int p = 1; p < 3; p++) {
         RenderOptions o = options("block", passes[p], 0);
         if (!pages_of(a, t, &o, page)) continue;
@@ -160,7 +159,7 @@ static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
 /* "Rank 0 holds X of Y of weights": of the model, or of the layer that it names; then the subtitle
  * has those of the model. */
 static void check_shards(Arena *a, const Trace *t, const char *path) {
-    Scene *page[MAX_PAGES];
+    Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = options("shards", NULL, 0);
     if (!pages_of(a, t, &o, page)) return;
     const char *title = page[0]->title, *all = "", *one = "";
@@ -210,7 +209,7 @@ static void subtitles_say_what_is_small(void **state) {
             for (int p = 0; p < 4; p++) {
                 RenderOptions o = options(views[v].name, NULL, 0);
                 o.preset = presets[p];
-                Scene *page[MAX_PAGES];
+                Scene *page[VIEW_MAX_PAGES];
                 int n = pages_of(a, t, &o, page);
                 for (int k = 0; k < n; k++, held++) {
                     const char *words = words_of(a, page[k]),

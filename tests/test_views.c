@@ -645,8 +645,8 @@ static void weights_use_their_page(void **state) {
         PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
         RenderOptions o = options("shards");
         Diags *d = diags_new(a);
-        Scene *page[8];
-        assert_int_equal(render_pages(r.t, d, &o, a, false, page, 8), 1);
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(r.t, d, &o, a, false, page), 1);
         const Scene *s = page[0];
         double line[8], thin = 1e9;
         int on[8] = {0}, lines = 0, named = 0;

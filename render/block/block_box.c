@@ -48,8 +48,11 @@ const TraceValue *block_read(const BlockGraph *g, const BlockNode *n) {
 
 /* ---- labels of edges ---- */
 
+/* "[b/dp, t, D]" as runs; `bold`, `under`: bits of the dims that are bold, underlined. Returns the
+ * number of runs, at most SHAPE_RUNS - 1. */
 static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, unsigned under,
-                      int weight, Role role) {
+                      int weight) {
+    const Role role = ROLE_INK;
     int n = 0;
     if (!sh->nd) {
         run[n++] = (Run){"one number", weight, role, false, false};
@@ -87,7 +90,7 @@ static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
 double block_label_width(BlockPen *p, const BlockNode *n) {
     Run run[SHAPE_RUNS];
     if (!n->out) return 0;
-    int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM, ROLE_INK);
+    int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM);
     double sym = fonts_width(p->s->fonts, run, k, 12.5);
     const char *pend = pending_words(p->g, n);
     double extra = pend ? 9 + scene_width(p->s, 11.5, SEMIBOLD, pend) : 0;
@@ -101,7 +104,7 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     if (!n->out) return;
     unsigned bold = block_changed(from, n->out);
     if (bold) p->legend |= 1u << LEGEND_CHANGED;
-    int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM, ROLE_INK);
+    int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM);
     double w = scene_runs(p->s, (Pt){x, sym}, ALIGN_LEFT, 12.5, run, k);
     const char *pend = pending_words(p->g, n);
     double px = x + w;
@@ -177,7 +180,7 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
 /* "[H·d/tp, D]   [2048, 4096]" with the contracted dim underlined. */
 static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run *run) {
     int k = shape_runs(p->g->arena, run, &w->compute, 0, block_contracted(p->g->arena, w, n->out),
-                       REGULAR, ROLE_INK);
+                       REGULAR);
     const TraceLocal *l = words_find_local(&w->compute, p->g->rank);
     if (l)
         run[k++] = (Run){
@@ -203,8 +206,8 @@ static const char *saved_words(const BlockGraph *g, const BlockOp *op) {
     return arena_printf(g->arena, "with saved %s", op->saved);
 }
 
-static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, double x, double y,
-                       double w, double h) {
+static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area box) {
+    double x = box.x, y = box.y, w = box.w, h = box.h;
     const TraceParam *m = matrix_of(op);
     bool two = p->look->numbers;
     double body = h - (shows_fetch(p->look, op) ? 15 : 0) - (op->saved && two ? 15 : 0);
@@ -231,6 +234,13 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, doubl
 
 /* ---- boxes ---- */
 
+/* The height of the part of a node's box that op i has. */
+static double op_height(const BlockLook *l, const BlockNode *n, int i) {
+    const BlockOp *op = &n->op[i];
+    double h = matrix_of(op) ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
+    return h + (shows_fetch(l, op) ? 15 : 0) + (op->saved && l->numbers ? 15 : 0);
+}
+
 double block_box_height(const BlockLook *l, const BlockNode *n) {
     if (n->kind == NODE_COLL) return l->coll;
     if (n->kind == NODE_MOVE) return l->move;
@@ -238,12 +248,7 @@ double block_box_height(const BlockLook *l, const BlockNode *n) {
     double h = 0;
     for (int i = 0; i < n->n_op; i++) {
         if (!l->numbers && i) break;
-        h += matrix_of(&n->op[i])   ? l->weight
-             : i                    ? l->abut
-             : n->col_last > n->col ? l->joint
-                                    : l->op;
-        if (shows_fetch(l, &n->op[i])) h += 15;
-        if (n->op[i].saved && l->numbers) h += 15;
+        h += op_height(l, n, i);
     }
     return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
 }
@@ -316,16 +321,16 @@ static void flag(BlockPen *p, int step, double x, double y) {
 }
 
 /* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
-static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
-                      double x, double y, double w, double h) {
-    bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
+static void plain_box(BlockPen *p, const BlockOp *op, const char *name, const char *fetched,
+                      Area box) {
+    double x = box.x, y = box.y, w = box.w, h = box.h;
+    bool saved = op->saved && p->look->numbers, fetch = *fetched != 0;
     double mid = y + (h - (saved ? 15 : 0) - (fetch ? 15 : 0)) / 2;
     scene_text(p->s, x + w / 2, mid + 4.7, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
     if (fetch)
         scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8),
-                   (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
-                   fetch_words(p->g, n, op));
+                   (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE}, fetched);
     if (saved)
         scene_text(p->s, x + w / 2, y + h - 8,
                    (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
@@ -337,9 +342,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
     for (int i = 0; i < n->n_op; i++) {
         const BlockOp *op = &n->op[i];
         bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
-        double h = m ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
-        if (shows_fetch(l, op)) h += 15;
-        if (op->saved && l->numbers) h += 15;
+        double h = op_height(l, n, i);
         scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step),
                     op_tip(p->g, n, op));
         scene_frame(p->s, x, y, w, h);
@@ -354,8 +357,10 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         const char *name = block_op_name(p->g, n, op);
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
-        if (m) weight_box(p, n, op, x, y, w, h);
-        else plain_box(p, n, op, name, x, y, w, h);
+        if (m) weight_box(p, n, op, (Area){x, y, w, h});
+        else
+            plain_box(p, op, name, shows_fetch(l, op) ? fetch_words(p->g, n, op) : "",
+                      (Area){x, y, w, h});
         flag(p, step, x, i ? y + h / 2 : y - 2);
         scene_end(p->s);
         y += h;
@@ -513,21 +518,22 @@ static int reason(BlockPen *p, const TraceCollective *c, double w, int max, cons
     return scene_wrap(p->s, why, (TextColumn){w, 12, REGULAR, lines, NULL}, line);
 }
 
-void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
-                double left) {
+void block_side(BlockPen *p, const BlockNode *n, SideRoom at) {
+    const BlockSide side = at.side;
+    const double x = at.x, y = at.y;
     const TraceCollective *c = n->coll;
     const char *line[3];
     double h = p->look->coll;
     scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
     if (side == SIDE_BOTH) {
         group_line(p, c, x, y + 9, true, 0);
-        int k = reason(p, c, left, 3, line);
+        int k = reason(p, c, at.room, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++)
-            scene_text(p->s, w, top + 15 * i, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-                       line[i]);
+            scene_text(p->s, at.left, top + 15 * i,
+                       (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, line[i]);
     } else {
-        double room = side == SIDE_NARROW || p->look->numbers ? left : left + 45;
+        double room = side == SIDE_NARROW || p->look->numbers ? at.room : at.room + 45;
         int k = reason(p, c, room, 2, line);
         double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10),
                pitch = h < 34 ? 22 : 25;

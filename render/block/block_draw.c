@@ -248,8 +248,8 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
     bool alone = n->col == 0;
     double sx = x + w + 14;
-    if (right) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
-    else if (alone) block_side(p, n, SIDE_RIGHT, sx, y, 0, 235);
+    if (right) block_side(p, n, (SideRoom){SIDE_NARROW, sx, y, 0, side_room(f)});
+    else if (alone) block_side(p, n, (SideRoom){SIDE_RIGHT, sx, y, 0, 235});
     else {
         double left = x - 10 - (col_x(f, n->col - 1) + 14);
         bool blocked = false;
@@ -257,8 +257,8 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
             const BlockNode *q = node(p, f->strip->node[k]);
             blocked |= q->level == n->level && q->col_last == n->col - 1;
         }
-        if (blocked || left < 90) block_side(p, n, SIDE_NARROW, sx, y, 0, side_room(f));
-        else block_side(p, n, SIDE_BOTH, sx, y, x - 10, left);
+        if (blocked || left < 90) block_side(p, n, (SideRoom){SIDE_NARROW, sx, y, 0, side_room(f)});
+        else block_side(p, n, (SideRoom){SIDE_BOTH, sx, y, x - 10, left});
     }
 }
 

@@ -60,10 +60,17 @@ double block_label_width(BlockPen *p, const BlockNode *n);
 /* The two lines of a value's label; `from` is what the step read. */
 void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
                  double num);
-/* Where the words about a collective go. */
+/* Where the words about a collective go: behind it, on both sides of it, behind it in little room.
+ */
 typedef enum { SIDE_RIGHT, SIDE_BOTH, SIDE_NARROW } BlockSide;
-void block_side(BlockPen *p, const BlockNode *n, BlockSide side, double x, double y, double w,
-                double left);
+typedef struct {
+    BlockSide side;
+    double x, y; /* right of the box, and its top */
+    double left; /* SIDE_BOTH: where the reason ends, left of the box */
+    double room; /* width for the reason */
+} SideRoom;
+/* Group, members and reason of a collective, beside its box. */
+void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
 /* Name of an op for people: "wq", "RMSNorm", "+ bias". */
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n);

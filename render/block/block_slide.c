@@ -144,9 +144,10 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
 }
 
 /* The stamp on one line under the strip; what does not fit is left to the larger figure. */
-static void slide_stamp(const ViewCall *c, BlockPen *p, const BlockFrame *f, double room, double y,
-                        int index, int count) {
+static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y, int index,
+                        int count) {
     Role role;
+    const ViewCall *c = p->c;
     Arena *a = c->arena;
     const char *stamp = words_stamp(a, c->t, &role);
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
@@ -215,7 +216,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     block_strip(&p, frame);
     double bottom = fmax(y + block_height(&p, frame), pr->h - 13);
     if (bar_w >= 60) draw_bars(&p, frame, bar, bar_w, y - 15, bottom - 3);
-    slide_stamp(c, &p, frame, bar_w >= 60 ? bar - 12 : s->w - pr->margin, bottom + 1, index, count);
+    slide_stamp(&p, frame, bar_w >= 60 ? bar - 12 : s->w - pr->margin, bottom + 1, index, count);
     s->desc = block_description(g, first, 1);
     figure_page(s, PRESET_SLIDE, bottom + 10);
     return s;

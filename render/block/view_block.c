@@ -30,15 +30,16 @@ static double pitch(const BlockFrame *f, double width) {
     return f->strip->to >= 0 ? width + fmax(20, 568 - width) : width + 44;
 }
 
-/* How many strips from `first` fit side by side into width w; their total width goes to *used. */
-static int fit_line(const BlockFrame *f, const double *width, int first, int n, double w, int max,
+/* How many of n strips, at most `max`, fit side by side into width w; their total width goes to
+ * *used. */
+static int fit_line(const BlockFrame *f, const double *width, int n, double w, int max,
                     double *used) {
     double x = 0;
     int k = 0;
-    for (; first + k < n && k < max; k++) {
-        if (k && x + width[first + k] > w) break;
-        *used = x + width[first + k];
-        x += pitch(&f[first + k], width[first + k]);
+    for (; k < n && k < max; k++) {
+        if (k && x + width[k] > w) break;
+        *used = x + width[k];
+        x += pitch(&f[k], width[k]);
     }
     return k;
 }
@@ -71,9 +72,8 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
     /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
     double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;
-    for (int i = 0; i < n;
-         i += fit_line(frame, width, i, n, room, per_line, &used), widest = fmax(widest, used)) {
-    }
+    for (int i = 0; i < n; widest = fmax(widest, used))
+        i += fit_line(frame + i, width + i, n - i, room, per_line, &used);
     Scene *s = figure_new(c, "block", preset);
     double wide =
         n > 1 ? 1140
@@ -88,13 +88,13 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     y = wrong_notes(s, wrong, pr->margin, s->w - 2 * pr->margin, y - 10, 0) + (wrong->n ? 22 : 10);
     s->desc = block_description(g, first, n);
     for (int i = 0; i < n;) {
-        int k = fit_line(frame, width, i, n, room, per_line, &used);
+        int k = fit_line(frame + i, width + i, n - i, room, per_line, &used);
         y += draw_line(&p, frame + i, width + i, k, pr->margin, y) + 24;
         i += k;
     }
     double w = s->w - 2 * pr->margin;
-    y = figure_legend(s, pr->margin, w, y - 4, p.legend);
-    y = figure_foot(s, c, pr->margin, w, y, block_totals(g, first, n), NULL);
+    y = figure_legend(s, (Band){pr->margin, w, y - 4}, p.legend);
+    y = figure_foot(s, c, (Band){pr->margin, w, y}, block_totals(g, first, n), NULL);
     figure_page(s, preset, y);
     return s;
 }

@@ -242,12 +242,16 @@ typedef struct {
     double x, y, w;
 } Panel;
 
-static void say(Panel *q, double size, int weight, Role role, const char *text, int lines,
-                double gap) {
+static const TextLook heading = {ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                      body = {ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+                      small = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+
+/* A text in at most `lines` (8) lines, and a gap under it. */
+static void say(Panel *q, TextLook set, const char *text, int lines, double gap) {
     const char *line[8];
-    int n = scene_wrap(q->p->s, text, (TextColumn){q->w, size, weight, lines, NULL}, line);
-    for (int i = 0; i < n; i++, q->y += size + 5)
-        scene_text(q->p->s, q->x, q->y + size, (TextLook){ALIGN_LEFT, size, weight, role}, line[i]);
+    int n = scene_wrap(q->p->s, text, (TextColumn){q->w, set.size, set.weight, lines, NULL}, line);
+    for (int i = 0; i < n; i++, q->y += set.size + 5)
+        scene_text(q->p->s, q->x, q->y + set.size, set, line[i]);
     q->y += gap;
 }
 static void pair(Panel *q, const char *name, const char *value, int weight, Role role) {
@@ -260,9 +264,9 @@ static void pair(Panel *q, const char *name, const char *value, int weight, Role
 
 static void evidence(Panel *q, const TraceCheck *k) {
     Arena *a = q->p->a;
-    say(q, 13, SEMIBOLD, ROLE_INK, "Evidence", 1, 0);
+    say(q, heading, "Evidence", 1, 0);
     if (k->n_index)
-        say(q, 12, REGULAR, ROLE_SECOND,
+        say(q, small,
             arena_printf(a, "first wrong element %s", words_shape(a, k->index, k->n_index)), 1, 1);
     if (errors_has_numbers(k)) {
         pair(q, "the ranks give", errors_digits(a, k->got), SEMIBOLD, ROLE_FAIL);
@@ -281,7 +285,7 @@ static void evidence(Panel *q, const TraceCheck *k) {
         str_addf(&s, " and on %lld more", (long long)(rankset_count(&k->ranks) - most));
     q->y += 2;
     bool room = q->p->preset != PRESET_SLIDE || !q->p->twin;
-    if (s.n && room) say(q, 12, REGULAR, ROLE_SECOND, s.s, 4, 0);
+    if (s.n && room) say(q, small, s.s, 4, 0);
     q->y += 8;
 }
 
@@ -295,10 +299,9 @@ static void repair(Panel *q) {
         if (u->collectives[i].step == r->step) c = &u->collectives[i];
     const RenderOptions *o = q->p->c->o;
     bool planted = o->beside_planted;
-    say(q, 13, SEMIBOLD, ROLE_INK, planted ? "Without the planted mistake" : "In the run beside it",
-        1, 0);
+    say(q, heading, planted ? "Without the planted mistake" : "In the run beside it", 1, 0);
     if (!r) {
-        say(q, 12.5, REGULAR, ROLE_INK, "There is no such step.", 2, 8);
+        say(q, body, "There is no such step.", 2, 8);
         return;
     }
     const char *made = r->how ? r->how : "computed on each rank";
@@ -308,7 +311,7 @@ static void repair(Panel *q) {
                             words_axis_list(a, u, c->axis), words_members(a, &c->groups, 0),
                             bytes_text(c->bytes_in, a));
     bool fine = r->worst_state < ERR_SUSPECT;
-    say(q, 12.5, REGULAR, ROLE_INK,
+    say(q, body,
         arena_printf(a, "%s, %s", made,
                      fine ? r->max > 0
                                 ? arena_printf(a, "right within %s", errors_number(a, r->max))
@@ -316,7 +319,7 @@ static void repair(Panel *q) {
                           : "and wrong too"),
         3, 0);
     if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
-        say(q, 12, REGULAR, ROLE_SECOND,
+        say(q, small,
             arena_printf(a, "plan line %s:%d", c->file ? words_file(c->file) : u->plan, c->line), 2,
             0);
     q->y += 8;
@@ -329,7 +332,8 @@ static void panel_wrong(Panel *q) {
     for (int i = 0; i < m->n; i++)
         if (&m->row[i] == m->first) how = m->first->how;
     const char *planted = m->first ? m->first->planted : NULL;
-    say(q, 12, planted ? SEMIBOLD : REGULAR, planted ? ROLE_FAIL : ROLE_SECOND,
+    say(q,
+        (TextLook){ALIGN_LEFT, 12, planted ? SEMIBOLD : REGULAR, planted ? ROLE_FAIL : ROLE_SECOND},
         planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value",
         1, 0);
     const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
@@ -340,21 +344,21 @@ static void panel_wrong(Panel *q) {
                       : n == m->t->ranks         ? arena_printf(a, "all %lld ranks", (long long)n)
                                          : arena_printf(a, "%s %s", n == 1 ? "rank" : "ranks",
                                                         rankset_text(&k->ranks, a));
-    say(q, 12.5, REGULAR, ROLE_INK,
+    say(q, body,
         k->step >= 0
             ? arena_printf(a, "%s · step %d%s%s", who, k->step, how ? ", " : "", how ? how : "")
             : who,
         2, 6);
     scene_segment(q->p->s, (Pt){q->x, q->y}, (Pt){q->x + q->w, q->y}, ROLE_GRID, 1);
     q->y += 10;
-    say(q, 13, SEMIBOLD, ROLE_INK, "Likely cause", 1, 0);
-    say(q, 12.5, REGULAR, ROLE_INK, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
+    say(q, heading, "Likely cause", 1, 0);
+    say(q, body, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
     evidence(q, k);
     if (q->p->twin) repair(q);
-    say(q, 13, SEMIBOLD, ROLE_INK, "Where to look", 1, 0);
+    say(q, heading, "Where to look", 1, 0);
     const char *file = line ? strrchr(line, '/')
                             : NULL; /* without its folders, so that the number is not cut off */
-    say(q, 12.5, REGULAR, ROLE_INK,
+    say(q, body,
         line      ? arena_printf(a, "Plan line %s", file ? file + 1 : line)
         : planted ? "The key `faults` of the plan."
                   : "No line of the plan asks for this step.",
@@ -369,18 +373,16 @@ static void panel_right(Panel *q) {
                (TextLook){ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS},
                m->suspect ? "No value is wrong, some are suspect" : "Every value is right");
     q->y += 28;
-    say(q, 12.5, REGULAR, ROLE_INK,
+    say(q, body,
         arena_printf(a,
                      "%d are equal to the unsharded ones bit for bit, %d differ by rounding and "
                      "stay within their bounds.",
                      m->equal, m->rounded + m->suspect),
         4, 8);
     if (t->worst_value && t->worst_used > 0) {
-        say(q, 13, SEMIBOLD, ROLE_INK, "Closest to its bound", 1, 0);
-        say(q, 12.5, REGULAR, ROLE_INK, fit_name(q->p->s, t->worst_value, q->w, 12.5, REGULAR), 1,
-            0);
-        say(q, 12, REGULAR, ROLE_SECOND, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used),
-            1, 0);
+        say(q, heading, "Closest to its bound", 1, 0);
+        say(q, body, fit_name(q->p->s, t->worst_value, q->w, 12.5, REGULAR), 1, 0);
+        say(q, small, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used), 1, 0);
     }
 }
 
@@ -597,7 +599,7 @@ static Scene *errors_page(const ViewCall *c, int rows) {
         bottom = fmax(bottom,
                       draw_panel(&p, fmin(right + gap, p.x + p.w - side), panel, side, start, at));
     y = draw_key(&p, bottom + (slide ? 18 : 26));
-    y = figure_foot(s, c, p.x, p.w, y + 2, slide ? NULL : totals(&p), NULL);
+    y = figure_foot(s, c, (Band){p.x, p.w, y + 2}, slide ? NULL : totals(&p), NULL);
     s->desc = arena_printf(p.a, "%s. %s", headline(&p), totals(&p));
     figure_page(s, p.preset, y);
     return s;

@@ -46,14 +46,15 @@ Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
 
 /* Joins parts with " · " and breaks the line there; a part that is wider than the line is broken at
  * spaces. */
-static double wrap_parts(Scene *s, double x, double y, double w, double size, double pitch,
-                         Role role, const char *const *part) {
+static double wrap_parts(Scene *s, Band at, double size, double pitch, const char *const *part) {
+    const TextLook look = {ALIGN_LEFT, size, REGULAR, ROLE_SECOND};
     const char *line = "";
+    double x = at.x, w = at.w, y = at.y;
     for (int i = 0; part[i]; i++) {
         if (!*part[i]) continue;
         const char *next = *line ? arena_printf(s->arena, "%s · %s", line, part[i]) : part[i];
         if (*line && scene_width(s, size, REGULAR, next) > w) {
-            scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, line);
+            scene_text(s, x, y, look, line);
             y += pitch;
             next = part[i];
         }
@@ -61,11 +62,10 @@ static double wrap_parts(Scene *s, double x, double y, double w, double size, do
         int n = scene_width(s, size, REGULAR, next) > w
                     ? scene_wrap(s, next, (TextColumn){w, size, REGULAR, 8, NULL}, cut)
                     : 0;
-        for (int k = 0; k + 1 < n; k++, y += pitch)
-            scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, cut[k]);
+        for (int k = 0; k + 1 < n; k++, y += pitch) scene_text(s, x, y, look, cut[k]);
         line = n ? cut[n - 1] : next;
     }
-    if (*line) scene_text(s, x, y, (TextLook){ALIGN_LEFT, size, REGULAR, role}, line);
+    if (*line) scene_text(s, x, y, look, line);
     return y;
 }
 
@@ -78,8 +78,8 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     int n = scene_wrap(s, title, (TextColumn){w, size, BOLD, 3, NULL}, line);
     for (int i = 0; i < n; i++)
         scene_text(s, m, y + pitch * i, (TextLook){ALIGN_LEFT, size, BOLD, ROLE_INK}, line[i]);
-    y = wrap_parts(s, m, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22), sub_w > 0 ? sub_w : w,
-                   12.5, 18, ROLE_SECOND, sub);
+    Band under = {m, sub_w > 0 ? sub_w : w, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22)};
+    y = wrap_parts(s, under, 12.5, 18, sub);
     scene_end(s);
     s->title = title;
     return y + 10;
@@ -299,7 +299,8 @@ static const struct {
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 
-double figure_legend(Scene *s, double x, double w, double y, unsigned marks) {
+double figure_legend(Scene *s, Band at, unsigned marks) {
+    double x = at.x, w = at.w, y = at.y;
     scene_begin(s, "legend", "legend", NULL);
     scene_segment(s, (Pt){x, y}, (Pt){x + w, y}, ROLE_GRID, 1);
     double px = x, py = y + 22;
@@ -329,7 +330,8 @@ static const char *status(const ViewCall *c, const char *extra) {
     return rest.s;
 }
 
-double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra) {
+double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra) {
+    double x = at.x, w = at.w, y = at.y;
     Role role;
     const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra);
     Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false},
@@ -352,18 +354,18 @@ double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, c
         part[n++] = next ? arena_strndup(c->arena, p, (size_t)(next - p)) : p;
     }
     part[n] = NULL;
-    return n ? wrap_parts(s, x, y + 17, w, 12, 17, ROLE_SECOND, part) : y;
+    return n ? wrap_parts(s, (Band){x, w, y + 17}, 12, 17, part) : y;
 }
 
-double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals,
-                   const char *extra) {
+double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, const char *extra) {
+    double x = at.x, w = at.w, y = at.y;
     const char *line[6];
     scene_begin(s, "footer", "footer", NULL);
     int n = totals && *totals ? scene_wrap(s, totals, (TextColumn){w, 12.5, REGULAR, 6, NULL}, line)
                               : 0;
     for (int i = 0; i < n; i++, y += 17)
         scene_text(s, x, y + 13, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
-    y = figure_stamp(s, c, x, w, y + 17, extra);
+    y = figure_stamp(s, c, (Band){x, w, y + 17}, extra);
     scene_end(s);
     return y + 16;
 }

@@ -65,14 +65,18 @@ typedef enum {
     LEGEND_AGAIN,
     LEGEND_COUNT
 } LegendMark;
-/* The legend under a hairline at y; returns the y under it. */
-double figure_legend(Scene *s, double x, double w, double y, unsigned marks);
+/* Where lines lie across a figure: from x, w wide, downwards from y. */
+typedef struct {
+    double x, w, y;
+} Band;
+/* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
+ */
+double figure_legend(Scene *s, Band at, unsigned marks);
 /* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */
-double figure_foot(Scene *s, const ViewCall *c, double x, double w, double y, const char *totals,
-                   const char *extra);
+double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, const char *extra);
 
 /* The stamp line alone, its baseline at y; returns the baseline of its last line. */
-double figure_stamp(Scene *s, const ViewCall *c, double x, double w, double y, const char *extra);
+double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra);
 
 /* The pill of an axis with its left edge at x, centred on y; returns its width. */
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes);

@@ -3,6 +3,8 @@
 #define SP_RENDER_OPTIONS_H
 #include "trace/trace.h"
 
+enum { VIEW_MAX_PAGES = 32 }; /* a view draws no more */
+
 typedef struct RenderOptions {
     const char *view;   /* "block", "timeline", ...; NULL: the first */
     const char *preset; /* "wide" (default), "column", "slide", "a4" */

@@ -5,8 +5,6 @@
 #define SP_RENDER_VIEWS_H
 #include "render/furniture/furniture.h"
 
-enum { VIEW_MAX_PAGES = 32 };
-
 /* Options that mean something to a view only; the others are refused, because the reader would
  * believe in them. */
 enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };

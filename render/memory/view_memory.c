@@ -454,7 +454,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 6;
     if (upper) y = draw_bars(p, y + 6);
     if (lower) y = draw_lower(p, y + (upper ? 0 : 10));
-    y = figure_foot(s, p->c, p->x, p->w, y + 2, counted(p), NULL);
+    y = figure_foot(s, p->c, (Band){p->x, p->w, y + 2}, counted(p), NULL);
     s->desc = arena_printf(p->a, "%s. %s", headline(p), counted(p));
     figure_page(s, p->preset, y);
     return s;

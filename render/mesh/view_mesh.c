@@ -118,47 +118,56 @@ static Pt cell_at(const Small *m, int64_t r) {
     return (Pt){m->x + (double)(r % m->cols) * m->dx, m->y + (double)(r / m->cols) * m->dy};
 }
 
-static void link_line(MeshPen *p, const MeshComm *c, bool focus, const Pt *pt, int n) {
-    AxisKind kind = theme_axis(c->axes);
+/* A group among the cells of a small mesh; `focus`: that of the rank shown. */
+typedef struct {
+    const MeshComm *c;
+    const Small *m;
+    int64_t group;
+    bool focus;
+} Links;
+
+static void link_line(MeshPen *p, const Links *l, const Pt *pt, int n) {
+    AxisKind kind = theme_axis(l->c->axes);
     int nd;
     const double *dash = theme_axis_dash(kind, &nd);
-    Mark *m = scene_line(p->s, pt, n, ROLE_AXIS + kind, focus ? 3 : 1.25);
+    Mark *m = scene_line(p->s, pt, n, ROLE_AXIS + kind, l->focus ? 3 : 1.25);
     m->bend = 2;
-    if (!focus) m->dash = dash, m->n_dash = nd;
+    if (!l->focus) m->dash = dash, m->n_dash = nd;
 }
 
 /* Joins two members: straight if they are neighbours, else by a bracket above (even groups) or
  * below the row. */
-static void link_pair(MeshPen *p, const MeshComm *c, const Small *m, int64_t a, int64_t b,
-                      int64_t group, bool focus) {
+static void link_pair(MeshPen *p, const Links *l, int64_t a, int64_t b) {
+    const Small *m = l->m;
+    const int64_t group = l->group;
     Pt u = cell_at(m, a), v = cell_at(m, b);
     double half = m->cell / 2, side = group % 2 ? 1 : -1, lift = 5 + 3.5 * (double)(group / 2 % 2);
     if (u.y == v.y && v.x - u.x <= m->dx + 0.1) {
         Pt pt[2] = {{u.x + m->cell, u.y + half}, {v.x, v.y + half}};
-        link_line(p, c, focus, pt, 2);
+        link_line(p, l, pt, 2);
     } else if (u.y == v.y) {
         double edge = side < 0 ? u.y : u.y + m->cell, y = edge + side * lift;
         Pt pt[4] = {{u.x + half, edge}, {u.x + half, y}, {v.x + half, y}, {v.x + half, edge}};
-        link_line(p, c, focus, pt, 4);
+        link_line(p, l, pt, 4);
     } else {
         double mid = u.y + m->cell + (m->dy - m->cell) / 2 + (side < 0 ? -3 : 3);
         Pt pt[4] = {
             {u.x + half, u.y + m->cell}, {u.x + half, mid}, {v.x + half, mid}, {v.x + half, v.y}};
         if (u.x == v.x) pt[1] = pt[3];
-        link_line(p, c, focus, pt, u.x == v.x ? 2 : 4);
+        link_line(p, l, pt, u.x == v.x ? 2 : 4);
     }
 }
 
 /* Links of a group: along rows, then from the first member of a row to the first of the next. */
-static void link_group(MeshPen *p, const MeshComm *c, const Small *m, int64_t group, bool focus) {
-    int64_t n = groups_size(&c->groups), head = -1;
+static void link_group(MeshPen *p, const Links *l) {
+    const RankGroups *g = &l->c->groups;
+    int64_t n = groups_size(g), head = -1, cols = l->m->cols;
     for (int64_t i = 0; i < n; i++) {
-        int64_t r = groups_member(&c->groups, group, i);
-        int64_t before = i ? groups_member(&c->groups, group, i - 1) : -1;
-        if (before >= 0 && r / m->cols == before / m->cols)
-            link_pair(p, c, m, before, r, group, focus);
+        int64_t r = groups_member(g, l->group, i);
+        int64_t before = i ? groups_member(g, l->group, i - 1) : -1;
+        if (before >= 0 && r / cols == before / cols) link_pair(p, l, before, r);
         else {
-            if (head >= 0) link_pair(p, c, m, head, r, group, focus);
+            if (head >= 0) link_pair(p, l, head, r);
             head = r;
         }
     }
@@ -176,7 +185,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
     scene_text(p->s, x + pw + 8, y + 13.5, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                group_count(a, &c->groups));
-    for (int64_t g = 0; g < groups_count(&c->groups); g++) link_group(p, c, &m, g, g == own);
+    for (int64_t g = 0; g < groups_count(&c->groups); g++)
+        link_group(p, &(Links){c, &m, g, g == own});
     for (int64_t r = 0; r < t->ranks; r++) {
         Pt q = cell_at(&m, r);
         bool in = words_group_of(&c->groups, r) == own;
@@ -225,8 +235,12 @@ static double few_ranks(MeshPen *p, double y, int *next) {
 
 /* ---- many ranks ---- */
 
-static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, double x, double y,
-                     double w, bool own) {
+enum { BAR_HEIGHT = 44 };
+
+/* Cell i of an axis, in an area of the bar; its first rank is base + i * stride. */
+static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t base, int64_t i, Area cell) {
+    double x = cell.x, y = cell.y, w = cell.w;
+    bool own = i == p->rank / ax->stride % ax->size;
     Arena *a = p->c->arena;
     AxisKind kind = theme_axis(ax->name);
     Role ink = own ? ROLE_AXIS_PILL + kind : ROLE_INK;
@@ -238,7 +252,7 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, do
     if (w > 3 || own) {
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
                     arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
-        scene_rect(p->s, (Area){x, y, w, 44}, 0,
+        scene_rect(p->s, cell, 0,
                    (Look){own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
                           w > 5 ? 1 : 0});
         bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 &&
@@ -259,26 +273,27 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t i, int64_t base, do
     }
 }
 
-/* One axis as a bar; returns the extent of the focus cell. */
-static void draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, double x, double y, double w,
-                     double *c0, double *c1) {
+/* One axis as a bar; returns the cell of the rank shown. */
+static Area draw_bar(MeshPen *p, const WordAxis *ax, int64_t base, Area bar) {
+    double x = bar.x, y = bar.y, w = bar.w;
     int64_t own = p->rank / ax->stride % ax->size;
     double cell = w / (double)ax->size;
     for (int64_t i = 0; i < ax->size; i++)
-        if (i != own) bar_cell(p, ax, i, base, x + (double)i * cell, y, cell, false);
-    *c0 = x + (double)own * cell;
-    *c1 = *c0 + fmax(cell, 2);
-    bar_cell(p, ax, own, base, *c0, y, *c1 - *c0, true);
+        if (i != own) bar_cell(p, ax, base, i, (Area){x + (double)i * cell, y, cell, BAR_HEIGHT});
+    double c0 = x + (double)own * cell, c1 = c0 + fmax(cell, 2);
+    Area focus = {c0, y, c1 - c0, BAR_HEIGHT};
+    bar_cell(p, ax, base, own, focus);
     if (scene_width(p->s, 12, SEMIBOLD,
                     arena_printf(p->c->arena, "%lld", (long long)ax->size - 1)) >
         cell - 3) { /* too narrow for an index: say which one it is above the bar */
-        double mid = fmin(fmax((*c0 + *c1) / 2, x + 20), x + w - 20);
+        double mid = fmin(fmax((c0 + c1) / 2, x + 20), x + w - 20);
         scene_textf(p->s, p->w < 700 ? x + w : mid, p->w < 700 ? y - 11.5 : y - 5,
                     (TextLook){p->w < 700 ? ALIGN_RIGHT : ALIGN_MIDDLE, 12, SEMIBOLD,
                                ROLE_AXIS_TEXT + theme_axis(ax->name)},
                     "%s%lld", ax->name, (long long)own);
     }
-    scene_rect(p->s, (Area){x, y, w, 44}, 0, (Look){ROLE_NONE, ROLE_INK, 1.5});
+    scene_rect(p->s, bar, 0, (Look){ROLE_NONE, ROLE_INK, 1.5});
+    return focus;
 }
 
 static double draw_bars(MeshPen *p, double y) {
@@ -287,15 +302,16 @@ static double draw_bars(MeshPen *p, double y) {
     const Trace *t = p->c->t;
     int n = words_axes(a, t, ax, TRACE_MAX_AXES);
     bool narrow = p->w < 700;
-    double left = narrow ? p->x : p->x + 240, w = p->x + p->w - left, c0 = 0, c1 = 0;
+    double left = narrow ? p->x : p->x + 240, w = p->x + p->w - left;
+    Area focus = {0};
     int64_t base = 0;
     bool first = true;
     for (int i = 0; i < n; i++) {
         if (ax[i].size <= 1) continue;
         double head = narrow ? 26 : 0;
         if (!first) {
-            Pt pt[4] = {{c0, y - (narrow ? 30 : 32)},
-                        {c1, y - (narrow ? 30 : 32)},
+            Pt pt[4] = {{focus.x, y - (narrow ? 30 : 32)},
+                        {focus.x + focus.w, y - (narrow ? 30 : 32)},
                         {left + w, narrow ? y - 4 : y},
                         {left, narrow ? y - 4 : y}};
             Mark *m = scene_poly(p->s, pt, 4, (Look){ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0});
@@ -313,10 +329,10 @@ static double draw_bars(MeshPen *p, double y) {
                                : arena_printf(a, "%lld ranks in each", (long long)ax[i].stride);
         scene_text(p->s, narrow ? tx + tw + 10 : p->x, y + (narrow ? 14.5 : 37),
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, each);
-        draw_bar(p, &ax[i], base, left, y + head, w, &c0, &c1);
+        focus = draw_bar(p, &ax[i], base, (Area){left, y + head, w, BAR_HEIGHT});
         scene_end(p->s);
         base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
-        y += head + 44 + (narrow ? 30 : 32);
+        y += head + BAR_HEIGHT + (narrow ? 30 : 32);
         first = false;
     }
     return y;
@@ -444,7 +460,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
     if (few) y = few_ranks(p, y, next);
     else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
-    y = figure_foot(s, c, p->x, p->w, y + 2, classes_text(c), NULL);
+    y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, classes_text(c), NULL);
     s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
     figure_page(s, p->preset, y);
     return s;

@@ -23,8 +23,13 @@ static void flag(MirrorPen *p, int step, double cx, double y, double w) {
     wrong_flag(p->s, p->wrong, step, flag_x(p, cx, w), y);
 }
 
-static int box(MirrorPen *p, double cx, double y, double w, double h, const char *text, int step,
-               const char *tip) {
+/* A place by the middle of its top. */
+typedef struct {
+    double cx, y, w, h;
+} Slot;
+
+static int box(MirrorPen *p, Slot at, const char *text, int step, const char *tip) {
+    double cx = at.cx, y = at.y, w = at.w, h = at.h;
     scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
     scene_frame(p->s, cx - w / 2, y, w, h);
     wrong(p,
@@ -50,8 +55,8 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
     return s.s;
 }
 
-static int hexagon(MirrorPen *p, double cx, double y, double w, double h, const char *text,
-                   const TraceCollective *c) {
+static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollective *c) {
+    double cx = at.cx, y = at.y, w = at.w, h = at.h;
     Hexagon x = hexagon_of(c, cx - w / 2, y, w, h);
     x.id = arena_printf(p->c->arena, "step-%d", c->step);
     x.tip = coll_tip(p, c);
@@ -155,7 +160,7 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     if (back && !mirror_has_back(p->m, r)) return side;
     if (r->kind != ROW_OPS) {
         side.top = side.bottom =
-            c ? hexagon(p, cx, y, p->box, row, text, c)
+            c ? hexagon(p, (Slot){cx, y, p->box, row}, text, c)
               : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
         if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
         return side;
@@ -169,9 +174,9 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
                *tip = steps_tip(p, op, n, false);
     if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
         tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
-    side.top = side.bottom = box(p, cx, y, p->box, *rest ? row : h, text, step, tip);
+    side.top = side.bottom = box(p, (Slot){cx, y, p->box, *rest ? row : h}, text, step, tip);
     if (*rest)
-        side.bottom = box(p, cx, y + row, p->box, h - row, rest, box_step(p, op, n, true),
+        side.bottom = box(p, (Slot){cx, y + row, p->box, h - row}, rest, box_step(p, op, n, true),
                           steps_tip(p, op, n, true));
     return side;
 }
@@ -249,7 +254,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         const TraceCollective *c = e->first->coll[i];
         bool max, partial = v && words_pending(&v->shape, &max);
         const char *word = words_coll_done(a, c);
-        group = hexagon(p, at + p->gap + p->hex / 2, y - h / 2, p->hex, h, word, c);
+        group = hexagon(p, (Slot){at + p->gap + p->hex / 2, y - h / 2, p->hex, h}, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
         scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, partial}, group);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
@@ -353,7 +358,7 @@ static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
                    "→");
         return;
     }
-    hexagon(p, x - 23, y - 14, 40, 20, word->code, c);
+    hexagon(p, (Slot){x - 23, y - 14, 40, 20}, word->code, c);
 }
 
 /* Weights that lie at rest in another way, around y: symbols, and numbers under them. */

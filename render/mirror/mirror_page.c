@@ -176,16 +176,20 @@ static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) 
     return p;
 }
 
+/* Where the weights stand: beside a strip, under it, under it with few words in the gutter. */
+typedef enum { WEIGHTS_BESIDE, WEIGHTS_UNDER, WEIGHTS_NARROW } WeightRoom;
+
 /* Strips [first, first + n) on one page. */
 static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n,
-                       bool beside, bool narrow) {
+                       WeightRoom room) {
+    const bool beside = room == WEIGHTS_BESIDE;
     const Preset *pr = &presets[preset];
     MirrorPen p = pen_new(c, m, preset);
     Scene *s = p.s;
     const char *sub[8];
     p.look.beside &= beside;
     p.look.weights &= beside;
-    p.look.narrow |= narrow;
+    p.look.narrow |= room == WEIGHTS_NARROW;
     /* the weights stand under the strip: edges give way */
     if (preset == PRESET_A4 && !beside) p.look.edge -= 2;
     mirror_columns(&p, pr->margin, first, n);
@@ -201,8 +205,8 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     y = mirror_strips(&p, first, n, y + 10) + 14;
     for (int i = 0; i < n && !p.look.beside; i++)
         y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
-    y = figure_legend(s, pr->margin, w, y + 4, p.legend);
-    y = figure_foot(s, c, pr->margin, w, y, mirror_totals(m, first, n, false), NULL);
+    y = figure_legend(s, (Band){pr->margin, w, y + 4}, p.legend);
+    y = figure_foot(s, c, (Band){pr->margin, w, y}, mirror_totals(m, first, n, false), NULL);
     figure_page(s, preset, y);
     return s;
 }
@@ -210,12 +214,12 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 /* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they
  * must, and at last with few words in the gutter. */
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
-    page[0] = page_new(c, m, PRESET_A4, 0, m->n, true, false);
+    page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
     if (page[0]->scale * 12 >= 7) return 1;
     for (int i = 0; i < n; i++) {
-        page[i] = page_new(c, m, PRESET_A4, i, 1, true, false);
+        page[i] = page_new(c, m, PRESET_A4, i, 1, WEIGHTS_BESIDE);
         for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
-            page[i] = page_new(c, m, PRESET_A4, i, 1, false, narrow);
+            page[i] = page_new(c, m, PRESET_A4, i, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
     }
     return n;
 }
@@ -279,7 +283,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
     int n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
     if (preset == PRESET_A4) return a4_pages(c, m, n, page);
     if (preset != PRESET_SLIDE) {
-        page[0] = page_new(c, m, preset, 0, m->n, true, false);
+        page[0] = page_new(c, m, preset, 0, m->n, WEIGHTS_BESIDE);
         return 1;
     }
     for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);

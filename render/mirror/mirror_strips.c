@@ -171,9 +171,17 @@ static double bottom_height(const MirrorPen *p, const MirrorStrip *s, EndKind en
     return end == END_CHAIN ? 0 : gap + (end == END_PILL ? PILL : BEND);
 }
 
-/* What comes into a chain at its upper end, which lies between y and `rows`. */
-static void chain_top(MirrorPen *p, int i, EndKind end, double y, double rows, const MirrorEnds *e,
+/* The upper end of a chain: how it ends, where, and where its rows begin. */
+typedef struct {
+    EndKind end;
+    double y, rows;
+} ChainTop;
+
+/* What comes into a chain at its upper end. */
+static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
                       const MirrorEnds *above) {
+    const EndKind end = top.end;
+    const double y = top.y, rows = top.rows;
     const MirrorStrip *s = &p->m->strip[i], *up = i > 0 ? s - 1 : s;
     bool back = s->up && e->back;
     if (end == END_CHAIN) {
@@ -302,7 +310,7 @@ double mirror_strips(MirrorPen *p, int first, int n, double y) {
         if (up == END_STREAM) title(p, s, p->stream + 20, y + BEND - 6);
         if (up == END_CHAIN) title(p, s, p->stream - 12, rows + p->look.row / 2 + 5);
         scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
-        chain_top(p, i, up, y, rows, &e, &above);
+        chain_top(p, i, (ChainTop){up, y, rows}, &e, &above);
         chain_bottom(p, s, low, end, &e);
         scene_end(p->s);
         y = end + bottom_height(p, s, low);

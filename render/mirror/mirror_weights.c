@@ -408,8 +408,8 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
                        words_stamp(c->arena, c->t, &role));
             scene_end(s);
         } else {
-            y = figure_legend(s, pr->margin, w, y + 10, p.legend);
-            y = figure_foot(s, c, pr->margin, w, y,
+            y = figure_legend(s, (Band){pr->margin, w, y + 10}, p.legend);
+            y = figure_foot(s, c, (Band){pr->margin, w, y},
                             "A box across several rows is one collective that carries them all.",
                             NULL);
         }

@@ -296,7 +296,7 @@ int view_overview(const ViewCall *c, Scene **page) {
     y = wrong_notes(s, p.o.wrong, pr->margin, w, y, preset == PRESET_SLIDE ? 3 : 0) + 10;
     if (preset == PRESET_SLIDE) fill_room(&p, pr->h - y - 80);
     y = draw_units(&p, x, y);
-    y = figure_foot(s, c, pr->margin, w, y + 8, overview_sent(&p.o), NULL);
+    y = figure_foot(s, c, (Band){pr->margin, w, y + 8}, overview_sent(&p.o), NULL);
     s->desc = arena_printf(a, "Overview of the model. %s. %s", title(&p.o), overview_sent(&p.o));
     figure_page(s, preset, y);
     page[0] = s;

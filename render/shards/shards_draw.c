@@ -27,8 +27,8 @@ double shards_band_at(const DimCut *c, int64_t i, double px) {
 }
 
 /* What several ranks hold alike lies in a stack. */
-void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
-                        double h) {
+void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
+    double x = at.x, y = at.y, w = at.w, h = at.h;
     int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
     for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
         scene_rect(p->s, (Area){x + 3 * i, y - 3 * i, w, h}, 0,
@@ -46,8 +46,8 @@ double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k) {
     return widest;
 }
 
-void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
-                       double h) {
+void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
+    double x = at.x, y = at.y, w = at.w, h = at.h;
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     int64_t own_r = shards_part_of(t, r, p->rank), own_k = shards_part_of(t, k, p->rank),
@@ -85,26 +85,26 @@ void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, 
 }
 
 /* Lines where an axis cuts, with 5 px overhang, and the index of the first cut at the margin. */
-void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w,
-                      double h) {
+void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, Area at) {
+    double x = at.x, y = at.y, w = at.w, h = at.h;
     if (c->n < 2 || bands(c) > SHARDS_MAX_LINES) return;
     bool crowded = (rows ? h : w) / (double)bands(c) < 4;
     Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
     double line = fmax(w, h) < 100 ? 1.25 : 2;
     for (int64_t i = 1; i < bands(c) && !crowded; i++) {
-        double at = shards_band_at(c, i, rows ? h : w);
+        double cut = shards_band_at(c, i, rows ? h : w);
         Mark *m =
-            rows ? scene_segment(p->s, (Pt){x - 5, y + at}, (Pt){x + w + 5, y + at}, role, line)
-                 : scene_segment(p->s, (Pt){x + at, y - 5}, (Pt){x + at, y + h + 5}, role, line);
+            rows ? scene_segment(p->s, (Pt){x - 5, y + cut}, (Pt){x + w + 5, y + cut}, role, line)
+                 : scene_segment(p->s, (Pt){x + cut, y - 5}, (Pt){x + cut, y + h + 5}, role, line);
         m->ground = true;
     }
     if (!c->part) return;
-    double at = shards_band_at(c, 1, rows ? h : w);
+    double cut = shards_band_at(c, 1, rows ? h : w);
     int64_t first = c->part[0] / c->blocks;
     if (rows)
-        scene_textf(p->s, x - 9, y + at + 4, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_TICK},
+        scene_textf(p->s, x - 9, y + cut + 4, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_TICK},
                     "%lld", (long long)first);
     else
-        scene_textf(p->s, x + at, y + h + 18, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK},
+        scene_textf(p->s, x + cut, y + h + 18, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK},
                     "%lld", (long long)first);
 }

@@ -23,18 +23,15 @@ int shards_shade(int64_t i, int64_t n);
  * times parts. */
 double shards_band_at(const DimCut *c, int64_t i, double px);
 /* What several ranks hold alike lies in a stack behind the matrix. */
-void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
-                        double h);
+void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, Area at);
 /* Width of the widest text of owners in a part of these cuts; 0 if there are too many parts for
  * any. */
 double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k);
 /* The parts of rows cut by r and columns cut by k, with their owners; the pen's rank has a black
  * outline. */
-void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, double x, double y, double w,
-                       double h);
+void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, Area at);
 /* Lines where an axis cuts the rows (or columns), and the index of the first cut. */
-void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, double x, double y, double w,
-                      double h);
+void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, Area at);
 /* Number of products that are drawn: 0 if there are none, or more than a page explains. --part
  * names a module's. */
 int shards_products(ShardPen *p);

@@ -131,16 +131,13 @@ static void draw_caption(ShardPen *p, const Caption *c, double mid, double y) {
                (TextLook){ALIGN_MIDDLE, 12, c->role == ROLE_SECOND ? REGULAR : SEMIBOLD, c->role},
                c->where);
 }
-/* One operand, w by h px with its middle at mid. */
-static void operand(ShardPen *p, const DimCut *r, const DimCut *k, double x, double mid, double w,
-                    double h) {
-    double y = mid - h / 2;
-    shards_draw_copies(p, r, k, x, y, w, h);
-    shards_draw_parts(p, r, k, x, y, w, h);
+static void operand(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
+    shards_draw_copies(p, r, k, at);
+    shards_draw_parts(p, r, k, at);
     DimCut lines_r = *r, lines_k = *k;
     lines_r.part = lines_k.part = NULL; /* the index of the cut stands under the matrices above */
-    if (r->n > 1 && h / (double)r->n >= 4) shards_draw_cuts(p, &lines_r, true, x, y, w, h);
-    if (k->n > 1 && w / (double)k->n >= 4) shards_draw_cuts(p, &lines_k, false, x, y, w, h);
+    if (r->n > 1 && at.h / (double)r->n >= 4) shards_draw_cuts(p, &lines_r, true, at);
+    if (k->n > 1 && at.w / (double)k->n >= 4) shards_draw_cuts(p, &lines_k, false, at);
 }
 static const char *where(ShardPen *p, const DimCut *k, const char *piece) {
     if (k->n < 2) return p->c->t->ranks > 1 ? "on every rank" : "";
@@ -255,9 +252,9 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         if (i)
             scene_text(s, at - gap / 2 + 2, mid + 6,
                        (TextLook){ALIGN_MIDDLE, 16, SEMIBOLD, ROLE_INK}, i == 1 ? "×" : "=");
-        if (i == 0) operand(p, &rx, &x, left, mid, wi, bar);
-        if (i == 1) operand(p, &in, &out, left, mid, wo, wi);
-        if (i == 2 && !sum) operand(p, &ry, &y, left, mid, wo, bar);
+        if (i == 0) operand(p, &rx, &x, (Area){left, mid - bar / 2, wi, bar});
+        if (i == 1) operand(p, &in, &out, (Area){left, mid - wi / 2, wo, wi});
+        if (i == 2 && !sum) operand(p, &ry, &y, (Area){left, mid - bar / 2, wo, bar});
         if (i == 2 && sum) draw_terms(p, q, left, mid, wo, bar);
         draw_caption(p, &cap[i], at + slot / 2, caption);
         at += slot + (i < 2 ? gap : 0);

@@ -126,10 +126,11 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
                 param_tip(p, s->q));
     scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, param_name(s->q));
-    shards_draw_copies(p, &s->r, &s->k, x, y + 30, s->w, s->h);
-    shards_draw_parts(p, &s->r, &s->k, x, y + 30, s->w, s->h);
-    shards_draw_cuts(p, &s->r, true, x, y + 30, s->w, s->h);
-    shards_draw_cuts(p, &s->k, false, x, y + 30, s->w, s->h);
+    Area at = {x, y + 30, s->w, s->h};
+    shards_draw_copies(p, &s->r, &s->k, at);
+    shards_draw_parts(p, &s->r, &s->k, at);
+    shards_draw_cuts(p, &s->r, true, at);
+    shards_draw_cuts(p, &s->k, false, at);
     for (int i = 0; i < s->n_line; i++)
         scene_text(p->s, x, table + 17 * i,
                    (TextLook){ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
@@ -540,7 +541,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
-    y = figure_foot(s, c, p->x, p->w, y + 2,
+    y = figure_foot(s, c, (Band){p->x, p->w, y + 2},
                     weights ? "In a part: the ranks that hold it. Thick outline: this rank's part. "
                               "Lines: cuts, in the colour of their axis."
                             : "In a part: its number. Thick outline: this rank's part.",

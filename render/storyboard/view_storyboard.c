@@ -258,7 +258,7 @@ static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
     }
     y += ((to - from + per - 1) / per) * (frame_height(p) + 6) - 6;
     y = draw_key(p, y + 6);
-    y = figure_foot(s, p->c, p->x, p->w, y, story_plan(&p->t), NULL);
+    y = figure_foot(s, p->c, (Band){p->x, p->w, y}, story_plan(&p->t), NULL);
     s->desc = arena_printf(p->a, "%s. %s %s", story_headline(&p->t), story_text(&p->t),
                            story_plan(&p->t));
     figure_page(s, p->preset, y);

@@ -467,9 +467,22 @@ static double longest_line(const Item *item, int from, int to) {
     return longest > 0 ? longest : 1e-9;
 }
 
-/* `pages`: every page has a scale of its own. */
-static void subtitle(const ViewCall *c, const Timeline *t, int n, int folded, int lines, bool pages,
-                     const char **part) {
+/* What all pages of the view show: n timelines, `folded` more that are as one of them, and their
+ * lines. */
+typedef struct {
+    const ViewCall *c;
+    PresetKind preset;
+    const Timeline *t;
+    int n, folded;
+    Item *item;
+    int n_items;
+} Shown;
+
+static void subtitle(const Shown *v, const char **part) {
+    const ViewCall *c = v->c;
+    const Timeline *t = v->t;
+    int n = v->n, folded = v->folded, lines = v->n_items;
+    bool pages = v->preset == PRESET_SLIDE && lines > 2; /* every page has a scale of its own */
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + folded;
@@ -501,8 +514,12 @@ static const char *codes(const Timeline *t, Arena *a) {
 
 /* A page with as many lines as fit (all, where the height is free); returns the index of the first
  * that does not. */
-static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, const Item *item,
-                     int from, int items, PresetKind preset, Scene **out) {
+static int draw_page(const Shown *v, int from, Scene **out) {
+    const ViewCall *c = v->c;
+    const Timeline *t = v->t;
+    const Item *item = v->item;
+    const PresetKind preset = v->preset;
+    int n = v->n, items = v->n_items;
     const Preset *pr = &presets[preset];
     Scene *s = figure_new(c, "timeline", preset);
     TimeLook look = look_of(c, s, t, n, preset);
@@ -513,7 +530,7 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
     const char *sub[8];
     bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
-    subtitle(c, t, n, folded, items, own_scale && items > 2, sub);
+    subtitle(v, sub);
     double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10, end = y;
     int to = from;
     for (; to < items; to++) {
@@ -525,12 +542,13 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
     for (int i = from; i < to; i++)
         y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
     double w = s->w - 2 * pr->margin;
-    y = figure_legend(s, pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0), p.legend);
+    y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},
+                      p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
     const char *note = *codes(&t[0], c->arena)
                            ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena))
                            : hw;
-    y = figure_foot(s, c, pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0),
+    y = figure_foot(s, c, (Band){pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0)},
                     timeline_totals(c, t, n), note);
     s->desc =
         arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
@@ -542,19 +560,18 @@ static int draw_page(const ViewCall *c, const Timeline *t, int n, int folded, co
 
 int view_timeline(const ViewCall *c, Scene **page) {
     Timeline t[MAX_CLASSES];
-    PresetKind preset;
-    furniture_preset(c->o->preset, &preset);
-    int folded, n = timeline_read(c, t, MAX_CLASSES, looks[preset].kernels, &folded), items = 0,
-                pages = 0;
-    if (n == 0) return 0;
-    for (int i = 0; i < n; i++) items += t[i].n_lines;
-    Item *item = ARENA_ARRAY(c->arena, Item, items + 1);
-    items = 0;
-    for (int i = 0; i < n; i++)
+    Shown v = {.c = c, .t = t};
+    furniture_preset(c->o->preset, &v.preset);
+    v.n = timeline_read(c, t, MAX_CLASSES, looks[v.preset].kernels, &v.folded);
+    int items = 0, pages = 0;
+    if (v.n == 0) return 0;
+    for (int i = 0; i < v.n; i++) items += t[i].n_lines;
+    v.item = ARENA_ARRAY(c->arena, Item, items + 1);
+    for (int i = 0; i < v.n; i++)
         for (int k = 0; k < t[i].n_lines; k++)
-            item[items++] =
-                (Item){&t[i], &t[i].line[k], n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
+            v.item[v.n_items++] =
+                (Item){&t[i], &t[i].line[k], v.n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
     for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
-        from = draw_page(c, t, n, folded, item, from, items, preset, &page[pages]);
+        from = draw_page(&v, from, &page[pages]);
     return pages;
 }

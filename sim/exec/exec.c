@@ -14,13 +14,8 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
     e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
-    e->last = ARENA_ARRAY(arena, int, p->nv + 1);
+    e->lives = lives_find(p, dtype, NULL, arena);
     e->dev = e->host = device_plain();
-    for (int v = 0; v < p->nv; v++) e->last[v] = -1;
-    for (int i = 0; i < p->ns; i++) {
-        int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
-        for (int k = 0; k < n; k++) e->last[r[k]] = i;
-    }
     for (int v = 0; v < p->nv; v++)
         e->shared[v] = p->val[v].step >= 0 ? exec_deferred(e, &p->step[p->val[v].step])
                                            : p->val[v].kind != KIND_INPUT;
@@ -54,12 +49,11 @@ void exec_free(Exec *e) {
 }
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;
-    int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-    for (int k = 0; k < n; k++) {
-        int t = e->p->val[r[k]].tensor;
+    for (int v = e->lives.go[s->id]; v >= 0; v = e->lives.next_go[v]) {
+        int t = e->p->val[v].tensor;
         bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
-        bool result = e->p->env[t] == r[k] && kept;
-        if (e->last[r[k]] <= s->id && !result) exec_drop(e, r[k]);
+        bool result = e->p->env[t] == v && kept;
+        if (!result) exec_drop(e, v);
     }
 }
 

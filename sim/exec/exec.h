@@ -4,6 +4,7 @@
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
 #include "exec/device.h"
+#include "exec/lives.h"
 #include "lower/program.h"
 
 typedef struct Buf Buf;
@@ -42,7 +43,7 @@ typedef struct Exec {
     Store *once;         /* per Val: of those that are shared */
     Store **each;        /* per instance: per Val of the others; NULL: not begun, or over */
     int64_t n_each, now; /* instances with room; the one that is run */
-    int *last;           /* per Val: last step that reads it */
+    Lives lives;         /* when they go, and which are loaded late */
     bool keep_all;
     int64_t live_bytes, peak_bytes;
     double flops;      /* of distinct kernel calls so far */
@@ -80,7 +81,7 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of
  * them; each rank keeps its own. */
 void exec_next_iteration(Exec *e);
-/* Drops values that no later step reads. */
+/* Drops values that no later step reads, but for results: the end of the run compares those. */
 void exec_release(Exec *e, const Step *s);
 void exec_drop(Exec *e, int val);
 /* What there is of a value in the instance that is run. */

@@ -12,23 +12,6 @@ static bool gathers_parameter(const Program *p, const Step *s) {
     return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_GATHER && v->kind == KIND_PARAM &&
            !v->cot && mesh_size(p->mesh, &s->move.axes) > 1;
 }
-/* First and last step that reads each value; through moves that only rename it. */
-static void find_reads(const Program *p, int *first, int *last) {
-    for (int v = 0; v < p->nv; v++) first[v] = p->ns, last[v] = p->val[v].step;
-    for (int i = p->ns - 1; i >= 0; i--) {
-        const Step *s = &p->step[i];
-        int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-        bool renames =
-            s->kind == ST_CLAIM ||
-            (s->kind == ST_MOVE && (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE));
-        int begin = renames ? first[s->out] : i,
-            end = renames && last[s->out] > i ? last[s->out] : i;
-        for (int k = 0; k < n; k++) {
-            if (begin < first[r[k]]) first[r[k]] = begin;
-            if (end > last[r[k]]) last[r[k]] = end;
-        }
-    }
-}
 /* The first kernel from step `i` on. */
 static int kernel_from(const Program *p, int i) {
     while (i < p->ns && p->step[i].kind != ST_OP && p->step[i].kind != ST_ADJOINT &&
@@ -53,7 +36,7 @@ const TraceHeld **held_find(const Program *p, Arena *arena) {
     int *first = ARENA_ARRAY(arena, int, p->nv + 1), *last = ARENA_ARRAY(arena, int, p->nv + 1),
         n = 0, cap = 0;
     Unit **order = NULL, **of = ARENA_ARRAY(arena, Unit *, p->ns + 1);
-    find_reads(p, first, last);
+    program_reads(p, true, first, last);
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         if (!gathers_parameter(p, s)) continue;
@@ -64,7 +47,8 @@ const TraceHeld **held_find(const Program *p, Arena *arena) {
         }
         Unit *u = of[lead];
         if (first[s->out] < u->first_use) u->first_use = first[s->out];
-        if (last[s->out] > u->held.until) u->held.until = last[s->out];
+        int until = last[s->out] > i ? last[s->out] : i;
+        if (until > u->held.until) u->held.until = until;
         held[i] = &u->held;
     }
     find_starts(p, order, n);

@@ -3,6 +3,7 @@
 #include "exec/load.h"
 #include "exec/classes.h"
 #include "exec/opcall.h"
+#include "exec/region.h"
 #include "trace/rankgrid.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,11 +57,7 @@ static const Layout *layout_in(const Loads *l, const Step *s, int i) {
 }
 static Tensor local_sizes(const OpcallSource *f, int val) {
     const Val *v = &f->p->val[val];
-    const GTensor *t = &f->p->graph->t[v->tensor];
-    Tensor x = {.nd = t->nd};
-    layout_local(f->p->mesh, &v->L, t->size, f->rank, x.n);
-    tensor_pack(&x);
-    return x;
+    return region_letters(f->p->mesh, &f->p->graph->t[v->tensor], &v->L, f->rank);
 }
 static Layout local_layout(const OpcallSource *f, int val) { return f->p->val[val].L; }
 static OpcallSource rank_of(const Loads *l, int64_t rank) {

@@ -1,5 +1,6 @@
 /* Calls of kernels from steps. See opcall.h. */
 #include "exec/opcall.h"
+#include "exec/region.h"
 
 const int *opcall_operands(const Step *s) { return s->kind == ST_ADJOINT ? s->in + 1 : s->in; }
 
@@ -55,7 +56,7 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
         int64_t *have = &c->local[letters[d] - 'a'];
         if (*have < 0) { /* a letter that no operand has is as large as the layout says */
             Layout L = f->lies(f, s->out);
-            *have = layout_dim_size(f->p->mesh, &L, d, t->size[d], f->rank);
+            *have = region_letters(f->p->mesh, t, &L, f->rank).n[d];
         }
         c->out.n[d] = *have;
     }

@@ -1,7 +1,9 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
+#include "exec/footprint.h"
 #include "exec/held.h"
 #include "exec/load.h"
+#include "exec/region.h"
 #include "exec/settings.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
@@ -33,17 +35,6 @@ static int64_t elem_bytes(const Rec *r, const GTensor *t) {
 }
 
 /* ---- local shapes ---- */
-static void stored_local(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
-                         int64_t *out) {
-    int64_t n[LAYOUT_MAX_DIMS];
-    layout_local(m, l, t->size, rank, n);
-    int at = 0;
-    for (int d = 0; d < t->nstored; d++) {
-        out[d] = 1;
-        for (int k = 0; k < t->stored[d]; k++) out[d] *= n[at++];
-        if (d == 0 && l->n[l->ndim]) out[0] = layout_dim_size(m, l, l->ndim, out[0], rank);
-    }
-}
 /* The local shapes of a kind of values, once. */
 static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
@@ -61,8 +52,7 @@ static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape 
     bool *in = ARENA_ARRAY(r->tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
         TraceLocal x = {.bytes = elem_bytes(r, t)};
-        stored_local(m, t, l, classes_rank(m, &u, i), x.shape);
-        for (int d = 0; d < t->nstored; d++) x.bytes *= x.shape[d];
+        x.bytes *= region_stored(m, t, l, classes_rank(m, &u, i), x.shape);
         int k = 0;
         while (k < s->n_local && memcmp(s->local[k].shape, x.shape, sizeof x.shape)) k++;
         if (k == s->n_local) *ARENA_PUSH(r->a, s->local, s->n_local, cap) = x;
@@ -181,7 +171,7 @@ static void record_classes(Rec *r, int64_t **rep) {
         for (int q = 0; n > 1 && q < n_kinds; q++) {
             const Val *v = &r->p->val[kind[q]];
             const GTensor *t = &r->p->graph->t[v->tensor];
-            stored_local(m, t, &v->L, rank, shape);
+            region_stored(m, t, &v->L, rank, shape);
             for (int d = 0; d < t->nstored; d++) h = (h ^ (uint64_t)shape[d]) * 1099511628211u;
         }
         int64_t c = 0;
@@ -434,101 +424,6 @@ static void record_move(Rec *r, const Step *s) {
     x->planted = s->fault;
 }
 
-/* ---- memory: what the first rank of a class holds after each step ---- */
-static int64_t local_bytes(const Rec *r, const Val *v, int64_t rank) {
-    const GTensor *t = &r->p->graph->t[v->tensor];
-    int64_t n[LAYOUT_MAX_DIMS], c = elem_bytes(r, t);
-    stored_local(r->p->mesh, t, &v->L, rank, n);
-    for (int d = 0; d < t->nstored; d++) c *= n[d];
-    return c;
-}
-static void memory_row(Rec *r, int step, int k, const char *category, int64_t bytes) {
-    TraceMemory *x = ARENA_PUSH_LARGE(r->t->arena, r->t->memory, r->t->n_memory, r->t->cap_memory);
-    *x = (TraceMemory){
-        .step = step, .ranks = r->t->classes[k], .category = category, .bytes = bytes};
-}
-/* Does the value share the buffer of what it was made from? The optimizer updates parameters and
- * its state in place. */
-static bool shares_buffer(const Program *p, const Val *v) {
-    if (p->graph->t[v->tensor].next_of) return true;
-    const Step *by = v->step >= 0 ? &p->step[v->step] : NULL;
-    return by && (by->kind == ST_CLAIM || (by->kind == ST_MOVE && (by->move.kind == MOVE_ID ||
-                                                                   by->move.kind == MOVE_SLICE)));
-}
-/* An all-reduce of what nobody reads afterwards leaves its result where that was, unless it travels
- * in another's bucket. */
-static bool in_place(const Program *p, const Step *s, const int *last) {
-    bool reduces = s->kind == ST_MOVE &&
-                   (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
-    const Val *in = &p->val[s->in[0]];
-    return reduces && (s->unit < 0 || s->unit == s->id) && last[s->in[0]] == s->id &&
-           in->step >= 0 && !shares_buffer(p, in);
-}
-/* Values by the step at which they come and at which they go: lists through `next`. */
-typedef struct {
-    int *come, *go, *next_come, *next_go; /* -1 ends a list */
-    int *last;                            /* per value: last step that reads it */
-} Lives;
-static void put(int *head, int *next, int step, int v) {
-    next[v] = head[step];
-    head[step] = v;
-}
-static Lives find_lives(const Rec *r) {
-    const Program *p = r->p;
-    Lives l = {ARENA_ARRAY(r->a, int, p->ns + 1), ARENA_ARRAY(r->a, int, p->ns + 1),
-               ARENA_ARRAY(r->a, int, p->nv + 1), ARENA_ARRAY(r->a, int, p->nv + 1),
-               ARENA_ARRAY(r->a, int, p->nv + 1)};
-    for (int i = 0; i <= p->ns; i++) l.come[i] = l.go[i] = -1;
-    for (int v = 0; v < p->nv; v++) l.last[v] = -1;
-    for (int i = 0; i < p->ns; i++) {
-        int rd[RULE_MAX_IN + 2], n = step_reads(&p->step[i], rd);
-        for (int k = 0; k < n; k++) l.last[rd[k]] = i;
-    }
-    for (int v = 0; v < p->nv; v++) {
-        const Val *x = &p->val[v];
-        const TraceHeld *held = x->step >= 0 ? r->held[x->step] : NULL;
-        /* at rest; in another's buffer */
-        if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue;
-        if (x->step >= 0) put(l.come, l.next_come, held ? held->from : x->step, v);
-        if (l.last[v] >= 0) put(l.go, l.next_go, held ? held->until : l.last[v], v);
-    }
-    return l;
-}
-static void record_memory(Rec *r, const int64_t *rep) {
-    const Program *p = r->p;
-    Lives l = find_lives(r);
-    int n = r->t->n_classes;
-    int64_t *live = ARENA_ARRAY(r->a, int64_t, n + 1), *copies = ARENA_ARRAY(r->a, int64_t, n + 1);
-    int64_t *said = ARENA_ARRAY(r->a, int64_t, n + 1),
-            *said_copies = ARENA_ARRAY(r->a, int64_t, n + 1);
-    for (int k = 0; k < n; k++) {
-        int64_t params = 0;
-        for (int v = 0; v < p->nv; v++)
-            if (p->val[v].step < 0)
-                *(p->val[v].kind == KIND_PARAM ? &params : &live[k]) +=
-                    local_bytes(r, &p->val[v], rep[k]);
-        memory_row(r, -1, k, "parameters", params);
-    }
-    for (int i = 0; i < p->ns; i++) {
-        const Step *s = &p->step[i];
-        int reused = in_place(p, s, l.last) ? s->in[0] : -1;
-        for (int k = 0; k < n; k++) {
-            if (reused >= 0) live[k] -= local_bytes(r, &p->val[reused], rep[k]);
-            /* a parameter that a step makes is a copy for use, gathered from where it lies at rest
-             */
-            for (int v = l.come[i]; v >= 0; v = l.next_come[v])
-                *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) +=
-                    local_bytes(r, &p->val[v], rep[k]);
-            if (live[k] != said[k] || i == 0) memory_row(r, i, k, "activations", said[k] = live[k]);
-            if (copies[k] != said_copies[k])
-                memory_row(r, i, k, "gathered", said_copies[k] = copies[k]);
-            for (int v = l.go[i]; v >= 0; v = l.next_go[v])
-                if (v != reused)
-                    *(p->val[v].kind == KIND_PARAM ? &copies[k] : &live[k]) -=
-                        local_bytes(r, &p->val[v], rep[k]);
-        }
-    }
-}
 void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype) {
     Rec r = {.t = t, .p = p, .a = t->arena, .plan = plan, .dtype = dtype};
     int64_t *rep;
@@ -554,6 +449,6 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
             record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
-    record_memory(&r, rep);
+    footprint_record(&(Footprint){t, p, r.held, dtype, rep});
     arena_free(r.tmp);
 }

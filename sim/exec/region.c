@@ -86,6 +86,25 @@ Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
     r.n[0] = r.d[0].n;
     return r;
 }
+Tensor region_letters(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank) {
+    Tensor x = {.nd = t->nd};
+    layout_local(m, l, t->size, rank, x.n);
+    tensor_pack(&x);
+    return x;
+}
+int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                      int64_t *shape) {
+    int64_t n[LAYOUT_MAX_DIMS], all = 1;
+    int letter = 0;
+    layout_local(m, l, t->size, rank, n);
+    for (int d = 0; d < t->nstored; d++) {
+        shape[d] = 1;
+        for (int k = 0; k < t->stored[d]; k++) shape[d] *= n[letter++];
+        if (d == 0 && l->n[l->ndim]) shape[0] = layout_dim_size(m, l, l->ndim, shape[0], rank);
+        all *= shape[d];
+    }
+    return all;
+}
 Region region_whole(const GTensor *t) {
     Region r = {.t = t, .nd = t->nd};
     for (int d = 0; d < t->nd; d++) r.d[d] = (DimIndex){true, 0, r.n[d] = t->size[d], NULL};

@@ -27,6 +27,13 @@ typedef struct Region {
 
 /* The block of `rank` under a layout; its lists live in `arena`. */
 Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena);
+/* How large it is, without its positions: a size for each letter, as they are before an outer list
+ * is cut (packed, p NULL); */
+Tensor region_letters(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank);
+/* a size for each stored dim in shape[], with an outer list the first is its length. Returns the
+ * number of elements: that of region_at. */
+int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                      int64_t *shape);
 /* All of a tensor. */
 Region region_whole(const GTensor *t);
 /* A block of these sizes that is copied as it is. */

@@ -4,11 +4,11 @@
 
 /* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */
 static void group_max(const Pieces *x, const Layout *l, int64_t rank, int64_t *out) {
-    int64_t size = mesh_size(x->m, &x->act.axes), n[LAYOUT_MAX_DIMS];
+    int64_t size = mesh_size(x->m, &x->act.axes);
     memset(out, 0, sizeof(int64_t) * LAYOUT_MAX_DIMS);
     for (int64_t i = 0; i < size; i++) {
-        layout_local(x->m, l, x->t->size, mesh_member(x->m, &x->act.axes, rank, i), n);
-        for (int d = 0; d < l->ndim; d++) out[d] = n[d] > out[d] ? n[d] : out[d];
+        Tensor block = region_letters(x->m, x->t, l, mesh_member(x->m, &x->act.axes, rank, i));
+        for (int d = 0; d < l->ndim; d++) out[d] = block.n[d] > out[d] ? block.n[d] : out[d];
         /* with chunks only, member 0 has the largest block of every dim */
         bool chunks = true;
         for (int d = 0; d < l->ndim; d++)

@@ -2,9 +2,6 @@
 #include "exec/walk.h"
 #include "base/clock.h"
 
-/* Large models wait with a weight until a step reads it. */
-static const int64_t LOADED_FIRST = (int64_t)3 << 30;
-
 /* Calls one function of every observer that has it. */
 #define OBSERVE(w, event, ...)                                                                     \
     do {                                                                                           \
@@ -27,11 +24,8 @@ static bool is_missing(const Exec *e, int val) {
 }
 static bool load_sources(Walk *w) {
     const Program *p = w->e->p;
-    for (int v = 0; v < p->nv; v++) {
-        bool waits = p->val[v].kind == KIND_PARAM && !p->graph->nn_model && w->e->last[v] >= 0 &&
-                     w->e->live_bytes > LOADED_FIRST;
-        if (is_missing(w->e, v) && !waits && !load(w, v)) return false;
-    }
+    for (int v = 0; v < p->nv; v++)
+        if (is_missing(w->e, v) && !w->e->lives.late[v] && !load(w, v)) return false;
     return true;
 }
 static bool load_reads(Walk *w, const Step *s) {

@@ -26,7 +26,8 @@ typedef struct Observer {
 typedef struct Walk {
     Exec *e;
     int64_t iterations, parts; /* training steps, micro-batches; 1: the one pass */
-    bool load_first;           /* sources are loaded before the first step, else as they are read */
+    bool load_first; /* sources are loaded before the first step (but for late ones, lives.h), else
+                        as they are read */
     const Observer *const *observers; /* n of them */
     int n;
     const bool *stop; /* an observer has seen enough: set to end the walk; NULL: nobody does */

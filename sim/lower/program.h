@@ -118,6 +118,12 @@ void mark_units(Program *p);
 int verify(Program *p, Diags *d, bool warn, int *first_step);
 /* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
 int step_reads(const Step *s, int *r);
+/* Does the step hand on what it reads, under another layout and no other numbers? Its output is a
+ * view of its input: a claim, an identity, a slice. */
+bool step_renames(const Step *s);
+/* Per value the first and the last step that reads it, p->ns and -1 where none does. With
+ * `through`, who reads a view of a value reads that value. */
+void program_reads(const Program *p, bool through, int *first, int *last);
 /* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm". */
 const char *step_name(const Program *p, const Step *s, Arena *arena);
 /* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */

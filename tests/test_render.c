@@ -550,6 +550,25 @@ static Trace *with_times(Arena *a, Trace *t) {
 static Trace *llama_times(Arena *a) { return with_times(a, llama_dp2_cp2_tp2(a)); }
 static Trace *mlp_times(Arena *a) { return with_times(a, toy_mlp(a)); }
 
+/* From when to when a value is held: from its step to the last that reads it. */
+static const TraceHeld *alive(Arena *a, const Trace *t, const TraceValue *v, int steps) {
+    int last = -1;
+    for (int k = 0; k < t->n_computes; k++)
+        for (int j = 0; j < t->computes[k].n_inputs; j++)
+            if (!strcmp(t->computes[k].inputs[j], v->shape.name) &&
+                t->computes[k].input_step[j] == v->step)
+                last = t->computes[k].step > last ? t->computes[k].step : last;
+    for (int k = 0; k < t->n_collectives; k++) {
+        const TraceCollective *c = &t->collectives[k];
+        if (strcmp(c->value, v->shape.name) || c->value_step != v->step || c->step <= last)
+            continue;
+        /* an all-reduce works in place */
+        last = c->step - (!strcmp(c->op, "all_reduce") && v->step >= 0);
+    }
+    TraceHeld *h = ARENA_NEW(a, TraceHeld);
+    *h = (TraceHeld){v->step < 0 ? 0 : v->step, last < 0 ? steps - 1 : last};
+    return h;
+}
 /* Memory as the executor counts it: what is live after each step, before the step's inputs are
  * freed. */
 static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
@@ -557,24 +576,12 @@ static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
     RankSet all = rankset_range(a, 0, t->ranks, 1);
     *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
         (TraceMemory){-1, all, "parameters", params};
+    for (int i = 0; i < t->n_values; i++) t->values[i].alive = alive(a, t, &t->values[i], steps);
     for (int s = 0; s < steps; s++) {
         int64_t live = 0;
         for (int i = 0; i < t->n_values; i++) {
             const TraceValue *v = &t->values[i];
-            int last = -1;
-            for (int k = 0; k < t->n_computes; k++)
-                for (int j = 0; j < t->computes[k].n_inputs; j++)
-                    if (!strcmp(t->computes[k].inputs[j], v->shape.name) &&
-                        t->computes[k].input_step[j] == v->step)
-                        last = t->computes[k].step > last ? t->computes[k].step : last;
-            for (int k = 0; k < t->n_collectives; k++) {
-                const TraceCollective *c = &t->collectives[k];
-                if (strcmp(c->value, v->shape.name) || c->value_step != v->step || c->step <= last)
-                    continue;
-                last = c->step -
-                       (!strcmp(c->op, "all_reduce") && v->step >= 0); /* which works in place */
-            }
-            if (v->step <= s && (last < 0 || last >= s)) live += v->shape.local->bytes;
+            if (v->alive->from <= s && v->alive->until >= s) live += v->shape.local->bytes;
         }
         *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
             (TraceMemory){s, all, "activations", live};
@@ -1634,8 +1641,8 @@ static void memory_adds_up(void **state) {
     assert_non_null(
         strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
     t->memory[3].bytes += 1; /* lifetimes do not explain it any more */
-    assert_non_null(
-        strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "not known: the trace lacks who reads what"));
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL),
+                           "not known: the trace lacks how long values are held"));
     static const char *const fold[] = {"and 9 more rank classes, from ", "The fullest rank, 7600,",
                                        NULL};
     has(g, many_classes(g->a), &o, fold);

@@ -1,84 +1,11 @@
 /* Numbers of the memory picture. See memory.h. */
 #include "render/memory/memory.h"
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool is_grad(const TraceValue *v) {
     return v->subject.role == OF_PARAM_GRADIENT || v->kind == VALUE_GRADIENT;
 }
-static bool shares_buffer(const TraceLocalMove *m) {
-    return m->op &&
-           (!strcmp(m->op, "claim") || !strcmp(m->op, "identity") || !strcmp(m->op, "slice"));
-}
-
-/* ---- lifetimes ---- */
-
-typedef struct {
-    const Trace *t;
-    int n_steps;
-    int *by_step;           /* value that a step makes, -1 */
-    bool *recorded;         /* the step has a compute, a collective or a move */
-    bool *shared;           /* the value is a view of another */
-    int *last;              /* by value: last step that reads it, -1 */
-    const TraceHeld **held; /* by step: of gathered parameters; NULL */
-} Use;
-
-static int value_of(const Use *u, const char *name, int step) {
-    if (!name) return -1;
-    if (step >= 0) return step < u->n_steps ? u->by_step[step] : -1;
-    for (int i = 0; i < u->t->n_values && u->t->values[i].step < 0; i++)
-        if (!strcmp(u->t->values[i].shape.name, name)) return i;
-    return -1;
-}
-static void reads(Use *u, const char *name, int made, int step) {
-    int v = value_of(u, name, made);
-    if (v >= 0 && step > u->last[v]) u->last[v] = step;
-    if (step >= 0 && step < u->n_steps) u->recorded[step] = true;
-}
-
-static void find_uses(Use *u) {
-    const Trace *t = u->t;
-    for (int i = 0; i < t->n_values; i++) {
-        u->last[i] = -1;
-        u->shared[i] = t->values[i].kind == VALUE_UPDATED; /* in place */
-        if (t->values[i].step >= 0) u->by_step[t->values[i].step] = i;
-    }
-    for (int i = 0; i < t->n_computes; i++)
-        for (int k = 0; k < t->computes[i].n_inputs; k++)
-            reads(u, t->computes[i].inputs[k],
-                  t->computes[i].input_step ? t->computes[i].input_step[k] : -1,
-                  t->computes[i].step);
-    for (int i = 0; i < t->n_collectives; i++)
-        reads(u, t->collectives[i].value, t->collectives[i].value_step, t->collectives[i].step);
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (c->step >= 0 && c->step < u->n_steps) u->held[c->step] = c->held;
-        for (int k = 0; k < c->n_with; k++)
-            if (c->with[k] >= 0 && c->with[k] < u->n_steps) u->held[c->with[k]] = c->held;
-    }
-    for (int i = 0; i < t->n_moves; i++) {
-        reads(u, t->moves[i].value, t->moves[i].value_step, t->moves[i].step);
-        int v = value_of(u, t->moves[i].value, t->moves[i].step);
-        if (v >= 0 && shares_buffer(&t->moves[i])) u->shared[v] = true;
-    }
-    /* what travels with another collective has no record of its own: it reads the value of its
-     * name, or a parameter as it lies at rest */
-    for (int i = 0; i < t->n_values; i++) {
-        int step = t->values[i].step, k = i - 1;
-        if (step < 0 || u->recorded[step] || trace_param(t, t->values[i].shape.name)) continue;
-        while (k >= 0 && strcmp(t->values[k].shape.name, t->values[i].shape.name)) k--;
-        if (k >= 0 && step > u->last[k]) u->last[k] = step;
-    }
-    /* an all-reduce of what nobody reads afterwards leaves its result where that was */
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        int v = c->value_step >= 0 ? value_of(u, c->value, c->value_step) : -1;
-        if (v >= 0 && c->op && !strcmp(c->op, "all_reduce") && u->last[v] == c->step)
-            u->last[v] = c->step - 1;
-    }
-}
-
 static int count_steps(const Trace *t) {
     int n = 0;
     for (int i = 0; i < t->n_values; i++)
@@ -90,25 +17,14 @@ static int count_steps(const Trace *t) {
 
 /* The values that the records count, with their lifetimes on one rank. */
 static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
-    Use u = {.t = t, .n_steps = c->n_steps};
-    u.by_step = ARENA_ARRAY(a, int, c->n_steps + 1);
-    for (int i = 0; i < c->n_steps; i++) u.by_step[i] = -1;
-    u.recorded = ARENA_ARRAY(a, bool, c->n_steps + 1);
-    u.shared = ARENA_ARRAY(a, bool, t->n_values + 1);
-    u.last = ARENA_ARRAY(a, int, t->n_values + 1);
-    u.held = ARENA_ARRAY(a, const TraceHeld *, c->n_steps + 1);
-    find_uses(&u);
     c->life = ARENA_ARRAY(a, MemLife, t->n_values + 1);
     for (int i = 0; i < t->n_values; i++) {
         const TraceValue *v = &t->values[i];
         const TraceLocal *l = words_find_local(&v->shape, c->rank);
         bool copy = trace_param(t, v->shape.name) != NULL;
-        if (!l || u.shared[i]) continue;
-        const TraceHeld *held = copy && v->step >= 0 ? u.held[v->step] : NULL;
-        int from = held ? held->from : v->step, last = u.last[i] < 0 ? INT_MAX
-                                                       : held        ? held->until
-                                                                     : u.last[i];
-        c->life[c->n_life++] = (MemLife){v, l->bytes, from, last, is_grad(v), copy};
+        if (!l || !v->alive) continue;
+        c->life[c->n_life++] =
+            (MemLife){v, l->bytes, v->alive->from, v->alive->until, is_grad(v), copy};
     }
 }
 
@@ -118,8 +34,8 @@ static void add_up(Arena *a, MemCourse *c, const bool *known) {
             *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
     for (int i = 0; i < c->n_life; i++) {
         const MemLife *l = &c->life[i];
-        int from = l->from < 0 ? 0 : l->from,
-            end = l->last >= c->n_steps ? c->n_steps : l->last + 1;
+        int from = l->from < c->n_steps ? l->from : c->n_steps,
+            end = l->last < c->n_steps ? l->last + 1 : c->n_steps;
         if (end < from) end = from;
         sum[from] += l->bytes, sum[end] -= l->bytes;
         if (l->grad) grad[from] += l->bytes, grad[end] -= l->bytes;

@@ -1,5 +1,5 @@
 /* Numbers of the memory picture: what a rank class holds at its peak, and which values live after
- * each step. Takes the recorded bytes as they are; lifetimes are found from who reads what. Refuses
+ * each step. Takes the recorded bytes and lifetimes as they are. Refuses
  * to guess what the trace does not count: buffers of collectives, workspace, fragmentation. */
 #ifndef SP_RENDER_MEMORY_H
 #define SP_RENDER_MEMORY_H
@@ -24,7 +24,7 @@ int memory_classes(Arena *a, const Trace *t, MemClass **out);
 typedef struct {
     const TraceValue *v;
     int64_t bytes;
-    int from, last;  /* last step that needs it; INT_MAX: kept */
+    int from, last;  /* steps during which it is held */
     bool grad, copy; /* gradient of a parameter; copy of a parameter, made for use */
 } MemLife;
 /* The course of one rank over the steps. */

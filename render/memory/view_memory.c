@@ -365,7 +365,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
     }
     if (!c->exact)
         scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                   "not known: the trace lacks who reads what"),
+                   "not known: the trace lacks how long values are held"),
             y += 19;
     scene_end(p->s);
     return y;
@@ -539,7 +539,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);
         words_end_line(&s);
     }
-    if (!p.course.exact) str_add(&s, "  not known: the trace lacks who reads what\n");
+    if (!p.course.exact) str_add(&s, "  not known: the trace lacks how long values are held\n");
     str_add(&s, "\n");
     words_paragraph(&s, "", counted(&p), 80);
     words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);

@@ -14,7 +14,7 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
     e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
-    e->lives = lives_find(p, dtype, NULL, arena);
+    e->lives = lives_find(p, dtype, arena);
     e->dev = e->host = device_plain();
     for (int v = 0; v < p->nv; v++)
         e->shared[v] = p->val[v].step >= 0 ? exec_deferred(e, &p->step[p->val[v].step])

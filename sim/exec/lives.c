@@ -1,10 +1,6 @@
 /* When values come and go. See lives.h. */
 #include "exec/lives.h"
 
-static void put(int *head, int *next, int step, int v) {
-    next[v] = head[step];
-    head[step] = v;
-}
 static int64_t whole_bytes(const GTensor *t, Dtype dtype) {
     int64_t n = dtype_size(t->is_int ? DT_I64 : dtype);
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
@@ -20,22 +16,52 @@ static void find_late(const Program *p, Dtype dtype, Lives *l) {
         if (!l->late[v]) loaded += whole_bytes(&p->graph->t[x->tensor], dtype);
     }
 }
-Lives lives_find(const Program *p, Dtype dtype, const TraceHeld *const *held, Arena *arena) {
+Lives lives_find(const Program *p, Dtype dtype, Arena *arena) {
     int *first = ARENA_ARRAY(arena, int, p->nv + 1);
     Lives l = {.last = ARENA_ARRAY(arena, int, p->nv + 1),
                .late = ARENA_ARRAY(arena, bool, p->nv + 1),
-               .come = ARENA_ARRAY(arena, int, p->ns + 1),
-               .next_come = ARENA_ARRAY(arena, int, p->nv + 1),
                .go = ARENA_ARRAY(arena, int, p->ns + 1),
                .next_go = ARENA_ARRAY(arena, int, p->nv + 1)};
     program_reads(p, false, first, l.last);
-    for (int i = 0; i <= p->ns; i++) l.come[i] = l.go[i] = -1;
+    for (int i = 0; i <= p->ns; i++) l.go[i] = -1;
     for (int v = 0; v < p->nv; v++) {
-        const Val *x = &p->val[v];
-        const TraceHeld *ahead = held && x->step >= 0 ? held[x->step] : NULL;
-        if (x->step >= 0) put(l.come, l.next_come, ahead ? ahead->from : x->step, v);
-        if (l.last[v] >= 0) put(l.go, l.next_go, ahead ? ahead->until : l.last[v], v);
+        if (l.last[v] < 0) continue;
+        l.next_go[v] = l.go[l.last[v]];
+        l.go[l.last[v]] = v;
     }
     find_late(p, dtype, &l);
     return l;
+}
+
+/* Does the value share the buffer of what it was made from? */
+static bool shares_buffer(const Program *p, const Val *v) {
+    return p->graph->t[v->tensor].next_of || (v->step >= 0 && step_renames(&p->step[v->step]));
+}
+/* The value in whose buffer the step leaves its result, or -1. Not where it travels in another's
+ * bucket. */
+static int written_over(const Program *p, const Step *s, const int *last) {
+    bool reduces = s->kind == ST_MOVE &&
+                   (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
+    if (!reduces || (s->unit >= 0 && s->unit != s->id)) return -1;
+    const Val *in = &p->val[s->in[0]];
+    bool free = last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
+    return free ? s->in[0] : -1;
+}
+const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, Arena *arena) {
+    const TraceHeld **out = ARENA_ARRAY(arena, const TraceHeld *, p->nv + 1);
+    TraceHeld *own = arena_alloc(arena, base_mul((size_t)p->nv + 1, sizeof *own));
+    int *first = ARENA_ARRAY(arena, int, p->nv + 1), *last = ARENA_ARRAY(arena, int, p->nv + 1);
+    program_reads(p, true, first, last);
+    for (int v = 0; v < p->nv; v++) {
+        const Val *x = &p->val[v];
+        if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue;
+        own[v].from = x->step < 0 ? 0 : x->step;
+        own[v].until = last[v] < 0 ? p->ns - 1 : last[v];
+        out[v] = x->step >= 0 && held[x->step] && last[v] >= 0 ? held[x->step] : &own[v];
+    }
+    for (int i = 0; i < p->ns; i++) {
+        int v = written_over(p, &p->step[i], last);
+        if (v >= 0) own[v].until = i - 1;
+    }
+    return out;
 }

@@ -1,14 +1,7 @@
 /* From when to when values are held. One answer for all who ask: the executor gives values back by
- * it, so the run and the dry walk that estimates it do, and what records say about memory adds up
- * by it. It sees a program and sizes of whole tensors; no rank and no machine changes it, so all
- * ranks load and drop in the same order.
- *
- * A value is there from the step that makes it to the last one that reads it; what nobody reads
- * stays. A source (input, parameter, state) is there before the first step. Two things are more:
- * a machine holds what it gathers in advance as long as held.h says, where virtual ranks gather
- * when a step asks for it; and of a model whose sources are large, what comes after the first
- * LIVES_FIRST bytes of them is late: such a parameter is loaded when a step reads it, and not
- * before. Training keeps its parameters: none is late. */
+ * it, so the run and the dry walk that estimates it do; what records say about memory, and the
+ * picture of it, add up by it. It sees a program and sizes of whole tensors; no rank and no machine
+ * changes it, so all ranks load and drop in the same order. */
 #ifndef SP_EXEC_LIVES_H
 #define SP_EXEC_LIVES_H
 #include "exec/held.h"
@@ -16,14 +9,26 @@
 
 static const int64_t LIVES_FIRST = (int64_t)3 << 30; /* bytes of whole sources */
 
+/* Values as virtual ranks hold them: from the step that makes one to the last that reads it (a view
+ * keeps the buffer that it shares); what nobody reads stays. Sources (inputs, parameters, state)
+ * are loaded before the first step. Of a model whose sources are large, what comes after the first
+ * LIVES_FIRST bytes of them, in the order of the program, is late: such a parameter is loaded when
+ * a step reads it. Training keeps its parameters, so there none is late. */
 typedef struct Lives {
-    int *last;             /* per value: the last step that reads it; -1: none */
-    bool *late;            /* per value: a parameter that is not loaded before a step reads it */
-    int *come, *next_come; /* per step: a value that is there from its beginning on; per value: the
-                              next one of that step; -1 ends. Sources are in no such list */
-    int *go, *next_go;     /* and those that are given back after it */
+    int *last;         /* per value: the last step that reads it; -1: none */
+    bool *late;        /* per value: not loaded before a step reads it */
+    int *go, *next_go; /* per step: a value that is given back after it; per value: the next one of
+                          that step; -1 ends */
 } Lives;
-/* Of a program whose real numbers are `dtype`. `held` (of held_find): what is gathered ahead; NULL:
- * gathers come when a step asks for them, as they do on virtual ranks. In `arena`. */
-Lives lives_find(const Program *p, Dtype dtype, const TraceHeld *const *held, Arena *arena);
+/* Of a program whose real numbers are `dtype`. In `arena`. */
+Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
+
+/* Buffers as a rank of a machine holds them: from the step that makes one, or from when it is
+ * gathered ahead (`held`, of held_find), to the last step that reads it or a view of it; sources
+ * from step 0, what nobody reads to the last step. Views have no buffer of their own. Nor has what
+ * the optimizer writes over the parameter or state that it updates, and a sum over a group is
+ * written where its input is, if that is read by nothing else.
+ * Per value; NULL: it has no buffer, or lies at rest all the time (parameters, state). In `arena`.
+ */
+const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, Arena *arena);
 #endif

@@ -1,7 +1,7 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "exec/record.h"
 #include "exec/footprint.h"
-#include "exec/held.h"
+#include "exec/lives.h"
 #include "exec/load.h"
 #include "exec/region.h"
 #include "exec/settings.h"
@@ -23,8 +23,9 @@ typedef struct {
     Arena *tmp; /* of this record */
     RankSets *sets;
     Loads *loads;
-    const TraceHeld **held; /* per step: of gathers of parameters */
-    Locals *locals;         /* of the kinds of values that were met */
+    const TraceHeld **held;    /* per step: of gathers of parameters */
+    const TraceHeld **buffers; /* per value: while a rank holds it */
+    Locals *locals;            /* of the kinds of values that were met */
     int n_locals, cap_locals;
     int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first
                                   that is in one; -1: none */
@@ -284,6 +285,7 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
                       .pass = s ? s->pass : PHASE_FORWARD,
                       .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
+    x->alive = r->buffers[v - r->p->val];
     shape_record(r, v, &v->L, &x->shape);
     x->subject = program_subject(r->p, v);
     x->shape.name = subject_name(r->a, x->subject);
@@ -430,6 +432,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     r.tmp = arena_new();
     r.sets = classes_sets(r.a, p->mesh);
     r.held = held_find(p, r.a);
+    r.buffers = lives_buffers(p, r.held, r.a);
     find_users(&r);
     record_run(&r, model);
     record_classes(&r, &rep);
@@ -449,6 +452,6 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
             record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
-    footprint_record(&(Footprint){t, p, r.held, dtype, rep});
+    footprint_record(&(Footprint){t, p, r.buffers, dtype, rep});
     arena_free(r.tmp);
 }

@@ -91,6 +91,12 @@ typedef struct {
         *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
 } TraceParam;
 
+/* The first and the last step during which something is held: a gathered unit of parameters (it may
+ * be gathered once step `from` has begun, and is given up after step `until`), a value's buffer. */
+typedef struct {
+    int from, until;
+} TraceHeld;
+
 typedef struct {
     int step; /* the step that makes it; -1 for inputs */
     Phase pass;
@@ -99,7 +105,8 @@ typedef struct {
     Subject subject; /* of its name */
     int layer;
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
-    int64_t n_numbers;   /* small values: numbers of the unsharded value, row-major; else 0 */
+    const TraceHeld *alive; /* while a rank holds its buffer; NULL: it is a view, or in another's */
+    int64_t n_numbers;      /* small values: numbers of the unsharded value, row-major; else 0 */
     double *numbers;
 } TraceValue;
 
@@ -130,12 +137,6 @@ typedef struct {
     RankSet ranks;
     int64_t bytes_in, bytes_out, bytes_sent;
 } TraceTraffic;
-
-/* Steps between which a gathered unit of parameters is held: it may be gathered once step `from`
- * has begun, and is given up after step `until`. */
-typedef struct {
-    int from, until;
-} TraceHeld;
 
 typedef struct {
     int step;

@@ -85,6 +85,7 @@ static const Field value_fields[] = {
     {"kind", F_WORD, OPTIONAL, AT(kind), 0, WORDS_VALUE_ROLE},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"alive", F_HELD, OPTIONAL, AT(alive), 0, 0},
     {"numbers", F_NUMBERS, OPTIONAL, AT(numbers), AT(n_numbers), 0},
 };
 #undef R

@@ -1,0 +1,225 @@
+/* What records say that a rank holds is what it holds: the memory of a trace against the buffers
+ * that are there after each step of the run that follows. And when sources are loaded. */
+#include "exec/lives.h"
+#include "exec/store.h"
+#include "assign/assign.h"
+#include "support/child.h"
+#include "support/support.h"
+#include <glob.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Bytes on each rank just after each step: gathered copies of parameters, and all that is neither
+ * that nor at rest. */
+typedef struct {
+    int ns;
+    int64_t nranks;
+    int64_t *live, *copies; /* [step][rank]; -1: not run */
+} Seen;
+typedef struct {
+    const void *buf;
+    int64_t bytes;
+    bool copy;
+} Block;
+/* A buffer counts once, whoever has a view of it. */
+static int add(Block *b, int n, Block x) {
+    for (int i = 0; i < n; i++)
+        if (b[i].buf == x.buf) return n;
+    b[n] = x;
+    return n + 1;
+}
+/* The value whose buffer another is a view of, by the program. */
+static const Val *owner(const Program *p, const Val *x) {
+    while (x->step >= 0 && step_renames(&p->step[x->step])) x = &p->val[p->step[x->step].in[0]];
+    return x;
+}
+/* Not what lies at rest. Results wait for the end of the run, and the optimizer's for the next
+ * step: no rank of a machine holds them twice. */
+static bool counted(const Exec *e, const Step *s, int v) {
+    const Val *x = owner(e->p, &e->p->val[v]);
+    if (!exec_store(e, v)->alive || e->p->graph->t[x->tensor].next_of) return false;
+    if (x->kind == KIND_PARAM && x->step < 0) return false;
+    return e->lives.last[v] < 0 || e->lives.last[v] >= s->id;
+}
+/* A block of an input is a view of the whole batch, which no machine has: it is as large as what
+ * the rank was given of it. */
+static int64_t block_bytes(const Exec *e, int v, int64_t rank) {
+    const Val *x = owner(e->p, &e->p->val[v]);
+    int64_t shape[LAYOUT_MAX_DIMS], es = dtype_size(exec_dtype(e, v));
+    if (x->step >= 0) {
+        const Local *l = exec_local(e, v, rank);
+        return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
+    }
+    return es * region_stored(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, shape);
+}
+/* A sum over the group may be written where its input is, if that is read by nothing else. */
+static int64_t reused(const Exec *e, const Step *s, int64_t rank) {
+    bool sums = s->kind == ST_MOVE &&
+                (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
+    if (!sums || e->lives.last[s->in[0]] != s->id) return 0;
+    const Local *in = exec_local(e, s->in[0], rank);
+    return in->buf == exec_local(e, s->out, rank)->buf ? 0 : block_bytes(e, s->in[0], rank);
+}
+static void look(void *arg, Exec *e, const Step *s, bool checked) {
+    Seen *w = arg;
+    const Program *p = e->p;
+    if (checked) return;
+    if (!w->live) {
+        w->ns = p->ns;
+        w->nranks = p->mesh->nranks;
+        size_t n = (size_t)(w->ns * w->nranks);
+        w->live = malloc(n * sizeof *w->live);
+        w->copies = malloc(n * sizeof *w->copies);
+        for (size_t i = 0; i < n; i++) w->live[i] = w->copies[i] = -1;
+    }
+    Block *b = malloc(sizeof *b * (size_t)(p->nv + 1));
+    for (int64_t r = 0; r < w->nranks; r++) {
+        int n = 0;
+        int64_t *live = &w->live[s->id * w->nranks + r], *copies = live - w->live + w->copies;
+        *live = *copies = 0;
+        for (int v = 0; v < p->nv; v++) {
+            if (!counted(e, s, v)) continue;
+            n = add(b, n,
+                    (Block){exec_local(e, v, r)->buf, block_bytes(e, v, r),
+                            p->val[v].kind == KIND_PARAM});
+        }
+        for (int i = 0; i < n; i++) *(b[i].copy ? copies : live) += b[i].bytes;
+        *live -= reused(e, s, r);
+    }
+    free(b);
+}
+static int64_t said(const Trace *t, int step, int64_t rank, const char *category) {
+    int64_t bytes = 0;
+    for (int i = 0; i < t->n_memory; i++)
+        if (t->memory[i].step <= step && !strcmp(t->memory[i].category, category) &&
+            rankset_has(&t->memory[i].ranks, rank))
+            bytes = t->memory[i].bytes;
+    return bytes;
+}
+/* Gathers that are held ahead of the step that asks for them are more than virtual ranks hold. */
+static bool gathers_ahead(const Trace *t) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].held) return true;
+    return false;
+}
+static void compare(const char *plan, const Trace *t, const Seen *w) {
+    bool ahead = gathers_ahead(t);
+    for (int i = 0; i < w->ns; i++)
+        for (int64_t r = 0; r < w->nranks; r++) {
+            int64_t live = w->live[i * w->nranks + r], copies = w->copies[i * w->nranks + r];
+            if (live < 0) continue;
+            int64_t want = said(t, i, r, "activations"), gathered = said(t, i, r, "gathered");
+            if (live != want || (ahead ? copies > gathered : copies != gathered))
+                print_error("%s: step %d, rank %lld: %lld and %lld bytes are held, %lld and %lld "
+                            "are said\n",
+                            plan, i, (long long)r, (long long)live, (long long)copies,
+                            (long long)want, (long long)gathered);
+            assert_true(live == want);
+            assert_true(ahead ? copies <= gathered : copies == gathered);
+        }
+}
+static void hold_text(Arena *a, const char *plan, const char *text, size_t n, const char *pass) {
+    Seen w = {0};
+    PlanSet sets[] = {{"pass", pass}, {"optimizer.name", "adamw"}, {"optimizer.steps", "1"}};
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = look, .watch_arg = &w};
+    PipelineReport rep;
+    bool train = pass && !strcmp(pass, "train");
+    Trace *t = pipeline_run(a, diags_new(a), plan, text, n, sets,
+                            train  ? 3
+                            : pass ? 1
+                                   : 0,
+                            &o, &rep);
+    assert_true(t && t->n_memory && w.ns);
+    compare(plan, t, &w);
+    free(w.live);
+    free(w.copies);
+}
+static void hold(const char *plan, const char *pass) {
+    Arena *a = arena_new();
+    size_t n;
+    const char *text = child_read(a, plan, &n);
+    hold_text(a, plan, text, n, pass);
+    arena_free(a);
+}
+/* Blocks of several sizes, one of them empty, and a sum in place. */
+static void test_uneven(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {kind: mlp, sizes: [5, 11, 7], layer_names: [up, down]}\ndata: {rows: 9}\n"
+        "mesh: {dp: 4, tp: 3}\nplan: {up: colwise, down: rowwise}\npass: backward\n";
+    Arena *a = arena_new();
+    hold_text(a, "uneven", text, sizeof text - 1, NULL);
+    hold_text(a, "uneven", text, sizeof text - 1, "train");
+    arena_free(a);
+}
+
+/* ---- late sources ---- */
+static Lives lives_of(Arena *a, const char *rest, const Program **program) {
+    const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 4}\n%s", rest);
+    Diags *d = diags_new(a);
+    Plan *p = plan_parse(a, d, "late", text, strlen(text), NULL, 0);
+    Mesh *mesh = assign_mesh(a, d, p);
+    Model *m = model_build(a, d, p, mesh);
+    assert_non_null(m);
+    if (p->pass == PASS_TRAIN) assert_true(model_add_optimizer(a, d, p, m));
+    Program *q = lower(a, assign_plan(a, d, p, mesh, m));
+    assert_int_equal(diags_errors(d), 0);
+    *program = q;
+    return lives_find(q, p->dtype, a);
+}
+static int64_t bytes_of(const Program *p, int val, int64_t es) {
+    const GTensor *t = &p->graph->t[p->val[val].tensor];
+    int64_t n = t->is_int ? 8 : es;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    return n;
+}
+/* The first parameter that waits stands behind more than 3 GiB, and what is before it does not; who
+ * waits is the same on any mesh, and follows from the dtype. In training nobody waits. */
+static void test_late_follows_from_the_program(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Program *one, *many;
+    Lives x = lives_of(a, "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\n", &one),
+          y = lives_of(a,
+                       "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {dp: 2, tp: 4}\n"
+                       "recipe: torchtitan-llama3\nnames: torchtitan\n",
+                       &many);
+    int64_t loaded = 0;
+    int late = 0, sources = 0;
+    for (int v = 0; v < one->nv; v++) {
+        if (one->val[v].step >= 0) continue;
+        sources++;
+        assert_true(x.late[v] == (loaded > (int64_t)3 << 30));
+        late += x.late[v];
+        if (!x.late[v]) loaded += bytes_of(one, v, 4);
+    }
+    assert_in_range(late, 1, sources - 1);
+    for (int v = 0; v < one->nv; v++)
+        if (one->val[v].step < 0) assert_true(x.late[v] == y.late[many->first[one->val[v].tensor]]);
+    x = lives_of(a, "data: {batch: 8, sequence: 16, dtype: bf16}\nmesh: {tp: 1}\n", &one);
+    for (int v = 0; v < one->nv; v++) assert_false(x.late[v]); /* 4 layers in bf16 are less */
+    x = lives_of(a,
+                 "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\npass: train\n"
+                 "optimizer: {name: adamw, steps: 1}\n",
+                 &one);
+    for (int v = 0; v < one->nv; v++) assert_false(x.late[v]);
+    arena_free(a);
+}
+static void test_records_say_what_is_held(void **state) {
+    (void)state;
+    glob_t found;
+    assert_int_equal(glob("plans/*.yaml", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > 20);
+    for (size_t i = 0; i < found.gl_pathc; i++) hold(found.gl_pathv[i], NULL);
+    hold("plans/20-llama3-8b-fsdp-tp.yaml", "train");
+    hold("plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "train");
+    globfree(&found);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records_say_what_is_held),
+                                       cmocka_unit_test(test_uneven),
+                                       cmocka_unit_test(test_late_follows_from_the_program)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -47,10 +47,13 @@ enum { LAYERS = 2, B = 4, S = 24, D = 40, K = 4, HEAD = 6 };
     "replicate}\n" SP_NORMS SP_ROWS
 #define QK_LINE "  layers.*.attention.[qk]_norm: replicated_with_grad_allreduce\n"
 /* around the blocks: torchtitan's lines, without and with sequence parallelism */
-#define TP_ENDS "  tok_embeddings: rowwise\n  output: colwise\n  loss: loss_parallel\n"
+#define TP_ENDS                                                                                    \
+    "  tok_embeddings: rowwise\n  output: {style: colwise, use_local_output: false}\n  loss: "     \
+    "loss_parallel\n"
 #define SP_ENDS                                                                                    \
     "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"            \
-    "  output: {style: colwise, input: shard(1)}\n  loss: loss_parallel\n"
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n  loss: "               \
+    "loss_parallel\n"
 #define FSDP(axis, reshard) "data_parallel: {mode: fsdp, axis: " axis ", reshard: " reshard "}\n"
 
 /* ---- counts ---- */
@@ -338,11 +341,12 @@ typedef struct {
 #define TABLE_WHOLE(placement)                                                                     \
     "styles:\n  table: {axis: tp, weight: " placement ", output: shard(1)}\n" SP                   \
     "  tok_embeddings: table\n  norm: sequence_parallel\n  output: {style: colwise, input: "       \
-    "shard(1)}\n"                                                                                  \
+    "shard(1), use_local_output: false}\n"                                                         \
     "  loss: loss_parallel\n"
 /* the head's table whole on every rank, the loss of each sequence part where it is */
 #define HEAD_WHOLE                                                                                 \
-    SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: sequence_parallel\n"
+    SP "  tok_embeddings: {style: rowwise, output: shard(1)}\n  norm: {style: "                    \
+       "sequence_parallel, use_local_output: true}\n"
 #define KV_WHOLE TP "  layers.*.attention.w[kv]: {style: colwise, desired_input: invariant}\n"
 static const GradRow rows[] = {
     {"norm, no SP", FULL(M2, TP TP_ENDS), L0 "attention_norm.weight", ""},

@@ -24,7 +24,7 @@
     "  layers.*.ffn_norm: sequence_parallel\n" TITAN_FFN                                           \
     "  tok_embeddings: {style: rowwise, output: shard(1)}\n"                                       \
     "  norm: sequence_parallel\n"                                                                  \
-    "  output: {style: colwise, input: shard(1)}\n"                                                \
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                       \
     "  loss: loss_parallel\n"
 #define SP MODEL "data: {batch: 3, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\n" LINES
 #define SP64                                                                                       \

@@ -230,6 +230,9 @@ static void test_recipes_of_blocks_alone(void **state) {
  */
 #define NORMS                                                                                      \
     "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"
+#define LOCAL_NORMS                                                                                \
+    "  layers.*.attention_norm: {style: sequence_parallel, use_local_output: true}\n"              \
+    "  layers.*.ffn_norm: {style: sequence_parallel, use_local_output: true}\n"
 #define ROWS_CUT                                                                                   \
     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
@@ -249,13 +252,14 @@ static void test_mislabels(void **state) {
                         "  layers.*.feed_forward.w2: rowwise\n",
          1, "as in the last layer layers.1.feed_forward.w2 (line 13) leaves it",
          "add `output: shard(1)` to the line `layers.*.feed_forward.w2`", NORMS PREPARED ROWS_CUT},
-        {NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
-               "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,
+        {LOCAL_NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
+                     "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,
          2, "input of layers.0.attention.wq, wk, wv and 3 more is said",
          "`input: shard(1), desired_input: replicate`",
-         NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: "
-               "replicate}\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), "
-               "desired_input: replicate}\n" ROWS_CUT}};
+         LOCAL_NORMS
+         "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: "
+         "replicate}\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), "
+         "desired_input: replicate}\n" ROWS_CUT}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
         const char *head =

@@ -270,7 +270,7 @@ static void test_places(void **state) {
     PlanRun run = run_plan(&r, false);
     assert_non_null(strstr(printed(run.d), "plan.py:3:5: error: "));
     /* a label that is not true: the residual is whole, the norm takes it for cut */
-    r = torch("tp=2", "{'layers.*.attention_norm':\n   SequenceParallel()}");
+    r = torch("tp=2", "{'layers.*.attention_norm':\n   SequenceParallel(use_local_output=True)}");
     run = run_plan(&r, false);
     const char *said = printed(run.d);
     assert_true(strstr(said, "plan.py:2:4: error: ") || strstr(said, "plan.py:1:2: error: "));

@@ -137,7 +137,8 @@ static void test_vocabulary_axis(void **state) {
                   MODEL("") "data: {sequence: 6, dtype: f64}\npass: backward\nmesh: {vp: 2, tp: "
                             "2}\nplan:\n  tok_embeddings: rowwise\n"
                             "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: "
-                            "rowwise\n  output: colwise\n  loss: loss_parallel\n",
+                            "rowwise\n  output: {style: colwise, use_local_output: false}\n  loss: "
+                            "loss_parallel\n",
                   true);
     const char *const two[] = {"tok_embeddings.weight", "output.weight"};
     for (int i = 0; i < 2; i++) {

@@ -1498,7 +1498,7 @@ static const char *const plan_tp_sp =
     "plan:\n"
     "  tok_embeddings: {style: rowwise, output: shard(1)}\n"
     "  norm: sequence_parallel\n"
-    "  output: {style: colwise, input: shard(1)}\n"
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n"
     "  loss: loss_parallel\n"
     "  layers.*.attention_norm: sequence_parallel\n"
     "  layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "

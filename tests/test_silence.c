@@ -17,8 +17,9 @@
     "data: {batch: 4, sequence: 16, dtype: f64, seed: 3" data "}\nmesh: {" mesh "}\npass: " pass   \
     "\nnames: torchtitan\n"
 #define NORMS                                                                                      \
-    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"       \
-    "  norm: sequence_parallel\n"
+    "  layers.*.attention_norm: " PLAIN_NORM "  layers.*.ffn_norm: sequence_parallel\n"            \
+    "  norm: " PLAIN_NORM
+#define PLAIN_NORM "{style: sequence_parallel, use_local_output: true}\n"
 #define REST                                                                                       \
     BLOCKS "  output: {style: colwise, input: shard(1), use_local_output: false}\n"                \
            "  loss: loss_parallel\n"

@@ -184,13 +184,13 @@ static void storyboard_is_the_run(void **state) {
     (void)state;
     static const struct {
         const char *op, *down;
-    } row[] = {
-        {"all_gather",
-         "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [replicate]}\n"},
-        {"all_reduce", "  down: rowwise\n"},
-        {"reduce_scatter", "  down: {style: rowwise, output: shard(0)}\n"},
-        {"all_to_all",
-         "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: [shard(0)]}\n"}};
+    } row[] = {{"all_gather",
+                "  down: {style: prepare_module_input, input: [shard(-1)], desired_input: "
+                "[replicate], use_local_output: true}\n"},
+               {"all_reduce", "  down: rowwise\n"},
+               {"reduce_scatter", "  down: {style: rowwise, output: shard(0)}\n"},
+               {"all_to_all", "  down: {style: prepare_module_input, input: [shard(-1)], "
+                              "desired_input: [shard(0)], use_local_output: true}\n"}};
     for (int i = 0; i < 4; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run_with(

@@ -597,6 +597,8 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->line = ARENA_ARRAY(arena, int, nt + 1);
     a->claimed = ARENA_ARRAY(arena, bool, nt + 1);
     a->summed = ARENA_ARRAY(arena, uint32_t, nt + 1);
+    a->dtensor = ARENA_ARRAY(arena, bool, nt + 1);
+    a->dtensor_op = ARENA_ARRAY(arena, bool, m->g.nn + 1);
     layout_params(a, hit, won);
     layout_inputs(a);
     shard_at_rest(a);

@@ -22,7 +22,14 @@ typedef struct ModuleUse {
     bool local_inside; /* inputs that were prepared are plain tensors inside: whole means equal uses
                         */
     bool out_varies;   /* a whole result stays a DTensor whose uses differ */
-    bool out_dtensor;  /* the plan says that the result stays a DTensor, which no label changes */
+    uint8_t
+        dtensor_in; /* bit per input: it comes as a DTensor of PyTorch's, which no label changes */
+    bool dtensor_out; /* so does the result to which its `output` is a label */
+    bool prepares;    /* moves a DTensor only where its label and what is wanted differ */
+    bool idle_in,
+        idle_out;      /* what it labels it hands on plain: of no effect where it moves nothing */
+    bool relays;       /* moves a DTensor from wherever it lies: its label is of plain tensors */
+    bool label_raises; /* computes nothing of a DTensor that lies otherwise than its label says */
     int line;          /* index of the plan's line */
     Loc loc;
 } ModuleUse;
@@ -41,6 +48,9 @@ typedef struct Assign {
     bool *claimed;  /* per tensor: rest is taken for compute without a move (contiguous under trust:
                        declared) */
     ModuleUse *use; /* per module */
+    bool *dtensor;  /* per tensor: it leaves its last module as a DTensor of PyTorch's */
+    bool *dtensor_op; /* per node: an op of PyTorch's on DTensors, which brings them together; NULL:
+                         none */
     uint32_t *summed; /* per tensor (parameters): bit per axis over which the plan declares the sum
                          of its gradient */
     AxisList data, shard; /* axes of data parallelism; those of them that cut parameters at rest */

@@ -45,22 +45,29 @@ typedef struct {
     Assign *a;
     const Graph *g;
     Form *form;  /* per tensor, as it leaves its last module */
-    bool *noted; /* per module: told once */
+    bool *noted; /* per module and input: told once */
+    bool *mixed; /* per line of the plan: refused once */
 } Follow;
 
-static TorchKind torch_kind(const ModuleUse *u, const GModule *m) {
-    const StyleRow *row = u->style ? style_builtin_for(u->style->name, m->kind) : NULL;
-    return row ? row->torch : TORCH_NOT;
+/* The row of the table of styles that stands behind a module's line; NULL: none. */
+static const StyleRow *row_of(const Follow *w, int m) {
+    const Style *s = m >= 0 ? w->a->use[m].style : NULL;
+    return s ? style_builtin_for(s->name, w->g->module[m].kind) : NULL;
 }
 static TorchKind kind_of(const Follow *w, int m) {
-    return torch_kind(&w->a->use[m], &w->g->module[m]);
+    const StyleRow *row = row_of(w, m);
+    return row ? row->torch : TORCH_NOT;
 }
 static bool styled(const Follow *w, int m) { return m >= 0 && w->a->use[m].style; }
 /* Does the plan say it, where the style alone would not? */
 static bool says(const Follow *w, int m, int local) {
-    const Style *s = m >= 0 ? w->a->use[m].style : NULL;
-    const StyleRow *row = s ? style_builtin_for(s->name, w->g->module[m].kind) : NULL;
-    return row && s->use_local_output == local && row->style.use_local_output != local;
+    const StyleRow *row = row_of(w, m);
+    return row && w->a->use[m].style->use_local_output == local &&
+           row->style.use_local_output != local;
+}
+/* Is it a DTensor for sure? Of other systems' styles only where the plan says it. */
+static bool known(const Follow *w, Form f) {
+    return f.is == F_DTENSOR && (dtensor_system(w->a->plan) || says(w, f.by, 0));
 }
 static const char *path(const Follow *w, int m) { return w->g->module[m].path; }
 
@@ -164,6 +171,9 @@ static void note_empty_class(Follow *w, int m) {
 }
 
 /* ---- the walk ---- */
+static bool says_something(const RawSpec *s) {
+    return s->set && (s->mapping || s->bare.kind != RP_NONE);
+}
 /* What the inputs of module m are, once inside. */
 static Form inside(const Follow *w, int m, int arg, Form f) {
     const Style *s = w->a->use[m].style;
@@ -172,9 +182,7 @@ static Form inside(const Follow *w, int m, int arg, Form f) {
     case TORCH_LOSS: return (Form){F_DTENSOR, m};
     case TORCH_BOTH:
     case TORCH_INPUT:
-        if (!s->input.set || arg >= s->input.n || !s->input.arg[arg].set ||
-            (!s->input.arg[arg].mapping && s->input.arg[arg].bare.kind == RP_NONE))
-            return f;
+        if (!s->input.set || arg >= s->input.n || !says_something(&s->input.arg[arg])) return f;
         return (Form){
             kind_of(w, m) == TORCH_INPUT && s->use_local_output == 1 ? F_PLAIN : F_DTENSOR, m};
     case TORCH_OUTPUT: return f;
@@ -196,6 +204,7 @@ static Form read_form(Follow *w, int module, int t) {
                 if (!*seen && kind_of(w, chain[n]) != TORCH_NOT && dtensor_system(w->a->plan))
                     note_from_local(w, chain[n], "input", &w->a->use[chain[n]].style->input, i, t,
                                     &f);
+                if (!*seen && known(w, f)) w->a->use[chain[n]].dtensor_in |= (uint8_t)(1 << i);
                 *seen = true;
                 f = inside(w, chain[n], i, f);
             }
@@ -212,55 +221,113 @@ static Form leave(Follow *w, int m, Form f) {
                     s->desired_output.set; /* its `output` is a label then */
     if (labelled && dtensor_system(w->a->plan))
         note_from_local(w, m, "output", &s->output, 0, w->g->module[m].output, &f);
+    w->a->use[m].dtensor_out = labelled && known(w, f);
     return (Form){s->use_local_output == 0 ? F_DTENSOR : F_PLAIN, m};
 }
-/* PyTorch's operators take DTensors or plain tensors, not both. Refused where the plan's own
- * `use_local_output` makes it so. */
-static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor) {
-    if (!says(w, dtensor->by, 0)) return;
-    diag_error(w->a->d, "E0408", w->a->use[dtensor->by].loc,
-               "leave it out here, or give it to all modules whose results meet (the embedding and "
-               "every row layer)",
-               "with `use_local_output: false` the result of %s is a DTensor, and the %s that "
-               "makes %s takes a plain tensor beside it: PyTorch raises",
-               path(w, dtensor->by), n->label, w->g->t[n->out].name);
+/* Who hands out the DTensor, and why it is one. */
+static const char *dtensor_words(const Follow *w, int by) {
+    bool in = kind_of(w, by) == TORCH_INPUT || kind_of(w, by) == TORCH_BOTH;
+    if (says(w, by, 0))
+        return arena_printf(w->a->arena,
+                            "with `use_local_output: false` the result of %s is a DTensor",
+                            path(w, by));
+    return arena_printf(w->a->arena, "%s makes the %s of %s a DTensor", w->a->use[by].name,
+                        in ? "input" : "result", path(w, by));
 }
+/* The line that a plain layer would need, or what makes the DTensor plain. */
+static const char *mixed_hint(const Follow *w, int by, int layer) {
+    if (layer >= 0) {
+        bool norm = strstr(w->g->module[layer].kind, "norm");
+        return arena_printf(
+            w->a->arena, "give %s a line of its own (%s), or %s", path(w, layer),
+            norm ? "`sequence_parallel`" : "`colwise`, `rowwise`",
+            says(w, by, 0)
+                ? "leave it out here"
+                : arena_printf(w->a->arena, "`use_local_output: true` to %s", path(w, by)));
+    }
+    if (says(w, by, 0))
+        return "leave it out here, or give it to all modules whose results meet (the embedding and "
+               "every row layer)";
+    return "`use_local_output: true` here, or DTensors for all that meet";
+}
+/* PyTorch's operators take DTensors or plain tensors, not both. `param`: the plain one is a
+ * parameter that no line names; else -1. */
+static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor, int param) {
+    int by = dtensor->by, layer = param >= 0 ? n->module : -1;
+    bool *told = &w->mixed[w->a->use[by].line];
+    if (!known(w, *dtensor) || *told) return;
+    *told = true;
+    const char *plain =
+        param >= 0 ? arena_printf(w->a->arena, "has %s, which no line names, as a plain tensor",
+                                  w->g->t[param].plan_name)
+                   : "takes a plain tensor beside it";
+    diag_error(w->a->d, "E0408", w->a->use[by].loc, mixed_hint(w, by, layer),
+               "%s, and the %s that makes %s %s: PyTorch raises", dtensor_words(w, by), n->label,
+               w->g->t[n->out].name, plain);
+}
+/* What the result of a node is; PyTorch's op brings DTensors together by itself. */
 static Form node_form(Follow *w, const GNode *n) {
     TorchKind k = n->module >= 0 ? kind_of(w, n->module) : TORCH_NOT;
     Form d = {F_ANY, -1}, p = {F_ANY, -1};
+    int param = -1;
     for (int i = 0; i < n->nin; i++) {
         const GTensor *t = &w->g->t[n->in[i]];
-        Form f = t->kind == KIND_PARAM ? (Form){F_PLAIN, -1} : read_form(w, n->module, n->in[i]);
+        bool par = t->kind == KIND_PARAM;
+        Form f = par ? (Form){F_PLAIN, -1} : read_form(w, n->module, n->in[i]);
         if (f.is == F_DTENSOR && d.is == F_ANY) d = f;
         if (f.is == F_PLAIN) p = f;
+        if (par) param = n->in[i];
     }
-    if (k == TORCH_LAYER) return (Form){F_DTENSOR, n->module};
+    bool layer = k == TORCH_LAYER;
+    w->a->dtensor_op[n->id] = layer ? dtensor_system(w->a->plan) : known(w, d);
+    if (layer) return (Form){F_DTENSOR, n->module};
     if (styled(w, n->module) && k == TORCH_NOT) return (Form){F_ANY, -1};
-    if (d.is == F_DTENSOR && p.is == F_PLAIN) refuse_mixed(w, n, &d);
+    if (d.is == F_DTENSOR && p.is == F_PLAIN) refuse_mixed(w, n, &d, param);
     return d.is == F_DTENSOR ? d : p;
 }
 /* Cross entropy of DTensor logits: labels are plain, and only loss_parallel takes both. */
+static void loss_of_dtensors(Follow *w, int m, const Form *f) {
+    if (kind_of(w, m) == TORCH_LOSS) {
+        w->a->use[m].label_raises = true;
+        return;
+    }
+    if (styled(w, m)) return;
+    diag_error(
+        w->a->d, "E0408", w->a->use[f->by].loc,
+        says(w, f->by, 0)
+            ? "leave it out here, or add `loss: loss_parallel` on logits that stay cut"
+            : "`use_local_output: true` here",
+        "%s and so are the logits; the labels are plain tensors: PyTorch's cross entropy raises",
+        dtensor_words(w, f->by));
+}
+/* loss_parallel replaces ops on DTensors, and is not there for plain logits: whole ones have their
+ * loss as without it, of a part of the vocabulary each rank takes its part for all of it. */
+static void loss_of_plain(Follow *w, int m, const Form *f) {
+    ModuleUse *u = &w->a->use[m];
+    if (f->by >= 0 && !whole_output(w->a->use[f->by].style)) {
+        diag_error(
+            w->a->d, "E0408", w->a->use[f->by].loc, "`use_local_output: false`",
+            "%s hands out plain tensors: PyTorch's loss_parallel does not see them, each rank "
+            "takes its part of the vocabulary for all of it, and labels beyond it raise",
+            path(w, f->by));
+        return;
+    }
+    diag_note(w->a->d, "N0011", u->loc,
+              "leave it out, or `use_local_output: false` on a head whose result stays cut",
+              "loss_parallel does nothing here: PyTorch's replaces what is done with DTensors, and "
+              "the logits are plain tensors, whole on every rank");
+    Style *nothing = arena_memdup(w->a->arena, u->style, sizeof *nothing);
+    nothing->input.set = nothing->desired_input.set = nothing->output.set = nothing->sums = false;
+    u->style = nothing;
+}
 static void check_loss(Follow *w, int m) {
     const GModule *mod = &w->g->module[m];
     Form f = w->form[mod->input[0]];
+    bool parallel = kind_of(w, m) == TORCH_LOSS, ours = dtensor_system(w->a->plan);
     if (mod->n_input < 2 || !w->g->t[mod->input[1]].is_int) return;
-    if (!styled(w, m) && f.is == F_DTENSOR && says(w, f.by, 0))
-        diag_error(w->a->d, "E0408", w->a->use[f.by].loc,
-                   "leave it out here, or add `loss: loss_parallel` on logits that stay cut",
-                   "with `use_local_output: false` the logits are DTensors and the labels plain "
-                   "tensors: PyTorch's cross entropy raises");
-    if (kind_of(w, m) == TORCH_LOSS && f.is == F_PLAIN && says(w, f.by, 1))
-        diag_error(
-            w->a->d, "E0408", w->a->use[f.by].loc, "`use_local_output: false`",
-            "with `use_local_output: true` the logits are plain tensors: PyTorch's loss_parallel "
-            "does not see them, each rank takes its part of the vocabulary for all of it");
-    if (kind_of(w, m) != TORCH_LOSS || !dtensor_system(w->a->plan)) return;
-    note_empty_class(w, m);
-    if (f.is == F_PLAIN && f.by >= 0 && !says(w, f.by, 1))
-        diag_note(w->a->d, "N0011", w->a->use[f.by].loc, "add `use_local_output: false`",
-                  "%s hands out plain tensors, which PyTorch's loss_parallel does not see: each "
-                  "rank takes its part of the vocabulary for all of it, and raises",
-                  path(w, f.by));
+    if (known(w, f)) loss_of_dtensors(w, m, &f);
+    if (parallel && ours) note_empty_class(w, m);
+    if (parallel && f.is == F_PLAIN && (ours || says(w, f.by, 1))) loss_of_plain(w, m, &f);
 }
 
 /* ---- what use_local_output changes ---- */
@@ -305,12 +372,33 @@ static void whole_dtensor(Follow *w, int m) {
     w->a->use[m].out_varies = varies && !other;
 }
 
+/* PyTorch's prepare_* leave an argument without a label alone, whatever its goal says. */
+static void check_pair(const Follow *w, int m, const RawList *label, const RawList *goal,
+                       const char *key) {
+    const ModuleUse *u = &w->a->use[m];
+    bool moves = true;
+    for (int i = 0; goal->set && i < goal->n; i++)
+        moves &= !says_something(&goal->arg[i]) ||
+                 (label->set && i < label->n && says_something(&label->arg[i]));
+    if (!moves)
+        diag_error(w->a->d, "E0208", u->loc,
+                   arena_printf(w->a->arena, "say with `%s` how it lies before", key),
+                   "%s: `desired_%s` without `%s`: PyTorch's %s leaves alone what has no label",
+                   path(w, m), key, key, u->name);
+}
+static void check_pairs(const Follow *w, int m) {
+    const Style *s = w->a->use[m].style;
+    check_pair(w, m, &s->input, &s->desired_input, "input");
+    check_pair(w, m, &s->output, &s->desired_output, "output");
+}
+
 void dtensor_follow(Assign *a) {
     const Graph *g = &a->model->g;
     Follow w = {.a = a,
                 .g = g,
                 .form = ARENA_ARRAY(a->arena, Form, g->nt + 1),
-                .noted = ARENA_ARRAY(a->arena, bool, 4 * g->nm + 4)};
+                .noted = ARENA_ARRAY(a->arena, bool, 4 * g->nm + 4),
+                .mixed = ARENA_ARRAY(a->arena, bool, a->plan->n_lines + 1)};
     for (int t = 0; t < g->nt; t++) w.form[t].by = -1;
     int nn = g->nn_model ? g->nn_model : g->nn;
     for (int n = 0; n < nn; n++) {
@@ -320,6 +408,7 @@ void dtensor_follow(Assign *a) {
         for (int m = x->module; m >= 0; m = g->module[m].parent)
             if (g->module[m].output == x->out) f = leave(&w, m, f);
         w.form[x->out] = f;
+        a->dtensor[x->out] = known(&w, f);
     }
     for (int m = 0; m < g->nm; m++) {
         if (!strcmp(g->module[m].kind, "loss") && g->loss >= 0) check_loss(&w, m);
@@ -328,6 +417,11 @@ void dtensor_follow(Assign *a) {
         if (k == TORCH_LAYER && dtensor_system(a->plan)) note_short(&w, m);
         if (k == TORCH_INPUT && a->use[m].style->use_local_output == 1) local_inputs(&w, m);
         if (k == TORCH_LAYER && says(&w, m, 0)) whole_dtensor(&w, m);
-        a->use[m].out_dtensor = g->module[m].output >= 0 && says(&w, m, 0) && k != TORCH_INPUT;
+        a->use[m].prepares = k == TORCH_INPUT || k == TORCH_OUTPUT || k == TORCH_BOTH;
+        if (a->use[m].prepares && dtensor_system(a->plan)) check_pairs(&w, m);
+        a->use[m].idle_in = k == TORCH_INPUT && a->use[m].style->use_local_output == 1;
+        a->use[m].idle_out =
+            (k == TORCH_OUTPUT || k == TORCH_BOTH) && a->use[m].style->use_local_output != 0;
+        a->use[m].relays = row_of(&w, m) && row_of(&w, m)->relays;
     }
 }

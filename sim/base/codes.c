@@ -163,10 +163,12 @@ const DiagCode diag_codes[] = {
     {"E0407", 1, "an axis is used twice",
      "An axis occurs twice in one product or mapping, directly or through a group."},
     {"E0408", 1, "a DTensor meets a plain tensor",
-     "With `use_local_output: false` the result of a module stays a DTensor, which PyTorch's "
-     "operators do not mix with plain tensors (\"got mixed torch.Tensor and DTensor\"): a residual "
-     "sum, a product or the attention where the other operand is the local result of another "
-     "module, or a loss whose labels are plain. Leave it out, or say it for all of them."},
+     "PyTorch's operators do not mix DTensors with plain tensors (\"got mixed torch.Tensor and "
+     "DTensor\"). DTensors are what sequence_parallel and prepare_module_input hand on by default, "
+     "and every module with `use_local_output: false`; plain are the parameters of layers that no "
+     "line names, labels, and the local results of other modules: in a residual sum, a product, "
+     "the attention. Name the layer, or make them all the one or all the other. loss_parallel is "
+     "the other way round: it takes no plain part of the logits."},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
      "What a rank holds is not the slice of the unsharded model's value that its layout claims. "
@@ -266,11 +268,12 @@ const DiagCode diag_codes[] = {
      "own."},
     {"N0010", 0, "a config key was ignored",
      "`ignore_config` names a key of the model's config that this program does not read."},
-    {"N0011", 0, "loss_parallel on plain logits",
-     "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which acts on DTensors. "
-     "The head's style hands out plain local tensors unless it says `use_local_output: false`; the "
-     "cross entropy then takes a rank's part of the vocabulary for all of it, and labels beyond it "
-     "raise. Here the loss is computed as the plan means it."},
+    {"N0011", 0, "loss_parallel that does nothing",
+     "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which replaces what is "
+     "done "
+     "with DTensors. Logits of a head that has no line, or whose style hands out plain tensors "
+     "(every one without `use_local_output: false`), have their loss as without it. Where such "
+     "plain logits are cut over the vocabulary PyTorch raises (E0408)."},
     {"N0012", 0, "a sum of gradients over ranks that hold them equal",
      "A style whose hook sums a gradient whatever it is (`replicated_with_grad_allreduce`) stands "
      "at "
@@ -281,6 +284,13 @@ const DiagCode diag_codes[] = {
      "same one. Sums here follow from layouts, so none of that is done and the run's numbers do "
      "not show it. Name the axes that cut the batch or the sequence; a sum over another axis is a "
      "style's."},
+    {"N0013", 0, "a label on a DTensor that lies otherwise",
+     "A label (`input`, or `output` beside `desired_output`) says how a plain tensor lies. What "
+     "PyTorch's sequence_parallel, prepare_module_input, or `use_local_output: false` hand on is a "
+     "DTensor, which knows how it lies: PyTorch does not look at the label there, neither does "
+     "this program. Where label and desired layout are the same PyTorch moves nothing at the "
+     "boundary, and the op that needs it otherwise moves it, which is made here as the layer's "
+     "`desired_input`; PyTorch's op may choose another way to the same numbers."},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",

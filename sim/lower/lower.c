@@ -401,48 +401,66 @@ static const char *place_words(const Lower *l, int val, const Layout *L, const c
             str_addf(&s, " with a sum over %s pending", l->p->mesh->axis[x].name);
     return s.s;
 }
+/* A module's boundary: which label speaks of it, where the value is wanted; `dtensor`: the value is
+ * one of PyTorch's DTensors, which knows how it lies. */
+typedef struct {
+    int module;
+    UseKind kind;
+    const RawSpec *label, *want;
+    bool dtensor;
+} Boundary;
+static bool says_nothing(const RawSpec *s) {
+    return !s || !s->set || (!s->mapping && (s->bare.kind == RP_NONE || s->bare.kind == RP_LOCAL));
+}
+/* Do label and what is wanted speak of one placement? Then PyTorch moves no DTensor. */
+static bool asks_no_move(const Lower *l, const Boundary *b, int v) {
+    const Val *x = &l->p->val[v];
+    Layout label, want;
+    if (says_nothing(b->label) || says_nothing(b->want)) return true;
+    return assign_target(l->a, &(Target){b->module, x->tensor, b->label, b->kind, &x->L}, &label,
+                         NULL) &&
+           assign_target(l->a, &(Target){b->module, x->tensor, b->want, b->kind, &x->L}, &want,
+                         NULL) &&
+           assign_label_holds(l->a, &label, &want);
+}
+static const char *instead(const Lower *l, const Boundary *b, int v) {
+    if (!b->dtensor) return NULL;
+    if (!asks_no_move(l, b, v)) return "and moves it from there";
+    return l->a->use[b->module].prepares ? "and moves nothing here" : "and its op moves it";
+}
 /* Holds a label against how the value lies; under trust: declared the label is believed. */
-static int label(Lower *l, int module, int v, const RawSpec *spec, UseKind kind) {
-    if (!spec->set ||
-        (!spec->mapping && (spec->bare.kind == RP_NONE || spec->bare.kind == RP_LOCAL)))
-        return v;
+static int label(Lower *l, const Boundary *b, int v) {
+    if (says_nothing(b->label)) return v;
     const char *names[MESH_MAX_AXES] = {0};
     Layout want;
     const Val *x = &l->p->val[v];
-    if (!assign_target(l->a, &(Target){module, x->tensor, spec, kind, &x->L}, &want, names))
+    const ModuleUse *u = &l->a->use[b->module];
+    if (!assign_target(l->a, &(Target){b->module, x->tensor, b->label, b->kind, &x->L}, &want,
+                       names))
         return v;
-    if (assign_label_holds(l->a, &x->L, &want)) return v;
-    const ModuleUse *u = &l->a->use[module];
-    if (!l->declared) {
+    if (assign_label_holds(l->a, &x->L, &want) || (b->dtensor && u->relays)) return v;
+    if (!l->declared || b->dtensor || u->label_raises) {
         mislabel_add(&l->mislabels, l->arena,
-                     (Mislabel){.module = module,
+                     (Mislabel){.module = b->module,
                                 .tensor = x->tensor,
-                                .input = kind == USE_INPUT,
-                                .own = spec->loc.file,
-                                .loc = spec->loc.file ? spec->loc : u->loc,
+                                .input = b->kind == USE_INPUT,
+                                .own = b->label->loc.file,
+                                .instead = instead(l, b, v),
+                                .loc = b->label->loc.file ? b->label->loc : u->loc,
                                 .want = want,
                                 .have = x->L,
                                 .want_text = place_words(l, v, &want, names),
                                 .have_text = place_words(l, v, &x->L, NULL)});
         return v;
     }
-    int by = l->p->graph->t[x->tensor].module;
-    if (kind == USE_INPUT && by >= 0 && l->a->use[by].out_dtensor &&
-        l->p->graph->module[by].output == x->tensor) {
-        diag_error(
-            l->d, "E0214", u->loc, "leave `use_local_output: false` out, or mend the label",
-            "the input of %s is a DTensor, with `use_local_output: false` on %s: PyTorch goes by "
-            "how it "
-            "lies, not by the label, and gathers inside the op; not supported by this version",
-            l->p->graph->module[module].path, l->p->graph->module[by].path);
-        return v;
-    }
+    bool idle = b->kind == USE_INPUT ? u->idle_in : u->idle_out;
+    if (idle && asks_no_move(l, b, v)) return v; /* a DTensor by that label, and plain again */
     Reason r = {.text = "the plan says that it lies so",
                 .loc = u->loc,
                 .names = names,
                 .output = true,
                 .asked = true,
-                .module = module,
+                .module = b->module,
                 .scope = -1,
                 .pass = PHASE_FORWARD};
     Move claim = {.from = x->L, .to = want, .kind = MOVE_ID};
@@ -452,14 +470,18 @@ static int enter_module(Lower *l, int module, int arg, int v) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
     if (!s) return v;
-    if (s->input.set && arg < s->input.n) v = label(l, module, v, &s->input.arg[arg], USE_INPUT);
-    if (s->desired_input.set && arg < s->desired_input.n && s->desired_input.arg[arg].set) {
+    const RawSpec *need =
+        s->desired_input.set && arg < s->desired_input.n ? &s->desired_input.arg[arg] : NULL;
+    Boundary b = {module, USE_INPUT, s->input.set && arg < s->input.n ? &s->input.arg[arg] : NULL,
+                  need, u->dtensor_in >> arg & 1};
+    v = label(l, &b, v);
+    if (asks_no_move(l, &b, v) && (u->idle_in || (b.dtensor && u->prepares))) return v;
+    if (need && need->set) {
         const char *names[MESH_MAX_AXES] = {0};
         Layout want;
         const Val *x = &l->p->val[v];
-        if (!assign_target(
-                l->a, &(Target){module, x->tensor, &s->desired_input.arg[arg], USE_INPUT, &x->L},
-                &want, names))
+        if (!assign_target(l->a, &(Target){module, x->tensor, need, USE_INPUT, &x->L}, &want,
+                           names))
             return v;
         Reason r = {.text = why_input(l->p, module, v),
                     .loc = u->loc,
@@ -520,16 +542,20 @@ static void leave_module(Lower *l, int module, int tensor) {
     Program *p = l->p;
     if (!s) return;
     const RawList *move = s->desired_output.set ? &s->desired_output : &s->output;
-    if (s->desired_output.set && s->output.set && s->output.n)
-        p->env[tensor] = label(l, module, p->env[tensor], &s->output.arg[0], USE_OUTPUT);
     if (!move->set || !move->n || !move->arg[0].set) return;
+    if (s->desired_output.set && s->output.set && s->output.n) {
+        Boundary b = {module, USE_OUTPUT, &s->output.arg[0], &move->arg[0], u->dtensor_out};
+        p->env[tensor] = label(l, &b, p->env[tensor]);
+        if ((b.dtensor || u->idle_out) && asks_no_move(l, &b, p->env[tensor])) return;
+    }
     const RawSpec *spec = &move->arg[0];
     if (!spec->mapping && spec->bare.kind == RP_LOCAL) { /* left as it is and taken for replicate */
         mark_declared(l, tensor);
         RawSpec repl = *spec;
         repl.bare.kind = RP_REPLICATE;
         if (l->declared && !goes_on(l, module, tensor))
-            p->env[tensor] = label(l, module, p->env[tensor], &repl, USE_OUTPUT);
+            p->env[tensor] =
+                label(l, &(Boundary){module, USE_OUTPUT, &repl, NULL, false}, p->env[tensor]);
         return;
     }
     const char *names[MESH_MAX_AXES] = {0};
@@ -596,7 +622,8 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     const GTensor *t = &p->graph->t[p->val[in].tensor];
     const ModuleUse *u = n->module >= 0 ? &l->a->use[n->module] : NULL;
     bool param = t->kind == KIND_PARAM, asked = false;
-    check_pending(l, n, in, want);
+    bool dtensor = l->a->dtensor_op && l->a->dtensor_op[n->id] && !param;
+    if (!dtensor) check_pending(l, n, in, want);
     Reason r = {.module = n->module,
                 .scope = u && u->per_module ? n->module : -1,
                 .pass = param ? PHASE_PARAMETERS : pass};
@@ -611,7 +638,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
      * plain tensors or that says nothing of the result asks for nothing */
     bool inside = u && u->style && u->style->sums && result_of(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
-    r.asked = asked || inside;
+    r.asked = asked || inside || dtensor; /* PyTorch's op brings DTensors together by itself */
     if (u) r.loc = u->loc;
     if (!param) return move_to(l, in, want, &r);
     in = move_undeclared(l, in, want, &r);
@@ -694,8 +721,7 @@ static void finish_pending_output(Lower *l) {
     Program *p = l->p;
     const Graph *g = p->graph;
     int loss = g->t[g->loss].module, x = loss >= 0 ? g->module[loss].input[0] : -1;
-    int by = x >= 0 ? g->t[x].module : -1;
-    if (x < 0 || p->env[x] < 0 || (by >= 0 && l->a->use[by].out_dtensor)) return;
+    if (x < 0 || p->env[x] < 0 || (l->a->dtensor && l->a->dtensor[x])) return;
     Layout want = p->val[p->env[g->loss]].L;
     for (int a = 0; a < p->mesh->naxes; a++)
         if (want.type[a] == TY_P && p->val[p->env[x]].L.type[a] == TY_P) want.type[a] = TY_I;

@@ -36,9 +36,10 @@ static int maker(const Program *p, const Mislabel *m) {
     return input;
 }
 static bool same_place(const Mislabel *a, const Mislabel *b) {
-    return a->input == b->input && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
-           a->loc.file && b->loc.file && !strcmp(a->loc.file, b->loc.file) &&
-           !strcmp(a->want_text, b->want_text) && !strcmp(a->have_text, b->have_text);
+    return a->input == b->input && !a->instead == !b->instead && a->loc.line == b->loc.line &&
+           a->loc.col == b->loc.col && a->loc.file && b->loc.file &&
+           !strcmp(a->loc.file, b->loc.file) && !strcmp(a->want_text, b->want_text) &&
+           !strcmp(a->have_text, b->have_text);
 }
 /* "layers.0.attention.wq, wk, wv and 3 more": those beside the first are named, the others counted.
  */
@@ -87,12 +88,35 @@ static const char *left_by(const Program *p, const Mislabel *m) {
                         p->graph->module[by].path, line->from_recipe ? "the recipe's line" : "line",
                         p->assign->use[by].loc.line);
 }
+/* The enclosing module that prepares the value for this one, or -1. */
+static int preparer(const Program *p, const Mislabel *m) {
+    const GModule *all = p->graph->module;
+    for (int up = all[m->module].parent; m->input && up >= 0; up = all[up].parent)
+        for (int i = 0; p->assign->use[up].prepares && i < all[up].n_input; i++)
+            if (all[up].input[i] == m->tensor) return up;
+    return -1;
+}
+/* PyTorch asks the DTensor, so nothing is wrong; the line says what is not so. */
+static void note_dtensor(const Program *p, const Mislabels *all, int i, Diags *d) {
+    const Mislabel *m = &all->m[i];
+    const char *have = one_place(p, m, &m->have), *key = m->input ? "input" : "output";
+    int by = preparer(p, m);
+    const char *who = by < 0 ? left_by(p, m)
+                             : arena_printf(p->arena, ", as %s (line %d) hands it in",
+                                            p->graph->module[by].path, p->assign->use[by].loc.line);
+    diag_note(d, "N0013", m->loc,
+              have ? arena_printf(p->arena, "`%s: %s` says how it lies", key, have) : NULL,
+              "the %s of %s is said to lie as %s, but it is a DTensor and lies as %s%s: PyTorch "
+              "goes by how it lies, %s",
+              key, modules_text(p, all, i), m->want_text, m->have_text, who, m->instead);
+}
 void mislabels_report(const Program *p, const Mislabels *all, Diags *d) {
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];
         bool told = false;
         for (int k = 0; k < i && !told; k++) told = same_place(&all->m[k], m);
-        if (told) continue;
+        if (!told && m->instead) note_dtensor(p, all, i, d);
+        if (told || m->instead) continue;
         diag_error(d, "E0402", m->loc, hint_of(p, m),
                    "the %s of %s is said to lie as %s, but it lies as %s%s",
                    m->input ? "input" : "output", modules_text(p, all, i), m->want_text,

@@ -281,6 +281,8 @@ typedef struct {
     const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or
                                 NULL: for all others */
     TorchKind torch;
+    bool relays; /* of a DTensor PyTorch asks where it lies, and moves it: the label is for plain
+                    ones */
     const char *aliases; /* other names, with a blank between: "ColwiseParallel column_parallel";
                             may be NULL */
 } StyleRow;

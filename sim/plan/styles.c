@@ -52,6 +52,7 @@ static const StyleRow rows[] = {
     {.style = {ROW("sequence_parallel", 0), SUMS, IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE),
                BIAS(REPLICATE), OUT(SHARD(1))},
      .torch = TORCH_LAYER,
+     .relays = true,
      .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
      .aliases = "SequenceParallel"},
     {.style = {NAME("prepare_module_input")},

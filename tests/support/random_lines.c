@@ -56,7 +56,7 @@ static const char *word(RandomPlan *g, const char *name) {
 static const char *style(RandomPlan *g, const char *name, const char *fields) {
     const char *more = fields;
     if (CHANCE(12)) more = TEXT("%s%saxis: tp", more, *more ? ", " : "");
-    if (CHANCE(8))
+    if (CHANCE(8) && !strstr(fields, "use_local_output"))
         more = TEXT("%s%suse_local_output: %s", more, *more ? ", " : "",
                     CHANCE(50) ? "true" : "false");
     if (CHANCE(8))
@@ -160,7 +160,9 @@ static void ends(RandomPlan *g) {
              style(g, "rowwise_split_input",
                    g->sp ? "input: shard(1), desired_input: shard(-1)" : ""));
     } else if (CHANCE(60)) {
-        line(g, "head", style(g, "colwise", in));
+        /* PyTorch's loss_parallel takes no plain part of the logits */
+        const char *parts = TEXT("%s%suse_local_output: false", in, *in ? ", " : "");
+        line(g, "head", style(g, "colwise", loss && CHANCE(85) ? parts : in));
         if (loss) line(g, "loss", style(g, "loss_parallel", ""));
     } else line(g, "head", style(g, "colwise_gather_output", in));
 }

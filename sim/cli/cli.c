@@ -150,7 +150,12 @@ void cli_records(Cli *c, const Loaded *l, const char *types) {
 /* ---- plans and traces ---- */
 PipelineOptions cli_pipeline(const Cli *c) {
     const CliOptions *o = &c->o;
+    const char *how = o->check ? o->check : "full";
     return (PipelineOptions){
+        .check = how[0] == 'q'   ? CHECK_QUICK
+                 : how[0] == 'a' ? CHECK_AUTO
+                                 : CHECK_FULL,
+        .end_to_end = o->end_to_end,
         .strict = o->strict,
         .sensitivity = o->sensitivity,
         .rank = o->rank,

@@ -36,14 +36,15 @@ enum {
 typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
-    const char *color, *fail_on;
+    const char *color, *fail_on, *check;
     const char *model, *config, *mesh, *tp_plan, *ep_plan; /* of files of frameworks */
     const char *to;                                        /* export: the framework */
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance;
     int64_t rank, threads, seed, layer, width;
-    bool quiet, verbose, strict, sensitivity, exact, update_expect, statically, cuda, mpi, help, version;
+    bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
+        mpi, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

@@ -151,6 +151,15 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_open(&w, "unasked", '[');
     for (int i = 0; i < t->n_unasked; i++) json_str(&w, NULL, t->unasked[i]);
     json_close(&w, ']');
+    TraceProjected q = trace_projected(t);
+    if (q.n) {
+        json_open(&w, "projected", '{');
+        json_int(&w, "products", q.n);
+        json_int(&w, "projections", q.projections);
+        json_str(&w, "value", q.notice->value);
+        json_real(&w, "notice", q.notice->notice);
+        json_close(&w, '}');
+    }
     if (l->report.end_to_end_worst) {
         json_open(&w, "end_to_end", '{');
         json_str(&w, "value", l->report.end_to_end_worst);

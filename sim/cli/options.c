@@ -77,6 +77,11 @@ static const Option options[] = {
      NULL},
     {"sensitivity", 0, O_FLAG, AT(sensitivity), NULL, C_RUNS | C_ANOTHER,
      "measure the end-to-end bounds by a second unsharded run", NULL},
+    {"check", 0, O_WORD, AT(check), "HOW", C_RUNS | C_ANOTHER,
+     "full: every product again (default), quick: by projections, auto: by size",
+     "full quick auto"},
+    {"end-to-end", 0, O_FLAG, AT(end_to_end), NULL, C_RUNS | C_ANOTHER,
+     "with --check quick: compare with the unsharded run too", NULL},
     {"fail-on", 0, O_WORD, AT(fail_on), "SEVERITY", C_CHECK | C_ANOTHER,
      "what makes exit 1 besides wrong values: note, warning or error (the default)",
      "note warning error"},
@@ -300,8 +305,8 @@ static void check_usage(Parse *p) {
         if (p->given[i]->commands & C_OF_AGAINST)
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
-    static const char *const executed[] = {"against",     "save-values", "exact",
-                                           "sensitivity", "strict",      "update-expect"};
+    static const char *const executed[] = {"against", "save-values",   "exact", "sensitivity",
+                                           "strict",  "update-expect", "check", "end-to-end"};
     for (int i = 0; c->o.statically && i < p->n_given; i++)
         for (size_t e = 0; e < sizeof executed / sizeof *executed; e++)
             if (!strcmp(p->given[i]->name, executed[e]))

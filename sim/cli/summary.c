@@ -225,6 +225,25 @@ static void report_verdict(Cli *c, const Loaded *l) {
         str_addf(&c->text, " %s the unsharded model", strcmp(v, "different") == 0 ? "from" : "to");
     str_add(&c->text, "\n");
 }
+/* What a quick check would have noticed, by the value of which it would have noticed least. */
+static void report_projected(Cli *c, const Loaded *l) {
+    Arena *a = c->arena;
+    TraceProjected q = trace_projected(l->trace);
+    const char *seed =
+        l->report.plan ? arena_printf(a, ", seed %llu", (unsigned long long)l->report.plan->seed)
+                       : "";
+    if (l->report.quick && !q.n)
+        line(c, "  ", "projected", "nothing: no product that gets cheaper");
+    if (!q.n) return;
+    line(c, "  ", "projected",
+         arena_printf(a, "%lld products, by %d sums with random signs of each 64 numbers%s",
+                      (long long)q.n, q.projections, seed));
+    line(c, "  ", "  notices",
+         arena_printf(a,
+                      "any number off by more than %.2g %% of its row's root mean square (%s), "
+                      "with probability 1 - 2^-%d whatever else is off",
+                      100 * q.notice->notice, q.notice->value, q.projections));
+}
 static void report_run(Cli *c, const Loaded *l) {
     const Trace *t = l->trace;
     Arena *a = c->arena;
@@ -250,6 +269,9 @@ static void report_run(Cli *c, const Loaded *l) {
     if (t->worst_value)
         line(c, "  ", "worst",
              arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
+    report_projected(c, l);
+    if (l->report.quick && !l->report.end_to_end)
+        line(c, "  ", "end to end", "not compared with the unsharded run; --end-to-end does it");
     if (l->report.end_to_end_worst)
         line(c, "  ", "end to end",
              arena_printf(a, "%s is off by %.2g of its largest number, bound %.2g",

@@ -61,6 +61,10 @@ bool limits_fit(Run *r) {
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
     r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
     r->work = work_of(r->arena, r->exec, run_iterations(r), r->plan->microbatches);
+    double gflop = work_flops(r->program) * 1e-9 * (double)run_iterations(r);
+    r->quick =
+        r->o->check == CHECK_QUICK ||
+        (r->o->check == CHECK_AUTO && gflop * (double)r->plan->microbatches > CHECK_AUTO_GFLOP);
     bool in_time = ends(r);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};

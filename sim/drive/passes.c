@@ -63,7 +63,7 @@ static void sources(Run *r) {
     pure->progress = r->o->progress;
     if (r->against && !r->dry) pure->step_done = outside_reference_stepped, pure->step_arg = r;
     pure->exact_work = run_exact_work(r);
-    pure->reference_work = r->work.reference;
+    pure->reference_work = run_has_reference(r) ? r->work.reference : 0;
 }
 static void prepare(Run *r) {
     r->exec->pool = r->pool;
@@ -75,6 +75,8 @@ static void prepare(Run *r) {
     r->exec->keep_all = run_keeps_all(r);
     r->check = check_new(r->arena, r->exec, r->t);
     r->check->full_arg = &r->pure;
+    r->check->quick = r->rep->quick = r->quick;
+    r->check->seed = r->plan->seed;
     if (r->src.local_mean)
         r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
                                   "count of its own tokens, so tokens of short blocks weigh more";
@@ -112,5 +114,6 @@ bool passes_run(Run *r, bool *ran) {
     r->peak_sharded = (int64_t)(use.large + use.small);
     if (!*ran) return false;
     exact(r);
-    return unsharded(r);
+    r->rep->end_to_end = run_has_reference(r);
+    return !r->rep->end_to_end || unsharded(r);
 }

@@ -8,6 +8,10 @@
 
 struct Exec;
 struct Step;
+/* How a run's products are held: each element computed again, or random projections of them
+ * (exec/project.h); the third chooses by size. */
+typedef enum { CHECK_FULL, CHECK_QUICK, CHECK_AUTO } CheckHow;
+enum { CHECK_AUTO_GFLOP = 50 }; /* above so many distinct GFLOP the third is quick */
 typedef struct PipelineOptions {
     bool execute;   /* false: shape-only, no tensor data is allocated */
     bool structure; /* not executed: what verify found stands in the trace as checks of level 0 */
@@ -19,6 +23,8 @@ typedef struct PipelineOptions {
     int exact;    /* level 3 for so many seeds of integer data; 0: not */
     bool
         sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
+    CheckHow check;
+    bool end_to_end; /* compare with the unsharded run also where a quick check leaves it out */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
     const char *hardware; /* overrides the plan's */
@@ -55,6 +61,7 @@ typedef struct PipelineReport {
             unread;      /* unread: the file failed meanwhile (E0102) */
         const char *why; /* what is wrong with its shape, order or numbers; or NULL */
     } * against;
+    bool quick, end_to_end; /* products were held by projections; the unsharded run was made */
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;        /* of its largest magnitude, as is its bound */
     double end_to_end_bound;

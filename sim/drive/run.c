@@ -14,6 +14,11 @@ bool run_backward(const Run *r) { return r->program->ns > r->program->n_forward;
 
 bool run_keeps_whole(const Run *r) { return r->o->against || r->o->save_values || run_backward(r); }
 
+bool run_has_reference(const Run *r) {
+    const PipelineOptions *o = r->o;
+    return !r->quick || o->end_to_end || o->sensitivity || o->against || o->save_values;
+}
+
 /* What --exact and the comparison add to the work of the run. */
 double run_exact_work(const Run *r) {
     return r->o->exact && !run_backward(r) ? 2 * r->o->exact * r->work.exact
@@ -21,7 +26,7 @@ double run_exact_work(const Run *r) {
 }
 double run_compare_work(const Run *r) {
     double n = 0;
-    for (int v = 0; v < r->program->nv; v++) {
+    for (int v = 0; v < r->program->nv && run_has_reference(r); v++) {
         bool grad;
         if (!endtoend_result(r->program, v, &grad)) continue;
         const GTensor *t = &r->model->g.t[r->program->val[v].tensor];

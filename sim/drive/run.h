@@ -35,6 +35,7 @@ typedef struct Run {
     Device *dev;
     const Observer *const *look; /* who looks at the walk of the ranks */
     int n_look;
+    bool quick;                           /* products are held by projections */
     bool dry;                             /* this is the walk with sizes only, before the run */
     bool stop;                            /* it has seen enough */
     struct Tables *tables;                /* its count */
@@ -53,6 +54,8 @@ bool run_keeps_all(const Run *r);
 bool run_backward(const Run *r);
 /* Are the values of the unsharded run kept for a comparison? */
 bool run_keeps_whole(const Run *r);
+/* Is the unsharded run made? A quick check leaves it out unless somebody asks for it. */
+bool run_has_reference(const Run *r);
 /* Does the run end in time and fit into memory? Makes r->exec and r->work. False and E0701, E0703,
  * E0707 or E0602 before anything is allocated. */
 bool limits_fit(Run *r);

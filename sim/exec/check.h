@@ -18,6 +18,8 @@ typedef struct Check {
     double slack;              /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
     const char *weights_cause; /* why the loss weights may differ by the plan's own wish, or NULL */
     int64_t part, step;        /* which micro-batch and training step is run, from 0 */
+    bool quick;                /* hold products by projections where that is cheaper (project.h) */
+    uint64_t seed;             /* of the projections */
     int first_fail;            /* index into t->checks, or -1 */
     int64_t unobservable;
     const char **unobservable_text;

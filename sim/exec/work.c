@@ -79,6 +79,12 @@ static double work_check(const Program *p, const Step *s, bool wide) {
     return flops(p, s) * (ns.flop32 + 2 * ns.flop64) + in * ns.in_check32 +
            o * ns.out_check; /* again, in f64, and its bound */
 }
+double work_flops(const Program *p) {
+    double n = 0;
+    for (int i = 0; i < p->ns; i++)
+        if (is_kernel(&p->step[i])) n += flops(p, &p->step[i]);
+    return n;
+}
 Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts) {
     const Program *p = e->p;
     bool wide = e->dtype == DT_F64;

@@ -14,6 +14,8 @@ typedef struct {
     double exact;              /* the program once on integer data */
     double compare;            /* an element of a result, held against the unsharded run */
 } Work;
+/* Distinct floating-point operations of the steps of a program, each run once. */
+double work_flops(const Program *p);
 /* Of `e`'s program, run for `iterations` training steps of `parts` micro-batches each. Arrays live
  * in `a`. */
 Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts);

@@ -140,3 +140,14 @@ const char *time_text(double seconds, Arena *arena) {
     snprintf(digits, sizeof digits, "%.12g", v);
     return three_digits(strtod(digits, NULL), unit[u], arena);
 }
+TraceProjected trace_projected(const Trace *t) {
+    TraceProjected p = {0};
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *c = &t->checks[i];
+        if (c->projections <= 0) continue;
+        p.n++;
+        p.projections = c->projections;
+        if (!p.notice || c->notice > p.notice->notice) p.notice = c;
+    }
+    return p;
+}

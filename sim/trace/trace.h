@@ -202,6 +202,10 @@ typedef struct {
     double max_abs, max_rel, bound, used;
     const char *verdict; /* "PASS" "SUSPECT" "FAIL" */
     int64_t count;       /* elements compared */
+    int projections;     /* above 0: not element by element, but by so many random projections of
+                            each block of a row; max_abs and bound are of a projection */
+    double notice;       /* with projections: an element off by more than this share of its row's
+                            root mean square is noticed with probability 1 - 2^-projections */
     /* for a failure */
     int n_index;
     int64_t index[TRACE_MAX_DIMS]; /* first wrong global index (stored) */
@@ -325,6 +329,14 @@ typedef struct Trace {
 
 /* An empty trace in the arena, which its records share. */
 Trace *trace_new(Arena *arena);
+/* What random projections held, of all checks: how many values, by how many projections of each
+ * block, and the one of which they would notice the least (`notice`, NULL if there is none). */
+typedef struct TraceProjected {
+    int64_t n;
+    int projections;
+    const TraceCheck *notice;
+} TraceProjected;
+TraceProjected trace_projected(const Trace *t);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or

@@ -182,6 +182,8 @@ static const Field check_fields[] = {
     {"used", F_REAL, ALWAYS, AT(used), 0, 0},
     {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
     {"count", F_I64, ALWAYS, AT(count), 0, 0},
+    {"projections", F_INT, OPTIONAL, AT(projections), 0, 0},
+    {"notice", F_REAL, OPTIONAL, AT(notice), 0, 0},
     {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
     {"got", F_REAL, OPTIONAL, AT(got), 0, 0},
     {"want", F_REAL, OPTIONAL, AT(want), 0, 0},

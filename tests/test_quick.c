@@ -1,0 +1,331 @@
+/* Products held by random projections (`--check quick`): a right one is held, a number that is off
+ * by what the record promises is noticed, and on every shipped plan, every bug and random plans
+ * with their mutations the verdict, the first wrong value and its cause are those of the full
+ * check. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "base/file.h"
+#include "exec/project.h"
+#include "support/random_run.h"
+#include "support/support.h"
+#include <glob.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t state = 1;
+static uint64_t bits(void) { /* splitmix64 */
+    uint64_t z = state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+/* Heavy-tailed: some rows a hundred times others. */
+static double number(void) {
+    double x = (double)(bits() >> 11) * 0x1p-53 - 0.45;
+    return bits() % 37 ? x : 100 * x;
+}
+
+/* ---- one product ---- */
+typedef struct {
+    const char *rule;
+    int64_t size[26];
+    int operand; /* -1: forward */
+} Case;
+static Rule rule_of(const char *text) {
+    Rule r;
+    const char *error;
+    int at;
+    assert_true(rule_parse(text, &r, &error, &at));
+    return r;
+}
+static Tensor filled(Arena *a, const Case *c, const char *letters, int n, Dtype dt, bool zero) {
+    Tensor t = {.nd = n};
+    for (int d = 0; d < n; d++) t.n[d] = c->size[letters[d] - 'a'];
+    tensor_pack(&t);
+    int64_t count = tensor_count(&t);
+    t.p = arena_alloc(a, (size_t)(count ? count : 1) * 8);
+    for (int64_t i = 0; i < count && !zero; i++)
+        if (dt == DT_F32) ((float *)t.p)[i] = (float)number();
+        else ((double *)t.p)[i] = number();
+    return t;
+}
+/* A right product. */
+static Projection product(Arena *a, const Case *c, Rule *r, Dtype dt) {
+    *r = rule_of(c->rule);
+    OpCall call = {.op = op_find("einsum"), .rule = r, .dtype = dt};
+    for (int k = 0; k < 26; k++) call.local[k] = call.global[k] = c->size[k];
+    bool adjoint = c->operand >= 0;
+    for (int i = 0; i < 2; i++) {
+        call.in[i] = filled(a, c, r->in[i], r->nl[i], dt, false);
+        if (i == c->operand) call.in[i].p = NULL; /* a bilinear op does not read it */
+    }
+    if (adjoint) call.operand = c->operand, call.cot = filled(a, c, r->out, r->nout, dt, false);
+    call.out = adjoint ? filled(a, c, r->in[c->operand], r->nl[c->operand], dt, true)
+                       : filled(a, c, r->out, r->nout, dt, true);
+    (adjoint ? call.op->adjoint : call.op->forward)(&call);
+    return (Projection){.host = device_plain(),
+                        .call = call,
+                        .adjoint = adjoint,
+                        .u = dt == DT_F32 ? 0x1p-24 : 0x1p-52,
+                        .seed = 7,
+                        .of = 3};
+}
+static double get(const Projection *p, int64_t i) {
+    return p->call.dtype == DT_F32 ? (double)((float *)p->call.out.p)[i]
+                                   : ((double *)p->call.out.p)[i];
+}
+static void set(const Projection *p, int64_t i, double x) {
+    if (p->call.dtype == DT_F32) ((float *)p->call.out.p)[i] = (float)x;
+    else ((double *)p->call.out.p)[i] = x;
+}
+#define SIZES(...)                                                                                 \
+    { __VA_ARGS__ }
+#define L(ch, n) [(ch) - 'a'] = (n)
+static const Case cases[] = {
+    {"btd,fd->btf", SIZES(L('b', 2), L('t', 7), L('d', 50), L('f', 150)), -1},
+    {"btd,fd->btf", SIZES(L('b', 2), L('t', 7), L('d', 50), L('f', 150)), 0},
+    {"btd,fd->btf", SIZES(L('b', 2), L('t', 70), L('d', 50), L('f', 150)), 1},
+    {"btd,hxd->bthx", SIZES(L('b', 1), L('t', 9), L('d', 64), L('h', 3), L('x', 33)), -1},
+    {"btd,hxd->bthx", SIZES(L('b', 1), L('t', 9), L('d', 64), L('h', 3), L('x', 33)), 1},
+    {"bthx,dhx->btd", SIZES(L('b', 3), L('t', 5), L('d', 65), L('h', 4), L('x', 8)), 0},
+    {"ebd,efd->ebf", SIZES(L('e', 5), L('b', 6), L('d', 20), L('f', 129)), -1}, /* batches */
+    {"ebd,efd->ebf", SIZES(L('e', 5), L('b', 6), L('d', 20), L('f', 129)), 1},
+    {"bd,fd->bf", SIZES(L('b', 3), L('d', 11), L('f', 5)), -1}, /* nothing is as long as a block */
+    {"bd,fd->bf", SIZES(L('b', 1), L('d', 300), L('f', 64)), -1},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+static void test_right_products_are_held(void **s) {
+    (void)s;
+    for (int k = 0; k < 2 * CASES; k++) {
+        Arena *a = arena_new();
+        Rule r;
+        Projection p = product(a, &cases[k / 2], &r, k % 2 ? DT_F64 : DT_F32);
+        assert_true(project_can(&p));
+        Projected seen = project_hold(&p), again = project_hold(&p);
+        if (!seen.held || !(seen.used < 0.5) || !(seen.notice > 0))
+            fail_msg("%s, operand %d: used %g, notice %g", cases[k / 2].rule, cases[k / 2].operand,
+                     seen.used, seen.notice);
+        assert_memory_equal(&seen.residual, &again.residual, sizeof seen.residual);
+        arena_free(a);
+    }
+}
+/* What is no sum, no product of two, or asks for positions is not for projections. */
+static void test_what_cannot_be(void **s) {
+    (void)s;
+    static const Case no[] = {
+        {"btd,d->btd", SIZES(L('b', 2), L('t', 7), L('d', 50)), -1},
+        {"bd,bd->b", SIZES(L('b', 9), L('d', 50)), -1}, /* no letter that one has alone */
+        {"bd,d->b", SIZES(L('b', 1), L('d', 50)), -1},
+    };
+    for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
+        Arena *a = arena_new();
+        Rule r;
+        Projection p = product(a, &no[k], &r, DT_F32);
+        assert_false(project_can(&p));
+        arena_free(a);
+    }
+    Projection p = {.call = {.op = op_find("rmsnorm")}};
+    assert_false(project_can(&p));
+}
+/* The root mean square of the elements of element i's row: along the letter that is cut, which for
+ * these cases is found by trying all dims and taking the smallest promise. */
+static double row_scale(const Projection *p, int64_t i) {
+    const Tensor *t = &p->call.out;
+    double most = 0;
+    for (int d = 0; d < t->nd; d++) {
+        int64_t at = i / t->s[d] % t->n[d], base = i - at * t->s[d];
+        double square = 0;
+        for (int64_t k = 0; k < t->n[d]; k++)
+            square += get(p, base + k * t->s[d]) * get(p, base + k * t->s[d]);
+        most = fmax(most, sqrt(square / (double)t->n[d]));
+    }
+    return most;
+}
+static void test_what_is_promised_is_noticed(void **s) {
+    (void)s;
+    for (int k = 0; k < 2 * CASES; k++) {
+        Arena *a = arena_new();
+        Rule r;
+        Projection p = product(a, &cases[k / 2], &r, k % 2 ? DT_F64 : DT_F32);
+        double notice = project_hold(&p).notice;
+        int64_t n = tensor_count(&p.call.out);
+        for (int64_t i = 0; i < n; i += 1 + n / 40) { /* alone in its row it is always noticed */
+            double right = get(&p, i), scale = row_scale(&p, i);
+            if (!(scale > 0)) continue;
+            set(&p, i, right + (i % 2 ? 1 : -1) * 1.01 * notice * scale);
+            if (project_hold(&p).held)
+                fail_msg("%s: element %lld is off by %g and held", cases[k / 2].rule, (long long)i,
+                         notice * scale);
+            set(&p, i, NAN);
+            assert_false(project_hold(&p).held);
+            set(&p, i, INFINITY);
+            assert_false(project_hold(&p).held);
+            set(&p, i, right);
+        }
+        assert_true(project_hold(&p).held);
+        arena_free(a);
+    }
+}
+/* Errors that would cancel in a plain sum of the row. */
+static void test_errors_that_cancel(void **s) {
+    (void)s;
+    Arena *a = arena_new();
+    Rule r;
+    Projection p = product(a, &cases[0], &r, DT_F32);
+    int64_t f = p.call.out.n[2], rows = tensor_count(&p.call.out) / f, noticed = 0, tried = 0;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t k = 0; k < 60; k += 7) {
+            int64_t i = row * f + k, j = i + 1 + (int64_t)(bits() % (uint64_t)(63 - k));
+            double x = get(&p, i), y = get(&p, j), off = row_scale(&p, i);
+            p.of = bits();
+            set(&p, i, x + off);
+            set(&p, j, y - off);
+            noticed += !project_hold(&p).held;
+            tried++;
+            set(&p, i, x);
+            set(&p, j, y);
+        }
+    print_message("two errors that cancel: %lld of %lld noticed\n", (long long)noticed,
+                  (long long)tried);
+    assert_true(noticed * 100 >= tried * 60); /* 3 of 4 expected */
+    arena_free(a);
+}
+/* The table of docs/proof.md: an element off by a share of itself, and how often it is noticed. */
+static void test_share_noticed(void **s) {
+    (void)s;
+    static const struct {
+        double off;
+        int at_least; /* percent */
+    } rows[] = {{0x1p-23, 0}, {1e-6, 0},  {1e-5, 0}, {1e-4, 0}, {1e-3, 0},
+                {1e-2, 5},    {0.05, 30}, {0.1, 50}, {0.5, 85}, {1, 90}};
+    static const Case c = {"td,fd->tf", SIZES(L('t', 64), L('d', 1024), L('f', 192)), -1};
+    Arena *a = arena_new();
+    Rule r;
+    Projection p = product(a, &c, &r, DT_F32);
+    int64_t n = tensor_count(&p.call.out);
+    OpBound b = {.call = p.call, .operand = -1, .u = p.u};
+    b.call.dtype = DT_F64;
+    for (int k = 0; k < 2; k++) {
+        Tensor *t = &b.call.in[k];
+        double *x = arena_alloc(a, (size_t)tensor_count(t) * 8);
+        for (int64_t i = 0; i < tensor_count(t); i++) x[i] = (double)((float *)t->p)[i];
+        t->p = x;
+    }
+    b.call.out.p = arena_alloc(a, (size_t)n * 8);
+    b.call.op->forward(&b.call);
+    b.bound = arena_alloc(a, (size_t)n * 8);
+    b.prob = arena_alloc(a, (size_t)n * 8);
+    b.call.op->bound(&b);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int quick = 0, bound = 0, same = 0, tried = 0;
+        for (int64_t i = 5; i < n; i += n / 200) {
+            double right = get(&p, i), want = ((double *)b.call.out.p)[i];
+            set(&p, i, right * (1 + rows[k].off));
+            same += get(&p, i) != right;
+            bound += fabs(get(&p, i) - want) > b.bound[i];
+            quick += !project_hold(&p).held;
+            tried++;
+            set(&p, i, right);
+        }
+        print_message("off by %8.2g of itself: by bits %3d %%, by bound %3d %%, quick %3d %%\n",
+                      rows[k].off, 100 * same / tried, 100 * bound / tried, 100 * quick / tried);
+        assert_int_equal(same, tried);
+        assert_true(100 * quick >= rows[k].at_least * tried);
+    }
+    arena_free(a);
+}
+
+/* ---- plans ---- */
+static const TraceCheck *first_failure(const Trace *t) {
+    for (int i = 0; t && i < t->n_checks; i++)
+        if (t->checks[i].level && t->checks[i].verdict[0] == 'F') return &t->checks[i];
+    return NULL;
+}
+static const char *outcome(Arena *a, const PlanRun *r) {
+    const TraceCheck *c = first_failure(r->t);
+    return arena_printf(a, "exit %d, %s, first wrong %s: %s", r->rep.exit,
+                        r->t && r->t->verdict ? r->t->verdict : "no verdict", c ? c->value : "none",
+                        c ? c->cause : "");
+}
+static void folder(const char *pattern, int *products, int *runs) {
+    glob_t g;
+    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
+    int n = sample_of((int)g.gl_pathc, pattern), bad = 0;
+    for (int k = 0; k < n; k++) {
+        const char *path = g.gl_pathv[sample_at(k, n, (int)g.gl_pathc)];
+        Arena *a = arena_new();
+        size_t len;
+        char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &len);
+        assert_non_null(text);
+        PipelineOptions o = {.execute = true, .threads = 1};
+        PlanRun full = plan_run_with(a, path, text, &o);
+        o.check = CHECK_QUICK;
+        PlanRun quick = plan_run_with(a, path, text, &o);
+        const char *f = outcome(a, &full), *q = outcome(a, &quick);
+        if (strcmp(f, q)) print_error("%s\n  full  %s\n  quick %s\n", path, f, q), bad++;
+        if (quick.t) *products += (int)trace_projected(quick.t).n;
+        *runs += quick.t != NULL;
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_int_equal(bad, 0);
+}
+static void test_shipped_plans(void **s) {
+    (void)s;
+    int products = 0, runs = 0;
+    folder("plans/*.yaml", &products, &runs);
+    folder("plans/bugs/*.yaml", &products, &runs);
+    print_message("%d runs, %d products projected\n", runs, products);
+    assert_true(products > 5 * runs);
+}
+static void test_random_plans(void **s) {
+    (void)s;
+    enum { SAMPLE = 300 };
+    const char *plans = getenv("SHARDPROOF_PLANS");
+    int want = plans && atoi(plans) > 0 && atoi(plans) < SAMPLE ? atoi(plans) : SAMPLE;
+    RandomTable tab = {0};
+    setenv("SHARDPROOF_CHECK", "quick", 1);
+    for (uint64_t seed = 6000000; tab.legal < want && tab.plans < 8 * want; seed++)
+        random_run(seed, &tab, NULL);
+    unsetenv("SHARDPROOF_CHECK");
+    random_table_print(&tab, stdout);
+    assert_int_equal(random_table_bad(&tab), 0);
+    assert_true(tab.legal >= want);
+}
+/* The unsharded run is left out, made where it is asked for, and `auto` goes by size. */
+static void test_end_to_end(void **s) {
+    (void)s;
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1};
+    PlanRun full = plan_run_with(a, "plan.yaml", example_plan, &o);
+    assert_true(full.rep.end_to_end && full.rep.end_to_end_worst && !full.rep.quick);
+    o.check = CHECK_AUTO;
+    assert_false(plan_run_with(a, "plan.yaml", example_plan, &o).rep.quick);
+    o.check = CHECK_QUICK;
+    PlanRun quick = plan_run_with(a, "plan.yaml", example_plan, &o);
+    assert_true(quick.rep.quick && !quick.rep.end_to_end && !quick.rep.end_to_end_worst);
+    assert_string_equal(quick.t->verdict, "equivalent");
+    o.end_to_end = true;
+    PlanRun both = plan_run_with(a, "plan.yaml", example_plan, &o);
+    assert_true(both.rep.quick && both.rep.end_to_end);
+    assert_true(both.rep.end_to_end_rel == full.rep.end_to_end_rel);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_products_are_held),
+        cmocka_unit_test(test_what_cannot_be),
+        cmocka_unit_test(test_what_is_promised_is_noticed),
+        cmocka_unit_test(test_errors_that_cancel),
+        cmocka_unit_test(test_share_noticed),
+        cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_end_to_end),
+    };
+    return cmocka_run_group_tests_name("quick", tests, NULL, NULL);
+}

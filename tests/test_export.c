@@ -244,8 +244,14 @@ static void test_lines(void **state) {
         {"mesh: {tp: 2}\nplan:\n  tok_embeddings: embedding_rowwise\n  output: "
          "colwise_gather_output\n",
          "\"output\": ColwiseParallel(output_layouts=Replicate())"},
+        /* RowwiseParallel would take whole ids for cut ones */
+        {"mesh: {tp: 2}\nplan:\n  tok_embeddings: rowwise\n",
+         "\"tok_embeddings\": RowwiseParallel(input_layouts=Replicate())"},
+        {"mesh: {tp: 2}\nplan:\n  output: {style: colwise, use_local_output: false}\n  loss: "
+         "loss_parallel\n",
+         "with loss_parallel():\n    loss = loss_fn(model(inputs), labels)\n    loss.backward()\n"},
     };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         const char *text = arena_printf(arena, "%s%s", MODEL, rows[i][0]);
         Exported x = export_to_torch("lines.yaml", text);
         if (!x.text || !strstr(x.text, rows[i][1]))
@@ -265,8 +271,28 @@ static void test_refused(void **state) {
         {"mesh: {tp: 2}\nsave_gathered: false\nplan:\n  output: colwise_gather_output\n",
          "lines.yaml:5:16: error: what PyTorch's styles gather is kept"},
         {"mesh: {tp: 2}\n", "nothing of this plan is a table of styles"},
+        /* PyTorch raises for it; nobody makes the move, the sum; the claim does not hold */
+        {"mesh: {tp: 3}\nplan:\n  layers.*.feed_forward.w[13]: {style: colwise, boundary: "
+         "per_module}\n  layers.*.feed_forward.w2: rowwise\n",
+         "PyTorch does not do this: the input of layers.0.feed_forward.w2 comes as plain local"},
+        {"mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1: {style: colwise, boundary: "
+         "per_module}\n"
+         "  layers.*.feed_forward.w2: rowwise\n",
+         "a table holds only what lines ask for: the slice of layers.0.mlp.up"},
+        {"mesh: {tp: 2}\nplan:\n  layers.*.feed_forward: {style: prepare_module_input, input: "
+         "[shard(1)], desired_input: [replicate]}\n  layers.*.feed_forward.w[13]: colwise\n"
+         "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+         "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), boundary: per_module}\n"
+         "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+         "  tok_embeddings: {style: rowwise, output: shard(1)}\n"
+         "  output: {style: colwise_gather_output, input: shard(1)}\n",
+         "a table holds only what lines declare: the sum of grad.param.norm.weight"},
+        {"mesh: {tp: 2}\ntrust: declared\nplan:\n  layers.*.feed_forward.w2: {style: rowwise, "
+         "input: "
+         "shard(-1), output: replicate}\n",
+         "this plan does not hold: "},
     };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         Exported x = export_to_torch("lines.yaml", arena_printf(arena, "%s%s", MODEL, rows[i][0]));
         if (x.text) fail_msg("written:\n%s", x.text);
         if (!strstr(x.said, rows[i][1])) fail_msg("no '%s' in\n%s", rows[i][1], x.said);

@@ -199,6 +199,35 @@ static void test_torch_styles(void **state) {
         HOLDS(r, want);
     }
 }
+/* RowwiseParallel takes the input of an embedding too for cut on its last dim: whole ids are then
+ * n times as many, and PyTorch raises or computes something else. */
+static void test_torch_embedding(void **state) {
+    (void)state;
+    static const struct {
+        const char *module, *call, *line;
+    } rows[] = {
+        {"tok_embeddings", "RowwiseParallel(output_layouts=Shard(1))",
+         "  tok_embeddings: {style: rowwise, output: shard(1), input: shard(-1)}"},
+        {"model.embed_tokens", "RowwiseParallel(input_layouts=None)",
+         "  model.embed_tokens: {style: rowwise, input: shard(-1)}"},
+        {"embed_tokens", "RowwiseParallel()", "  embed_tokens: {style: rowwise, input: shard(-1)}"},
+        {"tok_embeddings", "RowwiseParallel(input_layouts=Replicate())",
+         "  tok_embeddings: {style: rowwise, input: replicate}"},
+        {"tok_embeddings", "ColwiseParallel(output_layouts=Replicate())", NULL},
+        {"layers.*.feed_forward.w2", "RowwiseParallel()", "  layers.*.feed_forward.w2: rowwise"},
+    };
+    for (int i = 0; i < 6; i++) {
+        Imported r =
+            torch("tp=2", arena_printf(arena, "parallelize_module(model, mesh, {'%s': %s})\n",
+                                       rows[i].module, rows[i].call));
+        if (rows[i].line) HOLDS(r, rows[i].line);
+        if (strstr(r.plan.text, "input: shard(-1)") == NULL) continue;
+        PlanRun run = run_plan(&r, true);
+        bool told = false;
+        for (int k = 0; k < run.d->n; k++) told |= !strcmp(run.d->item[k].code, "E0402");
+        assert_true(told && strcmp(run.t->verdict, "equivalent") != 0);
+    }
+}
 static void test_torch_refusals(void **state) {
     (void)state;
     static const struct {
@@ -727,6 +756,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_boundaries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),

@@ -18,7 +18,9 @@ const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
     for (int i = 0; i < N_FRAMEWORKS; i++) {
         if (strcmp(frameworks[i].name, to) != 0) continue;
         Export e = {arena, d, p, as};
-        return as ? frameworks[i].write(&e) : NULL;
+        export_refuse_noted(&e);
+        const char *text = as ? frameworks[i].write(&e) : NULL;
+        return diags_errors(d) ? NULL : text;
     }
     diag_error(d, "E0212", (Loc){0}, export_words, "unknown framework '%s'", to);
     return NULL;

@@ -28,6 +28,9 @@ const char *export_torch(const Export *e);
 const char *export_torch_style(const Export *e, int module, const char *axis);
 /* "x\"y" as a string of Python. */
 const char *export_python_text(Arena *a, const char *s);
+/* Refuses the plan for what the passes before have said of it: moves and sums that no line asks
+ * for, shards that DTensor raises for or gathers, claims that do not hold. */
+void export_refuse_noted(const Export *e);
 /* E0218 at a place of the plan. */
 void export_refuse(const Export *e, Loc at, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

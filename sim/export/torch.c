@@ -346,7 +346,9 @@ const char *export_torch(const Export *e) {
     mesh_line(e, &body);
     tables(&w, &body);
     if (w.data) write_text(&body, "%s", w.data);
-    if (w.loss_parallel) write_text(&body, "with loss_parallel():\n    loss.backward()\n");
+    if (w.loss_parallel)
+        write_text(&body, "with loss_parallel():\n    loss = loss_fn(model(inputs), labels)\n    "
+                          "loss.backward()\n");
     write_comment(&out, "%s as PyTorch's calls, written by `shardproof export --to torch`.",
                   e->p->name ? e->p->name : "A plan");
     write_comment(&out, "Model, data, optimizer and expectations stay in the plan.");

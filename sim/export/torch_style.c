@@ -138,6 +138,14 @@ static void sequence_dim(StyleWriter *w) {
     if (strcmp(dim, "Shard(1)") != 0)
         argument(w, "sequence_dim", arena_strndup(w->e->a, dim + 6, strlen(dim) - 7));
 }
+/* RowwiseParallel takes its input for cut on the last dim, of an embedding too: whole ids would be
+ * read as n times as many. */
+static void embedding_ids(StyleWriter *w, int module) {
+    bool embedding = strcmp(w->e->as->model->g.module[module].kind, "embedding") == 0;
+    if (embedding && strcmp(w->row->name, "RowwiseParallel") == 0 &&
+        !differs(w, &w->style->input, &w->base->input))
+        argument(w, "input_layouts", "Replicate()");
+}
 static void local_output(StyleWriter *w) {
     int mine = w->style->use_local_output;
     if (mine >= 0 && mine != w->base->use_local_output)
@@ -191,7 +199,10 @@ const char *export_torch_style(const Export *e, int module, const char *axis) {
         export_refuse(e, w.at, "write both: how it lies and how it is wanted",
                       "%s wants the layouts it finds and those it makes", w.row->name);
     if (strcmp(name, "sequence_parallel") == 0) sequence_dim(&w);
-    else layouts(&w);
+    else {
+        embedding_ids(&w, module);
+        layouts(&w);
+    }
     local_output(&w);
     parameters(&w, module);
     if (diags_errors(e->d) > before) return NULL;

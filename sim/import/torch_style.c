@@ -3,6 +3,7 @@
 #include "import/python.h"
 #include "import/torch.h"
 #include "import/torch_args.h"
+#include "model/model.h"
 #include <string.h>
 
 /* Styles of experts, which no model of this version has. */
@@ -210,6 +211,21 @@ static void check_pairs(StyleReader *r) {
                        rows[i][1]);
     }
 }
+/* The label that RowwiseParallel gives its input when the file gives none, Shard(-1), is for a
+ * linear layer; our `rowwise` of an embedding reads whole ids, PyTorch's does not. */
+static void embedding_ids(StyleReader *r) {
+    int n;
+    const NamesRow *row = names_table(&n);
+    Value *given = value_get(r->args, "input_layouts");
+    if (strcmp(r->row->name, "RowwiseParallel") != 0 || (given && given->kind != V_NONE)) return;
+    for (int i = 0; i < n; i++)
+        for (int s = 0; strcmp(row[i].what, "embedding") == 0 && s < NAMES_COUNT; s++) {
+            const char *path = row[i].name[s], *bare = strncmp(path, "model.", 6) ? path : path + 6;
+            if (!plan_match(r->pattern, path) && !plan_match(r->pattern, bare)) continue;
+            field(r, "input", "shard(-1)");
+            return;
+        }
+}
 static void read_args(StyleReader *r) {
     const char *names[TORCH_ARGS + 1] = {0};
     for (int i = 0; i < TORCH_ARGS && r->row->arg[i].name; i++) {
@@ -218,6 +234,7 @@ static void read_args(StyleReader *r) {
         names[i] = arg->name;
         if (v) read_arg(r, arg, v);
     }
+    embedding_ids(r);
     value_get(r->args, "style");
     check_pairs(r);
     value_unknown(r->t->x->d, r->args, arena_printf(r->t->x->a, "argument of %s", r->row->name),

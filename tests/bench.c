@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const char *const plan_text =
+static const char *const plan_yaml =
     "name: llama3-8b-full\n"
     "model: {preset: llama3-8b, layers: 1}\n"
     "data: {batch: 1, sequence: %d, dtype: f32, seed: 0}\n"
@@ -100,11 +100,11 @@ int main(void) {
     json_open(&w, NULL, '{');
     /* first: a started process counts the memory of the one that started it */
     if (!bench_scale(&w)) return 1;
-    const char *text = arena_printf(a, plan_text, S);
+    const char *text = arena_printf(a, plan_yaml, S);
     PipelineOptions o = {.execute = true};
     PipelineReport r;
     double t0 = clock_seconds();
-    Trace *t = pipeline_run(a, d, "bench.yaml", text, strlen(text), NULL, 0, &o, &r);
+    Trace *t = pipeline_run(a, d, plan_text("bench.yaml", text), &o, &r);
     double total = clock_seconds() - t0;
     if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) {
         diags_print(d, stderr, false);

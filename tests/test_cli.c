@@ -446,7 +446,7 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
                                     "model: llama3-8b\nmesh: {dp: 2, cp: 1, tp: 4}\n"
                                     "groups: {sp: tp, seq: cp*tp, all: dp*cp*tp}\nexpect: %s\n",
                                     expect);
-    Plan *p = plan_parse(arena, d, "p.yaml", text, strlen(text), NULL, 0);
+    Plan *p = plan_parse(arena, d, plan_text("p.yaml", text));
     if (diags_errors(d)) diags_print(d, stderr, false);
     assert_int_equal(diags_errors(d), 0);
     d = diags_new(arena);

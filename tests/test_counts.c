@@ -335,7 +335,7 @@ static void test_transfers(void **state) {
     for (int i = 0; i < N_PLANS; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
-        Plan *p = plan_parse(a, d, "plan.yaml", plans[i].text, strlen(plans[i].text), NULL, 0);
+        Plan *p = plan_parse(a, d, plan_text("plan.yaml", plans[i].text));
         Mesh *mesh = assign_mesh(a, d, p);
         Model *model = model_build(a, d, p, mesh);
         Assign *as = assign_plan(a, d, p, mesh, model);

@@ -14,7 +14,7 @@
 /* Runs a plan; NULL: on the host. */
 static Trace *run_on(Arena *a, const char *text, Device *dev, PipelineReport *rep) {
     PipelineOptions o = {.execute = true, .threads = 2, .device = dev, .numbers = true, .exact = 1};
-    return pipeline_run(a, diags_new(a), "p", text, strlen(text), NULL, 0, &o, rep);
+    return pipeline_run(a, diags_new(a), plan_text("p", text), &o, rep);
 }
 static void same(const char *text) {
     Arena *a = arena_new();

@@ -707,7 +707,7 @@ static int draw_into(const char *dir, char **plans) {
         const char *text = file_read(a, d, plans[i], 1 << 20, (Loc){0}, &n);
         PipelineReport rep = {0};
         Trace *t = pipeline_run(
-            a, d, "plan.yaml", text, n, NULL, 0,
+            a, d, (PlanText){"plan.yaml", text, n, NULL, 0},
             &(PipelineOptions){.execute = true, .events = true, .numbers = true, .threads = 1},
             &rep);
         for (int k = 0; k < n_views; k++)

@@ -72,8 +72,8 @@ static PlanRun run_plan(const Imported *r, bool execute) {
     PlanRun run = {.d = diags_new(arena)};
     PipelineOptions o = {.execute = execute, .threads = 1};
     diags_origins(run.d, "imported.yaml", r->plan.origin, r->plan.n_origin);
-    run.t =
-        pipeline_run(arena, run.d, "imported.yaml", r->plan.text, r->plan.n, NULL, 0, &o, &run.rep);
+    run.t = pipeline_run(
+        arena, run.d, (PlanText){"imported.yaml", r->plan.text, r->plan.n, NULL, 0}, &o, &run.rep);
     return run;
 }
 static void equivalent(const Imported *r) {
@@ -311,8 +311,9 @@ static void test_places(void **state) {
     PipelineOptions o = {.execute = true, .threads = 1};
     run = (PlanRun){.d = diags_new(arena)};
     diags_origins(run.d, "imported.yaml", r.plan.origin, r.plan.n_origin);
-    run.t = pipeline_run(arena, run.d, "imported.yaml", r.plan.text, r.plan.n, &declared, 1, &o,
-                         &run.rep);
+    run.t =
+        pipeline_run(arena, run.d, (PlanText){"imported.yaml", r.plan.text, r.plan.n, &declared, 1},
+                     &o, &run.rep);
     assert_string_equal(run.t->verdict, "different");
     assert_null(strstr(printed(run.d), "imported.yaml"));
     assert_non_null(strstr(printed(run.d), "plan.py"));

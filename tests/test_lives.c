@@ -126,10 +126,11 @@ static void hold_text(Arena *a, const char *plan, const char *text, size_t n, co
     PipelineOptions o = {.execute = true, .threads = 1, .watch = look, .watch_arg = &w};
     PipelineReport rep;
     bool train = pass && !strcmp(pass, "train");
-    Trace *t = pipeline_run(a, diags_new(a), plan, text, n, sets,
-                            train  ? 3
-                            : pass ? 1
-                                   : 0,
+    Trace *t = pipeline_run(a, diags_new(a),
+                            (PlanText){plan, text, n, sets,
+                                       train  ? 3
+                                       : pass ? 1
+                                              : 0},
                             &o, &rep);
     assert_true(t && t->n_memory && w.ns);
     compare(plan, t, &w);
@@ -159,7 +160,7 @@ static void test_uneven(void **state) {
 static Lives lives_of(Arena *a, const char *rest, const Program **program) {
     const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 4}\n%s", rest);
     Diags *d = diags_new(a);
-    Plan *p = plan_parse(a, d, "late", text, strlen(text), NULL, 0);
+    Plan *p = plan_parse(a, d, plan_text("late", text));
     Mesh *mesh = assign_mesh(a, d, p);
     Model *m = model_build(a, d, p, mesh);
     assert_non_null(m);

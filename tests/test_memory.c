@@ -76,7 +76,7 @@ static void estimate(const char *plan, const char *shrink) {
         .execute = true, .threads = 1, .memory_limit = 1}; /* the estimate without the run */
     PipelineReport rep;
     Diags *d = diags_new(a);
-    pipeline_run(a, d, plan, text, n, sets, shrink != NULL, &o, &rep);
+    pipeline_run(a, d, (PlanText){plan, text, n, sets, shrink != NULL}, &o, &rep);
     assert_int_equal(diags_exit(d), 5);
     const char *set = shrink ? arena_printf(a, "model.shrink=%s", shrink) : NULL;
     double had = taken(a, WORDS("check", plan, "--threads", "1", set ? "--set" : NULL, set),
@@ -145,8 +145,7 @@ static void test_estimate_many_ranks(void **state) {
         PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = 1};
         PipelineReport rep;
         Arena *own = arena_new();
-        pipeline_run(own, diags_new(own), "p", many[i].text, strlen(many[i].text), NULL, 0, &o,
-                     &rep);
+        pipeline_run(own, diags_new(own), plan_text("p", many[i].text), &o, &rep);
         arena_free(own);
         near(many[i].name, (double)rep.predicted_bytes / 1048576, had);
         arena_free(a);
@@ -162,7 +161,7 @@ static void test_time_is_told_first(void **state) {
     PipelineReport rep;
     const char *plan =
         MLP "mesh: {tp: 2}\npass: train\noptimizer: {name: adamw, steps: 1000000000}\n";
-    pipeline_run(a, d, "long.yaml", plan, strlen(plan), NULL, 0, &o, &rep);
+    pipeline_run(a, d, plan_text("long.yaml", plan), &o, &rep);
     assert_int_equal(rep.exit, 5);
     const Diag *e = &d->item[0];
     for (int i = 0; i < d->n; i++)
@@ -173,11 +172,11 @@ static void test_time_is_told_first(void **state) {
     assert_non_null(strstr(e->hint, "optimizer.steps"));
     PlanSet few = {"optimizer.steps", "10"};
     d = diags_new(a);
-    pipeline_run(a, d, "long.yaml", plan, strlen(plan), &few, 1, &o, &rep);
+    pipeline_run(a, d, (PlanText){"long.yaml", plan, strlen(plan), &few, 1}, &o, &rep);
     assert_int_equal(rep.exit, 0);
     PlanSet most = {"optimizer.steps", "9000000000000000000"}; /* no sum runs over */
     d = diags_new(a);
-    pipeline_run(a, d, "long.yaml", plan, strlen(plan), &most, 1, &o, &rep);
+    pipeline_run(a, d, (PlanText){"long.yaml", plan, strlen(plan), &most, 1}, &o, &rep);
     assert_int_equal(rep.exit, 5);
     arena_free(a);
 }

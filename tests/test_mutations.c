@@ -105,7 +105,7 @@ static char *damaged(Arena *a, const char *s, size_t n, size_t *m) {
 }
 /* Many layers or ranks are slow and no other than a few. */
 static bool quick(Arena *a, const char *file, const char *s, size_t n) {
-    const Plan *p = plan_parse(a, diags_new(a), file, s, n, NULL, 0);
+    const Plan *p = plan_parse(a, diags_new(a), (PlanText){file, s, n, NULL, 0});
     double ranks = 1;
     for (int i = 0; i < p->n_axes; i++) ranks *= (double)p->axes[i].size;
     return p->layers_last >= 0 && p->layers_last - p->layers_first <= 4 &&
@@ -124,7 +124,7 @@ static void one(const char *path, const char *s, size_t n, Count *count) {
     if (quick(a, path, text, m)) {
         PipelineOptions o = {.events = true};
         PipelineReport r;
-        Trace *t = pipeline_run(a, d, path, text, m, NULL, 0, &o, &r);
+        Trace *t = pipeline_run(a, d, (PlanText){path, text, m, NULL, 0}, &o, &r);
         int code = diags_exit(d);
         bool known = code == 0 || code == 1 || code == 3 || code == 5,
              reason = t || diags_errors(d);

@@ -31,7 +31,7 @@ static int teardown(void **state) {
     return 0;
 }
 static Plan *parse(Fix *f, const char *text) {
-    return plan_parse(f->a, f->d, "dir/p.yaml", text, strlen(text), NULL, 0);
+    return plan_parse(f->a, f->d, plan_text("dir/p.yaml", text));
 }
 static Plan *parse_ok(Fix *f, const char *text) {
     Plan *p = parse(f, text);
@@ -175,10 +175,10 @@ static void test_defaults(void **state) {
     assert_string_equal(p->context_parallel.axis, "cp");
     assert_false(p->expect.set);
     Diags *d = diags_new(f->a);
-    assert_string_equal(plan_parse(f->a, d, "-", HEAD, strlen(HEAD), NULL, 0)->name, "plan");
-    assert_string_equal(plan_parse(f->a, d, "-", HEAD, strlen(HEAD), NULL, 0)->dir, ".");
-    assert_string_equal(plan_parse(f->a, d, "/a.b.yaml", HEAD, strlen(HEAD), NULL, 0)->name, "a.b");
-    assert_string_equal(plan_parse(f->a, d, "/a.b.yaml", HEAD, strlen(HEAD), NULL, 0)->dir, "/");
+    assert_string_equal(plan_parse(f->a, d, plan_text("-", HEAD))->name, "plan");
+    assert_string_equal(plan_parse(f->a, d, plan_text("-", HEAD))->dir, ".");
+    assert_string_equal(plan_parse(f->a, d, plan_text("/a.b.yaml", HEAD))->name, "a.b");
+    assert_string_equal(plan_parse(f->a, d, plan_text("/a.b.yaml", HEAD))->dir, "/");
     assert_int_equal(d->n, 0);
 }
 
@@ -614,7 +614,7 @@ static void check_bad(const Bad *t, const char *head) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     const char *text = arena_printf(a, "%s%s\n", head, t->text);
-    Plan *p = plan_parse(a, d, "dir/p.yaml", text, strlen(text), NULL, 0);
+    Plan *p = plan_parse(a, d, plan_text("dir/p.yaml", text));
     assert_non_null(p); /* always a plan */
     if (d->n != 1)
         fail_msg("'%s': %d diagnostics: %s; %s", t->text, d->n, d->n ? d->item[0].message : "",
@@ -685,7 +685,7 @@ static void test_broken_mesh_causes_no_second_mistakes(void **state) {
 
 static Plan *parse_set(Fix *f, const char *text, const char *key, const char *value) {
     PlanSet s = {key, value};
-    return plan_parse(f->a, f->d, "dir/p.yaml", text, strlen(text), &s, 1);
+    return plan_parse(f->a, f->d, (PlanText){"dir/p.yaml", text, strlen(text), &s, 1});
 }
 
 static void test_set_overrides(void **state) {
@@ -797,7 +797,8 @@ static void test_hash(void **state) {
     assert_true(s != h && s != parse_set(f, HEAD, "data.batch", "5")->hash &&
                 s != parse_set(f, HEAD, "data.rows", "4")->hash);
     /* FNV-1a 64, so that other programs can compute it */
-    assert_true(plan_parse(f->a, f->d, "x", "a", 1, NULL, 0)->hash == 0xaf63dc4c8601ec8cu);
+    assert_true(plan_parse(f->a, f->d, (PlanText){"x", "a", 1, NULL, 0})->hash ==
+                0xaf63dc4c8601ec8cu);
 }
 
 /* ---- styles ---- */

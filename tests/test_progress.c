@@ -21,18 +21,21 @@ static const char *const human[] = {"CI", "TERM=xterm", NULL};
 static void test_words(void **state) {
     (void)state;
     char s[160];
-    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 80), 32);
+    assert_int_equal(
+        progress_text(s, sizeof s, (ProgressWords){0.349, "ranks and check", 11.2, 0, 0}, 80), 32);
     assert_string_equal(s, "34 %  ranks and check, 12 s left");
-    progress_text(s, sizeof s, 0.5, "x", 3 * 3600 + 125, 2, 7, 80);
+    progress_text(s, sizeof s, (ProgressWords){0.5, "x", 3 * 3600 + 125, 2, 7}, 80);
     assert_string_equal(s, "plan 2 of 7: 50 %  x, 3 h 2 min left");
-    progress_text(s, sizeof s, 0.5, "x", 61, 1, 1, 80);
+    progress_text(s, sizeof s, (ProgressWords){0.5, "x", 61, 1, 1}, 80);
     assert_string_equal(s, "50 %  x, 1 min 1 s left");
-    progress_text(s, sizeof s, 0, "x", -1, 0, 0, 80);
+    progress_text(s, sizeof s, (ProgressWords){0, "x", -1, 0, 0}, 80);
     assert_string_equal(s, "0 %  x");
-    assert_int_equal(progress_text(s, sizeof s, 0.349, "ranks and check", 11.2, 0, 0, 20),
-                     19); /* the cursor has a column */
+    assert_int_equal(
+        progress_text(s, sizeof s, (ProgressWords){0.349, "ranks and check", 11.2, 0, 0}, 20),
+        19); /* the cursor has a column */
     assert_string_equal(s, "34 %  ranks and che");
-    assert_int_equal(progress_text(s, 10, 0.349, "ranks and check", 1e300, 0, 0, 0), 9);
+    assert_int_equal(
+        progress_text(s, 10, (ProgressWords){0.349, "ranks and check", 1e300, 0, 0}, 0), 9);
 }
 /* What was announced is what is done, whatever kind of run: nothing is forgotten or counted twice.
  */
@@ -60,10 +63,11 @@ static void test_whole(void **state) {
         const char *text = child_read(a, row[i].file, &n);
         assert_non_null(text);
         PipelineOptions o = {.execute = true, .threads = 1, .exact = row[i].exact, .progress = &p};
-        const Trace *t = pipeline_run(a, d, row[i].file, text, n, row[i].key ? sets : NULL,
-                                      !row[i].key                       ? 0
-                                      : strcmp(row[i].key, "pass") == 0 ? 5
-                                                                        : 2,
+        const Trace *t = pipeline_run(a, d,
+                                      (PlanText){row[i].file, text, n, row[i].key ? sets : NULL,
+                                                 !row[i].key                       ? 0
+                                                 : strcmp(row[i].key, "pass") == 0 ? 5
+                                                                                   : 2},
                                       &o, &r);
         if (!t || r.exit) diags_print(d, stderr, false);
         assert_true(t && r.exit == 0);

@@ -25,7 +25,8 @@ typedef struct {
 static PlanRun run_sets(Arena *a, const char *text, const Sets *sets, const char *save) {
     PlanRun r = {.d = diags_new(a)};
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
-    r.t = pipeline_run(a, r.d, "plan.yaml", text, strlen(text), sets->set, sets->n, &o, &r.rep);
+    r.t = pipeline_run(a, r.d, (PlanText){"plan.yaml", text, strlen(text), sets->set, sets->n}, &o,
+                       &r.rep);
     return r;
 }
 static void add_set(Sets *s, const char *key, const char *value) {

@@ -1102,8 +1102,8 @@ static void folders_stay_at_home(void **state) {
                                "mesh: {tp: 2}\nplan: {up: colwise, down: rowwise}\n";
     PipelineOptions run = {.execute = true, .numbers = true, .events = true, .threads = 1};
     PipelineReport report;
-    Trace *t = pipeline_run(g->a, diags_new(g->a), "/home/somebody/secret/plan.yaml", plan,
-                            strlen(plan), NULL, 0, &run, &report);
+    Trace *t = pipeline_run(g->a, diags_new(g->a),
+                            plan_text("/home/somebody/secret/plan.yaml", plan), &run, &report);
     assert_non_null(t);
     int named = 0;
     for (int v = 0; v < n_views(); v++) {

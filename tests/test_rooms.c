@@ -15,7 +15,7 @@
 
 enum { MAX_FILES = 600, MAX_ROOMS = 64, MAX_LINES = 60, MAX_PARAMS = 6 };
 /* Definitions that still take more: to become fewer. */
-enum { WIDE = 27 };
+enum { WIDE = 15 };
 
 typedef struct {
     const char *path, *room;

@@ -30,7 +30,7 @@ static PlanRun run_set(Arena *a, const char *path, const PipelineOptions *o,
         set[n] = (PlanSet){key, value + 1};
     }
     PlanRun r = {.d = diags_new(a)};
-    r.t = pipeline_run(a, r.d, path, text, strlen(text), set, n, o, &r.rep);
+    r.t = pipeline_run(a, r.d, (PlanText){path, text, strlen(text), set, n}, o, &r.rep);
     return r;
 }
 static const char wide[] = "tests/bench/ranks-8192.yaml";

@@ -53,7 +53,7 @@ static PlanRun run_imported(Arena *a, const char *folder, const char *weights, c
     ImportedPlan p = imported(a, r.d, folder);
     PlanSet sets[] = {{"model.weights", weights}, {"data.inputs", inputs}, {"pass", pass}};
     diags_origins(r.d, "imported.yaml", p.origin, p.n_origin);
-    r.t = pipeline_run(a, r.d, "imported.yaml", p.text, p.n, sets, 3, o, &r.rep);
+    r.t = pipeline_run(a, r.d, (PlanText){"imported.yaml", p.text, p.n, sets, 3}, o, &r.rep);
     if (!r.t || diags_errors(r.d)) run_print(&r), fprintf(stderr, "%s\n", p.text);
     return r;
 }

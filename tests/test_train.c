@@ -24,7 +24,7 @@ static const char *golden(Arena *a, const char *name) {
 static Trace *run(Arena *a, const char *text, const char *save, PipelineReport *r, Diags **d) {
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
     *d = diags_new(a);
-    Trace *t = pipeline_run(a, *d, "train.yaml", text, strlen(text), NULL, 0, &o, r);
+    Trace *t = pipeline_run(a, *d, plan_text("train.yaml", text), &o, r);
     if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) diags_print(*d, stderr, false);
     return t;
 }
@@ -202,7 +202,7 @@ static void test_local_mean(void **state) {
     PipelineReport r;
     Diags *d = diags_new(a);
     PipelineOptions o = {.execute = true, .threads = 1};
-    Trace *t = pipeline_run(a, d, "mean.yaml", text, strlen(text), NULL, 0, &o, &r);
+    Trace *t = pipeline_run(a, d, plan_text("mean.yaml", text), &o, &r);
     assert_non_null(t);
     assert_string_equal(t->verdict, "different");
     assert_string_equal(t->first_wrong, "loss_weights");
@@ -223,7 +223,7 @@ static void test_refusals(void **state) {
         PipelineReport r;
         Diags *d = diags_new(a);
         PipelineOptions o = {.execute = true, .threads = 1};
-        Trace *t = pipeline_run(a, d, "bad.yaml", text, strlen(text), NULL, 0, &o, &r);
+        Trace *t = pipeline_run(a, d, plan_text("bad.yaml", text), &o, &r);
         bool found = false;
         for (int k = 0; k < d->n; k++) found |= !strcmp(d->item[k].code, rows[i].code);
         if (!found) diags_print(d, stderr, false);

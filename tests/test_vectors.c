@@ -191,7 +191,7 @@ static void test_zigzag_run(void **state) {
 }
 
 /* ---- 3.1 and seed 3: Llama-3-8B on two devices, at full size, without tensor data ---- */
-static const char *plan_text(Arena *a, const char *path) {
+static const char *read_plan(Arena *a, const char *path) {
     FILE *f = fopen(path, "r");
     if (!f) fail_msg("%s is missing (run the tests from the repository root)", path);
     char *text = arena_alloc(a, 1 << 16);
@@ -235,10 +235,11 @@ static void test_llama_tp2(void **state) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     PipelineReport rep;
-    const char *text = plan_text(a, "plans/03-llama3-8b-tp2.yaml");
+    const char *text = read_plan(a, "plans/03-llama3-8b-tp2.yaml");
     PlanSet set = {"model.shrink", "1"};
-    Trace *t = pipeline_run(a, d, "plans/03-llama3-8b-tp2.yaml", text, strlen(text), &set, 1,
-                            &(PipelineOptions){.threads = 1}, &rep);
+    Trace *t =
+        pipeline_run(a, d, (PlanText){"plans/03-llama3-8b-tp2.yaml", text, strlen(text), &set, 1},
+                     &(PipelineOptions){.threads = 1}, &rep);
     if (!t) diags_print(d, stderr, false);
     assert_non_null(t);
     hold(a, t, want, sizeof want / sizeof *want);
@@ -260,7 +261,7 @@ static void test_figures(void **state) {
         {"down", "[10, 2048]", "[B, O]"},
     };
     Arena *a = arena_new();
-    const char *text = plan_text(a, "plans/01-column-row-mlp.yaml");
+    const char *text = read_plan(a, "plans/01-column-row-mlp.yaml");
     PlanRun r = plan_run(a, "plans/01-column-row-mlp.yaml", text, false);
     if (!r.t) run_print(&r);
     assert_non_null(r.t);

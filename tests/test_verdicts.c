@@ -252,7 +252,7 @@ static PlanRun run_wrong(Arena *a, const char *file, const PlanSet *sets, int n_
     const char *text = child_read(a, file, &n);
     PipelineOptions o = {.execute = true, .threads = 1, .watch = multiply, .watch_arg = w};
     assert_non_null(text);
-    r.t = pipeline_run(a, r.d, file, text, n, sets, n_sets, &o, &r.rep);
+    r.t = pipeline_run(a, r.d, (PlanText){file, text, n, sets, n_sets}, &o, &r.rep);
     assert_true(w->done > 0);
     return r;
 }

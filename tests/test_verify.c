@@ -27,7 +27,7 @@
     "  layers.0.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
     "  layers.0.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
 static Program *lowered(Arena *a, Diags *d, const char *text) {
-    Plan *p = plan_parse(a, d, "plan.yaml", text, strlen(text), NULL, 0);
+    Plan *p = plan_parse(a, d, plan_text("plan.yaml", text));
     Mesh *mesh = assign_mesh(a, d, p);
     Model *m = model_build(a, d, p, mesh);
     Program *q = lower(a, assign_plan(a, d, p, mesh, m));

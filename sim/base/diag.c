@@ -163,13 +163,12 @@ static const char *shortened(Arena *a, char *s) {
     return arena_printf(a, "%s ... %s", s, tail);
 }
 
-void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt,
-              ...) {
-    const DiagCode *row = diag_code(code);
+void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
+    const DiagCode *row = diag_code(head.code);
     assert(row && "a diagnostic code that the table does not know");
-    Diag g = {.severity = sev, .loc = loc};
-    g.code = row ? row->code : arena_strdup(d->arena, code);
-    if (sev == DIAG_ERROR) g.exit = !row ? 70 : row->exit ? row->exit : 1;
+    Diag g = {.severity = head.severity, .loc = head.loc};
+    g.code = row ? row->code : arena_strdup(d->arena, head.code);
+    if (head.severity == DIAG_ERROR) g.exit = !row ? 70 : row->exit ? row->exit : 1;
     va_list ap;
     va_start(ap, fmt);
     g.message = shortened(d->arena, arena_vprintf(d->arena, fmt, ap));
@@ -178,8 +177,8 @@ void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hin
         if (same_place(&d->item[i], &g) &&
             (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message)))
             return;
-    if (hint) g.hint = arena_strdup(d->arena, hint);
-    if (loc.file) g.loc.file = arena_strdup(d->arena, loc.file);
+    if (head.hint) g.hint = arena_strdup(d->arena, head.hint);
+    if (head.loc.file) g.loc.file = arena_strdup(d->arena, head.loc.file);
     if (d->n < DIAG_KEEP) {
         *ARENA_PUSH(d->arena, d->item, d->n, d->cap) = g;
         return;
@@ -271,10 +270,14 @@ static bool source_line(const Diags *d, const Loc *loc, const char **line, size_
     return false;
 }
 
+/* What begins and ends a colour; "" where there is none. */
+typedef struct {
+    const char *on, *off;
+} Tint;
+
 /* Prints the part of a line around character `col` (from 1) that fits in `width` columns (0:
  * LINE_WIDTH characters), and the caret under it. */
-static void print_source(FILE *out, const char *line, size_t n, int col, int width, const char *on,
-                         const char *off) {
+static void print_source(FILE *out, const char *line, size_t n, int col, int width, Tint tint) {
     enum { AROUND = 2 + 3 + 3 }; /* the indentation, "..." on both sides */
     size_t chars = 0, room = width <= 0 || width > LINE_WIDTH + AROUND ? LINE_WIDTH
                              : width > 2 * AROUND                      ? (size_t)width - AROUND
@@ -304,7 +307,7 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
         i += k;
     }
     fprintf(out, "%s\n", last < chars ? "..." : "");
-    if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, on, off);
+    if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, tint.on, tint.off);
 }
 
 static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
@@ -325,7 +328,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) {
         line = near_part(line, &n, &col);
         line = shown_line(d->arena, line, &n, &col);
-        print_source(out, line, n, col, width, on, off);
+        print_source(out, line, n, col, width, (Tint){on, off});
     }
     if (!g->hint) return;
     /* a hint of one word is a replacement; records carry it bare */

@@ -62,17 +62,21 @@ typedef struct {
 void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n);
 /* Where a place comes from: itself, if its text was made from nothing else. */
 Loc diags_origin(const Diags *d, Loc made);
-/* Adds one. `hint` may be NULL; `code` must be in the table. Identical ones are kept once. Those of
- * one place that say the same of another index of a path (layers.0.x, layers.1.x) are one: "...,
- * and 125 more layers". */
-void diag_add(Diags *d, Severity sev, const char *code, Loc loc, const char *hint, const char *fmt,
-              ...) __attribute__((format(printf, 6, 7)));
-#define diag_error(d, code, loc, hint, ...)                                                        \
-    diag_add((d), DIAG_ERROR, (code), (loc), (hint), __VA_ARGS__)
-#define diag_warn(d, code, loc, hint, ...)                                                         \
-    diag_add((d), DIAG_WARNING, (code), (loc), (hint), __VA_ARGS__)
-#define diag_note(d, code, loc, hint, ...)                                                         \
-    diag_add((d), DIAG_NOTE, (code), (loc), (hint), __VA_ARGS__)
+/* What a diagnostic has beside its message; `hint` may be NULL. */
+typedef struct {
+    Severity severity;
+    const char *code; /* must be in the table */
+    Loc loc;
+    const char *hint;
+} DiagHead;
+/* Adds one; all texts are copied. Identical ones are kept once. Those of one place that say the
+ * same of another index of a path (layers.0.x, layers.1.x) are one: "..., and 125 more layers". */
+void diag_add(Diags *d, DiagHead head, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#define DIAG(d, severity, code, loc, hint, ...)                                                    \
+    diag_add((d), (DiagHead){(severity), (code), (loc), (hint)}, __VA_ARGS__)
+#define diag_error(d, code, loc, hint, ...) DIAG(d, DIAG_ERROR, code, loc, hint, __VA_ARGS__)
+#define diag_warn(d, code, loc, hint, ...) DIAG(d, DIAG_WARNING, code, loc, hint, __VA_ARGS__)
+#define diag_note(d, code, loc, hint, ...) DIAG(d, DIAG_NOTE, code, loc, hint, __VA_ARGS__)
 /* Number of errors so far. */
 int diags_errors(const Diags *d);
 /* The exit code the collected errors ask for: 0 if there is none, else the first of 70, 5, 4, 3, 2,

@@ -143,11 +143,11 @@ end:
 }
 
 char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc, size_t *n) {
-    return file_read_larger(arena, d, path, limit, NULL, loc, n);
+    return file_read_larger(arena, d, path, (FileLimit){limit, NULL}, loc, n);
 }
 
-char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
-                       size_t (*larger)(const char *head, size_t n), Loc loc, size_t *n) {
+char *file_read_larger(Arena *arena, Diags *d, const char *path, FileLimit limit, Loc loc,
+                       size_t *n) {
     bool is_stdin = strcmp(path, "-") == 0;
     if (!loc.file) loc = about(path);
     *n = 0;
@@ -160,7 +160,7 @@ char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
     }
     struct stat st;
     char *text = NULL;
-    Source s = {.path = path, .loc = loc, .limit = limit, .larger = larger};
+    Source s = {.path = path, .loc = loc, .limit = limit.bytes, .larger = limit.larger};
     if (fstat(fd, &st) < 0) {
         cannot_open(arena, d, path, loc, errno);
     } else if (S_ISDIR(st.st_mode)) {
@@ -170,8 +170,8 @@ char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
         s.size = s.regular && st.st_size > 0 ? (size_t)st.st_size : 0;
         /* one byte more than the size, so that the end is seen without growing */
         size_t guess = s.size ? s.size + 1 : FIRST_BLOCK;
-        if (guess > limit + 1) guess = limit + 1;
-        if (s.size > limit && !larger) too_large(d, &s);
+        if (guess > limit.bytes + 1) guess = limit.bytes + 1;
+        if (s.size > limit.bytes && !limit.larger) too_large(d, &s);
         else text = read_fd(arena, d, fd, &s, guess, n);
     }
     if (!is_stdin) close(fd);

@@ -8,11 +8,16 @@
  * missing, a directory, unreadable or larger than limit (E07xx). Terminated with a NUL that is not
  * counted. */
 char *file_read(Arena *arena, Diags *d, const char *path, size_t limit, Loc loc, size_t *n);
-/* The same for an input whose first bytes say how large it may be: when there are more than
- * `limit`, `larger` is asked once, with what was read so far (terminated), and returns another
+/* How many bytes an input may have. Its first bytes may say more: when there are more than `bytes`,
+ * `larger` (or NULL) is asked once, with what was read so far (terminated), and returns another
  * limit, or 0. */
-char *file_read_larger(Arena *arena, Diags *d, const char *path, size_t limit,
-                       size_t (*larger)(const char *head, size_t n), Loc loc, size_t *n);
+typedef struct {
+    size_t bytes;
+    size_t (*larger)(const char *head, size_t n);
+} FileLimit;
+/* file_read for such an input. */
+char *file_read_larger(Arena *arena, Diags *d, const char *path, FileLimit limit, Loc loc,
+                       size_t *n);
 /* An output under way: written into a file without a name (where the file system has none such:
  * under a random one beside the target), put on the disk, and renamed over the target by
  * file_commit. Whatever ends the run before, the target is what it was and nothing else is left. An

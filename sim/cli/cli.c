@@ -197,7 +197,7 @@ int cli_exit_of(const Diags *d) {
  * after the work. */
 static bool known_hardware(Cli *c, const PipelineOptions *o, const char *name, Loaded *l) {
     Diags *d = diags_new(c->arena);
-    Plan *p = plan_parse(c->arena, d, name, l->text, l->n, c->o.sets, c->o.n_sets);
+    Plan *p = plan_parse(c->arena, d, (PlanText){name, l->text, l->n, c->o.sets, c->o.n_sets});
     /* what is wrong with the plan is said when it is run */
     if ((!o->hardware && !p->hardware) || diags_errors(d)) return true;
     if (hardware_of_plan(c->arena, d, o->hardware, p->hardware, p->dir, p->hardware_loc))
@@ -219,8 +219,8 @@ static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded 
     if (o->execute && wants_progress(c))
         line = progress_line_start(c->arena, &progress, fileno(c->err), c->plan_at, c->plan_of);
     if (line) with.progress = &progress;
-    l->trace = pipeline_run(c->arena, l->d, name, l->text, l->n, c->o.sets, c->o.n_sets, &with,
-                            &l->report);
+    l->trace = pipeline_run(c->arena, l->d, (PlanText){name, l->text, l->n, c->o.sets, c->o.n_sets},
+                            &with, &l->report);
     progress_line_end(line);
     if (with.dump_to && fclose(with.dump_to) != 0) base_die(5, "out of memory for --dump [E0701]");
     const char *seen = dump ? text_visible_lines(c->arena, dump, n_dump) : "";
@@ -237,8 +237,8 @@ static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded 
 }
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
     *l = (Loaded){.path = path, .d = diags_new(c->arena)};
-    l->text = file_read_larger(c->arena, l->d, path, PLAN_BYTES, plan_only ? NULL : larger_limit,
-                               nowhere, &l->n);
+    FileLimit limit = {PLAN_BYTES, plan_only ? NULL : larger_limit};
+    l->text = file_read_larger(c->arena, l->d, path, limit, nowhere, &l->n);
     if (!l->text) {
         l->exit = diags_exit(l->d);
         return false;

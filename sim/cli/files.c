@@ -122,7 +122,8 @@ bool files_check(Cli *c, const Loaded *l) {
     add(&in, l->path);
     if (!l->is_trace) { /* what is wrong with the plan will be said when it is run */
         Diags *d = diags_new(c->arena);
-        Plan *p = plan_parse(c->arena, d, l->path, l->text, l->n, c->o.sets, c->o.n_sets);
+        Plan *p =
+            plan_parse(c->arena, d, (PlanText){l->path, l->text, l->n, c->o.sets, c->o.n_sets});
         int n = 0;
         bool run = c->command->bit == C_RUN;
         const char *dir = c->o.output ? c->o.output : "out";

@@ -105,14 +105,22 @@ const TraceParam *lookup_param(const Trace *t, const char *name) {
 }
 
 /* ---- axes ---- */
-static void add_axes(const Trace *t, const char *text, size_t len, bool drop, const char **axes,
-                     int *n, int depth) {
+typedef struct {
+    const Trace *t;
+    bool drop_ones;
+    const char **axes; /* [TRACE_MAX_AXES] */
+    int n;
+} AxisNames;
+
+/* The axes of one name; of a group those that it names in turn. `depth` ends a circle of groups. */
+static void add_axes(AxisNames *found, const char *text, size_t len, int depth) {
+    const Trace *t = found->t;
     for (int i = 0; i < t->n_groups && depth < 8; i++)
         if (strlen(t->groups[i].name) == len && strncmp(t->groups[i].name, text, len) == 0) {
             const char *p = t->groups[i].axes;
             while (*p) {
                 size_t k = strcspn(p, "*, ");
-                if (k) add_axes(t, p, k, drop, axes, n, depth + 1);
+                if (k) add_axes(found, p, k, depth + 1);
                 p += k + (p[k] != 0);
             }
             return;
@@ -120,19 +128,21 @@ static void add_axes(const Trace *t, const char *text, size_t len, bool drop, co
     const char *name = NULL;
     for (int i = 0; i < t->n_axes; i++)
         if (strlen(t->axes[i].name) == len && strncmp(t->axes[i].name, text, len) == 0) {
-            if (drop && t->axes[i].size == 1) return;
+            if (found->drop_ones && t->axes[i].size == 1) return;
             name = t->axes[i].name;
         }
-    if (*n < TRACE_MAX_AXES) axes[(*n)++] = name ? name : arena_strndup(t->arena, text, len);
+    if (found->n < TRACE_MAX_AXES)
+        found->axes[found->n++] = name ? name : arena_strndup(t->arena, text, len);
 }
 void lookup_axes(const Trace *t, const char *text, bool drop_ones, const char *axes[TRACE_MAX_AXES],
                  int *n) {
-    *n = 0;
+    AxisNames found = {t, drop_ones, axes, 0};
     while (text && *text) {
         size_t k = strcspn(text, "*, ()");
-        if (k) add_axes(t, text, k, drop_ones, axes, n, 0);
+        if (k) add_axes(&found, text, k, 0);
         text += k + (text[k] != 0);
     }
+    *n = found.n;
 }
 bool lookup_same_axes(const Trace *t, const char *a, const char *b) {
     const char *x[TRACE_MAX_AXES], *y[TRACE_MAX_AXES];

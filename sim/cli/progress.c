@@ -35,12 +35,11 @@ static int left_text(char *out, size_t n, double s) {
         return snprintf(out, n, ", %lld min %lld s left", (long long)(k / 60), (long long)(k % 60));
     return snprintf(out, n, ", %lld s left", (long long)k);
 }
-int progress_text(char *out, size_t n, double done, const char *phase, double left, int at, int of,
-                  int width) {
+int progress_text(char *out, size_t n, ProgressWords say, int width) {
     char time[64] = "", plan[48] = "";
-    if (left >= 0) left_text(time, sizeof time, left);
-    if (of > 1) snprintf(plan, sizeof plan, "plan %d of %d: ", at, of);
-    int k = snprintf(out, n, "%s%.0f %%  %s%s", plan, floor(100 * done), phase, time);
+    if (say.left >= 0) left_text(time, sizeof time, say.left);
+    if (say.of > 1) snprintf(plan, sizeof plan, "plan %d of %d: ", say.at, say.of);
+    int k = snprintf(out, n, "%s%.0f %%  %s%s", plan, floor(100 * say.done), say.phase, time);
     if (k >= (int)n) k = (int)n - 1;
     /* all of it is ASCII; the last column stays free for the cursor */
     if (width > 0 && k > width - 1) k = width - 1;
@@ -61,8 +60,9 @@ static void draw(ProgressLine *l) {
     if (share > 0.99) share = 0.99; /* an estimate: it is done when it is */
     if (share > l->shown) l->shown = share;
     char text[192];
-    int k = progress_text(text + 1, sizeof text - 8, l->shown, phase,
-                          l->shown > 0 ? spent * (1 - l->shown) / l->shown : -1, l->at, l->of,
+    double left = l->shown > 0 ? spent * (1 - l->shown) / l->shown : -1;
+    int k = progress_text(text + 1, sizeof text - 8,
+                          (ProgressWords){l->shown, phase, left, l->at, l->of},
                           terminal_columns(l->fd));
     text[0] = '\r';
     k += 1 + snprintf(text + 1 + k, 6, "\033[K");

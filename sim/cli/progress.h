@@ -13,9 +13,14 @@ typedef struct ProgressLine ProgressLine;
  * if no thread can be had: then nothing is shown. */
 ProgressLine *progress_line_start(Arena *a, const Progress *p, int fd, int at, int of);
 void progress_line_end(ProgressLine *l);
-/* The words: "34 %  ranks and check, 12 s left" (what is not known is left out), cut to `width`
- * columns. `done` in 0..1; `left` in seconds, below 0: not known. At most n - 1 bytes go to `out`;
- * no allocation. */
-int progress_text(char *out, size_t n, double done, const char *phase, double left, int at, int of,
-                  int width);
+/* What the line says. */
+typedef struct {
+    double done; /* 0..1 */
+    const char *phase;
+    double left; /* seconds; below 0: not known */
+    int at, of;  /* plan `at` of `of` */
+} ProgressWords;
+/* "34 %  ranks and check, 12 s left" (what is not known is left out), cut to `width` columns; 0:
+ * any width. At most n - 1 bytes and a NUL go to `out`; returns their number. No allocation. */
+int progress_text(char *out, size_t n, ProgressWords say, int width);
 #endif

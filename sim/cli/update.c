@@ -200,7 +200,7 @@ bool update_expect(Cli *c, const Loaded *l) {
     const char *text =
         section_replace(c->arena, l->text, l->n, keys, section_of(l, keys, c->arena));
     /* a plan in braces, or one that could not be parsed, has no place for the section */
-    Plan *p = text ? plan_parse(c->arena, d, l->path, text, strlen(text), NULL, 0) : NULL;
+    Plan *p = text ? plan_parse(c->arena, d, plan_text(l->path, text)) : NULL;
     if (!p || diags_errors(d) > diags_errors(l->d) || !p->expect.set) {
         diag_error(
             c->d, "E0104", ((Loc){l->path, 0, 0}),

@@ -207,18 +207,17 @@ static void name_file(Diags *d, int from, const char *file) {
     for (int i = from; i < d->n; i++)
         if (!d->item[i].loc.file) d->item[i].loc = (Loc){said_of, 0, 0};
 }
-Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
-                    const PlanSet *sets, int n_sets, const PipelineOptions *o,
+Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOptions *o,
                     PipelineReport *report) {
     memset(report, 0, sizeof *report);
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
     int before = d->n;
-    r.plan = report->plan = plan_parse(arena, d, file, text, n, sets, n_sets);
+    r.plan = report->plan = plan_parse(arena, d, given);
     bool read = !diags_errors(d);
     if (!read) model_check_preset(arena, d, r.plan);
     if (!read || !supported(&r) || !front(&r)) {
         report->exit = diags_exit(d);
-        name_file(d, before, file);
+        name_file(d, before, given.file);
         return NULL;
     }
     r.t = trace_new(arena);
@@ -231,6 +230,6 @@ Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, 
         if (o->execute) ran = execute_run(&r);
     }
     verdict(&r, valid, ran);
-    name_file(d, before, file);
+    name_file(d, before, given.file);
     return r.t;
 }

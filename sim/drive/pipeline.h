@@ -77,10 +77,9 @@ typedef struct PipelineReport {
     const char **unobservable_text;
 } PipelineReport;
 
-/* Runs all passes on one plan. Everything lives in `arena`. Returns NULL if the plan could not be
- * understood (errors are in `d`); a plan that breaks a rule or whose values differ still gives a
- * trace with its verdict. */
-Trace *pipeline_run(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
-                    const PlanSet *sets, int n_sets, const PipelineOptions *o,
+/* Runs all passes on one plan. Everything lives in `arena`, the report's texts too. Returns NULL if
+ * the plan could not be understood (errors are in `d`); a plan that breaks a rule or whose values
+ * differ still gives a trace with its verdict. */
+Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOptions *o,
                     PipelineReport *report);
 #endif

@@ -110,8 +110,9 @@ static void build_layer(Build *b, int layer) {
     else build_alias(b, b->x, input);
     int first = open_containers(b, layer);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
-        int t = build_row(b, &layer_rows[i], prefix, modules, layer,
-                          row_parent(&layer_rows[i], first), NULL);
+        int t =
+            build_row(b, &layer_rows[i],
+                      (RowPlace){prefix, modules, layer, row_parent(&layer_rows[i], first), NULL});
         if (t >= 0) b->x = t;
     }
     if (!b->failed) close_containers(b, first, prefix);
@@ -128,17 +129,17 @@ void build_llama(Build *b, uint32_t parts) {
     b->x = -1;
     if (parts & PART_EMBEDDING) {
         if (build_tensor(b, "input_ids", KIND_INPUT, "b t", false, true) < 0) return;
-        b->x = build_row(b, &embed_row, "", "", -1, -1, NULL);
+        b->x = build_row(b, &embed_row, (RowPlace){"", "", -1, -1, NULL});
     }
     if (parts & PART_BLOCKS)
         for (int i = m->first_layer; i < m->last_layer && !b->failed; i++) build_layer(b, i);
     if (parts & PART_NORM && !b->failed) {
         need_input(b, arena_printf(b->a, "layers.%d.output", (int)m->L - 1));
-        b->x = build_row(b, &norm_row, "", "", -1, -1, NULL);
+        b->x = build_row(b, &norm_row, (RowPlace){"", "", -1, -1, NULL});
     }
     if (parts & PART_HEAD && !b->failed) {
         need_input(b, "final_norm");
-        b->x =
-            build_row(b, &head_row, "", "", -1, -1, m->tied ? "model.embed_tokens.weight" : NULL);
+        b->x = build_row(b, &head_row,
+                         (RowPlace){"", "", -1, -1, m->tied ? "model.embed_tokens.weight" : NULL});
     }
 }

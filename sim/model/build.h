@@ -74,14 +74,19 @@ int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, 
 int build_module(Build *b, const char *hf_path, const char *kind, int parent);
 /* The parameter of that checkpoint name, made if need be; `module` owns it if it is new. */
 int build_param(Build *b, const char *name, const char *shape, int module);
-/* A node with given operands; makes its output. */
-int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out,
+/* A node with as many operands as its rule has; makes its output. `op` NULL: the plan's activation.
+ */
+int build_node(Build *b, const char *op, const char *rule, const int *in, const char *out,
                const char *shape);
-/* A whole row: module, weight, node, and the bias if there is one. `value_prefix` and
- * `module_prefix` end in '.' or are empty; `weight_name` overrides the name of the weight (tied
- * tables), or NULL. */
-int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix,
-              int layer, int parent, const char *weight_name);
+/* Where a row stands. */
+typedef struct {
+    const char *values, *modules; /* prefixes of names; each ends in '.' or is empty */
+    int layer, parent;            /* -1: none */
+    const char *weight;           /* instead of the weight's own name (tied tables); or NULL */
+} RowPlace;
+/* A whole row: module, weight, node, and the bias if there is one. Returns the tensor that it
+ * makes, -1 where the model has not what the row needs, or on an error. */
+int build_row(Build *b, const NodeRow *row, RowPlace at);
 struct NameIndex *build_index(Arena *a);
 /* Gives a tensor its second name. */
 void build_alias(Build *b, int tensor, const char *name);

@@ -188,11 +188,10 @@ static bool passes_gradient(const Graph *g, const GNode *n) {
     return false;
 }
 
-int build_node(Build *b, const char *op, const char *rule, int nin, const int *in, const char *out,
+int build_node(Build *b, const char *op, const char *rule, const int *in, const char *out,
                const char *shape) {
     GNode n = {.id = b->g->nn,
                .op = op ? op_find(op) : op_activation(b->m->activation),
-               .nin = nin,
                .module = -1,
                .layer = -1};
     if (!n.op) {
@@ -205,9 +204,10 @@ int build_node(Build *b, const char *op, const char *rule, int nin, const int *i
     const char *why = NULL;
     int at = 0;
     bool parsed = rule_parse(rule, &n.rule, &why, &at);
-    assert(parsed && n.rule.nin == nin);
+    assert(parsed && "the rules of rows are ours");
     (void)parsed;
-    for (int i = 0; i < nin; i++) {
+    n.nin = n.rule.nin;
+    for (int i = 0; i < n.nin; i++) {
         if (in[i] < 0) {
             assert(b->failed); /* only after an error, which has been told */
             return -1;
@@ -267,7 +267,7 @@ static int row_bias(Build *b, const NodeRow *row, int product, const char *out, 
     snprintf(rule, sizeof rule, "%s,%s->%s", y->letter, letters, y->letter);
     int bias = build_param(b, arena_printf(b->a, "%s.bias", module_path), letters, module);
     b->g->module[module].bias = bias;
-    return build_node(b, "add", rule, 2, (int[]){product, bias}, out, row->shape);
+    return build_node(b, "add", rule, (int[]){product, bias}, out, row->shape);
 }
 
 static void row_finish(Build *b, int node, const NodeRow *row, int module, int layer) {
@@ -299,33 +299,33 @@ unsigned build_features(const ModelDims *m) {
            (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) | (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
-int build_row(Build *b, const NodeRow *row, const char *value_prefix, const char *module_prefix,
-              int layer, int parent, const char *weight_name) {
+int build_row(Build *b, const NodeRow *row, RowPlace at) {
     unsigned have = build_features(b->m);
     if ((row->need & have) != row->need) return -1;
-    const char *path = arena_printf(b->a, "%s%s", module_prefix, row->module);
-    if (!*row->module && *module_prefix)
-        path = arena_strndup(b->a, module_prefix, strlen(module_prefix) - 1);
-    int module = row_module(b, row, path, parent, weight_name);
-    int in[4], nin = 0, nact = 0, act[4];
+    const char *path = arena_printf(b->a, "%s%s", at.modules, row->module);
+    if (!*row->module && *at.modules)
+        path = arena_strndup(b->a, at.modules, strlen(at.modules) - 1);
+    int module = row_module(b, row, path, at.parent, at.weight);
+    int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
         bool weight = !strcmp(row->in[nin], "@w");
-        in[nin] = weight ? b->g->module[module].weight : row_operand(b, row->in[nin], value_prefix);
+        in[nin] = weight ? b->g->module[module].weight : row_operand(b, row->in[nin], at.values);
         if (!weight) act[nact++] = in[nin];
     }
-    const char *out = arena_printf(b->a, "%s%s", value_prefix, row->out);
+    const char *out = arena_printf(b->a, "%s%s", at.values, row->out);
     bool biased = (row->bias & have) != 0;
-    int node = build_node(b, row->op, row->rule, nin, in,
+    int node = build_node(b, row->op, row->rule, in,
                           biased ? arena_printf(b->a, "%s.product", out) : out, row->shape);
     if (node < 0) return -1;
-    row_finish(b, node, row, module, layer);
+    assert(b->g->node[node].nin == nin && "a row has the operands of its rule");
+    row_finish(b, node, row, module, at.layer);
     b->g->node[node].at = attrs_of(b, row->at);
     if (row->label) b->g->node[node].label = row->label;
     int result = b->g->node[node].out;
     if (biased) {
         node = row_bias(b, row, result, out, module, path);
         if (node < 0) return -1;
-        row_finish(b, node, row, module, layer);
+        row_finish(b, node, row, module, at.layer);
         b->g->node[node].label = "bias";
         result = b->g->node[node].out;
     }

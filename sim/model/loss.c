@@ -33,7 +33,7 @@ static const NodeRow row_smooth = {
     "loss",           .part = "loss"};
 
 static int add_row(Build *b, const NodeRow *row) {
-    return b->failed ? -1 : build_row(b, row, "", "", -1, -1, NULL);
+    return b->failed ? -1 : build_row(b, row, (RowPlace){"", "", -1, -1, NULL});
 }
 
 /* `out` = factor times `in`, of the shape "b t", or whatever `shape` and `letters` say. */
@@ -149,7 +149,7 @@ static void linear_loss(Build *b, int module, bool dot) {
         dot ? arena_printf(b->a, "%s,%s->", letters, letters) : arena_printf(b->a, "%s->", letters);
     if (dot)
         build_tensor(b, "cotangent", KIND_INPUT, shape_text(b->a, &b->g->t[b->x]), false, false);
-    b->g->module[module].output = build_row(b, &row, "", "", -1, -1, NULL);
+    b->g->module[module].output = build_row(b, &row, (RowPlace){"", "", -1, -1, NULL});
 }
 
 static void dot_loss(Build *b, int module) { linear_loss(b, module, true); }

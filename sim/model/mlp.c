@@ -39,7 +39,7 @@ static void build_linear(Build *b, int i) {
                    .part = "mlp",
                    .label = "linear",
                    .bias = FEATURE_MLP_BIAS};
-    b->x = build_row(b, &row, "", "", i, -1, NULL);
+    b->x = build_row(b, &row, (RowPlace){"", "", i, -1, NULL});
 }
 
 static void build_activation(Build *b, int i) {
@@ -52,7 +52,7 @@ static void build_activation(Build *b, int i) {
                    .module = name,
                    .kind = "activation",
                    .part = "mlp"};
-    b->x = build_row(b, &row, "", "", i, -1, NULL);
+    b->x = build_row(b, &row, (RowPlace){"", "", i, -1, NULL});
 }
 
 void build_mlp(Build *b) {

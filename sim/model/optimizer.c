@@ -3,6 +3,7 @@
  * out like any other contraction. */
 #include "model/model.h"
 #include "plan/lists.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,12 +31,16 @@ static int scalar(Opt *o, const char *name) {
     GTensor t = {.module = -1};
     return push_tensor(o, &t, name, KIND_ACTIVATION);
 }
-/* A node over operands that all have the letters of the first, or none ("": a scalar). */
-static int push_node(Opt *o, const char *op, const char *rule, const int *in, int nin, int out,
-                     Attrs at, const char *label) {
+/* An op, and what the node is called if not by it. */
+typedef struct {
+    const char *op, *label;
+} Kind;
+
+/* A node over operands that all have the letters of the first, or none ("": a scalar); as many as
+ * the rule has. Returns `out`. */
+static int push_node(Opt *o, Kind kind, const char *rule, const int *in, int out, Attrs at) {
     GNode n = {.id = o->g->nn,
-               .op = op_find(op),
-               .nin = nin,
+               .op = op_find(kind.op),
                .out = out,
                .at = at,
                .module = -1,
@@ -43,9 +48,12 @@ static int push_node(Opt *o, const char *op, const char *rule, const int *in, in
                .part = "optimizer"};
     const char *error;
     int pos;
-    n.label = label ? label : n.op->label;
-    rule_parse(rule, &n.rule, &error, &pos);
-    memcpy(n.in, in, sizeof(int) * (size_t)nin);
+    n.label = kind.label ? kind.label : n.op->label;
+    bool parsed = rule_parse(rule, &n.rule, &error, &pos);
+    assert(parsed && "the rules of optimizers are ours");
+    (void)parsed;
+    n.nin = n.rule.nin;
+    memcpy(n.in, in, sizeof(int) * (size_t)n.nin);
     o->g->t[out].producer = n.id;
     *ARENA_PUSH(o->a, o->g->node, o->g->nn, o->g->cap_n) = n;
     return out;
@@ -82,54 +90,56 @@ static int clip_factor(Opt *o, const int *grad, int n) {
     int total = -1;
     for (int i = 0; i < n; i++) {
         int sq = scalar(o, arena_printf(o->a, "%s.sumsq", o->g->t[grad[i]].name));
-        push_node(o, "sumsq", letters_rule(o, grad[i], 1, ""), &grad[i], 1, sq, (Attrs){0}, NULL);
+        push_node(o, (Kind){"sumsq", NULL}, letters_rule(o, grad[i], 1, ""), &grad[i], sq,
+                  (Attrs){0});
         if (total < 0) total = sq;
         else
             total = push_node(
-                o, "add", ",->", (int[]){total, sq}, 2,
+                o, (Kind){"add", "add"}, ",->", (int[]){total, sq},
                 scalar(o, i + 1 == n ? "grad_norm_squared" : arena_printf(o->a, "grad_norm.%d", i)),
-                (Attrs){0}, "add");
+                (Attrs){0});
     }
-    return push_node(o, "clip", "->", &total, 1, scalar(o, "clip_factor"),
-                     (Attrs){.a = o->p->optimizer.clip}, NULL);
+    return push_node(o, (Kind){"clip", NULL}, "->", &total, scalar(o, "clip_factor"),
+                     (Attrs){.a = o->p->optimizer.clip});
 }
 static int scaled(Opt *o, int grad, int factor) {
     int t = like(o, grad, arena_printf(o->a, "%s.clipped", o->g->t[grad].name));
     const char *one = letters_rule(o, grad, 1, NULL), *arrow = strstr(one, "->");
-    return push_node(o, "einsum", arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow),
-                     (int[]){grad, factor}, 2, t, (Attrs){0}, "clip");
+    return push_node(o, (Kind){"einsum", "clip"},
+                     arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow),
+                     (int[]){grad, factor}, t, (Attrs){0});
 }
 static void sgd(Opt *o, int param, int g) {
     double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->weight_decay;
     const char *two = letters_rule(o, param, 2, NULL);
     if (wd != 0)
-        g = push_node(o, "axpby", two, (int[]){g, param}, 2,
+        g = push_node(o, (Kind){"axpby", "weight decay"}, two, (int[]){g, param},
                       like(o, param, arena_printf(o->a, "%s.decayed", o->g->t[g].name)),
-                      (Attrs){.a = 1, .b = wd}, "weight decay");
+                      (Attrs){.a = 1, .b = wd});
     if (mu != 0) {
         int buf = state(o, param, "momentum_buffer");
-        g = push_node(o, "axpby", two, (int[]){buf, g}, 2, next_value(o, buf),
-                      (Attrs){.a = mu, .b = 1}, "momentum");
+        g = push_node(o, (Kind){"axpby", "momentum"}, two, (int[]){buf, g}, next_value(o, buf),
+                      (Attrs){.a = mu, .b = 1});
     }
-    push_node(o, "axpby", two, (int[]){param, g}, 2, next_value(o, param),
-              (Attrs){.a = 1, .b = -lr}, "SGD");
+    push_node(o, (Kind){"axpby", "SGD"}, two, (int[]){param, g}, next_value(o, param),
+              (Attrs){.a = 1, .b = -lr});
 }
 static void adamw(Opt *o, int param, int g) {
     double b1 = o->p->optimizer.beta1, b2 = o->p->optimizer.beta2;
     const char *two = letters_rule(o, param, 2, NULL);
     int m = state(o, param, "exp_avg"), v = state(o, param, "exp_avg_sq");
-    int m1 = push_node(o, "axpby", two, (int[]){m, g}, 2, next_value(o, m),
-                       (Attrs){.a = b1, .b = 1 - b1}, "first moment");
-    int v1 = push_node(o, "ema_square", two, (int[]){v, g}, 2, next_value(o, v),
-                       (Attrs){.a = b2, .b = 1 - b2}, NULL);
+    int m1 = push_node(o, (Kind){"axpby", "first moment"}, two, (int[]){m, g}, next_value(o, m),
+                       (Attrs){.a = b1, .b = 1 - b1});
+    int v1 = push_node(o, (Kind){"ema_square", NULL}, two, (int[]){v, g}, next_value(o, v),
+                       (Attrs){.a = b2, .b = 1 - b2});
     Attrs at = {.lr = o->p->optimizer.lr,
                 .beta1 = b1,
                 .beta2 = b2,
                 .eps = o->p->optimizer.eps,
                 .decay = o->weight_decay,
                 .step = 1};
-    push_node(o, "adamw", letters_rule(o, param, 3, NULL), (int[]){param, m1, v1}, 3,
-              next_value(o, param), at, NULL);
+    push_node(o, (Kind){"adamw", NULL}, letters_rule(o, param, 3, NULL), (int[]){param, m1, v1},
+              next_value(o, param), at);
 }
 /* An optimizer: its word in plan/lists.h, and one row here. */
 typedef struct {

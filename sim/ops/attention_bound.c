@@ -62,39 +62,40 @@ static void add_dv(const Head *h, const Rates *r, const double *p, int64_t lim, 
                    double *sum) {
     for (int64_t s = 0; s < lim; s++) sum[s] += (p[s] + h->tiny) * top * (r->p + r->queries);
 }
+/* What one query has over the `lim` keys that it sees. */
+typedef struct {
+    const double *p, *dp; /* [lim] */
+    int64_t lim;
+    double cot; /* the norm of its do */
+} Row;
 /* ds_s = scale p_s (dp_s - D), D = sum p dp, and what it is multiplied with has magnitude w_s (or
  * `top` for all): adds to each key, or returns the sum over the keys. */
 typedef struct {
-    double D, moved, cot; /* D; how far it moves; the norm of do */
+    double D, moved; /* D; how far it moves */
+    double rate;     /* of the sum that ds goes into: over keys or queries */
 } RowSum;
-static RowSum row_sum(const Head *h, const Rates *r, const double *p, const double *dp, int64_t lim,
-                      double cot) {
+static RowSum row_sum(const Head *h, const Rates *r, const Row *row, double rate) {
     double D = 0, abs = 0, v = 0;
-    for (int64_t s = 0; s < lim; s++) {
-        D += p[s] * dp[s];
-        abs += (p[s] + h->tiny) * fabs(dp[s]);
-        v += (p[s] + h->tiny) * h->norm_v[s];
+    for (int64_t s = 0; s < row->lim; s++) {
+        D += row->p[s] * row->dp[s];
+        abs += (row->p[s] + h->tiny) * fabs(row->dp[s]);
+        v += (row->p[s] + h->tiny) * h->norm_v[s];
     }
-    return (RowSum){D, (r->p + r->keys) * abs + r->dot * cot * v, cot};
+    return (RowSum){D, (r->p + r->keys) * abs + r->dot * row->cot * v, rate};
 }
-static double moved_ds(const Head *h, const Rates *r, const RowSum *x, double p, double dp,
-                       int64_t s, double sum_rate) {
-    double far =
-        (r->p + 5 * r->u + sum_rate) * fabs(dp - x->D) + r->dot * x->cot * h->norm_v[s] + x->moved;
-    return h->b->call.at->scale * (p + h->tiny) * far;
+static double moved_ds(const Head *h, const Rates *r, const Row *row, const RowSum *x, int64_t s) {
+    double far = (r->p + 5 * r->u + x->rate) * fabs(row->dp[s] - x->D) +
+                 r->dot * row->cot * h->norm_v[s] + x->moved;
+    return h->b->call.at->scale * (row->p[s] + h->tiny) * far;
 }
-static void add_dk(const Head *h, const Rates *r, const double *p, const double *dp, int64_t lim,
-                   double cot, double top, double *sum) {
-    RowSum x = row_sum(h, r, p, dp, lim, cot);
-    for (int64_t s = 0; s < lim; s++)
-        sum[s] += moved_ds(h, r, &x, p[s], dp[s], s, r->queries) * top;
+static void add_dk(const Head *h, const Rates *r, const Row *row, double top, double *sum) {
+    RowSum x = row_sum(h, r, row, r->queries);
+    for (int64_t s = 0; s < row->lim; s++) sum[s] += moved_ds(h, r, row, &x, s) * top;
 }
-static double row_dq(const Head *h, const Rates *r, const double *p, const double *dp, int64_t lim,
-                     double cot) {
-    RowSum x = row_sum(h, r, p, dp, lim, cot);
+static double row_dq(const Head *h, const Rates *r, const Row *row) {
+    RowSum x = row_sum(h, r, row, r->keys);
     double sum = 0;
-    for (int64_t s = 0; s < lim; s++)
-        sum += moved_ds(h, r, &x, p[s], dp[s], s, r->keys) * h->max[s];
+    for (int64_t s = 0; s < row->lim; s++) sum += moved_ds(h, r, row, &x, s) * h->max[s];
     return sum;
 }
 
@@ -118,15 +119,16 @@ static void add_row(const Head *h, int64_t i, int64_t t, int64_t oq, int64_t od,
     vec_softmax_f64(lim, p, c->at->scale);
     double score = lim ? norm(q, h->d) * h->norm_k[lim - 1] * fabs(c->at->scale) : 0;
     Rates hi = rates(h, score, plain_gamma), lo = rates(h, score, gamma_prob);
-    double top = largest(q, h->d), cmax = largest(cot, h->d), cnorm = norm(cot, h->d);
+    double top = largest(q, h->d), cmax = largest(cot, h->d);
+    Row row = {p, dp, lim, norm(cot, h->d)};
     if (h->b->operand == 2) {
         add_dv(h, &hi, p, lim, cmax, h->hi);
         add_dv(h, &lo, p, lim, cmax, h->lo);
     } else if (h->b->operand == 1) {
-        add_dk(h, &hi, p, dp, lim, cnorm, top, h->hi);
-        add_dk(h, &lo, p, dp, lim, cnorm, top, h->lo);
+        add_dk(h, &hi, &row, top, h->hi);
+        add_dk(h, &lo, &row, top, h->lo);
     } else {
-        double up = row_dq(h, &hi, p, dp, lim, cnorm), low = row_dq(h, &lo, p, dp, lim, cnorm);
+        double up = row_dq(h, &hi, &row), low = row_dq(h, &lo, &row);
         for (int64_t x = 0; x < h->d; x++) { /* bounds are packed as the output is */
             h->b->bound[oo + t * c->out.s[T_] + x] = up + 0x1p-140;
             h->b->prob[oo + t * c->out.s[T_] + x] = low + 0x1p-140;

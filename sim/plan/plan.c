@@ -4,6 +4,7 @@
 #include "plan/read.h"
 #include "ops/op.h"
 #include "plan/lists.h"
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -606,18 +607,28 @@ static void check_plan(PlanReader *r) {
     check_styles(r);
 }
 
-Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
-                 const PlanSet *sets, int n_sets) {
-    Plan *p = new_plan(arena, file);
-    p->hash = fnv(14695981039346656037u, text, n);
-    for (int i = 0; i < n_sets; i++) {
-        p->hash = fnv(p->hash, sets[i].key, strlen(sets[i].key));
-        p->hash = fnv(p->hash, "=", 1);
-        p->hash = fnv(p->hash, sets[i].value, strlen(sets[i].value) + 1);
+PlanText plan_text(const char *file, const char *text) {
+    return (PlanText){.file = file, .text = text, .n = strlen(text)};
+}
+
+/* Of the text and what is set in it. */
+static uint64_t hash_of(const PlanText *g) {
+    uint64_t h = fnv(14695981039346656037u, g->text, g->n);
+    for (int i = 0; i < g->n_sets; i++) {
+        h = fnv(h, g->sets[i].key, strlen(g->sets[i].key));
+        h = fnv(h, "=", 1);
+        h = fnv(h, g->sets[i].value, strlen(g->sets[i].value) + 1);
     }
+    return h;
+}
+
+Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
+    assert(given.file && (given.text || !given.n) && (given.sets || !given.n_sets));
+    Plan *p = new_plan(arena, given.file);
+    p->hash = hash_of(&given);
     PlanReader r = {.a = arena, .d = d, .p = p};
-    Yaml *root = yaml_parse(arena, d, file, text, n);
-    plan_apply_sets(arena, d, root, sets, n_sets);
+    Yaml *root = yaml_parse(arena, d, given.file, given.text, given.n);
+    plan_apply_sets(arena, d, root, given.sets, given.n_sets);
     if (root && root->kind != YAML_MAP) {
         read_wrong_type(&r, "the plan", root, "a mapping of keys to values", "model: llama3-8b");
     } else if (root) {
@@ -625,6 +636,6 @@ Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, siz
         check_model(&r, p->model_loc.file != NULL);
         check_plan(&r);
     }
-    if (!p->name) p->name = base_name(arena, file);
+    if (!p->name) p->name = base_name(arena, given.file);
     return p;
 }

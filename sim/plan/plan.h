@@ -251,11 +251,20 @@ typedef struct {
     const char *key, *value;
 } PlanSet;
 
-/* Parses the text of a plan. Always returns a Plan (with defaults where something was wrong);
- * errors are in `d`. `file` is the name for diagnostics. Overrides of `--set` are applied to the
- * YAML tree before it is read; an unknown key in one is reported with the file name "--set". */
-Plan *plan_parse(Arena *arena, Diags *d, const char *file, const char *text, size_t n,
-                 const PlanSet *sets, int n_sets);
+/* A plan as it is given: n bytes of YAML, the name of the file for diagnostics, and what the
+ * command line sets in it. */
+typedef struct {
+    const char *file, *text;
+    size_t n;
+    const PlanSet *sets;
+    int n_sets;
+} PlanText;
+/* A terminated text, in which nothing is set. */
+PlanText plan_text(const char *file, const char *text);
+/* Parses a plan into `arena`. Always returns a Plan (with defaults where something was wrong);
+ * errors are in `d`. What is set is applied to the YAML tree before it is read; an unknown key in
+ * it is reported with the file name "--set". */
+Plan *plan_parse(Arena *arena, Diags *d, PlanText given);
 /* Parses one placement like `shard(1)`; false and a diagnostic if it is none. */
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
 /* The scheme's name: "torchtitan". */

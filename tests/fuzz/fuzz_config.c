@@ -15,7 +15,7 @@ void fuzz_config(const uint8_t *p, size_t n) {
         fuzz_file(p, n));
     PipelineOptions o = {0};
     PipelineReport report;
-    Trace *t = pipeline_run(a, d, "plan.yaml", plan, strlen(plan), NULL, 0, &o, &report);
+    Trace *t = pipeline_run(a, d, plan_text("plan.yaml", plan), &o, &report);
     assert(t || diags_errors(d));
     arena_free(a);
 }

@@ -31,7 +31,8 @@ void fuzz_import(const uint8_t *p, size_t n) {
         PipelineOptions o = {0};
         PipelineReport report;
         diags_origins(d, "imported.yaml", plan.origin, plan.n_origin);
-        Trace *t = pipeline_run(a, d, "imported.yaml", plan.text, plan.n, NULL, 0, &o, &report);
+        Trace *t = pipeline_run(a, d, (PlanText){"imported.yaml", plan.text, plan.n, NULL, 0}, &o,
+                                &report);
         assert(t || diags_errors(d));
     }
     arena_free(a);

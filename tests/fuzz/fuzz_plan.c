@@ -10,7 +10,7 @@ enum { PLAN_LIMIT = 1 << 14 };
 
 /* Many layers and many ranks are slow under sanitizers and no other than a few. */
 static bool quick(Arena *a, const char *text, size_t n) {
-    const Plan *p = plan_parse(a, diags_new(a), "plans/fuzz.yaml", text, n, NULL, 0);
+    const Plan *p = plan_parse(a, diags_new(a), (PlanText){"plans/fuzz.yaml", text, n, NULL, 0});
     double ranks = 1;
     for (int i = 0; i < p->n_axes; i++) ranks *= (double)p->axes[i].size;
     int layers = p->layers_last - p->layers_first;
@@ -30,7 +30,7 @@ static void execute(const char *text, size_t n) {
     Diags *d = diags_new(a);
     PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = (int64_t)1 << 27};
     PipelineReport report;
-    Trace *t = pipeline_run(a, d, "plans/fuzz.yaml", text, n, NULL, 0, &o, &report);
+    Trace *t = pipeline_run(a, d, (PlanText){"plans/fuzz.yaml", text, n, NULL, 0}, &o, &report);
     assert(t || diags_errors(d));
     assert(report.exit != 70);
     arena_free(a);
@@ -47,7 +47,7 @@ void fuzz_plan(const uint8_t *p, size_t n) {
     }
     PipelineOptions o = {.events = true};
     PipelineReport report;
-    Trace *t = pipeline_run(a, d, "plans/fuzz.yaml", text, n, NULL, 0, &o, &report);
+    Trace *t = pipeline_run(a, d, (PlanText){"plans/fuzz.yaml", text, n, NULL, 0}, &o, &report);
     assert(t || diags_errors(d)); /* what is refused is refused with a reason */
     if (t) {
         size_t size;

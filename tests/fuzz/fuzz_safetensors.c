@@ -46,7 +46,7 @@ void fuzz_safetensors(const uint8_t *p, size_t n) {
                              .against = path,
                              .memory_limit = 1 << 28};
         PipelineReport report;
-        Trace *t = pipeline_run(a, d, "plan.yaml", plan, strlen(plan), NULL, 0, &o, &report);
+        Trace *t = pipeline_run(a, d, plan_text("plan.yaml", plan), &o, &report);
         assert(t || diags_errors(d));
         st_close(st);
     }

@@ -24,7 +24,7 @@ static Result run_watched(Arena *a, const char *text, bool execute, bool no_veri
                          .check = quick ? CHECK_QUICK : CHECK_FULL,
                          .events = execute && !no_verify,
                          .memory_limit = (int64_t)1 << 28};
-    r.t = pipeline_run(a, r.d, "random.yaml", text, strlen(text), NULL, 0, &o, &r.rep);
+    r.t = pipeline_run(a, r.d, plan_text("random.yaml", text), &o, &r.rep);
     return r;
 }
 static Result run(Arena *a, const char *text, bool execute, bool no_verify, int exact) {

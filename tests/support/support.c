@@ -83,7 +83,7 @@ int sample_at(int k, int n, int all) { return (int)((int64_t)k * all / n); }
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o) {
     PlanRun r = {.d = diags_new(a)};
     diags_source(r.d, file, text, strlen(text));
-    r.t = pipeline_run(a, r.d, file, text, strlen(text), NULL, 0, o, &r.rep);
+    r.t = pipeline_run(a, r.d, plan_text(file, text), o, &r.rep);
     return r;
 }
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute) {

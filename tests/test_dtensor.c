@@ -339,7 +339,8 @@ static void test_whole_result(void **state) {
 static const struct {
     const char *text; /* %s: use_local_output of the module that hands it on, as DTensors */
     const char *local, *says;
-    int line; /* of the label */
+    int line;         /* of the label */
+    const char *also; /* a label further in, which is not true either: nothing moved before it */
 } labels[] = {
     /* record 08_hook_trap_dtensor: right numbers, where 08_wrong_hook_trap_local has wrong ones */
     {"model: {kind: mlp, sizes: [16, 24, 16, 24, 16], activation: none}\ndata: {rows: 8, dtype: "
@@ -357,7 +358,8 @@ static const struct {
     {DT_BLOCK TITAN_BLOCK_NORMS TITAN_ATTENTION TITAN_FFN
      "  layers.0.feed_forward: {style: prepare_module_input, input: [replicate], desired_input: "
      "[replicate]}\n  layers.0.ffn_norm: {style: sequence_parallel, use_local_output: %s}\n",
-     "true", "goes by how it lies, and moves nothing here", 14},
+     "true", "goes by how it lies, and moves nothing here", 14,
+     "the input of layers.0.feed_forward.w1, w3 is said to lie as [B, S, D]"},
     /* a prepared input, under the label of what it was before */
     {DT_BLOCK TITAN_BLOCK_NORMS TITAN_ATTENTION TITAN_FFN
      "  layers.0.feed_forward.w1: {style: colwise, input: shard(1)}\n"
@@ -384,6 +386,7 @@ static void test_label_of_a_dtensor(void **state) {
                           ? !d && strcmp(verdict, "equivalent") != 0
                           : d && d->loc.line == labels[i].line && !strcmp(verdict, "equivalent") &&
                                 !count(&r, "N0001") && !count(&r, "N0008");
+            ok &= plain || !labels[i].also || find(&r, "N0013", labels[i].also);
             if (!ok) run_print(&r);
             if (!ok) fail_msg("row %zu, %s, %s", i, plain ? "plain" : "DTensors", verdict);
             arena_free(a);

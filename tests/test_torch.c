@@ -589,10 +589,10 @@ static void run_sharded(Arena *a, const char *folder) {
     while (turn < n && r.t->collectives[turn].pass != PHASE_LOSS) turn++;
     same_sum(folder, "parameters forward", theirs(record, "forward", "all_gather", true),
              ours(r.t, "parameters", "all_gather", "dp_shard", 0, turn));
-    /* PyTorch keeps the root's parameters; `reshard: true` gathers the final norm and the head
-     * again (not the embedding) */
+    /* the record keeps the root's parameters, PyTorch's default; `reshard: true` gathers the whole
+     * unit again: the final norm, and the tables of embedding and head */
     Sum again = theirs(record, "backward", "all_gather", true);
-    again.n++, again.in += (64 * 8 + 128 * 64 * 8 / (tp ? 2 : 1)) / (tp ? 2 : 4);
+    again.n++, again.in += (64 * 8 + 2 * 128 * 64 * 8 / (tp ? 2 : 1)) / (tp ? 2 : 4);
     same_sum(folder, "parameters backward", again,
              ours(r.t, "parameters", "all_gather", "dp_shard", turn, n));
     same_sum(folder, "gradients", theirs(record, "backward", "reduce_scatter", true),

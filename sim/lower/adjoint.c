@@ -12,6 +12,9 @@ typedef struct {
     int *again; /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
     bool reshard, regather, recompute; /* what is not kept: gathered parameters, gathered
                                           activations, a layer's insides */
+    const int *unit; /* per tensor: the layer whose parameters are gathered together; NULL: each by
+                        itself */
+    bool whole_unit; /* the others of a unit are being gathered */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
@@ -110,6 +113,24 @@ static bool dropped(const Adj *a, int v) {
     return s->kind == ST_OP ? !leaves_layer(p, x->tensor)
                             : !leaves_layer(p, x->tensor) || gathers(p, s);
 }
+static int make_again(Adj *a, int v);
+/* A unit is gathered whole, also those of its parameters (a bias, the table of an embedding) that
+ * no gradient reads: FSDP's one all-gather knows no others. */
+static void unit_again(Adj *a, const Step *fwd) {
+    const Program *p = a->p;
+    if (!a->unit || a->whole_unit || p->val[fwd->out].kind != KIND_PARAM || !gathers(p, fwd))
+        return;
+    int unit = a->unit[p->val[fwd->out].tensor];
+    a->whole_unit = true;
+    for (int i = 0; i < p->n_forward; i++) {
+        const Step *s = &p->step[i];
+        if (gathers(p, s) && p->val[s->out].kind == KIND_PARAM &&
+            a->unit[p->val[s->out].tensor] == unit &&
+            unit_same_axes(&fwd->move.axes, &s->move.axes))
+            make_again(a, s->out);
+    }
+    a->whole_unit = false;
+}
 static int make_again(Adj *a, int v) {
     Program *p = a->p;
     if (!dropped(a, v)) return v;
@@ -131,7 +152,9 @@ static int make_again(Adj *a, int v) {
     memcpy(s->in, in, sizeof s->in);
     s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s",
                           fwd.why ? fwd.why : "");
-    return a->again[v] = w->id;
+    int made = a->again[v] = w->id;
+    unit_again(a, &fwd);
+    return made;
 }
 
 static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
@@ -202,6 +225,8 @@ void adjoint_program(Program *p) {
     for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
     const Plan *plan = p->assign->plan;
     a.reshard = plan->data_parallel.reshard;
+    if (plan->data_parallel.unit && !strcmp(plan->data_parallel.unit, "block"))
+        a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;
     a.recompute = plan->recompute && !strcmp(plan->recompute, "block");
     a.again = ARENA_ARRAY(p->arena, int, a.cap);

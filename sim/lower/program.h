@@ -106,6 +106,11 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 bool apply_gradients(Program *p, const Plan *plan, Diags *d);
 /* What a step does: its act, or what is declared of it. */
 Act act_of(const Step *s);
+/* Per tensor of the graph: the layer whose nodes read it, in the arena; -1: it is outside of the
+ * layers, in the root's unit. */
+int *unit_layers(const Program *p);
+/* The same axes in the same order? Only those travel together. */
+bool unit_same_axes(const AxisList *a, const AxisList *b);
 /* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and
  * HSDP's sums over copies stand alone. Steps get new ids: before faults are applied. */
 void order_units(Program *p);

@@ -5,14 +5,15 @@
 #include "lower/program.h"
 #include <string.h>
 
-/* The layer whose nodes use the parameter, or -1. */
-static int layer_of(const Graph *g, int tensor) {
-    for (int n = 0; n < g->nn; n++)
-        for (int i = 0; i < g->node[n].nin; i++)
-            if (g->node[n].in[i] == tensor) return g->node[n].layer;
-    return -1;
+int *unit_layers(const Program *p) {
+    const Graph *g = p->graph;
+    int *layer = ARENA_ARRAY(p->arena, int, g->nt + 1);
+    for (int t = 0; t < g->nt; t++) layer[t] = -1;
+    for (int n = g->nn - 1; n >= 0; n--) /* the first that reads it comes last */
+        for (int i = 0; i < g->node[n].nin; i++) layer[g->node[n].in[i]] = g->node[n].layer;
+    return layer;
 }
-static bool same_axes(const AxisList *a, const AxisList *b) {
+bool unit_same_axes(const AxisList *a, const AxisList *b) {
     return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
 }
 static bool has_axis(const AxisList *l, int axis) {
@@ -82,11 +83,11 @@ static void emit(Order *o, const Step *s) {
 }
 static void find_waits(Order *o) {
     const Program *p = o->p;
+    const int *layers = unit_layers(p);
     for (int i = 0; i < o->n_old; i++) {
         const Step *s = &o->old[i];
-        o->layer[i] = is_gradient_move(p, s) && p->n_forward <= i
-                          ? layer_of(p->graph, p->val[s->out].tensor)
-                          : -2;
+        o->layer[i] =
+            is_gradient_move(p, s) && p->n_forward <= i ? layers[p->val[s->out].tensor] : -2;
         int made = o->layer[i] > -2 ? p->val[s->in[0]].step : -1;
         if (made >= 0 && o->layer[made] == -2 && made > o->wait[o->layer[i] + 1])
             o->wait[o->layer[i] + 1] = made;
@@ -135,18 +136,19 @@ static bool travels(const Program *p, const Step *s, const AxisList *copies) {
 }
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
+    const int *layers = unit_layers(p);
     int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1),
         *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
     for (int i = 0; i < p->ns; i++) {
         Step *s = &p->step[i];
         if (!travels(p, s, &copies)) continue;
         s->unit = i;
-        layer[i] = layer_of(p->graph, p->val[s->out].tensor);
+        layer[i] = layers[p->val[s->out].tensor];
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
             bool same =
                 t->move.kind == s->move.kind && t->recompute == s->recompute && t->pass == s->pass;
-            if (same && layer[t->id] == layer[i] && same_axes(&t->move.axes, &s->move.axes))
+            if (same && layer[t->id] == layer[i] && unit_same_axes(&t->move.axes, &s->move.axes))
                 s->unit = t->id;
         }
         if (s->unit == i) lead[n++] = i;

@@ -347,13 +347,13 @@ static const struct {
      "f64}\npass: backward\nmesh: {tp: 2}\nplan:\n  net1: colwise\n"
      "  net2: {style: rowwise, output: shard(0), use_local_output: %s}\n  net3: colwise\n"
      "  net4: rowwise\n",
-     "true", "goes by how it lies, and its op moves it", 8},
+     "true", "goes by how it lies, and its op moves it", 8, NULL},
     /* a norm hands it on by default: the prepared input of its consumer is left out */
     {DT_BLOCK TITAN_BLOCK_NORMS TITAN_ATTENTION
      "  layers.*.feed_forward.w[13]: colwise\n"
      "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
      "  layers.0.ffn_norm: {style: sequence_parallel, use_local_output: %s}\n",
-     "true", "the input of layers.0.feed_forward.w1, w3 is said to lie as [B, S, D]", 11},
+     "true", "the input of layers.0.feed_forward.w1, w3 is said to lie as [B, S, D]", 11, NULL},
     /* a label that is what is wanted moves nothing, and is not true */
     {DT_BLOCK TITAN_BLOCK_NORMS TITAN_ATTENTION TITAN_FFN
      "  layers.0.feed_forward: {style: prepare_module_input, input: [replicate], desired_input: "
@@ -368,7 +368,7 @@ static const struct {
      "true",
      "as layers.0.feed_forward (line 15) hands it in: PyTorch goes by how it "
      "lies, and moves it",
-     14},
+     14, NULL},
 };
 static void test_label_of_a_dtensor(void **state) {
     (void)state;

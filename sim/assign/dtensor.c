@@ -4,6 +4,7 @@
  * move anything, and to know a style by its name: a column of the table of styles says what is
  * DTensors. */
 #include "assign/dtensor.h"
+#include "assign/uneven.h"
 #include <string.h>
 
 bool dtensor_system(const Plan *p) {
@@ -71,105 +72,6 @@ static bool known(const Follow *w, Form f) {
 }
 static const char *path(const Follow *w, int m) { return w->g->module[m].path; }
 
-/* ---- dims that do not divide ---- */
-/* A dim cut by the axes of a style: `size` elements over n ranks, as DTensor sees them: other axes
- * cut it before. */
-typedef struct {
-    int64_t size, n;
-    const char *sym, *axes;
-} Uneven;
-static int64_t cut_before(const Follow *w, DimRole role, const AxisList *own) {
-    int64_t n = 1;
-    /* only tokens are cut before a style sees them */
-    if (role != DIM_BATCH && role != DIM_SEQUENCE) return 1;
-    for (int t = 0; t < w->g->nt; t++) {
-        const GTensor *x = &w->g->t[t];
-        for (int d = 0; x->kind == KIND_INPUT && d < x->nd; d++) {
-            if (x->role[d] != role) continue;
-            AxisList by = layout_dim_axes(&w->a->compute[t], d);
-            for (int i = 0; i < by.n; i++)
-                if (!memchr(own->a, by.a[i], (size_t)own->n)) n *= w->a->mesh->axis[by.a[i]].size;
-            return n;
-        }
-    }
-    return n;
-}
-/* The first dim of t that the layout cuts unevenly; false if there is none. Heads are whole or
- * refused elsewhere. */
-static bool uneven_dim(const Follow *w, int t, const Layout *l, Uneven *out) {
-    const GTensor *x = &w->g->t[t];
-    for (int d = 0, letter = 0; d < x->nstored; letter += x->stored[d++]) {
-        AxisList by = layout_dim_axes(l, letter);
-        if (x->stored[d] != 1 || x->role[letter] == DIM_KV_HEADS || !by.n) continue;
-        int64_t n = mesh_size(w->a->mesh, &by),
-                before = x->kind == KIND_PARAM ? 1 : cut_before(w, x->role[letter], &by);
-        int64_t size = x->size[letter] / before + (x->size[letter] % before != 0);
-        if (size % n == 0) continue;
-        *out =
-            (Uneven){size, n, x->sym[letter], mesh_axes_text(w->a->mesh, w->a->arena, &by, false)};
-        return true;
-    }
-    return false;
-}
-static bool label_cut(const Follow *w, int m, int t, const RawSpec *s, Uneven *out) {
-    Layout whole = layout_whole(w->a->mesh, w->g->t[t].nd, TY_I), want;
-    if (!s->set || (!s->mapping && s->bare.kind != RP_SHARD)) return false;
-    return assign_target(w->a, &(Target){m, t, s, USE_INPUT, &whole}, &want, NULL) &&
-           uneven_dim(w, t, &want, out);
-}
-/* A plain tensor under a label that cuts it: from_local takes n times a rank's own block for the
- * whole (06_wrong_uneven_local). */
-static void note_from_local(Follow *w, int m, const char *what, const RawList *labels, int arg,
-                            int t, const Form *f) {
-    Uneven c;
-    if (f->is != F_PLAIN || !labels->set || arg >= labels->n ||
-        !label_cut(w, m, t, &labels->arg[arg], &c))
-        return;
-    diag_note(w->a->d, "N0006", w->a->use[m].loc,
-              f->by >= 0
-                  ? arena_printf(w->a->arena,
-                                 "`use_local_output: false` on %s, or a size that %s divides",
-                                 path(w, f->by), c.axes)
-                  : NULL,
-              "the %s of %s comes as plain local tensors, %s of %lld cut unevenly over %s of %lld: "
-              "DTensor takes %lld times a rank's own block for the whole, the ranks disagree about "
-              "it, and PyTorch raises",
-              what, path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, (long long)c.n);
-}
-/* Ops do not run on shards of a dim that is shorter than the axis (06_small_*, 06_uneven_seq3). */
-static void note_short(Follow *w, int m) {
-    const GModule *mod = &w->g->module[m];
-    const ModuleUse *u = &w->a->use[m];
-    const RawList *in = u->style->desired_input.set ? &u->style->desired_input : &u->style->input;
-    Uneven c;
-    const char *what = NULL;
-    if (mod->weight >= 0 && uneven_dim(w, mod->weight, &w->a->compute[mod->weight], &c) &&
-        c.size < c.n)
-        what = "weight and input";
-    if (!what && mod->n_input && in->set && in->n &&
-        label_cut(w, m, mod->input[0], &in->arg[0], &c) && c.size < c.n)
-        what = "the input";
-    if (what)
-        diag_note(w->a->d, "N0006", u->loc, NULL,
-                  "%s: %s of %lld is shorter than %s of %lld: DTensor does not compute on its "
-                  "shards, it gathers %s, and every rank computes all of it",
-                  path(w, m), c.sym, (long long)c.size, c.axes, (long long)c.n, what);
-}
-/* A rank without any class: loss_parallel fails there (semantics.md 2.6). */
-static void note_empty_class(Follow *w, int m) {
-    const ModuleUse *u = &w->a->use[m];
-    Uneven c;
-    if (!u->style->input.set || !u->style->input.n ||
-        !label_cut(w, m, w->g->module[m].input[0], &u->style->input.arg[0], &c))
-        return;
-    int64_t block = (c.size + c.n - 1) / c.n;
-    if (block * (c.n - 1) >= c.size)
-        diag_note(w->a->d, "N0006", u->loc, NULL,
-                  "%s of %lld over %s of %lld leaves ranks without a class: PyTorch's "
-                  "loss_parallel raises",
-                  c.sym, (long long)c.size, c.axes, (long long)c.n);
-}
-
 /* ---- the walk ---- */
 static bool says_something(const RawSpec *s) {
     return s->set && (s->mapping || s->bare.kind != RP_NONE);
@@ -190,6 +92,9 @@ static Form inside(const Follow *w, int m, int arg, Form f) {
     }
     return styled(w, m) ? (Form){F_ANY, -1} : f;
 }
+static void label_plain(const Follow *w, const Form *f, const PlainLabel *label) {
+    if (f->is == F_PLAIN) uneven_plain_label(w->a, label);
+}
 /* As a node inside `module` reads tensor t: through the inputs of all enclosing modules, outermost
  * first. */
 static Form read_form(Follow *w, int module, int t) {
@@ -202,8 +107,9 @@ static Form read_form(Follow *w, int module, int t) {
             if (m->input[i] == t) {
                 bool *seen = &w->noted[4 * chain[n] + i];
                 if (!*seen && kind_of(w, chain[n]) != TORCH_NOT && dtensor_system(w->a->plan))
-                    note_from_local(w, chain[n], "input", &w->a->use[chain[n]].style->input, i, t,
-                                    &f);
+                    label_plain(w, &f,
+                                &(PlainLabel){chain[n], "input", &w->a->use[chain[n]].style->input,
+                                              i, t, f.by});
                 if (!*seen && known(w, f)) w->a->use[chain[n]].dtensor_in |= (uint8_t)(1 << i);
                 *seen = true;
                 f = inside(w, chain[n], i, f);
@@ -220,7 +126,7 @@ static Form leave(Follow *w, int m, Form f) {
     bool labelled = (k == TORCH_OUTPUT || k == TORCH_BOTH) &&
                     s->desired_output.set; /* its `output` is a label then */
     if (labelled && dtensor_system(w->a->plan))
-        note_from_local(w, m, "output", &s->output, 0, w->g->module[m].output, &f);
+        label_plain(w, &f, &(PlainLabel){m, "output", &s->output, 0, w->g->module[m].output, f.by});
     w->a->use[m].dtensor_out = labelled && known(w, f);
     return (Form){s->use_local_output == 0 ? F_DTENSOR : F_PLAIN, m};
 }
@@ -326,7 +232,7 @@ static void check_loss(Follow *w, int m) {
     bool parallel = kind_of(w, m) == TORCH_LOSS, ours = dtensor_system(w->a->plan);
     if (mod->n_input < 2 || !w->g->t[mod->input[1]].is_int) return;
     if (known(w, f)) loss_of_dtensors(w, m, &f);
-    if (parallel && ours) note_empty_class(w, m);
+    if (parallel && ours) uneven_loss(w->a, m);
     if (parallel && f.is == F_PLAIN && (ours || says(w, f.by, 1))) loss_of_plain(w, m, &f);
 }
 
@@ -414,7 +320,7 @@ void dtensor_follow(Assign *a) {
         if (!strcmp(g->module[m].kind, "loss") && g->loss >= 0) check_loss(&w, m);
         if (!a->use[m].style) continue;
         TorchKind k = kind_of(&w, m);
-        if (k == TORCH_LAYER && dtensor_system(a->plan)) note_short(&w, m);
+        if (k == TORCH_LAYER && dtensor_system(a->plan)) uneven_layer(a, m);
         if (k == TORCH_INPUT && a->use[m].style->use_local_output == 1) local_inputs(&w, m);
         if (k == TORCH_LAYER && says(&w, m, 0)) whole_dtensor(&w, m);
         a->use[m].prepares = k == TORCH_INPUT || k == TORCH_OUTPUT || k == TORCH_BOTH;

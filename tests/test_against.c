@@ -203,6 +203,16 @@ static void test_nothing_matches(void **state) {
     r = run(a, text, NULL, write_tensors(a, "odd.safetensors", many, 8), NULL);
     assert_non_null(diag_of(&r, "E0209"));
     assert_null(strstr(diag_of(&r, "E0209")->hint, "`module.`"));
+    /* the inputs fit, as they do in a dump of DDP: nothing that is computed was compared */
+    static const char *const dump[] = {"input_ids", "module.logits", "module.embed"};
+    for (int i = 0; i < 3; i++) many[i].name = dump[i];
+    r = run(a, text, NULL, write_tensors(a, "odd.safetensors", many, 3), NULL);
+    d = diag_of(&r, "E0209");
+    assert_non_null(d);
+    assert_non_null(strstr(d->message, "nothing but inputs and parameters in "));
+    assert_non_null(strstr(d->message, "the file has module.embed, module.logits, the model "));
+    assert_non_null(strstr(d->hint, "`module.`"));
+    assert_int_equal(r.rep.exit, 3);
     odd.name = "grad.logits"; /* a forward run has no gradients */
     r = run(a, text, NULL, write_tensors(a, "odd.safetensors", &odd, 1), NULL);
     assert_non_null(strstr(diag_of(&r, "E0209")->hint, "pass: backward"));

@@ -731,6 +731,14 @@ static void test_command(void **state) {
         COMMAND("shardproof", "params", py, "--model", "llama3-8b", "--full", "--format", "csv"),
         0);
     assert_non_null(strstr(out, "4096"));
+    /* a config is found from here, wherever the file and the plan lie */
+    assert_int_equal(
+        COMMAND("shardproof", "import", "torch", py, "--config", "examples/import/config.json"), 0);
+    assert_non_null(strstr(out, "hf_config: examples/import/config.json"));
+    assert_int_equal(COMMAND("shardproof", "import", "torch", py, "--config",
+                             "examples/import/config.json", "-o", to),
+                     0);
+    assert_int_equal(COMMAND("shardproof", "check", to, "--static"), 0);
     /* an existing plan stays when the import fails */
     assert_int_equal(COMMAND("shardproof", "import", "torch", wrong, "--model", "llama3-8b",
                              "--mesh", "tp=2", "-o", to),

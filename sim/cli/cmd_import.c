@@ -11,7 +11,8 @@ static const Loc nowhere = {NULL, 0, 0};
 /* Whatever is wrong with a plan before any rule of it can be: its patterns, names and sizes. Rules
  * are for `check`. */
 static bool plan_stands(Cli *c, Diags *d, const char *file, const ImportedPlan *p) {
-    const char *name = arena_printf(c->arena, "%s (imported)", file);
+    const char *slash = strrchr(file, '/'), /* its paths start where the plan is written */
+        *name = arena_printf(c->arena, "%s (imported)", slash ? slash + 1 : file);
     PipelineOptions o = {0};
     PipelineReport report;
     Diags *all = diags_new(c->arena);

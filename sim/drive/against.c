@@ -118,12 +118,21 @@ static bool of_other_ranks(const Against *a) {
     }
     return a->st->n > 0;
 }
-static void nothing_matches(const Against *a, const char *file) {
+/* Something that the model computes, not what it is given? */
+static bool computed(const Against *a, int i) {
+    const ValueKey *k = &a->key[i];
+    if (!a->known[i]) return probed(a->p->graph, a->name[i]) != NULL;
+    return k->grad || k->after >= 0 || k->tensor < 0 ||
+           a->p->graph->t[k->tensor].kind == KIND_ACTIVATION;
+}
+/* `given`: inputs and parameters match, and no other. */
+static void nothing_matches(const Against *a, const char *file, bool given) {
     enum { SHOWN = 3 };
     Str theirs = str_new(a->arena), ours = str_new(a->arena);
     bool grads = a->st->n > 0;
-    for (int i = 0; i < a->st->n; i++) {
-        if (i < SHOWN) str_addf(&theirs, "%s%s", i ? ", " : "", a->st->t[i].name);
+    for (int i = 0, shown = 0; i < a->st->n; i++) {
+        if (!a->known[i] && shown++ < SHOWN)
+            str_addf(&theirs, "%s%s", theirs.n ? ", " : "", a->st->t[i].name);
         grads = grads && subject_is_gradient(subject_of(a->st->t[i].name));
     }
     first_names(a, true, &ours);
@@ -143,7 +152,8 @@ static void nothing_matches(const Against *a, const char *file) {
             "without the prefix `%s` %d of %d match: --map FILE with the line `\"%s*\": \"*\"`",
             prefix, n, a->st->n, prefix);
     diag_error(a->d, "E0209", ((Loc){file, 0, 0}), hint,
-               "nothing in '%s' is a value of this model: the file has %s, the model %s", file,
+               "%s in '%s' is a value of this model: the file has %s, the model %s",
+               given ? "nothing but inputs and parameters" : "nothing", file,
                a->st->n ? theirs.s : "no tensors", ours.s);
 }
 Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, const char *file,
@@ -156,7 +166,7 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, c
         against_close(a);
         return NULL;
     }
-    int n = a->st->n, met = 0;
+    int n = a->st->n, met = 0, made = 0;
     a->name = ARENA_ARRAY(arena, const char *, n + 1);
     a->key = ARENA_ARRAY(arena, ValueKey, n + 1);
     a->known = ARENA_ARRAY(arena, bool, n + 1);
@@ -171,12 +181,13 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, c
         a->known[i] = value_key(arena, p, steps, a->name[i], &a->key[i]);
         if (a->key[i].rank > a->last_rank) a->last_rank = a->key[i].rank;
         met += a->known[i] || probed(p->graph, a->name[i]);
+        made += computed(a, i);
         a->ranks |= a->known[i] && a->key[i].rank >= 0;
         a->after |= a->known[i] && a->key[i].after >= 0;
         a->grads |= a->known[i] && a->key[i].grad;
     }
-    if (met) return a;
-    nothing_matches(a, file);
+    if (made || (met && met == n)) return a;
+    nothing_matches(a, file, met > 0);
     against_close(a);
     return NULL;
 }

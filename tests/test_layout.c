@@ -292,7 +292,7 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
         if (f.type[x] == TY_R && t.type[x] == TY_I) t.type[x] = TY_R;
     MovePlan plan, greedy;
     if (!redistribute(&m, shape, &f, &t, &plan)) return 1;
-    if (redistribute_greedy(&m, &f, &t, &greedy))
+    if (redistribute_greedy(&f, &t, &greedy))
         *cheaper += plan.n != greedy.n || memcmp(plan.m, greedy.m, sizeof(Move) * (size_t)plan.n);
     for (int i = 0; i < plan.n; i++) kinds[plan.m[i].kind]++;
     full_values = base_malloc((size_t)n * 8);

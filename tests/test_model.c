@@ -854,6 +854,7 @@ static void test_shrink(void **state) {
         mesh.axis[i].name = axes[i].name;
         mesh.axis[i].size = axes[i].size;
     }
+    assert_true(mesh_finish(&mesh));
     p->shrink = 100;
     Model *x = model_build(a, diags_new(a), p, &mesh);
     assert_non_null(x);

@@ -20,14 +20,17 @@ void arena_free(Arena *a);
 void *arena_alloc(Arena *a, size_t n);
 #define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), base_mul((size_t)(n), sizeof(T))))
-/* Copies into the arena. */
+/* Copies into the arena, which owns them: of a terminated text, of n bytes with a NUL behind them,
+ * of n bytes as they are (aligned to 16; NULL where n is 0 is allowed), of what printf would print.
+ */
 char *arena_strdup(Arena *a, const char *s);
 char *arena_strndup(Arena *a, const char *s, size_t n);
 void *arena_memdup(Arena *a, const void *p, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 
-/* malloc/realloc that never return NULL (see above); free with free(). */
+/* malloc/realloc of n bytes that never return NULL (see above), for 0 bytes neither; the caller
+ * frees with free(). */
 void *base_malloc(size_t n);
 void *base_realloc(void *p, size_t n);
 /* Ends the run (exit 5) if n bytes more could not be had now: before libraries that do not notice.
@@ -54,13 +57,15 @@ void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap);
      &(items)[(n)++])
 void *arena_regrow(Arena *a, void *items, size_t item_size, size_t n, int *cap);
 
-/* Text that grows, in an arena. */
+/* Text that grows, in an arena. What `s` points to may move with each addition; at the end it is an
+ * ordinary text of the arena. */
 typedef struct {
     Arena *a;
     char *s; /* always terminated */
     size_t n, cap;
 } Str;
-Str str_new(Arena *a);
+Str str_new(Arena *a); /* "" */
+/* Adds a terminated text, n bytes, what printf would print. */
 void str_add(Str *s, const char *t);
 void str_addn(Str *s, const char *t, size_t n);
 void str_addf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

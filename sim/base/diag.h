@@ -77,7 +77,7 @@ void diag_add(Diags *d, DiagHead head, const char *fmt, ...) __attribute__((form
 #define diag_error(d, code, loc, hint, ...) DIAG(d, DIAG_ERROR, code, loc, hint, __VA_ARGS__)
 #define diag_warn(d, code, loc, hint, ...) DIAG(d, DIAG_WARNING, code, loc, hint, __VA_ARGS__)
 #define diag_note(d, code, loc, hint, ...) DIAG(d, DIAG_NOTE, code, loc, hint, __VA_ARGS__)
-/* Number of errors so far. */
+/* Number of errors so far (of those kept: at most DIAG_KEEP). */
 int diags_errors(const Diags *d);
 /* The exit code the collected errors ask for: 0 if there is none, else the first of 70, 5, 4, 3, 2,
  * 1 that occurs. */

@@ -16,6 +16,7 @@ _Noreturn void base_die(int code, const char *fmt, ...) __attribute__((format(pr
  * is pushed. At most 32 at a time; pop it with the same two. */
 void base_cleanup_push(void (*fn)(void *), void *arg);
 void base_cleanup_pop(void (*fn)(void *), void *arg);
+/* Runs what is registered, the latest first, each once: what an early end does before it ends. */
 void base_run_cleanups(void);
 
 /* The process as the program wants it; called once, by main. SIGINT, SIGTERM and SIGHUP clean up

@@ -23,7 +23,9 @@ char *file_read_larger(Arena *arena, Diags *d, const char *path, FileLimit limit
  * file_commit. Whatever ends the run before, the target is what it was and nothing else is left. An
  * output that is not a regular file is written through. */
 typedef struct OutFile OutFile;
-OutFile *file_create(Diags *d, const char *path); /* NULL and E0105 (exit 4) */
+/* NULL and E0105 (exit 4). What it returns ends with file_commit or file_abandon, which free it. */
+OutFile *file_create(Diags *d, const char *path);
+/* Its stream, which belongs to it: not to be closed. */
 FILE *file_stream(OutFile *f);
 void file_put(OutFile *f, const void *p, size_t n); /* an error is kept for file_commit */
 bool file_commit(Diags *d,
@@ -32,10 +34,14 @@ void file_abandon(OutFile *f);
 bool file_write(Diags *d, const char *path, const void *p, size_t n); /* create + write + commit */
 /* "dir/name" relative to `dir` unless absolute. */
 const char *file_join(Arena *arena, const char *dir, const char *name);
+/* The folder part of a path, without a slash behind it; "." of a bare name, "/" of what lies there.
+ */
 const char *file_dir(Arena *arena, const char *path);
 /* Where an output of this path lies: the end of its symbolic links, also of those that lead to no
  * file yet. */
 const char *file_target(Arena *arena, const char *path);
+/* Makes a folder and those above it that are not there; false, E0105 and errno. What it made stays.
+ */
 bool file_make_dirs(Diags *d, const char *path);
 /* Can files be made in this folder? 0 or errno. Leaves nothing behind. */
 int file_try_folder(const char *dir);

@@ -16,6 +16,7 @@ Heap *heap_new(size_t reserve);
 void heap_free(Heap *h);
 /* n bytes, aligned to 64, contents undefined. NULL if the range has no place for them. */
 void *heap_take(Heap *h, size_t n);
+/* Takes back what heap_take returned, once. */
 void heap_give(Heap *h, void *p);
 /* Did heap_take return p? */
 bool heap_has(const Heap *h, const void *p);

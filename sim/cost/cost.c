@@ -8,6 +8,7 @@
  * would need more facts than a profile has. */
 #include "cost/cost.h"
 #include "trace/trace_parts.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -427,6 +428,7 @@ static const char *hardware_line(const Sim *s) {
     return line.s;
 }
 void cost_simulate(Trace *t, const Hardware *h) {
+    assert(h->gpus_per_node > 0 && h->memory_bandwidth > 0 && h->intra_bandwidth > 0);
     Sim s = {.t = t, .h = h, .scratch = arena_new(), .n_steps = count_steps(t)};
     make_classes(&s);
     run_program(&s);

@@ -33,7 +33,8 @@ struct Json {
 Json *json_parse(Arena *arena, const char *text, size_t n, const char **error, int *line, int *col);
 Json *json_get(const Json *object, const char *key); /* NULL if absent or not an object */
 
-/* A writer onto a growing text; commas and quotes are its business. `key` NULL inside arrays.
+/* A writer onto a growing text in the arena, `s.s`; commas and quotes are its business. `key` NULL
+ * inside arrays. At most 64 deep: what writes knows its own depth.
  * Doubles are written with the fewest digits that read back the same; NaN and infinity as strings
  * "nan", "inf", "-inf". */
 typedef struct {

@@ -27,16 +27,18 @@ typedef struct SafeTensors {
  * unknown dtype, header larger than 100 MB; E0702 above 16 MiB). Files stay open until st_close. */
 SafeTensors *st_open(Arena *arena, Diags *d, const char *path, Loc loc);
 void st_close(SafeTensors *st);
+/* The tensor of that very name, or NULL; it lives as long as the files are open. */
 const StTensor *st_find(const SafeTensors *st, const char *name);
-/* Reads elements first..first+n-1 as f32, f64 or i64. BF16, F16, F32, F64 and whole-number sources.
- * False, and zeros, if the file no longer holds them: it is read by ranges, never mapped, so that a
- * file that shrinks cannot end the run. */
+/* Reads elements first..first+n-1 (which the tensor must have) into out[n] as f32, f64 or i64.
+ * BF16, F16, F32, F64 and whole-number sources. False, and zeros, if the file no longer holds them:
+ * it is read by ranges, never mapped, so that a file that shrinks cannot end the run. */
 bool st_read(const StTensor *t, int64_t first, int64_t n, Dtype dtype, void *out);
 /* The type's name as written in files, "BF16". */
 const char *st_dtype_name(const StTensor *t);
 
 typedef struct StWriter StWriter;
-/* Writes a file: declare all tensors, then data in the same order, then commit. F64, F32, I64. NULL
+/* Writes a file: declare all tensors, then data in the same order, then commit (or abandon: both
+ * free it). F64, F32, I64, row-major. NULL
  * and a diagnostic if it cannot be created; st_commit is false, and nothing is left, if anything
  * was not written. */
 StWriter *st_writer(Arena *arena, Diags *d, const char *path);

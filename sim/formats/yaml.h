@@ -28,7 +28,7 @@ Yaml *yaml_parse(Arena *arena, Diags *d, const char *file, const char *text, siz
 /* Parses a piece of YAML whose first character stands at `start` (a value of --set, a row of a
  * recipe); nothing is remembered. Empty text is an empty scalar. NULL and diagnostics as above. */
 Yaml *yaml_parse_value(Arena *arena, Diags *d, Loc start, const char *text, size_t n);
-/* The value of a key of a map (marks it used), or NULL. */
+/* The value of a key of a map (marks it used), or NULL; of what is no map, or NULL, NULL. */
 Yaml *yaml_get(Yaml *map, const char *key);
 /* Is this scalar YAML's null: empty, ~ or null, without quotes? */
 bool yaml_is_null(const Yaml *y);

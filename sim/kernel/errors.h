@@ -12,9 +12,9 @@ typedef struct ErrorTop {
                            of which it takes it */
 } ErrorTop;
 
-/* True if every |got - want| is at most its bound and at most its prob; then *top is raised. Else
- * (NaN and infinities too) *top stays as it was, and the row has to be looked at element by
- * element. */
+/* Of n elements each: true if every |got - want| is at most its bound and at most its prob; then
+ * *top is raised. Else (NaN and infinities too) *top stays as it was, and the row has to be looked
+ * at element by element. */
 bool errors_within_f32(int64_t n, const float *got, const double *want, const double *bound,
                        const double *prob, ErrorTop *top);
 bool errors_within_f64(int64_t n, const double *got, const double *want, const double *bound,

@@ -18,8 +18,9 @@ typedef struct {
     int64_t rs, cs;
 } GemmView;
 
-/* C (written, not accumulated) of M x N; elements f32 or f64. K = 0 gives zeros. Runs on the
- * calling thread. */
+/* C (written, not accumulated) of M x N from A of M x K and B of N x K; elements f32 or f64. M, N
+ * or K may be 0: K = 0 gives zeros. C overlaps neither. Runs on the calling thread; scratch is the
+ * thread's own. */
 void gemm_f32(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B,
               const GemmView *C);
 void gemm_f64(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B,

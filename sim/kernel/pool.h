@@ -4,9 +4,11 @@
 #define SP_KERNEL_POOL_H
 #include <stdint.h>
 typedef struct Pool Pool;
-/* nthreads 0: all cores. With 1 everything runs on the caller. Free with pool_free. */
+/* nthreads 0: all cores. With 1 everything runs on the caller, as it does with as many threads as
+ * the system gives. Free with pool_free, when no task runs. */
 Pool *pool_new(int nthreads);
 void pool_free(Pool *p);
+/* Threads that work, the caller among them; at least 1. */
 int pool_threads(const Pool *p);
 /* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are
  * taken in ascending order. A nested call from inside a task runs inline. */

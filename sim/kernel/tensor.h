@@ -23,7 +23,7 @@ static inline int64_t tensor_count(const Tensor *t) {
     for (int i = 0; i < t->nd; i++) c *= t->n[i];
     return c;
 }
-/* Row-major contiguous strides for the sizes already set. */
+/* Sets row-major contiguous strides, in elements, for the sizes already set. */
 static inline void tensor_pack(Tensor *t) {
     int64_t s = 1;
     for (int i = t->nd - 1; i >= 0; i--) {

@@ -1,7 +1,8 @@
 /* Element-wise and row-wise kernels with a fixed order of operations: the same bits on every
  * instruction set, whatever the row's neighbours. Sums over a row use 16 lanes (lane = index mod
  * 16) folded pairwise; exp is our own (f32: within 2 ulp, exact 0 below -104, +inf above 88.73; NaN
- * passes). `x` and `y` are contiguous rows of n. */
+ * passes). `x` and `y` are contiguous rows of n >= 0 elements. Sums of nothing are 0.
+ */
 #ifndef SP_KERNEL_VEC_H
 #define SP_KERNEL_VEC_H
 #include <stdint.h>

@@ -68,7 +68,8 @@ uint64_t layout_hash(const Layout *l) {
 }
 
 Layout layout_dual(const Layout *l) {
-    static const uint8_t dual[] = {TY_V, TY_I, TY_P, TY_R, TY_M};
+    static const uint8_t dual[] = {
+        [TY_V] = TY_V, [TY_I] = TY_I, [TY_R] = TY_P, [TY_P] = TY_R, [TY_M] = TY_M};
     Layout r = *l;
     for (int a = 0; a < MESH_MAX_AXES; a++) r.type[a] = dual[r.type[a]];
     return r;
@@ -225,6 +226,7 @@ void layout_local(const Mesh *m, const Layout *l, const int64_t *N, int64_t rank
 }
 
 AxisList layout_dim_axes(const Layout *l, int dim) {
+    assert(dim >= 0 && dim <= l->ndim);
     AxisList r = {0};
     for (int i = 0; i < l->n[dim]; i++)
         if (!l->e[dim][i].ghost) r.a[r.n++] = l->e[dim][i].axis;

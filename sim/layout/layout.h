@@ -29,30 +29,35 @@ typedef struct Layout {
     uint8_t set[MESH_MAX_AXES];  /* coordinates that hold the value, as an id; 0: all */
 } Layout;
 
-/* A layout with `ndim` dims that cuts nothing; every axis of the mesh has type `t`. */
+/* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has
+ * type `t`. */
 Layout layout_whole(const Mesh *m, int ndim, AxisType t);
 /* Dim that `axis` cuts (ghosts do not count; ndim means LIST), or -1. */
 int layout_where(const Layout *l, int axis);
-/* Adds a cut of `dim` by `axis` innermost. The axis must not cut another dim. */
+/* Adds a cut of `dim` by `axis` innermost. The axis must not cut another dim. Ends the run (exit
+ * 70) where the dim has LAYOUT_MAX_ENTRIES cuts. */
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);
+/* Equal as index maps with types, and a hash of the same: unused entries are zero. */
 bool layout_eq(const Layout *a, const Layout *b);
 uint64_t layout_hash(const Layout *l);
-/* Layout of the cotangent: cuts stay, I<->I, R<->P. */
+/* Layout of the cotangent: cuts stay, I<->I, R<->P; its own inverse. A pending max has no dual: its
+ * adjoint is the op's business. */
 Layout layout_dual(const Layout *l);
 
 /* Length of what coordinate c of the entry's axis holds of a list of N (ghosts apart). */
 int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c);
 /* Local size of a dim of global size N on `rank` (for LIST: N = the local flattened size). */
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank);
-/* Local sizes of all letters of a value with global sizes N[] on `rank`. */
+/* Local sizes of all letters of a value with global sizes N[ndim] on `rank`, into out[ndim]. A size
+ * may be 0. */
 void layout_local(const Mesh *m, const Layout *l, const int64_t *N, int64_t rank, int64_t *out);
 /* Global indices of `dim` that `rank` holds, ascending unless zigzag says otherwise; *n of them, in
  * `arena`. With ghosts the list is sorted. */
 const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
                             int64_t *n, Arena *arena);
-/* The axes that cut a dim, without ghosts, outermost first. */
+/* The axes that cut a dim (ndim: LIST), without ghosts, outermost first. */
 AxisList layout_dim_axes(const Layout *l, int dim);
 
 /* A short text for messages and tests: "[b:dp,t:cp~z/tp,.] tp:P". letters may be NULL. */

@@ -4,8 +4,10 @@
 #include <string.h>
 
 bool mesh_finish(Mesh *m) {
+    assert(m->naxes >= 0 && m->naxes <= MESH_MAX_AXES);
     int64_t s = 1;
     for (int a = m->naxes - 1; a >= 0; a--) {
+        assert(m->axis[a].size >= 1 && "an axis has a rank");
         m->axis[a].stride = s;
         if (__builtin_mul_overflow(s, m->axis[a].size, &s)) return false;
     }
@@ -59,6 +61,7 @@ bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer) {
 }
 
 uint32_t mesh_axes_set(const AxisList *l) {
+    assert(l->n <= MESH_MAX_AXES);
     uint32_t set = 0;
     for (int i = 0; i < l->n; i++) set |= 1u << l->a[i];
     return set;
@@ -93,6 +96,7 @@ int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i) {
 }
 
 const char *mesh_axes_text(const Mesh *m, Arena *arena, const AxisList *l, bool keep_ones) {
+    assert(l->n <= m->naxes && "an axis stands once in a list");
     Str s = str_new(arena);
     for (int i = 0; i < l->n; i++) {
         const MeshAxis *x = &m->axis[l->a[i]];

@@ -34,7 +34,8 @@ typedef struct Mesh {
     MeshGroup group[32]; /* named groups, after the split of axes */
 } Mesh;
 
-/* Fills strides and nranks from names and sizes. False if the product of sizes overflows int64. */
+/* Fills strides and nranks from names and sizes (each at least 1). False if the product of sizes
+ * overflows int64. */
 bool mesh_finish(Mesh *m);
 /* Index of the axis of that name, or -1. */
 int mesh_axis(const Mesh *m, const char *name);
@@ -42,7 +43,8 @@ int mesh_axis(const Mesh *m, const char *name);
  * if unknown. */
 bool mesh_lookup(const Mesh *m, const char *name, AxisList *out);
 /* Splits axis `name` into an outer part of size `outer` and the rest, in place; groups follow.
- * False if impossible. */
+ * False, and nothing is changed, if there is no such axis, `outer` does not divide its size, it is
+ * a part already, or there are MESH_MAX_AXES. */
 bool mesh_split(Mesh *m, Arena *arena, const char *name, int64_t outer);
 /* Coordinate of a rank on axis a. */
 static inline int64_t mesh_coord(const Mesh *m, int64_t rank, int a) {
@@ -51,11 +53,12 @@ static inline int64_t mesh_coord(const Mesh *m, int64_t rank, int a) {
 /* The axes of a list as a set, bit a for axis a; and the listed axes of a set, outermost first. */
 uint32_t mesh_axes_set(const AxisList *l);
 AxisList mesh_set_axes(const Mesh *m, uint32_t set);
-/* Product of the sizes of the listed axes. */
+/* Ranks in a group over the listed axes: the product of their sizes, 1 for none. */
 int64_t mesh_size(const Mesh *m, const AxisList *l);
-/* Index of `rank` inside its group over the listed axes (row-major in list order). */
+/* Index of `rank` (0 to nranks - 1) inside its group over the listed axes, row-major in list order.
+ */
 int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank);
-/* The rank that has index i in the group of `rank` over the listed axes. */
+/* The rank that has index i, 0 to mesh_size - 1, in the group of `rank` over the listed axes. */
 int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i);
 /* How people write the axes: "tp", "dp*cp"; complete runs of sub-axes are written as their parent;
  * axes of size 1 are left out unless `keep_ones`; a named group that equals the list is NOT

@@ -1,6 +1,7 @@
 /* The planner: which single moves lead from one layout to another. The order of the rules is the
  * planner. It never looks at data. */
 #include "layout/redistribute.h"
+#include <assert.h>
 #include <string.h>
 
 static const struct {
@@ -14,9 +15,13 @@ static const struct {
     [MOVE_ALL_TO_ALL] = {"all_to_all", true}, [MOVE_SEND] = {"send", true},
 };
 bool move_communicates(MoveKind k) { return kinds[k].communicates; }
-const char *move_name(MoveKind k) { return kinds[k].name; }
+const char *move_name(MoveKind k) {
+    assert(k < MOVE_KINDS);
+    return kinds[k].name;
+}
 
 MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
+    assert(f->ndim == t->ndim && axis >= 0 && axis < MESH_MAX_AXES);
     static const uint8_t none = MOVE_KINDS;
     /* rows: from V I R P M; columns: to V I R P M */
     static const uint8_t table[5][5] = {
@@ -272,6 +277,7 @@ static void merge(MovePlan *p) {
 }
 
 static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *out) {
+    assert(from->ndim == to->ndim && "a move changes no dims");
     // cppcheck-suppress ctuuninitvar ; out is only written
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
@@ -283,12 +289,12 @@ static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *o
     merge(out);
     return true;
 }
-bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out) {
-    (void)m;
+bool redistribute_greedy(const Layout *from, const Layout *to, MovePlan *out) {
     return greedy(from, to, false, out);
 }
 
 void redistribute_mirror(const MovePlan *p, MovePlan *out) {
+    assert(p != out && p->n <= MOVES_MAX);
     out->n = p->n;
     for (int i = 0; i < p->n; i++) {
         const Move *m = &p->m[p->n - 1 - i];

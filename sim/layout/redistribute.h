@@ -32,14 +32,15 @@ typedef struct {
     Move m[MOVES_MAX];
 } MovePlan;
 
-/* What kind a single move from -> to over `axis` is; MOVE_KINDS if there is none. */
+/* What kind a single move from -> to over `axis` is, of layouts that differ there only; MOVE_KINDS
+ * if there is none. */
 MoveKind move_kind(const Layout *from, const Layout *to, int axis);
-/* Plans from -> to for a value of `ndim` global sizes N. False if there is no way (a case the
- * notation cannot say). */
+/* Plans from -> to, layouts of the same dims, for a value of `ndim` global sizes N, into `out`: no
+ * move where they are equal. False if there is no way (a case the notation cannot say). */
 bool redistribute(const Mesh *m, const int64_t *N, const Layout *from, const Layout *to,
                   MovePlan *out);
 /* Only the greedy plan, without the mirror (for tests). */
-bool redistribute_greedy(const Mesh *m, const Layout *from, const Layout *to, MovePlan *out);
+bool redistribute_greedy(const Layout *from, const Layout *to, MovePlan *out);
 /* The adjoint plan, into `out`: the mirror image of `p`. */
 void redistribute_mirror(const MovePlan *p, MovePlan *out);
 

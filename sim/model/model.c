@@ -1,6 +1,7 @@
 /* From a plan to a model: dims (config.c), shrink, the range of layers and the parts, then the
  * graph (block.c, mlp.c). */
 #include "model/build.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
 /* ---- rotation ---- */
 
 const double *model_inv_freq(Arena *arena, const ModelDims *m) {
+    assert(m->d >= 0);
     int64_t n = m->d / 2;
     double *f = ARENA_ARRAY(arena, double, n);
     bool linear = !strcmp(m->rope_type, "linear"), llama3 = !strcmp(m->rope_type, "llama3");
@@ -193,6 +195,7 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
 }
 
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
+    assert(!mesh || mesh->nranks >= 1);
     Model *m = ARENA_NEW(arena, Model);
     int errors = diags_errors(d);
     bool mlp = p->kind != NULL;

@@ -50,7 +50,8 @@ const Preset *model_presets(int *n);
 
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,
  * heads, sizes) go to `d`; NULL if there were any. `mesh` is needed for shrink (sizes stay
- * multiples of the axes that may cut them); before splits. */
+ * multiples of the axes that may cut them), finished and before splits; without shrink it may be
+ * NULL. Lives in `arena`. */
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
 
 /* Appends the optimizer of the plan to the graph: for each parameter its state, the update and,
@@ -59,7 +60,9 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
  */
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
 
-/* Frequencies after scaling, d/2 of them. */
+/* Rotary frequencies base^(-2i/d) after scaling by the type of the plan ("linear", "llama3": the
+ * formulas of Hugging Face's modeling_rope_utils.py), radians per position, d/2 of them, in
+ * `arena`. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);
 
 /* ---- names (names.c): module trees of the five schemes ---- */
@@ -81,8 +84,9 @@ const NamesRow *names_table(int *n);
 /* Index of the tensor called `name` (name, alias, plan name, checkpoint name, "MODULE.input" /
  * "MODULE.output" in the plan's scheme or Hugging Face's; with or without "model."), or -1. */
 int graph_find(const Graph *g, const char *name);
-/* Stored shape of a tensor: *n dims. */
+/* Stored shape of a tensor: *n dims, into shape[LAYOUT_MAX_DIMS]; each is the product of its
+ * letters. */
 void graph_stored_shape(const GTensor *t, int *n, int64_t *shape);
-/* Plain symbol text of one stored dim, "H*d", into buf. */
+/* Plain symbol text of one stored dim (0 to nstored - 1), "H*d"; in `arena`. */
 const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena);
 #endif

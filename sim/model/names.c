@@ -116,10 +116,12 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
 }
 
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
+    assert(n < NAMES_COUNT && hf_path);
     return names_translate(arena, NAMES_HF, n, hf_path);
 }
 
 const char *names_from_scheme(Arena *arena, Names n, const char *path) {
+    assert(n < NAMES_COUNT && path);
     return names_translate(arena, n, NAMES_HF, path);
 }
 

@@ -5,6 +5,7 @@
 #include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "ops/util.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -209,6 +210,7 @@ static void divide(GemmJob *j, int64_t batches, const OpCall *c) {
 }
 
 void op_einsum(const OpCall *c) {
+    assert(c->rule->nin >= 1 && c->rule->nin <= 2);
     static const double one64 = 1;
     static const float one32 = 1;
     Plan2 p = classify(c, &one64, &one32);

@@ -86,8 +86,9 @@ extern const Op *const op_list[];
 extern const int n_ops;
 /* The op of that name or activation name, or NULL. */
 const Op *op_find(const char *name);
+/* The op that plans and configs know as an activation of that name, or NULL. */
 const Op *op_activation(const char *name);
-/* Is the op linear in operand i? */
+/* Is the op linear in operand i (0 to RULE_MAX_IN - 1)? */
 bool op_linear_in(const Op *op, int i);
 /* Operands that the adjoint towards i reads (its saved set): all but i where the op is linear in i;
  * none for an add. */

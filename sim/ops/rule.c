@@ -4,6 +4,7 @@
 #include <string.h>
 
 bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
+    assert(text && error && at);
     memset(r, 0, sizeof *r);
     r->text = text;
     char(*dst)[LAYOUT_MAX_DIMS + 1] = &r->in[0];

@@ -19,9 +19,10 @@ typedef struct Rule {
     const char *text;
 } Rule;
 #define RULE_BIT(ch) (1u << ((ch) - 'a'))
-/* Parses; on failure returns false and says why in *error (static text), with *at the offset. */
+/* Parses a terminated text, which `out` goes on pointing to. On failure returns false and says why
+ * in *error (static text), with *at the offset in bytes. */
 bool rule_parse(const char *text, Rule *out, const char **error, int *at);
-/* Position of letter ch in operand i, or -1. */
+/* Position of letter ch in operand i (in the output), or -1. */
 int rule_find(const Rule *r, int operand, char ch);
 int rule_find_out(const Rule *r, char ch);
 /* The rule of the adjoint towards operand i: out, saved operands -> in[i] (saved given as a bit

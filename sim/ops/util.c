@@ -1,12 +1,15 @@
 /* What follows from an op's entry without its kernel. */
 #include "ops/util.h"
+#include <assert.h>
 
 bool op_linear_in(const Op *op, int i) {
+    assert(i >= 0 && i < RULE_MAX_IN);
     return op->lin == LIN_BILINEAR || op->lin == LIN_ADD ||
            (op->lin == LIN_SET && (op->lin_set >> i & 1));
 }
 
 uint32_t op_saved(const Op *op, int nin, int i) {
+    assert(nin <= RULE_MAX_IN && i >= 0 && i < nin);
     uint32_t all = (1u << nin) - 1;
     if (op->lin == LIN_ADD) return 0;
     bool in = op->lin == LIN_BILINEAR || (op->lin == LIN_SET && (op->lin_set >> i & 1));

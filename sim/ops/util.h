@@ -22,6 +22,7 @@ static inline bool box_next(int nd, const int64_t *n, int64_t *i) {
     }
     return false;
 }
+/* The offset of position i[0..nd-1] in elements. */
 static inline int64_t box_offset(const Tensor *t, int nd, const int64_t *i) {
     int64_t o = 0;
     for (int d = 0; d < nd; d++) o += i[d] * t->s[d];
@@ -35,6 +36,8 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
 }
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
+/* (Higham, Accuracy and Stability of Numerical Algorithms, 3.1; Higham and Mary, A new approach to
+ * probabilistic rounding error analysis, 2019.) n roundings of unit u. */
 double gamma_prob(double n, double u);
 /* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the
  * output. */

@@ -2,6 +2,7 @@
  * apart from `*`, which is retried from the last one only, so that no pattern takes exponential
  * time. Refuses braces and `**`. */
 #include "plan/plan.h"
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -93,6 +94,7 @@ static bool glob(const char *p, const char *pe, const char *s, const char *se) {
 static const char *component_end(const char *s) { return s + strcspn(s, "."); }
 
 bool plan_match(const char *pattern, const char *path) {
+    assert(pattern && path);
     for (;;) {
         const char *pe = component_end(pattern), *se = component_end(path);
         if (!glob(pattern, pe, path, se)) return false;

@@ -265,7 +265,7 @@ PlanText plan_text(const char *file, const char *text);
  * errors are in `d`. What is set is applied to the YAML tree before it is read; an unknown key in
  * it is reported with the file name "--set". */
 Plan *plan_parse(Arena *arena, Diags *d, PlanText given);
-/* Parses one placement like `shard(1)`; false and a diagnostic if it is none. */
+/* Parses one placement like `shard(1)` into *out; false and a diagnostic at `loc` if it is none. */
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
@@ -295,7 +295,7 @@ typedef struct {
     const char *aliases; /* other names, with a blank between: "ColwiseParallel column_parallel";
                             may be NULL */
 } StyleRow;
-const StyleRow *style_rows(int *n);
+const StyleRow *style_rows(int *n); /* *n of them, constant */
 /* The built-in row of a name (aliases included: "ColwiseParallel", "colwise_rep"), or NULL. */
 const StyleRow *style_builtin(const char *name);
 /* The same for a module of that kind: its own variant if there is one. */
@@ -323,7 +323,7 @@ const KeyRow *plan_key_rows(Arena *a, int *n);
 typedef struct {
     const char *word, *theirs, *what; /* theirs: PyTorch's way, or NULL */
 } PlaceWord;
-const PlaceWord *plan_place_words(Arena *a, int *n);
+const PlaceWord *plan_place_words(Arena *a, int *n); /* *n of them, in the arena */
 
 /* ---- recipes (recipes.c) ---- */
 /* A whole table of a known system: `pattern: style` lines as YAML, in that system's names. */
@@ -332,14 +332,10 @@ typedef struct {
     Names names;
     const char *lines; /* NULL: known, but not runnable by this version (MoE) */
 } RecipeRow;
-const RecipeRow *plan_recipes(int *n);
-/* The same for a module of that kind ("linear", "embedding", ...): some rows read differently on an
- * embedding. */
-const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
-                               const char *module_kind);
-
+const RecipeRow *plan_recipes(int *n); /* *n of them, constant */
 /* ---- patterns ---- */
-/* One pattern component per path component, as fnmatch. */
+/* Does the pattern match the whole path? One component per path component, as fnmatch(3): no
+ * wildcard crosses a dot. */
 bool plan_match(const char *pattern, const char *path);
 /* Does pattern a beat b? 1: yes, -1: b beats a, 0: the later line wins. Exact beats wildcard, then
  * fewer wildcards. */

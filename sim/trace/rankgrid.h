@@ -14,6 +14,7 @@ typedef struct RankGrid RankGrid;
 /* A mesh of no axes stands for `ranks` ranks in a row. Lives in `arena`. */
 RankGrid *grid_new(Arena *arena, const RankBox *mesh, int64_t ranks, const RankSet *const *set,
                    int n);
+/* Cells of the whole mesh, each of ranks that all sets have or have not together. */
 int64_t grid_cells(const RankGrid *g);
 /* Calls `see` with each cell of one of the sets once. */
 void grid_visit(const RankGrid *g, const RankSet *set, void (*see)(void *arg, int64_t cell),

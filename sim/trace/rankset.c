@@ -1,14 +1,11 @@
 /* Sets of ranks: runs, or boxes of the mesh where runs would be a list as long as an axis. Refuses
  * to know why ranks belong together. */
-#include "trace/trace.h"
+#include "trace/trace_fields.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SPELLED = 64,  /* sets of at most this many ranks are spelled out, in records and texts */
-    FEW_RUNS = 16, /* a set that needs more is written as boxes of the mesh, where there is one */
-};
+enum { FEW_RUNS = 16 }; /* a set that needs more is written as boxes, where there is a mesh */
 
 /* ---- looking ---- */
 static int64_t box_count(const RankBox *b) {
@@ -145,7 +142,7 @@ RankSet rankset_boxes(Arena *arena, const RankBox *box, int n) {
         for (RankWalk w = {0}; rankset_next(&set, &w, &rank);) list[at++] = rank;
         qsort(list, (size_t)all, sizeof *list, by_rank);
         runs = rankset_from(arena, list, all);
-        return all <= SPELLED || runs.n <= FEW_RUNS ? runs : set;
+        return all <= TRACE_SPELLED || runs.n <= FEW_RUNS ? runs : set;
     }
     RankRun run[FEW_RUNS];
     if (n > FEW_RUNS) return set;
@@ -209,10 +206,11 @@ RankBox *rankset_cut(Arena *arena, const RankBox *mesh, const int64_t *ranks, in
     return c.out;
 }
 RankSet rankset_on_mesh(Arena *arena, const RankBox *mesh, const int64_t *ranks, int64_t n) {
+    assert(mesh->n <= TRACE_MAX_AXES);
     Arena *tmp = arena_new();
     RankSet runs = rankset_from(tmp, ranks, n);
     Cutting c = {.arena = tmp, .box = *mesh};
-    if (runs.n > FEW_RUNS && n > SPELLED && mesh->n) cut_list(&c, 0, ranks, n);
+    if (runs.n > FEW_RUNS && n > TRACE_SPELLED && mesh->n) cut_list(&c, 0, ranks, n);
     RankSet set = {.n = runs.n};
     if (c.n && c.n < runs.n)
         set = (RankSet){.n = c.n, .box = arena_memdup(arena, c.out, (size_t)c.n * sizeof *c.out)};
@@ -247,8 +245,8 @@ const char *rankbox_text(const RankBox *b, Arena *arena) {
 const char *rankset_text(const RankSet *r, Arena *arena) {
     RankSet c = *r;
     int64_t n = rankset_count(r);
-    if (n <= SPELLED && r->n > 1) { /* one text per set, however its runs were cut */
-        int64_t list[SPELLED] = {0}, k = 0, rank;
+    if (n <= TRACE_SPELLED && r->n > 1) { /* one text per set, however its runs were cut */
+        int64_t list[TRACE_SPELLED] = {0}, k = 0, rank;
         for (RankWalk w = {0}; rankset_next(r, &w, &rank);) list[k++] = rank;
         qsort(list, (size_t)k, sizeof *list, by_rank);
         c = rankset_from(arena, list, n);

@@ -1,5 +1,6 @@
 /* The words of enums, and names of values. See terms.h. */
 #include "trace/terms.h"
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const char *const subject_starts[] = {
 enum { N_STARTS = sizeof subject_starts / sizeof *subject_starts };
 
 const char *subject_name(Arena *arena, Subject s) {
+    assert(s.of || s.role == OF_ITSELF);
     return s.role == OF_ITSELF ? s.of : arena_printf(arena, "%s%s", subject_starts[s.role], s.of);
 }
 Subject subject_of(const char *name) {

@@ -40,7 +40,8 @@ typedef struct {
     int64_t out_size[TRACE_MAX_AXES], out_stride[TRACE_MAX_AXES];
 } RankGroups;
 int64_t groups_count(const RankGroups *g);
-int64_t groups_size(const RankGroups *g);
+int64_t groups_size(const RankGroups *g); /* ranks in each */
+/* The rank that is member i of a group, both from 0. */
 int64_t groups_member(const RankGroups *g, int64_t group, int64_t i);
 
 typedef struct {
@@ -343,7 +344,7 @@ void trace_index(Trace *t);
  * name is NULL). */
 const TraceParam *trace_param(const Trace *t, const char *name);
 /* Writes all records in step order, one JSON object per line: run, params, then by step, then
- * verdict. */
+ * verdict. False and E0105 (the file is then what it was). */
 bool trace_write(const Trace *t, Diags *d, const char *path);
 /* The same as text in an arena (for stdout and tests). `with_events` false leaves out times. */
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n);
@@ -353,8 +354,9 @@ Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, si
 
 /* Texts for people. */
 const char *rankset_text(const RankSet *r, Arena *arena); /* "0-7", "0,2", "0:1024:8" */
-int64_t rankset_count(const RankSet *r);
+int64_t rankset_count(const RankSet *r);                  /* ranks in it */
 bool rankset_has(const RankSet *r, int64_t rank);
+/* first, first + stride, ..., `count` of them; none for a count of 0 or less. */
 RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride);
 /* From an ascending list of ranks, compressed into runs. */
 RankSet rankset_from(Arena *arena, const int64_t *ranks, int64_t n);
@@ -377,6 +379,7 @@ typedef struct {
     int64_t k;
 } RankWalk;
 bool rankset_next(const RankSet *r, RankWalk *w, int64_t *rank);
+/* The same runs, or boxes: two spellings of one set are two. */
 bool rankset_same(const RankSet *a, const RankSet *b);
 /* "dp=0:4094 cp=15": the axes that a box cuts. */
 const char *rankbox_text(const RankBox *b, Arena *arena);

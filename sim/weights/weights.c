@@ -4,6 +4,7 @@
  * when the numbers are loaded. Refuses to know about ranks. */
 #include "weights/weights.h"
 #include "base/file.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,6 +408,7 @@ static bool load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, vo
     return false;
 }
 bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+    assert(t >= 0 && step >= 0 && (dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64));
     bool ok = load_step(w, d, t, dtype, step, out);
     w->failed |= !ok;
     return ok;

@@ -17,10 +17,12 @@ typedef struct {
  * biases about 0.1 wide and never zero-centred exactly, inputs unit variance. Skewed so that no two
  * ranks or dims look alike. */
 RandomStream random_stream(const Graph *g, int tensor, uint64_t seed);
-/* Values at linear indices first..first+n-1 (row-major over the letters), as f32 or f64 (the same
- * real numbers). */
+/* Values at linear indices first..first+n-1 (row-major over the letters) into out[n], as f32 or f64
+ * (the same real numbers). Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1,
+ * 2, 3" (2011): one counter per index, so any part can be made alone. */
 void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, void *out);
-/* Uniform integers in [0, bound) for ids and labels, one per linear index. */
+/* Uniform integers in [0, bound) for ids and labels, one per linear index, into out[n]; bound > 0.
+ */
 void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound, int64_t *out);
 
 /* ---- the tensors of a run (weights.c) ---- */
@@ -30,6 +32,7 @@ typedef struct Weights Weights;
  * NaN or infinity (E0504) with its index when loaded. Checkpoint names are recognised (with or
  * without "model.", the five schemes, a prefix). NULL if there were errors. */
 Weights *weights_open(Arena *arena, Diags *d, const Plan *p, const Model *m);
+/* Closes its files; NULL is allowed. Its memory is the arena's. */
 void weights_close(Weights *w);
 /* Loads the whole of tensor `t` in row-major order of its letters into out (dtype f32 / f64; i64
  * for ids). False and a diagnostic (E0504, E0507) if a value is not finite or out of range. */

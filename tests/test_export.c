@@ -225,6 +225,7 @@ static void test_data_parallel(void **state) {
         Exported x = export_to_torch("dp.yaml", text);
         if (!x.text || !strstr(x.text, ways[i][1]))
             fail_msg("no '%s' in\n%s%s", ways[i][1], x.text ? x.text : "", x.said);
+        assert_non_null(strstr(x.text, "# PyTorch averages these gradients."));
         round_trip("dp.yaml", text);
     }
 }

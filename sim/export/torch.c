@@ -304,6 +304,20 @@ static void mesh_line(const Export *e, PlanWriter *out) {
     write_text(out, "mesh = init_device_mesh(\"cuda\", (%s%s), mesh_dim_names=(%s%s))\n", size.s,
                comma, name.s, comma);
 }
+/* PyTorch averages gradients over the ranks of data parallelism, a plan adds them up: the same only
+ * for the right loss. */
+static void data_lines(const TorchWriter *w, PlanWriter *out) {
+    const Plan *p = w->e->p;
+    if (!w->data) return;
+    if (p->pass != PASS_FORWARD && strcmp(p->normalise, "global") == 0) {
+        write_comment(out, "PyTorch averages these gradients. The plan's loss is the mean over the "
+                           "tokens of all ranks:");
+        write_comment(out,
+                      "a rank's is its sum / all tokens * ranks, its own mean where all have as "
+                      "many tokens.");
+    }
+    write_text(out, "%s", w->data);
+}
 /* What the body calls, from where it comes: "from MODULE import A, B". */
 static void import_lines(const char *body, PlanWriter *out) {
     static const struct {
@@ -345,7 +359,7 @@ const char *export_torch(const Export *e) {
     PlanWriter body = write_start(e->a), out = write_start(e->a);
     mesh_line(e, &body);
     tables(&w, &body);
-    if (w.data) write_text(&body, "%s", w.data);
+    data_lines(&w, &body);
     if (w.loss_parallel)
         write_text(&body, "with loss_parallel():\n    loss = loss_fn(model(inputs), labels)\n    "
                           "loss.backward()\n");

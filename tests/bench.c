@@ -91,6 +91,54 @@ static void row(JsonWriter *w, const char *what, const char *key, double seconds
     else printf("|\n");
     json_real(w, key, seconds / floor_s);
 }
+typedef struct {
+    double f32, f64, whole; /* FLOP/s of the default GEMM on the block's shapes; see gemm_rate */
+    int threads;
+} Rates;
+/* They come last: the run starts with the memory of a new process. */
+static Rates rates(int S) {
+    Rates r;
+    Pool *pool = pool_new(0);
+    r.threads = pool_threads(pool);
+    r.f32 = gemm_rate(pool, S, false, &r.whole);
+    r.f64 = gemm_rate(pool, S, true, &r.whole);
+    pool_free(pool);
+    return r;
+}
+static void head(JsonWriter *w, int S, const PipelineReport *r, const Rates *g, double floor_s) {
+    printf("full-size Llama-3-8B block, tp=8, sequence parallel, B=1 S=%d f32, %d threads, GEMM "
+           "%s\n\n",
+           S, g->threads, r->gemm);
+    printf("| what | value | ratio to the floor | goal |\n|---|---|---|---|\n");
+    printf("| distinct FLOPs | %.1f G | | |\n", r->flops_distinct / 1e9);
+    printf("| rate of the default GEMM on the block's shapes, this run; in float64 | %.0f; %.0f "
+           "GFLOP/s | | |\n",
+           g->f32 / 1e9, g->f64 / 1e9);
+    printf("| floor: distinct FLOPs at that rate | %.2f s | 1.00 | |\n", floor_s);
+    json_str(w, "what", "llama3-8b block tp=8 sp f32");
+    json_int(w, "sequence", S);
+    json_real(w, "gflop", r->flops_distinct / 1e9);
+    json_real(w, "gemm_gflops", g->f32 / 1e9);
+    json_real(w, "gemm_f64_gflops", g->f64 / 1e9);
+    json_real(w, "floor_s", floor_s);
+}
+static void ratios(JsonWriter *w, const PipelineReport *r, const Rates *g, double floor_s,
+                   double total) {
+    double checked = r->seconds_sharded + r->seconds_check,
+           least = floor_s * (1 + g->whole + g->f32 / g->f64);
+    row(w, "sharded part (weights made, all ranks stepped)", "sharded_ratio", r->seconds_sharded,
+        floor_s, 1.1);
+    row(w, "the check by itself, levels 0 to 2, every value of every rank", "check_ratio",
+        r->seconds_check, floor_s, 0);
+    row(w, "sharded part and check", "checked_ratio", checked, floor_s, 3);
+    row(w,
+        "the least that can be: each FLOP once sharded, once in float64, and once unsharded where "
+        "no sum is split",
+        "least_ratio", least, floor_s, 0);
+    row(w, "unsharded float64 reference by itself, end to end", "reference_ratio",
+        r->seconds_reference, floor_s, 0);
+    row(w, "all of it", "total_ratio", total, floor_s, 5);
+}
 int main(void) {
     const char *env = getenv("SHARDPROOF_BENCH_S");
     int S = env ? atoi(env) : 2048;
@@ -112,42 +160,10 @@ int main(void) {
     }
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    Pool *pool =
-        pool_new(0); /* the rates come last: the run starts with the memory of a new process */
-    int threads = pool_threads(pool);
-    double whole, rate = gemm_rate(pool, S, false, &whole),
-                  rate64 = gemm_rate(pool, S, true, &whole);
-    pool_free(pool);
-    double floor_s = r.flops_distinct / rate;
-    printf("full-size Llama-3-8B block, tp=8, sequence parallel, B=1 S=%d f32, %d threads, GEMM "
-           "%s\n\n",
-           S, threads, r.gemm);
-    printf("| what | value | ratio to the floor | goal |\n|---|---|---|---|\n");
-    printf("| distinct FLOPs | %.1f G | | |\n", r.flops_distinct / 1e9);
-    printf("| rate of the default GEMM on the block's shapes, this run; in float64 | %.0f; %.0f "
-           "GFLOP/s | | |\n",
-           rate / 1e9, rate64 / 1e9);
-    printf("| floor: distinct FLOPs at that rate | %.2f s | 1.00 | |\n", floor_s);
-    json_str(&w, "what", "llama3-8b block tp=8 sp f32");
-    json_int(&w, "sequence", S);
-    json_real(&w, "gflop", r.flops_distinct / 1e9);
-    json_real(&w, "gemm_gflops", rate / 1e9);
-    json_real(&w, "gemm_f64_gflops", rate64 / 1e9);
-    json_real(&w, "floor_s", floor_s);
-    double checked = r.seconds_sharded + r.seconds_check,
-           least = floor_s * (1 + whole + rate / rate64);
-    row(&w, "sharded part (weights made, all ranks stepped)", "sharded_ratio", r.seconds_sharded,
-        floor_s, 1.1);
-    row(&w, "the check by itself, levels 0 to 2, every value of every rank", "check_ratio",
-        r.seconds_check, floor_s, 0);
-    row(&w, "sharded part and check", "checked_ratio", checked, floor_s, 3);
-    row(&w,
-        "the least that can be: each FLOP once sharded, once in float64, and once unsharded where "
-        "no sum is split",
-        "least_ratio", least, floor_s, 0);
-    row(&w, "unsharded float64 reference by itself, end to end", "reference_ratio",
-        r.seconds_reference, floor_s, 0);
-    row(&w, "all of it", "total_ratio", total, floor_s, 5);
+    Rates g = rates(S);
+    double floor_s = r.flops_distinct / g.f32;
+    head(&w, S, &r, &g, floor_s);
+    ratios(&w, &r, &g, floor_s, total);
     printf("| peak memory | %.2f GiB | | 6 GiB |\n", (double)u.ru_maxrss / 1048576);
     json_real(&w, "peak_gib", (double)u.ru_maxrss / 1048576);
     json_close(&w, '}');

@@ -456,6 +456,61 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
     for (int i = before; i < d->n; i++) assert_string_equal(d->item[i].code, "E0505");
     return result;
 }
+/* What a run was, for the expectations below. */
+enum { EQUAL, WRONG, INVALID, UNRUN, NONE };
+static const struct {
+    const char *expect;
+    int run; /* EQUAL ... */
+    int before;
+    const char *code;
+    int result, failures;
+} expectations[] = {
+    {"{equivalent: true}", EQUAL, 0, NULL, 0, 0},
+    {"{equivalent: true}", WRONG, 1, "E0501", 1, 1},
+    {"{equivalent: true}", INVALID, 1, "E0402", 1, 0}, /* why has been said */
+    {"{equivalent: false}", WRONG, 1, "E0501", 0, 0},
+    {"{equivalent: false}", EQUAL, 0, NULL, 1, 1},
+    {"{equivalent: false}", INVALID, 1, "E0402", 1, 1},
+    {"{first_wrong: layers.0.output}", WRONG, 1, "E0501", 0, 0},
+    {"{first_wrong: layers.1.input}", WRONG, 1, "E0501", 0, 0},
+    {"{first_wrong: x}", WRONG, 1, "E0501", 1, 1},
+    {"{first_wrong: x}", EQUAL, 0, NULL, 1, 1},
+    {"{diagnostics: [E0402]}", INVALID, 1, "E0402", 0, 0},
+    {"{diagnostics: [E0402]}", EQUAL, 0, NULL, 1, 1},
+    {"{diagnostics: [E0402]}", INVALID, 1, "E0403", 1, 2},
+    {"{diagnostics: [E0203]}", NONE, 3, "E0203", 0, 0},
+    {"{diagnostics: []}", NONE, 3, "E0203", 1, 1},
+    {"{diagnostics: [E0402], equivalent: false}", WRONG, 1, "E0402", 0, 0},
+    {"{diagnostics: [W0401]}", WRONG, 1, "E0501", 1, 2}, /* values differ and nothing said so */
+    {"{diagnostics: [E0501]}", WRONG, 1, "E0501", 0, 0},
+    {"{diagnostics: []}", EQUAL, 0, NULL, 0, 0},
+    {"{equivalent: true}", NONE, 3, "E0203", 3, 0}, /* not understood: nothing more is said */
+    {"{first_wrong: x}", NONE, 3, "E0203", 3, 0},
+    {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", UNRUN, 5,
+     "E0701", 5, 0},
+    {"{equivalent: true, diagnostics: []}", UNRUN, 5, "E0701", 5, 1}, /* asked for */
+    {"{diagnostics: [E0701]}", UNRUN, 5, "E0701", 0, 0},
+    {"{equivalent: true}", UNRUN, 3, "E0109", 3, 0}, /* its weights could not be read */
+    {"{equivalent: true}", UNRUN, 0, NULL, 1, 1},
+    {"{equivalent: false}", WRONG, 5, "E0701", 5, 0}, /* the machine, not the plan */
+    {"{equivalent: true}", EQUAL, 1, "E0506", 1,
+     0}, /* --against failed: no expectation speaks of it */
+    {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", EQUAL, 0, NULL, 0, 0},
+    {"{local_shapes: {layers.0.output: \"[B/dp, S/seq, H·d]\"}}", EQUAL, 0, NULL, 0, 0},
+    {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", EQUAL, 0, NULL, 1,
+     1}, /* another order */
+    {"{local_shapes: {layers.0.output: \"[B/dp, S/sp, H*d]\"}}", EQUAL, 0, NULL, 1, 1},
+    {"{local_shapes: {layers.0.output: \"[B/dp, S/(cp*sp)]\"}}", EQUAL, 0, NULL, 1, 1},
+    {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", EQUAL, 0, NULL, 1, 2},
+    {"{local_shapes: {blk.0.attn_q.weight: \"[H*d/sp, D]\"}}", EQUAL, 0, NULL, 0, 0},
+    {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, "
+     "all_reduce: 0}}}",
+     EQUAL, 0, NULL, 0, 0},
+    {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", EQUAL, 0, NULL, 1,
+     2},
+    {"{memory_per_rank: 120}", EQUAL, 0, NULL, 0, 0},
+    {"{memory_per_rank: 119}", EQUAL, 0, NULL, 1, 1},
+};
 static void test_expect(void **state) {
     (void)state;
     Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace(),
@@ -464,67 +519,15 @@ static void test_expect(void **state) {
     wrong->verdict = "different";
     wrong->first_wrong = "layers.0.output";
     invalid->verdict = "invalid";
-    const struct {
-        const char *expect;
-        Trace *t;
-        int before;
-        const char *code;
-        int result, failures;
-    } cases[] = {
-        {"{equivalent: true}", equal, 0, NULL, 0, 0},
-        {"{equivalent: true}", wrong, 1, "E0501", 1, 1},
-        {"{equivalent: true}", invalid, 1, "E0402", 1, 0}, /* why has been said */
-        {"{equivalent: false}", wrong, 1, "E0501", 0, 0},
-        {"{equivalent: false}", equal, 0, NULL, 1, 1},
-        {"{equivalent: false}", invalid, 1, "E0402", 1, 1},
-        {"{first_wrong: layers.0.output}", wrong, 1, "E0501", 0, 0},
-        {"{first_wrong: layers.1.input}", wrong, 1, "E0501", 0, 0},
-        {"{first_wrong: x}", wrong, 1, "E0501", 1, 1},
-        {"{first_wrong: x}", equal, 0, NULL, 1, 1},
-        {"{diagnostics: [E0402]}", invalid, 1, "E0402", 0, 0},
-        {"{diagnostics: [E0402]}", equal, 0, NULL, 1, 1},
-        {"{diagnostics: [E0402]}", invalid, 1, "E0403", 1, 2},
-        {"{diagnostics: [E0203]}", NULL, 3, "E0203", 0, 0},
-        {"{diagnostics: []}", NULL, 3, "E0203", 1, 1},
-        {"{diagnostics: [E0402], equivalent: false}", wrong, 1, "E0402", 0, 0},
-        {"{diagnostics: [W0401]}", wrong, 1, "E0501", 1, 2}, /* values differ and nothing said so */
-        {"{diagnostics: [E0501]}", wrong, 1, "E0501", 0, 0},
-        {"{diagnostics: []}", equal, 0, NULL, 0, 0},
-        {"{equivalent: true}", NULL, 3, "E0203", 3, 0}, /* not understood: nothing more is said */
-        {"{first_wrong: x}", NULL, 3, "E0203", 3, 0},
-        {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", unrun,
-         5, "E0701", 5, 0},
-        {"{equivalent: true, diagnostics: []}", unrun, 5, "E0701", 5, 1}, /* asked for */
-        {"{diagnostics: [E0701]}", unrun, 5, "E0701", 0, 0},
-        {"{equivalent: true}", unrun, 3, "E0109", 3, 0}, /* its weights could not be read */
-        {"{equivalent: true}", unrun, 0, NULL, 1, 1},
-        {"{equivalent: false}", wrong, 5, "E0701", 5, 0}, /* the machine, not the plan */
-        {"{equivalent: true}", equal, 1, "E0506", 1,
-         0}, /* --against failed: no expectation speaks of it */
-        {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", equal, 0, NULL, 0, 0},
-        {"{local_shapes: {layers.0.output: \"[B/dp, S/seq, H·d]\"}}", equal, 0, NULL, 0, 0},
-        {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", equal, 0, NULL, 1,
-         1}, /* another order */
-        {"{local_shapes: {layers.0.output: \"[B/dp, S/sp, H*d]\"}}", equal, 0, NULL, 1, 1},
-        {"{local_shapes: {layers.0.output: \"[B/dp, S/(cp*sp)]\"}}", equal, 0, NULL, 1, 1},
-        {"{local_shapes: {layers.0.output: \"B\", layers.9.output: \"[B]\"}}", equal, 0, NULL, 1,
-         2},
-        {"{local_shapes: {blk.0.attn_q.weight: \"[H*d/sp, D]\"}}", equal, 0, NULL, 0, 0},
-        {"{collectives: {forward: {all_gather(tp): 2, all_gather: 3, \"all_gather(all)\": 1, "
-         "all_reduce: 0}}}",
-         equal, 0, NULL, 0, 0},
-        {"{collectives: {forward: {all_gather(sp): 1}, backward: {all_gather: 1}}}", equal, 0, NULL,
-         1, 2},
-        {"{memory_per_rank: 120}", equal, 0, NULL, 0, 0},
-        {"{memory_per_rank: 119}", equal, 0, NULL, 1, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int failures,
-            result = held(cases[i].expect, cases[i].t, cases[i].before, cases[i].code, &failures);
-        if (result != cases[i].result || failures != cases[i].failures)
-            print_error("%s: %d with %d failures\n", cases[i].expect, result, failures);
-        assert_int_equal(result, cases[i].result);
-        assert_int_equal(failures, cases[i].failures);
+    Trace *run[] = {
+        [EQUAL] = equal, [WRONG] = wrong, [INVALID] = invalid, [UNRUN] = unrun, [NONE] = NULL};
+    for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
+        int failures, result = held(expectations[i].expect, run[expectations[i].run],
+                                    expectations[i].before, expectations[i].code, &failures);
+        if (result != expectations[i].result || failures != expectations[i].failures)
+            print_error("%s: %d with %d failures\n", expectations[i].expect, result, failures);
+        assert_int_equal(result, expectations[i].result);
+        assert_int_equal(failures, expectations[i].failures);
     }
 }
 static void test_exit_codes(void **state) {

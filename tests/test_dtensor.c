@@ -141,68 +141,67 @@ static void test_uneven(void **state) {
 }
 
 /* ---- use_local_output ---- */
+static const struct {
+    const char *text;
+    int line;
+    const char *says;
+} mixed[] = {
+    {BLOCK("16",
+           "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: colwise\n  "
+                "layers.*.attention.wo: {style: rowwise, use_local_output: false}\n"
+                "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n",
+     6, "has layers.0.ffn_norm.weight, which no line names, as a plain tensor"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention.wv: {style: colwise, "
+                      "use_local_output: false}\n  layers.*.attention.w[qk]: colwise\n  "
+                      "layers.*.attention.wo: rowwise\n",
+     5, "the causal attention that makes layers.0.attn_context"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1: {style: colwise, "
+                      "use_local_output: false}\n  layers.*.feed_forward.w3: colwise\n  "
+                      "layers.*.feed_forward.w2: rowwise\n",
+     5, "that makes layers.0.mlp.act"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1: {style: colwise, "
+                      "use_local_output: false}\n",
+     5, "layers.0.feed_forward.w1 is a DTensor"}, /* w3 is a plain layer */
+    {"model: {kind: mlp, sizes: [4, 8, 8, 4]}\nmesh: {tp: 2}\nplan:\n  net1: {style: colwise, "
+     "output: replicate, use_local_output: false}\n",
+     4, "the linear that makes net2"},
+    /* layers that no line names, behind what hands out DTensors by itself */
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward: {style: "
+                      "prepare_module_input, input: [replicate], desired_input: [replicate]}\n",
+     5,
+     "prepare_module_input makes the input of layers.0.feed_forward a DTensor, and the "
+     "linear that makes layers.0.mlp.gate has layers.0.feed_forward.w1.weight, which no"},
+    {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  norm: sequence_parallel\n", 5,
+     "give output a line of its own (`colwise`, `rowwise`), or `use_local_output: true` to "
+     "norm"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention_norm: {style: "
+                      "prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n",
+     5, "layers.0.attention_norm a line of its own (`sequence_parallel`)"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention: {style: "
+                      "prepare_module_output, output: replicate, desired_output: replicate, "
+                      "use_local_output: false}\n",
+     5, "the result of layers.0.attention is a DTensor"},
+    {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: colwise\n  loss: loss_parallel\n", 5,
+     "each rank takes its part of the vocabulary for all of it"},
+    {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, output: replicate, "
+                      "use_local_output: false}\n",
+     5, "PyTorch's cross entropy raises"},
+    {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, use_local_output: false}\n",
+     5, "`loss: loss_parallel`"},
+    {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, use_local_output: "
+                      "true}\n  loss: loss_parallel\n",
+     5, "loss_parallel does not see them"},
+};
 /* PyTorch raises: the plan's own use_local_output makes a DTensor meet a plain tensor. */
 static void test_mixed(void **state) {
     (void)state;
-    static const struct {
-        const char *text;
-        int line;
-        const char *says;
-    } rows[] = {
-        {BLOCK("16",
-               "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: colwise\n  "
-                    "layers.*.attention.wo: {style: rowwise, use_local_output: false}\n"
-                    "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n",
-         6, "has layers.0.ffn_norm.weight, which no line names, as a plain tensor"},
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention.wv: {style: colwise, "
-                          "use_local_output: false}\n  layers.*.attention.w[qk]: colwise\n  "
-                          "layers.*.attention.wo: rowwise\n",
-         5, "the causal attention that makes layers.0.attn_context"},
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1: {style: colwise, "
-                          "use_local_output: false}\n  layers.*.feed_forward.w3: colwise\n  "
-                          "layers.*.feed_forward.w2: rowwise\n",
-         5, "that makes layers.0.mlp.act"},
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward.w1: {style: colwise, "
-                          "use_local_output: false}\n",
-         5, "layers.0.feed_forward.w1 is a DTensor"}, /* w3 is a plain layer */
-        {"model: {kind: mlp, sizes: [4, 8, 8, 4]}\nmesh: {tp: 2}\nplan:\n  net1: {style: colwise, "
-         "output: replicate, use_local_output: false}\n",
-         4, "the linear that makes net2"},
-        /* layers that no line names, behind what hands out DTensors by itself */
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward: {style: "
-                          "prepare_module_input, input: [replicate], desired_input: [replicate]}\n",
-         5,
-         "prepare_module_input makes the input of layers.0.feed_forward a DTensor, and the "
-         "linear that makes layers.0.mlp.gate has layers.0.feed_forward.w1.weight, which no"},
-        {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  norm: sequence_parallel\n", 5,
-         "give output a line of its own (`colwise`, `rowwise`), or `use_local_output: true` to "
-         "norm"},
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention_norm: {style: "
-                          "prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n",
-         5, "layers.0.attention_norm a line of its own (`sequence_parallel`)"},
-        {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention: {style: "
-                          "prepare_module_output, output: replicate, desired_output: replicate, "
-                          "use_local_output: false}\n",
-         5, "the result of layers.0.attention is a DTensor"},
-        {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: colwise\n  loss: loss_parallel\n", 5,
-         "each rank takes its part of the vocabulary for all of it"},
-        {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, output: replicate, "
-                          "use_local_output: false}\n",
-         5, "PyTorch's cross entropy raises"},
-        {WHOLE("16",
-               "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, use_local_output: false}\n",
-         5, "`loss: loss_parallel`"},
-        {WHOLE("16", "8") "mesh: {tp: 2}\nplan:\n  output: {style: colwise, use_local_output: "
-                          "true}\n  loss: loss_parallel\n",
-         5, "loss_parallel does not see them"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
         Arena *a = arena_new();
-        PlanRun r = plan_run(a, "mixed.yaml", rows[i].text, false);
-        const Diag *d = find(&r, "E0408", rows[i].says);
-        if (!d || d->loc.line != rows[i].line || r.t || r.rep.exit != 1) {
+        PlanRun r = plan_run(a, "mixed.yaml", mixed[i].text, false);
+        const Diag *d = find(&r, "E0408", mixed[i].says);
+        if (!d || d->loc.line != mixed[i].line || r.t || r.rep.exit != 1) {
             run_print(&r);
-            fail_msg("row %zu: E0408 at line %d saying '%s'", i, rows[i].line, rows[i].says);
+            fail_msg("row %zu: E0408 at line %d saying '%s'", i, mixed[i].line, mixed[i].says);
         }
         arena_free(a);
     }

@@ -228,63 +228,62 @@ static void test_torch_embedding(void **state) {
         assert_true(told && strcmp(run.t->verdict, "equivalent") != 0);
     }
 }
+static const struct {
+    const char *text, *said[3];
+} torch_refusals[] = {
+    {"{'a': ColwiseParalel()}",
+     {"plan.py:1:7: error: unknown style ColwiseParalel [E0203]", "did you mean ColwiseParallel?"}},
+    {"{'a': ColwiseParallel(output_layout=Shard(1))}",
+     {"plan.py:1:23: error: unknown argument of ColwiseParallel 'output_layout' [E0201]",
+      "did you mean 'output_layouts'?"}},
+    {"{'a': RowwiseParallel(Shard(1))}", {":1:23: error: RowwiseParallel takes", "[E0301]"}},
+    {"{'a': ExpertParallel(),\n 'b': TensorParallel(), 'c': ExpertTensorParallel(),\n"
+     " 'd': ReordererSequenceParallel()}",
+     {":1:7: error: style ExpertParallel is about experts: not supported by this version "
+      "[E0214]",
+      ":2:30: error: style ExpertTensorParallel", ":3:7: error: style ReordererSequenceParallel"}},
+    {"{'a': ColwiseParallel(output_layouts=_StridedShard(0, split_factor=2))}",
+     {":1:38: error: _StridedShard at a module's boundary", "[E0214]"}},
+    {"{'a': RowwiseParallel(output_layouts=Partial('avg'))}",
+     {":1:38: error: a pending 'avg'", "[E0214]"}},
+    {"{'a': PrepareModuleInput(input_layouts=(Shard(1), None), desired_input_layouts="
+     "Replicate())}",
+     {":1:80: error: input_layouts and desired_input_layouts must have as many", "[E0307]"}},
+    {"{'a': PrepareModuleInput(input_kwarg_layouts={'mask': Shard(1)},\n"
+     "desired_input_kwarg_layouts={'mask': Replicate()})}",
+     {":1:47: error: a layout for the keyword 'mask'", ":2:30: error:", "[E0214]"}},
+    {"x = {'a': ColwiseParallel(use_local_output=1)}\nparallelize_module(model, tp, x)",
+     {":1:44: error: use_local_output wants True or False", "[E0301]"}},
+    {"for i in range(4):\n    parallelize_module(model.layers[i], m, {})\n",
+     {":1:1: error: a loop would have to be executed", "[E0217]"}},
+    {"if cond:\n    x = 1\nelse:\n    x = 2\n{'a': f'b'}",
+     {":1:1: error: 'if' would have to be executed", ":3:1: error: 'else'",
+      ":5:7: error: an f-string"}},
+    {"parallelize_module(model, tp, {k: v for k, v in t})",
+     {":1:33: error: a dict made by", "[E0217]"}},
+    {"{'a': Shard(1) if x else y, 'a.b': ColwiseParallel()}",
+     {":1:16: error: an expression with 'if' would have to be executed [E0217]"}},
+    {"apply_tp(model)\n",
+     {":1:1: error: what `apply_tp` does to the plan cannot be seen here [E0217]"}},
+    {"fully_shard(model)\n", {":1:1: error: fully_shard of the whole model as one unit"}},
+    {"fully_shard(model, shard_placement_fn=f)\n",
+     {":1:20: error: unknown argument of fully_shard 'shard_placement_fn'"}},
+    {"{'a': ColwiseParallel(), 'a': RowwiseParallel()}",
+     {":1:26: error: 'a' occurs twice [E0107]", "the first one is in line 1"}},
+    {"{'a': ColwiseParallel(\n", {"plan.py:2:1: error: ", "[E0110]"}},
+    {"parallelize_module(model, mesh['pp'], {'a': ColwiseParallel()})",
+     {":1:27: error: the mesh has no axis pp [E0204]"}},
+    {"x = 1\n", {":1:1: error: no plan stands here [E0208]"}},
+};
 static void test_torch_refusals(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *said[3];
-    } rows[] = {
-        {"{'a': ColwiseParalel()}",
-         {"plan.py:1:7: error: unknown style ColwiseParalel [E0203]",
-          "did you mean ColwiseParallel?"}},
-        {"{'a': ColwiseParallel(output_layout=Shard(1))}",
-         {"plan.py:1:23: error: unknown argument of ColwiseParallel 'output_layout' [E0201]",
-          "did you mean 'output_layouts'?"}},
-        {"{'a': RowwiseParallel(Shard(1))}", {":1:23: error: RowwiseParallel takes", "[E0301]"}},
-        {"{'a': ExpertParallel(),\n 'b': TensorParallel(), 'c': ExpertTensorParallel(),\n"
-         " 'd': ReordererSequenceParallel()}",
-         {":1:7: error: style ExpertParallel is about experts: not supported by this version "
-          "[E0214]",
-          ":2:30: error: style ExpertTensorParallel",
-          ":3:7: error: style ReordererSequenceParallel"}},
-        {"{'a': ColwiseParallel(output_layouts=_StridedShard(0, split_factor=2))}",
-         {":1:38: error: _StridedShard at a module's boundary", "[E0214]"}},
-        {"{'a': RowwiseParallel(output_layouts=Partial('avg'))}",
-         {":1:38: error: a pending 'avg'", "[E0214]"}},
-        {"{'a': PrepareModuleInput(input_layouts=(Shard(1), None), desired_input_layouts="
-         "Replicate())}",
-         {":1:80: error: input_layouts and desired_input_layouts must have as many", "[E0307]"}},
-        {"{'a': PrepareModuleInput(input_kwarg_layouts={'mask': Shard(1)},\n"
-         "desired_input_kwarg_layouts={'mask': Replicate()})}",
-         {":1:47: error: a layout for the keyword 'mask'", ":2:30: error:", "[E0214]"}},
-        {"x = {'a': ColwiseParallel(use_local_output=1)}\nparallelize_module(model, tp, x)",
-         {":1:44: error: use_local_output wants True or False", "[E0301]"}},
-        {"for i in range(4):\n    parallelize_module(model.layers[i], m, {})\n",
-         {":1:1: error: a loop would have to be executed", "[E0217]"}},
-        {"if cond:\n    x = 1\nelse:\n    x = 2\n{'a': f'b'}",
-         {":1:1: error: 'if' would have to be executed", ":3:1: error: 'else'",
-          ":5:7: error: an f-string"}},
-        {"parallelize_module(model, tp, {k: v for k, v in t})",
-         {":1:33: error: a dict made by", "[E0217]"}},
-        {"{'a': Shard(1) if x else y, 'a.b': ColwiseParallel()}",
-         {":1:16: error: an expression with 'if' would have to be executed [E0217]"}},
-        {"apply_tp(model)\n",
-         {":1:1: error: what `apply_tp` does to the plan cannot be seen here [E0217]"}},
-        {"fully_shard(model)\n", {":1:1: error: fully_shard of the whole model as one unit"}},
-        {"fully_shard(model, shard_placement_fn=f)\n",
-         {":1:20: error: unknown argument of fully_shard 'shard_placement_fn'"}},
-        {"{'a': ColwiseParallel(), 'a': RowwiseParallel()}",
-         {":1:26: error: 'a' occurs twice [E0107]", "the first one is in line 1"}},
-        {"{'a': ColwiseParallel(\n", {"plan.py:2:1: error: ", "[E0110]"}},
-        {"parallelize_module(model, mesh['pp'], {'a': ColwiseParallel()})",
-         {":1:27: error: the mesh has no axis pp [E0204]"}},
-        {"x = 1\n", {":1:1: error: no plan stands here [E0208]"}},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Imported r = torch("tp=2", rows[i].text);
+    for (size_t i = 0; i < sizeof torch_refusals / sizeof *torch_refusals; i++) {
+        Imported r = torch("tp=2", torch_refusals[i].text);
         assert_null(r.plan.text);
-        for (int k = 0; k < 3 && rows[i].said[k]; k++)
-            if (!strstr(r.said, rows[i].said[k]))
-                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
+        for (int k = 0; k < 3 && torch_refusals[i].said[k]; k++)
+            if (!strstr(r.said, torch_refusals[i].said[k]))
+                fail_msg("%s\nnothing says '%s' in\n%s", torch_refusals[i].text,
+                         torch_refusals[i].said[k], r.said);
     }
     Imported r = import_with((ImportInput){.framework = "torch", .path = "plan.py"},
                              "{'a': ColwiseParallel()}");

@@ -186,6 +186,30 @@ static void *give_full(void *arg, int tensor, Dtype t) {
     memcpy(p, full_values, (size_t)n * 8);
     return p;
 }
+/* What rank r holds of a value that is pending over axes of `from`: the first of them the value
+ * `src`, and noise that all of them together cancel. Packed into `t`. */
+static double *part_of(World *w, const Layout *from, int64_t r, const Tensor *src,
+                       const Tensor *t) {
+    int64_t n = tensor_count(t), idx[LAYOUT_MAX_DIMS] = {0};
+    double *p = arena_alloc(w->a, (size_t)n * 8 + 8);
+    AxisList P = {0};
+    for (int x = 0; x < w->mesh.naxes; x++)
+        if (from->type[x] == TY_P) P.a[P.n++] = (uint8_t)x;
+    int64_t np = mesh_size(&w->mesh, &P), me = mesh_index_in(&w->mesh, &P, r);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t o = 0;
+        for (int d = 0; d < t->nd; d++) o += idx[d] * src->s[d];
+        double noise = np > 1 ? (me + 1 < np ? (double)((me + 1) * (k % 5 + 1))
+                                             : -(double)(np * (np - 1) / 2 * (k % 5 + 1)))
+                              : 0;
+        p[k] = (me == 0 ? ((double *)src->p)[o] : 0) + noise;
+        for (int d = t->nd - 1; d >= 0; d--) {
+            if (++idx[d] < t->n[d]) break;
+            idx[d] = 0;
+        }
+    }
+    return p;
+}
 /* Parts over pending axes: the program's first move is preceded by I -> P (the first rank keeps the
  * value), then noise that cancels is added by hand: +k on one member, -k on the next. */
 static void scatter(World *w, const Layout *from) {
@@ -204,36 +228,9 @@ static void scatter(World *w, const Layout *from) {
         own[r] = s->l[s->which[r]];
         Tensor t = own[r].t, src = t;
         tensor_pack(&t);
-        int64_t n = tensor_count(&t);
-        double *p = arena_alloc(w->a, (size_t)n * 8 + 8);
-        int64_t idx[LAYOUT_MAX_DIMS] = {0};
-        bool first = true;
-        int64_t lead = r;
-        for (int x = 0; x < w->mesh.naxes; x++)
-            if (from->type[x] == TY_P) {
-                first &= mesh_coord(&w->mesh, r, x) == 0;
-                lead -= mesh_coord(&w->mesh, r, x) * w->mesh.axis[x].stride;
-            }
-        AxisList P = {0};
-        for (int x = 0; x < w->mesh.naxes; x++)
-            if (from->type[x] == TY_P) P.a[P.n++] = (uint8_t)x;
-        int64_t np = mesh_size(&w->mesh, &P), me = mesh_index_in(&w->mesh, &P, r);
-        for (int64_t k = 0; k < n; k++) {
-            int64_t o = 0;
-            for (int d = 0; d < t.nd; d++) o += idx[d] * src.s[d];
-            double noise = np > 1 ? (me + 1 < np ? (double)((me + 1) * (k % 5 + 1))
-                                                 : -(double)(np * (np - 1) / 2 * (k % 5 + 1)))
-                                  : 0;
-            p[k] = (first ? ((double *)src.p)[o] : 0) + noise;
-            for (int d = t.nd - 1; d >= 0; d--) {
-                if (++idx[d] < t.n[d]) break;
-                idx[d] = 0;
-            }
-        }
-        t.p = p;
+        t.p = part_of(w, from, r, &src, &t);
         own[r].t = t;
         own[r].rank = r;
-        (void)lead;
     }
     kept_n = s->n; /* for unscatter */
     kept.t.p = base_malloc(sizeof *own * (size_t)s->n);

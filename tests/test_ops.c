@@ -121,6 +121,30 @@ static void *give(void *arg, int t, Dtype dt) {
     }
     return p;
 }
+/* loss = sum of y g */
+static void add_loss(World *w) {
+    const GNode *n = &w->node[0];
+    const char *err;
+    int at, cot = w->g.nt;
+    GNode *l = &w->node[1];
+    *l = (GNode){.id = 1,
+                 .op = op_find("einsum"),
+                 .module = -1,
+                 .layer = -1,
+                 .label = "loss",
+                 .part = "loss",
+                 .nin = 2};
+    tensor(w, "g", n->rule.out, n->rule.nout, KIND_INPUT, false, false);
+    l->in[0] = n->out;
+    l->in[1] = cot;
+    const char *text = arena_printf(w->a, "%s,%s->", n->rule.out, n->rule.out);
+    assert_true(rule_parse(text, &l->rule, &err, &at));
+    l->out = w->g.nt;
+    tensor(w, "loss", "", 0, KIND_ACTIVATION, true, false);
+    w->t[l->out].producer = 1;
+    w->g.nn = 2;
+    w->g.loss = l->out;
+}
 static void build(World *w, const Op *op, const char *rule) {
     const char *err;
     int at;
@@ -157,35 +181,33 @@ static void build(World *w, const Op *op, const char *rule) {
     w->g.nn = 1;
     w->g.output = n->out;
     w->g.loss = -1;
-    if (diff) { /* loss = sum of y g */
-        GNode *l = &w->node[1];
-        *l = (GNode){.id = 1,
-                     .op = op_find("einsum"),
-                     .module = -1,
-                     .layer = -1,
-                     .label = "loss",
-                     .part = "loss",
-                     .nin = 2};
-        int cot = w->g.nt;
-        tensor(w, "g", n->rule.out, n->rule.nout, KIND_INPUT, false, false);
-        l->in[0] = n->out;
-        l->in[1] = cot;
-        char text[32];
-        snprintf(text, sizeof text, "%s,%s->", n->rule.out, n->rule.out);
-        assert_true(rule_parse(arena_strdup(w->a, text), &l->rule, &err, &at));
-        l->out = w->g.nt;
-        tensor(w, "loss", "", 0, KIND_ACTIVATION, true, false);
-        w->t[l->out].producer = 1;
-        w->g.nn = 2;
-        w->g.loss = l->out;
-    }
+    if (diff) add_loss(w);
     w->g.t = w->t;
     w->g.node = w->node;
     w->model.g = w->g;
 }
-/* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks
- * every value. */
-static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, int *values) {
+/* The whole of a value: what the ranks hold of it, summed (or the largest) over a pending axis. NAN
+ * ends it. */
+static double *denoted(World *w, Exec *e, int v) {
+    const Layout *L = &e->p->val[v].L;
+    double *out = NULL;
+    AxisList P = {0}, none = {0};
+    if (L->type[0] == TY_P || L->type[0] == TY_M) P.a[P.n++] = 0;
+    int64_t parts = mesh_size(&w->mesh, &P);
+    for (int64_t q = 0; q < parts; q++) {
+        Tensor t = assemble_value(e, v, P.n ? &P : &none, mesh_member(&w->mesh, &P, 0, q));
+        int64_t count = tensor_count(&t);
+        if (!out) out = arena_alloc(w->a, (size_t)(count + 1) * 8), out[count] = NAN;
+        for (int64_t z = 0; z < count; z++) {
+            double x = ((double *)t.p)[z];
+            out[z] = q == 0 ? x : L->type[0] == TY_M ? fmax(out[z], x) : out[z] + x;
+        }
+        free(t.p);
+    }
+    return out;
+}
+/* Every input that has the letter lies cut by the one axis, the others whole. */
+static void lay(World *w, char letter, int64_t n, CutHow how) {
     w->mesh = (Mesh){.naxes = 1, .axis = {{.name = "a", .size = n}}};
     assert_true(mesh_finish(&w->mesh));
     w->plan.kv_replicate = "auto";
@@ -205,6 +227,11 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
             layout_cut(l, (int)(at - w->t[t].letter), 0, how);
         w->assign.compute[t] = *l;
     }
+}
+/* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks
+ * every value. */
+static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, int *values) {
+    lay(w, letter, n, how);
     Program *p = lower(w->a, &w->assign);
     if (p->loss >= 0) adjoint_program(p);
     assert_int_equal(diags_errors(w->d), 0);
@@ -231,25 +258,9 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
     *values += tr->n_checks;
     for (int k = 0; k < 5; k++) out[k] = NULL;
     /* the output and the gradients, as one rank of each group denotes them */
-    for (int k = 0, i = 0; k <= w->node[0].nin; k++) {
+    for (int k = 0; k <= w->node[0].nin; k++) {
         int v = k == 0 ? p->first[w->node[0].out] : p->grad[w->node[0].in[k - 1]];
-        i = k;
-        if (v < 0) continue;
-        AxisList P = {0}, none = {0};
-        if (p->val[v].L.type[0] == TY_P || p->val[v].L.type[0] == TY_M) P.a[P.n++] = 0;
-        int64_t parts = mesh_size(&w->mesh, &P), count = 0;
-        for (int64_t q = 0; q < parts; q++) {
-            Tensor t = assemble_value(e, v, P.n ? &P : &none, mesh_member(&w->mesh, &P, 0, q));
-            count = tensor_count(&t);
-            if (!out[i]) out[i] = arena_alloc(w->a, (size_t)(count + 1) * 8), out[i][count] = NAN;
-            for (int64_t z = 0; z < count; z++) {
-                double x = ((double *)t.p)[z];
-                out[i][z] = q == 0                        ? x
-                            : p->val[v].L.type[0] == TY_M ? fmax(out[i][z], x)
-                                                          : out[i][z] + x;
-            }
-            free(t.p);
-        }
+        if (v >= 0) out[k] = denoted(w, e, v);
     }
     exec_free(e);
     pool_free(pool);
@@ -310,6 +321,59 @@ static int number_of(const Op *op) {
     while (op_list[i] != op) i++;
     return i;
 }
+/* The unsharded call of a world's op, its operands filled; the output is to be freed with them. */
+static OpCall whole_of(World *w) {
+    const GNode *n = &w->node[0];
+    OpCall f = {.op = n->op, .rule = &n->rule, .at = &n->at, .dtype = DT_F64};
+    for (int i = 0; i < 26; i++) f.local[i] = f.global[i] = size_of((char)('a' + i));
+    for (int i = 0; i < n->nin; i++) {
+        f.in[i].nd = n->rule.nl[i];
+        for (int d = 0; d < f.in[i].nd; d++) f.in[i].n[d] = size_of(n->rule.in[i][d]);
+        tensor_pack(&f.in[i]);
+        f.in_int |= (uint32_t)int_operand(n->op, i) << i;
+        f.in[i].p = give(w, n->in[i], int_operand(n->op, i) ? DT_I64 : DT_F64);
+    }
+    f.out.nd = n->rule.nout;
+    for (int d = 0; d < f.out.nd; d++) f.out.n[d] = size_of(n->rule.out[d]);
+    tensor_pack(&f.out);
+    f.out.p = base_malloc((size_t)tensor_count(&f.out) * 8);
+    return f;
+}
+/* sum of y g for the operands as they are. */
+static double loss_of(const OpCall *f, const double *g) {
+    double sum = 0;
+    f->op->forward(f);
+    for (int64_t z = 0; z < tensor_count(&f->out); z++) sum += ((double *)f->out.p)[z] * g[z];
+    return sum;
+}
+/* The adjoint towards operand i, some 40 of its elements, against differences; `fout` is y. */
+static void hold_operand(const OpCall *f, int i, double *cot, double *fout) {
+    OpCall a = *f;
+    a.operand = i;
+    a.cot = f->out;
+    a.cot.p = cot;
+    a.fout = f->out;
+    a.fout.p = fout;
+    a.out = f->in[i];
+    int64_t ni = tensor_count(&a.out);
+    a.out.p = base_malloc((size_t)ni * 8);
+    f->op->adjoint(&a);
+    double *x = f->in[i].p, *g = a.out.p;
+    for (int64_t k = 0; k < ni; k += 1 + ni / 40) {
+        double keep = x[k], h = 1e-5;
+        if (fabs(keep) < 2 * h) continue; /* where relu has no derivative */
+        x[k] = keep + h;
+        double hi = loss_of(f, cot);
+        x[k] = keep - h;
+        double want = (hi - loss_of(f, cot)) / (2 * h);
+        x[k] = keep;
+        if (!(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want))))
+            print_message("%s %s operand %d element %lld: %g against %g\n", f->op->name,
+                          f->rule->text, i, (long long)k, g[k], want);
+        assert_true(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)));
+    }
+    free(a.out.p);
+}
 /* The adjoint of every op towards every operand against central differences of its forward kernel,
  * unsharded. Nothing else can tell that an adjoint is wrong: `run` holds it against an unsharded
  * program that uses the same kernel. */
@@ -323,55 +387,16 @@ static void test_adjoint_is_the_gradient(void **state) {
         World w;
         build(&w, op, cases[c].rule);
         const GNode *n = &w.node[0];
-        OpCall f = {.op = op, .rule = &n->rule, .at = &n->at, .dtype = DT_F64};
-        for (int i = 0; i < 26; i++) f.local[i] = f.global[i] = size_of((char)('a' + i));
-        for (int i = 0; i < n->nin; i++) {
-            f.in[i].nd = n->rule.nl[i];
-            for (int d = 0; d < f.in[i].nd; d++) f.in[i].n[d] = size_of(n->rule.in[i][d]);
-            tensor_pack(&f.in[i]);
-            f.in_int |= (uint32_t)int_operand(op, i) << i;
-            f.in[i].p = give(&w, n->in[i], int_operand(op, i) ? DT_I64 : DT_F64);
-        }
-        f.out.nd = n->rule.nout;
-        for (int d = 0; d < f.out.nd; d++) f.out.n[d] = size_of(n->rule.out[d]);
-        tensor_pack(&f.out);
-        int64_t no = tensor_count(&f.out);
-        f.out.p = base_malloc((size_t)no * 8);
+        OpCall f = whole_of(&w);
         double *cot = give(&w, n->out, DT_F64);
         op->forward(&f);
-        double *fout = base_malloc((size_t)no * 8);
-        memcpy(fout, f.out.p, (size_t)no * 8);
+        size_t bytes = (size_t)tensor_count(&f.out) * 8;
+        double *fout = base_malloc(bytes);
+        memcpy(fout, f.out.p, bytes);
         for (int i = 0; i < n->nin; i++) {
             if ((f.in_int >> i & 1) || (op->nodiff >> i & 1)) continue;
             held[number_of(op)] |= 1u << i;
-            OpCall a = f;
-            a.operand = i;
-            a.cot = f.out;
-            a.cot.p = cot;
-            a.fout = f.out;
-            a.fout.p = fout;
-            a.out = f.in[i];
-            int64_t ni = tensor_count(&a.out);
-            a.out.p = base_malloc((size_t)ni * 8);
-            op->adjoint(&a);
-            double *x = f.in[i].p, *g = a.out.p;
-            for (int64_t k = 0; k < ni; k += 1 + ni / 40) {
-                double keep = x[k], h = 1e-5, hi = 0, lo = 0;
-                if (fabs(keep) < 2 * h) continue; /* where relu has no derivative */
-                x[k] = keep + h;
-                op->forward(&f);
-                for (int64_t z = 0; z < no; z++) hi += ((double *)f.out.p)[z] * cot[z];
-                x[k] = keep - h;
-                op->forward(&f);
-                for (int64_t z = 0; z < no; z++) lo += ((double *)f.out.p)[z] * cot[z];
-                x[k] = keep;
-                double want = (hi - lo) / (2 * h);
-                if (!(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want))))
-                    print_message("%s %s operand %d element %lld: %g against %g\n", op->name,
-                                  cases[c].rule, i, (long long)k, g[k], want);
-                assert_true(fabs(g[k] - want) <= 1e-6 * (1 + fabs(want)));
-            }
-            free(a.out.p);
+            hold_operand(&f, i, cot, fout);
         }
         for (int i = 0; i < n->nin; i++) free(f.in[i].p);
         free(f.out.p);

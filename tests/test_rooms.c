@@ -1,7 +1,7 @@
 /* The house as its document says: which room includes which (the table of docs/architecture.md), no
- * circles among rooms or files, and the discipline of lines: short functions, few parameters, a
- * comment at every public function. Reads the sources and, with nm, what the objects beside this
- * program define and use. Refuses to know a room by name. */
+ * circles among rooms or files, and the discipline of lines: short functions, in tests/ too,
+ * few parameters, a comment at every public function. Reads the sources and, with nm, what the
+ * objects beside this program define and use. Refuses to know a room by name. */
 #include "base/arena.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_FILES = 600, MAX_ROOMS = 64, MAX_LINES = 60, MAX_PARAMS = 6 };
 /* Definitions that still take more: to become fewer. */
-enum { WIDE = 15 };
+enum { WIDE = 14 };
 
 typedef struct {
     const char *path, *room;
@@ -27,9 +27,9 @@ typedef struct {
 
 static struct {
     Arena *arena;
-    const char *build; /* folder of the objects */
-    File file[MAX_FILES];
-    int n_files;
+    const char *build;    /* folder of the objects */
+    File file[MAX_FILES]; /* first those of the rooms, then those of tests/ */
+    int n_files, n_all;
     Room room[MAX_ROOMS];
     int n_rooms;
 } house;
@@ -49,9 +49,10 @@ static const char *folder_of(const char *path) {
 static void read_files(const char *pattern) {
     glob_t g;
     if (glob(pattern, 0, NULL, &g) == 0)
-        for (size_t i = 0; i < g.gl_pathc && house.n_files < MAX_FILES; i++) {
+        for (size_t i = 0; i < g.gl_pathc; i++) {
+            assert_true(house.n_all < MAX_FILES);
             const char *path = arena_strdup(house.arena, g.gl_pathv[i]);
-            house.file[house.n_files++] = (File){path, folder_of(path), read_whole(path)};
+            house.file[house.n_all++] = (File){path, folder_of(path), read_whole(path)};
         }
     globfree(&g);
 }
@@ -77,9 +78,12 @@ static int setup(void **state) {
                                            "render/*.c",  "render/*.h", "render/*/*.c",
                                            "render/*/*.h"};
     house.arena = arena_new();
+    static const char *const ours[] = {"tests/*.c", "tests/*.h", "tests/*/*.c", "tests/*/*.h"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) read_files(patterns[i]);
+    house.n_files = house.n_all;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) read_files(ours[i]);
     read_rooms();
-    return house.n_files > 100 && house.n_rooms > 10 ? 0 : -1;
+    return house.n_files > 100 && house.n_all > house.n_files && house.n_rooms > 10 ? 0 : -1;
 }
 static int teardown(void **state) {
     (void)state;
@@ -270,8 +274,9 @@ static bool function_at(const char *l, Function *f, const char **end) {
     }
     return true;
 }
-static void each_function(void (*look)(const Function *f, void *arg), void *arg) {
-    for (int i = 0; i < house.n_files; i++) {
+/* Of the first n files. */
+static void each_function(int n, void (*look)(const Function *f, void *arg), void *arg) {
+    for (int i = 0; i < n; i++) {
         bool commented = false;
         for (const char *l = house.file[i].text, *end; *l; l = end) {
             Function f = {.file = &house.file[i], .commented = commented};
@@ -296,7 +301,7 @@ static void look_length(const Function *f, void *arg) {
 static void test_functions_are_short(void **state) {
     (void)state;
     int bad = 0;
-    each_function(look_length, &bad);
+    each_function(house.n_all, look_length, &bad);
     assert_int_equal(bad, 0);
 }
 static void look_params(const Function *f, void *arg) {
@@ -307,7 +312,7 @@ static void look_params(const Function *f, void *arg) {
 static void test_functions_take_few_parameters(void **state) {
     (void)state;
     int bad = 0;
-    each_function(look_params, &bad);
+    each_function(house.n_files, look_params, &bad);
     assert_true(bad <= WIDE);
 }
 static void look_comment(const Function *f, void *arg) {
@@ -321,7 +326,7 @@ static void look_comment(const Function *f, void *arg) {
 static void test_public_functions_have_comments(void **state) {
     (void)state;
     int bad = 0;
-    each_function(look_comment, &bad);
+    each_function(house.n_files, look_comment, &bad);
     assert_int_equal(bad, 0);
 }
 

@@ -243,6 +243,8 @@ static void invented_moves(Arena *a, Trace *t) {
                            .value_step = 3,
                            .dim = 0,
                            .layer = 0};
+}
+static void invented_values(Arena *a, Trace *t) {
     TraceLocalMove *m = ARENA_PUSH(a, t->moves, t->n_moves, t->cap_moves);
     *m = (TraceLocalMove){.step = 0,
                           .op = "slice",
@@ -324,6 +326,7 @@ static Trace *whole(Arena *a) {
     Trace *t = invented(a);
     invented_steps(a, t);
     invented_moves(a, t);
+    invented_values(a, t);
     invented_results(a, t);
     return t;
 }

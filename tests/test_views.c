@@ -178,6 +178,25 @@ static void holds_the_value(const Trace *t, const TraceSample *k) {
     }
 }
 
+/* Four chunks of four ranks: sums add up, and picture and text print every number. */
+static void holds_the_sums(Arena *a, const TraceSample *k, const char *op, const char *words,
+                           const char *text) {
+    bool gather = !strcmp(op, "all_gather"), swap = !strcmp(op, "all_to_all");
+    for (int c = 0; c < 4; c++) {
+        double sum = 0;
+        for (int m = 0; m < (gather ? 1 : 4); m++) {
+            double v = k->before[gather ? c : 4 * c + m];
+            assert_true(isfinite(v));
+            sum += v;
+            says(words, arena_printf(a, "%.3f", fabs(v)));
+            says(text, arena_printf(a, "%.3f", fabs(v)));
+        }
+        if (swap) assert_true(k->after[c] == k->before[4 * c + (c + 1) % 4]);
+        else assert_true(fabs(sum - k->after[c]) <= 1e-6 * (1 + fabs(sum)));
+        says(words, arena_printf(a, "%.3f", fabs(k->after[c])));
+    }
+}
+
 /* Every kind on small plans: the numbers before and after are the run's, sums add up, and the
  * picture prints them. */
 static void storyboard_is_the_run(void **state) {
@@ -212,20 +231,7 @@ static void storyboard_is_the_run(void **state) {
         o.part = row[i].op;
         const char *words = picture(a, r.t, &o, FORMAT_SVG),
                    *text = picture(a, r.t, &o, FORMAT_TEXT);
-        for (int c = 0; c < 4; c++) {
-            double sum = 0;
-            bool gather = !strcmp(row[i].op, "all_gather"), swap = !strcmp(row[i].op, "all_to_all");
-            for (int m = 0; m < (gather ? 1 : 4); m++) {
-                double v = k->before[gather ? c : 4 * c + m];
-                assert_true(isfinite(v));
-                sum += v;
-                says(words, arena_printf(a, "%.3f", fabs(v)));
-                says(text, arena_printf(a, "%.3f", fabs(v)));
-            }
-            if (swap) assert_true(k->after[c] == k->before[4 * c + (c + 1) % 4]);
-            else assert_true(fabs(sum - k->after[c]) <= 1e-6 * (1 + fabs(sum)));
-            says(words, arena_printf(a, "%.3f", fabs(k->after[c])));
-        }
+        holds_the_sums(a, k, row[i].op, words, text);
         says(words, "executed on 4 virtual ranks");
         says(words, "Numbers: of the run");
         if (i == 1 || i == 2) says(words, "the sums are those of the run");
@@ -292,6 +298,67 @@ static void every_collective_is_sampled(void **state) {
 
 /* ---- errors ---- */
 
+/* States and errors of a row are those of the check records of its step and value; returns the
+ * largest error of these. */
+static double hold_checks(const ErrMap *m, const ErrRow *row, const Trace *t) {
+    double top = 0;
+    for (int j = 0; j < t->n_checks; j++) {
+        const TraceCheck *c = &t->checks[j];
+        if (c->step != row->step || strcmp(c->value, row->name) || !c->level) continue;
+        if (c->max_abs > top) top = c->max_abs;
+        bool fail = !strcmp(c->verdict, "FAIL");
+        for (int64_t rank = 0; fail && rank < t->ranks; rank++)
+            if (rankset_has(&c->ranks, rank)) assert_true(row->state[m->column[rank]] >= ERR_FIRST);
+        for (int q = 0; fail && q < c->n_rank_error; q++)
+            if (m->per_column == 1 && isfinite(c->rank_error[q].error) && row->worst == c)
+                assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
+    }
+    return top;
+}
+static void hold_rows(const ErrMap *m, const Trace *t) {
+    for (int k = 0; k < m->n; k++) {
+        const ErrRow *row = &m->row[k];
+        if (row->values > 1) continue;
+        double top = hold_checks(m, row, t);
+        double most = row->max; /* micro-batches and training steps have a row each */
+        for (int q = 0; q < m->n; q++)
+            if (m->row[q].step == row->step && !strcmp(m->row[q].name, row->name) &&
+                m->row[q].max > most)
+                most = m->row[q].max;
+        if (isfinite(top) && isfinite(most)) assert_true(most == top);
+    }
+}
+/* The run without what the plan plants stands beside it, and is right. Is the first wrong value in
+ * it too? A sum that is not due is not. */
+static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o) {
+    ErrMap left, right;
+    PlanRun sound =
+        run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
+    int over = -1;
+    assert_true(errors_pair(a, r->t, sound.t, &left, &right, &over));
+    assert_string_equal(sound.t->verdict, "equivalent");
+    assert_true(over >= 0);
+    const ErrRow *twin = left.first->beside; /* a sum that is not due has none */
+    if (twin) assert_string_equal(twin->name, left.first->name);
+    if (twin) assert_true(twin->worst_state < ERR_SUSPECT);
+    o->beside = sound.t;
+    o->beside_planted = true;
+    const char *words = picture(a, r->t, o, FORMAT_SVG);
+    says(words, "all right");
+    says(words, "Without the mistake");
+    says(words, arena_printf(a, "%d wrong", left.wrong));
+    says(picture(a, r->t, o, FORMAT_TEXT), "where every value is right");
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    for (int q = 0; q < 4; q++) {
+        const char *report;
+        o->preset = preset[q];
+        int n = render_lint(r->t, r->d, o, a, &report);
+        if (n) print_message("%s %s\n%s", path, o->preset, report);
+        assert_int_equal(n, 0);
+    }
+    return twin != NULL;
+}
+
 /* On every plan of plans/bugs that runs: rows, numbers and states are the check records, and the
  * run without what was planted stands beside it. */
 static void errors_are_the_checks(void **state) {
@@ -304,7 +371,7 @@ static void errors_are_the_checks(void **state) {
         Arena *a = arena_new();
         const char *path = g.gl_pathv[sample_at(i, plans, all)];
         PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1});
-        ErrMap m, left, right;
+        ErrMap m;
         if (!r.t || !r.t->executed || !r.t->n_fail) {
             arena_free(a);
             continue;
@@ -313,29 +380,7 @@ static void errors_are_the_checks(void **state) {
         assert_true(errors_map(a, r.t, &m));
         if (!m.first) fail_msg("%s: no first wrong row", path);
         assert_string_equal(m.first->name, r.t->first_wrong);
-        for (int k = 0; k < m.n; k++) {
-            const ErrRow *row = &m.row[k];
-            if (row->values > 1) continue;
-            double top = 0;
-            for (int j = 0; j < r.t->n_checks; j++) {
-                const TraceCheck *c = &r.t->checks[j];
-                if (c->step != row->step || strcmp(c->value, row->name) || !c->level) continue;
-                if (c->max_abs > top) top = c->max_abs;
-                bool fail = !strcmp(c->verdict, "FAIL");
-                for (int64_t rank = 0; fail && rank < r.t->ranks; rank++)
-                    if (rankset_has(&c->ranks, rank))
-                        assert_true(row->state[m.column[rank]] >= ERR_FIRST);
-                for (int q = 0; fail && q < c->n_rank_error; q++)
-                    if (m.per_column == 1 && isfinite(c->rank_error[q].error) && row->worst == c)
-                        assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
-            }
-            double most = row->max; /* micro-batches and training steps have a row each */
-            for (int q = 0; q < m.n; q++)
-                if (m.row[q].step == row->step && !strcmp(m.row[q].name, row->name) &&
-                    m.row[q].max > most)
-                    most = m.row[q].max;
-            if (isfinite(top) && isfinite(most)) assert_true(most == top);
-        }
+        hold_rows(&m, r.t);
         RenderOptions o = options("errors");
         const char *words = picture(a, r.t, &o, FORMAT_SVG);
         says(words, arena_printf(a, "%lld fail.", (long long)r.t->n_fail));
@@ -349,31 +394,7 @@ static void errors_are_the_checks(void **state) {
             if (r.rep.plan->n_faults) /* a fault spoils the very step or source that it names */
                 says(words, arena_printf(a, "First wrong value · planted: %s",
                                          m.first->planted ? m.first->planted : "?"));
-            PlanRun sound =
-                run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
-            int over = -1;
-            assert_true(errors_pair(a, r.t, sound.t, &left, &right, &over));
-            assert_string_equal(sound.t->verdict, "equivalent");
-            assert_true(over >= 0);
-            const ErrRow *twin = left.first->beside; /* a sum that is not due has none */
-            with_twin += twin != NULL;
-            if (twin) assert_string_equal(twin->name, left.first->name);
-            if (twin) assert_true(twin->worst_state < ERR_SUSPECT);
-            o.beside = sound.t;
-            o.beside_planted = true;
-            words = picture(a, r.t, &o, FORMAT_SVG);
-            says(words, "all right");
-            says(words, "Without the mistake");
-            says(words, arena_printf(a, "%d wrong", left.wrong));
-            says(picture(a, r.t, &o, FORMAT_TEXT), "where every value is right");
-            static const char *const preset[] = {"wide", "column", "slide", "a4"};
-            for (int q = 0; q < 4; q++) {
-                const char *report;
-                o.preset = preset[q];
-                int n = render_lint(r.t, r.d, &o, a, &report);
-                if (n) print_message("%s %s\n%s", path, o.preset, report);
-                assert_int_equal(n, 0);
-            }
+            with_twin += hold_beside(a, path, &r, &o);
         }
         arena_free(a);
     }

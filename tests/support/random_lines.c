@@ -70,74 +70,87 @@ static const char *style(RandomPlan *g, const char *name, const char *fields) {
 /* ---- styled ---- */
 enum { WAY_PLAIN, WAY_CONTAINER, WAY_LOCAL, WAY_GATHERED, WAY_WHOLE };
 /* One half of the block: `in` cut by columns, `out` by rows, the container around them. */
-static void half(RandomPlan *g, const char *container, const char *const *in, const char *together,
-                 const char *out, bool mlp) {
-    int x = rng_below(&g->r, 100);
-    bool biased = g->bias || g->plain;
-    int way = x < 50                              ? WAY_PLAIN
-              : x < 68                            ? WAY_CONTAINER
-              : x < 80 && !biased && !g->declared ? WAY_LOCAL
-              : x < 92                            ? WAY_GATHERED
-                                                  : WAY_WHOLE;
-    const char *done = g->sp ? "shard(1)" : "replicate";
-    bool entered = g->sp && !g->per_module; /* the container gathers the sequence once for all */
-    const char *enter = entered ? "input: [shard(1)], desired_input: [replicate]" : "";
-    const char *own = g->sp && !entered ? "input: shard(1), desired_input: replicate"
-                      : CHANCE(20)      ? "input: null"
-                                        : "";
-    const char *col = way == WAY_GATHERED ? "colwise_gather_output"
-                      : mlp && CHANCE(30) ? "packed_colwise"
-                                          : "colwise";
-    const char *row = way == WAY_GATHERED ? "rowwise_split_input"
-                      : mlp && CHANCE(30) ? "packed_rowwise"
-                                          : "rowwise";
-    if (way == WAY_WHOLE) {
-        lines(g, in, together, style(g, "replicate", own));
-        line(g, out, style(g, "replicate", TEXT("output: %s", done)));
-        if (entered) line(g, container, style(g, "prepare_module_input", enter));
-        return;
-    }
-    if (way == WAY_LOCAL) {
-        lines(g, in, together, style(g, "local_colwise", own));
-        line(g, out,
-             style(g, mlp && CHANCE(50) ? "local_packed_rowwise" : "local_rowwise",
-                   CHANCE(20) ? "output: local" : ""));
-        line(g, container,
-             style(g, "all_reduce",
-                   TEXT("%s%sdesired_output: %s", enter, *enter ? ", " : "", done)));
-        return;
-    }
-    if (way == WAY_PLAIN && mlp && !strcmp(col, "colwise") && CHANCE(15) && !g->packed)
-        lines(g, in, together,
-              style(g, "colwise",
-                    TEXT("%s%s%s", own, *own ? ", " : "",
-                         CHANCE(50) ? "weight: contiguous(0)"
-                                    : "params: {weight: shard(0), bias: shard(0)}")));
-    else lines(g, in, together, style(g, col, own));
-    if (way == WAY_CONTAINER) {
-        static const char *const ways[] = {"prepare_module_output", "prepare_module_input_output",
-                                           "all_reduce"};
-        const char *w = ONE_OF(ways);
-        line(g, out,
-             style(g, row,
-                   biased && CHANCE(60) ? "output: partial, bias: partial" : "output: partial"));
-        const char *label = !strcmp(w, "all_reduce") && CHANCE(50) ? "" : "output: partial, ";
-        line(g, container,
-             style(g, w, TEXT("%s%s%sdesired_output: %s", enter, *enter ? ", " : "", label, done)));
-        return;
-    }
+typedef struct {
+    const char *container, *const *in, *together, *out;
+    bool mlp;
+    bool biased, entered; /* the container gathers the sequence once for all */
+    const char *done, *enter, *own, *col, *row;
+} Half;
+static void whole_half(RandomPlan *g, const Half *h) {
+    lines(g, h->in, h->together, style(g, "replicate", h->own));
+    line(g, h->out, style(g, "replicate", TEXT("output: %s", h->done)));
+    if (h->entered) line(g, h->container, style(g, "prepare_module_input", h->enter));
+}
+static void local_half(RandomPlan *g, const Half *h) {
+    lines(g, h->in, h->together, style(g, "local_colwise", h->own));
+    line(g, h->out,
+         style(g, h->mlp && CHANCE(50) ? "local_packed_rowwise" : "local_rowwise",
+               CHANCE(20) ? "output: local" : ""));
+    line(g, h->container,
+         style(g, "all_reduce",
+               TEXT("%s%sdesired_output: %s", h->enter, *h->enter ? ", " : "", h->done)));
+}
+/* The container sums what the rows leave pending. */
+static void container_half(RandomPlan *g, const Half *h) {
+    static const char *const ways[] = {"prepare_module_output", "prepare_module_input_output",
+                                       "all_reduce"};
+    const char *w = ONE_OF(ways);
+    line(g, h->out,
+         style(g, h->row,
+               h->biased && CHANCE(60) ? "output: partial, bias: partial" : "output: partial"));
+    const char *label = !strcmp(w, "all_reduce") && CHANCE(50) ? "" : "output: partial, ";
+    line(g, h->container,
+         style(g, w,
+               TEXT("%s%s%sdesired_output: %s", h->enter, *h->enter ? ", " : "", label, h->done)));
+}
+static void rows_of_half(RandomPlan *g, const Half *h, int way) {
     if (g->sp || CHANCE(30))
-        line(g, out,
-             style(g, row,
-                   TEXT("output: %s%s", done, biased && CHANCE(30) ? ", bias: partial" : "")));
-    else line(g, out, style(g, row, ""));
-    if (entered) line(g, container, style(g, "prepare_module_input", enter));
-    else if (!mlp && !g->sp && way == WAY_PLAIN && CHANCE(15))
+        line(
+            g, h->out,
+            style(g, h->row,
+                  TEXT("output: %s%s", h->done, h->biased && CHANCE(30) ? ", bias: partial" : "")));
+    else line(g, h->out, style(g, h->row, ""));
+    if (h->entered) line(g, h->container, style(g, "prepare_module_input", h->enter));
+    else if (!h->mlp && !g->sp && way == WAY_PLAIN && CHANCE(15))
         line(g, "core attention",
              style(g, "prepare_module_input", "input: [shard(2), shard(2), shard(2)]"));
     else if (!g->sp && CHANCE(15))
-        line(g, container,
+        line(g, h->container,
              style(g, "prepare_module_input", "input: [replicate], desired_input: [replicate]"));
+}
+/* Draws its fields beyond those that are given; the order of draws is part of a seed's meaning. */
+static void half(RandomPlan *g, Half h) {
+    int x = rng_below(&g->r, 100);
+    h.biased = g->bias || g->plain;
+    int way = x < 50                                ? WAY_PLAIN
+              : x < 68                              ? WAY_CONTAINER
+              : x < 80 && !h.biased && !g->declared ? WAY_LOCAL
+              : x < 92                              ? WAY_GATHERED
+                                                    : WAY_WHOLE;
+    h.done = g->sp ? "shard(1)" : "replicate";
+    h.entered = g->sp && !g->per_module;
+    h.enter = h.entered ? "input: [shard(1)], desired_input: [replicate]" : "";
+    h.own = g->sp && !h.entered ? "input: shard(1), desired_input: replicate"
+            : CHANCE(20)        ? "input: null"
+                                : "";
+    h.col = way == WAY_GATHERED   ? "colwise_gather_output"
+            : h.mlp && CHANCE(30) ? "packed_colwise"
+                                  : "colwise";
+    h.row = way == WAY_GATHERED   ? "rowwise_split_input"
+            : h.mlp && CHANCE(30) ? "packed_rowwise"
+                                  : "rowwise";
+    if (way == WAY_WHOLE) whole_half(g, &h);
+    else if (way == WAY_LOCAL) local_half(g, &h);
+    if (way == WAY_WHOLE || way == WAY_LOCAL) return;
+    if (way == WAY_PLAIN && h.mlp && !strcmp(h.col, "colwise") && CHANCE(15) && !g->packed)
+        lines(g, h.in, h.together,
+              style(g, "colwise",
+                    TEXT("%s%s%s", h.own, *h.own ? ", " : "",
+                         CHANCE(50) ? "weight: contiguous(0)"
+                                    : "params: {weight: shard(0), bias: shard(0)}")));
+    else lines(g, h.in, h.together, style(g, h.col, h.own));
+    if (way == WAY_CONTAINER) container_half(g, &h);
+    else rows_of_half(g, &h, way);
 }
 static void ends(RandomPlan *g) {
     g->own_styles = false; /* what they say of a weight is meant for linear layers */
@@ -183,10 +196,17 @@ static void styled(RandomPlan *g) {
                 line(g, "feed-forward norm", style(g, "sequence_parallel", ""));
         else if (CHANCE(30))
             line(g, "attention norm", style(g, "replicate", CHANCE(50) ? "" : "weight: invariant"));
-        half(g, "attention", qkv, qkv_together[g->scheme], "attention output", false);
+        half(g, (Half){.container = "attention",
+                       .in = qkv,
+                       .together = qkv_together[g->scheme],
+                       .out = "attention output",
+                       .mlp = false});
         static const char *const packed[] = {"gate and up", NULL};
-        half(g, "feed-forward", g->packed && !g->plain ? packed : gate_up,
-             g->packed ? NULL : gate_up_together[g->scheme], "down", true);
+        half(g, (Half){.container = "feed-forward",
+                       .in = g->packed && !g->plain ? packed : gate_up,
+                       .together = g->packed ? NULL : gate_up_together[g->scheme],
+                       .out = "down",
+                       .mlp = true});
         if (g->qk_norm && !g->plain && CHANCE(80)) {
             line(g, "query norm", style(g, "replicated_with_grad_allreduce", ""));
             line(g, "key norm", style(g, "replicated_with_grad_allreduce", ""));

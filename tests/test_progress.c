@@ -41,40 +41,44 @@ static void test_words(void **state) {
  */
 static void test_whole(void **state) {
     (void)state;
+    enum { TRAIN = 5, PARTS = 7 }; /* how many of the settings */
     static const struct {
-        const char *file, *key, *value;
-        int exact;
-    } row[] = {{"plans/01-column-row-mlp.yaml", NULL, NULL, 0},
-               {"plans/05-llama3-8b-tp4-sp.yaml", "model.shrink", "64", 2},
-               {"plans/18-llama3-8b-backward.yaml", "model.shrink", "64", 0},
-               {"plans/18-llama3-8b-backward.yaml", "data.microbatches", "2", 0},
-               {"plans/18-llama3-8b-backward.yaml", "pass", "train", 0}};
+        const char *file, *pass;
+        int sets, exact;
+        bool quick;
+    } row[] = {{"plans/01-column-row-mlp.yaml", NULL, 0, 0, false},
+               {"plans/05-llama3-8b-tp4-sp.yaml", "forward", 2, 2, false},
+               {"plans/18-llama3-8b-backward.yaml", "backward", 2, 0, false},
+               {"plans/18-llama3-8b-backward.yaml", "backward", PARTS, 0, false},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", "train", TRAIN, 0, false},
+               {"plans/18-llama3-8b-backward.yaml", "train", PARTS, 0, false},
+               {"plans/18-llama3-8b-backward.yaml", "backward", 2, 0, true}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);
         Progress p = {0};
         PipelineReport r;
-        PlanSet sets[] = {{"model.shrink", "64"},
-                          {row[i].key, row[i].value},
-                          {"optimizer.name", "adamw"},
-                          {"optimizer.lr", "0.001"},
-                          {"optimizer.steps", "2"}};
+        /* more turns than the walk that estimates them makes */
+        PlanSet sets[] = {{"model.shrink", "64"},      {"pass", row[i].pass},
+                          {"optimizer.name", "adamw"}, {"optimizer.lr", "0.001"},
+                          {"optimizer.steps", "5"},    {"data.batch", "10"},
+                          {"data.microbatches", "5"}};
         size_t n;
         const char *text = child_read(a, row[i].file, &n);
         assert_non_null(text);
-        PipelineOptions o = {.execute = true, .threads = 1, .exact = row[i].exact, .progress = &p};
-        const Trace *t = pipeline_run(a, d,
-                                      (PlanText){row[i].file, text, n, row[i].key ? sets : NULL,
-                                                 !row[i].key                       ? 0
-                                                 : strcmp(row[i].key, "pass") == 0 ? 5
-                                                                                   : 2},
-                                      &o, &r);
+        PipelineOptions o = {.execute = true,
+                             .threads = 1,
+                             .exact = row[i].exact,
+                             .check = row[i].quick ? CHECK_QUICK : CHECK_FULL,
+                             .end_to_end = row[i].quick,
+                             .progress = &p};
+        const PlanText plan = {row[i].file, text, n, sets, row[i].sets};
+        const Trace *t = pipeline_run(a, d, plan, &o, &r);
         if (!t || r.exit) diags_print(d, stderr, false);
         assert_true(t && r.exit == 0);
         assert_true(p.total > 0);
         if (fabs(p.done / p.total - 1) > 0.01)
-            print_error("%s %s: %g of %g\n", row[i].file, row[i].key ? row[i].key : "", p.done,
-                        p.total);
+            print_error("%s, %d settings: %g of %g\n", row[i].file, row[i].sets, p.done, p.total);
         assert_true(fabs(p.done / p.total - 1) <= 0.01);
         assert_string_equal(p.phase, "comparison");
         arena_free(a);

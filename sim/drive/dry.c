@@ -1,6 +1,7 @@
 /* The passes of a run on a device of sizes only: what they will need, from the very walk that the
- * run will make. The device counts arrays; what ranks cost beside their numbers is added step by
- * step (books.c). Nothing is read, computed or recorded. */
+ * run will make. The device counts arrays and operations; what ranks cost beside their numbers is
+ * added step by step (books.c), what the work takes is priced (work.c). Nothing is read, computed
+ * or recorded. */
 #include "exec/books.h"
 #include "drive/run.h"
 #include <string.h>
@@ -47,20 +48,34 @@ static Tables *tables_new(Run *r) {
     return t;
 }
 static const Observer *const *dry_observers(Run *r, int *n) {
-    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n = 2);
-    Observer *o = ARENA_NEW(r->arena, Observer);
-    *o = (Observer){.arg = r->tables, .loaded = tables_loaded, .stepped = tables_stepped};
-    list[0] = o;
-    list[1] = observers_check(r);
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n = 4);
+    Observer *own = arena_alloc(r->arena, 3 * sizeof *own);
+    work_observers(&r->eye, &own[0], &own[1]);
+    own[2] = (Observer){.arg = r->tables, .loaded = tables_loaded, .stepped = tables_stepped};
+    list[0] = &own[0];
+    list[1] = &own[2];
+    list[2] = observers_check(r);
+    list[3] = &own[1];
     return list;
 }
+static MemoryNeed memory_of(const Run *run, const Run *r) {
+    DeviceUse use = device_use(r->dev);
+    MemoryNeed need = {.large = (int64_t)use.large, .unsharded = r->peak_unsharded};
+    need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
+    need.peak = need.large + (int64_t)use.small + r->tables->most + need.records;
+    need.sharded = r->peak_sharded + r->tables->most + need.records;
+    return need;
+}
 
-MemoryNeed dry_run(const Run *run) {
+RunNeed dry_run(Run *run) {
     Arena *tmp = arena_new();
     PipelineOptions o = *run->o;
     PipelineReport rep = {0};
-    o.progress = NULL;
+    Progress compared = {0};
+    o.progress = &compared;
     o.watch = NULL;
+    run->work = work_new(run->arena, run->program);
+    run->ref_work = work_new(run->arena, run->unsharded);
     Run r = *run;
     r.arena = tmp;
     r.d = diags_new(tmp);
@@ -70,15 +85,17 @@ MemoryNeed dry_run(const Run *run) {
     r.dry = true;
     r.dev = device_dry();
     r.exec = exec_new(tmp, r.program, r.plan->dtype, NULL);
-    Tables *t = r.tables = tables_new(&r);
+    r.exec->dev = r.dev;
+    r.eye = (WorkEye){.e = r.exec,
+                      .work = r.work,
+                      .iterations = run_iterations(run),
+                      .parts = r.plan->microbatches};
+    r.tables = tables_new(&r);
     bool ran;
     r.look = dry_observers(&r, &r.n_look);
     passes_run(&r, &ran);
-    DeviceUse use = device_use(r.dev);
-    MemoryNeed need = {.large = (int64_t)use.large, .unsharded = r.peak_unsharded};
-    need.records = books_records(r.program, run_iterations(run), run->plan->microbatches);
-    need.peak = need.large + (int64_t)use.small + t->most + need.records;
-    need.sharded = r.peak_sharded + t->most + need.records;
+    RunNeed need = {.memory = memory_of(run, &r), .exact = r.need.exact, .compare = compared.done};
+    need.all = r.work->total + r.ref_work->total + need.exact + need.compare;
     exec_free(r.exec);
     device_free(r.dev);
     arena_free(tmp);

@@ -178,7 +178,7 @@ static void value(State *s, int v, bool grad) {
                  .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : PHASE_PARAMETERS;
     pair.want = last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
-    progress_add(e->progress, e->work * (double)pair.n);
+    progress_add(e->progress, work_compare(pair.n));
     Again a = {x, grad, {NULL}};
     if (pair.want) {
         pair.error = check_reference(e->check, v, pair.want, odd_share(e, x), &pair.top);

@@ -18,8 +18,7 @@ typedef struct {
     const double *
         losses; /* of each training step, added up over the micro-batches; NULL: there is no loss */
     int64_t steps, parts; /* training steps, micro-batches */
-    Progress *progress;
-    double work; /* an element, for it; see exec/work.h */
+    Progress *progress;   /* told what each value takes (work_compare); or NULL */
 } EndToEnd;
 /* Is the value one of those that are compared? *grad: as a gradient. */
 bool endtoend_result(const Program *p, int val, bool *grad);

@@ -17,8 +17,13 @@ static bool execute(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     if (!r->weights) return false;
     r->pool = pool_new(r->o->threads);
-    r->dev = device_host(r->need.large);
+    r->dev = device_host((size_t)r->need.memory.large);
     bool ran, compared;
+    r->eye = (WorkEye){.e = r->exec,
+                       .work = r->work,
+                       .progress = r->o->progress,
+                       .iterations = run_iterations(r),
+                       .parts = r->plan->microbatches};
     r->look = observers_of(r, &r->n_look);
     compared = passes_run(r, &ran);
     report(r);

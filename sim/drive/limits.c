@@ -11,8 +11,7 @@ enum {
 static bool ends(Run *r) {
     enum { RUN_MAX_HOURS = 100 };
     const Plan *p = r->plan;
-    double more = run_exact_work(r) + run_compare_work(r);
-    double hours = work_seconds(r->exec, &r->work, run_iterations(r), p->microbatches, more) / 3600;
+    double hours = r->need.all * 1e-9 / 3600;
     if (hours <= RUN_MAX_HOURS) return true;
     bool steps = run_iterations(r) > 1;
     double least = fmax(1, floor((double)run_iterations(r) * RUN_MAX_HOURS / hours));
@@ -44,6 +43,15 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
                room->what);
     return false;
 }
+/* What the run needs, and whether its products are held by projections: where nobody said, by how
+ * much the first walk found to compute. */
+static void estimate(Run *r) {
+    r->quick = r->o->check == CHECK_QUICK;
+    r->need = dry_run(r);
+    if (r->o->check != CHECK_AUTO || r->work->flops <= CHECK_AUTO_GFLOP * 1e9) return;
+    r->quick = true;
+    r->need = dry_run(r);
+}
 bool limits_fit(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
         diag_error(r->d, "E0703", r->plan->mesh_loc,
@@ -60,16 +68,12 @@ bool limits_fit(Run *r) {
     }
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
     r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
-    r->work = work_of(r->arena, r->exec, run_iterations(r), r->plan->microbatches);
-    double gflop = work_flops(r->program) * 1e-9 * (double)run_iterations(r);
-    r->quick =
-        r->o->check == CHECK_QUICK ||
-        (r->o->check == CHECK_AUTO && gflop * (double)r->plan->microbatches > CHECK_AUTO_GFLOP);
+    estimate(r);
     bool in_time = ends(r);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
-    r->need = dry_run(r);
-    r->rep->predicted_bytes = r->need.peak;
-    if (r->need.peak <= room.bytes - room.bytes / 16) return in_time;
-    return refuse_memory(r, &r->need, &room);
+    const MemoryNeed *need = &r->need.memory;
+    r->rep->predicted_bytes = need->peak;
+    if (need->peak <= room.bytes - room.bytes / 16) return in_time;
+    return refuse_memory(r, need, &room);
 }

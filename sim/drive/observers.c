@@ -4,24 +4,6 @@
 #include "drive/run.h"
 #include "exec/sample.h"
 
-/* ---- progress ---- */
-static void run_loaded(void *arg, int val) {
-    const Run *r = arg;
-    progress_add(r->o->progress, r->work.load[val]);
-}
-static void run_stepped(void *arg, const Step *s) {
-    const Run *r = arg;
-    progress_add(r->o->progress, r->work.step[s->id]);
-}
-static void seen_loaded(void *arg, int val) {
-    const Run *r = arg;
-    progress_add(r->o->progress, r->work.load_check[val]);
-}
-static void seen_settled(void *arg, const Step *s) {
-    const Run *r = arg;
-    progress_add(r->o->progress, r->work.check[s->id]);
-}
-
 /* ---- sources and checks ---- */
 /* The sources of this micro-batch and training step, for the run and for its check. */
 static void check_begun(void *arg, WalkInstance at) {
@@ -75,22 +57,25 @@ const Observer *observers_check(Run *r) {
                     .stuck = check_stopped};
     return o;
 }
+static void add(Run *r, const Observer **list, int *n, Observer one) {
+    if (!one.arg) one.arg = r;
+    list[(*n)++] = arena_memdup(r->arena, &one, sizeof one);
+}
 const Observer *const *observers_of(Run *r, int *n) {
+    Observer ran, seen;
+    work_observers(&r->eye, &ran, &seen);
     const Observer all[] = {
-        {.loaded = run_loaded, .stepped = run_stepped},
+        ran,
         {.stepped = watch_stepped, .settled = watch_settled}, /* what it spoils is looked at */
         *observers_check(r),
         {.stepped = nonfinite_stepped},
         {.stepped = numbers_stepped},
         {.ended = losses_ended, .iterated = outside_iterated},
-        {.loaded = seen_loaded, .settled = seen_settled},
+        seen,
     };
-    *n = sizeof all / sizeof all[0];
-    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n);
-    for (int i = 0; i < *n; i++) {
-        Observer *o = arena_memdup(r->arena, &all[i], sizeof all[i]);
-        o->arg = r;
-        list[i] = o;
-    }
+    const int most = sizeof all / sizeof all[0];
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, most);
+    *n = 0;
+    for (int i = 0; i < most; i++) add(r, list, n, all[i]);
     return list;
 }

@@ -16,7 +16,7 @@ static bool iterate(Run *r) {
                  .observers = r->look,
                  .n = r->n_look,
                  .stop = &r->stop};
-    if (r->dry && walk.parts > DRY_TURNS) walk.parts = DRY_TURNS;
+    if (r->dry) walk.parts = work_turns(walk.parts);
     WalkEnd end = walk_run(&walk);
     r->rep->seconds_sharded = walk.seconds_run;
     r->rep->seconds_check = walk.seconds_observed;
@@ -29,6 +29,7 @@ static Reference *nudged_run(void *arg, double share) {
     FullSource src = r->pure;
     src.nudge = share;
     src.progress = NULL;
+    src.eye = NULL;
     src.step_done = NULL;
     return reference_run(r->arena, r->unsharded, r->whole, &src, run_iterations(r),
                          run_keeps_whole(r));
@@ -42,8 +43,7 @@ static void end_to_end(Run *r, const Reference *ref) {
                   .losses = r->losses,
                   .steps = run_iterations(r),
                   .parts = r->plan->microbatches,
-                  .progress = r->o->progress,
-                  .work = r->work.compare};
+                  .progress = r->o->progress};
     if (!r->exec->stuck) endtoend_check(&e, r->rep);
 }
 /* What the ranks load, and what the check holds the run against. */
@@ -60,10 +60,12 @@ static void sources(Run *r) {
     *pure = *src;
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
         src->local_mean = r->program;
-    pure->progress = r->o->progress;
+    pure->progress = r->dry ? NULL : r->o->progress;
+    r->ref_eye = (WorkEye){.work = r->ref_work, .progress = pure->progress, .parts = 1};
+    r->ref_eye.iterations = r->eye.iterations;
+    pure->eye = &r->ref_eye;
     if (r->against && !r->dry) pure->step_done = outside_reference_stepped, pure->step_arg = r;
-    pure->exact_work = run_exact_work(r);
-    pure->reference_work = run_has_reference(r) ? r->work.reference : 0;
+    pure->exact_work = r->need.exact;
 }
 static void prepare(Run *r) {
     r->exec->pool = r->pool;
@@ -90,6 +92,11 @@ static void exact(Run *r) {
                   "checked by levels 1 and 2");
     else reference_exact(r->check, r->plan, r->model, &r->pure, r->o->exact);
 }
+static void exact_pass(Run *r) {
+    DeviceWork before = device_work(r->dev);
+    exact(r);
+    if (r->dry) r->need.exact = work_exact(before, device_work(r->dev));
+}
 /* The unsharded run and what is compared with it. False if it could not be made. */
 static bool unsharded(Run *r) {
     int64_t steps = run_iterations(r);
@@ -106,14 +113,13 @@ static bool unsharded(Run *r) {
 }
 bool passes_run(Run *r, bool *ran) {
     prepare(r);
-    progress_total(r->o->progress,
-                   r->work.run + r->pure.exact_work + r->pure.reference_work + run_compare_work(r));
+    progress_total(r->o->progress, r->need.all);
     progress_phase(r->o->progress, "ranks and check");
     *ran = iterate(r);
     DeviceUse use = device_use(r->dev);
     r->peak_sharded = (int64_t)(use.large + use.small);
     if (!*ran) return false;
-    exact(r);
+    exact_pass(r);
     r->rep->end_to_end = run_has_reference(r);
     return !r->rep->end_to_end || unsharded(r);
 }

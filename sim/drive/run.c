@@ -3,7 +3,7 @@
 
 int64_t run_iterations(const Run *r) {
     int64_t n = r->model->g.nn_model ? r->plan->optimizer.steps : 1;
-    return r->dry && n > DRY_TURNS ? DRY_TURNS : n;
+    return r->dry ? work_turns(n) : n;
 }
 
 bool run_keeps_all(const Run *r) {
@@ -17,22 +17,4 @@ bool run_keeps_whole(const Run *r) { return r->o->against || r->o->save_values |
 bool run_has_reference(const Run *r) {
     const PipelineOptions *o = r->o;
     return !r->quick || o->end_to_end || o->sensitivity || o->against || o->save_values;
-}
-
-/* What --exact and the comparison add to the work of the run. */
-double run_exact_work(const Run *r) {
-    return r->o->exact && !run_backward(r) ? 2 * r->o->exact * r->work.exact
-                                           : 0; /* on the ranks and on one */
-}
-double run_compare_work(const Run *r) {
-    double n = 0;
-    for (int v = 0; v < r->program->nv && run_has_reference(r); v++) {
-        bool grad;
-        if (!endtoend_result(r->program, v, &grad)) continue;
-        const GTensor *t = &r->model->g.t[r->program->val[v].tensor];
-        double one = 1;
-        for (int d = 0; d < t->nd; d++) one *= (double)t->size[d];
-        n += one;
-    }
-    return n * r->work.compare;
 }

@@ -11,6 +11,13 @@
 #include "exec/walk.h"
 #include "exec/work.h"
 
+/* What a run needs: memory, and nanoseconds of work (work.h). */
+typedef struct RunNeed {
+    MemoryNeed memory;
+    double exact, compare; /* level 3; the comparison with the unsharded run */
+    double all;            /* with the ranks, their check and the unsharded run */
+} RunNeed;
+
 typedef struct Run {
     Arena *arena;
     Diags *d;
@@ -26,9 +33,10 @@ typedef struct Run {
     Pool *pool;
     Check *check;
     Exec *exec;
-    Work work;
-    FullSource src, pure; /* what the ranks load, and what their check holds them against: of the
-                             same micro-batch and training step */
+    WorkEye eye, ref_eye;  /* look at the walk of the ranks, and at the unsharded one */
+    Work *work, *ref_work; /* of the ranks and their check; of the unsharded run */
+    FullSource src, pure;  /* what the ranks load, and what their check holds them against: of the
+                              same micro-batch and training step */
     double *losses; /* per training step, on rank 0, added up over the micro-batches; NULL: there is
                        no loss */
     Program *unsharded; /* the same model on a mesh of one rank */
@@ -40,13 +48,13 @@ typedef struct Run {
     bool stop;                            /* it has seen enough */
     struct Tables *tables;                /* its count */
     int64_t peak_sharded, peak_unsharded; /* most bytes of values on the ranks; unsharded */
-    MemoryNeed need;                      /* what it found */
+    RunNeed need;                         /* what it found */
     int found;                            /* by verify */
     bool nonfinite;                       /* reported already */
     Against *against;                     /* NULL: no file */
 } Run;
 
-/* All training steps, or the one pass; of the dry walk at most DRY_TURNS. */
+/* All training steps, or the one pass; of the dry walk at most WORK_TURNS. */
 int64_t run_iterations(const Run *r);
 /* Ranks' values are written, or compared, when all is done. */
 bool run_keeps_all(const Run *r);
@@ -56,20 +64,15 @@ bool run_backward(const Run *r);
 bool run_keeps_whole(const Run *r);
 /* Is the unsharded run made? A quick check leaves it out unless somebody asks for it. */
 bool run_has_reference(const Run *r);
-/* Does the run end in time and fit into memory? Makes r->exec and r->work. False and E0701, E0703,
- * E0707 or E0602 before anything is allocated. */
+/* Does the run end in time and fit into memory? Makes r->exec, r->work and r->need. False and
+ * E0701, E0703, E0707 or E0602 before anything is allocated. */
 bool limits_fit(Run *r);
-/* What --exact and the comparison with the unsharded run add to the work of the run. */
-double run_exact_work(const Run *r);
-double run_compare_work(const Run *r);
 /* The passes of a run, on r->dev: ranks and check, level 3, the unsharded program and the
  * comparison. False if they did not come to their end; *ran: the ranks did. */
 bool passes_run(Run *r, bool *ran);
-/* The same passes with sizes only: what they need. A terabyte is enough to know. */
-MemoryNeed dry_run(const Run *r);
-enum {
-    DRY_TURNS = 2
-}; /* training steps and micro-batches of it: those after the second need the same */
+/* The same passes with sizes only: what they need, and what they take (r->work, r->ref_work). A
+ * terabyte is enough to know. */
+RunNeed dry_run(Run *r);
 /* Runs the lowered program on all ranks with its checks, the unsharded one, and compares. False: it
  * was refused, or something could not be loaded (errors are in r->d). */
 bool execute_run(Run *r);

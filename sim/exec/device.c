@@ -2,6 +2,7 @@
  * grows to. */
 #include "exec/device.h"
 #include "base/heap.h"
+#include "exec/opcall.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ typedef struct {
     Device d; /* first: a Device is one of these */
     Heap *heap;
     size_t small, most_small; /* dry: bytes of small arrays */
+    DeviceWork work;          /* dry: all that was asked for */
 } Own;
 
 void device_residues(Device *d, const Tensor *t, Dtype dt, double p) {
@@ -135,6 +137,7 @@ static const uintptr_t SMALL = (uintptr_t)1 << 62;
 static void *dry_alloc(Device *d, size_t n) {
     Own *o = (Own *)d;
     void *p = n >= LARGE ? heap_take(o->heap, n) : NULL;
+    o->work.bytes += (double)n;
     if (p) return p;
     o->small += n + CHUNK;
     if (o->small > o->most_small) o->most_small = o->small;
@@ -155,10 +158,20 @@ static void dry_copy(Device *d, const Region *db, Tensor *dst, const Region *sb,
 static void dry_set(Device *d, Tensor *t, Dtype dt, double v) {
     (void)d, (void)t, (void)dt, (void)v;
 }
-static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
-    (void)d, (void)c, (void)n, (void)what, (void)pool;
+/* Of an adjoint those of its forward call. */
+static void count(Device *d, const OpCall *c, DeviceKernel what) {
+    OpCall f = opcall_forward(c);
+    DeviceArithmetic with = what == DEVICE_EXACT ? DEVICE_INTEGER
+                            : c->dtype == DT_F32 ? DEVICE_F32
+                                                 : DEVICE_F64;
+    ((Own *)d)->work.ops[with] += c->op->flops(&f);
 }
-static void dry_bound(Device *d, const OpBound *b) { (void)d, (void)b; }
+static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
+    (void)pool;
+    for (int64_t i = 0; i < n; i++) count(d, &c[i], what);
+}
+/* A bound is a sum over the same terms. */
+static void dry_bound(Device *d, const OpBound *b) { count(d, &b->call, DEVICE_FORWARD); }
 static void dry_pieces(Device *d, Pool *pool, int64_t n,
                        void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
     (void)d, (void)pool, (void)n, (void)fn, (void)arg;
@@ -189,3 +202,4 @@ DeviceUse device_use(const Device *d) {
     const Own *o = (const Own *)d;
     return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small};
 }
+DeviceWork device_work(const Device *d) { return ((const Own *)d)->work; }

@@ -54,6 +54,13 @@ typedef struct DeviceUse {
     size_t large, small;
 } DeviceUse;
 DeviceUse device_use(const Device *d);
+/* What the dry device was asked to do so far: operations of kernels and of their bounds, by what
+ * they compute with, and bytes that were taken. */
+typedef enum { DEVICE_F32, DEVICE_F64, DEVICE_INTEGER, DEVICE_KINDS } DeviceArithmetic;
+typedef struct DeviceWork {
+    double ops[DEVICE_KINDS], bytes;
+} DeviceWork;
+DeviceWork device_work(const Device *d);
 
 /* Level 3: every element becomes its residue in 0..p-1. Sums of residues are residues of sums, so
  * they may be taken anywhere. */

@@ -1,7 +1,6 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
 #include "exec/walk.h"
-#include "exec/work.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,22 +144,11 @@ void reference_set_step(Graph *g, int64_t it) {
 typedef struct {
     Reference *r;
     FullSource *src;
-    Work work;
-    double unit; /* what one piece of `work` is of the whole run's, which was estimated without its
-                    program */
 } Watch;
 static void ref_begun(void *arg, WalkInstance at) {
     const Watch *x = arg;
     x->src->step = at.iteration;
     reference_set_step((Graph *)(uintptr_t)x->r->graph, at.iteration);
-}
-static void ref_loaded(void *arg, int val) {
-    const Watch *x = arg;
-    progress_add(x->src->progress, x->work.load[val] * x->unit);
-}
-static void ref_stepped(void *arg, const Step *s) {
-    const Watch *x = arg;
-    progress_add(x->src->progress, x->work.step[s->id] * x->unit);
 }
 static void ref_ended(void *arg, WalkInstance at) {
     const Watch *x = arg;
@@ -194,22 +182,22 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
     if (like->dev) r->exec->dev = r->exec->host = like->dev;
     r->exec->keep_all = keep_all;
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
-    Watch x = {.r = r, .src = r->exec->full_arg, .work = work_of(arena, r->exec, steps, 1)};
-    x.unit = x.work.plain > 0 ? like->reference_work / x.work.plain : 0;
+    Watch x = {.r = r, .src = r->exec->full_arg};
     progress_phase(like->progress, "unsharded float64 run");
-    const Observer look = {.arg = &x,
-                           .begun = ref_begun,
-                           .loaded = ref_loaded,
-                           .stepped = ref_stepped,
-                           .ended = ref_ended,
-                           .iterated = ref_iterated};
-    const Observer *const all[] = {&look};
+    const Observer look = {
+        .arg = &x, .begun = ref_begun, .ended = ref_ended, .iterated = ref_iterated};
+    Observer first, last;
+    const Observer *const all[] = {&look, &first, &last};
+    if (like->eye) {
+        like->eye->e = r->exec;
+        work_observers(like->eye, &first, &last);
+    }
     Walk walk = {.e = r->exec,
                  .iterations = steps,
                  .parts = 1,
                  .load_first = keep_all,
                  .observers = all,
-                 .n = 1};
+                 .n = like->eye ? 3 : 1};
     WalkEnd end = walk_run(&walk);
     r->seconds = walk.seconds_run + walk.seconds_observed;
     if (end == WALK_DONE) return r;

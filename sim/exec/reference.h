@@ -3,7 +3,7 @@
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
-#include "base/progress.h"
+#include "exec/work.h"
 #include "weights/weights.h"
 
 /* Loads a tensor for exec (a callback). */
@@ -24,8 +24,9 @@ typedef struct {
     Device *dev;  /* where what is loaded lies; NULL: from malloc */
     Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
-    Progress *progress; /* told what is done of these two shares; or NULL */
-    double exact_work, reference_work;
+    WorkEye *eye;       /* looks at the walk of the unsharded run; or NULL */
+    Progress *progress; /* told what is done of level 3, which takes exact_work; or NULL */
+    double exact_work;
     /* told of each training step of the unsharded run; or NULL */
     void (*step_done)(void *arg, Exec *e, int64_t step);
     void *step_arg;

@@ -1,126 +1,127 @@
-/* A roofline with two numbers: operations and elements touched, at the rates of the kernels and of
- * the loops that copy, widen and compare (measured with 64 to 512 tokens on two cores with AVX-512;
- * elsewhere the ratios are much the same). */
+/* Prices of operations and bytes, and who counts them. See work.h. Measured with 64 to 512 tokens
+ * on two cores with AVX-512; elsewhere the ratios are much the same. */
 #include "exec/work.h"
-#include "exec/opcall.h"
 
-/* Nanoseconds for one operation, and for one element. */
-static const struct {
-    double flop32, flop64, load32, load64, load_check, out, move, move_check, sum_check, in_check32,
-        in_check64, out_check, compare, exact_flop, exact_load;
-} ns = {.flop32 = 0.005,
-        .flop64 = 0.01,
-        .load32 = 4,
-        .load64 = 5.5,
-        .load_check = 4.5,
-        .out = 1,
-        .move = 0.5,
-        .move_check = 0.5,
-        .sum_check = 1.6,
-        .in_check32 = 3.5,
-        .in_check64 = 1,
-        .out_check = 6,
-        .compare = 11,
-        .exact_flop = 0.27,
-        .exact_load = 35};
+/* Nanoseconds of an operation of a kernel by what it computes with, ... */
+static const double price_of[DEVICE_KINDS] = {
+    [DEVICE_F32] = 0.005, [DEVICE_F64] = 0.01, [DEVICE_INTEGER] = 0.27};
+/* ... of a byte: of a source that is made, of what a step or a check makes, of what a move or a sum
+ * reads, of one at level 3, which makes residues of all; of an element that is compared with the
+ * unsharded run; ... */
+static const double price_source = 1, price_made = 0.25, price_read = 0.125, price_residue = 4,
+                    price_compared = 11;
+/* ... of a step, and of each rank in it: small ones cost their bookkeeping. */
+static const double price_step = 20e3, price_rank = 500;
 
-static double elements(const Program *p, int v) {
-    const GTensor *t = &p->graph->t[p->val[v].tensor];
-    double n = 1;
-    for (int d = 0; d < t->nd; d++) n *= (double)t->size[d];
-    return n;
-}
-static double copies(const Program *p,
-                     const Layout *l) { /* pending sums differ on every rank of the axis */
-    double n = 1;
-    for (int a = 0; a < p->mesh->naxes; a++)
-        if (l->type[a] == TY_P || l->type[a] == TY_M) n *= (double)p->mesh->axis[a].size;
-    return n;
-}
-static Tensor whole_sizes(const OpcallSource *f, int val) {
-    const GTensor *t = &f->p->graph->t[f->p->val[val].tensor];
-    Tensor x = {.nd = t->nd};
-    for (int d = 0; d < t->nd; d++) x.n[d] = t->size[d];
-    return x;
-}
-static Layout whole_layout(const OpcallSource *f, int val) {
-    return layout_whole(f->p->mesh, f->p->graph->t[f->p->val[val].tensor].nd, TY_I);
-}
-/* Of all ranks together: what they compute is cut, and done once where they compute the same. */
-static double flops(const Program *p, const Step *s) {
-    OpcallSource f = {.p = p, .dtype = DT_F32, .value = whole_sizes, .lies = whole_layout};
-    OpCall c;
-    opcall_build(&f, s, &c, NULL);
-    c = opcall_forward(&c);
-    return c.op->flops(&c);
-}
-static bool is_kernel(const Step *s) { return s->kind == ST_OP || s->kind == ST_ADJOINT; }
-
-static double work_step(const Program *p, const Step *s, bool wide) {
-    double o = elements(p, s->out);
-    if (is_kernel(s))
-        return flops(p, s) * (wide ? ns.flop64 : ns.flop32) +
-               o * copies(p, &p->val[s->out].L) * ns.out;
-    if (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE) return 0; /* a view */
-    if (s->kind == ST_MOVE || s->kind == ST_SUM)
-        return o * (1 + copies(p, &p->val[s->in[0]].L)) * ns.move;
-    return 0;
-}
-static double work_check(const Program *p, const Step *s, bool wide) {
-    double o = elements(p, s->out), from = s->kind == ST_SEED ? 1 : copies(p, &p->val[s->in[0]].L);
-    if (s->kind == ST_SEED) return 0;
-    if (!is_kernel(s))
-        return o * (from > copies(p, &p->val[s->out].L) ? from * ns.sum_check : ns.move_check);
-    int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-    double in = 0;
-    for (int k = 0; k < n; k++) in += elements(p, r[k]);
-    /* again, compared by bits */
-    if (wide) return flops(p, s) * ns.flop64 + in * ns.in_check64 + o * ns.out;
-    return flops(p, s) * (ns.flop32 + 2 * ns.flop64) + in * ns.in_check32 +
-           o * ns.out_check; /* again, in f64, and its bound */
-}
-double work_flops(const Program *p) {
-    double n = 0;
-    for (int i = 0; i < p->ns; i++)
-        if (is_kernel(&p->step[i])) n += flops(p, &p->step[i]);
-    return n;
-}
-Work work_of(Arena *a, const Exec *e, int64_t iterations, int64_t parts) {
-    const Program *p = e->p;
-    bool wide = e->dtype == DT_F64;
-    Work w = {.compare = ns.compare,
-              .load = ARENA_ARRAY(a, double, p->nv + 1),
-              .load_check = ARENA_ARRAY(a, double, p->nv + 1),
-              .step = ARENA_ARRAY(a, double, p->ns + 1),
-              .check = ARENA_ARRAY(a, double, p->ns + 1)};
-    for (int v = 0; v < p->nv; v++) {
-        if (p->val[v].step >= 0) continue;
-        w.load[v] = elements(p, v) * (wide ? ns.load64 : ns.load32);
-        w.load_check[v] = elements(p, v) * ns.load_check;
-        double loads = p->val[v].kind == KIND_INPUT ? (double)(iterations * parts)
-                       : p->graph->nn_model         ? 1
-                                                    : (double)parts;
-        w.run += loads * (w.load[v] + w.load_check[v]);
-        w.plain += loads * w.load[v];
-        w.exact += elements(p, v) * ns.exact_load;
-        w.reference += elements(p, v) * ns.load64;
-    }
-    for (int i = 0; i < p->ns; i++) {
-        const Step *s = &p->step[i];
-        double times = (double)(iterations * (exec_deferred(e, s) ? 1 : parts));
-        w.step[i] = work_step(p, s, wide);
-        w.check[i] = work_check(p, s, wide);
-        w.run += times * (w.step[i] + w.check[i]);
-        w.plain += times * w.step[i];
-        if (is_kernel(s)) w.exact += flops(p, s) * ns.exact_flop;
-        if (s->kind != ST_MOVE) w.reference += times * work_step(p, s, true);
-    }
+Work *work_new(Arena *a, const Program *p) {
+    Work *w = ARENA_NEW(a, Work);
+    *w = (Work){.load = ARENA_ARRAY(a, double, p->nv + 1),
+                .load_check = ARENA_ARRAY(a, double, p->nv + 1),
+                .step = ARENA_ARRAY(a, double, p->ns + 1),
+                .check = ARENA_ARRAY(a, double, p->ns + 1)};
     return w;
 }
-double work_seconds(const Exec *e, const Work *w, int64_t iterations, int64_t parts, double more) {
-    /* small steps cost their bookkeeping: nanoseconds of each, and of each rank in it */
-    const double step = 20e3, rank = 500;
-    double steps = (double)e->p->ns * (double)iterations * (double)parts;
-    double books = steps * (step + rank * (double)e->p->mesh->nranks);
-    return 1e-9 * (w->run + w->reference + more + books);
+int64_t work_turns(int64_t n) { return n < WORK_TURNS ? n : WORK_TURNS; }
+
+static DeviceWork between(DeviceWork from, DeviceWork to) {
+    for (int k = 0; k < DEVICE_KINDS; k++) to.ops[k] -= from.ops[k];
+    to.bytes -= from.bytes;
+    return to;
+}
+static double price(const DeviceWork *w, double byte) {
+    double ns = w->bytes * byte;
+    for (int k = 0; k < DEVICE_KINDS; k++) ns += w->ops[k] * price_of[k];
+    return ns;
+}
+double work_exact(DeviceWork from, DeviceWork to) {
+    DeviceWork w = between(from, to);
+    return price(&w, price_residue);
+}
+double work_compare(int64_t elements) { return price_compared * (double)elements; }
+
+/* ---- the dry walk ---- */
+static bool is_dry(const WorkEye *x) { return x->e->dev->sizes_only; }
+/* Since the last event. */
+static DeviceWork done(WorkEye *x) {
+    DeviceWork now = device_work(x->e->dev), w = between(x->before, now);
+    x->before = now;
+    return w;
+}
+static void write_down(WorkEye *x, double *slot, double ns, double times) {
+    *slot = ns;
+    x->work->total += ns * times;
+}
+/* The last of the turns that are walked stands for all that follow. */
+static double stands_for(int64_t turn, int64_t n) {
+    return (double)(turn + 1 < work_turns(n) ? 1 : n - turn);
+}
+static double step_times(const WorkEye *x, const Step *s) {
+    return x->turns_iteration * (exec_deferred(x->e, s) ? 1 : x->turns_part);
+}
+/* Bytes of the blocks that a move or a sum reads; nothing where all it makes are views. */
+static double bytes_read(const WorkEye *x, const Step *s, const DeviceWork *w) {
+    double n = 0;
+    bool kernel = s->kind == ST_OP || s->kind == ST_ADJOINT;
+    for (int i = 0; i < s->nin && w->bytes > 0 && !kernel; i++) {
+        const Store *in = exec_store(x->e, s->in[i]);
+        for (int k = 0; k < in->n; k++)
+            n += (double)(tensor_count(&in->l[k].t) * dtype_size(exec_dtype(x->e, s->in[i])));
+    }
+    return n;
+}
+static double price_of_step(const WorkEye *x, const Step *s, const DeviceWork *w) {
+    return price(w, price_made) + price_read * bytes_read(x, s, w);
+}
+
+/* ---- observers ---- */
+static void tell(const WorkEye *x, double ns) { progress_add(x->progress, ns); }
+static void eye_begun(void *arg, WalkInstance at) {
+    WorkEye *x = arg;
+    x->turns_iteration = stands_for(at.iteration, x->iterations);
+    x->turns_part = stands_for(at.part, x->parts);
+}
+static void first_loaded(void *arg, int val) {
+    WorkEye *x = arg;
+    if (!is_dry(x)) {
+        tell(x, x->work->load[val]);
+        return;
+    }
+    DeviceWork w = done(x);
+    write_down(x, &x->work->load[val], price(&w, price_source), x->turns_iteration * x->turns_part);
+}
+static void last_loaded(void *arg, int val) {
+    WorkEye *x = arg;
+    if (!is_dry(x)) {
+        tell(x, x->work->load_check[val]);
+        return;
+    }
+    DeviceWork w = done(x);
+    write_down(x, &x->work->load_check[val], price(&w, price_source),
+               x->turns_iteration * x->turns_part);
+}
+static void first_stepped(void *arg, const Step *s) {
+    WorkEye *x = arg;
+    if (!is_dry(x)) {
+        tell(x, x->work->step[s->id]);
+        return;
+    }
+    DeviceWork w = done(x);
+    double ns = price_step + price_rank * (double)x->e->p->mesh->nranks + price_of_step(x, s, &w);
+    write_down(x, &x->work->step[s->id], ns, step_times(x, s));
+    x->work->flops += (w.ops[DEVICE_F32] + w.ops[DEVICE_F64]) * step_times(x, s);
+}
+static void last_settled(void *arg, const Step *s) {
+    WorkEye *x = arg;
+    if (!is_dry(x)) {
+        tell(x, x->work->check[s->id]);
+        return;
+    }
+    DeviceWork w = done(x);
+    write_down(x, &x->work->check[s->id], price_of_step(x, s, &w), step_times(x, s));
+}
+void work_observers(WorkEye *x, Observer *first, Observer *last) {
+    if (is_dry(x)) x->before = device_work(x->e->dev);
+    *first =
+        (Observer){.arg = x, .begun = eye_begun, .loaded = first_loaded, .stepped = first_stepped};
+    *last = (Observer){.arg = x, .loaded = last_loaded, .settled = last_settled};
 }

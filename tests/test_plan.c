@@ -459,7 +459,7 @@ static const Bad bad_keys[] = {
     {"styles: {s: t, t: s}", "E0203", 3, 13, "'s' starts from itself", NULL},
     {"styles: {s: {style: s}}\nplan: {a: s}", "E0203", 3, 21, "'s' starts from itself", NULL},
     {"styles: {r: t, t: s, s: t}\nplan: {a: r}", "E0203", 3, 19, "'t' starts from itself", NULL},
-    {"plan: {a: ExpertParallel}", "E0214", 3, 11, "'ExpertParallel'", NULL},
+    {"plan: {a: ExpertTensorParallel}", "E0214", 3, 11, "'ExpertTensorParallel'", NULL},
     {"moe: {dispatch: masked}", "E0214", 3, 1, "'moe'", NULL},
     {"pipeline: {schedule: 1f1b}", "E0214", 3, 1, "'pipeline'", NULL},
     {"recipe: torchtune-llama4", "E0214", 3, 9, "experts", NULL},

@@ -63,6 +63,14 @@ static const struct {
      "data: {rows: 8, dtype: %s}\nmesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n"
      "  net1: {axis: a, desired_input: shard(0), output: shard(1)}\n"
      "  net2: {axis: b, desired_input: shard(0), output: partial}\n"},
+    {"experts on ranks of tokens",
+     "model: {config: {model_type: mixtral, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11,\n"
+     "  num_local_experts: 4, num_experts_per_tok: 2}, layers: all}\n"
+     "data: {batch: 4, sequence: 5, dtype: %s}\nmesh: {dp: 2, tp: 2}\nnames: hf\n"
+     "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
+     "  layers.*.mlp.experts: {axis: dp, weight: {dp: shard(e), tp: shard(w)}, output: {tp: "
+     "replicate}}\n"},
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
@@ -343,7 +351,7 @@ static const struct {
     {"adamw", -1, 1.3e+02},  {"sumsq", -1, 4e+02},    {"clip", -1, 66},
     {"scale", 0, 8.1},       {"scale", -1, 8.1},      {"rowsum", -1, 42},
     {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},
-    {"all_reduce", -1, 69},
+    {"all_reduce", -1, 69},  {"gate", 0, 60},         {"gate", -1, 30},
 };
 static double known_bound(const char *name, int operand) {
     for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)

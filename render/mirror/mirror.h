@@ -67,6 +67,9 @@ typedef struct {
 /* Is there a backward pass, and do the residual strips of g mirror it? Else NULL: draw forward
  * alone. */
 Mirror *mirror_new(const BlockGraph *g);
+/* The same with strips of the stream of more than `most` rows divided into chains
+ * (mirror_divide.c); in the arena. */
+const Mirror *mirror_divide(Arena *a, const Mirror *m, int most);
 /* "grad.x" of "x". */
 const char *mirror_grad(const BlockGraph *g, const char *value);
 /* Values that row r (-1: the stream or the input) makes and rows below it read (n: the stream), as

@@ -169,6 +169,8 @@ static const char *description(const MirrorPen *p, int first, int n) {
 
 /* ---- pages ---- */
 
+enum { MOST_ROWS = 8 }; /* of a strip on a page of fixed height */
+
 static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) {
     MirrorPen p = {.c = c, .m = m, .s = figure_new(c, "block", preset), .look = wide};
     if (preset == PRESET_COLUMN) p.look = column;
@@ -216,6 +218,8 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
     if (page[0]->scale * 12 >= 7) return 1;
+    m = mirror_divide(c->arena, m, MOST_ROWS);
+    n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
     for (int i = 0; i < n; i++) {
         page[i] = page_new(c, m, PRESET_A4, i, 1, WEIGHTS_BESIDE);
         for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
@@ -286,6 +290,8 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
         page[0] = page_new(c, m, preset, 0, m->n, WEIGHTS_BESIDE);
         return 1;
     }
+    m = mirror_divide(c->arena, m, MOST_ROWS);
+    n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
     for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
     n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
     return n;

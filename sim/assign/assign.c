@@ -56,6 +56,7 @@ static int best_line(const Assign *a, const char *plan_path, const char *hf_path
 static const RawSpec *param_spec(const Assign *a, const Style *s, const GModule *mod, int t) {
     if (t == mod->weight) return &s->weight;
     if (t == mod->bias) return dtensor_bias(a->plan, s, &s->bias);
+    if (!strcmp(mod->kind, "experts") && s->weight.set) return &s->weight; /* of all its weights */
     const char *dot = strrchr(a->model->g.t[t].name, '.');
     for (int i = 0; i < s->n_params; i++)
         if (dot && !strcmp(s->params[i].name, dot + 1)) return &s->params[i].spec;
@@ -335,7 +336,11 @@ static bool data_axes(Assign *a, AxisList *batch, AxisList *seq) {
     bool ok = true;
     memset(batch, 0, sizeof *batch);
     memset(seq, 0, sizeof *seq);
-    if (p->cut_batch)
+    const MeshGroup *dp = NULL; /* axes with other names that are one to the data */
+    for (int g = 0; g < a->mesh->ngroups; g++)
+        if (!strcmp(a->mesh->group[g].name, "dp")) dp = &a->mesh->group[g];
+    if (!p->cut_batch && dp) *batch = dp->axes;
+    else if (p->cut_batch)
         ok &= assign_axes(a->mesh, a->arena, a->d, p->cut_batch, p->cut_batch_loc, batch);
     else
         for (int x = 0; x < a->mesh->naxes; x++)

@@ -241,6 +241,12 @@ static double *file_numbers(Against *a, const StTensor *s, Row *row, int64_t n) 
 static bool shapes_agree(const ValueShape *o, const StTensor *s) {
     bool scalar = !o->nstored && s->nd == 1 && s->shape[0] == 1; /* many writers know no shape [] */
     if (scalar) return true;
+    /* tokens as one dim, sequence after sequence: the same order */
+    if (o->nstored == s->nd + 1 && o->shape[0] * o->shape[1] == s->shape[0]) {
+        for (int d = 1; d < s->nd; d++)
+            if (o->shape[d + 1] != s->shape[d]) return false;
+        return !strcmp(o->sym[0], "B") && o->stored[0] == 1;
+    }
     if (o->nstored != s->nd) return false;
     for (int d = 0; d < s->nd; d++)
         if (o->shape[d] != s->shape[d]) return false;
@@ -417,7 +423,9 @@ void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t
     rep->n_against = n;
     for (int i = 0; i < n; i++) {
         a->row[i].missing_here = !a->done[i];
-        if (a->done[i]) have[met++] = a->key[i];
+        if (!a->done[i]) continue;
+        have[met] = a->key[i];
+        have[met++].part = 0; /* one of its parts: the file has it */
     }
     if (met) qsort(have, (size_t)met, sizeof *have, by_key);
     int64_t ranks = a->ranks && s->ranks ? s->ranks->p->mesh->nranks : 0;

@@ -22,7 +22,22 @@ static int find_tensor(Arena *arena, const Graph *g, const char *name) {
         const char *hf = names_from_scheme(arena, (Names)s, name);
         if (hf) t = graph_find(g, hf);
     }
+    if (t < 0) t = graph_find(g, checkpoint_own(arena, name));
     return t;
+}
+/* A weight of one expert, as files name it: the parameter of all, and which part of it. */
+static int find_part(Arena *arena, const Graph *g, const char *name, int *part) {
+    const char *own = checkpoint_own(arena, name), *experts = strstr(own, ".experts.");
+    for (int t = 0; experts && t < g->nt; t++)
+        for (int way = 0; way < 2; way++) {
+            const char **names;
+            if (strncmp(g->t[t].name, own, (size_t)(experts - own) + 9)) continue;
+            int n = checkpoint_parts(arena, &g->t[t], way, &names);
+            for (*part = 1; *part <= n; ++*part)
+                if (!strcmp(names[*part - 1], own)) return t;
+        }
+    *part = 0;
+    return -1;
 }
 /* The newest cotangent of a tensor: its total, once the copies' have been added. With `e`: that has
  * numbers. -1: none. */
@@ -54,6 +69,8 @@ bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, 
     Subject s = subject_of(name);
     out->grad = subject_is_gradient(s);
     out->tensor = find_tensor(arena, p->graph, s.of);
+    if (out->tensor < 0 && out->rank < 0)
+        out->tensor = find_part(arena, p->graph, s.of, &out->part);
     if (out->tensor < 0) return false;
     if (out->after >= 0) return !out->grad && is_trained(&p->graph->t[out->tensor]);
     return !out->grad || total_cotangent(p, NULL, out->tensor) >= 0;
@@ -113,6 +130,23 @@ static void local_shape(const GTensor *t, const Layout *L, const int64_t *n, int
     memcpy(o->stored, t->stored, sizeof o->stored);
     if (flat) o->stored[0] = 1;
 }
+/* Rows are as many as there are; the letters behind them are a dim each. */
+static void rows_shape(const GTensor *t, const Tensor *l, ValueShape *o) {
+    o->nd = l->nd;
+    memcpy(o->size, l->n, sizeof o->size);
+    for (int d = 0; d < l->nd; d++) o->sym[d] = d ? t->sym[d + t->listed - 1] : "rows";
+    memcpy(o->stored, t->stored, sizeof o->stored);
+    o->stored[0] = 1;
+}
+/* The last two letters: a matrix of one expert. */
+static void part_shape(const GTensor *t, ValueShape *o) {
+    o->nd = o->nstored = 2;
+    for (int d = 0; d < 2; d++) {
+        o->size[d] = t->size[t->nd - 2 + d];
+        o->sym[d] = t->sym[t->nd - 2 + d];
+        o->stored[d] = 1;
+    }
+}
 bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     *o = (ValueShape){.dtype = DT_F64};
     if (k->tensor < 0) {
@@ -129,7 +163,9 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     int v = val_of(s, e, k);
     if (v < 0 || (!source && !exec_store(e, v)->alive)) return false;
     o->nstored = t->nstored;
-    if (k->rank < 0) whole_shape(t, o);
+    if (k->part) part_shape(t, o);
+    else if (t->listed) rows_shape(t, &exec_local(e, v, k->rank < 0 ? 0 : k->rank)->t, o);
+    else if (k->rank < 0) whole_shape(t, o);
     else if (source) {
         Arena *tmp = arena_new();
         v = e->p->first[k->tensor];
@@ -184,7 +220,13 @@ static void *read_source(const ValueSet *s, const Exec *e, const ValueKey *k, Dt
     exec_free(again);
     return out;
 }
-void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
+/* The part of a whole value that the key names, in place. */
+static void *part_of(void *whole, const ValueKey *k, const ValueShape *shape) {
+    int64_t n = value_count(shape) * dtype_size(shape->dtype);
+    if (whole && k->part) memmove(whole, (char *)whole + (k->part - 1) * n, (size_t)n);
+    return whole;
+}
+static void *read_all(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
     if (k->tensor < 0) {
         double *x = base_malloc((size_t)s->steps * 8);
         memcpy(x, s->ref->losses, (size_t)s->steps * 8);
@@ -194,6 +236,10 @@ void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) 
     if (is_source(s, e->p->graph, k)) return read_source(s, e, k, shape->dtype);
     return packed(e->dev, &exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t,
                   shape->dtype);
+}
+
+void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
+    return part_of(read_all(s, k, shape), k, shape);
 }
 
 /* ---- all of them ---- */

@@ -12,6 +12,7 @@ typedef struct ValueKey {
     bool grad;     /* the gradient of the loss with respect to it */
     int64_t after; /* what it is after this training step, counted from 0; -1: in the (last) step */
     int64_t rank;  /* what this rank holds of it; -1: the unsharded value */
+    int part;      /* 1 + which of the tensors it is that files make an expert weight of; 0: all */
 } ValueKey;
 
 /* How a value lies: letters, which stored dims group, and their symbols. */

@@ -17,6 +17,39 @@ Layout assemble_layout(const Exec *e, const Layout *l, const AxisList *fixed) {
         if (layout_where(&r, a) < 0 && r.type[a] == TY_V) r.type[a] = TY_I;
     return r;
 }
+/* The axes of a layout that cut, but for those that are fixed: their ranks hold the parts. */
+static AxisList cutting(const Exec *e, const Layout *l, const AxisList *fixed) {
+    AxisList over = {0};
+    for (int a = 0; a < e->p->mesh->naxes; a++) {
+        bool f = false;
+        for (int k = 0; k < fixed->n; k++) f |= fixed->a[k] == a;
+        if (!f && l->type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
+    }
+    return over;
+}
+/* The rows that those ranks hold together. */
+static DimIndex joint_rows(const Exec *e, int v, const AxisList *fixed, int64_t rank,
+                           Arena *arena) {
+    int list = e->p->val[v].list;
+    const Mesh *m = e->p->mesh;
+    AxisList over = cutting(e, &e->p->val[list].L, fixed);
+    int64_t n = mesh_size(m, &over);
+    DimIndex *part = ARENA_ARRAY(arena, DimIndex, n);
+    for (int64_t i = 0; i < n; i++)
+        part[i] = exec_rows(e, list, mesh_member(m, &over, rank, i), arena);
+    return region_joined(part, n, arena);
+}
+Region assemble_region(const Exec *e, int v, const AxisList *fixed, int64_t rank, Arena *arena) {
+    const Val *x = &e->p->val[v];
+    const GTensor *t = &e->p->graph->t[x->tensor];
+    Layout joint = assemble_layout(e, &x->L, fixed);
+    if (!t->listed) return region_at(e->p->mesh, t, &joint, rank, arena);
+    int64_t local[LAYOUT_MAX_DIMS];
+    layout_local(e->p->mesh, &joint, t->size, rank, local);
+    DimIndex rows = {.range = true, .n = graph_rows(t, local)};
+    if (!e->dev->sizes_only) rows = joint_rows(e, v, fixed, rank, arena);
+    return region_rows(e->p->mesh, t, &joint, rank, rows, arena);
+}
 typedef struct {
     const Exec *e;
     int v;
@@ -42,20 +75,13 @@ static void assemble_part(void *arg, int64_t i) {
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
     const Program *p = e->p;
     const Val *x = &p->val[v];
-    const GTensor *t = &p->graph->t[x->tensor];
     Arena *tmp = arena_new();
-    Layout joint = assemble_layout(e, &x->L, fixed);
-    Region tb = region_at(p->mesh, t, &joint, rank, tmp);
+    Region tb = assemble_region(e, v, fixed, rank, tmp);
     Tensor out = region_packed(&tb);
     Dtype dt = exec_dtype(e, v);
     int64_t bytes = tensor_count(&out) * dtype_size(dt);
     out.p = device_array(e->host, bytes, 1);
-    AxisList over = {0}; /* the cutting axes that are not fixed: their ranks hold the parts */
-    for (int a = 0; a < p->mesh->naxes; a++) {
-        bool f = false;
-        for (int k = 0; k < fixed->n; k++) f |= fixed->a[k] == a;
-        if (!f && x->L.type[a] == TY_V) over.a[over.n++] = (uint8_t)a;
-    }
+    AxisList over = cutting(e, &x->L, fixed);
     int64_t n = e->dev->sizes_only ? 0 : mesh_size(p->mesh, &over);
     AssembleJob j = {e, v, rank, &over, &tb, &out, dt};
     if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);

@@ -9,6 +9,8 @@
  * executor's host, which the caller releases. Sizes and the index lists of the
  * result's dims follow from assemble_layout. */
 Tensor assemble_value(const Exec *e, int val, const AxisList *fixed, int64_t rank);
+/* Its elements: of rows those that these ranks hold together. Lists live in `arena`. */
+Region assemble_region(const Exec *e, int val, const AxisList *fixed, int64_t rank, Arena *arena);
 /* The layout that says which indices assemble_value gives: all axes but `fixed` become ghosts. */
 Layout assemble_layout(const Exec *e, const Layout *l, const AxisList *fixed);
 #endif

@@ -19,7 +19,16 @@ Tensor call_letters(const Tensor *t, const GTensor *g) {
     }
     return r;
 }
-static bool has_list(const Val *v) { return v->L.n[v->L.ndim] > 0; }
+/* Is stored dim 0 one list: cut as such, or rows? */
+static bool has_list(const Val *v) { return v->L.n[v->L.ndim] > 0 || v->list >= 0; }
+/* The way back: rows, then the other letters. */
+static Tensor rows_packed(const Tensor *t, const GTensor *g) {
+    Tensor r = {.nd = g->nd - g->listed + 1, .p = t->p};
+    r.n[0] = t->n[0];
+    for (int d = 1; d < r.nd; d++) r.n[d] = t->n[d + g->listed - 1];
+    tensor_pack(&r);
+    return r;
+}
 static Tensor rank_value(const OpcallSource *f, int val) {
     const Exec *e = f->of;
     Tensor t = exec_local(e, val, f->rank)->t;
@@ -58,7 +67,7 @@ static void contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Ar
         const GTensor *t = &e->p->graph->t[e->p->val[val].tensor];
         for (int d = 0; d < nl; d++) {
             for (int k = 0; k < L.n[d]; k++) L.e[d][k].how = CUT_CHUNK;
-            if (!(c->op->asks & RULE_BIT(letters[d])) || !L.n[d]) continue;
+            if (!(op_asks(c->op, c->rule) & RULE_BIT(letters[d])) || !L.n[d]) continue;
             int64_t k;
             const int64_t *x = layout_index(e->p->mesh, &L, d, t->size[d], rank, &k, tmp);
             if (k == c->local[letters[d] - 'a']) c->index[letters[d] - 'a'] = x;
@@ -88,10 +97,10 @@ static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
               : s->kind == ST_ADJOINT ? DEVICE_ADJOINT
                                       : DEVICE_FORWARD,
               e->pool);
-    for (int i = 0; i < n && exact; i++)
+    for (int i = 0; i < n && exact && !exec_is_int(e, s->out); i++)
         device_residues(dev, &calls[i].out, calls[i].dtype, e->modulus);
     Act act = act_of(s);
-    for (int i = 0; i < n; i++) finish_result(dev, s, &act, &calls[i]);
+    for (int i = 0; i < n && !exec_is_int(e, s->out); i++) finish_result(dev, s, &act, &calls[i]);
 }
 /* The calls of a step, run some at a time: with many small ranks they are larger than their data.
  */
@@ -99,6 +108,7 @@ typedef struct {
     Exec *e;
     const Step *s;
     int r[RULE_MAX_IN + 2], nr; /* values that it reads */
+    int list;                   /* that its rows follow; -1: none, or it makes it */
     OpCall *call;
     int n;
     Arena *tmp; /* of their index lists */
@@ -114,12 +124,14 @@ static void flush(Calls *x) {
 static void call_key(void *arg, int64_t rank, int64_t *key) {
     const Calls *x = arg;
     const Program *p = x->e->p;
-    bool asks = p->graph->node[x->s->node].op->asks;
+    const GNode *n = &p->graph->node[x->s->node];
+    bool asks = op_asks(n->op, &n->rule);
     for (int k = 0; k < x->nr; k++) {
         *key++ = exec_store(x->e, x->r[k])->which[rank];
         *key++ = asks ? store_key(p->mesh, &p->val[x->r[k]].L, rank) : 0;
     }
-    *key = store_key(p->mesh, &p->val[x->s->out].L, rank);
+    *key++ = store_key(p->mesh, &p->val[x->s->out].L, rank);
+    *key = x->list < 0 ? 0 : exec_store(x->e, x->list)->which[rank];
 }
 static bool call_block(void *arg, int64_t rank, Local *l) {
     Calls *x = arg;
@@ -132,10 +144,10 @@ static bool call_block(void *arg, int64_t rank, Local *l) {
     call_positions(e, s, act_of(s).positions, rank, c, x->tmp);
     l->key = store_key(e->p->mesh, &v->L, rank);
     l->t = c->out;
-    l->buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(e->dtype));
+    l->buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(exec_dtype(e, s->out)));
     l->t.p = c->out.p = l->buf->p;
-    if (has_list(v)) { /* stored as the flattened block that it is */
-        Arena *tmp = arena_new();
+    if (v->list >= 0) l->t = rows_packed(&c->out, &e->p->graph->t[v->tensor]);
+    else if (has_list(v)) { /* stored as the flattened block that it is */ Arena *tmp = arena_new();
         Region b = region_of(e, s->out, rank, tmp);
         l->t = region_packed(&b);
         l->t.p = c->out.p;
@@ -148,8 +160,10 @@ static bool call_block(void *arg, int64_t rank, Local *l) {
 bool call_step(Exec *e, const Step *s) {
     Calls x = {.e = e, .s = s, .tmp = arena_new()};
     x.nr = step_reads(s, x.r);
+    x.list = program_list(e->p, s);
+    if (x.list == s->out) x.list = -1;
     x.call = base_malloc(CALLS_AT_ONCE * sizeof *x.call);
-    WireBlocks w = {.width = 2 * x.nr + 1, .key = call_key, .make = call_block, .arg = &x};
+    WireBlocks w = {.width = 2 * x.nr + 2, .key = call_key, .make = call_block, .arg = &x};
     bool ok = wire_share(e, s->out, &w);
     if (ok) flush(&x);
     free(x.call);

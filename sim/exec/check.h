@@ -34,7 +34,7 @@ void check_source(Check *c, int val);
 void check_step(Check *c, const Step *s);
 /* Level 3: a step's output against the whole value of the unsharded program (canonical residues,
  * the run's dtype): equal by bits; pending sums modulo `modulus`. */
-void check_exact(Check *c, const Step *s, const void *want, double modulus);
+void check_exact(Check *c, const Step *s, const Exec *one, double modulus);
 /* A run that could not go on: the step is the first wrong one. */
 void check_stuck(Check *c, const Step *s, const char *why);
 /* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters).

@@ -53,6 +53,15 @@ static void stored_index(const GTensor *t, const Region *b, int64_t i, TraceChec
     }
     rec->n_index = t->nstored;
     int at_letter = 0;
+    if (t->listed) { /* expert, sequence, position, and the place in the row */
+        rec->n_index = t->nd;
+        for (int d = b->nd - 1; d > 0; d--) rec->index[d + t->listed - 1] = letter[d];
+        for (int d = t->listed - 1; d >= 0; d--) {
+            rec->index[d] = letter[0] % t->size[d];
+            letter[0] /= t->size[d];
+        }
+        return;
+    }
     for (int d = 0; d < t->nstored; d++) {
         int64_t x = 0;
         if (b->outer && d == 0) x = letter[at_letter++];
@@ -213,16 +222,23 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *
     region_copy(lb, &out, w->box, &src, dt, 0);
     return out;
 }
+/* The elements that a rank should have: of rows those of the whole that its layout gives it. */
+static Region due(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w,
+                  Arena *arena) {
+    const Program *p = m->e->p;
+    const GTensor *t = &p->graph->t[p->val[val].tensor];
+    if (!t->listed) return region_at(p->mesh, t, L, rank, arena);
+    DimIndex rows = region_inside(p->mesh, t, L, rank, &w->box->d[0], arena);
+    return region_rows(p->mesh, t, L, rank, rows, arena);
+}
 /* What was seen of one local, whoever looked. */
 typedef struct {
     CompareSeen seen;
     int64_t count; /* elements; -1: its shape is not that of its layout */
 } Look;
 static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
-    const Program *p = m->e->p;
-    const GTensor *t = &p->graph->t[p->val[val].tensor];
     Arena *tmp = arena_new();
-    Region lb = region_at(p->mesh, t, L, rank, tmp);
+    Region lb = due(m, val, L, rank, w, tmp);
     Tensor got = exec_local(m->e, val, rank)->t;
     Look x = {nothing_seen(), -1};
     if (shape_is(&got, &lb)) {
@@ -263,7 +279,8 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const Comp
         const Program *p = m->e->p;
         const GTensor *t = &p->graph->t[p->val[val].tensor];
         Arena *tmp = arena_new();
-        Region lb = region_at(p->mesh, t, L, rank, tmp);
+        Region lb =
+            t->listed ? region_of(m->e, val, rank, tmp) : region_at(p->mesh, t, L, rank, tmp);
         stored_index(t, &lb, s->first, &m->rec);
         arena_free(tmp);
         m->rec.got = s->got;

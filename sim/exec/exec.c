@@ -53,7 +53,8 @@ void exec_release(Exec *e, const Step *s) {
         int t = e->p->val[v].tensor;
         bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
         bool result = e->p->env[t] == v && kept;
-        if (!result) exec_drop(e, v);
+        bool list = e->p->val[v].list == v; /* what follows it is read by it */
+        if (!result && !list) exec_drop(e, v);
     }
 }
 
@@ -189,7 +190,9 @@ static bool claim_block(void *arg, int64_t rank, Local *l) {
     Exec *e = x->e;
     const Layout *to = &x->s->move.to;
     Arena *tmp = arena_new();
-    Region box = region_at(e->p->mesh, &e->p->graph->t[e->p->val[x->s->out].tensor], to, rank, tmp);
+    const GTensor *t = &e->p->graph->t[e->p->val[x->s->out].tensor];
+    Region box =
+        t->listed ? region_of(e, x->s->in[0], rank, tmp) : region_at(e->p->mesh, t, to, rank, tmp);
     Tensor as = region_packed(&box);
     arena_free(tmp);
     *l = x->in[0]->l[x->in[0]->which[rank]];

@@ -98,6 +98,9 @@ bool exec_is_int(const Exec *e, int val);
 /* The dtype that the run holds a value in. */
 Dtype exec_dtype(const Exec *e, int val);
 
-/* The elements of a value that a rank holds; lists live in `arena`. */
+/* The elements of a value that a rank holds; lists live in `arena`. Of rows those that the rank's
+ * index list names. */
 Region region_of(const Exec *e, int val, int64_t rank, Arena *arena);
+/* The rows of a value in rows that a rank holds; of the dry device only how many. */
+DimIndex exec_rows(const Exec *e, int val, int64_t rank, Arena *arena);
 #endif

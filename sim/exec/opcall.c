@@ -14,10 +14,13 @@ static bool letter_size(OpCall *c, char ch, int64_t n, OpcallClash *clash) {
     *have = n;
     return true;
 }
-static bool letter_sizes(OpCall *c, const char *letters, int nl, const Tensor *t,
+/* Of letters that are no rows': those are only counted. */
+static bool letter_sizes(OpCall *c, const char *letters, int nl, uint32_t listed, const Tensor *t,
                          OpcallClash *clash) {
-    for (int d = 0; d < nl; d++)
+    for (int d = 0; d < nl; d++) {
+        if (listed & RULE_BIT(letters[d])) continue;
         if (!letter_size(c, letters[d], t->n[d], clash)) return false;
+    }
     return true;
 }
 static bool operands(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash) {
@@ -30,13 +33,33 @@ static bool operands(const OpcallSource *f, const Step *s, OpCall *c, OpcallClas
         if (in[i] < 0) continue;
         c->in[i] = f->value(f, in[i]);
         c->in_int |= (uint32_t)t->is_int << i;
-        if (!letter_sizes(c, n->rule.in[i], n->rule.nl[i], &c->in[i], clash)) return false;
+        if (!letter_sizes(c, n->rule.in[i], n->rule.nl[i], n->rule.listed[i], &c->in[i], clash))
+            return false;
     }
     if (s->kind != ST_ADJOINT) return true;
     c->cot = f->value(f, s->in[0]);
-    if (!letter_sizes(c, n->rule.out, n->rule.nout, &c->cot, clash)) return false;
+    if (!letter_sizes(c, n->rule.out, n->rule.nout, n->rule.listed[RULE_MAX_IN], &c->cot, clash))
+        return false;
     if (s->in[1 + n->nin] >= 0) c->fout = f->value(f, s->in[1 + n->nin]);
     return true;
+}
+/* The index list that the rows of the call follow, and the sizes of its letters. */
+static void rows_of(const OpcallSource *f, const Step *s, OpCall *c) {
+    int list = program_list(f->p, s);
+    if (list < 0) return;
+    const GTensor *t = &f->p->graph->t[f->p->val[list].tensor];
+    for (int d = 0; d < t->nd; d++) {
+        int64_t *have = &c->local[t->letter[d] - 'a'];
+        Layout L = f->lies(f, list);
+        c->global[t->letter[d] - 'a'] = t->size[d];
+        if (*have < 0) *have = layout_dim_size(f->p->mesh, &L, d, t->size[d], f->rank);
+    }
+    if (list == s->out) {
+        c->rows = c->op->rows(c);
+        return;
+    }
+    c->ids = f->value(f, list);
+    c->rows = c->ids.n[0];
 }
 bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash) {
     const GNode *n = &f->p->graph->node[s->node];
@@ -49,16 +72,18 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
                   .pool = f->pool};
     for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
     if (!operands(f, s, c, clash)) return false;
+    rows_of(f, s, c);
     const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
     c->out.nd = adj ? n->rule.nl[s->operand] : n->rule.nout;
     const GTensor *t = &f->p->graph->t[f->p->val[s->out].tensor];
+    uint32_t listed = n->rule.listed[adj ? s->operand : RULE_MAX_IN];
     for (int d = 0; d < c->out.nd; d++) {
         int64_t *have = &c->local[letters[d] - 'a'];
         if (*have < 0) { /* a letter that no operand has is as large as the layout says */
             Layout L = f->lies(f, s->out);
             *have = region_letters(f->p->mesh, t, &L, f->rank).n[d];
         }
-        c->out.n[d] = *have;
+        c->out.n[d] = !(listed & RULE_BIT(letters[d])) ? *have : d ? 1 : c->rows;
     }
     tensor_pack(&c->out);
     op_unread_sizes(c, n->nin);
@@ -68,12 +93,12 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
 /* Index lists of the letters that the op asks for, as one value that has the letters lies. */
 static void index_from(const OpcallSource *f, OpCall *c, const char *letters, int nl, int val,
                        Arena *arena) {
-    if (val < 0 || !c->op->asks) return;
+    if (val < 0 || !op_asks(c->op, c->rule)) return;
     Layout L = f->lies(f, val);
     const GTensor *t = &f->p->graph->t[f->p->val[val].tensor];
     for (int d = 0; d < nl; d++) {
         char ch = letters[d];
-        if (!(c->op->asks & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d]) continue;
+        if (!(op_asks(c->op, c->rule) & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d]) continue;
         int64_t k;
         const int64_t *x = layout_index(f->p->mesh, &L, d, t->size[d], f->rank, &k, arena);
         /* a false label may not fit: then positions are local */
@@ -93,7 +118,10 @@ void opcall_positions(const OpcallSource *f, const Step *s, OpCall *c, Arena *ar
 OpCall opcall_forward(const OpCall *c) {
     OpCall f = *c;
     f.out.nd = c->rule->nout;
-    for (int d = 0; d < f.out.nd; d++) f.out.n[d] = c->local[c->rule->out[d] - 'a'];
+    for (int d = 0; d < f.out.nd; d++) {
+        bool listed = c->rule->listed[RULE_MAX_IN] & RULE_BIT(c->rule->out[d]);
+        f.out.n[d] = !listed ? c->local[c->rule->out[d] - 'a'] : d ? 1 : c->rows;
+    }
     tensor_pack(&f.out);
     return f;
 }

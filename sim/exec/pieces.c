@@ -16,6 +16,14 @@ Pieces pieces_of(const Program *p, const Step *s) {
     Act act = act_of(s);
     return pieces_of_move(p->mesh, &p->graph->t[p->val[s->out].tensor], &s->move, &act);
 }
+Pieces pieces_of_run(const Exec *e, const Step *s) {
+    Pieces x = pieces_of(e->p, s);
+    if (!x.t->listed) return x;
+    x.e = e;
+    x.in = s->in[0];
+    x.out = s->out;
+    return x;
+}
 /* Blocks of the whole group are put side by side. */
 static bool gathers(const Pieces *x) {
     return x->act.kind == MOVE_ALL_GATHER || x->act.kind == MOVE_ALL_TO_ALL;
@@ -54,12 +62,32 @@ Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     return (Piece){mesh_member(x->m, &x->act.axes, rank, from % there),
                    mesh_member(x->m, &x->axes, rank, i)};
 }
+/* The rows of an index list after its move: those of the pieces that the rank is to hold. */
+static DimIndex rows_after(const Pieces *x, int64_t rank, int64_t member, Arena *arena) {
+    int64_t n = pieces_count(x, rank), local[LAYOUT_MAX_DIMS];
+    if (x->e->dev->sizes_only) {
+        layout_local(x->m, &x->to, x->t->size, member, local);
+        return (DimIndex){.range = true, .n = graph_rows(x->t, local)};
+    }
+    DimIndex *lists = ARENA_ARRAY(arena, DimIndex, n);
+    for (int64_t i = 0; i < n; i++)
+        lists[i] = exec_rows(x->e, x->in, pieces_at(x, rank, i).rank, arena);
+    DimIndex all = region_joined(lists, n, arena);
+    return region_inside(x->m, x->t, &x->to, member, &all, arena);
+}
 Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
+    if (x->e)
+        return region_rows(x->m, x->t, &x->from, one->owner,
+                           exec_rows(x->e, x->in, one->owner, arena), arena);
     return region_at(x->m, x->t, &x->from, one->owner, arena);
 }
 Region pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
     int64_t place = modulo(place_of(x, rank) + (cuts(x) ? x->act.shift : 0), x->n);
-    return region_at(x->m, x->t, &x->to, mesh_member(x->m, &x->axes, rank, place), arena);
+    int64_t member = mesh_member(x->m, &x->axes, rank, place);
+    if (!x->e) return region_at(x->m, x->t, &x->to, member, arena);
+    DimIndex rows = graph_is_list(x->t) ? rows_after(x, rank, member, arena)
+                                        : exec_rows(x->e, x->out, member, arena);
+    return region_rows(x->m, x->t, &x->to, member, rows, arena);
 }
 int64_t pieces_between(const Pieces *x, int64_t from, int64_t to) {
     Arena *tmp = arena_new();

@@ -13,6 +13,9 @@ typedef struct Pieces {
     Layout from, to; /* what blocks are taken for before and after */
     AxisList axes;   /* the declared group: whose members' blocks they are taken for */
     int64_t n;       /* its size */
+    const Exec *e; /* a value in rows, while it is run: whose lists say which rows there are; NULL:
+                      nobody knows yet */
+    int in, out;   /* its values then */
 } Pieces;
 
 /* One rank's part in a block. */
@@ -21,6 +24,8 @@ typedef struct Piece {
     int64_t owner; /* whose block, under `from`, it is taken for */
 } Piece;
 
+/* Of a step that is run: of rows, those that the ranks have. */
+Pieces pieces_of_run(const Exec *e, const Step *s);
 /* Of a step; of a move of a tensor with these sizes, whose axes are the declared ones. */
 Pieces pieces_of(const Program *p, const Step *s);
 Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act);

@@ -249,8 +249,7 @@ static void exact_stepped(void *arg, const Step *s) {
     progress_add(x->src->progress, x->work);
     if (!x->one) return;
     int v = x->one->p->first[x->c->e->p->val[s->out].tensor];
-    if (exec_store(x->one, v)->alive)
-        check_exact(x->c, s, exec_store(x->one, v)->l[0].t.p, x->src->modulus);
+    if (exec_store(x->one, v)->alive) check_exact(x->c, s, x->one, x->src->modulus);
 }
 /* Runs a program on integer data; false if it cannot be run to its end. */
 static bool exact_run(Exec *e, FullSource *src, Exact *x) {

@@ -1,6 +1,7 @@
 /* Blocks as sets of global indices, and copies between them. See region.h. */
 #include "exec/region.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Chunks without ghosts are a range, computed without lists. */
@@ -89,6 +90,10 @@ Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
 Tensor region_letters(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank) {
     Tensor x = {.nd = t->nd};
     layout_local(m, l, t->size, rank, x.n);
+    if (t->listed) { /* as many rows as may be expected */
+        x.n[0] = graph_rows(t, x.n);
+        for (int d = 1; d < t->listed; d++) x.n[d] = 1;
+    }
     tensor_pack(&x);
     return x;
 }
@@ -100,10 +105,68 @@ int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
     for (int d = 0; d < t->nstored; d++) {
         shape[d] = 1;
         for (int k = 0; k < t->stored[d]; k++) shape[d] *= n[letter++];
+        if (d == 0 && t->listed) shape[0] = graph_rows(t, n);
         if (d == 0 && l->n[l->ndim]) shape[0] = layout_dim_size(m, l, l->ndim, shape[0], rank);
         all *= shape[d];
     }
     return all;
+}
+Region region_rows(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, DimIndex rows,
+                   Arena *arena) {
+    Region r = {.t = t, .outer = t->listed, .nd = t->nd - t->listed + 1};
+    r.d[0] = rows;
+    for (int k = 1; k < r.nd; k++)
+        r.d[k] = dim_index(m, l, k + t->listed - 1, t->size[k + t->listed - 1], rank, arena);
+    for (int k = 0; k < r.nd; k++) r.n[k] = r.d[k].n;
+    return r;
+}
+/* Does a list, ascending, have the index? */
+static bool has_index(const DimIndex *x, int64_t i) {
+    if (x->range) return i >= x->lo && i < x->lo + x->n;
+    int64_t lo = 0, hi = x->n;
+    while (lo < hi) {
+        int64_t mid = (lo + hi) / 2;
+        if (x->list[mid] < i) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo < x->n && x->list[lo] == i;
+}
+DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                       const DimIndex *rows, Arena *arena) {
+    DimIndex have[LAYOUT_MAX_DIMS];
+    bool cut = false;
+    for (int d = 0; d < t->listed; d++) {
+        have[d] = dim_index(m, l, d, t->size[d], rank, arena);
+        cut |= !have[d].range || have[d].n < t->size[d];
+    }
+    if (!cut) return *rows;
+    int64_t *out = arena_alloc(arena, base_mul((size_t)rows->n + 1, sizeof *out)), n = 0;
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t id = index_at(rows, i), rest = id;
+        bool in = true;
+        for (int d = t->listed - 1; d >= 0; d--) {
+            in &= has_index(&have[d], rest % t->size[d]);
+            rest /= t->size[d];
+        }
+        if (in) out[n++] = id;
+    }
+    return (DimIndex){false, 0, n, out};
+}
+static int by_index(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena) {
+    int64_t all = 0, k = 0, once = 0;
+    for (int64_t i = 0; i < n; i++) all += lists[i].n;
+    if (n == 1) return lists[0];
+    int64_t *out = arena_alloc(arena, base_mul((size_t)all + 1, sizeof *out));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < lists[i].n; j++) out[k++] = index_at(&lists[i], j);
+    qsort(out, (size_t)all, sizeof *out, by_index);
+    for (int64_t i = 0; i < all; i++)
+        if (!i || out[i] != out[i - 1]) out[once++] = out[i];
+    return (DimIndex){false, 0, once, out};
 }
 Region region_whole(const GTensor *t) {
     Region r = {.t = t, .nd = t->nd};

@@ -34,6 +34,14 @@ Tensor region_letters(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
  * number of elements: that of region_at. */
 int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
                       int64_t *shape);
+/* The same of a value in rows: these rows of it; the other dims as the layout says. */
+Region region_rows(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, DimIndex rows,
+                   Arena *arena);
+/* Of ascending rows those whose listed letters a rank holds under a layout. */
+DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
+                       const DimIndex *rows, Arena *arena);
+/* Ascending rows that stand in any of n ascending lists, each once. */
+DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena);
 /* All of a tensor. */
 Region region_whole(const GTensor *t);
 /* A block of these sizes that is copied as it is. */

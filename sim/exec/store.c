@@ -55,7 +55,21 @@ int store_add(Store *s, Local l) {
 }
 Region region_of(const Exec *e, int v, int64_t rank, Arena *arena) {
     const Val *x = &e->p->val[v];
-    return region_at(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, arena);
+    const GTensor *t = &e->p->graph->t[x->tensor];
+    if (t->listed)
+        return region_rows(e->p->mesh, t, &x->L, rank, exec_rows(e, v, rank, arena), arena);
+    return region_at(e->p->mesh, t, &x->L, rank, arena);
 }
+DimIndex exec_rows(const Exec *e, int v, int64_t rank, Arena *arena) {
+    const Local *l = exec_local(e, e->p->val[v].list, rank);
+    DimIndex x = {.range = true, .n = l->t.n[0]};
+    if (e->dev->sizes_only || !x.n) return x;
+    Tensor host = e->dev->get(e->dev, &l->t, DT_I64);
+    int64_t *list = arena_alloc(arena, base_mul((size_t)x.n, sizeof *list));
+    for (int64_t i = 0; i < x.n; i++) list[i] = ((const int64_t *)host.p)[i * host.s[0]];
+    e->dev->done(e->dev, &host);
+    return (DimIndex){false, 0, x.n, list};
+}
+
 bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tensor].is_int; }
 Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }

@@ -173,7 +173,7 @@ static void share_all(Exec *e, int from, int to) {
 }
 /* With another dim cut: what arrives is taken for the block that was asked for. */
 static void retype(const MoveRun *r, int64_t rank, Local *l) {
-    if (r->x.act.dim < 0) return;
+    if (r->x.act.dim < 0 || r->x.t->listed) return;
     Region want = region_at(r->x.m, r->x.t, &r->s->move.to, rank, r->tmp);
     l->t = region_shaped(&want, &l->t);
 }
@@ -185,12 +185,21 @@ typedef struct {
     bool shares;    /* its place in the group does */
     bool elsewhere; /* another group takes part than the one that it stands for */
 } Keyed;
+/* Rows: ranks that hold equal lists, before and after. A list: it is its own data. */
+static int64_t rows_key(const Pieces *x, int64_t rank) {
+    if (!x->e || graph_is_list(x->t)) return 0;
+    const Program *p = x->e->p;
+    const Store *in = exec_store(x->e, p->val[x->in].list),
+                *out = exec_store(x->e, p->val[x->out].list);
+    return (int64_t)in->which[rank] << 32 | (int64_t)out->which[rank];
+}
 static void move_key(void *arg, int64_t rank, int64_t *key) {
     const Keyed *k = arg;
     const Pieces *x = &k->r.x;
     key[0] = k->gid ? k->gid[rank] : 0;
     key[1] = store_key(x->m, &x->to, rank);
     key[2] = k->own ? exec_store(k->r.e, k->r.s->in[0])->which[rank] : 0;
+    key[4] = rows_key(x, rank);
     key[3] = k->elsewhere ? rank : k->shares ? mesh_index_in(x->m, &x->axes, rank) : 0;
 }
 static bool move_block(void *arg, int64_t rank, Local *l) {
@@ -203,7 +212,7 @@ static bool move_block(void *arg, int64_t rank, Local *l) {
     return true;
 }
 void transfer_step(Exec *e, const Step *s) {
-    Keyed k = {.r = {.e = e, .s = s, .x = pieces_of(e->p, s), .dt = exec_dtype(e, s->out)}};
+    Keyed k = {.r = {.e = e, .s = s, .x = pieces_of_run(e, s), .dt = exec_dtype(e, s->out)}};
     const Act *act = &k.r.x.act;
     if (act->kind == MOVE_ID && !s->act) {
         share_all(e, s->in[0], s->out);
@@ -215,7 +224,7 @@ void transfer_step(Exec *e, const Step *s) {
     k.own = !k.gid || s->act;
     k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;
     k.elsewhere = act_elsewhere(&s->move, act);
-    WireBlocks w = {.width = 4, .key = move_key, .make = move_block, .arg = &k};
+    WireBlocks w = {.width = 5, .key = move_key, .make = move_block, .arg = &k};
     wire_share(e, s->out, &w);
     free(k.gid);
 }

@@ -1,5 +1,6 @@
 /* Elements in a move. See volume.h. */
 #include "exec/volume.h"
+#include <math.h>
 #include <string.h>
 
 /* Largest local sizes over the ranks of the group of `rank`: what blocks are padded to. */
@@ -58,7 +59,25 @@ static int64_t leaving(const Pieces *x, int64_t rank) {
     arena_free(tmp);
     return n - pieces_between(x, rank, rank);
 }
+/* Rows: the share of all combinations of their letters that exists. An index list: of its letters
+ * those that count, how many rows for each expert. */
+static Volume of_rows(const Pieces *x, int64_t rank) {
+    GTensor dense = *x->t;
+    Pieces y = *x;
+    y.t = &dense;
+    dense.listed = 0;
+    for (int d = 1; graph_is_list(x->t) && d < x->t->nd; d++) dense.size[d] = 1;
+    Volume v = volume_of(&y, rank);
+    if (graph_is_list(x->t)) return v;
+    double all = 1;
+    for (int d = 0; d < x->t->listed; d++) all *= (double)x->t->size[d];
+    double share = all > 0 ? (double)x->t->rows / all : 0;
+    return (Volume){(int64_t)ceil((double)v.in * share - 1e-6),
+                    (int64_t)ceil((double)v.out * share - 1e-6),
+                    (int64_t)ceil((double)v.sent * share - 1e-6)};
+}
 Volume volume_of(const Pieces *x, int64_t rank) {
+    if (x->t->listed) return of_rows(x, rank);
     int64_t n = mesh_size(x->m, &x->act.axes), f = block_max(x, &x->from, rank),
             t = block_max(x, &x->to, rank);
     Volume v = {f, t, 0};

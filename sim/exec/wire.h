@@ -5,7 +5,7 @@
 #define SP_EXEC_WIRE_H
 #include "exec/exec.h"
 
-enum { WIRE_MAX_KEY = 2 * (RULE_MAX_IN + 2) + 1 };
+enum { WIRE_MAX_KEY = 2 * (RULE_MAX_IN + 2) + 2 };
 
 typedef struct WireBlocks {
     int width; /* numbers in a key, at most WIRE_MAX_KEY */

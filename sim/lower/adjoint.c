@@ -28,6 +28,7 @@ static Val *cot_val(Adj *a, const Val *of) {
                .diff = false,
                .kind = KIND_ACTIVATION,
                .L = layout_dual(&copy.L),
+               .list = copy.list,
                .step = -1};
     memcpy(v->group, copy.group, sizeof v->group);
     return v;
@@ -104,6 +105,7 @@ static bool dropped(const Adj *a, int v) {
     const Val *x = &p->val[v];
     if (x->step < 0) return false;
     const Step *s = &p->step[x->step];
+    if (x->list == v) return false; /* a list is small, and what rows there are must not change */
     /* what is made of it goes with it */
     if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
     if (x->kind == KIND_PARAM) return a->reshard && gathers(p, s);

@@ -61,6 +61,7 @@ static Val *new_val(Program *p, int tensor, const Layout *L) {
                .diff = t->diff,
                .kind = t->kind,
                .L = *L,
+               .list = -1,
                .step = -1};
     return v;
 }
@@ -130,8 +131,10 @@ static bool uses_part(const Move *mv) {
     return mv->kind == MOVE_ID && mv->from.type[mv->axes.a[0]] == TY_I &&
            mv->to.type[mv->axes.a[0]] == TY_R;
 }
+static int list_after(Lower *l, int src, const Move *mv, const Reason *why);
 static int single_move(Lower *l, int src, const Move *mv, const Reason *why, bool claim) {
     Program *p = l->p;
+    int list = claim ? p->val[src].list : list_after(l, src, mv, why);
     Val *w = new_val(p, p->val[src].tensor, &mv->to);
     const Val *v = &p->val[src];
     w->root =
@@ -140,6 +143,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
             : v->root; /* a claimed copy is another value from here on: it shares no moved copies */
     w->kind = v->kind;
     w->diff = v->diff;
+    w->list = list == src ? w->id : list;
     for (int x = 0; x < p->mesh->naxes; x++)
         w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x]
                                                                                    : v->group[x];
@@ -168,6 +172,26 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     w->step = s->id;
     return w->id;
 }
+/* The list that rows follow after a single move: it makes the same move, projected, unless it has
+ * made it already for others. A list itself: src. */
+static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
+    Program *p = l->p;
+    int list = p->val[src].list;
+    if (list < 0 || list == src) return list;
+    Layout to = program_list_layout(p, list, &mv->to);
+    if (layout_eq(&p->val[list].L, &to)) return list;
+    CopyKey key = {p->val[list].root, -1, false};
+    if (*cache_slot(l, key, &to) < 0) {
+        Move own = {.from = p->val[list].L, .to = to, .axes = mv->axes};
+        own.kind = move_kind(&own.from, &to, mv->axes.a[0]);
+        Reason r = *why;
+        r.asked = true;
+        r.text = "the index list goes the way of its rows: the counts are exchanged";
+        int made = single_move(l, list, &own, &r, false);
+        *cache_slot(l, key, &to) = made;
+    }
+    return *cache_slot(l, key, &to);
+}
 /* Brings a value to a layout by single moves, sharing what others have moved already. Copies whose
  * gradients somebody sums and copies whose gradients nobody does are not shared: their sums are
  * two. */
@@ -193,6 +217,7 @@ static int move_to(Lower *l, int v, const Layout *to, const Reason *why) {
         return v;
     }
     CopyKey key = {p->val[v].root, why->scope, sum};
+    if (graph_is_list(t)) key = (CopyKey){p->val[v].root, -1, false}; /* one copy for all rows */
     if (silent &&
         (real ||
          sum)) { /* trust: declared makes no move that no style asked for: the label is believed */
@@ -639,6 +664,11 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     bool inside = u && u->style && u->style->sums && result_of(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
     r.asked = asked || inside || dtensor; /* PyTorch's op brings DTensors together by itself */
+    /* rows change ranks because a style puts experts there */
+    if (t->listed && u && u->style) {
+        r.asked = true;
+        r.text = "tokens go to the ranks of their experts";
+    }
     if (u) r.loc = u->loc;
     if (!param) return move_to(l, in, want, &r);
     in = move_undeclared(l, in, want, &r);
@@ -652,6 +682,30 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         in = move_to(l, in, &whole, &r);
     }
     return move_to(l, in, want, &r);
+}
+/* Rows go back to the ranks of their tokens: what cuts those cuts them again. */
+static void go_home(Lower *l, const GNode *n, Phase pass) {
+    Program *p = l->p;
+    if (!n->home) return;
+    const Layout *home = &p->val[p->first[n->home - 1]].L, *now = &p->val[p->env[n->out]].L;
+    const GTensor *t = &p->graph->t[n->out];
+    Layout want = *now;
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (layout_where(home, x) >= 0) layout_set_type(&want, x, TY_I);
+    for (int d = 0; d < t->listed; d++) {
+        if (!home->n[d]) continue;
+        want.n[d] = home->n[d];
+        memcpy(want.e[d], home->e[d], sizeof want.e[d]);
+        for (int k = 0; k < home->n[d]; k++)
+            if (!home->e[d][k].ghost) want.type[home->e[d][k].axis] = TY_V;
+    }
+    Reason r = {.text = "the results go back to the ranks of their tokens",
+                .loc = n->module >= 0 ? l->a->use[n->module].loc : (Loc){0},
+                .asked = true,
+                .module = n->module,
+                .scope = -1,
+                .pass = pass};
+    p->env[n->out] = move_to(l, p->env[n->out], &want, &r);
 }
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
@@ -685,12 +739,14 @@ static void lower_node(Lower *l, const GNode *n) {
     s->nin = n->nin;
     memcpy(s->in, moved, sizeof moved);
     s->out = out->id;
+    if (n->rule.listed[RULE_MAX_IN]) out->list = n->op->rows ? out->id : program_list(p, s);
     s->module = n->module;
     s->why = n->label;
     if (n->module >= 0) s->loc = l->a->use[n->module].loc;
     out->step = s->id;
     p->env[n->out] = p->first[n->out] = out->id;
     *cache_slot(l, (CopyKey){out->root, -1, false}, &L) = out->id;
+    go_home(l, n, pass);
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
         if (p->graph->module[m].output == n->out) leave_module(l, m, n->out);
 }

@@ -29,6 +29,22 @@ void program_reads(const Program *p, bool through, int *first, int *last) {
         }
     }
 }
+int program_list(const Program *p, const Step *s) {
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i] >= 0 && p->val[s->in[i]].list >= 0) return p->val[s->in[i]].list;
+    return p->val[s->out].list;
+}
+Layout program_list_layout(const Program *p, int list, const Layout *rows) {
+    const GTensor *t = &p->graph->t[p->val[list].tensor];
+    Layout L = layout_whole(p->mesh, t->nd, TY_I);
+    for (int d = 0; d < t->nd; d++) {
+        L.n[d] = rows->n[d];
+        memcpy(L.e[d], rows->e[d], sizeof L.e[d]);
+        for (int k = 0; k < L.n[d]; k++)
+            if (!L.e[d][k].ghost) L.type[L.e[d][k].axis] = TY_V;
+    }
+    return L;
+}
 Subject program_subject(const Program *p, const Val *v) {
     return graph_subject(&p->graph->t[v->tensor], v->cot);
 }
@@ -69,6 +85,23 @@ static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s)
         i += take;
     }
 }
+/* "rows(B/dp, S/cp, E/ep)" */
+static const char *rows_symbol(const Program *p, const Val *v, Arena *arena) {
+    const GTensor *t = &p->graph->t[v->tensor];
+    Str s = str_new(arena);
+    str_add(&s, "rows(");
+    for (int i = 0; i < t->listed; i++) {
+        int d = (i + 1) % t->listed; /* tokens first, as people say it */
+        AxisList l = layout_dim_axes(&v->L, d);
+        Str cut = str_new(arena);
+        axes_text(p, v, &l, &cut);
+        bool many = cut.n && strchr(cut.s, '*');
+        str_addf(&s, "%s%s%s%s%s%s", i ? ", " : "", t->sym[d], cut.n ? "/" : "", many ? "(" : "",
+                 cut.n ? cut.s : "", many ? ")" : "");
+    }
+    str_add(&s, ")");
+    return s.s;
+}
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims) {
     const GTensor *t = &p->graph->t[v->tensor];
     int at = 0;
@@ -81,6 +114,10 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
             for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
         }
         at += t->stored[d];
+        if (d == 0 && t->listed) {
+            dims[d] = rows_symbol(p, v, arena);
+            continue;
+        }
         if (d == 0) { /* the flattened cut of stored dim 0 */
             AxisList one = layout_dim_axes(&v->L, v->L.ndim);
             through = packed && one.n &&

@@ -19,7 +19,9 @@ typedef struct Val {
     ValueKind kind;
     Layout L;
     const char *group[MESH_MAX_AXES]; /* name under which an axis was written; NULL: its own */
-    int step;                         /* that makes it; -1: input or parameter at rest */
+    int list; /* in rows: the value that says which rows there are, an index list that lies as this
+                 does; a list follows itself; -1: dense */
+    int step; /* that makes it; -1: input or parameter at rest */
     int n_parts;
     const Part *parts;  /* cotangents: the uses they sum */
     const ReadAct *act; /* what is done to an input or parameter; NULL: it is read as it lies */
@@ -121,6 +123,11 @@ void mark_units(Program *p);
  * lower and adjoint_program. Findings go to `d` as E0404 (or W0401 with `warn`) and to the step
  * (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */
 int verify(Program *p, Diags *d, bool warn, int *first_step);
+/* The index list that the rows of an op or adjoint follow: one for all; -1: it has none. */
+int program_list(const Program *p, const Step *s);
+/* How an index list lies whose rows lie so: cut as their listed letters are, else the same on all
+ * ranks. */
+Layout program_list_layout(const Program *p, int list, const Layout *rows);
 /* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
 int step_reads(const Step *s, int *r);
 /* Does the step hand on what it reads, under another layout and no other numbers? Its output is a

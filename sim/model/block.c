@@ -1,17 +1,26 @@
 /* The graph of Llama-type blocks, with embedding, final norm and head around them, as tables of
  * node templates. Features (biases, q/k norm, tied tables, the activation) are flags of rows; no
  * model is named here. Letters: b batch, t position, d hidden, k kv group, g query head in its
- * group, x head dim, f feed-forward, u gate or up where the two are one weight, v vocabulary. */
+ * group, x head dim, f feed-forward, u gate or up where the two are one weight, e expert, w
+ * an expert's feed-forward, v vocabulary. */
 #include "model/build.h"
 #include <string.h>
 
-/* Containers of a layer, before its nodes. */
+/* Containers of a layer, before its nodes; one comes before those in it. */
 static const struct {
-    const char *path, *in, *out; /* its first input and its output, as values of the layer */
+    const char *path, *in[3], *out; /* its inputs and its output, as values of the layer */
+    unsigned need;                  /* features without which there is no such container */
+    const char *kind;
 } containers[] = {
-    {"", "input", "output"},
-    {"self_attn", "input_norm", "o_proj"},
-    {"mlp", "post_attn_norm", "mlp.down"},
+    {"", {"input"}, "output", 0, "container"},
+    {"self_attn", {"input_norm"}, "o_proj", 0, "container"},
+    {"mlp", {"post_attn_norm"}, "mlp.down", FEATURE_DENSE, "container"},
+    {"moe", {"post_attn_norm"}, "moe.routed", FEATURE_MOE, "container"},
+    {"moe.experts",
+     {"post_attn_norm", "moe.list", "moe.weights"},
+     "moe.routed",
+     FEATURE_MOE,
+     "experts"},
 };
 enum { N_CONTAINERS = sizeof containers / sizeof *containers };
 
@@ -43,22 +52,51 @@ static const NodeRow layer_rows[] = {
     {"post_attn_norm", "rmsnorm", "btd!,d->btd", {"resid_attn", "@w"}, "b t d",
      "post_attention_layernorm", "norm", "d", "norm", .at = AT_EPS},
     {"mlp.gate", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.gate_proj",
-     "linear", "f d", "mlp", "linear", .bias = FEATURE_GATE_BIAS, .need = FEATURE_APART},
+     "linear", "f d", "mlp", "linear", .bias = FEATURE_GATE_BIAS, .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.up", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.up_proj", "linear",
-     "f d", "mlp", "linear", .bias = FEATURE_UP_BIAS, .need = FEATURE_APART},
+     "f d", "mlp", "linear", .bias = FEATURE_UP_BIAS, .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.gate_act", NULL, "btf->btf", {"mlp.gate"}, "b t f", "mlp.act_fn", "activation", NULL,
-     .part = "mlp", .need = FEATURE_APART},
+     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.act", "einsum", "btf,btf->btf", {"mlp.gate_act", "mlp.up"}, "b t f", "mlp", NULL, NULL,
-     .part = "mlp", .label = "multiply", .need = FEATURE_APART},
+     .part = "mlp", .label = "multiply", .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.gate_up", "einsum", "btd,ufd->btuf", {"post_attn_norm", "@w"}, "b t uf",
      "mlp.gate_up_proj", "linear", "uf d", "mlp", "linear", .bias = FEATURE_GATE_BIAS,
-     .need = FEATURE_PACKED},
+     .need = FEATURE_DENSE | FEATURE_PACKED},
     {"mlp.act", "swiglu", "btu!f->btf", {"mlp.gate_up"}, "b t f", "mlp.act_fn", "activation", NULL,
-     .part = "mlp", .need = FEATURE_PACKED},
+     .part = "mlp", .need = FEATURE_DENSE | FEATURE_PACKED},
     {"mlp.down", "einsum", "btf,df->btd", {"mlp.act", "@w"}, "b t d", "mlp.down_proj", "linear",
-     "d f", "mlp", "linear", .bias = FEATURE_DOWN_BIAS},
-    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down"}, "b t d", "", NULL, NULL,
-     .part = "mlp"},
+     "d f", "mlp", "linear", .bias = FEATURE_DOWN_BIAS, .need = FEATURE_DENSE},
+    {"moe.router_logits", "einsum", "btd,ed->bte", {"post_attn_norm", "@w"}, "b t e", "moe.gate",
+     "linear", "e d", "router", "router", .need = FEATURE_MOE},
+    {"moe.list", "select", "bte!->[ebt]", {"moe.router_logits"}, "[ebt]", "moe", NULL, NULL,
+     .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
+    {"moe.weights", "gate", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]", "moe",
+     NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
+    {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.list"}, "[ebt] d",
+     "moe.experts", NULL, NULL, .part = "experts", .label = "dispatch", .need = FEATURE_MOE},
+    {"moe.gate", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.dispatched", "@w"}, "[ebt] w", "moe.experts",
+     NULL, "e w d", "experts", "experts", .param = "gate_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+    {"moe.up", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.dispatched", "@w"}, "[ebt] w", "moe.experts",
+     NULL, "e w d", "experts", "experts", .param = "up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+    {"moe.gate_act", NULL, "[ebt]w->[ebt]w", {"moe.gate"}, "[ebt] w", "moe.experts", NULL, NULL,
+     .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+    {"moe.act", "einsum", "[ebt]w,[ebt]w->[ebt]w", {"moe.gate_act", "moe.up"}, "[ebt] w",
+     "moe.experts", NULL, NULL, .part = "experts", .label = "multiply",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+    {"moe.gate_up", "einsum", "[ebt]d,euwd->[ebt]uw", {"moe.dispatched", "@w"}, "[ebt] uw",
+     "moe.experts", NULL, "e uw d", "experts", "experts", .param = "gate_up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED},
+    {"moe.act", "swiglu", "[ebt]u!w->[ebt]w", {"moe.gate_up"}, "[ebt] w", "moe.experts", NULL, NULL,
+     .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED},
+    {"moe.down", "einsum", "[ebt]w,edw->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
+     "e d w", "experts", "experts", .param = "down_proj", .home = "moe.dispatched",
+     .need = FEATURE_MOE},
+    {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.weights"}, "b t d",
+     "moe.experts", NULL, NULL, .part = "experts", .label = "combine", .need = FEATURE_MOE},
+    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down|moe.routed"}, "b t d", "", NULL,
+     NULL, .part = "mlp"},
 };
 
 static const NodeRow embed_row =
@@ -72,33 +110,38 @@ static const NodeRow head_row =
      .part = "head", .label = "linear", .vocab = true};
 /* clang-format on */
 
-/* Makes the containers of a layer; their inputs and outputs follow when the nodes are there.
- * Returns the first. */
-static int open_containers(Build *b, int layer) {
-    int first = b->g->nm;
-    for (int i = 0; i < N_CONTAINERS; i++)
-        build_module(
-            b, arena_printf(b->a, "model.layers.%d%s%s", layer, i ? "." : "", containers[i].path),
-            "container", i ? first : -1);
-    return first;
+static bool has_container(const Build *b, int i) {
+    return (containers[i].need & build_features(b)) == containers[i].need;
 }
-
-static void close_containers(Build *b, int first, const char *prefix) {
-    for (int i = 0; i < N_CONTAINERS; i++) {
-        GModule *m = &b->g->module[first + i];
-        m->input[0] = build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].in));
-        m->n_input = 1;
-        m->output = build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].out));
-    }
-}
-
-/* The container that a row's module lies in: "self_attn.q_proj" in self_attn. */
-static int row_parent(const NodeRow *row, int first) {
+/* The innermost container of this layer that a path lies in: "self_attn.q_proj" in self_attn.
+ * at[i]: the module of container i, or -1. */
+static int parent_of(const char *path, const int *at) {
     for (int i = N_CONTAINERS - 1; i > 0; i--) {
         size_t n = strlen(containers[i].path);
-        if (!strncmp(row->module, containers[i].path, n) && row->module[n] == '.') return first + i;
+        if (at[i] >= 0 && !strncmp(path, containers[i].path, n) && path[n] == '.') return at[i];
     }
-    return first;
+    return at[0];
+}
+/* Makes the containers of a layer; their inputs and outputs follow when the nodes are there. */
+static void open_containers(Build *b, int layer, int *at) {
+    for (int i = 0; i < N_CONTAINERS; i++) at[i] = -1;
+    for (int i = 0; i < N_CONTAINERS; i++)
+        if (has_container(b, i))
+            at[i] = build_module(
+                b,
+                arena_printf(b->a, "model.layers.%d%s%s", layer, i ? "." : "", containers[i].path),
+                containers[i].kind, i ? parent_of(containers[i].path, at) : -1);
+}
+
+static void close_containers(Build *b, const int *at, const char *prefix) {
+    for (int i = 0; i < N_CONTAINERS; i++) {
+        if (at[i] < 0) continue;
+        GModule *m = &b->g->module[at[i]];
+        for (m->n_input = 0; m->n_input < 3 && containers[i].in[m->n_input]; m->n_input++)
+            m->input[m->n_input] =
+                build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].in[m->n_input]));
+        m->output = build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].out));
+    }
 }
 
 static void build_layer(Build *b, int layer) {
@@ -108,14 +151,20 @@ static void build_layer(Build *b, int layer) {
     if (b->x < 0) /* [B, S, D] */
         b->x = build_tensor(b, input, KIND_INPUT, "b t d", b->p->input_gradient, false);
     else build_alias(b, b->x, input);
-    int first = open_containers(b, layer);
+    int at[N_CONTAINERS];
+    b->moe = b->m->E > 0;
+    open_containers(b, layer, at);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
-        int t =
-            build_row(b, &layer_rows[i],
-                      (RowPlace){prefix, modules, layer, row_parent(&layer_rows[i], first), NULL});
+        int t = build_row(
+            b, &layer_rows[i],
+            (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});
         if (t >= 0) b->x = t;
     }
-    if (!b->failed) close_containers(b, first, prefix);
+    if (b->moe && !b->failed)
+        build_alias(b, build_value(b, arena_printf(b->a, "%smoe.routed", prefix)),
+                    arena_printf(b->a, "%smoe.output", prefix));
+    if (!b->failed) close_containers(b, at, prefix);
+    b->moe = false;
 }
 
 /* An input of the first part that is built, under the name that this value has in the whole model.

@@ -22,15 +22,17 @@ typedef struct {
     const ModelDims *m;
     Graph *g;
     Attrs at; /* constants of the model; a node takes those that its row asks for */
+    bool moe; /* the layer that is built has experts */
     int x;    /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
+    int64_t rows;            /* of what experts get: tokens times experts per token */
     int64_t bytes;           /* of all tensors so far, in the widest element type */
     bool failed;             /* an error was reported: what follows may be -1 */
     struct NameIndex *index; /* of tensors by name, for build_value */
 } Build;
 
 /* Which constants of the model a node reads. */
-enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8, AT_VOCAB = 16 };
+enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8, AT_VOCAB = 16, AT_ROUTER = 32 };
 
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
  * "self_attn" means "model.layers.3.self_attn". */
@@ -48,9 +50,11 @@ typedef struct {
     const char *part;
     const char *label; /* NULL: the op's */
     unsigned at;
-    unsigned need; /* features (FEATURE_*) without which there is no such node */
-    unsigned bias; /* feature that adds a bias; 0: never one */
-    bool vocab;    /* its module works on the vocabulary */
+    unsigned need;     /* features (FEATURE_*) without which there is no such node */
+    const char *param; /* the weight's own name, where the module is a container of several */
+    const char *home;  /* rows: the value to whose tokens they go back */
+    unsigned bias;     /* feature that adds a bias; 0: never one */
+    bool vocab;        /* its module works on the vocabulary */
 } NodeRow;
 
 enum {
@@ -63,8 +67,12 @@ enum {
     FEATURE_UP_BIAS = 64,
     FEATURE_DOWN_BIAS = 128,
     FEATURE_MLP_BIAS = 256,
-    FEATURE_APART = 512,   /* gate and up are two weights */
-    FEATURE_PACKED = 1024, /* or one of shape [2*F, D] */
+    FEATURE_APART = 512,            /* gate and up are two weights */
+    FEATURE_PACKED = 1024,          /* or one of shape [2*F, D] */
+    FEATURE_DENSE = 2048,           /* the layer's feed-forward part is one for all tokens */
+    FEATURE_MOE = 4096,             /* or experts behind a router */
+    FEATURE_EXPERTS_APART = 8192,   /* their gate and up are two weights of [E, Fe, D] */
+    FEATURE_EXPERTS_PACKED = 16384, /* or one of [E, 2*Fe, D] */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
@@ -93,8 +101,8 @@ void build_alias(Build *b, int tensor, const char *name);
 /* Newest tensor of that name or alias, or -1. */
 int build_value(const Build *b, const char *name);
 int build_find_module(const Build *b, const char *hf_path);
-/* The features of the dims as FEATURE_ bits. */
-unsigned build_features(const ModelDims *m);
+/* The features of the dims and of the layer that is built, as FEATURE_ bits. */
+unsigned build_features(const Build *b);
 
 /* block.c, mlp.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result flows
  * out. */

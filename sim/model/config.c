@@ -13,7 +13,7 @@ static const int64_t size_limit = (int64_t)1 << 40;
 
 /* What the keys say, before defaults. Whole numbers: UNSET; reals: below 0. */
 typedef struct {
-    int64_t D, F, L, H, K, d, V, max_positions;
+    int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe;
     double eps, theta, theta_inside, partial;
     bool tied;
     int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
@@ -30,12 +30,14 @@ typedef struct {
     const char *type;
     uint8_t qkv, o, mlp; /* biases */
     bool qk_norm;
+    bool experts; /* a router and experts in every layer */
 } Family;
 static const Family families[] = {
-    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false},
-    {"mistral", NEVER, NEVER, NEVER, false},
-    {"qwen2", ALWAYS, NEVER, NEVER, false},
-    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true},
+    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false, false},
+    {"mistral", NEVER, NEVER, NEVER, false, false},
+    {"qwen2", ALWAYS, NEVER, NEVER, false, false},
+    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, false},
+    {"mixtral", NEVER, NEVER, NEVER, false, true},
 };
 
 /* One config being read. */
@@ -74,6 +76,8 @@ static const Key keys[] = {
     {"num_key_value_heads", KEY_INT, AT(K), false},
     {"head_dim", KEY_INT, AT(d), false},
     {"vocab_size", KEY_INT, AT(V), false},
+    {"num_local_experts", KEY_INT, AT(E), false},
+    {"num_experts_per_tok", KEY_INT, AT(top_k), false},
     {"max_position_embeddings", KEY_INT, AT(max_positions), false},
     {"rms_norm_eps", KEY_REAL, AT(eps), false},
     {"rope_theta", KEY_REAL, AT(theta), false},
@@ -113,9 +117,12 @@ static const Key keys[] = {
     {"label2id", KEY_HARMLESS, 0, false},
     {"max_window_layers", KEY_HARMLESS, 0, false}, /* means nothing without a window */
     {"_name_or_path", KEY_HARMLESS, 0, false},
+    {"output_router_logits", KEY_HARMLESS, 0, false}, /* with the auxiliary loss, which the plan
+                                                         asks for */
     {"pad_token_id", KEY_HARMLESS, 0, false},
     {"pretraining_tp", KEY_HARMLESS, 0, false}, /* another order of summation */
     {"return_dict", KEY_HARMLESS, 0, false},
+    {"router_aux_loss_coef", KEY_HARMLESS, 0, false},
     {"tokenizer_class", KEY_HARMLESS, 0, false},
     {"torch_dtype", KEY_HARMLESS, 0, false},
     {"transformers.js_config", KEY_HARMLESS, 0, false},
@@ -302,6 +309,10 @@ static void raw_from_preset(const Preset *s, Raw *r) {
     r->tied = s->tied;
     r->qk_norm = s->qk_norm;
     r->q_bias = r->k_bias = r->v_bias = s->qkv_bias;
+    r->E = s->E ? s->E : UNSET;
+    r->top_k = s->E ? s->top_k : UNSET;
+    r->Fe = s->Fe ? s->Fe : UNSET;
+    r->model_type = s->family;
     r->rope_type = s->rope_type;
     r->rope_factor = s->rope_factor;
     r->rope_low = s->rope_low;
@@ -318,13 +329,13 @@ static const Family *family(Config *c, const Raw *r) {
     if (!r->model_type && c->file)
         diag_error(c->d, "E0208", top,
                    "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, "
-                   "mistral, qwen2 and qwen3 run in this version",
+                   "mistral, qwen2, qwen3 and mixtral run in this version",
                    "the config has no 'model_type'");
     if (!r->model_type) return &families[0];
     for (int i = 0; i < n; i++)
         if (!strcmp(families[i].type, r->model_type)) return &families[i];
     diag_error(c->d, "E0207", key_loc(c, "model_type"),
-               "llama, mistral, qwen2 and qwen3 run in this version",
+               "llama, mistral, qwen2, qwen3 and mixtral run in this version",
                "config key 'model_type' says '%s', which this version does not know",
                r->model_type);
     return &families[0];
@@ -340,8 +351,29 @@ static void check_unread(Config *c, const Family *f, const Raw *r) {
     if (r->attention_bias == 1 && f->qkv == NEVER) changes_maths(c, "attention_bias", "");
 }
 
+/* Experts are the family's matter: a switch that it does not read would be silently lost. */
+static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    if (!f->experts) {
+        if (r->E != UNSET) changes_maths(c, "num_local_experts", "");
+        if (r->top_k != UNSET) changes_maths(c, "num_experts_per_tok", "");
+        return;
+    }
+    Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
+    if (r->E == UNSET)
+        diag_error(c->d, "E0208", loc, NULL, "the config has no 'num_local_experts'");
+    if (r->E == UNSET) return;
+    m->E = r->E;
+    m->top_k = r->top_k == UNSET ? 2 : r->top_k; /* HF's default */
+    m->Fe = r->Fe == UNSET ? r->F : r->Fe;
+    m->experts_packed = c->p->names == NAMES_HF;
+    if (m->top_k > m->E)
+        diag_error(c->d, "E0307", key_loc(c, "num_experts_per_tok"), NULL,
+                   "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
+}
+
 static void set_features(Config *c, const Raw *r, ModelDims *m) {
     const Family *f = family(c, r);
+    set_experts(c, f, r, m);
     check_unread(c, f, r);
     m->qk_norm = r->qk_norm != UNSET ? r->qk_norm : f->qk_norm;
     m->q_bias = flag(r->q_bias, f->qkv, r->attention_bias);
@@ -454,6 +486,9 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
                .d = UNSET,
                .V = UNSET,
                .max_positions = UNSET,
+               .E = UNSET,
+               .top_k = UNSET,
+               .Fe = UNSET,
                .attention_bias = UNSET,
                .mlp_bias = UNSET,
                .use_window = UNSET,

@@ -2,6 +2,7 @@
  * Refuses to know what a model looks like (block.c, mlp.c) or how a value is cut (layout). */
 #include "model/build.h"
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,20 +28,26 @@ static Loc large_loc(const Build *b, const GTensor *t) {
            : p->inputs_loc.file ? p->inputs_loc
                                 : p->model_loc;
 }
-/* Fills the dims of a tensor from text like "b t kgx": three stored dims, five letters. */
+/* Fills the dims of a tensor from text like "b t kgx": three stored dims, five letters; "[ebt] d":
+ * rows. */
 static bool shape_fill(Build *b, GTensor *t, const char *shape) {
     int64_t count = 8; /* bytes of the widest element type: the whole tensor must be addressable */
+    bool listed = *shape == '[';
+    t->rows = listed ? b->rows : 0;
+    if (listed) count *= b->rows;
     for (const char *c = shape; *c; c++) {
-        if (*c == ' ') continue;
+        if (*c == ']') listed = false;
+        if (*c == ' ' || *c == '[' || *c == ']') continue;
         const LetterSize *l = &b->letter[*c - 'a'];
         assert(l->sym && t->nd < LAYOUT_MAX_DIMS);
-        if (c == shape || c[-1] == ' ') t->nstored++;
+        if (c == shape || c[-1] == ' ' || c[-1] == '[') t->nstored++;
+        t->listed += listed;
         t->stored[t->nstored - 1]++;
         t->letter[t->nd] = *c;
         t->sym[t->nd] = l->sym;
         t->role[t->nd] = l->role;
         t->size[t->nd++] = l->size;
-        if (__builtin_mul_overflow(count, l->size, &count)) {
+        if (!listed && __builtin_mul_overflow(count, l->size, &count)) {
             diag_error(b->d, "E0701", large_loc(b, t), "make the sizes smaller",
                        "'%s' has more than 2^60 elements", t->name);
             return false;
@@ -62,12 +69,14 @@ void graph_stored_shape(const GTensor *t, int *n, int64_t *shape) {
         shape[i] = 1;
         for (int k = 0; k < t->stored[i]; k++) shape[i] *= t->size[l++];
     }
+    if (t->listed) shape[0] = t->rows;
 }
 
 const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
     int first = 0;
     for (int i = 0; i < dim; i++) first += t->stored[i];
     Str s = str_new(arena);
+    if (t->listed && !dim) return "rows";
     for (int l = first; l < first + t->stored[dim]; l++) {
         const char *sym = t->sym[l];
         /* The query heads: kv groups times heads in a group. */
@@ -145,14 +154,18 @@ int build_value(const Build *b, const char *name) {
     return at ? *at : -1;
 }
 
-int build_find_module(const Build *b, const char *hf_path) {
+int build_find_module(const Build *b, const char *own_path) {
+    const char *hf_path = names_of_own(b->a, NAMES_HF, own_path);
+    if (!hf_path) hf_path = own_path;
     for (int i = b->g->nm - 1; i >= 0; i--)
         if (!strcmp(b->g->module[i].hf_path, hf_path)) return i;
     return -1;
 }
 
-int build_module(Build *b, const char *hf_path, const char *kind, int parent) {
-    const char *path = names_to_scheme(b->a, b->p->names, hf_path);
+int build_module(Build *b, const char *own_path, const char *kind, int parent) {
+    const char *path = names_of_own(b->a, b->p->names, own_path),
+               *hf_path = names_of_own(b->a, NAMES_HF, own_path);
+    if (!hf_path) hf_path = own_path;
     Graph *g = b->g;
     GModule m = {
         .path =
@@ -168,12 +181,14 @@ int build_module(Build *b, const char *hf_path, const char *kind, int parent) {
     return g->nm - 1;
 }
 
-int build_param(Build *b, const char *name, const char *shape, int module) {
+int build_param(Build *b, const char *own_name, const char *shape, int module) {
+    const char *name = names_of_own(b->a, NAMES_HF, own_name);
+    if (!name) name = own_name;
     int t = build_value(b, name);
     if (t >= 0) return t; /* tied: the second use of one table */
     t = build_tensor(b, name, KIND_PARAM, shape, true, false);
     if (t < 0) return -1;
-    const char *plan_name = names_to_scheme(b->a, b->p->names, name);
+    const char *plan_name = names_of_own(b->a, b->p->names, own_name);
     b->g->t[t].plan_name = plan_name ? plan_name : name;
     b->g->t[t].module = module;
     return t;
@@ -216,7 +231,8 @@ int build_node(Build *b, const char *op, const char *rule, const int *in, const 
         n.in[i] = in[i];
     }
     n.label = n.op->label ? n.op->label : n.op->name;
-    n.out = build_tensor(b, out, KIND_ACTIVATION, shape, passes_gradient(b->g, &n), false);
+    bool list = n.op->rows != NULL;
+    n.out = build_tensor(b, out, KIND_ACTIVATION, shape, !list && passes_gradient(b->g, &n), list);
     if (n.out < 0) return -1;
     assert(n.rule.nout == b->g->t[n.out].nd);
     b->g->t[n.out].producer = n.id;
@@ -232,6 +248,7 @@ static Attrs attrs_of(const Build *b, unsigned at) {
     if (at & AT_SCALE) r.scale = b->at.scale;
     if (at & AT_IGNORE) r.ignore = b->at.ignore;
     if (at & AT_VOCAB) r.factor = b->at.factor;
+    if (at & AT_ROUTER) r.top = b->at.top;
     if (at & AT_ROPE) {
         r.interleaved = b->at.interleaved;
         r.n_freq = b->at.n_freq;
@@ -291,8 +308,11 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     return module;
 }
 
-unsigned build_features(const ModelDims *m) {
-    return (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
+unsigned build_features(const Build *b) {
+    const ModelDims *m = b->m;
+    return (b->moe ? FEATURE_MOE : FEATURE_DENSE) |
+           (m->experts_packed ? FEATURE_EXPERTS_PACKED : FEATURE_EXPERTS_APART) |
+           (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
            (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
            (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
            (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
@@ -300,16 +320,19 @@ unsigned build_features(const ModelDims *m) {
 }
 
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
-    unsigned have = build_features(b->m);
+    unsigned have = build_features(b);
     if ((row->need & have) != row->need) return -1;
     const char *path = arena_printf(b->a, "%s%s", at.modules, row->module);
     if (!*row->module && *at.modules)
         path = arena_strndup(b->a, at.modules, strlen(at.modules) - 1);
     int module = row_module(b, row, path, at.parent, at.weight);
+    int own = module >= 0 ? b->g->module[module].weight : -1;
+    if (row->param)
+        own = build_param(b, arena_printf(b->a, "%s.%s", path, row->param), row->weight, module);
     int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
         bool weight = !strcmp(row->in[nin], "@w");
-        in[nin] = weight ? b->g->module[module].weight : row_operand(b, row->in[nin], at.values);
+        in[nin] = weight ? own : row_operand(b, row->in[nin], at.values);
         if (!weight) act[nact++] = in[nin];
     }
     const char *out = arena_printf(b->a, "%s%s", at.values, row->out);
@@ -321,6 +344,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     row_finish(b, node, row, module, at.layer);
     b->g->node[node].at = attrs_of(b, row->at);
     if (row->label) b->g->node[node].label = row->label;
+    if (row->home) b->g->node[node].home = 1 + row_operand(b, row->home, at.values);
     int result = b->g->node[node].out;
     if (biased) {
         node = row_bias(b, row, result, out, module, path);
@@ -378,6 +402,17 @@ int graph_find(const Graph *g, const char *name) {
         if (t >= 0) return t;
     }
     return -1;
+}
+
+int64_t graph_rows(const GTensor *t, const int64_t *local) {
+    double all = 1, mine = 1;
+    for (int d = 0; d < t->listed; d++) all *= (double)t->size[d], mine *= (double)local[d];
+    return all > 0 ? (int64_t)ceil(mine / all * (double)t->rows - 1e-6) : 0;
+}
+int64_t graph_elements(const GTensor *t) {
+    int64_t n = t->listed ? t->rows : 1;
+    for (int d = t->listed; d < t->nd; d++) n *= t->size[d];
+    return n;
 }
 
 const char *graph_name(const GTensor *t) { return t->plan_name ? t->plan_name : t->name; }

@@ -34,7 +34,10 @@ typedef struct GTensor {
     const char *sym[LAYOUT_MAX_DIMS]; /* symbol per letter: "B" "S" "D" "K" "G" "d" "F" "V";
                                          adjacent K,G print as H */
     DimRole role[LAYOUT_MAX_DIMS];
-    int nstored;                     /* stored dims */
+    int nstored;  /* stored dims */
+    int listed;   /* leading letters that are stored as rows, one row per combination that an index
+                     list names: stored dim 0; 0: none. With is_int it is such a list itself */
+    int64_t rows; /* of all: tokens times experts per token; 0: no rows */
     uint8_t stored[LAYOUT_MAX_DIMS]; /* letters per stored dim, outermost first; they sum to nd */
     int module; /* parameter: index of the module that owns it; activation: of the module that makes
                    it; -1 */
@@ -45,6 +48,13 @@ typedef struct GTensor {
                      starts as zeros; 0: none */
     int next_of;  /* 1 + the parameter or state whose value after the step this is; 0: none */
 } GTensor;
+/* Is it an index list: which rows there are? */
+static inline bool graph_is_list(const GTensor *t) { return t->listed && t->is_int; }
+/* How many rows a rank that holds so much of each listed letter may expect: its share of all,
+ * rounded up. Exact before routing; afterwards only the list knows. */
+int64_t graph_rows(const GTensor *t, const int64_t *local);
+/* Elements of the whole. */
+int64_t graph_elements(const GTensor *t);
 /* What people call it: a parameter by its name in the plan's scheme. */
 const char *graph_name(const GTensor *t);
 /* The same, or its gradient, for records (`trace/terms.h`). */
@@ -58,6 +68,8 @@ typedef struct GNode {
     int in[RULE_MAX_IN];
     int out;
     Attrs at;
+    int home; /* 1 + the tensor in rows to whose tokens the rows of its output go back; 0: they stay
+               */
     int module;        /* innermost module it belongs to, or -1 */
     int layer;         /* -1: outside the layers */
     const char *part;  /* "attention", "mlp", "norm", "embedding", "head", "loss": for figures */

@@ -47,6 +47,7 @@ static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     int64_t unit = cutting_axes(mesh);
     m->D = shrink(m->D, p->shrink, unit, 1);
     m->F = shrink(m->F, p->shrink, unit, 1);
+    if (m->E) m->Fe = shrink(m->Fe, p->shrink, unit, 1);
     m->vocab = shrink(m->vocab, p->shrink, unit, 1);
     m->d = shrink(m->d, p->shrink, 2, 8);
 }
@@ -164,6 +165,8 @@ static void set_letters(Build *b, const ModelDims *m) {
                {'x', {"d", m->d, DIM_HEAD_SIZE}},
                {'u', {"2", 2, DIM_PLAIN}},
                {'f', {"F", m->F, DIM_PLAIN}},
+               {'e', {"E", m->E, DIM_PLAIN}},
+               {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},
                {'v', {"V", m->V, DIM_PLAIN}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
 }
@@ -179,12 +182,14 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     } else {
         m->parts = p->parts ? p->parts : PART_BLOCKS;
         set_letters(&b, s);
+        b.rows = s->B * s->S * s->top_k;
         b.at = (Attrs){.eps = s->eps,
                        .scale = 1 / sqrt((double)s->d),
                        .interleaved = s->rope_interleaved,
                        .n_freq = (int)(s->d / 2),
                        .inv_freq = model_inv_freq(a, s),
                        .ignore = (double)p->ignore_index,
+                       .top = (int)s->top_k,
                        .factor = s->vocab < s->V ? (double)s->vocab : 0};
         build_llama(&b, m->parts);
     }

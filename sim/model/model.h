@@ -17,6 +17,9 @@ typedef struct ModelDims {
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
     bool packed_mlp;        /* gate and up are one weight of [2*F, D] */
+    int64_t E, top_k, Fe;   /* experts (0: none), experts per token, an expert's width; F is that of
+                               the dense layers */
+    bool experts_packed;    /* their gate and up are one weight [E, 2*Fe, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;
@@ -43,6 +46,8 @@ typedef struct {
     const char *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
+    int64_t E, top_k, Fe; /* experts, experts per token, their width; 0: none */
+    const char *family;   /* of configs: "mixtral"; NULL: llama, with what the row says */
     const char
         *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE, MLA) */
 } Preset;
@@ -69,6 +74,9 @@ const double *model_inv_freq(Arena *arena, const ModelDims *m);
 /* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj")
  * into the scheme. Containers that the scheme has not got give NULL. */
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
+/* The same of a graph's own name ("model.layers.0.moe.gate"): Hugging Face's but where that would
+ * stand for two things. */
+const char *names_of_own(Arena *arena, Names n, const char *path);
 /* The way back: a path of the scheme as Hugging Face's, or NULL. */
 const char *names_from_scheme(Arena *arena, Names n, const char *path);
 /* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight";
@@ -80,6 +88,16 @@ typedef struct {
     const char *name[NAMES_COUNT];
 } NamesRow;
 const NamesRow *names_table(int *n);
+
+/* ---- checkpoints (checkpoint.c) ---- */
+/* The i-th other name, from 0, that published files have for a Hugging Face name of a layer with
+ * experts ("..block_sparse_moe.gate.weight"); NULL: there is no more. */
+const char *checkpoint_alias(Arena *arena, const char *name, int i);
+/* The way back: the library's own name. */
+const char *checkpoint_own(Arena *arena, const char *name);
+/* The tensors of a file that a parameter of experts is made of, one after the other as they lie, by
+ * the first or second way (0, 1) to name them: how many, 0: it is no such parameter. */
+int checkpoint_parts(Arena *arena, const GTensor *t, int way, const char ***names);
 
 /* Index of the tensor called `name` (name, alias, plan name, checkpoint name, "MODULE.input" /
  * "MODULE.output" in the plan's scheme or Hugging Face's; with or without "model."), or -1. */

@@ -59,11 +59,46 @@ static const NamesRow rows[] = {
     {"down",
      {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.mlp.down_proj",
       "decoder.layers.*.mlp.linear_fc2", "blk.*.ffn_down"}},
+    {"experts and router",
+     {"layers.*.moe", "layers.*.mlp", "model.layers.*.mlp", "decoder.layers.*.mlp", "blk.*.ffn"}},
+    {"router",
+     {"layers.*.moe.router.gate", "layers.*.mlp.router.gate", "model.layers.*.mlp.gate",
+      "decoder.layers.*.mlp.router", "blk.*.ffn_gate_inp"}},
+    {"experts",
+     {"layers.*.moe.experts", "layers.*.mlp.experts", "model.layers.*.mlp.experts",
+      "decoder.layers.*.mlp.experts", "blk.*.ffn_exps"}},
+    {"experts' gates",
+     {"layers.*.moe.experts.w1", "layers.*.mlp.experts.gate_proj",
+      "model.layers.*.mlp.experts.gate_proj", "decoder.layers.*.mlp.experts.linear_fc1_gate",
+      "blk.*.ffn_gate_exps"}},
+    {"experts' ups",
+     {"layers.*.moe.experts.w3", "layers.*.mlp.experts.up_proj",
+      "model.layers.*.mlp.experts.up_proj", "decoder.layers.*.mlp.experts.linear_fc1_up",
+      "blk.*.ffn_up_exps"}},
+    {"experts' gates and ups",
+     {"layers.*.moe.experts.w13", "layers.*.mlp.experts.gate_up_proj",
+      "model.layers.*.mlp.experts.gate_up_proj", "decoder.layers.*.mlp.experts.linear_fc1",
+      "blk.*.ffn_gate_up_exps"}},
+    {"experts' activation",
+     {"layers.*.moe.experts.act", "layers.*.mlp.experts.act_fn",
+      "model.layers.*.mlp.experts.act_fn", "decoder.layers.*.mlp.experts.activation_func",
+      "blk.*.ffn_act_exps"}},
+    {"experts' downs",
+     {"layers.*.moe.experts.w2", "layers.*.mlp.experts.down_proj",
+      "model.layers.*.mlp.experts.down_proj", "decoder.layers.*.mlp.experts.linear_fc2",
+      "blk.*.ffn_down_exps"}},
     {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
     {"head", {"output", "output", "lm_head", "output_layer", "output"}},
     {"loss", {"loss", "loss", "loss", "loss", "loss"}},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* In the graph, what belongs to experts has names of its own: Hugging Face calls it "mlp" in layers
+ * with experts and without. */
+static const char own_part[] = ".moe", hf_part[] = ".mlp";
+static bool of_experts(const NamesRow *r) {
+    return !strncmp(r->what, "expert", 6) || !strcmp(r->what, "router");
+}
 
 const NamesRow *names_table(int *n) {
     *n = N_ROWS;
@@ -100,10 +135,13 @@ static bool names_match(const char *pattern, const char *path, const char **numb
     return is_rest(path);
 }
 
-static const char *names_translate(Arena *arena, Names from, Names to, const char *path) {
+/* Of rows about experts, or of the others; -1: of any. */
+static const char *names_translate(Arena *arena, Names from, Names to, const char *path,
+                                   int experts) {
     for (int i = 0; i < N_ROWS; i++) {
         const char *number, *rest;
         int n;
+        if (experts >= 0 && of_experts(&rows[i]) != experts) continue;
         if (!names_match(rows[i].name[from], path, &number, &n, &rest)) continue;
         const char *name = rows[i].name[to];
         if (!name) return NULL;
@@ -117,12 +155,20 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
 
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
     assert(n < NAMES_COUNT && hf_path);
-    return names_translate(arena, NAMES_HF, n, hf_path);
+    return names_translate(arena, NAMES_HF, n, hf_path, -1);
+}
+
+const char *names_of_own(Arena *arena, Names n, const char *path) {
+    const char *at = strstr(path, own_part);
+    size_t len = sizeof own_part - 1;
+    bool experts = at && (!at[len] || at[len] == '.');
+    if (experts) path = arena_printf(arena, "%.*s%s%s", (int)(at - path), path, hf_part, at + len);
+    return names_translate(arena, NAMES_HF, n, path, experts);
 }
 
 const char *names_from_scheme(Arena *arena, Names n, const char *path) {
     assert(n < NAMES_COUNT && path);
-    return names_translate(arena, n, NAMES_HF, path);
+    return names_translate(arena, n, NAMES_HF, path, -1);
 }
 
 int names_recognise(const char *const *names, int n) {

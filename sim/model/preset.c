@@ -52,7 +52,7 @@ static const Preset presets[] = {
     {"llama4-maverick", "Llama 4 Maverick (128 experts)", 5120, 48, 40, 8, 128, 16384, 202048, 1e-5,
      5e5, .unsupported = MOE},
     {"mixtral-8x7b", "Mixtral 8x7B", 4096, 32, 32, 8, 128, 14336, 32000, 1e-5, 1e6,
-     .unsupported = MOE},
+     .max_positions = 32768, .E = 8, .top_k = 2, .Fe = 14336, .family = "mixtral"},
     {"deepseek-v3", "DeepSeek-V3 (256 experts)", 7168, 61, 128, 128, 192, 18432, 129280, 1e-6, 1e4,
      .unsupported = MLA},
     {"qwen3-30b-a3b", "Qwen3 30B-A3B (128 experts)", 2048, 48, 32, 4, 128, 768, 151936, 1e-6, 1e6,

@@ -2,6 +2,7 @@
  * order-fixed GEMM. Letters of the output that both operands have are batches; those of the first
  * (or of none) are rows, those of the second columns; letters that the output lacks are summed, in
  * the order in which the first operand lists them. */
+#include "ops/einsum_rows.h"
 #include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "ops/util.h"
@@ -213,6 +214,10 @@ void op_einsum(const OpCall *c) {
     assert(c->rule->nin >= 1 && c->rule->nin <= 2);
     static const double one64 = 1;
     static const float one32 = 1;
+    if (rule_listed(c->rule)) {
+        einsum_rows(c, op_einsum);
+        return;
+    }
     Plan2 p = classify(c, &one64, &one32);
     if (box_empty(&c->out)) return;
     if (!p.k.n) {
@@ -247,14 +252,19 @@ void op_einsum_adjoint(const OpCall *c) {
     OpCall a = *c;
     a.rule = &r;
     a.in[0] = c->cot;
+    a.in_int = 0;
     for (int j = 0, k = 1; j < nin; j++)
-        if (j != i) a.in[k++] = c->in[j];
+        if (j != i) {
+            a.in_int |= (c->in_int >> j & 1) << k;
+            a.in[k++] = c->in[j];
+        }
     op_einsum(&a);
 }
 
 double op_einsum_flops(const OpCall *c) {
     double n = (double)tensor_count(&c->out), k = 1;
     bool sums = false;
+    if (rule_listed(c->rule)) return einsum_rows_flops(c);
     for (int op = 0; op < c->rule->nin; op++)
         for (int i = 0; i < c->rule->nl[op]; i++) {
             char ch = c->rule->in[op][i];
@@ -264,11 +274,6 @@ double op_einsum_flops(const OpCall *c) {
             sums = true;
         }
     return sums && c->rule->nin == 2 ? 2 * n * k : n * k;
-}
-
-double gamma_prob(double n, double u) {
-    double g = gamma_n(n, u), p = 10 * sqrt(n) * u;
-    return g < p ? g : p;
 }
 
 /* sqrt of the sum of squares over the summed letters, for operand op (whole and packed); letters in
@@ -350,9 +355,17 @@ void op_bound_contraction(const OpBound *b) {
         ra = rule_adjoint(c->rule, b->operand, op_saved(c->op, c->rule->nin, b->operand));
         adj.rule = &ra;
         adj.in[0] = c->cot;
+        adj.in_int = 0;
         for (int j = 0, k = 1; j < c->rule->nin; j++)
-            if (j != b->operand) adj.in[k++] = c->in[j];
+            if (j != b->operand) {
+                adj.in_int |= (c->in_int >> j & 1) << k;
+                adj.in[k++] = c->in[j];
+            }
         c = &adj;
+    }
+    if (rule_listed(c->rule)) {
+        einsum_rows_bound(b, c, op_einsum);
+        return;
     }
     double k = 1;
     for (int op = 0; op < c->rule->nin; op++)

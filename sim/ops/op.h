@@ -22,6 +22,7 @@ typedef struct Attrs {
     double a, b;   /* optimizer: coefficients */
     double lr, beta1, beta2, decay;
     int64_t step; /* optimizer: number of the step, from 1 */
+    int top;      /* selection: experts per token */
 } Attrs;
 
 /* One call of a kernel on one rank's local data (or on the whole, for the reference). */
@@ -29,13 +30,16 @@ typedef struct OpCall {
     const struct Op *op;
     const Rule *rule;
     const Attrs *at;
-    Dtype dtype;              /* of all floating operands; ids and labels are DT_I64 (see in_int) */
-    Tensor in[RULE_MAX_IN];   /* operands; in an adjoint those not saved have p = NULL */
-    uint32_t in_int;          /* bit i: operand i holds int64 */
-    Tensor out;               /* the output; allocated by the caller, to be written in full */
-    Tensor cot;               /* adjoint: the cotangent of the output */
-    Tensor fout;              /* adjoint: the forward output, where adj_reads_output */
-    int operand;              /* adjoint: towards which operand; result goes to `out` */
+    Dtype dtype;            /* of all floating operands; ids and labels are DT_I64 (see in_int) */
+    Tensor in[RULE_MAX_IN]; /* operands; in an adjoint those not saved have p = NULL */
+    uint32_t in_int;        /* bit i: operand i holds int64 */
+    Tensor out;             /* the output; allocated by the caller, to be written in full */
+    Tensor cot;             /* adjoint: the cotangent of the output */
+    Tensor fout;            /* adjoint: the forward output, where adj_reads_output */
+    int operand;            /* adjoint: towards which operand; result goes to `out` */
+    Tensor ids;   /* where a letter is listed: the index list that all rows of the call follow, one
+                     row-major index over the listed letters per row, ascending; else p = NULL */
+    int64_t rows; /* how many */
     const int64_t *index[26]; /* global indices of a letter on this rank; NULL: 0..size-1 */
     int64_t local[26];        /* local size of a letter */
     int64_t global[26];       /* global size of a letter */
@@ -60,7 +64,10 @@ typedef struct Op {
     uint32_t lin_set; /* LIN_SET: operands in which it is linear */
     uint32_t nodiff;  /* operands without gradient */
     bool max;         /* contraction is a max, not a sum */
-    uint32_t asks;    /* letters whose global indices the kernel asks for (RULE_BIT) */
+    /* Ops that make an index list: how many rows a call's will have. NULL: follows its operands'.
+     */
+    int64_t (*rows)(const OpCall *c);
+    uint32_t asks; /* letters whose global indices the kernel asks for (RULE_BIT) */
     bool adj_reads_output;
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */
     void (*forward)(const OpCall *c);
@@ -97,6 +104,11 @@ uint32_t op_saved(const Op *op, int nin, int i);
 /* Gives operands that an adjoint does not read (p = NULL) their local sizes, from the letters'
  * (c->local). */
 void op_unread_sizes(OpCall *c, int nin);
+
+/* Letters whose global indices a call by this rule asks for: the op's own, and those that rows
+ * list.
+ */
+uint32_t op_asks(const Op *op, const Rule *r);
 
 /* Shared building blocks for op files. */
 void op_einsum(const OpCall *c); /* out = contraction of all operands by c->rule; 1 or 2 operands */

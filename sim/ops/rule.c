@@ -64,14 +64,27 @@ Rule rule_adjoint(const Rule *r, int i, uint32_t saved) {
     a.whole = r->whole;
     memcpy(a.in[0], r->out, sizeof a.in[0]);
     a.nl[0] = r->nout;
+    a.listed[0] = r->listed[RULE_MAX_IN];
     a.nin = 1;
     for (int j = 0; j < r->nin; j++)
         if (saved >> j & 1) {
             if (a.nin == RULE_MAX_IN) break;
             memcpy(a.in[a.nin], r->in[j], sizeof a.in[0]);
+            a.listed[a.nin] = r->listed[j];
             a.nl[a.nin++] = r->nl[j];
         }
     memcpy(a.out, r->in[i], sizeof a.out);
     a.nout = r->nl[i];
+    a.listed[RULE_MAX_IN] = r->listed[i];
     return a;
+}
+uint32_t rule_listed(const Rule *r) {
+    uint32_t all = r->listed[RULE_MAX_IN];
+    for (int i = 0; i < r->nin; i++) all |= r->listed[i];
+    return all;
+}
+bool rule_makes_list(const Rule *r) {
+    uint32_t read = 0;
+    for (int i = 0; i < r->nin; i++) read |= r->listed[i];
+    return r->listed[RULE_MAX_IN] && !read;
 }

@@ -25,6 +25,10 @@ bool rule_parse(const char *text, Rule *out, const char **error, int *at);
 /* Position of letter ch in operand i (in the output), or -1. */
 int rule_find(const Rule *r, int operand, char ch);
 int rule_find_out(const Rule *r, char ch);
+/* The letters in brackets, of any operand or the output; 0: nothing is stored as rows. */
+uint32_t rule_listed(const Rule *r);
+/* Is the output an index list that no operand has yet? */
+bool rule_makes_list(const Rule *r);
 /* The rule of the adjoint towards operand i: out, saved operands -> in[i] (saved given as a bit
  * mask of operands). */
 Rule rule_adjoint(const Rule *r, int i, uint32_t saved);

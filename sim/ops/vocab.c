@@ -4,18 +4,6 @@
 #include "ops/util.h"
 #include <math.h>
 
-int64_t op_local_position(const OpCall *c, char letter, int64_t g) {
-    const int64_t *x = c->index[letter - 'a'];
-    int64_t lo = 0, hi = c->local[letter - 'a'] - 1;
-    if (!x) return g >= 0 && g <= hi ? g : -1;
-    while (lo <= hi) {
-        int64_t mid = (lo + hi) / 2;
-        if (x[mid] == g) return mid;
-        if (x[mid] < g) lo = mid + 1;
-        else hi = mid - 1;
-    }
-    return -1;
-}
 static int64_t int_at(const Tensor *t, int nd, const int64_t *i) {
     return ((const int64_t *)t->p)[box_offset(t, nd, i)];
 }

@@ -113,16 +113,25 @@ static const StyleRow rows[] = {
     {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('f')), BIAS(LOCAL), OUT(LOCAL),
                .bias_local = true},
      .what = "packed plain shards without hooks: the partial result is left unreduced"},
+    {.style = {NAME("colwise"), SUMS, WEIGHT(SHARD(-2))},
+     .what = "experts: the dim before the last of a weight cut",
+     .module_kind = "experts"},
+    {.style = {NAME("rowwise"), SUMS, WEIGHT(SHARD(-1))},
+     .what = "experts: the last dim of a weight cut",
+     .module_kind = "experts"},
+    {.style = {NAME("expert_parallel"), SUMS, .axis = "ep", WEIGHT(SHARD(0))},
+     .what = "experts on different ranks: tokens go to the ranks of theirs, results come back",
+     .aliases = "ExpertParallel"},
+    {.style = {NAME("tensor_parallel"), SUMS, WEIGHT(LETTER('w'))},
+     .what = "experts cut inside, over their width: column and row parallel",
+     .aliases = "TensorParallel"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
 
 /* Known from their systems, but about experts, which this version cannot run. */
 static const char *const later[] = {
-    "expert_parallel",
-    "ExpertParallel",
     "expert_tensor_parallel",
     "ExpertTensorParallel",
-    "TensorParallel",
     "grouped_gemm",
     "ep_router",
     "ep_dispatch_experts",

@@ -14,6 +14,8 @@ typedef enum { FROM_RANDOM, FROM_FILE, FROM_RANDOM_IDS, FROM_RANDOM_LABELS, FROM
 typedef struct {
     From from;
     const StTensor *st;
+    const StTensor **part; /* n_parts of equal size, one after the other; st is the first of them */
+    int n_parts;           /* 0: st is all */
     RandomStream random;
     const char *source;
     int64_t n;     /* elements that the source has; zeros follow (rows that pad the vocabulary) */
@@ -111,6 +113,8 @@ static const StTensor *find_as(const Weights *w, Names scheme, const char *hf) {
     const StTensor *st =
         find_with(w, name ? name : hf); /* names of the user's own are the same in every scheme */
     if (!st && scheme == NAMES_HF && !strncmp(hf, "model.", 6)) st = find_with(w, hf + 6);
+    for (int i = 0; !st && scheme == NAMES_HF && (name = checkpoint_alias(w->a, hf, i)); i++)
+        st = find_with(w, name);
     return st;
 }
 
@@ -146,6 +150,41 @@ static Names file_scheme(const Weights *w) {
     return best;
 }
 
+/* Is it a weight of experts that the file has one by one? Then it is bound to all of them. */
+static bool bind_parts(Weights *w, Diags *d, int i) {
+    const GTensor *t = &w->m->g.t[i];
+    for (int way = 0; way < 2; way++) {
+        const char **name;
+        int n = checkpoint_parts(w->a, t, way, &name), found = 0;
+        const StTensor **part = ARENA_ARRAY(w->a, const StTensor *, n + 1);
+        for (int k = 0; k < n; k++) found += (part[k] = find_as(w, NAMES_HF, name[k])) != NULL;
+        if (!found) continue;
+        int64_t rows = t->size[t->nd - 2], cols = t->size[t->nd - 1];
+        for (int k = 0; k < n; k++) {
+            if (!part[k]) {
+                diag_error(d, "E0502", w->p->weights_loc, NULL, "%s has no tensor '%s'",
+                           w->p->weights, name[k]);
+                return true;
+            }
+            const StTensor *st = part[k];
+            if (st->nd == 2 && st->shape[0] == rows && st->shape[1] == cols && st->dtype != DT_I64)
+                continue;
+            diag_error(d, "E0503", w->p->weights_loc, NULL,
+                       "'%s' in %s is %s, the model needs [%lld, %lld] of real numbers", st->name,
+                       st->file, shape_text(w->a, st->nd, st->shape), (long long)rows,
+                       (long long)cols);
+            return true;
+        }
+        const char *slash = strrchr(part[0]->file, '/');
+        w->b[i] = (Binding){
+            .from = FROM_FILE, .st = part[0], .part = part, .n_parts = n, .n = count_of(t)};
+        w->b[i].source =
+            arena_printf(w->a, "%s:%s ..", slash ? slash + 1 : part[0]->file, part[0]->name);
+        return true;
+    }
+    return false;
+}
+
 static void bind_params(Weights *w, Diags *d) {
     const Graph *g = &w->m->g;
     Names scheme = w->params ? file_scheme(w) : NAMES_HF;
@@ -170,6 +209,7 @@ static void bind_params(Weights *w, Diags *d) {
             bind_file(w, d, i, st, w->p->weights_loc);
             continue;
         }
+        if (bind_parts(w, d, i)) continue;
         const char *name = names_to_scheme(w->a, scheme, g->t[i].name);
         diag_error(
             d, "E0502", w->p->weights_loc,
@@ -297,13 +337,17 @@ static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
     return -1;
 }
 
-static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, void *out) {
-    const StTensor *st = w->b[t].st;
-    int64_t n = w->b[t].n;
-    for (int64_t at = 0; at < n; at += LOAD_CHUNK) {
-        int64_t k = n - at < LOAD_CHUNK ? n - at : LOAD_CHUNK;
+/* Numbers of a tensor of a file: n of them, from element `first` on. */
+typedef struct {
+    const StTensor *st;
+    int64_t first, n;
+} Span;
+static bool load_span(Weights *w, Diags *d, int t, const Span *s, Dtype dtype, void *out) {
+    const StTensor *st = s->st;
+    for (int64_t at = 0; at < s->n; at += LOAD_CHUNK) {
+        int64_t k = s->n - at < LOAD_CHUNK ? s->n - at : LOAD_CHUNK;
         void *to = (char *)out + at * dtype_size(dtype);
-        if (!st_read(st, first + at, k, dtype, to)) {
+        if (!st_read(st, s->first + at, k, dtype, to)) {
             diag_error(d, "E0102", place_of(w, t), NULL,
                        "'%s' changed or failed while '%s' was read", st->file, st->name);
             return false;
@@ -314,8 +358,20 @@ static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, 
         bool narrow = dtype == DT_F32 && st->dtype == DT_F64; /* finite in the file, perhaps */
         diag_error(d, "E0504", place_of(w, t), narrow ? "it may be too large for float32" : NULL,
                    "'%s' in %s is %g at %s", st->name, st->file, x,
-                   index_text(w->a, st, first + at + bad));
+                   index_text(w->a, st, s->first + at + bad));
         return false;
+    }
+    return true;
+}
+static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, void *out) {
+    const Binding *b = &w->b[t];
+    Span all = {b->st, first, b->n};
+    if (!b->n_parts) return load_span(w, d, t, &all, dtype, out);
+    int64_t each = b->n / b->n_parts;
+    for (int k = 0; k < b->n_parts; k++) {
+        Span one = {b->part[k], 0, each};
+        if (!load_span(w, d, t, &one, dtype, (char *)out + k * each * dtype_size(dtype)))
+            return false;
     }
     return true;
 }

@@ -1,0 +1,40 @@
+/* Strips that are too long for one page of fixed height, as several chains. Refuses to know what a
+ * page is: it is told how many rows one may have. */
+#include "render/mirror/mirror.h"
+#include "base/text.h"
+
+/* What row `r` reads of what the row above it makes. */
+static const char *handed_down(const MirrorStrip *s, int r) {
+    for (int i = 0; i < s->row[r].n_in; i++)
+        for (int k = 0; k < s->row[r - 1].n_out; k++)
+            if (text_same(s->row[r].in[i], s->row[r - 1].out[k])) return s->row[r].in[i];
+    return s->row[r].n_in ? s->row[r].in[0] : s->from;
+}
+/* Rows [lo, hi) of a strip as the k-th of n chains, from 1. */
+static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, int n) {
+    BlockStrip *named = arena_memdup(a, s->strip, sizeof *named);
+    named->title = arena_printf(a, "%s, %d of %d", s->strip->title, k, n);
+    MirrorStrip p = *s;
+    p.strip = named;
+    p.plain = true;
+    p.n = hi - lo;
+    p.row = s->row + lo;
+    if (lo) p.from = handed_down(s, lo);
+    if (hi < s->n) p.branch = handed_down(s, hi);
+    p.to = p.branch;
+    p.up = lo ? true : s->up;
+    return p;
+}
+const Mirror *mirror_divide(Arena *a, const Mirror *m, int most) {
+    Mirror *d = arena_memdup(a, m, sizeof *d);
+    d->n = 0;
+    for (int i = 0; i < m->n; i++) {
+        const MirrorStrip *s = &m->strip[i];
+        int n = (s->n + most - 1) / most, left = BLOCK_MAX_STRIPS - d->n - (m->n - i - 1);
+        if (n > left) n = left;
+        if (n < 2 || s->plain) d->strip[d->n++] = *s;
+        for (int k = 0; k < n && n > 1 && !s->plain; k++)
+            d->strip[d->n++] = piece(a, s, s->n * k / n, s->n * (k + 1) / n, k + 1, n);
+    }
+    return d;
+}

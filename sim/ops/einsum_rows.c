@@ -1,0 +1,309 @@
+/* Contractions where some operands or the output are rows: "btd,[ebt]->[ebt]d" (dispatch),
+ * "[ebt]d,efd->[ebt]f" (each expert's product), "[ebt]d,[ebt]->btd" (combine), and the adjoints of
+ * these, which are of the same kind. Rows become one letter; a dense operand is gathered at the
+ * rows, or taken per expert where e is all that it shares with them; an output that lacks a listed
+ * letter is the sum over rows, in their order. What is left is
+ * the dense kernel's: there is one,
+ * and all tokens without a list are the case without letters in brackets. An index list among the
+ * operands counts as ones. */
+#include "ops/einsum_rows.h"
+#include "kernel/pool.h"
+#include "ops/router.h"
+#include "ops/util.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- where rows stand ---- */
+RowAt row_at(const OpCall *c, int64_t row) {
+    int64_t id = ((const int64_t *)c->ids.p)[row], nb = c->global['b' - 'a'],
+            nt = c->global['t' - 'a'];
+    return (RowAt){op_local_position(c, 'e', id / (nb * nt)),
+                   op_local_position(c, 'b', id / nt % nb), op_local_position(c, 't', id % nt)};
+}
+static int64_t place_of(const RowAt *at, char letter) {
+    return letter == 'e' ? at->e : letter == 'b' ? at->b : at->t;
+}
+
+/* ---- operands as the sub-call sees them ---- */
+typedef enum { WHOLE, ROWS, PER_EXPERT } Part;
+typedef struct {
+    Part part;
+    char letter[LAYOUT_MAX_DIMS + 1]; /* with the letter of rows first, or without e */
+    int nl;
+    Tensor t;   /* of all rows, or of all experts */
+    void *made; /* what was gathered for it, or NULL */
+} View;
+typedef struct {
+    const OpCall *c;
+    void (*dense)(const OpCall *c); /* the kernel */
+    uint32_t listed;
+    char row; /* a letter that the rule has not */
+    int n;
+    View in[RULE_MAX_IN], out;
+    bool apart; /* expert by expert */
+} RowCall;
+
+static char free_letter(const Rule *r) {
+    uint32_t used = 0;
+    for (int i = 0; i < r->nin; i++)
+        for (int d = 0; d < r->nl[i]; d++) used |= RULE_BIT(r->in[i][d]);
+    for (int d = 0; d < r->nout; d++) used |= RULE_BIT(r->out[d]);
+    char ch = 'a';
+    while (used & RULE_BIT(ch)) ch++;
+    return ch;
+}
+/* The dims of t behind the listed ones of its letters, after one for `n` rows. */
+static View with_rows(const RowCall *x, const char *letters, int nl, const Tensor *t, int64_t n,
+                      int64_t stride) {
+    View v = {.part = ROWS, .letter = {x->row}, .nl = 1};
+    v.t = (Tensor){.nd = 1, .n = {n}, .s = {stride}, .p = t->p};
+    for (int d = 0; d < nl; d++) {
+        if (x->listed & RULE_BIT(letters[d])) continue;
+        v.letter[v.nl++] = letters[d];
+        v.t.n[v.t.nd] = t->n[d];
+        v.t.s[v.t.nd++] = t->s[d];
+    }
+    return v;
+}
+static View per_expert(const char *letters, int nl, const Tensor *t) {
+    View v = {.part = PER_EXPERT, .nl = nl - 1, .t = *t};
+    memcpy(v.letter, letters + 1, (size_t)nl - 1);
+    return v;
+}
+static uint32_t letters_of(const char *letters, int nl) {
+    uint32_t all = 0;
+    for (int d = 0; d < nl; d++) all |= RULE_BIT(letters[d]);
+    return all;
+}
+/* An array of rows like v, packed. */
+static void make_rows(const RowCall *x, View *v) {
+    tensor_pack(&v->t);
+    v->t.p = v->made =
+        base_malloc(base_mul((size_t)tensor_count(&v->t) + 1, (size_t)dtype_size(x->c->dtype)));
+}
+
+/* ---- gathering and scattering ---- */
+typedef struct {
+    const RowCall *x;
+    const char *letters;
+    int nl;
+    const Tensor *dense;
+    View *rows;
+} Between;
+/* Offset in the dense tensor of a row's first element, or -1: this rank has it not. */
+static int64_t dense_offset(const Between *b, int64_t row) {
+    RowAt at = row_at(b->x->c, row);
+    int64_t o = 0;
+    for (int d = 0; d < b->nl; d++) {
+        if (!(b->x->listed & RULE_BIT(b->letters[d]))) continue;
+        int64_t k = place_of(&at, b->letters[d]);
+        if (k < 0) return -1;
+        o += k * b->dense->s[d];
+    }
+    return o;
+}
+/* Strides of the dense tensor along a row's own dims. */
+static int row_strides(const Between *b, int64_t *s) {
+    int n = 0;
+    for (int d = 0; d < b->nl; d++)
+        if (!(b->x->listed & RULE_BIT(b->letters[d]))) s[n++] = b->dense->s[d];
+    return n;
+}
+static void gather_rows(void *arg, int64_t lo, int64_t hi) {
+    const Between *b = arg;
+    const View *v = b->rows;
+    Dtype dt = b->x->c->dtype;
+    int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0];
+    int nd = row_strides(b, s);
+    for (int64_t r = lo; r < hi; r++) {
+        int64_t from = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
+        for (int64_t k = 0; k < size; k++) {
+            int64_t o = from;
+            for (int d = 0; d < nd; d++) o += i[d] * s[d];
+            el_set(&v->t, dt, r * size + k, from < 0 ? 0 : el_get(b->dense, dt, o));
+            box_next(nd, v->t.n + 1, i);
+        }
+    }
+}
+/* Adds the rows to what the output has, in their order. */
+static void scatter_rows(const Between *b) {
+    const View *v = b->rows;
+    Dtype dt = b->x->c->dtype;
+    int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0], n = tensor_count(b->dense);
+    int nd = row_strides(b, s);
+    for (int64_t k = 0; k < n; k++) el_set(b->dense, dt, k, 0); /* outputs are packed */
+    for (int64_t r = 0; r < b->x->c->rows; r++) {
+        int64_t to = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
+        for (int64_t k = 0; k < size && to >= 0; k++) {
+            int64_t o = to;
+            for (int d = 0; d < nd; d++) o += i[d] * s[d];
+            el_set(b->dense, dt, o, el_get(b->dense, dt, o) + el_get(&v->t, dt, r * size + k));
+            box_next(nd, v->t.n + 1, i);
+        }
+    }
+}
+
+/* ---- the sub-calls ---- */
+static View operand_view(RowCall *x, int i) {
+    const OpCall *c = x->c;
+    const char *letters = c->rule->in[i];
+    int nl = c->rule->nl[i];
+    uint32_t with = letters_of(letters, nl) & x->listed;
+    if (c->rule->listed[i]) return with_rows(x, letters, nl, &c->in[i], c->rows, c->in[i].s[0]);
+    if (with == RULE_BIT('e') && letters[0] == 'e') return per_expert(letters, nl, &c->in[i]);
+    if (with) {
+        View v = with_rows(x, letters, nl, &c->in[i], c->rows, 0);
+        make_rows(x, &v);
+        Between b = {x, letters, nl, &c->in[i], &v};
+        pool_pieces(c->pool, v.t.n[0], gather_rows, &b);
+        return v;
+    }
+    View v = {.part = WHOLE, .nl = nl, .t = c->in[i]};
+    memcpy(v.letter, letters, (size_t)nl);
+    return v;
+}
+/* Where rows are only counted: a one for each. */
+static View ones(const RowCall *x) {
+    Tensor none = {0};
+    View v = with_rows(x, "", 0, &none, x->c->rows, 1);
+    make_rows(x, &v);
+    for (int64_t r = 0; r < x->c->rows; r++) el_set(&v.t, x->c->dtype, r, 1);
+    return v;
+}
+static View output_view(const RowCall *x) {
+    const OpCall *c = x->c;
+    const char *letters = c->rule->out;
+    int nl = c->rule->nout;
+    uint32_t with = letters_of(letters, nl) & x->listed;
+    if (c->rule->listed[RULE_MAX_IN])
+        return with_rows(x, letters, nl, &c->out, c->rows, c->out.s[0]);
+    if (with == RULE_BIT('e') && letters[0] == 'e') return per_expert(letters, nl, &c->out);
+    View v = with_rows(x, letters, nl, &c->out, c->rows, 0);
+    make_rows(x, &v);
+    return v;
+}
+/* The part of a view that an expert's rows [lo, hi) are, or what is its own. */
+static Tensor part_of(const View *v, Dtype dt, int64_t expert, int64_t lo, int64_t hi) {
+    Tensor t = v->t;
+    if (v->part == WHOLE) return t;
+    int64_t first = v->part == ROWS ? lo : expert;
+    t.p = (char *)t.p + first * t.s[0] * dtype_size(dt);
+    if (v->part == ROWS) {
+        t.n[0] = hi - lo;
+        return t;
+    }
+    for (int d = 1; d < t.nd; d++) t.n[d - 1] = t.n[d], t.s[d - 1] = t.s[d];
+    t.nd--;
+    return t;
+}
+static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
+    Rule r = {.nin = x->n, .nout = x->out.nl, .text = "rows"};
+    OpCall s = {.op = x->c->op, .rule = &r, .dtype = x->c->dtype, .pool = x->c->pool};
+    for (int i = 0; i < x->n; i++) {
+        memcpy(r.in[i], x->in[i].letter, (size_t)x->in[i].nl);
+        r.nl[i] = x->in[i].nl;
+        s.in[i] = part_of(&x->in[i], s.dtype, expert, lo, hi);
+    }
+    memcpy(r.out, x->out.letter, (size_t)x->out.nl);
+    s.out = part_of(&x->out, s.dtype, expert, lo, hi);
+    x->dense(&s);
+}
+/* Expert by expert: the rows of one stand side by side. */
+static void run_experts(const RowCall *x) {
+    const OpCall *c = x->c;
+    const int64_t *id = c->ids.p;
+    int64_t tokens = c->global['b' - 'a'] * c->global['t' - 'a'], lo = 0;
+    for (int64_t e = 0; e < c->local['e' - 'a']; e++) {
+        int64_t g = global_index(c, 'e', e), hi;
+        while (lo < c->rows && id[lo] / tokens < g) lo++;
+        for (hi = lo; hi < c->rows && id[hi] / tokens == g;) hi++;
+        run_part(x, e, lo, hi);
+        lo = hi;
+    }
+}
+void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
+    RowCall x = {
+        .c = c, .dense = dense, .listed = rule_listed(c->rule), .row = free_letter(c->rule)};
+    for (int i = 0; i < c->rule->nin; i++) {
+        if (c->in_int >> i & 1) continue;
+        x.in[x.n] = operand_view(&x, i);
+        x.apart |= x.in[x.n++].part == PER_EXPERT;
+    }
+    if (!x.n) x.in[x.n++] = ones(&x);
+    x.out = output_view(&x);
+    x.apart |= x.out.part == PER_EXPERT;
+    if (x.apart) run_experts(&x);
+    else run_part(&x, 0, 0, c->rows);
+    if (x.out.made) {
+        Between b = {&x, c->rule->out, c->rule->nout, &c->out, &x.out};
+        scatter_rows(&b);
+        free(x.out.made);
+    }
+    for (int i = 0; i < x.n; i++) free(x.in[i].made);
+}
+
+double einsum_rows_flops(const OpCall *c) {
+    uint32_t met = rule_listed(c->rule), out = letters_of(c->rule->out, c->rule->nout);
+    uint32_t in = 0;
+    double n = (double)c->rows;
+    int real = 0;
+    for (int i = 0; i < c->rule->nin; i++) {
+        real += !(c->in_int >> i & 1);
+        in |= letters_of(c->rule->in[i], c->rule->nl[i]);
+        for (int d = 0; d < c->rule->nl[i]; d++) {
+            uint32_t bit = RULE_BIT(c->rule->in[i][d]);
+            if (!(met & bit)) n *= (double)c->in[i].n[d];
+            met |= bit;
+        }
+    }
+    bool sums = (in & ~out) != 0;
+    return real == 2 ? (sums ? 2 : 1) * n : sums ? n : 0;
+}
+
+/* ---- bounds ---- */
+static void magnitudes(Tensor *t) {
+    int64_t n = tensor_count(t);
+    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)); /* operands are packed */
+    for (int64_t k = 0; k < n; k++) x[k] = fabs(((const double *)t->p)[k]);
+    t->p = x;
+}
+/* The most rows that one element of the output sums. */
+static int64_t most_rows(const OpCall *c) {
+    int64_t nb = c->local['b' - 'a'], nt = c->local['t' - 'a'], ne = c->local['e' - 'a'], most = 1;
+    bool e = rule_find_out(c->rule, 'e') >= 0, b = rule_find_out(c->rule, 'b') >= 0;
+    if (c->rule->listed[RULE_MAX_IN] || (e && b)) return 1;
+    int64_t n = e ? ne : nb * nt, *count = base_malloc(base_mul((size_t)n + 1, sizeof *count));
+    for (int64_t k = 0; k < n; k++) count[k] = 0;
+    for (int64_t r = 0; r < c->rows; r++) {
+        RowAt at = row_at(c, r);
+        int64_t k = e ? at.e : at.b < 0 || at.t < 0 ? -1 : at.b * nt + at.t;
+        if (k >= 0 && ++count[k] > most) most = count[k];
+    }
+    free(count);
+    return most;
+}
+/* gamma of the number of terms times the sum of absolute products. */
+void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const OpCall *c)) {
+    OpCall call = *c;
+    uint32_t out = letters_of(c->rule->out, c->rule->nout), met = rule_listed(c->rule);
+    double k = (double)most_rows(c);
+    for (int i = 0; i < c->rule->nin; i++) {
+        if (!(c->in_int >> i & 1)) magnitudes(&call.in[i]);
+        for (int d = 0; d < c->rule->nl[i]; d++) {
+            uint32_t bit = RULE_BIT(c->rule->in[i][d]);
+            if (!((met | out) & bit)) k *= (double)c->in[i].n[d];
+            met |= bit;
+        }
+    }
+    call.out.p = b->bound;
+    tensor_pack(&call.out);
+    einsum_rows(&call, dense);
+    double g = gamma_n(k + 1, b->u), p = gamma_prob(k + 1, b->u);
+    double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
+    for (int64_t i = 0; i < tensor_count(&call.out); i++) {
+        b->prob[i] = b->bound[i] * p + tiny;
+        b->bound[i] = b->bound[i] * g + tiny;
+    }
+    for (int i = 0; i < c->rule->nin; i++)
+        if (!(c->in_int >> i & 1)) free(call.in[i].p);
+}

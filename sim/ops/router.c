@@ -1,0 +1,167 @@
+/* The router's ops. `select` makes the index list: which experts each token goes to. `gate` gives
+ * each row its weight. Rows are ordered by expert, sequence, position: the row-major index over
+ * (e, b, t), whatever the plan. Selection has no gradient; of the gates' scores only the forms that
+ * models use are here. */
+#include "ops/router.h"
+#include "ops/util.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- select "bte!->[ebt]" ---- */
+static int64_t chosen_per_token(const OpCall *c) {
+    int64_t e = c->local['e' - 'a'];
+    return c->at->top < e ? c->at->top : e;
+}
+static int64_t select_rows(const OpCall *c) {
+    return c->local['b' - 'a'] * c->local['t' - 'a'] * chosen_per_token(c);
+}
+static double logit(const OpCall *c, int64_t b, int64_t t, int64_t e) {
+    const Tensor *z = &c->in[0];
+    return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + e * z->s[2]);
+}
+/* Marks the k largest of a token; of equal ones those of the lowest number. NaN is below all. */
+static void mark_top(const OpCall *c, int64_t b, int64_t t, int64_t k, bool *taken) {
+    int64_t n = c->local['e' - 'a'];
+    for (int64_t e = 0; e < n; e++) taken[e] = false;
+    for (int64_t j = 0; j < k; j++) {
+        int64_t best = -1;
+        for (int64_t e = 0; e < n; e++)
+            if (!taken[e] && (best < 0 || logit(c, b, t, e) > logit(c, b, t, best))) best = e;
+        taken[best] = true;
+    }
+}
+static void select_forward(const OpCall *c) {
+    int64_t nb = c->in[0].n[0], nt = c->in[0].n[1], ne = c->in[0].n[2], k = chosen_per_token(c),
+            at = 0;
+    bool *taken = base_malloc(base_mul((size_t)(nb * nt * ne) + 1, sizeof *taken));
+    int64_t *ids = c->out.p;
+    for (int64_t b = 0; b < nb; b++)
+        for (int64_t t = 0; t < nt; t++) mark_top(c, b, t, k, taken + (b * nt + t) * ne);
+    for (int64_t e = 0; e < ne; e++)
+        for (int64_t b = 0; b < nb; b++)
+            for (int64_t t = 0; t < nt; t++)
+                if (taken[(b * nt + t) * ne + e])
+                    ids[at++] =
+                        (global_index(c, 'e', e) * c->global['b' - 'a'] + global_index(c, 'b', b)) *
+                            c->global['t' - 'a'] +
+                        global_index(c, 't', t);
+    free(taken);
+}
+const Op op_select = {
+    .name = "select",
+    .rule = "bte!->[ebt]",
+    .lin = LIN_NONE,
+    .nodiff = 1,
+    .rows = select_rows,
+    .forward = select_forward,
+    .bound = op_bound_copy,
+    .exact = op_exact_same,
+    .flops = op_flops_zero,
+    .label = "top-k",
+    .glyph = "box",
+};
+
+/* ---- gate "bte!,[ebt]->[ebt]": softmax over a token's selected experts ---- */
+/* The rows of each token as a chain, in ascending order of experts. */
+typedef struct {
+    int64_t n, *first, *next; /* tokens; -1 ends a chain */
+    int64_t *e;               /* of each row: the expert's local position; -1: not on this rank */
+} Chains;
+static Chains chains_of(const OpCall *c) {
+    int64_t nt = c->local['t' - 'a'];
+    Chains x = {.n = c->local['b' - 'a'] * nt};
+    size_t rows = (size_t)c->rows + 1;
+    x.first = base_malloc(base_mul((size_t)x.n + 1, sizeof *x.first));
+    x.next = base_malloc(base_mul(rows, sizeof *x.next));
+    x.e = base_malloc(base_mul(rows, sizeof *x.e));
+    for (int64_t i = 0; i < x.n; i++) x.first[i] = -1;
+    for (int64_t r = c->rows - 1; r >= 0; r--) {
+        RowAt at = row_at(c, r);
+        x.e[r] = at.b < 0 || at.t < 0 ? -1 : at.e;
+        x.next[r] = -1;
+        if (x.e[r] < 0) continue;
+        x.next[r] = x.first[at.b * nt + at.t];
+        x.first[at.b * nt + at.t] = r;
+    }
+    return x;
+}
+static void chains_free(Chains *x) {
+    free(x->first);
+    free(x->next);
+    free(x->e);
+}
+static double row_get(const Tensor *t, Dtype d, int64_t r) { return el_get(t, d, r * t->s[0]); }
+static void row_set(const Tensor *t, Dtype d, int64_t r, double v) { el_set(t, d, r * t->s[0], v); }
+static void gate_forward(const OpCall *c) {
+    Chains x = chains_of(c);
+    int64_t nt = c->local['t' - 'a'];
+    for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
+    for (int64_t i = 0; i < x.n; i++) {
+        double top = -INFINITY, sum = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            top = fmax(top, logit(c, i / nt, i % nt, x.e[r]));
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            sum += exp(logit(c, i / nt, i % nt, x.e[r]) - top);
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            row_set(&c->out, c->dtype, r, exp(logit(c, i / nt, i % nt, x.e[r]) - top) / sum);
+    }
+    chains_free(&x);
+}
+/* dz_j = p_j (dp_j - sum_i p_i dp_i) over the selected, 0 elsewhere. */
+static void gate_adjoint(const OpCall *c) {
+    Chains x = chains_of(c);
+    int64_t ne = c->local['e' - 'a'];
+    for (int64_t i = 0; i < x.n * ne; i++) el_set(&c->out, c->dtype, i, 0);
+    for (int64_t i = 0; i < x.n; i++) {
+        double mean = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            mean += row_get(&c->fout, c->dtype, r) * row_get(&c->cot, c->dtype, r);
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            el_set(&c->out, c->dtype, i * ne + x.e[r],
+                   row_get(&c->fout, c->dtype, r) * (row_get(&c->cot, c->dtype, r) - mean));
+    }
+    chains_free(&x);
+}
+/* Of p = exp(z - top) / sum: a few u of p, and u |z - top| p, which is below u. Of the adjoint: of
+ * the magnitudes that the difference of dp and the token's mean is made of. */
+static void gate_bound(const OpBound *b) {
+    const OpCall *c = &b->call;
+    double g = gamma_n((double)c->at->top + 8, b->u);
+    int64_t ne = c->local['e' - 'a'], n = tensor_count(&c->out);
+    for (int64_t i = 0; i < n; i++)
+        b->bound[i] = b->operand < 0 ? g * fabs(((const double *)c->out.p)[i]) + b->u : 0x1p-1000;
+    Chains x = chains_of(c);
+    for (int64_t i = 0; i < x.n && b->operand >= 0; i++) {
+        double mean = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            mean += fabs(row_get(&c->fout, DT_F64, r) * row_get(&c->cot, DT_F64, r));
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            b->bound[i * ne + x.e[r]] = g * fabs(row_get(&c->fout, DT_F64, r)) *
+                                            (fabs(row_get(&c->cot, DT_F64, r)) + mean) +
+                                        0x1p-140;
+    }
+    chains_free(&x);
+    memcpy(b->prob, b->bound, (size_t)n * sizeof *b->prob);
+}
+/* On integers: the selected logits themselves. */
+static void gate_exact(const OpCall *c) {
+    for (int64_t r = 0; r < c->rows; r++) {
+        RowAt at = row_at(c, r);
+        bool here = at.e >= 0 && at.b >= 0 && at.t >= 0;
+        row_set(&c->out, c->dtype, r, here ? logit(c, at.b, at.t, at.e) : 0);
+    }
+}
+const Op op_gate = {
+    .name = "gate",
+    .rule = "bte!,[ebt]->[ebt]",
+    .lin = LIN_NONE,
+    .nodiff = 2,
+    .adj_reads_output = true,
+    .forward = gate_forward,
+    .adjoint = gate_adjoint,
+    .bound = gate_bound,
+    .exact = gate_exact,
+    .flops = op_flops_per_output,
+    .label = "gate",
+    .glyph = "box",
+};

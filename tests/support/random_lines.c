@@ -302,6 +302,30 @@ static void wild_container(RandomPlan *g, const char *what) {
     if (CHANCE(20)) ADD(", desired_output: %s", wild_boundary(g, false, "btd"));
     ADD("}\n");
 }
+/* Experts on any ranks, cut in any way: by a style, or each weight as it comes. */
+static void wild_experts(RandomPlan *g) {
+    static const char *const styles[] = {"expert_parallel", "ExpertParallel", "tensor_parallel",
+                                         "TensorParallel"};
+    static const struct {
+        const char *what, *dims;
+    } apart[] = {{"experts' gates", "e w d"},
+                 {"experts' ups", "e w d"},
+                 {"experts' downs", "e d w"}},
+      packed[] = {{"experts' gates and ups", "e uw d"}, {"experts' downs", "e d w"}};
+    wild_linear(g, path(g, "router"), "e d", "", false, "bt");
+    if (CHANCE(70))
+        ADD("  %s: {style: %s, axis: %s", path(g, "experts"), ONE_OF(styles),
+            g->axis[rng_below(&g->r, g->n_axes)]);
+    else ADD("  %s: {style: wild", path(g, "experts"));
+    if (CHANCE(60)) ADD(", output: %s", wild_boundary(g, false, "btd"));
+    if (CHANCE(30)) ADD(", desired_input: [%s]", wild_boundary(g, true, "btd"));
+    ADD("}\n");
+    bool one = g->scheme == NAMES_HF;
+    for (int i = 0; i < (one ? 2 : 3); i++)
+        if (CHANCE(25))
+            ADD("  %s: {style: wild, weight: %s}\n", path(g, one ? packed[i].what : apart[i].what),
+                wild_param(g, one ? packed[i].dims : apart[i].dims, false));
+}
 static void wild_block(RandomPlan *g) {
     wild_linear(g, path(g, "attention norm"), "d", "", false, "btd");
     wild_linear(g, path(g, "feed-forward norm"), "d", "", false, "btd");
@@ -309,22 +333,23 @@ static void wild_block(RandomPlan *g) {
     wild_linear(g, path(g, "key"), "kx d", "kx", false, "btk");
     wild_linear(g, path(g, "value"), "kx d", "kx", false, "btk");
     wild_linear(g, path(g, "attention output"), "d kgx", "d", true, "btd");
-    if (g->packed) wild_linear(g, path(g, "gate and up"), "uf d", "uf", false, "btf");
+    if (g->E) wild_experts(g);
+    else if (g->packed) wild_linear(g, path(g, "gate and up"), "uf d", "uf", false, "btf");
     else
         wild_linear(g, path(g, "gate"), "f d", "f", false, "btf"),
             wild_linear(g, path(g, "up"), "f d", "f", false, "btf");
-    wild_linear(g, path(g, "down"), "d f", "d", true, "btd");
+    if (!g->E) wild_linear(g, path(g, "down"), "d f", "d", true, "btd");
     if (g->qk_norm)
         wild_linear(g, path(g, "query norm"), "x", "", false, "btkg"),
             wild_linear(g, path(g, "key norm"), "x", "", false, "btk");
     wild_container(g, "attention");
-    wild_container(g, "feed-forward");
+    wild_container(g, g->E ? "experts and router" : "feed-forward");
     if (CHANCE(20))
         ADD("  %s: {style: wild, desired_input: [%s, %s, %s]}\n", path(g, "core attention"),
             wild_boundary(g, true, "btkg"), wild_boundary(g, true, "bk"),
             wild_boundary(g, true, "bk"));
     if (CHANCE(20)) wild_container(g, "layer");
-    if (CHANCE(15))
+    if (!g->E && CHANCE(15))
         ADD("  %s: {style: wild, output: %s}\n", path(g, "activation"),
             wild_boundary(g, false, "btf"));
 }

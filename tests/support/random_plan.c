@@ -121,7 +121,18 @@ static void draw_parts(RandomPlan *g) {
     /* their loss is on logits that are cut */
     if (g->pass || g->parts & RANDOM_LOSS) g->parts |= RANDOM_HEAD;
 }
+static void add_experts_config(RandomPlan *g) {
+    g->bias = g->qk_norm = g->packed = false;
+    ADD("config: {model_type: mixtral, hidden_size: %d, intermediate_size: %d, num_hidden_layers: "
+        "2, num_attention_heads: %d, num_key_value_heads: %d, vocab_size: %d, head_dim: %d, "
+        "tie_word_embeddings: %s, num_local_experts: %d, num_experts_per_tok: %d}",
+        g->D, g->F, g->K * g->G, g->K, g->V, g->d, g->tied ? "true" : "false", g->E, g->k);
+}
 static void add_config(RandomPlan *g) {
+    if (g->E) {
+        add_experts_config(g);
+        return;
+    }
     static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
     static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
     const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
@@ -227,7 +238,7 @@ static void add_model(RandomPlan *g) {
         ADD("}\n");
         return;
     }
-    if (CHANCE(6)) add_known_model(g);
+    if (!g->E && CHANCE(6)) add_known_model(g);
     else {
         add_config(g);
         add_layers(g, 2);
@@ -352,6 +363,10 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     if (CHANCE(35)) g->S = g->D = rng_between(&g->r, 6, 8);
     g->bias = CHANCE(50), g->qk_norm = CHANCE(40), g->packed = CHANCE(25), g->tied = CHANCE(40);
     g->layers = 1;
+    if (g->form == RANDOM_WILD && seed % 4 == 3) {
+        g->E = rng_between(&g->r, 1, 6);
+        g->k = rng_between(&g->r, 1, g->E < 3 ? g->E : 3);
+    }
     draw_mesh(g);
     g->sp = CHANCE(50), g->per_module = CHANCE(30);
     g->declared = g->form == RANDOM_STYLED && g->tp &&

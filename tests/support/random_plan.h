@@ -28,6 +28,7 @@ typedef struct RandomPlan {
     int pass;  /* 0 forward, 1 backward, 2 train */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
+    int E, k; /* experts, and how many a token goes to; 0: none */
     bool bias, qk_norm, packed, tied,
         plain;      /* plain: read from files, sizes and features are the files' own */
     unsigned parts; /* RANDOM_EMBEDDING ... */

@@ -98,6 +98,8 @@ static void test_usage(void **state) {
     expect_code(RUN("check", "x", "--tolerance", "1e-3x"), 2, NULL, "positive number");
     expect_code(RUN("check", "x", "--strict=yes"), 2, NULL, "takes no value");
     expect_code(RUN("check", "x", "--check", "fast"), 2, NULL, "quick");
+    expect_code(RUN("check", "x", "--fail-on", ""), 2, NULL, "--fail-on");
+    expect_code(RUN("shapes", "x", "--format="), 2, NULL, "writes");
     expect_code(RUN("check", "x", "--static", "--check=quick"), 2, NULL, "executes nothing");
     expect_code(RUN("check", "x", "--set", "novalue"), 2, NULL, "KEY=VALUE");
     expect_code(RUN("check", "x", "--color", "alway"), 2, NULL, "did you mean 'always'?");

@@ -532,6 +532,7 @@ static void test_megatron_refusals(void **state) {
           ":1:17: error: --pipeline-model-parallel-size: not supported by this version [E0214]"}},
         {"--nproc-per-node 6 --tensor-model-parallel-size 4", {":1:1: error: 6 ranks", "[E0307]"}},
         {"$ARGS", {":1:1: error: '$ARGS' is no argument of Megatron [E0201]"}},
+        {"--=4 --bf16 --", {":1:1: error: unknown argument '--=4' [E0201]"}},
         {"--num-layers", {":1:1: error: --num-layers wants a value [E0208]"}},
         {"--position-embedding-type 'rope", {":1:27: error: this text is not closed"}},
     };

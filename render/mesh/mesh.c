@@ -1,4 +1,5 @@
 /* Groups of ranks from a trace. See mesh.h. */
+#include "base/text.h"
 #include "render/mesh/mesh.h"
 #include <string.h>
 
@@ -41,9 +42,7 @@ static unsigned axes_mask(const Trace *t, const char *list) {
 
 static void add_word(Str *s, const char *word) {
     /* whole words only: "S" is not in "S·x" */
-    size_t n = strlen(word);
-    for (const char *p = s->s; (p = strstr(p, word)); p += n)
-        if ((p == s->s || p[-1] == ' ') && (p[n] == 0 || p[n] == ',')) return;
+    if (text_has_word(s->s, word)) return;
     str_addf(s, "%s%s", s->n ? ", " : "", word);
 }
 

@@ -9,9 +9,7 @@
 
 static const char *join(Arena *a, const char *text, const char *sep, const char *word) {
     if (!text || !*text) return word;
-    size_t n = strlen(word);
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) /* each word once */
-        if ((at == text || at[-1] == ' ') && (!at[n] || at[n] == ' ' || at[n] == ',')) return text;
+    if (text_has_word(text, word)) return text; /* each word once */
     return arena_printf(a, "%s%s%s", text, sep, word);
 }
 

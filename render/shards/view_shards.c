@@ -1,6 +1,7 @@
 /* View `shards`: which part of every weight and activation a rank holds. Weights as matrices at one
  * scale with the cuts in the colour of their axis; activations as rulers, one per dim, which works
  * for any number of dims. */
+#include "base/text.h"
 #include "render/shards/shards_draw.h"
 #include "render/furniture/views.h"
 #include <math.h>
@@ -366,14 +367,6 @@ static const char *short_name(Arena *a, const TraceValue *v, int section) {
     return arena_printf(a, "%s%s", words_leaf(s), tail);
 }
 
-/* Is the name one of "q_proj, attn_context"? */
-static bool listed(const char *list, const char *name) {
-    size_t n = strlen(name);
-    for (const char *p = list; (p = strstr(p, name)); p += n)
-        if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ',')) return true;
-    return false;
-}
-
 /* Values of the layer, one row per layout and section, sections in order. */
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
@@ -389,7 +382,7 @@ static int value_rows(ShardPen *p, Row *row) {
             while (k < n && !same_layout(row[k].s, &v->shape)) k++;
             if (k == n)
                 row[n++] = (Row){.s = &v->shape, .names = str_new(p->c->arena), .section = sec};
-            if (row[k].n && listed(row[k].names.s, leaf)) continue;
+            if (row[k].n && text_has_word(row[k].names.s, leaf)) continue;
             if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
             row[k].n++;
             str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);

@@ -3,6 +3,13 @@
 #include <string.h>
 
 bool text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+bool text_has_word(const char *list, const char *word) {
+    size_t n = strlen(word);
+    if (!n) return false; /* it would be found everywhere, without end */
+    for (const char *p = list; (p = strstr(p, word)); p += n)
+        if ((p == list || p[-1] == ' ' || p[-1] == ',') && strchr(" ,", p[n])) return true;
+    return false;
+}
 
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code) {
     if (code > 0xFF) str_addf(out, "\\u%04x", (unsigned)code);

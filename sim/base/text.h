@@ -9,6 +9,9 @@
 
 /* Do two texts say the same? NULL is like NULL only. */
 bool text_same(const char *a, const char *b);
+/* Does `word` stand as a whole in a list of words, between blanks or commas? The empty word does
+ * not. */
+bool text_has_word(const char *list, const char *word);
 /* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no
  * UTF-8 "\xff". */
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code);

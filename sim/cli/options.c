@@ -1,6 +1,7 @@
 /* The options of the command line, and the parser that walks them and the table of commands. POSIX
  * short options, GNU long ones, "--opt value" and "--opt=value", "--" ends options, options
  * anywhere. Refuses abbreviations: what a script says must mean the same when options are added. */
+#include "base/text.h"
 #include "cli/cli.h"
 #include <errno.h>
 #include <math.h>
@@ -141,12 +142,6 @@ static void usage(Cli *c, const char *hint, const char *fmt, ...) {
     diag_error(c->d, "E0212", nowhere, hint, "%s", arena_vprintf(c->arena, fmt, ap));
     va_end(ap);
 }
-static bool has_word(const char *words, const char *w) {
-    size_t n = strlen(w);
-    for (const char *p = words; (p = strstr(p, w)); p += n)
-        if (n && (p == words || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
-    return false;
-}
 static const char *nearest_word(const char *words, const char *w, Arena *arena) {
     const char *list[32];
     int n = 0;
@@ -191,7 +186,7 @@ static void apply(Cli *c, const Option *o, const char *arg) {
     case O_REAL: set_real(c, o, arg); break;
     case O_SET: set_set(c, arg); break;
     case O_WORD:
-        if (!has_word(o->words, arg))
+        if (!text_has_word(o->words, arg))
             usage(c, nearest_word(o->words, arg, c->arena), "--%s is one of %s, not '%s'", o->name,
                   o->words, arg);
         *(const char **)at = arg;
@@ -321,7 +316,7 @@ static void check_usage(Parse *p) {
         usage(c, NULL, "--width wants 1 .. %d pixels, not %lld", LARGEST_PX, (long long)c->o.width);
     if (c->o.n_operands < k->min) usage(c, NULL, "`%s` wants %s", k->name, k->operands);
     if (c->o.n_operands > k->max) usage(c, NULL, "`%s` wants %s and no more", k->name, k->operands);
-    if (c->o.format && !has_word(k->formats, c->o.format))
+    if (c->o.format && !text_has_word(k->formats, c->o.format))
         usage(c, nearest_word(k->formats, c->o.format, c->arena), "`%s` writes %s, not '%s'",
               k->name, k->formats, c->o.format);
 }
@@ -339,7 +334,8 @@ static void format_by_name(Cli *c) {
         dot[-1] == '/' || strchr(dot, '/'))
         return;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (!strcmp(dot + 1, extensions[i].extension) && has_word(k->formats, extensions[i].format))
+        if (!strcmp(dot + 1, extensions[i].extension) &&
+            text_has_word(k->formats, extensions[i].format))
             c->o.format = extensions[i].format;
     if (!c->o.format)
         usage(c, "end the name with one of these, or say --format", "`%s` writes %s, not '%s'",

@@ -1,6 +1,7 @@
 /* Megatron-LM's arguments, as a file, a pasted command or words behind `--`: sizes and degrees, and
  * the tensor parallelism of Megatron core (semantics.md 3.5). Every argument is a row of a table;
  * one that is no row is an error, for it might change who holds what. */
+#include "base/text.h"
 #include "import/import.h"
 #include "import/scan.h"
 #include <errno.h>
@@ -158,12 +159,6 @@ static const char skip_one[] =
     "rotary-seq-len-"
     "interpolation-factor ";
 static const char skip_many[] = " data-path train-data-path valid-data-path test-data-path ";
-static bool listed(const char *list, const char *name) {
-    size_t n = strlen(name);
-    for (const char *p = list; (p = strstr(p, name)); p += n)
-        if (p[-1] == ' ' && p[n] == ' ') return true;
-    return false;
-}
 static int row_of(const char *name) {
     for (int i = 0; i < N_ROWS; i++)
         if (strcmp(rows[i].name, name) == 0) return i;
@@ -206,11 +201,11 @@ static int argument(Words *w, Args *a, int i) {
     const char *eq = strchr(here->s, '=');
     size_t n = eq ? (size_t)(eq - here->s) - 2 : strlen(here->s) - 2;
     const char *name = arena_strndup(x->a, here->s + 2, n);
-    int r = row_of(name), wants = r >= 0 ? rows[r].take != M_FLAG : listed(skip_one, name);
+    int r = row_of(name), wants = r >= 0 ? rows[r].take != M_FLAG : text_has_word(skip_one, name);
     Word value = eq             ? (Word){eq + 1, here->loc}
                  : i + 1 < w->n ? w->word[i + 1]
                                 : (Word){"", here->loc};
-    if (r < 0 && !wants && !listed(skip_flags, name) && !listed(skip_many, name)) {
+    if (r < 0 && !wants && !text_has_word(skip_flags, name) && !text_has_word(skip_many, name)) {
         unknown(x, here, name);
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
         return i + 1;
@@ -222,7 +217,7 @@ static int argument(Words *w, Args *a, int i) {
     if (r >= 0) a->at[r] = here->loc;
     if (r >= 0 && !wants) *(bool *)((char *)a + rows[r].at) = true;
     else if (r >= 0) store(x, a, &rows[r], &value);
-    if (listed(skip_many, name))
+    if (text_has_word(skip_many, name))
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
     return i + 1 + (wants && !eq);
 }

@@ -206,10 +206,9 @@ static uint8_t *held(Arena *a, const Mesh *m, const Layout *l, const int64_t *N,
     memset(map, 1, (size_t)total);
     int64_t stride = total;
     for (int d = 0; d < l->ndim; d++) {
-        int64_t n;
-        const int64_t *index = layout_index(m, l, d, N[d], rank, &n, a);
+        IndexList own = layout_index(m, l, d, N[d], rank, a);
         uint8_t *in = ARENA_ARRAY(a, uint8_t, N[d]);
-        for (int64_t i = 0; i < n; i++) in[index[i]] = 1;
+        for (int64_t i = 0; i < own.n; i++) in[own.at[i]] = 1;
         stride /= N[d];
         for (int64_t e = 0; e < total; e++) map[e] &= in[e / stride % N[d]];
     }

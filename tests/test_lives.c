@@ -22,9 +22,9 @@ typedef struct {
     const void *buf;
     int64_t bytes;
     bool copy;
-} Block;
+} Buffer;
 /* A buffer counts once, whoever has a view of it. */
-static int add(Block *b, int n, Block x) {
+static int add(Buffer *b, int n, Buffer x) {
     for (int i = 0; i < n; i++)
         if (b[i].buf == x.buf) return n;
     b[n] = x;
@@ -74,7 +74,7 @@ static void look(void *arg, Exec *e, const Step *s, bool checked) {
         w->copies = malloc(n * sizeof *w->copies);
         for (size_t i = 0; i < n; i++) w->live[i] = w->copies[i] = -1;
     }
-    Block *b = malloc(sizeof *b * (size_t)(p->nv + 1));
+    Buffer *b = malloc(sizeof *b * (size_t)(p->nv + 1));
     for (int64_t r = 0; r < w->nranks; r++) {
         int n = 0;
         int64_t *live = &w->live[s->id * w->nranks + r], *copies = live - w->live + w->copies;
@@ -82,8 +82,8 @@ static void look(void *arg, Exec *e, const Step *s, bool checked) {
         for (int v = 0; v < p->nv; v++) {
             if (!counted(e, s, v)) continue;
             n = add(b, n,
-                    (Block){exec_local(e, v, r)->buf, block_bytes(e, v, r),
-                            p->val[v].kind == KIND_PARAM});
+                    (Buffer){exec_local(e, v, r)->buf, block_bytes(e, v, r),
+                             p->val[v].kind == KIND_PARAM});
         }
         for (int i = 0; i < n; i++) *(b[i].copy ? copies : live) += b[i].bytes;
         *live -= reused(e, s, r);

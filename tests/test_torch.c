@@ -974,10 +974,10 @@ static Layout layout_from(const Mesh *m, const char *text) {
 static bool holds(Arena *a, const World *w, const Layout *l, int64_t rank, int64_t e) {
     int64_t at[2] = {e / w->N[1], e % w->N[1]};
     for (int d = 0; d < 2; d++) {
-        int64_t n, k = 0;
-        const int64_t *index = layout_index(&w->m, l, d, w->N[d], rank, &n, a);
-        while (k < n && index[k] != at[d]) k++;
-        if (k == n) return false;
+        int64_t k = 0;
+        IndexList own = layout_index(&w->m, l, d, w->N[d], rank, a);
+        while (k < own.n && own.at[k] != at[d]) k++;
+        if (k == own.n) return false;
     }
     return true;
 }
@@ -1013,9 +1013,10 @@ static void apply(Arena *a, World *w, const Move *v) {
  */
 static int64_t local_block(Arena *a, World *w, const SafeTensors *st, const char *name,
                            const Layout *l, int64_t rank, bool load) {
-    int64_t nr, nc, n;
-    const int64_t *r = layout_index(&w->m, l, 0, w->N[0], rank, &nr, a),
-                  *c = layout_index(&w->m, l, 1, w->N[1], rank, &nc, a);
+    int64_t n;
+    IndexList rows = layout_index(&w->m, l, 0, w->N[0], rank, a),
+              cols = layout_index(&w->m, l, 1, w->N[1], rank, a);
+    const int64_t nr = rows.n, nc = cols.n, *r = rows.at, *c = cols.at;
     const double *x = tensor_numbers(a, st, name, &n);
     const StTensor *t = st_find(st, name);
     if (t->shape[0] != nr || t->shape[1] != nc)

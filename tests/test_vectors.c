@@ -13,11 +13,10 @@
 
 /* What rank `rank` holds of a dim of N, as text "0,1,5". */
 static const char *owned(Arena *a, const Mesh *m, const Layout *l, int64_t N, int64_t rank) {
-    int64_t n;
-    const int64_t *i = layout_index(m, l, 0, N, rank, &n, a);
-    assert_int_equal(n, layout_dim_size(m, l, 0, N, rank));
+    IndexList i = layout_index(m, l, 0, N, rank, a);
+    assert_int_equal(i.n, layout_dim_size(m, l, 0, N, rank));
     Str s = str_new(a);
-    for (int64_t k = 0; k < n; k++) str_addf(&s, "%s%lld", k ? "," : "", (long long)i[k]);
+    for (int64_t k = 0; k < i.n; k++) str_addf(&s, "%s%lld", k ? "," : "", (long long)i.at[k]);
     return s.n ? s.s : "-";
 }
 static Mesh mesh_of(int n, int64_t x, int64_t y) {
@@ -43,10 +42,9 @@ static void test_chunks(void **state) {
         layout_cut(&l, 0, 0, CUT_CHUNK);
         int64_t at = 0;
         for (int64_t r = 0; r < cases[i].n; r++) {
-            int64_t n;
-            const int64_t *index = layout_index(&m, &l, 0, cases[i].N, r, &n, a);
-            assert_int_equal(n, cases[i].size[r]);
-            for (int64_t k = 0; k < n; k++) assert_int_equal(index[k], at++);
+            IndexList own = layout_index(&m, &l, 0, cases[i].N, r, a);
+            assert_int_equal(own.n, cases[i].size[r]);
+            for (int64_t k = 0; k < own.n; k++) assert_int_equal(own.at[k], at++);
         }
         assert_int_equal(at, cases[i].N);
     }
@@ -93,8 +91,8 @@ static double packed_sum(Arena *a, const Mesh *m, const Layout *l) {
     static const double W[] = {1, 2, 3, 4, 10, 20, 30, 40};
     double sum = 0;
     for (int64_t r = 0; r < 2; r++) {
-        int64_t n;
-        const int64_t *i = layout_index(m, l, 0, 8, r, &n, a);
+        IndexList own = layout_index(m, l, 0, 8, r, a);
+        const int64_t *i = own.at, n = own.n;
         for (int64_t k = 0; k < n / 2; k++)
             sum += W[i[k]] / (1 + exp(-W[i[k]])) * W[i[n / 2 + k]]; /* the local halves */
     }
@@ -140,12 +138,11 @@ static void test_orders(void **state) {
         for (int64_t r = 0; r < 4; r++) {
             assert_string_equal(owned(a, &m, &l, 16, r), orders[i].own[r]);
             for (int64_t j = 0; j < 4; j++) {
-                int64_t nq, nk;
                 int work = 0;
-                const int64_t *q = layout_index(&m, &l, 0, 16, r, &nq, a),
-                              *k = layout_index(&m, &l, 0, 16, (r - j + 4) % 4, &nk, a);
-                for (int64_t x = 0; x < nq; x++)
-                    for (int64_t y = 0; y < nk; y++) work += k[y] <= q[x];
+                IndexList q = layout_index(&m, &l, 0, 16, r, a),
+                          k = layout_index(&m, &l, 0, 16, (r - j + 4) % 4, a);
+                for (int64_t x = 0; x < q.n; x++)
+                    for (int64_t y = 0; y < k.n; y++) work += k.at[y] <= q.at[x];
                 assert_int_equal(work, orders[i].work[r][j]);
             }
         }

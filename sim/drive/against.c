@@ -156,13 +156,12 @@ static void nothing_matches(const Against *a, const char *file, bool given) {
                given ? "nothing but inputs and parameters" : "nothing", file,
                a->st->n ? theirs.s : "no tensors", ours.s);
 }
-Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, const char *file,
-                      const char *map, double tolerance) {
+Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, AgainstFile of) {
     Against *a = ARENA_NEW(arena, Against);
-    *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = tolerance};
-    a->st = st_open(arena, d, file, (Loc){0});
-    if (a->st && map) a->map = read_map(arena, d, map);
-    if (!a->st || (map && !a->map)) {
+    *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = of.tolerance};
+    a->st = st_open(arena, d, of.file, (Loc){0});
+    if (a->st && of.map) a->map = read_map(arena, d, of.map);
+    if (!a->st || (of.map && !a->map)) {
         against_close(a);
         return NULL;
     }
@@ -187,7 +186,7 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, c
         a->grads |= a->known[i] && a->key[i].grad;
     }
     if (made || (met && met == n)) return a;
-    nothing_matches(a, file, met > 0);
+    nothing_matches(a, of.file, met > 0);
     against_close(a);
     return NULL;
 }
@@ -299,7 +298,7 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
     if (!row->ok) {
         Arrangement how = {0};
         double allowed = row->tolerance * (top > 0 ? top : 1);
-        if (n == m && n) how = arrange(a->arena, o, have, s->nd, s->shape, want, allowed);
+        if (n == m && n) how = arrange(a->arena, o, have, (Theirs){s->nd, s->shape, want}, allowed);
         differs(a, s, o, &how, same, row);
     }
     free(want);

@@ -7,11 +7,17 @@
 
 typedef struct Against Against;
 
-/* Opens the file and the map (may be NULL) and finds what its names mean in the program of the
- * ranks; `steps` of training, or 0. NULL and diagnostics if one of them cannot be read or
- * understood, or if nothing in the file is a value of the model (E0209). */
-Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, const char *file,
-                      const char *map, double tolerance);
+/* What the command line gives. */
+typedef struct {
+    const char *file, *map; /* map: NULL or names of theirs and ours */
+    double tolerance;       /* of the largest magnitude of a tensor; 0: by dtype */
+} AgainstFile;
+/* Opens the file and the map and finds what its names mean in the program of the ranks; `steps` of
+ * training, or 0. What it returns ends with against_close; its memory is the arena's. NULL and
+ * diagnostics if one of them cannot be read or understood, or if nothing in the file is a value of
+ * the model (E0209). */
+Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, AgainstFile of);
+/* Closes the file; NULL is allowed. */
 void against_close(Against *a);
 /* Does the file say what ranks hold? Then the run has to keep its values. */
 bool against_wants_ranks(const Against *a);

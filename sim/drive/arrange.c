@@ -142,10 +142,11 @@ static const char *called(const Units *u, const int *perm, int nstored, int nd) 
     return nstored == 2 && nd == 2 ? "transposed" : "permuted";
 }
 
-Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, int nd,
-                    const int64_t *shape, const double *theirs, double allowed) {
-    Arrangement best = {.same_shape = nd == s->nstored &&
-                                      !memcmp(shape, s->shape, sizeof *shape * (size_t)nd)};
+Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
+                    double allowed) {
+    int nd = theirs.nd;
+    size_t bytes = sizeof *theirs.shape * (size_t)nd;
+    Arrangement best = {.same_shape = nd == s->nstored && !memcmp(theirs.shape, s->shape, bytes)};
     Units u;
     int perm[MAX_UNITS] = {0, 1, 2, 3, 4};
     if (!units_of(s, &u)) return best;
@@ -154,8 +155,8 @@ Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, int n
         const char *symbols;
         bool skip = identity && best.same_shape;
         identity = false;
-        if (skip || !grouped(arena, &u, perm, nd, shape, &symbols)) continue;
-        bool equal = agrees(&u, perm, ours, theirs, allowed);
+        if (skip || !grouped(arena, &u, perm, nd, theirs.shape, &symbols)) continue;
+        bool equal = agrees(&u, perm, ours, theirs.x, allowed);
         if (!equal && (best.what || best.same_shape)) continue;
         best = (Arrangement){called(&u, perm, s->nstored, nd), symbols, best.same_shape, equal};
         if (equal) break;

@@ -12,12 +12,18 @@ typedef struct Arrangement {
     bool equal;          /* put right, the numbers agree within the tolerance */
 } Arrangement;
 
-/* Tries the orders of our dims (heads as a dim of their own) that give the shape `nd`, `shape` of
- * theirs. `ours`, `theirs`: packed numbers in each one's own order, equally many; `allowed`: the
- * largest difference of equal numbers. An order in which the numbers agree wins; for the shape as
- * it is (`same_shape`) only such a one is told. */
-Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, int nd,
-                    const int64_t *shape, const double *theirs, double allowed);
+/* A tensor of another implementation: packed numbers in its own order. */
+typedef struct {
+    int nd;
+    const int64_t *shape; /* [nd] */
+    const double *x;
+} Theirs;
+/* Tries the orders of our dims (heads as a dim of their own) that give the shape of theirs. `ours`:
+ * packed numbers in our order, as many; `allowed`: the largest difference of equal numbers. An
+ * order in which the numbers agree wins; for the shape as it is (`same_shape`) only such a one is
+ * told. */
+Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
+                    double allowed);
 /* "[2, 20, 42]". */
 const char *arrange_shape_text(Arena *arena, int nd, const int64_t *shape);
 /* "[B, S, H*d]": the stored dims of ours. */

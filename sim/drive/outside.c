@@ -13,8 +13,8 @@ static ValueSet values_of(Run *r, const Reference *ref, Exec *ranks, int64_t aft
 bool outside_open(Run *r) {
     const PipelineOptions *o = r->o;
     if (!o->against) return true;
-    r->against = against_open(r->arena, r->d, r->program, training_steps(r), o->against, o->map,
-                              o->tolerance);
+    r->against = against_open(r->arena, r->d, r->program, training_steps(r),
+                              (AgainstFile){o->against, o->map, o->tolerance});
     return r->against != NULL;
 }
 /* After a training step of the unsharded run: parameters and state as they are now. */

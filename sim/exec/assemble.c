@@ -69,7 +69,7 @@ static void assemble_part(void *arg, int64_t i) {
     const Local *l = exec_local(j->e, j->v, q);
     /* else a false label: leave it */
     if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd))
-        j->e->dev->copy(j->e->dev, j->box, j->out, &sb, &l->t, j->dt, 0);
+        j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &l->t}, j->dt, 0);
     arena_free(tmp);
 }
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {

@@ -68,9 +68,8 @@ static void contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Ar
         for (int d = 0; d < nl; d++) {
             for (int k = 0; k < L.n[d]; k++) L.e[d][k].how = CUT_CHUNK;
             if (!(op_asks(c->op, c->rule) & RULE_BIT(letters[d])) || !L.n[d]) continue;
-            int64_t k;
-            const int64_t *x = layout_index(e->p->mesh, &L, d, t->size[d], rank, &k, tmp);
-            if (k == c->local[letters[d] - 'a']) c->index[letters[d] - 'a'] = x;
+            IndexList x = layout_index(e->p->mesh, &L, d, t->size[d], rank, tmp);
+            if (x.n == c->local[letters[d] - 'a']) c->index[letters[d] - 'a'] = x.at;
         }
     }
 }
@@ -85,7 +84,7 @@ static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c)
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
     if (!act->times && tensor_count(x) == tensor_count(&c->out)) {
         Region b = region_plain(x);
-        dev->copy(dev, &b, &c->out, &b, x, c->dtype, 0);
+        dev->copy(dev, (Block){&b, &c->out}, (Block){&b, x}, c->dtype, 0);
     }
     if (act->scale != 1) dev->scale(dev, &c->out, c->dtype, act->scale);
 }

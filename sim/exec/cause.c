@@ -284,13 +284,13 @@ static const char *tail_dropped(StoryCase *c) {
         c->tmp = arena_new();
         Story y = story_truth(c);
         StoryTold told = story_tell(c, &y, c->look[i]);
-        int64_t k = 0, inner = 1;
-        const int64_t *index = layout_index(c->m, &c->to, d, c->t->size[d], c->look[i], &k, c->tmp);
+        int64_t inner = 1;
+        IndexList own = layout_index(c->m, &c->to, d, c->t->size[d], c->look[i], c->tmp);
         for (int j = d + 1; j < c->t->nd; j++)
             inner *= layout_dim_size(c->m, &c->to, j, c->t->size[j], c->look[i]);
         double *x = told.x.p;
-        for (int64_t j = 0; k && j < tensor_count(&told.x); j++)
-            if (index[j / inner % k] >= whole) x[j] = 0;
+        for (int64_t j = 0; own.n && j < tensor_count(&told.x); j++)
+            if (own.at[j / inner % own.n] >= whole) x[j] = 0;
         Tensor got = story_held(c, c->out, c->look[i], false);
         all = story_same_shape(&got, &told.x) && story_fits(c, &got, &told, 1, c->tol);
         arena_free(c->tmp);

@@ -18,7 +18,7 @@ static bool is_part(StoryCase *c, const Layout *L, int64_t by) {
                got = story_held(c, c->out, rank, false);
         src.p = (void *)(uintptr_t)c->full;
         src = story_wide(c, &src, c->dt, false);
-        region_copy(&lb, &x, &wb, &src, DT_F64, 0);
+        region_copy((Block){&lb, &x}, (Block){&wb, &src}, DT_F64, 0);
         all = tensor_count(&x) == tensor_count(&got) &&
               !memcmp(x.p, got.p, (size_t)tensor_count(&x) * 8);
         arena_free(c->tmp);

@@ -145,10 +145,11 @@ static AxisList pending_axes(const Check *c, const Step *s) {
         }
     return X;
 }
-/* The ranks' inputs put together, at one coordinate of the pending axes. */
+/* The ranks' inputs put together, at one coordinate of the pending axes: that of `rank`. */
 typedef struct {
     const Check *c;
     const AxisList *X;
+    int64_t rank;
 } Joint;
 static Tensor joint_value(const OpcallSource *f, int val) {
     const Joint *j = f->of;
@@ -163,21 +164,20 @@ static Layout joint_layout(const OpcallSource *f, int val) {
 }
 /* The same op on them; *ob: the elements of its output.
  * False if they do not fit together. */
-static bool whole_call(const Check *c, const Step *s, const AxisList *X, int64_t rank, OpCall *call,
-                       Region *ob, Arena *tmp) {
+static bool whole_call(const Joint *j, const Step *s, OpCall *call, Region *ob, Arena *tmp) {
+    const Check *c = j->c;
     const Program *p = c->e->p;
-    Joint j = {c, X};
     OpcallSource f = {.p = p,
                       .dtype = c->e->dtype,
                       .pool = c->e->pool,
-                      .rank = rank,
+                      .rank = j->rank,
                       .value = joint_value,
                       .lies = joint_layout,
-                      .of = &j};
+                      .of = j};
     OpcallClash clash;
     if (!opcall_build(&f, s, call, &clash)) return false;
     const Val *o = &p->val[s->out];
-    *ob = assemble_region(c->e, s->out, X, rank, tmp);
+    *ob = assemble_region(c->e, s->out, j->X, j->rank, tmp);
     for (int d = 0; d < ob->nd && !ob->outer; d++)
         if (call->out.n[d] != ob->n[d]) return false;
     /* a list that it makes: how many rows there are is what it says */
@@ -296,7 +296,7 @@ static bool check_product(Check *c, const Step *s) {
                         .u = c->u * c->slack,
                         .seed = c->seed,
                         .of = (uint64_t)s->id};
-        held = whole_call(c, s, &X, rank, &q.call, &ob, tmp) && project_can(&q);
+        held = whole_call(&(Joint){c, &X, rank}, s, &q.call, &ob, tmp) && project_can(&q);
         if (held) {
             q.call.out = assemble_value(c->e, s->out, &X, rank);
             Projected seen = project_hold(&q);
@@ -331,7 +331,7 @@ static void check_kernel(Check *c, const Step *s) {
         Arena *tmp = arena_new();
         OpCall call;
         Region ob;
-        bool ok = whole_call(c, s, &X, rank, &call, &ob, tmp);
+        bool ok = whole_call(&(Joint){c, &X, rank}, s, &call, &ob, tmp);
         if (!ok) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
                 if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);
@@ -398,39 +398,48 @@ static bool any_nonzero(const void *x, Dtype dt, int64_t n) {
         if (fabs(compare_at(x, dt, i)) > 0) return true;
     return false;
 }
-/* The value that a source denotes at one coordinate of X: pending sums over A added in f64; *abs:
- * sums of magnitudes. */
-static double *denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank,
-                       Tensor *shape, double **abs, bool max, bool *seen) {
+/* What a value denotes at one coordinate of some axes, packed. */
+typedef struct {
+    Tensor shape;    /* p NULL */
+    double *x, *abs; /* the value; the sums of magnitudes, where asked for */
+} Denoted;
+typedef struct {
+    bool max;   /* the largest of the shares, not their sum */
+    bool *seen; /* [shares]: does it hold anything but zeros? Asks for magnitudes too; or NULL */
+} Shares;
+
+/* `val` at the coordinate of X that `rank` has: shares over A added in f64. x and abs are to be
+ * given back. */
+static Denoted denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank,
+                       Shares how) {
+    const bool max = how.max;
     const Mesh *m = c->e->p->mesh;
     AxisList both = *X;
     for (int i = 0; i < A->n; i++)
         if (!in_list(&both, A->a[i])) both.a[both.n++] = A->a[i];
     int64_t n = mesh_size(m, A);
-    double *sum = NULL;
-    *shape = (Tensor){0};
-    if (abs) *abs = NULL;
+    Denoted d = {0};
     for (int64_t i = 0; i < n; i++) {
         int64_t q = mesh_member(m, A, rank, i);
         Tensor t = assemble_value(c->e, val, &both, q);
         int64_t k = tensor_count(&t);
-        if (!sum) {
-            *shape = t;
-            sum = take(c, k, 8);
-            for (int64_t j = 0; j < k && has_numbers(c); j++) sum[j] = max ? -INFINITY : 0;
-            if (abs) {
-                *abs = take(c, k, 8);
-                if (has_numbers(c)) memset(*abs, 0, (size_t)k * 8);
+        if (!d.x) {
+            d.shape = t;
+            d.x = take(c, k, 8);
+            for (int64_t j = 0; j < k && has_numbers(c); j++) d.x[j] = max ? -INFINITY : 0;
+            if (how.seen) {
+                d.abs = take(c, k, 8);
+                if (has_numbers(c)) memset(d.abs, 0, (size_t)k * 8);
             }
         }
-        if (k != tensor_count(shape)) k = 0; /* other rows: not what is added up here */
-        AddJob j = {t.p, exec_dtype(c->e, val), max, sum, abs ? *abs : NULL};
+        if (k != tensor_count(&d.shape)) k = 0; /* other rows: not what is added up here */
+        AddJob j = {t.p, exec_dtype(c->e, val), max, d.x, d.abs};
         c->e->host->pieces(c->e->host, c->e->pool, k, add_piece, &j);
-        if (seen) seen[i] = !has_numbers(c) || any_nonzero(t.p, j.dt, k);
+        if (how.seen) how.seen[i] = !has_numbers(c) || any_nonzero(t.p, j.dt, k);
         give(c, t.p);
     }
-    shape->p = NULL;
-    return sum;
+    d.shape.p = NULL;
+    return d;
 }
 static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -452,12 +461,11 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     for (int i = 0; i < s->move.axes.n; i++)
         if (!in_list(&XA, s->move.axes.a[i])) XA.a[XA.n++] = s->move.axes.a[i];
     Region box = assemble_region(c->e, s->in[0], &XA, rank, tmp);
-    Tensor shape;
-    double *abs;
     bool *seen = ARENA_ARRAY(tmp, bool, n);
-    Whole w = {.box = &box};
-    w.want = denoted(c, s->in[0], X, &s->move.axes, rank, &shape, &abs, max, seen);
-    int64_t k = tensor_count(&shape);
+    Denoted all = denoted(c, s->in[0], X, &s->move.axes, rank, (Shares){max, seen});
+    Whole w = {.box = &box, .want = all.x};
+    double *abs = all.abs;
+    int64_t k = tensor_count(&all.shape);
     double g = max || n == 1 ? 0 : gamma_n((double)n, c->u * c->slack);
     for (int64_t j = 0; j < k && has_numbers(c); j++)
         abs[j] = abs[j] * g + (max ? 0 : n > 1 ? 0x1p-149 : 0);
@@ -480,12 +488,13 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
 /* A move into a pending sum: what the ranks hold must add up to the source. */
 static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
-    Tensor shape, src = assemble_value(c->e, s->in[0], X, rank);
-    double *sum = denoted(c, s->out, X, &s->move.axes, rank, &shape, NULL, false, NULL);
+    Tensor src = assemble_value(c->e, s->in[0], X, rank);
+    Denoted all = denoted(c, s->out, X, &s->move.axes, rank, (Shares){false, NULL});
+    double *sum = all.x;
     int64_t n = tensor_count(&src);
     m->rec.count += n;
     Dtype dt = exec_dtype(c->e, s->out);
-    for (int64_t i = 0; i < n && tensor_count(&shape) == n && has_numbers(c); i++) {
+    for (int64_t i = 0; i < n && tensor_count(&all.shape) == n && has_numbers(c); i++) {
         double want = compare_at(src.p, dt, i);
         if (sum[i] == want) continue;
         if (!m->failed) m->rec.got = sum[i], m->rec.want = want;
@@ -597,9 +606,9 @@ void check_exact(Check *c, const Step *s, const Exec *one, double modulus) {
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
     else {
         /* the shares must add up to the value, modulo */
-        Tensor shape;
-        double *sum = denoted(c, s->out, &none, &P, 0, &shape, NULL, false, NULL);
-        int64_t n = tensor_count(&shape);
+        Denoted all = denoted(c, s->out, &none, &P, 0, (Shares){false, NULL});
+        double *sum = all.x;
+        int64_t n = tensor_count(&all.shape);
         for (int64_t i = 0; i < n && has_numbers(c); i++) {
             double x = sum[i] - modulus * floor(sum[i] / modulus),
                    y = compare_at(want, c->e->dtype, i);
@@ -638,9 +647,9 @@ double check_reference(Check *c, int val, const double *want, double odd, double
     AxisList P = {0}, none = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
-    Tensor shape;
-    double *got = denoted(c, val, &none, &P, 0, &shape, NULL, false, NULL), err = 0;
-    int64_t n = tensor_count(&shape), out = odd > 0 ? (int64_t)ceil(odd * (double)n) : 0;
+    Denoted all = denoted(c, val, &none, &P, 0, (Shares){false, NULL});
+    double *got = all.x, err = 0;
+    int64_t n = tensor_count(&all.shape), out = odd > 0 ? (int64_t)ceil(odd * (double)n) : 0;
     *top = 0;
     for (int64_t i = 0; i < n && has_numbers(c); i++) {
         *top = fmax(*top, fabs(want[i]));

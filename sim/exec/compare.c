@@ -75,8 +75,14 @@ static void stored_index(const GTensor *t, const Region *b, int64_t i, TraceChec
 }
 
 /* ---- one rank's block ---- */
-static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, double w, double bound,
-                double prob, bool equal) {
+/* One element: what is there, what must be, how far apart they may be. */
+typedef struct {
+    double got, want, bound, prob;
+    bool equal;
+} Pair;
+static void see(CompareSeen *s, const CompareBlock *b, int64_t i, Pair x) {
+    const double g = x.got, w = x.want, bound = x.bound, prob = x.prob;
+    const bool equal = x.equal;
     double err = equal ? 0 : fabs(g - w);
     bool bad = !equal && (b->bits || !(err <= bound)), odd = !equal && !bad && !(err <= prob);
     if (!equal && (isnan(g) != isnan(w) || isnan(err))) err = INFINITY, bad = true;
@@ -92,10 +98,12 @@ static void see(CompareSeen *s, const CompareBlock *b, int64_t i, double g, doub
     s->got = g;
     s->want = w;
 }
-/* n elements that all lie within their bounds, seen at once by the vector units; false, and nothing
- * seen, if one does not. */
+/* n elements, g against those from `from` on, that all lie within their bounds, seen at once by the
+ * vector units; false, and nothing seen, if one does not. */
 static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g,
-                     const double *w, const double *bound, const double *prob) {
+                     int64_t from) {
+    const double *w = (const double *)b->want.p + from, *bound = b->bound + from,
+                 *prob = b->prob + from;
     ErrorTop top = {s->max_abs, s->max_rel, s->used, s->bound};
     bool within = b->dt == DT_F32
                       ? errors_within_f32(n, (const float *)(const void *)g, w, bound, prob, &top)
@@ -106,9 +114,18 @@ static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const cha
         s->max_abs = top.abs, s->max_rel = top.rel, s->used = top.used, s->bound = top.bound;
     return within;
 }
-static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const char *g, int64_t step,
-                    int64_t ow, int64_t wstep, int64_t n) {
+/* n elements from element `at` of the block on: there, and where they must be the same, each with
+ * the distance from one to the next. */
+typedef struct {
+    int64_t at, n;
+    const char *got;
+    int64_t step, want, want_step; /* want: offset in elements */
+} Row;
+static void see_row(CompareSeen *s, const CompareBlock *b, const Row *row) {
     enum { PIECE = 1024 };
+    const int64_t at = row->at, n = row->n, step = row->step, ow = row->want,
+                  wstep = row->want_step;
+    const char *g = row->got;
     int64_t es = dtype_size(b->dt);
     const char *raw = (const char *)b->want.p + ow * es;
     if (b->bits && step == 1 && wstep == 1 && !memcmp(g, raw, (size_t)(n * es))) return;
@@ -116,17 +133,19 @@ static void see_row(CompareSeen *s, const CompareBlock *b, int64_t at, const cha
     for (int64_t k0 = 0; k0 < n; k0 += PIECE) {
         int64_t m = n - k0 < PIECE ? n - k0 : PIECE;
         if (!b->bits && b->bound && step == 1 && wstep == 1 &&
-            see_many(s, b, m, g + k0 * es, want + ow + k0, b->bound + ow + k0, b->prob + ow + k0))
+            see_many(s, b, m, g + k0 * es, ow + k0))
             continue;
         for (int64_t k = k0; k < k0 + m; k++) {
             int64_t o = ow + k * wstep;
             double x = compare_at(g, b->dt, k * step);
             if (b->bits)
-                see(s, b, at + k, x, compare_at(b->want.p, b->dt, o), 0, 0,
-                    !memcmp(g + k * step * es, raw + k * wstep * es, (size_t)es));
+                see(s, b, at + k,
+                    (Pair){x, compare_at(b->want.p, b->dt, o), 0, 0,
+                           !memcmp(g + k * step * es, raw + k * wstep * es, (size_t)es)});
             else
-                see(s, b, at + k, x, want[o], b->bound ? b->bound[o] : 0, b->prob ? b->prob[o] : 0,
-                    x == want[o]);
+                see(s, b, at + k,
+                    (Pair){x, want[o], b->bound ? b->bound[o] : 0, b->prob ? b->prob[o] : 0,
+                           x == want[o]});
         }
     }
 }
@@ -170,8 +189,13 @@ static void row_task(void *arg, int64_t task) {
     for (int64_t r = first; r < last; r++) {
         int64_t og = 0, ow = 0;
         for (int d = 0; d < outer; d++) og += i[d] * j->got[d], ow += i[d] * j->want[d];
-        see_row(&j->seen[task], b, r * j->n[outer], (const char *)b->got.p + og * dtype_size(b->dt),
-                j->got[outer], ow, j->want[outer], j->n[outer]);
+        Row row = {.at = r * j->n[outer],
+                   .n = j->n[outer],
+                   .got = (const char *)b->got.p + og * dtype_size(b->dt),
+                   .step = j->got[outer],
+                   .want = ow,
+                   .want_step = j->want[outer]};
+        see_row(&j->seen[task], b, &row);
         box_next(outer, j->n, i);
     }
 }
@@ -219,7 +243,7 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *
     out = region_packed(lb);
     int64_t n = tensor_count(&out);
     out.p = *copy = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)dtype_size(dt)));
-    region_copy(lb, &out, w->box, &src, dt, 0);
+    region_copy((Block){lb, &out}, (Block){w->box, &src}, dt, 0);
     return out;
 }
 /* The elements that a rank should have: of rows those of the whole that its layout gives it. */

@@ -27,8 +27,7 @@ struct Device {
     void (*done)(Device *d, Tensor *host);
     /* Copies (op 0), adds (1) or takes the maximum of (2) the elements that both have,
      * within the device or between it and the host. */
-    void (*copy)(Device *d, const Region *db, Tensor *dst, const Region *sb, const Tensor *src,
-                 Dtype dt, int op);
+    void (*copy)(Device *d, Block dst, Block src, Dtype dt, int op);
     /* Every element of a packed tensor becomes v; is multiplied by v. */
     void (*fill)(Device *d, Tensor *t, Dtype dt, double v);
     void (*scale)(Device *d, Tensor *t, Dtype dt, double v);

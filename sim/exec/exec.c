@@ -123,7 +123,7 @@ static bool source_block(void *arg, int64_t rank, Local *l) {
         l->t = region_packed(&b);
         l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(x->dt));
         l->t.p = l->buf->p;
-        e->dev->copy(e->dev, &b, &l->t, &x->box, &x->whole, x->dt, 0);
+        e->dev->copy(e->dev, (Block){&b, &l->t}, (Block){&x->box, &x->whole}, x->dt, 0);
         if (x->act.apart && !e->dev->sizes_only) turn(e, x->v, rank, &l->t, x->dt);
     }
     arena_free(tmp);
@@ -234,8 +234,8 @@ static bool sum_block(void *arg, int64_t rank, Local *l) {
     l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(e->dtype));
     l->t.p = l->buf->p;
     Region box = region_plain(&l->t);
-    e->dev->copy(e->dev, &box, &l->t, &box, &a->t, e->dtype, 0);
-    e->dev->copy(e->dev, &box, &l->t, &box, &b->t, e->dtype, 1);
+    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &a->t}, e->dtype, 0);
+    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &b->t}, e->dtype, 1);
     return true;
 }
 static void step_sum(Exec *e, const Step *s) {

@@ -99,10 +99,9 @@ static void index_from(const OpcallSource *f, OpCall *c, const char *letters, in
     for (int d = 0; d < nl; d++) {
         char ch = letters[d];
         if (!(op_asks(c->op, c->rule) & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d]) continue;
-        int64_t k;
-        const int64_t *x = layout_index(f->p->mesh, &L, d, t->size[d], f->rank, &k, arena);
+        IndexList x = layout_index(f->p->mesh, &L, d, t->size[d], f->rank, arena);
         /* a false label may not fit: then positions are local */
-        if (k == c->local[ch - 'a']) c->index[ch - 'a'] = x;
+        if (x.n == c->local[ch - 'a']) c->index[ch - 'a'] = x.at;
     }
 }
 /* From the operands; in an adjoint from the cotangent and the result too, which have the letters of

@@ -28,13 +28,13 @@ static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts
             means = blocks * parts; /* of all ranks and micro-batches */
     Arena *tmp = arena_new();
     for (int64_t k = 0; k < blocks; k++) {
-        int64_t rank = mesh_member(p->mesh, &cut, 0, k), nb, nt, count = 0;
-        const int64_t *b = layout_index(p->mesh, L, 0, t->size[0], rank, &nb, tmp),
-                      *s = layout_index(p->mesh, L, 1, t->size[1], rank, &nt, tmp);
+        int64_t rank = mesh_member(p->mesh, &cut, 0, k), count = 0;
+        IndexList b = layout_index(p->mesh, L, 0, t->size[0], rank, tmp),
+                  s = layout_index(p->mesh, L, 1, t->size[1], rank, tmp);
         for (int pass = 0; pass < 2; pass++)
-            for (int64_t i = 0; i < nb; i++)
-                for (int64_t j = 0; j < nt; j++) {
-                    int64_t at = b[i] * t->size[1] + s[j];
+            for (int64_t i = 0; i < b.n; i++)
+                for (int64_t j = 0; j < s.n; j++) {
+                    int64_t at = b.at[i] * t->size[1] + s.at[j];
                     double w = dtype == DT_F32 ? (double)((float *)data)[at] : ((double *)data)[at];
                     if (w == 0) continue;
                     if (!pass) count++;

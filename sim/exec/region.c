@@ -24,12 +24,11 @@ static DimIndex dim_index(const Mesh *m, const Layout *l, int d, int64_t N, int6
                           Arena *arena) {
     DimIndex x;
     if (dim_range(m, l, d, N, rank, &x)) return x;
-    x = (DimIndex){false, 0, 0, NULL};
     bool all_ghosts = true; /* nothing but ghosts: the whole dim */
     for (int i = 0; i < l->n[d]; i++) all_ghosts &= l->e[d][i].ghost;
     if (all_ghosts) return (DimIndex){true, 0, N, NULL};
-    x.list = layout_index(m, l, d, N, rank, &x.n, arena);
-    return x;
+    IndexList all = layout_index(m, l, d, N, rank, arena);
+    return (DimIndex){false, 0, all.n, all.at};
 }
 static int64_t index_at(const DimIndex *x, int64_t i) { return x->range ? x->lo + i : x->list[i]; }
 
@@ -244,9 +243,20 @@ static void match_dim(const DimIndex *d, const DimIndex *s, Matches *x, Arena *t
             if (index_at(d, i) == index_at(s, j)) add_match(x, j, i, 1, tmp);
 }
 
-static void copy_line(void *d, int64_t ds, const void *s, int64_t ss, int64_t n, Dtype dt, int op) {
+/* What is done with the matching positions of two tensors of nd dims. */
+typedef struct {
+    const Tensor *dst, *src;
+    int nd;
+    Matches x[LAYOUT_MAX_DIMS];
+    Dtype dt;
+    int op; /* 0 copy, 1 add, 2 max */
+} CopyJob;
+
+/* n elements, ds and ss apart. */
+static void copy_line(const CopyJob *j, void *d, int64_t ds, const void *s, int64_t ss, int64_t n) {
+    const int op = j->op;
     if (op == 0 && ds == 1 && ss == 1) {
-        memcpy(d, s, (size_t)(n * dtype_size(dt)));
+        memcpy(d, s, (size_t)(n * dtype_size(j->dt)));
         return;
     }
 #define LINE(T)                                                                                    \
@@ -263,26 +273,27 @@ static void copy_line(void *d, int64_t ds, const void *s, int64_t ss, int64_t n,
             for (int64_t i = 0; i < n; i++)                                                        \
                 a[i * ds] = a[i * ds] < b[i * ss] ? b[i * ss] : a[i * ds];                         \
     }
-    if (dt == DT_F32) LINE(float) else if (dt == DT_F64) LINE(double) else LINE(int64_t)
+    if (j->dt == DT_F32) LINE(float) else if (j->dt == DT_F64) LINE(double) else LINE(int64_t)
 #undef LINE
 }
-static void copy_block(Tensor *dst, const Tensor *src, int d, int nd, Matches *const *x, int64_t od,
-                       int64_t os, Dtype dt, int op) {
-    char *dp = dst->p;
-    const char *sp = src->p;
+/* The dims from d on, at the offsets od and os that those before it give. */
+static void copy_block(const CopyJob *j, int d, int64_t od, int64_t os) {
+    const int64_t es = dtype_size(j->dt);
+    const int nd = j->nd;
+    char *dp = j->dst->p;
+    const char *sp = j->src->p;
     if (d == nd) {
-        copy_line(dp + od * dtype_size(dt), 1, sp + os * dtype_size(dt), 1, 1, dt, op);
+        copy_line(j, dp + od * es, 1, sp + os * es, 1, 1);
         return;
     }
-    for (int k = 0; k < x[d]->n; k++) {
-        const Match *m = &x[d]->m[k];
+    const int64_t ds = j->dst->s[d], ss = j->src->s[d];
+    for (int k = 0; k < j->x[d].n; k++) {
+        const Match *m = &j->x[d].m[k];
         if (d == nd - 1)
-            copy_line(dp + (od + m->dst * dst->s[d]) * dtype_size(dt), dst->s[d],
-                      sp + (os + m->src * src->s[d]) * dtype_size(dt), src->s[d], m->n, dt, op);
+            copy_line(j, dp + (od + m->dst * ds) * es, ds, sp + (os + m->src * ss) * es, ss, m->n);
         else
             for (int64_t i = 0; i < m->n; i++)
-                copy_block(dst, src, d + 1, nd, x, od + (m->dst + i) * dst->s[d],
-                           os + (m->src + i) * src->s[d], dt, op);
+                copy_block(j, d + 1, od + (m->dst + i) * ds, os + (m->src + i) * ss);
     }
 }
 static bool is_packed(const Tensor *t) {
@@ -306,7 +317,7 @@ static void pack(Held *h, Dtype dt, Arena *tmp) {
     for (int d = 0; d < r->nd; d++) part.n[d] = r->n[d];
     Region all = region_plain(&out);
     out.p = arena_alloc(tmp, base_mul((size_t)tensor_count(&out) + 1, (size_t)dtype_size(dt)));
-    region_copy(&all, &out, &all, &part, dt, 0);
+    region_copy((Block){&all, &out}, (Block){&all, &part}, dt, 0);
     h->t = out;
 }
 /* With the outer list that the other has; `copy`: what is no packed block may be copied. False if
@@ -337,27 +348,25 @@ int64_t region_common(const Region *a, const Region *b) {
 }
 /* Both of one list, or none. */
 static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, int op, Arena *tmp) {
-    Matches x[LAYOUT_MAX_DIMS], *px[LAYOUT_MAX_DIMS];
+    CopyJob j = {.dst = &dst->t, .src = &src->t, .nd = dst->r.nd, .dt = dt, .op = op};
     int64_t count = 1;
     for (int d = 0; d < dst->r.nd; d++) {
         DimIndex to = dst->r.d[d], from = src->r.d[d]; /* after a planted mistake a block may be
                                                           shorter than its layout says */
         if (dst->t.n[d] < to.n) to.n = dst->t.n[d];
         if (src->t.n[d] < from.n) from.n = src->t.n[d];
-        match_dim(&to, &from, &x[d], tmp);
-        px[d] = &x[d];
+        match_dim(&to, &from, &j.x[d], tmp);
         int64_t n = 0;
-        for (int k = 0; k < x[d].n; k++) n += x[d].m[k].n;
+        for (int k = 0; k < j.x[d].n; k++) n += j.x[d].m[k].n;
         count *= n;
     }
-    if (count) copy_block(&dst->t, &src->t, 0, dst->r.nd, px, 0, 0, dt, op);
+    if (count) copy_block(&j, 0, 0, 0);
     return count;
 }
-int64_t region_copy(const Region *db, Tensor *dst, const Region *sb, const Tensor *src, Dtype dt,
-                    int op) {
+int64_t region_copy(Block dst, Block src, Dtype dt, int op) {
     Arena *tmp = arena_new();
-    int outer = joint_outer(db, sb);
-    Held to = {*db, *dst}, from = {*sb, *src};
+    int outer = joint_outer(dst.has, src.has);
+    Held to = {*dst.has, *dst.t}, from = {*src.has, *src.t};
     bool fit = as_listed(&to, outer, dt, false, tmp) && as_listed(&from, outer, dt, true, tmp);
     int64_t count = fit ? copy_matches(&to, &from, dt, op, tmp) : 0;
     arena_free(tmp);

@@ -54,11 +54,15 @@ Tensor region_packed(const Region *r);
  * way round. Else t as it is. Needs packed data, unless the sizes are the same. */
 Tensor region_shaped(const Region *r, const Tensor *t);
 
-/* Copies or adds the elements that both have, from src (which has the elements sb) to dst (db). op:
- * 0 copy, 1 add, 2 max (f32, f64). Where only one of them has an outer list the other is read as
- * one; dst must be packed then. Returns how many elements were touched. */
-int64_t region_copy(const Region *db, Tensor *dst, const Region *sb, const Tensor *src, Dtype dt,
-                    int op);
+/* A tensor and which elements it has. */
+typedef struct {
+    const Region *has;
+    const Tensor *t;
+} Block;
+/* Copies or adds the elements that both have, from `src` to where they stand in `dst`. op: 0 copy,
+ * 1 add, 2 max (f32, f64). Where only one of them has an outer list the other is read as one; `dst`
+ * must be packed then. Returns how many elements were touched. */
+int64_t region_copy(Block dst, Block src, Dtype dt, int op);
 /* How many elements both have. */
 int64_t region_common(const Region *a, const Region *b);
 /* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */

@@ -85,8 +85,9 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
         Region sb = region_at(c->m, c->t, &from, owner, c->tmp);
         Tensor x = story_held(c, c->in, q, false), mag = story_held(c, c->in, q, true);
         if (y->dim >= 0) x = region_shaped(&sb, &x), mag = region_shaped(&sb, &mag);
-        region_copy(&tb, &told.x, &sb, &x, DT_F64, y->how);
-        region_copy(&tb, &told.mag, &sb, &mag, DT_F64, y->how == STORY_COPY ? 0 : 1);
+        region_copy((Block){&tb, &told.x}, (Block){&sb, &x}, DT_F64, y->how);
+        region_copy((Block){&tb, &told.mag}, (Block){&sb, &mag}, DT_F64,
+                    y->how == STORY_COPY ? 0 : 1);
     }
     return told;
 }

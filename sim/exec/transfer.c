@@ -92,7 +92,7 @@ static void put_together(const MoveRun *r, int64_t rank, const Region *to, Tenso
         Region at;
         Tensor src = piece_data(r, &one, &at, part);
         if (tensor_count(&src))
-            dev->copy(dev, to, out, &at, &src, r->dt, op == 1 && i == 0 ? 0 : op);
+            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, r->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
     }
     if (r->e->modulus > 0 && op == 1) device_residues(dev, out, r->dt, r->e->modulus);

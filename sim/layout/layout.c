@@ -148,8 +148,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
-                            int64_t *n, Arena *arena) {
+IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
+                       Arena *arena) {
     assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
     Runs *piece = base_malloc(sizeof *piece);
     int np = 1, ghosts = 0;
@@ -181,8 +181,7 @@ const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, 
     }
     free(piece);
     if (ghosts) qsort(out, (size_t)total, sizeof *out, by_value);
-    *n = total;
-    return out;
+    return (IndexList){total, out};
 }
 
 /* Length of what coordinate c of n holds of a list of N: the same rule as runs_cut, without the
@@ -209,8 +208,7 @@ int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int6
     for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;
     if (ghost) { /* rare: count the list */
         Arena *tmp = arena_new();
-        int64_t n;
-        layout_index(m, l, dim, N, rank, &n, tmp);
+        int64_t n = layout_index(m, l, dim, N, rank, tmp).n;
         arena_free(tmp);
         return n;
     }

@@ -53,10 +53,15 @@ int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int6
 /* Local sizes of all letters of a value with global sizes N[ndim] on `rank`, into out[ndim]. A size
  * may be 0. */
 void layout_local(const Mesh *m, const Layout *l, const int64_t *N, int64_t rank, int64_t *out);
-/* Global indices of `dim` that `rank` holds, ascending unless zigzag says otherwise; *n of them, in
+/* Global indices along one dim. */
+typedef struct {
+    int64_t n;
+    const int64_t *at; /* [n] */
+} IndexList;
+/* Those of `dim` (of global size N) that `rank` holds, ascending unless zigzag says otherwise; in
  * `arena`. With ghosts the list is sorted. */
-const int64_t *layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
-                            int64_t *n, Arena *arena);
+IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
+                       Arena *arena);
 /* The axes that cut a dim (ndim: LIST), without ghosts, outermost first. */
 AxisList layout_dim_axes(const Layout *l, int dim);
 

@@ -41,10 +41,19 @@ static Way way(const Layout *L, const char *letters, int axis) {
 
 static bool same_way(Way a, Way b) { return a.what == b.what && a.letter == b.letter; }
 
-/* Propagates one axis through a rule; NULL and the result, or what is wrong. `lin` is the set of
- * operands in which the op is linear, `add` says that it is a sum. */
-static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uint32_t lin, bool add,
-                             bool max, int axis, Way *out) {
+/* A rule on operands. */
+typedef struct {
+    const Rule *r;
+    const Val *const *in;
+    uint32_t lin; /* bit i: the op is linear in operand i */
+    bool add;     /* it is a sum of its operands */
+    bool max;     /* it contracts by the largest, not by a sum */
+} Applied;
+
+/* Propagates one axis through a rule; NULL and the result, or what is wrong. */
+static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
+    const Rule *r = ap->r;
+    const Val *const *in = ap->in;
     Arena *A = v->p->arena;
     const char *name = v->p->mesh->axis[axis].name;
     Way w[RULE_MAX_IN];
@@ -71,16 +80,16 @@ static const char *propagate(Verify *v, const Rule *r, const Val *const *in, uin
                 return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
         }
         bool stays = cut == LIST_LETTER ? r->nout > 0 : rule_find_out(r, cut) >= 0;
-        *out = stays ? (Way){W_CUT, cut} : (Way){max ? W_MAX : W_SUM, 0};
+        *out = stays ? (Way){W_CUT, cut} : (Way){ap->max ? W_MAX : W_SUM, 0};
         return NULL;
     }
     *out = (Way){sums ? W_SUM : W_EQUAL, 0};
     if (!sums) return NULL;
-    if (add)
+    if (ap->add)
         return sums == r->nin
                    ? NULL
                    : arena_printf(A, "a pending sum over %s is added to a complete value", name);
-    if (sums == 1 && w[which].what == W_SUM && (lin >> which & 1)) return NULL;
+    if (sums == 1 && w[which].what == W_SUM && (ap->lin >> which & 1)) return NULL;
     return arena_printf(A, "a pending sum over %s enters an op that is not linear in it", name);
 }
 static bool broadcast(const Rule *r, char letter) {
@@ -107,13 +116,13 @@ static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, con
     }
     return NULL;
 }
-static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const *in, uint32_t lin,
-                       bool add, bool max) {
+static void check_rule(Verify *v, const Step *s, const Applied *ap) {
+    const Rule *r = ap->r;
     const Val *out = &v->p->val[s->out];
     for (int x = 0; x < v->p->mesh->naxes; x++) {
         if (v->p->mesh->axis[x].size == 1) continue;
         Way got = {W_EQUAL, 0}, said = way(&out->L, r->out, x);
-        const char *bad = propagate(v, r, in, lin, add, max, x, &got);
+        const char *bad = propagate(v, ap, x, &got);
         if (bad) {
             finding(v, s, bad);
             return;
@@ -132,7 +141,7 @@ static void check_rule(Verify *v, const Step *s, const Rule *r, const Val *const
                                                     : "a pending sum"));
         return;
     }
-    const char *bad = same_cuts(v, r, in, out);
+    const char *bad = same_cuts(v, r, ap->in, out);
     if (bad) finding(v, s, bad);
 }
 /* I never mixes: operands of an op agree on I over every axis (forward, operands with gradient). */
@@ -164,7 +173,7 @@ static void check_op(Verify *v, const Step *s) {
         in[i] = &p->val[s->in[i]];
         lin |= (uint32_t)op_linear_in(n->op, i) << i;
     }
-    check_rule(v, s, &n->rule, in, lin, n->op->lin == LIN_ADD, n->op->max);
+    check_rule(v, s, &(Applied){&n->rule, in, lin, n->op->lin == LIN_ADD, n->op->max});
     check_types(v, s, n, in);
 }
 static void check_adjoint(Verify *v, const Step *s) {
@@ -180,7 +189,7 @@ static void check_adjoint(Verify *v, const Step *s) {
             lin |= (uint32_t)op_linear_in(n->op, j) << k;
             in[k++] = &p->val[s->in[1 + j]];
         }
-    check_rule(v, s, &r, in, lin, false, false);
+    check_rule(v, s, &(Applied){&r, in, lin, false, false});
 }
 /* Do source and result of a claim look alike, so that only a pending sum tells them apart? */
 static bool same_shape(const Program *p, const Step *s) {

@@ -40,7 +40,7 @@ static Tensor guard_get(Device *d, const Tensor *t, Dtype dt) {
     tensor_pack(&host);
     host.p = base_malloc((size_t)((tensor_count(t) + 1) * dtype_size(dt)));
     open_memory(g);
-    region_copy(&box, &host, &box, &src, dt, 0);
+    region_copy((Block){&box, &host}, (Block){&box, &src}, dt, 0);
     g->calls.gets++;
     close_memory(g);
     return host;
@@ -50,7 +50,7 @@ static void guard_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) 
     Tensor to = *t;
     Region box = region_plain(t);
     open_memory(g);
-    region_copy(&box, &to, &box, host, dt, 0);
+    region_copy((Block){&box, &to}, (Block){&box, host}, dt, 0);
     g->calls.puts++;
     close_memory(g);
 }
@@ -58,11 +58,10 @@ static void guard_done(Device *d, Tensor *host) {
     (void)d;
     free(host->p);
 }
-static void guard_copy(Device *d, const Region *db, Tensor *dst, const Region *sb,
-                       const Tensor *src, Dtype dt, int op) {
+static void guard_copy(Device *d, Block dst, Block src, Dtype dt, int op) {
     Guard *g = (Guard *)d;
     open_memory(g);
-    region_copy(db, dst, sb, src, dt, op);
+    region_copy(dst, src, dt, op);
     g->calls.copies++;
     close_memory(g);
 }

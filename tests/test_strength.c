@@ -71,6 +71,14 @@ static const struct {
      "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
      "  layers.*.mlp.experts: {axis: dp, weight: {dp: shard(e), tp: shard(w)}, output: {tp: "
      "replicate}}\n"},
+    {"weights of all experts' softmax, a dense layer",
+     "model: {config: {model_type: qwen3_moe, hidden_size: 12, intermediate_size: 10,\n"
+     "  moe_intermediate_size: 7, num_hidden_layers: 2, num_attention_heads: 3, head_dim: 4,\n"
+     "  vocab_size: 11, num_experts: 4, num_experts_per_tok: 2, norm_topk_prob: false,\n"
+     "  mlp_only_layers: [0]}, layers: all}\n"
+     "data: {batch: 4, sequence: 5, dtype: %s}\nmesh: {dp: 2}\nnames: hf\n"
+     "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
+     "  layers.*.mlp.experts: {style: expert_parallel, axis: dp}\n"},
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
@@ -352,6 +360,7 @@ static const struct {
     {"scale", 0, 8.1},       {"scale", -1, 8.1},      {"rowsum", -1, 42},
     {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},
     {"all_reduce", -1, 69},  {"gate", 0, 60},         {"gate", -1, 30},
+    {"gate_all", 0, 200},    {"gate_all", -1, 200},
 };
 static double known_bound(const char *name, int operand) {
     for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)

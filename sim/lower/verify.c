@@ -164,8 +164,26 @@ static void check_types(Verify *v, const Step *s, const GNode *n, const Val *con
         }
     }
 }
+/* Rows follow one list, which lies as they do. */
+static void check_list(Verify *v, const Step *s) {
+    const Program *p = v->p;
+    int list = program_list(p, s);
+    for (int i = -1; i < s->nin; i++) {
+        int val = i < 0 ? s->out : s->in[i];
+        if (val < 0 || p->val[val].list < 0) continue;
+        const Val *x = &p->val[val], *l = &p->val[x->list];
+        Layout lies = program_list_layout(p, x->list, &x->L);
+        bool moved = s->kind == ST_MOVE || s->kind == ST_CLAIM; /* from one list to another */
+        if ((!moved && x->list != list) || (!moved && !layout_eq(&lies, &l->L)) ||
+            l->root != p->val[list].root) {
+            finding(v, s, "its rows do not follow the list that lies as they do");
+            return;
+        }
+    }
+}
 static void check_op(Verify *v, const Step *s) {
     const Program *p = v->p;
+    check_list(v, s);
     const GNode *n = &p->graph->node[s->node];
     const Val *in[RULE_MAX_IN];
     uint32_t lin = 0;
@@ -178,6 +196,7 @@ static void check_op(Verify *v, const Step *s) {
 }
 static void check_adjoint(Verify *v, const Step *s) {
     const Program *p = v->p;
+    check_list(v, s);
     const GNode *n = &p->graph->node[s->node];
     uint32_t saved = op_saved(n->op, n->nin, s->operand), lin = 1;
     Rule r = rule_adjoint(&n->rule, s->operand, saved);
@@ -312,6 +331,7 @@ static void check_act(Verify *v, const Step *s) {
 }
 static void check_move(Verify *v, const Step *s) {
     const Program *p = v->p;
+    check_list(v, s);
     if (!layout_eq(&s->move.from, &p->val[s->in[0]].L) ||
         !layout_eq(&s->move.to, &p->val[s->out].L))
         finding(v, s, "the move does not lead from its source's layout to its result's");

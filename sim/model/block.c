@@ -71,7 +71,9 @@ static const NodeRow layer_rows[] = {
     {"moe.list", "select", "bte!->[ebt]", {"moe.router_logits"}, "[ebt]", "moe", NULL, NULL,
      .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
     {"moe.weights", "gate", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]", "moe",
-     NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
+     NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_CHOSEN},
+    {"moe.weights", "gate_all", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]",
+     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_ALL},
     {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.list"}, "[ebt] d",
      "moe.experts", NULL, NULL, .part = "experts", .label = "dispatch", .need = FEATURE_MOE},
     {"moe.gate", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.dispatched", "@w"}, "[ebt] w", "moe.experts",
@@ -144,6 +146,12 @@ static void close_containers(Build *b, const int *at, const char *prefix) {
     }
 }
 
+bool model_has_experts(const ModelDims *m, int layer) {
+    for (int i = 0; i < m->n_dense; i++)
+        if (m->dense[i] == layer) return false;
+    return m->E > 0 && (m->sparse_step < 2 || (layer + 1) % m->sparse_step == 0);
+}
+
 static void build_layer(Build *b, int layer) {
     const char *prefix = arena_printf(b->a, "layers.%d.", layer);
     const char *modules = arena_printf(b->a, "model.layers.%d.", layer);
@@ -152,7 +160,7 @@ static void build_layer(Build *b, int layer) {
         b->x = build_tensor(b, input, KIND_INPUT, "b t d", b->p->input_gradient, false);
     else build_alias(b, b->x, input);
     int at[N_CONTAINERS];
-    b->moe = b->m->E > 0;
+    b->moe = model_has_experts(b->m, layer);
     open_containers(b, layer, at);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
         int t = build_row(

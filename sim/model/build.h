@@ -73,6 +73,8 @@ enum {
     FEATURE_MOE = 4096,             /* or experts behind a router */
     FEATURE_EXPERTS_APART = 8192,   /* their gate and up are two weights of [E, Fe, D] */
     FEATURE_EXPERTS_PACKED = 16384, /* or one of [E, 2*Fe, D] */
+    FEATURE_GATE_CHOSEN = 32768,    /* weights: softmax over the chosen experts */
+    FEATURE_GATE_ALL = 65536,       /* or over all */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be

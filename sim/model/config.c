@@ -13,7 +13,9 @@ static const int64_t size_limit = (int64_t)1 << 40;
 
 /* What the keys say, before defaults. Whole numbers: UNSET; reals: below 0. */
 typedef struct {
-    int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe;
+    int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe, sparse_step;
+    int norm_topk;     /* UNSET, 0, 1 */
+    const Json *dense; /* a list of layers */
     double eps, theta, theta_inside, partial;
     bool tied;
     int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
@@ -38,6 +40,7 @@ static const Family families[] = {
     {"qwen2", ALWAYS, NEVER, NEVER, false, false},
     {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, false},
     {"mixtral", NEVER, NEVER, NEVER, false, true},
+    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, true},
 };
 
 /* One config being read. */
@@ -59,6 +62,7 @@ typedef enum {
     KEY_ROPE,   /* an object of scaling keys */
     KEY_WINDOW, /* sliding_window */
     KEY_LAYERS, /* layer_types: all full_attention */
+    KEY_DENSE,  /* mlp_only_layers: which have no experts */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -77,7 +81,12 @@ static const Key keys[] = {
     {"head_dim", KEY_INT, AT(d), false},
     {"vocab_size", KEY_INT, AT(V), false},
     {"num_local_experts", KEY_INT, AT(E), false},
+    {"num_experts", KEY_INT, AT(E), false},
     {"num_experts_per_tok", KEY_INT, AT(top_k), false},
+    {"moe_intermediate_size", KEY_INT, AT(Fe), false},
+    {"decoder_sparse_step", KEY_INT, AT(sparse_step), false},
+    {"norm_topk_prob", KEY_FLAG, AT(norm_topk), false},
+    {"mlp_only_layers", KEY_DENSE, 0, false},
     {"max_position_embeddings", KEY_INT, AT(max_positions), false},
     {"rms_norm_eps", KEY_REAL, AT(eps), false},
     {"rope_theta", KEY_REAL, AT(theta), false},
@@ -213,6 +222,14 @@ static void read_layers(Config *c, const Key *k, const Json *v) {
     if (!full) changes_maths(c, k->name, " with other layers than full_attention");
 }
 
+static void read_dense(Config *c, const Key *k, const Json *v) {
+    bool numbers = v->kind == JSON_ARRAY;
+    for (int i = 0; numbers && i < v->n; i++)
+        numbers = v->item[i]->kind == JSON_INT && v->item[i]->i >= 0;
+    if (numbers) c->raw->dense = v;
+    else wrong_type(c, k->name, "a list of layers");
+}
+
 static void read_object(Config *c, const Json *o, const Key *table, int n, bool nested);
 
 static void read_value(Config *c, const Key *k, const Json *v) {
@@ -241,6 +258,7 @@ static void read_value(Config *c, const Key *k, const Json *v) {
         break;
     case KEY_WINDOW: read_window(c, v); break;
     case KEY_LAYERS: read_layers(c, k, v); break;
+    case KEY_DENSE: read_dense(c, k, v); break;
     }
 }
 
@@ -312,6 +330,7 @@ static void raw_from_preset(const Preset *s, Raw *r) {
     r->E = s->E ? s->E : UNSET;
     r->top_k = s->E ? s->top_k : UNSET;
     r->Fe = s->Fe ? s->Fe : UNSET;
+    r->norm_topk = s->E ? 1 : UNSET; /* of all that are rows here */
     r->model_type = s->family;
     r->rope_type = s->rope_type;
     r->rope_factor = s->rope_factor;
@@ -329,13 +348,13 @@ static const Family *family(Config *c, const Raw *r) {
     if (!r->model_type && c->file)
         diag_error(c->d, "E0208", top,
                    "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, "
-                   "mistral, qwen2, qwen3 and mixtral run in this version",
+                   "mistral, qwen2, qwen3, mixtral and qwen3_moe run in this version",
                    "the config has no 'model_type'");
     if (!r->model_type) return &families[0];
     for (int i = 0; i < n; i++)
         if (!strcmp(families[i].type, r->model_type)) return &families[i];
     diag_error(c->d, "E0207", key_loc(c, "model_type"),
-               "llama, mistral, qwen2, qwen3 and mixtral run in this version",
+               "llama, mistral, qwen2, qwen3, mixtral and qwen3_moe run in this version",
                "config key 'model_type' says '%s', which this version does not know",
                r->model_type);
     return &families[0];
@@ -352,20 +371,42 @@ static void check_unread(Config *c, const Family *f, const Raw *r) {
 }
 
 /* Experts are the family's matter: a switch that it does not read would be silently lost. */
+static void check_experts_unread(Config *c, const Family *f, const Raw *r) {
+    const struct {
+        const char *key;
+        bool off;
+    } row[] = {{"num_local_experts", r->E == UNSET},
+               {"num_experts_per_tok", r->top_k == UNSET},
+               {"moe_intermediate_size", r->Fe == UNSET}};
+    for (size_t i = 0; i < sizeof row / sizeof *row && !f->experts; i++)
+        if (!row[i].off) changes_maths(c, row[i].key, "");
+    if (!strcmp(f->type, "qwen3_moe")) return;
+    if (r->norm_topk == 0 && f->experts) changes_maths(c, "norm_topk_prob", " false");
+    if (r->sparse_step > 1) changes_maths(c, "decoder_sparse_step", " above 1");
+    if (r->dense && r->dense->n) changes_maths(c, "mlp_only_layers", "");
+}
+static void set_dense(Config *c, const Raw *r, ModelDims *m) {
+    m->sparse_step = r->sparse_step;
+    m->n_dense = r->dense ? r->dense->n : 0;
+    int64_t *dense = ARENA_ARRAY(c->a, int64_t, m->n_dense + 1);
+    for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense->item[i]->i;
+    m->dense = dense;
+}
 static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
-    if (!f->experts) {
-        if (r->E != UNSET) changes_maths(c, "num_local_experts", "");
-        if (r->top_k != UNSET) changes_maths(c, "num_experts_per_tok", "");
-        return;
-    }
+    check_experts_unread(c, f, r);
+    if (!f->experts) return;
     Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
+    bool qwen = !strcmp(f->type, "qwen3_moe");
     if (r->E == UNSET)
-        diag_error(c->d, "E0208", loc, NULL, "the config has no 'num_local_experts'");
+        diag_error(c->d, "E0208", loc, NULL, "the config has no '%s'",
+                   qwen ? "num_experts" : "num_local_experts");
     if (r->E == UNSET) return;
     m->E = r->E;
-    m->top_k = r->top_k == UNSET ? 2 : r->top_k; /* HF's default */
+    m->top_k = r->top_k != UNSET ? r->top_k : qwen ? 8 : 2; /* HF's defaults */
     m->Fe = r->Fe == UNSET ? r->F : r->Fe;
     m->experts_packed = c->p->names == NAMES_HF;
+    m->all_experts = qwen && r->norm_topk != 1; /* HF's default */
+    set_dense(c, r, m);
     if (m->top_k > m->E)
         diag_error(c->d, "E0307", key_loc(c, "num_experts_per_tok"), NULL,
                    "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
@@ -489,6 +530,8 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
                .E = UNSET,
                .top_k = UNSET,
                .Fe = UNSET,
+               .sparse_step = UNSET,
+               .norm_topk = UNSET,
                .attention_bias = UNSET,
                .mlp_bias = UNSET,
                .use_window = UNSET,

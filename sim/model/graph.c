@@ -311,6 +311,7 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
 unsigned build_features(const Build *b) {
     const ModelDims *m = b->m;
     return (b->moe ? FEATURE_MOE : FEATURE_DENSE) |
+           (m->all_experts ? FEATURE_GATE_ALL : FEATURE_GATE_CHOSEN) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : FEATURE_EXPERTS_APART) |
            (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
            (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |

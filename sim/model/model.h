@@ -16,9 +16,13 @@ typedef struct ModelDims {
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
-    bool packed_mlp;        /* gate and up are one weight of [2*F, D] */
-    int64_t E, top_k, Fe;   /* experts (0: none), experts per token, an expert's width; F is that of
-                               the dense layers */
+    bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
+    int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
+                             the dense layers */
+    bool all_experts; /* a weight is the share of all experts' softmax, not of the chosen ones' */
+    int64_t sparse_step;  /* every how many layers experts stand */
+    const int64_t *dense; /* n_dense layers that have none */
+    int n_dense;
     bool experts_packed;    /* their gate and up are one weight [E, 2*Fe, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
@@ -27,6 +31,9 @@ typedef struct ModelDims {
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
 } ModelDims;
+
+/* Has the layer experts? */
+bool model_has_experts(const ModelDims *m, int layer);
 
 typedef struct Model {
     ModelDims dims;

@@ -56,9 +56,11 @@ static const Preset presets[] = {
     {"deepseek-v3", "DeepSeek-V3 (256 experts)", 7168, 61, 128, 128, 192, 18432, 129280, 1e-6, 1e4,
      .unsupported = MLA},
     {"qwen3-30b-a3b", "Qwen3 30B-A3B (128 experts)", 2048, 48, 32, 4, 128, 768, 151936, 1e-6, 1e6,
-     .qk_norm = true, .unsupported = MOE},
+     .qk_norm = true, .max_positions = 40960, .E = 128, .top_k = 8, .Fe = 768,
+     .family = "qwen3_moe"},
     {"qwen3-235b-a22b", "Qwen3 235B-A22B (128 experts)", 4096, 94, 64, 4, 128, 1536, 151936, 1e-6,
-     5e6, .qk_norm = true, .unsupported = MOE},
+     5e6, .qk_norm = true, .max_positions = 40960, .E = 128, .top_k = 8, .Fe = 1536,
+     .family = "qwen3_moe"},
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 

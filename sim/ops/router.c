@@ -165,3 +165,84 @@ const Op op_gate = {
     .label = "gate",
     .glyph = "box",
 };
+
+/* ---- gate_all "bte!,[ebt]->[ebt]": softmax over all experts, the selected as they are ---- */
+/* What a token's softmax is made of. */
+typedef struct {
+    double top, sum;
+} Softmax;
+static Softmax softmax_of(const OpCall *c, int64_t token) {
+    int64_t nt = c->local['t' - 'a'], ne = c->local['e' - 'a'];
+    Softmax s = {-INFINITY, 0};
+    for (int64_t e = 0; e < ne; e++) s.top = fmax(s.top, logit(c, token / nt, token % nt, e));
+    for (int64_t e = 0; e < ne; e++) s.sum += exp(logit(c, token / nt, token % nt, e) - s.top);
+    return s;
+}
+static double share_of(const OpCall *c, const Softmax *s, int64_t token, int64_t e) {
+    int64_t nt = c->local['t' - 'a'];
+    return exp(logit(c, token / nt, token % nt, e) - s->top) / s->sum;
+}
+static void gate_all_forward(const OpCall *c) {
+    Chains x = chains_of(c);
+    for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
+    for (int64_t i = 0; i < x.n; i++) {
+        if (x.first[i] < 0) continue;
+        Softmax s = softmax_of(c, i);
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            row_set(&c->out, c->dtype, r, share_of(c, &s, i, x.e[r]));
+    }
+    chains_free(&x);
+}
+/* dz_i = s_i ([i selected] dp_i - sum over the selected of s_j dp_j), for all experts. */
+static void gate_all_adjoint(const OpCall *c) {
+    Chains x = chains_of(c);
+    int64_t ne = c->local['e' - 'a'];
+    for (int64_t i = 0; i < x.n; i++) {
+        Softmax s = softmax_of(c, i);
+        double mean = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            mean += share_of(c, &s, i, x.e[r]) * row_get(&c->cot, c->dtype, r);
+        int64_t r = x.first[i]; /* in ascending order of experts */
+        for (int64_t e = 0; e < ne; e++) {
+            double d = -mean;
+            for (; r >= 0 && x.e[r] == e; r = x.next[r]) d += row_get(&c->cot, c->dtype, r);
+            el_set(&c->out, c->dtype, i * ne + e, share_of(c, &s, i, e) * d);
+        }
+    }
+    chains_free(&x);
+}
+/* As `gate`, with as many terms as there are experts. */
+static void gate_all_bound(const OpBound *b) {
+    const OpCall *c = &b->call;
+    int64_t ne = c->local['e' - 'a'], n = tensor_count(&c->out);
+    double g = gamma_n((double)ne + 8, b->u);
+    if (b->operand < 0) op_bound_relative(b, c->out.p, g, g, b->u);
+    if (b->operand < 0) return;
+    Chains x = chains_of(c);
+    for (int64_t i = 0; i < n / (ne ? ne : 1); i++) {
+        Softmax s = softmax_of(c, i);
+        double most = 0, mean = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r]) {
+            double d = fabs(row_get(&c->cot, DT_F64, r));
+            most = fmax(most, d);
+            mean += share_of(c, &s, i, x.e[r]) * d;
+        }
+        for (int64_t e = 0; e < ne; e++)
+            b->bound[i * ne + e] = b->prob[i * ne + e] =
+                g * share_of(c, &s, i, e) * (most + mean) + 4 * b->u * b->u * most + 0x1p-140;
+    }
+    chains_free(&x);
+}
+const Op op_gate_all = {
+    .name = "gate_all",
+    .rule = "bte!,[ebt]->[ebt]",
+    .lin = LIN_NONE,
+    .nodiff = 2,
+    .forward = gate_all_forward,
+    .adjoint = gate_all_adjoint,
+    .bound = gate_all_bound,
+    .exact = gate_exact,
+    .flops = op_flops_per_output,
+    .label = "gate",
+    .glyph = "box",
+};

@@ -10,7 +10,7 @@ import struct
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FROM = os.path.join(HERE, "../../../shared/golden")
-MOE = "mixtral mixtral-wide".split()
+MOE = "mixtral mixtral-wide qwen3-moe-norm qwen3-moe-raw".split()
 DENSE = "llama-gqa llama-bias llama-odd llama-wide llama31-rope qwen2 qwen3".split()
 
 

@@ -46,18 +46,24 @@ typedef struct {
 void block_rows(BlockPen *p, BlockGrid *grid, BlockFrame *frame, int n);
 /* Columns of a strip from its measured boxes, relative to x. */
 void block_columns(BlockPen *p, BlockFrame *f);
+/* Height of a strip whose rows are laid. */
 double block_height(const BlockPen *p, const BlockFrame *f);
 /* Top of the gap under a level (-1: the head), where labels stand. */
 double block_gap_top(const BlockFrame *f, int level);
+/* Draws a strip whose rows and columns are laid: boxes, edges, the stream. */
 void block_strip(BlockPen *p, BlockFrame *f);
 /* Height of a node's box. */
 double block_box_height(const BlockLook *l, const BlockNode *n);
 
 /* ---- contents of boxes (block_box.c) ---- */
+/* Width that the texts of a node's box need. */
 double block_box_width(BlockPen *p, const BlockNode *n);
+/* Draws the box of a node, w wide, its top left corner at x, y. */
 void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w);
+/* Width of block_label; 0 of a node that makes no value. */
 double block_label_width(BlockPen *p, const BlockNode *n);
-/* The two lines of a value's label; `from` is what the step read. */
+/* The two lines of a value's label, symbols with their baseline at `sym`, numbers at `num`; dims
+ * that differ from `from`, what the step read, are bold. */
 void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
                  double num);
 /* Where the words about a collective go: behind it, on both sides of it, behind it in little room.
@@ -73,6 +79,7 @@ typedef struct {
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
 /* Name of an op for people: "wq", "RMSNorm", "+ bias". */
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
+/* Name of a collective's box, "AllGather", and the line under it, "dim S, ×4". */
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n);
 const char *block_coll_line(const BlockGraph *g, const BlockNode *n);
 /* Value read by the node, for "what changed". */

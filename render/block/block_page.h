@@ -14,6 +14,7 @@ const char *block_title(const BlockGraph *g, int first, int n);
 const char *block_totals(const BlockGraph *g, int first, int n);
 /* A frame per strip, with the names of the states it joins. */
 BlockFrame *block_frames(BlockGraph *g);
+/* Strips [first, first + n) in sentences, for readers who see no picture. */
 const char *block_description(const BlockGraph *g, int first, int n);
 
 /* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */

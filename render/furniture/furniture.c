@@ -1,6 +1,7 @@
 /* Title, subtitle, legend, footer, pills and maps of ranks. See furniture.h. */
 #include "render/furniture/furniture.h"
 #include "render/furniture/hexagon.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ static const char *figure_name(const ViewCall *c, const char *view, PresetKind p
 }
 
 Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
+    assert(p < PRESET_COUNT);
     Scene *s = scene_new(c->arena, c->fonts, c->theme, presets[p].w, presets[p].h);
     s->min_size = presets[p].min_size;
     s->px_width = presets[p].px;
@@ -300,6 +302,7 @@ static const struct {
 };
 
 double figure_legend(Scene *s, Band at, unsigned marks) {
+    assert(at.w > 0);
     double x = at.x, w = at.w, y = at.y;
     scene_begin(s, "legend", "legend", NULL);
     scene_segment(s, (Pt){x, y}, (Pt){x + w, y}, ROLE_GRID, 1);

@@ -80,6 +80,7 @@ double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra);
 
 /* The pill of an axis with its left edge at x, centred on y; returns its width. */
 double draw_pill(Scene *s, double x, double y, const char *text, const char *axes);
+/* The width that draw_pill would return. */
 double pill_width(Scene *s, const char *text);
 /* Map of all ranks as the mesh; that of `rank` framed, its group filled in the colour of `axes`. */
 typedef struct RankMap {
@@ -95,6 +96,7 @@ void draw_map(Scene *s, const RankMap *m, double x, double y);
 /* A dotted name cut to width w: leading parts go first ("…w3.weight", "grad…w3.weight"), then
  * "weight" ("grad…w3"). */
 const char *fit_name(Scene *s, const char *name, double w, double size, int weight);
+/* Adds a line "name: value" to a tooltip; nothing where there is no value. */
 void tip_add(Str *s, const char *name, const char *value);
 /* What a tooltip says of a collective that no line of the plan asks for; nothing of others. */
 void tip_inferred(Str *s, const TraceCollective *c);

@@ -21,6 +21,7 @@ typedef struct {
     int64_t size, stride;
     int first, parts; /* in t->axes */
 } WordAxis;
+/* Fills out[], of at most `max`. */
 int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
 /* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
 const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
@@ -48,6 +49,7 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role);
 typedef struct {
     const char *op, *name, *code, *effect;
 } CollWord;
+/* NULL for an op that is not known. */
 const CollWord *words_coll(const char *op);
 /* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none.
  */
@@ -91,6 +93,7 @@ typedef struct {
     const char *axis, *axes;
     int64_t bytes, count;
 } Total;
+/* *out in the arena, in the order in which the axes occur; returns their number. */
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out);
 
 /* ---- finding things in a trace ---- */

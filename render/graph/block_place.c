@@ -3,6 +3,7 @@
  * makes the value to the box that reads it. */
 #include "render/graph/block_place.h"
 #include "base/text.h"
+#include <assert.h>
 #include <string.h>
 
 static bool has_matrix(const BlockOp *op) {
@@ -277,6 +278,7 @@ static void set_columns(BlockGraph *g, BlockStrip *s) {
 }
 
 void block_place(BlockGraph *g, int strip) {
+    assert(strip >= 0 && strip < g->n_strips);
     BlockStrip *s = &g->strip[strip];
     stack(g, s);
     find_twins(g, s);

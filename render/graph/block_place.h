@@ -3,5 +3,6 @@
 #ifndef SP_RENDER_BLOCK_PLACE_H
 #define SP_RENDER_BLOCK_PLACE_H
 #include "render/graph/block_graph.h"
+/* Fills level, column and twin of the nodes of strip `strip`. */
 void block_place(BlockGraph *g, int strip);
 #endif

@@ -37,6 +37,7 @@ typedef struct {
                     parameters; all: live and the copies of parameters gathered for use */
     bool exact;  /* the lifetimes add up to what was recorded, at every step */
 } MemCourse;
+/* False if the trace has no records of memory for that rank. In the arena. */
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
 /* What lives at a step, largest first. */
 int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out);

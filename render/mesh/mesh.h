@@ -22,5 +22,6 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm);
 const char *mesh_formula(Arena *a, const Trace *t);
 /* Members of the group of `rank` as a slice "0:8:2" or, if they are no slice, spelled out. */
 const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank);
+/* A group's members, "{0,8,16}"; of more than `most` the first ones and the last, "{0,8,…,56}". */
 const char *mesh_spelled(Arena *a, const RankGroups *g, int64_t group, int64_t most);
 #endif

@@ -31,6 +31,7 @@ typedef struct {
 
 /* Fills the x of everything from the widths of the texts of strips [first, first + n). */
 void mirror_columns(MirrorPen *p, double x, int first, int n);
+/* Height of a strip beside the stream: its tap, its rows with the gaps between them, its plus. */
 double mirror_height(const MirrorPen *p, const MirrorStrip *s);
 /* The ends of the rows of a strip: what arrows from outside end on, or start from. */
 typedef struct {
@@ -43,6 +44,7 @@ typedef struct {
 } MirrorEnds;
 /* Rows of a strip from y; returns the y under them. */
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e);
+/* An arrow of the picture, ending on group `to` (-1: on none). */
 void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to);
 /* The label of what flows under row r, in the gap [y, y + h]. */
 void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h);
@@ -81,7 +83,9 @@ typedef struct {
     bool max;
     const char *axes; /* the same axes as the trace writes them */
 } MirrorLabel;
+/* Of what flows under row r of a strip (-1: into it), forward or `back`. */
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
+/* "Σ tp pending" of a label with such a sum; the words in the pill of a collective, "tp {0,1}". */
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l);
 const char *mirror_pill(const MirrorPen *p, const TraceCollective *c);
 /* "q, k, v  32 MiB": what a row keeps; NULL if nothing. */
@@ -94,6 +98,7 @@ typedef struct {
     int64_t bytes;
     int step;
 } MirrorEntry;
+/* Fills out[] (of as many as the row has gradients) and returns their number. */
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out);
 /* The two lines behind an entry. */
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line);
@@ -103,7 +108,10 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
                   const char **name);
 /* Name, shape at rest, shape in compute, and what becomes of it: 0 to 3. */
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
+/* Do the ops of the row make two boxes? */
 bool mirror_has_rest(const MirrorRow *r);
+/* Widths and heights in units of the canvas: of a text of MIRROR_SIZE, of a row, of the gap under
+ * row r (-1: above the first). */
 double mirror_text_width(const MirrorPen *p, const char *text, int weight);
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r);
 /* Lines of a value that a row reads from outside: "labels  [1, 16]" and "[B/dp, S/cp]". */

@@ -11,6 +11,7 @@ typedef struct {
     unsigned char *p;
     size_t n, cap;
 } Sink;
+/* Adds n bytes. */
 void sink_add(Sink *s, const void *p, size_t n);
 
 /* SVG 1.1 with real text, ids, titles and tooltips. */

@@ -4,6 +4,7 @@
  * runs give the same bytes. */
 #include "render/paint/paint.h"
 #include "base/text.h"
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -255,6 +256,7 @@ static void head(Sink *o, const Scene *s) {
 }
 
 void paint_svg(const Scene *s, Sink *o) {
+    assert(s->open < 0 && "a finished scene: every group is closed");
     head(o, s);
     put(o, "<rect");
     attr_num(o, "width", s->page_w);

@@ -1,5 +1,6 @@
 /* Matrices with their cuts: parts, owners, lines, copies. See shards_draw.h. */
 #include "render/shards/shards_draw.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static double edge_at(const DimCut *c, int64_t i, double px) {
  * block. */
 static int64_t bands(const DimCut *c) { return c->n > 1 ? c->n * c->blocks : 1; }
 double shards_band_at(const DimCut *c, int64_t i, double px) {
+    assert(c->n >= 1 && c->blocks >= 1 && i >= 0);
     int64_t blocks = c->n > 1 ? c->blocks : 1;
     return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
 }
@@ -47,6 +49,7 @@ double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k) {
 }
 
 void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
+    assert(r->n >= 1 && k->n >= 1);
     double x = at.x, y = at.y, w = at.w, h = at.h;
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;

@@ -32,6 +32,7 @@ bool story_prepare(const ViewCall *c, Story *s);
 const char *story_number(const Story *s, double v);
 /* "1+2+3" of a sum, "1→0" of an exchange, or "1→3" for a longer sum if `shorter`. */
 const char *story_terms(const Story *s, const RingCell *c, bool shorter);
+/* What the collective does, as a title; in some sentences. */
 const char *story_headline(const Story *s);
 const char *story_text(const Story *s);
 /* "After step 2: sums", "sent 1/4 of M = 32 KiB per rank" */

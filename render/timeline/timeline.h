@@ -52,5 +52,6 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 /* "rank 3", "ranks 0,1" of a class. */
 const char *timeline_ranks(const Timeline *t, Arena *a);
+/* "12.3 %" of the whole; "0 %" where there is none. */
 const char *percent_text(Arena *a, double part, double whole);
 #endif

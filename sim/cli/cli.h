@@ -98,6 +98,7 @@ typedef struct {
     int commands;             /* bits */
     const char *what, *words; /* words NULL: any */
 } OptionRow;
+/* All rows, *n of them, in the arena. */
 const OptionRow *options_rows(Arena *arena, int *n);
 /* The options of a command as "--name ARG" and what they do, for tests of the manual.
  * NULL-terminated names. */
@@ -148,6 +149,8 @@ void cli_wrapped(Cli *c, const char *text, int indent);
 void cli_paint(Cli *c, const char *code, const char *text);
 
 /* ---- commands ---- */
+/* Each works on c->o and its operands, writes its result to c->text or a file, and returns the exit
+ * code; what is wrong goes to c->d. */
 int cmd_run(Cli *c);
 int cmd_check(Cli *c);
 int cmd_shapes(Cli *c);
@@ -163,6 +166,7 @@ int cmd_import(Cli *c);
 int cmd_export(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
+/* As `shapes`, `params`, `comms` and `diff` (of two traces) print them; in c->arena. */
 Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);

@@ -15,6 +15,7 @@ typedef struct {
     int n;
     FoundStep *step;
 } StepIndex;
+/* All steps of a trace, index i for step i; in the arena. */
 StepIndex lookup_steps(const Trace *t, Arena *arena);
 
 /* The first value of that name that is not a moved copy, else the first of that name. Known are:

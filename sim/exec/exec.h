@@ -83,6 +83,7 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
 void exec_next_iteration(Exec *e);
 /* Drops values that no later step reads, but for results: the end of the run compares those. */
 void exec_release(Exec *e, const Step *s);
+/* Drops one value. */
 void exec_drop(Exec *e, int val);
 /* What there is of a value in the instance that is run. */
 static inline Store *exec_store(const Exec *e, int val) {

@@ -1,5 +1,6 @@
 /* The pieces of a move. See pieces.h. */
 #include "exec/pieces.h"
+#include <assert.h>
 #include <string.h>
 
 Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act) {
@@ -53,6 +54,7 @@ int64_t pieces_count(const Pieces *x, int64_t rank) {
     return gathers(x) ? x->n : 1;
 }
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
+    assert(i >= 0 && rank >= 0 && rank < x->m->nranks);
     if (x->act.times && act_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
     if (!x->act.times || !gathers(x)) return (Piece){rank, rank};

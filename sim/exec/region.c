@@ -364,6 +364,7 @@ static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, int op, Arena 
     return count;
 }
 int64_t region_copy(Block dst, Block src, Dtype dt, int op) {
+    assert(dst.has && dst.t && src.has && src.t && op >= 0 && op <= 2);
     Arena *tmp = arena_new();
     int outer = joint_outer(dst.has, src.has);
     Held to = {*dst.has, *dst.t}, from = {*src.has, *src.t};

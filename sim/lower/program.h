@@ -147,6 +147,7 @@ Subject program_subject(const Program *p, const Val *v);
 const char *program_value_name(const Program *p, const Val *v, Arena *arena);
 /* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
+/* The same as one text, "[B/dp, S/(cp*sp)]". */
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);
 /* The name under which people know the axes of a move: the plan's group or the axes' own names. */
 const char *program_axes_name(const Program *p, const Step *s, Arena *arena);

@@ -81,6 +81,7 @@ enum {
  * -1. */
 int build_tensor(Build *b, const char *name, ValueKind kind, const char *shape, bool diff,
                  bool is_int);
+/* A module without weights yet; `parent` -1: the root. */
 int build_module(Build *b, const char *hf_path, const char *kind, int parent);
 /* The parameter of that checkpoint name, made if need be; `module` owns it if it is new. */
 int build_param(Build *b, const char *name, const char *shape, int module);
@@ -97,11 +98,13 @@ typedef struct {
 /* A whole row: module, weight, node, and the bias if there is one. Returns the tensor that it
  * makes, -1 where the model has not what the row needs, or on an error. */
 int build_row(Build *b, const NodeRow *row, RowPlace at);
+/* An empty index of names, which build_value and build_param look in. */
 struct NameIndex *build_index(Arena *a);
 /* Gives a tensor its second name. */
 void build_alias(Build *b, int tensor, const char *name);
 /* Newest tensor of that name or alias, or -1. */
 int build_value(const Build *b, const char *name);
+/* The module of that Hugging Face path, or -1. */
 int build_find_module(const Build *b, const char *hf_path);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
 unsigned build_features(const Build *b);

@@ -121,6 +121,7 @@ static int wildcards(const char *p) {
 }
 
 int plan_pattern_order(const char *a, const char *b) {
+    assert(a && b);
     int na = wildcards(a), nb = wildcards(b);
     return (na < nb) - (na > nb);
 }

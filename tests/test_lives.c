@@ -43,16 +43,19 @@ static bool counted(const Exec *e, const Step *s, int v) {
     if (x->kind == KIND_PARAM && x->step < 0) return false;
     return e->lives.last[v] < 0 || e->lives.last[v] >= s->id;
 }
+/* By the layout. */
+static int64_t block_bytes_of(const Exec *e, int v, int64_t rank) {
+    const Val *x = &e->p->val[v];
+    int64_t shape[LAYOUT_MAX_DIMS], es = dtype_size(exec_dtype(e, v));
+    return es * region_stored(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, shape);
+}
 /* A block of an input is a view of the whole batch, which no machine has: it is as large as what
  * the rank was given of it. */
 static int64_t block_bytes(const Exec *e, int v, int64_t rank) {
     const Val *x = owner(e->p, &e->p->val[v]);
-    int64_t shape[LAYOUT_MAX_DIMS], es = dtype_size(exec_dtype(e, v));
-    if (x->step >= 0) {
-        const Local *l = exec_local(e, v, rank);
-        return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
-    }
-    return es * region_stored(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, shape);
+    if (x->step < 0) return block_bytes_of(e, (int)(x - e->p->val), rank);
+    const Local *l = exec_local(e, v, rank);
+    return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
 }
 /* A sum over the group may be written where its input is, if that is read by nothing else. */
 static int64_t reused(const Exec *e, const Step *s, int64_t rank) {
@@ -61,6 +64,13 @@ static int64_t reused(const Exec *e, const Step *s, int64_t rank) {
     if (!sums || e->lives.last[s->in[0]] != s->id) return 0;
     const Local *in = exec_local(e, s->in[0], rank);
     return in->buf == exec_local(e, s->out, rank)->buf ? 0 : block_bytes(e, s->in[0], rank);
+}
+/* Gradients of the micro-batches before that wait to be added to. */
+static int64_t sums(const Exec *e, const Step *s, int64_t rank) {
+    int64_t bytes = 0;
+    for (int v = 0; e->acc && v < e->p->nv; v++)
+        if (e->acc[v].x && e->p->val[v].step > s->id) bytes += block_bytes_of(e, v, rank);
+    return bytes;
 }
 static void look(void *arg, Exec *e, const Step *s, bool checked) {
     Seen *w = arg;
@@ -86,7 +96,7 @@ static void look(void *arg, Exec *e, const Step *s, bool checked) {
                              p->val[v].kind == KIND_PARAM});
         }
         for (int i = 0; i < n; i++) *(b[i].copy ? copies : live) += b[i].bytes;
-        *live -= reused(e, s, r);
+        *live += sums(e, s, r) - reused(e, s, r);
     }
     free(b);
 }
@@ -156,6 +166,26 @@ static void test_uneven(void **state) {
     arena_free(a);
 }
 
+/* In the last micro-batch every rank holds the gradients of those before it, as its adjoints made
+ * them: whole parameters where they are cut at rest, since the reductions are put off. */
+static void test_sums_over_microbatches(void **state) {
+    (void)state;
+    static const char
+        ddp[] = "model: {kind: mlp, sizes: [5, 11, 7], layer_names: [up, down]}\n"
+                "data: {rows: 18, microbatches: 2, dtype: f32}\n"
+                "mesh: {dp: 4, tp: 3}\nplan: {up: colwise, down: rowwise}\npass: backward\n",
+        hybrid[] =
+            "model: {preset: llama3-8b, layers: 1, shrink: 64}\nmesh: {rep: 2, dp: 2}\n"
+            "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*dp}, microbatches: 2}\n"
+            "pass: backward\nrecompute: block\n"
+            "data_parallel: {mode: hsdp, replicate: rep, shard: dp}\n";
+    Arena *a = arena_new();
+    hold_text(a, "sums", ddp, sizeof ddp - 1, NULL);
+    hold_text(a, "sums", ddp, sizeof ddp - 1, "train");
+    hold_text(a, "sums, hybrid", hybrid, sizeof hybrid - 1, NULL);
+    arena_free(a);
+}
+
 /* ---- late sources ---- */
 static Lives lives_of(Arena *a, const char *rest, const Program **program) {
     const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 4}\n%s", rest);
@@ -221,6 +251,7 @@ static void test_records_say_what_is_held(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_records_say_what_is_held),
                                        cmocka_unit_test(test_uneven),
+                                       cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_late_follows_from_the_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -412,14 +412,17 @@ static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
-        "the last that reads it%s; all-reduces work in place. Not counted: buffers of collectives, "
-        "workspace of kernels, fragmentation.%s%s",
+        "the last that reads it%s%s; all-reduces work in place. Not counted: buffers of "
+        "collectives, workspace of kernels, fragmentation.%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""
         : prefetches(p->c->t)
             ? arena_printf(p->a, ", gathered units of parameters whole and %d ahead",
                            TRACE_PREFETCH)
             : ", copies of parameters gathered for use too",
+        words_find_dim(p->c->t, "microbatches") > 1
+            ? ", gradients from the first micro-batch on, added to in place"
+            : "",
         p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }

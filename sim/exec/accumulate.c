@@ -27,9 +27,7 @@ static void add_block(const Exec *e, const Local *l, const double *before, doubl
     e->dev->done(e->dev, &host);
 }
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
-    const Val *v = &e->p->val[s->out];
-    bool gradient = v->cot && e->p->graph->t[v->tensor].kind == KIND_PARAM;
-    if (parts < 2 || s->kind != ST_ADJOINT || !gradient) return;
+    if (parts < 2 || !lives_adds_up(e->p, s)) return;
     int64_t n = 0, nranks = e->p->mesh->nranks;
     const Store *st = exec_store(e, s->out);
     if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);

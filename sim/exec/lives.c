@@ -47,7 +47,12 @@ static int written_over(const Program *p, const Step *s, const int *last) {
     bool free = last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
     return free ? s->in[0] : -1;
 }
-const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, Arena *arena) {
+bool lives_adds_up(const Program *p, const Step *s) {
+    const Val *v = &p->val[s->out];
+    return s->kind == ST_ADJOINT && v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
+}
+const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
+                                Arena *arena) {
     const TraceHeld **out = ARENA_ARRAY(arena, const TraceHeld *, p->nv + 1);
     TraceHeld *own = arena_alloc(arena, base_mul((size_t)p->nv + 1, sizeof *own));
     int *first = ARENA_ARRAY(arena, int, p->nv + 1), *last = ARENA_ARRAY(arena, int, p->nv + 1);
@@ -55,7 +60,9 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
     for (int v = 0; v < p->nv; v++) {
         const Val *x = &p->val[v];
         if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue;
-        own[v].from = x->step < 0 ? 0 : x->step;
+        bool source = x->step < 0,
+             sum = !source && parts > 1 && lives_adds_up(p, &p->step[x->step]);
+        own[v].from = source || sum ? 0 : x->step;
         own[v].until = last[v] < 0 ? p->ns - 1 : last[v];
         out[v] = x->step >= 0 && held[x->step] && last[v] >= 0 ? held[x->step] : &own[v];
     }

@@ -28,7 +28,13 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
  * from step 0, what nobody reads to the last step. Views have no buffer of their own. Nor has what
  * the optimizer writes over the parameter or state that it updates, and a sum over a group is
  * written where its input is, if that is read by nothing else.
+ * With more than one of `parts` (micro-batches) the last of them is meant: a gradient that is added
+ * up (lives_adds_up) is held from step 0, as the sum of those before, and added to in place.
  * Per value; NULL: it has no buffer, or lies at rest all the time (parameters, state). In `arena`.
  */
-const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, Arena *arena);
+const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
+                                Arena *arena);
+/* Is what the step makes added up over micro-batches? A parameter's gradient as its adjoint leaves
+ * it, before anything moves it. */
+bool lives_adds_up(const Program *p, const Step *s);
 #endif

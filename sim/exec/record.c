@@ -432,7 +432,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     r.tmp = arena_new();
     r.sets = classes_sets(r.a, p->mesh);
     r.held = held_find(p, r.a);
-    r.buffers = lives_buffers(p, r.held, r.a);
+    r.buffers = lives_buffers(p, r.held, plan->microbatches, r.a);
     find_users(&r);
     record_run(&r, model);
     record_classes(&r, &rep);

@@ -50,10 +50,11 @@ static int64_t block_bytes_of(const Exec *e, int v, int64_t rank) {
     return es * region_stored(e->p->mesh, &e->p->graph->t[x->tensor], &x->L, rank, shape);
 }
 /* A block of an input is a view of the whole batch, which no machine has: it is as large as what
- * the rank was given of it. */
+ * the rank was given of it. How many rows a router sends is known to the run alone: records count
+ * the rank's share of all (graph_rows). */
 static int64_t block_bytes(const Exec *e, int v, int64_t rank) {
     const Val *x = owner(e->p, &e->p->val[v]);
-    if (x->step < 0) return block_bytes_of(e, (int)(x - e->p->val), rank);
+    if (x->step < 0 || x->list >= 0) return block_bytes_of(e, (int)(x - e->p->val), rank);
     const Local *l = exec_local(e, v, rank);
     return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
 }
@@ -71,6 +72,13 @@ static int64_t sums(const Exec *e, const Step *s, int64_t rank) {
     for (int v = 0; e->acc && v < e->p->nv; v++)
         if (e->acc[v].x && e->p->val[v].step > s->id) bytes += block_bytes_of(e, v, rank);
     return bytes;
+}
+/* A slice of blocks that lie in zigzag order is a view on a machine, where they lie side by side;
+ * virtual ranks copy it, for its indices are no range. */
+static const void *buffer_of(const Exec *e, int v, int64_t rank) {
+    const Val *x = owner(e->p, &e->p->val[v]);
+    int of = (int)(x - e->p->val);
+    return exec_local(e, exec_store(e, of)->alive ? of : v, rank)->buf;
 }
 static void look(void *arg, Exec *e, const Step *s, bool checked) {
     Seen *w = arg;
@@ -91,9 +99,9 @@ static void look(void *arg, Exec *e, const Step *s, bool checked) {
         *live = *copies = 0;
         for (int v = 0; v < p->nv; v++) {
             if (!counted(e, s, v)) continue;
-            n = add(b, n,
-                    (Buffer){exec_local(e, v, r)->buf, block_bytes(e, v, r),
-                             p->val[v].kind == KIND_PARAM});
+            n = add(
+                b, n,
+                (Buffer){buffer_of(e, v, r), block_bytes(e, v, r), p->val[v].kind == KIND_PARAM});
         }
         for (int i = 0; i < n; i++) *(b[i].copy ? copies : live) += b[i].bytes;
         *live += sums(e, s, r) - reused(e, s, r);

@@ -17,7 +17,7 @@ static int64_t bytes_of(const Footprint *f, int val, int klass) {
     const GTensor *t = &f->p->graph->t[v->tensor];
     int64_t shape[LAYOUT_MAX_DIMS];
     return region_stored(f->p->mesh, t, &v->L, f->rep[klass], shape) *
-           dtype_size(t->is_int ? DT_I64 : f->dtype);
+           dtype_size(region_dtype(t, f->dtype));
 }
 static void row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
     Trace *t = f->t;

@@ -1,8 +1,9 @@
 /* When values come and go. See lives.h. */
 #include "exec/lives.h"
+#include "exec/region.h"
 
 static int64_t whole_bytes(const GTensor *t, Dtype dtype) {
-    int64_t n = dtype_size(t->is_int ? DT_I64 : dtype);
+    int64_t n = dtype_size(region_dtype(t, dtype));
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     return n;
 }
@@ -57,6 +58,11 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
     TraceHeld *own = arena_alloc(arena, base_mul((size_t)p->nv + 1, sizeof *own));
     int *first = ARENA_ARRAY(arena, int, p->nv + 1), *last = ARENA_ARRAY(arena, int, p->nv + 1);
     program_reads(p, true, first, last);
+    for (int i = p->ns - 1; i >= 0; i--) { /* a view that nobody reads stays, and what it is of */
+        const Step *s = &p->step[i];
+        bool kept = step_renames(s) && (last[s->out] < 0 || last[s->out] == p->ns - 1);
+        if (kept) last[s->in[0]] = p->ns - 1;
+    }
     for (int v = 0; v < p->nv; v++) {
         const Val *x = &p->val[v];
         if ((x->kind == KIND_PARAM && x->step < 0) || shares_buffer(p, x)) continue;

@@ -48,7 +48,7 @@ Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *cla
 
 /* ---- one rank ---- */
 static int64_t elem_bytes(const Loads *l, const GTensor *t) {
-    return t->is_int ? 8 : dtype_size(l->dtype);
+    return dtype_size(region_dtype(t, l->dtype));
 }
 static const Layout *layout_in(const Loads *l, const Step *s, int i) {
     const GNode *n = &l->p->graph->node[s->node];

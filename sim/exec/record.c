@@ -32,7 +32,7 @@ typedef struct {
 } Rec;
 
 static int64_t elem_bytes(const Rec *r, const GTensor *t) {
-    return t->is_int ? 8 : dtype_size(r->dtype);
+    return dtype_size(region_dtype(t, r->dtype));
 }
 
 /* ---- local shapes ---- */
@@ -111,12 +111,11 @@ static void record_run(Rec *r, const Model *model) {
     Trace *t = r->t;
     const Mesh *m = r->p->mesh;
     const ModelDims *d = &model->dims;
-    static const char *dtypes[] = {"f32", "f64", "i64", "bf16", "f16"};
     t->plan = t->title = r->plan->name;
     t->hash = arena_printf(r->a, "%016llx", (unsigned long long)r->plan->hash);
     t->backend = "virtual";
     t->pass = r->plan->pass;
-    t->dtype = dtypes[r->dtype];
+    t->dtype = dtype_text(r->dtype);
     t->names = plan_names_text(r->plan->names);
     t->model_name = d->name;
     t->ranks = m->nranks;
@@ -380,7 +379,7 @@ static void record_collective(Rec *r, const Step *s) {
                            .value_step = p->val[s->in[0]].step,
                            .layer = layer_of(r, v->tensor),
                            .part = part_of(r, v->tensor)};
-    x->dtype = t->is_int ? "i64" : r->t->dtype;
+    x->dtype = dtype_text(region_dtype(t, r->dtype));
     x->held = r->held[s->id];
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);

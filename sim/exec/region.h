@@ -25,6 +25,8 @@ typedef struct Region {
     int64_t n[LAYOUT_MAX_DIMS]; /* sizes of the dims */
 } Region;
 
+/* What a tensor's elements are where real numbers are `real`. */
+static inline Dtype region_dtype(const GTensor *t, Dtype real) { return t->is_int ? DT_I64 : real; }
 /* The block of `rank` under a layout; its lists live in `arena`. */
 Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena);
 /* How large it is, without its positions: a size for each letter, as they are before an outer list

@@ -72,4 +72,6 @@ DimIndex exec_rows(const Exec *e, int v, int64_t rank, Arena *arena) {
 }
 
 bool exec_is_int(const Exec *e, int v) { return e->p->graph->t[e->p->val[v].tensor].is_int; }
-Dtype exec_dtype(const Exec *e, int v) { return exec_is_int(e, v) ? DT_I64 : e->dtype; }
+Dtype exec_dtype(const Exec *e, int v) {
+    return region_dtype(&e->p->graph->t[e->p->val[v].tensor], e->dtype);
+}

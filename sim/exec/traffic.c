@@ -1,5 +1,6 @@
 /* Bytes and groups of collectives. See traffic.h. */
 #include "exec/traffic.h"
+#include "exec/region.h"
 #include "exec/volume.h"
 #include <string.h>
 
@@ -8,7 +9,7 @@ enum {
 }; /* coordinates that are looked at one by one where pieces of an all-to-all differ */
 
 static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
-    return t->is_int ? 8 : dtype_size(c->dtype);
+    return dtype_size(region_dtype(t, c->dtype));
 }
 /* ---- groups ---- */
 static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {

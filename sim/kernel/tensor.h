@@ -12,6 +12,14 @@ typedef struct Tensor {
     void *p;
 } Tensor;
 
+/* Those that a plan may ask for, by their words. */
+#define PLAN_DTYPES(X) X(f64, F64) X(f32, F32) X(bf16, BF16)
+#define DTYPE_TEXT(word, name) [DT_##name] = #word,
+/* The word that plans and records have for it. */
+static inline const char *dtype_text(Dtype t) {
+    static const char *const text[] = {PLAN_DTYPES(DTYPE_TEXT)[DT_I64] = "i64", [DT_F16] = "f16"};
+    return text[t];
+}
 /* Bytes of an element. */
 static inline int64_t dtype_size(Dtype t) {
     static const int64_t size[] = {4, 8, 8, 2, 2};

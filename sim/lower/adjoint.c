@@ -18,32 +18,18 @@ typedef struct {
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
-    Program *p = a->p;
-    Val copy = *of; /* the push may move the array */
-    Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
-    *v = (Val){.id = p->nv - 1,
-               .root = p->nv - 1,
-               .tensor = copy.tensor,
-               .cot = true,
-               .diff = false,
-               .kind = KIND_ACTIVATION,
-               .L = layout_dual(&copy.L),
-               .list = copy.list,
-               .step = -1};
-    memcpy(v->group, copy.group, sizeof v->group);
-    return v;
+    Val v = {.root = -1,
+             .tensor = of->tensor,
+             .cot = true,
+             .kind = KIND_ACTIVATION,
+             .L = layout_dual(&of->L),
+             .list = of->list};
+    memcpy(v.group, of->group, sizeof v.group);
+    return program_add_val(a->p, &v);
 }
 static Step *step(Adj *a, StepKind k, Phase pass, int out) {
-    Step *s = ARENA_PUSH_LARGE(a->p->arena, a->p->step, a->p->ns, a->p->cap_s);
-    *s = (Step){.id = a->p->ns - 1,
-                .kind = k,
-                .pass = pass,
-                .module = -1,
-                .node = -1,
-                .out = out,
-                .unit = -1};
-    if (out >= 0) a->p->val[out].step = s->id;
-    return s;
+    Step blank = step_blank(k, pass);
+    return program_add_step(a->p, &blank, out);
 }
 static void give(Adj *a, int val, int cot) {
     a->next[cot] = -1;
@@ -140,21 +126,13 @@ static int make_again(Adj *a, int v) {
     Step fwd = p->step[p->val[v].step];
     int in[RULE_MAX_IN + 2] = {0};
     for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
-    Val copy = p->val[v];
-    Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
-    *w = copy;
-    w->id = p->nv - 1;
-    Step *s = step(a, fwd.kind, PHASE_BACKWARD, w->id);
-    int id = s->id;
-    *s = fwd;
-    s->id = id;
-    s->out = w->id;
-    s->pass = copy.kind == KIND_PARAM ? PHASE_PARAMETERS : PHASE_BACKWARD;
+    int made = a->again[v] = program_add_val(p, &p->val[v])->id;
+    Step *s = program_add_step(p, &fwd, made);
+    s->pass = p->val[made].kind == KIND_PARAM ? PHASE_PARAMETERS : PHASE_BACKWARD;
     s->recompute = true;
     memcpy(s->in, in, sizeof s->in);
     s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s",
                           fwd.why ? fwd.why : "");
-    int made = a->again[v] = w->id;
     unit_again(a, &fwd);
     return made;
 }

@@ -390,27 +390,16 @@ static void sum_again(Program *p, int tensor, Loc loc) {
         if (p->val[g].L.type[x] == TY_I && !(due >> x & 1) && p->mesh->axis[x].size > 1)
             axes.a[axes.n++] = (uint8_t)x;
     if (!axes.n) return;
-    Val copy = p->val[g];
-    Val *w = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
-    *w = copy;
-    w->id = p->nv - 1;
-    Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-    *s = (Step){.id = p->ns - 1,
-                .kind = ST_MOVE,
-                .pass = PHASE_GRADIENTS,
-                .module = -1,
-                .node = -1,
-                .nin = 1,
-                .in = {g},
-                .out = w->id,
-                .unit = -1};
-    s->move = (Move){.from = copy.L, .to = copy.L, .kind = MOVE_ALL_REDUCE, .axes = axes};
+    Val *w = program_add_val(p, &p->val[g]);
+    Step blank = step_blank(ST_MOVE, PHASE_GRADIENTS), *s = program_add_step(p, &blank, w->id);
+    s->nin = 1;
+    s->in[0] = g;
+    s->move = (Move){.from = w->L, .to = w->L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";
     Act *a = rewrite(p, s, "gradients: sum", loc); /* its layouts ask for nothing */
     a->kind = MOVE_ALL_REDUCE;
     a->combine = COMBINE_SUM;
     s->loc = loc;
-    w->step = s->id;
     p->grad[tensor] = w->id;
 }
 static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {

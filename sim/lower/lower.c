@@ -53,23 +53,15 @@ typedef struct {
 
 /* ---- values ---- */
 static Val *new_val(Program *p, int tensor, const Layout *L) {
-    Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
     const GTensor *t = &p->graph->t[tensor];
-    *v = (Val){.id = p->nv - 1,
-               .root = p->nv - 1,
-               .tensor = tensor,
-               .diff = t->diff,
-               .kind = t->kind,
-               .L = *L,
-               .list = -1,
-               .step = -1};
-    return v;
+    return program_add_val(
+        p,
+        &(Val){
+            .root = -1, .tensor = tensor, .diff = t->diff, .kind = t->kind, .L = *L, .list = -1});
 }
 static Step *new_step(Program *p, StepKind k, Phase pass) {
-    Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-    *s = (Step){
-        .id = p->ns - 1, .kind = k, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
-    return s;
+    Step blank = step_blank(k, pass);
+    return program_add_step(p, &blank, -1);
 }
 
 /* ---- cache of single moves ---- */

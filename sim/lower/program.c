@@ -4,6 +4,27 @@
 #include <assert.h>
 #include <string.h>
 
+Val *program_add_val(Program *p, const Val *as) {
+    Val copy = *as; /* the push may move the array */
+    Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
+    *v = copy;
+    v->id = p->nv - 1;
+    if (v->root < 0) v->root = v->id;
+    v->step = -1;
+    return v;
+}
+Step step_blank(StepKind kind, Phase pass) {
+    return (Step){.kind = kind, .pass = pass, .module = -1, .node = -1, .out = -1, .unit = -1};
+}
+Step *program_add_step(Program *p, const Step *as, int out) {
+    Step copy = *as;
+    Step *s = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
+    *s = copy;
+    s->id = p->ns - 1;
+    s->out = out;
+    if (out >= 0) p->val[out].step = s->id;
+    return s;
+}
 Act act_of(const Step *s) { return s->act ? *s->act : act_declared(&s->move); }
 int step_reads(const Step *s, int *r) {
     assert(s->nin >= 0 && s->nin <= RULE_MAX_IN);

@@ -106,6 +106,14 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);
 /* Applies `gradients:` of the plan: what happens to a parameter's gradient instead of what is
  * derived. False and E0205 for patterns that match no parameter. */
 bool apply_gradients(Program *p, const Plan *plan, Diags *d);
+/* Appends a value like `as`, with an id of its own, no step yet, and itself as root where `as` has
+ * none (-1). Only here are values made; pointers to others may move. */
+Val *program_add_val(Program *p, const Val *as);
+/* A step of no module, node or unit that makes nothing yet. */
+Step step_blank(StepKind kind, Phase pass);
+/* Appends a step like `as` that makes value `out` (-1: its maker will say). Only here are steps
+ * made; pointers to others may move. */
+Step *program_add_step(Program *p, const Step *as, int out);
 /* What a step does: its act, or what is declared of it. */
 Act act_of(const Step *s);
 /* Per tensor of the graph: the layer whose nodes read it, in the arena; -1: it is outside of the

@@ -59,15 +59,10 @@ static void emit(Order *o, const Step *s) {
     }
     Step last = *s;
     if (is_gradient_move(p, s) && s->move.kind == MOVE_ALL_REDUCE && copies.n && others.n) {
-        Val *v = ARENA_PUSH_LARGE(p->arena, p->val, p->nv, p->cap_v);
-        *v = p->val[s->out];
-        v->id = p->nv - 1;
+        Val *v = program_add_val(p, &p->val[s->out]);
         v->L = s->move.from;
         for (int i = 0; i < others.n; i++) v->L.type[others.a[i]] = s->move.to.type[others.a[i]];
-        Step *first = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-        *first = *s;
-        first->id = v->step = p->ns - 1;
-        first->out = v->id;
+        Step *first = program_add_step(p, s, v->id);
         first->move.to = last.move.from = v->L;
         first->move.axes = others;
         first->group = NULL;
@@ -75,11 +70,7 @@ static void emit(Order *o, const Step *s) {
         last.move.axes = copies;
         last.group = NULL;
     }
-    Step *t = ARENA_PUSH_LARGE(p->arena, p->step, p->ns, p->cap_s);
-    *t = last;
-    t->id = p->ns - 1;
-    p->val[t->out].step = t->id;
-    o->id[s->id] = t->id;
+    o->id[s->id] = program_add_step(p, &last, last.out)->id;
 }
 static void find_waits(Order *o) {
     const Program *p = o->p;

@@ -18,7 +18,8 @@
 
 static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
-static const Word dtypes[] = {{"f64", DT_F64}, {"f32", DT_F32}, {"bf16", DT_BF16}, {NULL, 0}};
+#define DTYPE_WORD(word, name) {#word, DT_##name},
+static const Word dtypes[] = {PLAN_DTYPES(DTYPE_WORD){NULL, 0}};
 static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, {NULL, 0}};
 #define LOSS_WORD(name) {#name, LOSS_##name},
 #define OPTIMIZER_WORD(name) {#name, OPTIMIZER_##name},

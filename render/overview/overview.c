@@ -17,15 +17,30 @@ static const char *part_title(Arena *a, const char *part) {
 
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }
 
+/* The part of the forward step that made the value which `s` speaks of, or that reads the
+ * parameter; NULL: none has one. */
+static const char *part_of_subject(const Trace *t, Subject s) {
+    bool param = s.of && trace_param(t, s.of) != NULL;
+    for (int i = 0; s.of && i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        bool mine = !param && text_same(c->output, s.of);
+        for (int k = 0; param && k < c->n_inputs; k++) mine |= text_same(c->inputs[k], s.of);
+        if (mine && c->part && phase_or_forward(c->pass) == PHASE_FORWARD) return c->part;
+    }
+    return NULL;
+}
+
 /* The part of compute i. A norm inside a layer belongs to what follows it, in backward to what came
- * before; a sum of gradients, which has no part, to the unit that it stands behind. */
+ * before; a sum of gradients, which has no part, to the unit that it stands behind, or else to the
+ * part whose gradients it adds. */
 static const char *part_of(const Overview *o, int i) {
     const Trace *t = o->c->t;
     const TraceCompute *c = &t->computes[i];
     int way = c->pass == PHASE_BACKWARD ? -1 : 1;
     const OverviewUnit *last = o->n ? &o->unit[o->n - 1] : NULL;
     if (!c->part && last && last->layer == c->layer) return last->part;
-    if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
+    if (!c->part) return part_of_subject(t, c->makes);
+    if (strcmp(c->part, "norm") || c->layer < 0) return c->part;
     for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
         if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
     return c->part;
@@ -142,7 +157,13 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
     if (o->n == OVERVIEW_UNITS) return o->n - 1;
     OverviewUnit *u = &o->unit[o->n];
     const char *title = part ? part_title(o->c->arena, part) : "Other steps";
-    *u = (OverviewUnit){.part = part, .title = title, .layer = layer, .layers = 1, .wrong = -1};
+    *u = (OverviewUnit){.part = part,
+                        .title = title,
+                        .layer = layer,
+                        .layers = 1,
+                        .wrong = -1,
+                        .apart = true,
+                        .pass = pass};
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *s = &t->computes[i];
         if (s->pass != pass || !text_same(s->part, part) || s->layer != layer || s->iteration > 0 ||
@@ -232,6 +253,24 @@ static void fold(Overview *o) {
     o->n = out;
 }
 
+/* What enters the pass: the first input of the model, in backward the gradient that the first step
+ * reads; NULL: none. */
+static const TraceValue *entering(const Overview *o) {
+    const Trace *t = o->c->t;
+    for (int i = 0; o->pass == PHASE_BACKWARD && i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        for (int k = 0; wanted(o, c) && k < c->n_inputs; k++) {
+            const TraceValue *v =
+                words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step - 1);
+            if (v && subject_is_gradient(v->subject)) return v;
+        }
+        if (wanted(o, c)) return NULL;
+    }
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step < 0 && !trace_param(t, t->values[i].shape.name)) return &t->values[i];
+    return NULL;
+}
+
 static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
 
 bool overview_read(Overview *o, const ViewCall *c) {
@@ -255,6 +294,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
         return false;
     }
     o->n_own = o->n;
+    o->in = entering(o);
     read_collectives(o);
     fold(o);
     return true;

@@ -29,6 +29,8 @@ typedef struct {
     Total total[SEND_KINDS][OVERVIEW_TOTALS];
     const TraceValue *out; /* what leaves it */
     int wrong;             /* a step of it that is wrong; -1: none */
+    bool apart;            /* no step of the pass: nothing flows into it from the unit before */
+    Phase pass;            /* whose steps it has, if it stands apart */
     bool open, close;      /* first and last of a folded group of layers */
 } OverviewUnit;
 
@@ -42,6 +44,7 @@ typedef struct {
     const WrongList *wrong;
     int n, n_own; /* units; those before folding that steps of the pass make, which come first */
     OverviewUnit *unit;
+    const TraceValue *in;        /* what enters the pass; NULL: nothing known */
     int *first_step, *last_step; /* of each of n_own */
     int backward;                /* the first step of the backward pass */
 } Overview;

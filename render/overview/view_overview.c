@@ -9,6 +9,10 @@
 enum { LINE = 23, SIDE = 16, HEADS = 12 };
 
 typedef struct {
+    double from, to;
+} Span;
+
+typedef struct {
     Overview o;
     Scene *s;
     double box, gap, width; /* heights: of a box, between boxes; width of the boxes */
@@ -57,15 +61,24 @@ static double total_width(const Pen *p, const Total *t, SendKind k) {
            scene_width(p->s, 12.5, REGULAR, total_line(p, t, k));
 }
 
+/* Is what the optimizer sends beside its own box only? Then it needs no column and no heading. */
+static bool apart_only(const Overview *o, SendKind k) {
+    bool only = k == SEND_OPTIMIZER;
+    for (int i = 0; only && i < o->n; i++) only = o->unit[i].apart || !o->unit[i].n_total[k];
+    return only;
+}
+
 /* Columns right of the boxes; returns their width. */
 static double columns(Pen *p) {
     double x = SIDE, widest = 0;
     for (int k = 0; k < SEND_KINDS; k++) {
         double w = 0;
-        p->col[k] = x;
+        bool apart = apart_only(&p->o, (SendKind)k);
+        p->col[k] = apart ? SIDE : x;
         for (int i = 0; i < p->o.n; i++)
             for (int j = 0; j < p->o.unit[i].n_total[k]; j++)
                 w = fmax(w, total_width(p, &p->o.unit[i].total[k][j], k));
+        if (apart) w = 0;
         if (w > 0 && p->o.all && !p->stacked)
             w = fmax(w, scene_width(p->s, 12.5, SEMIBOLD, overview_kind(&p->o, k)));
         widest = fmax(widest, w);
@@ -85,9 +98,15 @@ static double unit_height(const Pen *p, const OverviewUnit *u) {
     return fmax(p->box, LINE * lines(p, u) + 4);
 }
 
+/* Does unit i stand apart from the one before, where the pass ends? */
+static bool first_apart(const Overview *o, int i) {
+    return i > 0 && o->unit[i].apart && !o->unit[i - 1].apart;
+}
+
 static double all_height(const Pen *p) {
     double h = p->gap + (p->o.all && !p->stacked ? HEADS : 0);
-    for (int i = 0; i < p->o.n; i++) h += p->gap + unit_height(p, &p->o.unit[i]);
+    for (int i = 0; i < p->o.n; i++)
+        h += p->gap + unit_height(p, &p->o.unit[i]) + (first_apart(&p->o, i) ? p->gap : 0);
     return h;
 }
 
@@ -182,34 +201,49 @@ static const char *layers_shown(const Overview *o) {
                : "";
 }
 
-static const TraceValue *first_input(const Overview *o) {
-    for (int i = 0; i < o->c->t->n_values; i++)
-        if (o->c->t->values[i].step < 0 && !trace_param(o->c->t, o->c->t->values[i].shape.name))
-            return &o->c->t->values[i];
-    return NULL;
+/* The edge of a box that stands apart: the optimizer reads gradients and makes weights, no value
+ * of the pass flows through it. */
+static void draw_apart(Pen *p, const OverviewUnit *u, const char *words, Span y, double x, int to) {
+    Pt pt[2] = {{x, y.from}, {x, y.to}};
+    if (u->pass != PHASE_OPTIMIZER) return;
+    scene_begin(p->s, "edge", words, words);
+    scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, to);
+    scene_text(p->s, x + 14, (y.from + y.to) / 2 + 4.4,
+               (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, words);
+    scene_end(p->s);
 }
 
 static double draw_units(Pen *p, double x, double y) {
     double open_y = 0, cx = x + 40;
     bool heads = p->o.all && !p->stacked;
-    const TraceValue *v = first_input(&p->o);
+    const TraceValue *v = p->o.in;
     for (int k = 0; k < SEND_KINDS && heads; k++)
-        if (overview_sends(&p->o, (SendKind)k))
+        if (overview_sends(&p->o, (SendKind)k) && !apart_only(&p->o, (SendKind)k))
             scene_text(p->s, x + p->width + p->col[k], y + 4,
                        (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                        overview_kind(&p->o, (SendKind)k));
     if (heads) y += HEADS;
     for (int i = 0; i < p->o.n; i++) {
         const OverviewUnit *u = &p->o.unit[i];
-        int group = p->s->n_groups;
+        int group;
+        if (first_apart(&p->o, i)) {
+            draw_edge(p, v, cx, y, y + p->gap, -1);
+            y += p->gap;
+        }
+        group = p->s->n_groups;
         if (u->open) open_y = y + p->gap - 4;
         draw_unit(p, u, x, y + p->gap);
-        draw_edge(p, v, cx, y, y + p->gap, group);
+        if (u->apart)
+            draw_apart(p, u, "gradients of the weights", (Span){y, y + p->gap}, cx, group);
+        else draw_edge(p, v, cx, y, y + p->gap, group);
         y += p->gap + unit_height(p, u);
         v = u->out;
         if (u->close && u->layers > 0) draw_bracket(p, u, x - 22, open_y, y + 4);
     }
-    draw_edge(p, v, cx, y, y + p->gap, -1);
+    const OverviewUnit *last = &p->o.unit[p->o.n - 1];
+    if (last->apart)
+        draw_apart(p, last, "weights for the next step", (Span){y, y + p->gap}, cx, -1);
+    else draw_edge(p, v, cx, y, y + p->gap, -1);
     return y + p->gap + 6;
 }
 
@@ -271,7 +305,7 @@ int view_overview(const ViewCall *c, Scene **page) {
         arena_printf(a, "rank %lld %s", (long long)p.o.rank, words_coords(a, c->t, p.o.rank)),
         words_data(a, c->t),
         words_mesh(a, c->t),
-        back ? "forward and backward" : phase_text(p.o.pass),
+        back && p.o.whole ? "forward and backward" : phase_text(p.o.pass),
         words_class(a, c->t, p.o.rank),
         layers_shown(&p.o),
         NULL};
@@ -283,7 +317,7 @@ int view_overview(const ViewCall *c, Scene **page) {
         p.width = fmax(p.width, 28 + scene_width(s, 12, REGULAR, unit_line(a, &p.o.unit[i])));
     double x = pr->margin + (layered ? fmax(106, 34 + bracket_width(&p)) : 0),
            right = x + p.width + columns(&p);
-    const TraceValue *v = first_input(&p.o);
+    const TraceValue *v = p.o.in;
     for (int i = -1; i < p.o.n; v = ++i < p.o.n ? p.o.unit[i].out : NULL)
         if (v)
             right = fmax(right, x + 70 + scene_width(s, 12.5, MEDIUM, edge_symbols(&p, v)) +

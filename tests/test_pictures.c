@@ -7,11 +7,14 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "render/render.h"
-#include "support/child.h"
+#include "render/scene/scene.h"
 #include "support/support.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char train[] =
     "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, "
@@ -90,8 +93,120 @@ static void backward_units_have_names(void **state) {
     arena_free(a);
 }
 
+/* The collective of a product is drawn in the state that its record tells, and the state is said.
+ */
+static void sums_of_products_have_states(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {kind: mlp, sizes: [10, 64, 32, 8], bias: false, layer_names: [up, down, "
+        "out]}\n"
+        "data: {rows: 10}\nmesh: {tp: 4}\nplan: {up: colwise, down: %s, out: replicate}\n%s";
+    static const struct {
+        const char *down, *fault, *says;
+    } row[] = {{"rowwise", "", NULL},
+               {"local_rowwise", "", "No line of the plan asks for this"},
+               {"rowwise", "faults: [{at: down, do: drop}]\n", "is missing (planted: drop)"}};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, plan, row[i].down, row[i].fault), *report;
+        PlanRun r = plan_run_with(a, "mlp.yaml", text, &(PipelineOptions){0});
+        assert_non_null(r.t);
+        RenderOptions o = view("shards");
+        const char *w = words_of(a, r.t, o);
+        bool all = strstr(w, "No line of the plan asks for this") || strstr(w, "is missing");
+        if (row[i].says) says(w, row[i].says);
+        else assert_false(all);
+        if (i == 2) says(w, "nothing is sent: the AllReduce over tp is left out");
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", row[i].down, report);
+        arena_free(a);
+    }
+}
+
+/* On a part of a tensor the hatch of a pending sum has the ink of that part's own text: seen on the
+ * light and the dark parts of every theme. */
+static void hatches_are_seen(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    Scene *page[32];
+    size_t size;
+    const char *path = "plans/09-llama3-8b-dp2-cp2-tp2.yaml";
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &size);
+    PlanRun r = plan_run_with(a, path, text, &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    int n = render_pages(r.t, r.d, &o, a, false, page), held = 0;
+    assert_true(n > 0);
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *h = &page[0]->marks[i], *under = NULL;
+        if (h->kind != MARK_HATCH) continue;
+        for (int k = 0; k < i; k++) {
+            const Mark *m = &page[0]->marks[k];
+            if (m->kind == MARK_RECT && m->fill >= ROLE_SHARD && m->fill <= ROLE_SHARD_3 &&
+                fabs(m->x - h->x) < 0.5 && fabs(m->y - h->y) < 0.5)
+                under = m;
+        }
+        if (!under) continue;
+        assert_int_equal(h->stroke - ROLE_SHARD_TEXT, under->fill - ROLE_SHARD);
+        held++;
+    }
+    assert_true(held > 0);
+    arena_free(a);
+}
+
+/* The number of the comparison with the unsharded model is in the record, comes back from a file,
+ * and the picture of errors says it. */
+static void errors_say_end_to_end(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    size_t size;
+    const char *path = "plans/bugs/04-wrong-block.yaml";
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &size);
+    PlanRun r = plan_run_with(a, path, text,
+                              &(PipelineOptions){.execute = true, .numbers = true, .threads = 1});
+    assert_string_equal(r.t->end_to_end, r.rep.end_to_end_worst);
+    assert_true(r.t->end_to_end_off == r.rep.end_to_end_rel && r.t->end_to_end_off > 0);
+    const char *saved = trace_text(r.t, a, false, &size);
+    Trace *back = trace_read(a, diags_new(a), "04.trace.jsonl", saved, size);
+    assert_non_null(back);
+    assert_string_equal(back->end_to_end, r.t->end_to_end);
+    assert_true(back->end_to_end_off == r.t->end_to_end_off);
+    assert_true(back->end_to_end_bound == r.t->end_to_end_bound);
+    RenderOptions o = view("errors");
+    const char *s = render_text(back, diags_new(a), &o, FORMAT_SVG, a, &size);
+    assert_non_null(s);
+    /* on the page the sentence is broken into lines: its description has it in one */
+    says(words_of(a, back, o), "End to end:");
+    says(words_of(a, back, o), arena_printf(a, "%.2g", r.t->end_to_end_off));
+    arena_free(a);
+}
+
+/* A mistake in the optimizer is told in words that people have for it, not by the name of a value.
+ */
+static void mistakes_of_the_optimizer_have_words(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const char *const row[][2] = {
+        {"plans/bugs/42-norm-counts-copies.yaml", "sum of squares of d norm is not"},
+        {"plans/bugs/43-clip-not-applied.yaml", "clip of d norm is not"}};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), row[i][0], 1 << 20, (Loc){0}, &size);
+        PlanRun r = plan_run_with(a, row[i][0], text, &(PipelineOptions){0});
+        const char *w = words_of(a, r.t, view("block"));
+        says(w, row[i][1]);
+        says_not(w, ".weight.");
+        arena_free(a);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_optimizer_has_words),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_of_products_have_states),
+                                       cmocka_unit_test(hatches_are_seen),
+                                       cmocka_unit_test(errors_say_end_to_end),
+                                       cmocka_unit_test(mistakes_of_the_optimizer_have_words),
+                                       cmocka_unit_test(the_optimizer_has_words),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -483,6 +483,14 @@ static const char *headline(ErrPen *p) {
     return arena_printf(p->a, "%s is the first wrong value, and %s", m->check->value, aftermath(p));
 }
 
+/* How far the outcome is from the unsharded model, which the checks of single steps do not say. */
+static const char *end_to_end(ErrPen *p) {
+    const Trace *t = p->c->t;
+    if (!t->end_to_end) return "";
+    return arena_printf(p->a, " End to end: %s is off by %.2g of its largest number, bound %.2g.",
+                        t->end_to_end, t->end_to_end_off, t->end_to_end_bound);
+}
+
 static const char *totals(ErrPen *p) {
     const Trace *t = p->c->t;
     Str fold = str_new(p->a);
@@ -504,8 +512,9 @@ static const char *totals(ErrPen *p) {
         "Every step is compared with the unsharded op on the inputs that the ranks have, so a "
         "right "
         "step says nothing of these. Number of a right value: the largest difference on any "
-        "rank.%s Checks: %lld pass, %lld suspect, %lld fail.",
-        fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail);
+        "rank.%s Checks: %lld pass, %lld suspect, %lld fail.%s",
+        fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail,
+        end_to_end(p));
 }
 
 static void measure(ErrPen *p, double room) {

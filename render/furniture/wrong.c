@@ -30,6 +30,19 @@ static const char *short_value(Arena *a, Subject s) {
                         leaf);
 }
 
+/* A value of the optimizer by what it is of: "d norm" of "optimizer.grad.model.norm.weight.sumsq",
+ * "norm" of what becomes of the weight itself. What is said of it names the op. */
+static const char *optimizer_value(Arena *a, const char *name) {
+    static const char own[] = "optimizer.", grad[] = "grad.", weight[] = ".weight";
+    const char *s = strncmp(name, own, sizeof own - 1) ? name : name + sizeof own - 1;
+    const char *end = strstr(s, weight);
+    bool gradient = !strncmp(s, grad, sizeof grad - 1);
+    if (gradient) s += sizeof grad - 1;
+    if (!end) return name;
+    return arena_printf(a, "%s%s", gradient ? "d " : "",
+                        words_leaf(arena_strndup(a, s, (size_t)(end - s))));
+}
+
 /* What becomes of the value if a collective does not happen. */
 static const char *left_undone(Finds *f, const TraceCollective *c) {
     const char *axis = words_axis_list(f->a, f->t, c->axis);
@@ -125,7 +138,8 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
             (Found){c->step, when(f, c->pass, c->recompute, c->label ? c->label : c->op),
-                    c->pass == PHASE_OPTIMIZER ? c->output : short_value(f->a, c->makes),
+                    c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
+                                               : short_value(f->a, c->makes),
                     c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
                              : planted_words(f, c->planted)};
     }

@@ -196,7 +196,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
                     (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, in ? ROLE_AXIS_PILL + kind : ROLE_INK},
                     "%lld", (long long)r);
     }
-    double ty = m.y + (double)rows * m.dy + 2;
+    /* brackets of odd groups hang under the last row */
+    double ty = m.y + (double)rows * m.dy + 7;
     Str list = str_new(a);
     for (int64_t g = 0; g < groups_count(&c->groups) && g < 16; g++)
         str_addf(&list, "%s%s", g ? " " : "", mesh_spelled(a, &c->groups, g, 8));

@@ -2,6 +2,7 @@
  * parts, lines where an axis cuts, a stack for copies. */
 #ifndef SP_RENDER_SHARDS_DRAW_H
 #define SP_RENDER_SHARDS_DRAW_H
+#include "render/furniture/wrong.h"
 #include "render/shards/shards.h"
 
 enum { SHARDS_MAX_LABELS = 16, SHARDS_MAX_LINES = 64, SHARDS_ALL = 1000 };
@@ -12,6 +13,7 @@ typedef struct {
     PresetKind preset;
     int64_t rank;
     int layer;
+    const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;

@@ -105,6 +105,10 @@ static const char *sends(ShardPen *p, const Product *q) {
         return arena_printf(a, "%s%sFLOP, then nothing is sent", flops,
                             strchr(flops, ' ') ? "" : " ");
     const CollWord *word = words_coll(q->coll->op);
+    if (wrong_skipped(q->coll))
+        return arena_printf(a, "%s%sFLOP, then nothing is sent: the %s over %s is left out", flops,
+                            strchr(flops, ' ') ? "" : " ", word ? word->name : q->coll->op,
+                            words_axis_list(a, p->c->t, q->coll->axis));
     const TraceValue *end = words_find_value(p->c->t, q->coll->value, q->coll->step);
     const TraceLocal *l = end ? words_find_local(&end->shape, p->rank) : NULL;
     return arena_printf(a, "%s%sFLOP, then %s over %s: sends %s%s%s", flops,
@@ -174,6 +178,15 @@ static void draw_terms(ShardPen *p, const Product *q, double x, double mid, doub
     }
 }
 
+/* What is said of the collective that is not as the plan asks for or as it should be; NULL: it is.
+ */
+static const char *sum_state(ShardPen *p, const Product *q) {
+    int k = q->coll ? wrong_number(p->wrong, q->coll->step) : 0;
+    if (k) return p->wrong->note[k - 1].text;
+    if (q->coll && q->coll->inferred) return "No line of the plan asks for this collective";
+    return NULL;
+}
+
 /* The collective that adds the terms up, to the right of them if there is room. */
 static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool sum) {
     if (!q->coll) return;
@@ -185,14 +198,13 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     if (hw > room) return;
     Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
     const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis));
-    /* how a sum works, on any collective: which one was asked for or is wrong, other views show */
-    Hexagon x = {.x = at + 30,
-                 .y = mid - 21,
-                 .w = hw,
-                 .h = 42,
-                 .id = arena_printf(a, "collective-%d", q->coll->step),
-                 .tip = sends(p, q),
-                 .line = {{name, mid - 2, 13, SEMIBOLD}, {over, mid + 14, 12, REGULAR}}};
+    Hexagon x = hexagon_of(q->coll, at + 30, mid - 21, hw, 42);
+    x.id = arena_printf(a, "collective-%d", q->coll->step);
+    x.tip = sends(p, q);
+    x.wrong = wrong_number(p->wrong, q->coll->step) > 0;
+    x.line[0] = (HexagonLine){name, mid - 2, 13, SEMIBOLD};
+    x.line[1] = (HexagonLine){over, mid + 14, 12, REGULAR};
+    x.list = p->wrong, x.flag_x = x.x + 11, x.flag_y = x.y;
     scene_arrow(s, go, 2, (ArrowLook){ROLE_INK, 1.5, false, sum}, hexagon_draw(s, &x, NULL));
 }
 
@@ -261,7 +273,16 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         if (i == 2) at -= (slot - size[i]) / 2;
     }
     draw_sum(p, q, at, mid, sum);
-    double end = caption + 33;
+    double end = caption + 33, said = end + 24;
+    if (sum_state(p, q)) {
+        Role role =
+            q->coll->inferred && !wrong_number(p->wrong, q->coll->step) ? ROLE_SECOND : ROLE_FAIL;
+        const char *line[3];
+        int n = scene_wrap(s, sum_state(p, q), (TextColumn){p->w, 12, SEMIBOLD, 3, NULL}, line);
+        for (int i = 0; i < n; i++, said += 17)
+            scene_text(s, p->x, said, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, role}, line[i]);
+        end = said - 24;
+    }
     scene_textf(s, p->x, end + 24, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
                 "Rank %lld computes %s", (long long)p->rank, numbers(p, q));
     scene_text(s, p->x, end + 41, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
@@ -312,6 +333,7 @@ const char *shards_products_text(ShardPen *p) {
                                      numbers(p, &q[i])),
                         80);
         words_paragraph(&s, "    ", sends(p, &q[i]), 80);
+        if (sum_state(p, &q[i])) words_paragraph(&s, "    ", sum_state(p, &q[i]), 80);
     }
     return s.n ? s.s : "";
 }

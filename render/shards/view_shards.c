@@ -271,8 +271,11 @@ static void ruler_parts(ShardPen *p, const Ruler *r) {
         Role fill = r->n > 1 ? ROLE_SHARD + shards_shade(ruler_rank(r, i), r->outer) : ROLE_PAPER;
         scene_rect(p->s, ruler_part(r, i), 0, (Look){fill, ROLE_WEIGHT_LINE, 0.8});
     }
-    if (r->pending)
-        scene_hatch(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, ROLE_WEIGHT_LINE, 5, 0.6);
+    for (int64_t i = 0; i < r->n && r->pending; i++)
+        scene_hatch(p->s, ruler_part(r, i),
+                    r->n > 1 ? ROLE_SHARD_TEXT + shards_shade(ruler_rank(r, i), r->outer)
+                             : ROLE_WEIGHT_LINE,
+                    5, 0.6);
     for (int64_t i = 0; i < r->n && r->n > 1; i++) ruler_owner(p, r, i);
 }
 /* Too many parts to be seen: one band with their number. */
@@ -641,10 +644,15 @@ static bool part_exists(ShardPen *p) {
     return false;
 }
 
+static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
+
 int view_shards(const ViewCall *c, Scene **page) {
     static const double longest[PRESET_COUNT] = {
         [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
-    ShardPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0, .layer = choose_layer(c)};
+    ShardPen p = {.c = c,
+                  .rank = c->o->rank >= 0 ? c->o->rank : 0,
+                  .layer = choose_layer(c),
+                  .wrong = wrong_find(c->arena, c->t, any_step, c->t)};
     furniture_preset(c->o->preset, &p.preset);
     p.s = figure_new(c, "shards", p.preset);
     p.x = presets[p.preset].margin;
@@ -691,7 +699,8 @@ int view_shards(const ViewCall *c, Scene **page) {
 const char *view_shards_text(const ViewCall *c) {
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
-                  .layer = choose_layer(c)};
+                  .layer = choose_layer(c),
+                  .wrong = wrong_find(c->arena, c->t, any_step, c->t)};
     Arena *a = c->arena;
     Role role;
     Str s = str_new(a);

@@ -182,6 +182,9 @@ static void events(Run *r) {
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;
     if (ran) note_lucky(r);
+    t->end_to_end = r->rep->end_to_end_worst;
+    t->end_to_end_off = r->rep->end_to_end_rel;
+    t->end_to_end_bound = r->rep->end_to_end_bound;
     t->diags = r->d->item;
     t->n_diags = r->d->n;
     if (!valid) t->verdict = "invalid";

@@ -326,6 +326,10 @@ typedef struct Trace {
     int n_unasked;
     const char **unasked; /* moves of the forward pass that no line of the plan asks for, "slice of
                              layers.0.mlp.down": made */
+    /* the comparison with the unsharded float64 model, where it used most of its bound */
+    const char *end_to_end; /* value; NULL: not compared */
+    double end_to_end_off;  /* of its largest magnitude, as is its bound */
+    double end_to_end_bound;
 } Trace;
 
 /* An empty trace in the arena, which its records share. */

@@ -40,6 +40,7 @@ static const Field verdict_fields[] = {
     {"first_wrong", F_TEXT, OPTIONAL, AT(first_wrong), 0, 0},
     {"undeclared", F_TEXTS, ALWAYS, AT(undeclared), AT(n_undeclared), 0},
     {"unasked", F_TEXTS, ALWAYS, AT(unasked), AT(n_unasked), 0},
+    {"end_to_end", F_ENDS, OPTIONAL, 0, 0, 0},
 };
 #undef R
 

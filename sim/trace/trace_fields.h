@@ -39,6 +39,7 @@ typedef enum {
     F_SETTINGS,     /* Trace: settings */
     F_CLASSES,      /* Trace: classes */
     F_WORST,        /* Trace: worst_value, worst_used */
+    F_ENDS,         /* Trace: end_to_end, its off and bound */
     F_SEVERITY,     /* Severity */
     F_EVENT_RANK,   /* TraceEvent: first of its ranks */
     F_KINDS

@@ -519,6 +519,14 @@ READER(r_worst) {
     t->worst_value = as_text(r, json_get(o, "value"), "value");
     t->worst_used = as_real(r, json_get(o, "used"), "used");
 }
+READER(r_ends) {
+    Trace *t = RECORD(Trace);
+    if (!j) return; /* traces of before have none */
+    const Json *o = as_object(r, j, f->key);
+    t->end_to_end = as_text(r, json_get(o, "value"), "value");
+    t->end_to_end_off = as_real(r, json_get(o, "off"), "off");
+    t->end_to_end_bound = as_real(r, json_get(o, "bound"), "bound");
+}
 READER(r_word) {
     const WordList *l = &word_lists[f->normal];
     const char *s = as_text(r, j, f->key);
@@ -572,6 +580,7 @@ static const FieldReader readers[F_KINDS] = {
     [F_SETTINGS] = r_settings,
     [F_CLASSES] = r_classes,
     [F_WORST] = r_worst,
+    [F_ENDS] = r_ends,
     [F_SEVERITY] = r_severity,
     [F_EVENT_RANK] = r_event_rank,
 };

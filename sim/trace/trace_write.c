@@ -262,6 +262,15 @@ static void w_worst(JsonWriter *w, const Field *f, const char *record) {
     json_real(w, "used", t->worst_used);
     json_close(w, '}');
 }
+static void w_ends(JsonWriter *w, const Field *f, const char *record) {
+    const Trace *t = RECORD(Trace);
+    if (!t->end_to_end) return;
+    json_open(w, f->key, '{');
+    json_str(w, "value", t->end_to_end);
+    json_real(w, "off", t->end_to_end_off);
+    json_real(w, "bound", t->end_to_end_bound);
+    json_close(w, '}');
+}
 static void w_word(JsonWriter *w, const Field *f, const char *record) {
     const char *word = word_lists[f->normal].word[FIELD(int)];
     if (word) json_str(w, f->key, word);
@@ -306,6 +315,7 @@ static const Writer writers[F_KINDS] = {
     [F_SETTINGS] = w_settings,
     [F_CLASSES] = w_classes,
     [F_WORST] = w_worst,
+    [F_ENDS] = w_ends,
     [F_SEVERITY] = w_severity,
     [F_EVENT_RANK] = w_event_rank,
 };

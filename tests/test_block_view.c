@@ -380,12 +380,11 @@ static void wrong_steps_without_a_place(void **state) {
     Ground *g = *state;
     static const struct {
         const char *file, *sentence;
-    } bug[] = {
-        {"plans/bugs/30-recompute-skips-a-collective.yaml",
-         "Again in backward: AllGather over tp of input_norm is missing (planted: drop)"},
-        {"plans/bugs/42-norm-counts-copies.yaml",
-         "In the optimizer: sum of squares of d norm is not what"},
-        {"plans/bugs/43-clip-not-applied.yaml", "In the optimizer: clip of optimizer.grad.model"}};
+    } bug[] = {{"plans/bugs/30-recompute-skips-a-collective.yaml",
+                "Again in backward: AllGather over tp of input_norm is missing (planted: drop)"},
+               {"plans/bugs/42-norm-counts-copies.yaml",
+                "In the optimizer: sum of squares of d norm is not what"},
+               {"plans/bugs/43-clip-not-applied.yaml", "In the optimizer: clip of d norm is not"}};
     RenderOptions o = options("block");
     for (int i = 0; i < 3; i++) {
         const Trace *t = plan_trace(g, bug[i].file, "");

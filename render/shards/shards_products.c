@@ -221,6 +221,21 @@ static int draw_story(ShardPen *p, const char *story, double title, double top) 
     return n;
 }
 
+/* The sentences under a product from the baseline y on; returns that of the last. */
+static double draw_said(ShardPen *p, const Product *q, double y) {
+    Scene *s = p->s;
+    const char *state = sum_state(p, q), *line[3];
+    bool wrong = q->coll && wrong_number(p->wrong, q->coll->step);
+    TextLook look = {ALIGN_LEFT, 12, SEMIBOLD, wrong ? ROLE_FAIL : ROLE_SECOND};
+    int n = state ? scene_wrap(s, state, (TextColumn){p->w, 12, SEMIBOLD, 3, NULL}, line) : 0;
+    for (int i = 0; i < n; i++, y += 17) scene_text(s, p->x, y, look, line[i]);
+    scene_textf(s, p->x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+                "Rank %lld computes %s", (long long)p->rank, numbers(p, q));
+    scene_text(s, p->x, y + 17, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               scene_fit(s, sends(p, q), p->w, 12, REGULAR));
+    return y + 17;
+}
+
 static double draw_product(ShardPen *p, const Product *q, double top, double per) {
     Scene *s = p->s;
     Arena *a = p->c->arena;
@@ -273,22 +288,9 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         if (i == 2) at -= (slot - size[i]) / 2;
     }
     draw_sum(p, q, at, mid, sum);
-    double end = caption + 33, said = end + 24;
-    if (sum_state(p, q)) {
-        Role role =
-            q->coll->inferred && !wrong_number(p->wrong, q->coll->step) ? ROLE_SECOND : ROLE_FAIL;
-        const char *line[3];
-        int n = scene_wrap(s, sum_state(p, q), (TextColumn){p->w, 12, SEMIBOLD, 3, NULL}, line);
-        for (int i = 0; i < n; i++, said += 17)
-            scene_text(s, p->x, said, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, role}, line[i]);
-        end = said - 24;
-    }
-    scene_textf(s, p->x, end + 24, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
-                "Rank %lld computes %s", (long long)p->rank, numbers(p, q));
-    scene_text(s, p->x, end + 41, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-               scene_fit(s, sends(p, q), p->w, 12, REGULAR));
+    double end = draw_said(p, q, caption + 57);
     scene_end(s);
-    return end + 62;
+    return end + 21;
 }
 
 int shards_products(ShardPen *p) {

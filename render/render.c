@@ -154,6 +154,8 @@ static bool paint_failed(ViewCall *c, const char *what) {
     return false;
 }
 
+static const Trace *seen_by(const Trace *t, const RenderOptions *o, Arena *arena);
+
 static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *out) {
     const char *t = text(c);
     if (t) t = text_visible_lines(c->arena, t, strlen(t));
@@ -179,19 +181,67 @@ static size_t drawing_bytes(void) {
     }
     return DRAWING_BYTES + base_mul(DRAWING_STACKS, stack);
 }
+/* Slides and pages of paper have a size of their own, which two figures do not share. */
+static bool beside_fits(ViewCall *c) {
+    const char *p = c->o->preset;
+    if (!p || !strcmp(p, "wide") || !strcmp(p, "column")) return true;
+    diag_error(c->d, "E0212", (Loc){0}, "--preset column or wide",
+               "two figures do not fit on a page of preset '%s'", p);
+    return false;
+}
+static bool second_figure(ViewCall *c, const struct View *v, Scene *first) {
+    enum { GAP = 20 };
+    ViewCall other = *c;
+    Scene *page[VIEW_MAX_PAGES];
+    other.t = seen_by(c->o->with, c->o, c->arena);
+    if (v->build(&other, page) == 0) return false;
+    scene_beside(first, page[0], GAP);
+    return true;
+}
+/* The plan whose text follows: one of two. */
+static void name_plan(const ViewCall *c, Sink *out) {
+    const char *name =
+        arena_printf(c->arena, "== %s ==\n", words_file(c->t->plan ? c->t->plan : "a trace"));
+    name = text_visible_lines(c->arena, name, strlen(name));
+    sink_add(out, name, strlen(name));
+}
+static bool second_text(ViewCall *c, const struct View *v, Sink *out) {
+    ViewCall other = *c;
+    if (!c->o->with) return true;
+    other.t = seen_by(c->o->with, c->o, c->arena);
+    sink_add(out, "\n", 1);
+    name_plan(&other, out);
+    return to_text(&other, v->text, out);
+}
+
+/* Refuses a page that the figure has not. */
+static bool has_page(ViewCall *c, const struct View *v, int n) {
+    if (c->o->page <= n) return true;
+    diag_error(c->d, "E0212", (Loc){0}, n == 1 ? "leave --page out" : NULL,
+               "view '%s' has %d page%s here, no page %d", rows[v - views].name, n,
+               n == 1 ? "" : "s", c->o->page);
+    return false;
+}
+
 /* The whole picture as bytes. */
 static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
     if (!v) return false;
-    if (f == FORMAT_TEXT) return to_text(c, v->text, out);
+    if (c->o->with && !beside_fits(c)) return false;
+    if (f == FORMAT_TEXT && c->o->with) name_plan(c, out);
+    if (f == FORMAT_TEXT) return to_text(c, v->text, out) && second_text(c, v, out);
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
     base_reserve(drawing_bytes(), "to draw a picture");
     int n = build(v, c, f == FORMAT_PDF, page);
-    if (n > 0 && f == FORMAT_SVG) paint_svg(page[0], out);
-    if (n > 0 && f == FORMAT_PNG) error = paint_png(page[0], c->o->width_px, out);
-    if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page, n, out);
+    if (n > 0 && c->o->with && !second_figure(c, v, page[0])) return false;
+    if (c->o->with && n > 1) n = 1;
+    int one = c->o->page ? c->o->page - 1 : 0;
+    if (n > 0 && !has_page(c, v, n)) return false;
+    if (n > 0 && f == FORMAT_SVG) paint_svg(page[one], out);
+    if (n > 0 && f == FORMAT_PNG) error = paint_png(page[one], c->o->width_px, out);
+    if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page + one, c->o->page ? 1 : n, out);
     fonts_intact(c->fonts);
     return n > 0 && (!error || paint_failed(c, error));
 }

@@ -1197,6 +1197,82 @@ static void test_update_expect(void **state) {
     expect_code(RUN("check", flow, "--update-expect"), 3, NULL, "cannot be rewritten");
     assert_non_null(strstr(get(flow), "{model: {kind: mlp, sizes: [2, 2]}, mesh"));
 }
+/* A file that is not the plan somebody meant says what it is, or what was meant. */
+static void test_what_was_meant(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    expect_code(RUN("shapes", "plans"), 3, "", "`check` takes folders");
+    Ran r = RUN("check", "plans/hardware/h100-sxm.yaml");
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.err, "this is a hardware profile, not a plan"));
+    assert_null(strstr(r.err, "unknown key"));
+    done(r);
+    const char *quotes = put("quotes.yaml", "model: {kind: mlp, sizes: [4, 8, 2]}\nmesh: {tp: 2}\n"
+                                            "plan: {net1: \xe2\x80\x98"
+                                            "colwise\xe2\x80\x99}\n");
+    expect_code(RUN("check", quotes), 3, "FAIL", "these quotes are typographic");
+    const char *gpt =
+        put("gpt.yaml", "model: {config: {model_type: gpt2, n_embd: 768, n_layer: 12}}\n"
+                        "mesh: {tp: 2}\n");
+    r = RUN("check", gpt);
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.err, "'model_type' says 'gpt2'"));
+    assert_null(strstr(r.err, "'n_embd'"));
+    done(r);
+}
+/* What cannot be executed here is held by rules and structure and says so, unless a run was asked
+ * for: by an option, or by what the plan expects. */
+static void test_static_by_itself(void **state) {
+    (void)state;
+    static const char bare[] = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\nmesh: {tp: 2}\n"
+                               "plan: {net1: colwise, net2: rowwise}\n";
+    const char *const plans[] = {
+        put("big.yaml", arena_printf(arena, "%sdata: {rows: 1000000000000}\n", bare)),
+        put("half.yaml", arena_printf(arena, "%sdata: {dtype: bf16}\n", bare))};
+    static const char *const codes[] = {"E0701", "E0602"};
+    for (int i = 0; i < 2; i++) {
+        expect_code(RUN("check", plans[i]), 0, "not executed (1 note", "");
+        expect_code(RUN("check", plans[i], "-v"), 0, "rules and structure hold", "[N0014]");
+        expect_code(RUN("check", plans[i], "--fail-on", "note"), 1, "FAIL", "[N0014]");
+        expect_code(RUN("check", plans[i], "--strict"), 5, "FAIL", codes[i]);
+        expect_code(RUN("check", plans[i], "--set", "expect={equivalent: true}"), 5, "FAIL",
+                    codes[i]);
+    }
+}
+/* Pages one by one, and two plans in one figure with ids of their own. */
+static void test_pages_and_pairs(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    const char *plan = "plans/09-llama3-8b-dp2-cp2-tp2.yaml",
+               *other = "plans/05-llama3-8b-tp4-sp.yaml";
+    Ran one = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg"),
+        two = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
+                  "--page", "2");
+    assert_non_null(strstr(one.out, "page 1 of 3"));
+    assert_non_null(strstr(two.out, "page 2 of 3"));
+    assert_null(strstr(one.out, "a PDF has them all"));
+    done(one);
+    done(two);
+    expect_code(RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
+                    "--page", "4"),
+                2, "", "has 3 pages here, no page 4");
+    expect_code(RUN("draw", plan, "--page", "1"), 2, "", "--page is for pictures");
+    expect_code(RUN("draw", plan, "--format", "svg", "--page", "0"), 2, "", "wants 1 or more");
+    Ran both = RUN("diff", plan, other, "--view", "block", "--format", "svg");
+    assert_int_equal(both.code, 1);
+    assert_non_null(strstr(both.out, "plan llama3-8b-dp2-cp2-tp2"));
+    assert_non_null(strstr(both.out, "plan llama3-8b-tp4-sp"));
+    assert_non_null(strstr(both.out, "-second-"));
+    done(both);
+    expect_code(RUN("diff", plan, other, "--view", "block"), 1, "llama3-8b-tp4-sp", "");
+    expect_code(RUN("diff", plan, other, "--format", "svg"), 2, "", "wants --view");
+    expect_code(RUN("diff", plan, other, "--view", "block", "--format", "json"), 2, "",
+                "a picture");
+    expect_code(RUN("diff", plan, other, "--theme", "dark"), 2, "", "only with --view");
+    expect_code(RUN("diff", plan, other, "--view", "errors"), 2, "", "is of one plan");
+    expect_code(RUN("diff", plan, other, "--view", "block", "--format", "svg", "--preset", "slide"),
+                2, "", "do not fit");
+}
 static void test_list(void **state) {
     (void)state;
     static const struct {
@@ -1445,6 +1521,9 @@ int main(void) {
         TEST(test_run),
         TEST(test_same_bytes),
         TEST(test_update_expect),
+        TEST(test_what_was_meant),
+        TEST(test_static_by_itself),
+        TEST(test_pages_and_pairs),
         TEST(test_list),
         TEST(test_draw),
         TEST(test_draw_formats),

@@ -283,7 +283,9 @@ static void test_plans(void **state) {
     put_repeated("bom.yaml", "\xEF\xBB\xBF" MLP "mesh: {tp: 2}\n", "", 0, "");
     expect("a byte order mark", "check @", path_of("bom.yaml"), NULL, 0, NULL, NULL);
     put_repeated("ranks.yaml", MLP "mesh: {tp: 1000000}\n", "", 0, "");
-    expect("a million ranks executed", "check @", path_of("ranks.yaml"), NULL, 5, "E0703", NULL);
+    expect("a million ranks executed", "check @ --strict", path_of("ranks.yaml"), NULL, 5, "E0703",
+           NULL);
+    expect("a million ranks held", "check @ -v", path_of("ranks.yaml"), NULL, 0, "N0014", NULL);
 }
 
 /* ---- files of other frameworks ---- */

@@ -126,8 +126,8 @@ static bool free_text(const Scene *s, double x, double y, double w) {
 void figure_number(Scene *const *page, int n, bool all) {
     for (int i = 0; i < n && n > 1; i++) {
         Scene *s = page[i];
-        const char *t =
-            arena_printf(s->arena, "page %d of %d%s", i + 1, n, all ? "" : ", a PDF has them all");
+        const char *t = arena_printf(s->arena, "page %d of %d%s", i + 1, n,
+                                     all || s->w < 1000 ? "" : ", a PDF has them all");
         double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
                x = s->w - m;
         double w = scene_width(s, 12, REGULAR, t),

@@ -13,6 +13,8 @@ typedef struct RenderOptions {
     int layer;          /* -1: the first */
     const char *part;   /* "attention", "mlp", NULL: all */
     const char *pass;   /* "forward", "backward", "both" or NULL: what there is */
+    const Trace *with;  /* another plan's trace, drawn at the right of the first; NULL: none */
+    int page;           /* which page of several, from 1; 0: the first, in a PDF all */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
     const Trace *
         beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */

@@ -157,6 +157,10 @@ int scene_wrap(Scene *s, const char *text, TextColumn c, const char **line);
 /* The text, cut with an ellipsis to width w. */
 const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
 
+/* Puts figure b, whose scale is 1, at the right of s, `gap` units away; b is used up (its points
+ * are moved). s gets both titles and descriptions. */
+void scene_beside(Scene *s, const Scene *b, double gap);
+
 /* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */
 typedef struct {
     double x0, y0, x1, y1;

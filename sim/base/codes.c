@@ -291,6 +291,13 @@ const DiagCode diag_codes[] = {
      "this program. Where label and desired layout are the same PyTorch moves nothing at the "
      "boundary, and the op that needs it otherwise moves it, which is made here as the layer's "
      "`desired_input`; PyTorch's op may choose another way to the same numbers."},
+    {"N0014", 0, "a plan that cannot be executed here was held by rules and structure",
+     "`check` executes a plan on virtual ranks in f32 or f64. Where the machine has no room or "
+     "time "
+     "for that (E0701, E0703, E0707), or the plan's dtype is another (E0602), it does what `check "
+     "--static` does: rules, structure, orders of collectives; no values are compared, and the "
+     "line of the result says `not executed`. A plan that expects something of values, and options "
+     "that want a run, keep the error; `check --fail-on note` fails."},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
+#include "cli/shipped.h"
 #include "cli/terminal.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -240,6 +241,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
     FileLimit limit = {PLAN_BYTES, plan_only ? NULL : larger_limit};
     l->text = file_read_larger(c->arena, l->d, path, limit, nowhere, &l->n);
     if (!l->text) {
+        shipped_suggest(c->arena, path, l->d);
         l->exit = diags_exit(l->d);
         return false;
     }

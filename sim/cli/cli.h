@@ -42,7 +42,7 @@ typedef struct {
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance;
-    int64_t rank, threads, seed, layer, width;
+    int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
         mpi, help, version;
     int n_sets;

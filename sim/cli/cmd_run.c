@@ -322,6 +322,43 @@ static void check_counts(Cli *c, int n, int bad) {
     if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
     else str_addf(&c->text, "%d plans hold\n", n);
 }
+/* A plan that this machine cannot execute, for its size or its dtype, is held by rules and
+ * structure, and a note says so. Not where a run was asked for: by an option, or by what the plan
+ * expects of values. */
+static bool too_large(const Cli *c, const Loaded *l) {
+    static const char *const sizes[] = {"E0701", "E0703", "E0707", "E0602"};
+    const CliOptions *o = &c->o;
+    const Plan *p = l->report.plan;
+    if (!p || l->refused || l->exit != 5 || o->statically || o->strict || o->sensitivity ||
+        o->exact || o->update_expect || o->against || o->save_values)
+        return false;
+    const Expect *e = &p->expect;
+    if (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics)) return false;
+    int large = 0, other = 0;
+    for (int i = 0; i < l->d->n; i++) {
+        bool size = false;
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            size |= !strcmp(l->d->item[i].code, sizes[k]);
+        large += size;
+        other += !size && l->d->item[i].severity == DIAG_ERROR;
+    }
+    return large && !other && l->trace;
+}
+static void check_statically(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
+    const Diag *why = l->d->item;
+    while (why->severity != DIAG_ERROR) why++;
+    Loaded held;
+    o.execute = false;
+    o.structure = true;
+    run_one(c, path, o, &held);
+    if (!held.trace) return;
+    diag_note(held.d, "N0014", why->loc, why->hint,
+              "not executed, so rules and structure were checked and no values: %s", why->message);
+    held.trace->diags = held.d->item;
+    held.trace->n_diags = held.d->n;
+    if (!held.exit && fails_on(c, &held)) held.exit = 1;
+    *l = held;
+}
 /* One plan in an arena of its own: a hundred plans need no more memory than the largest. */
 static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFindings *found) {
     PipelineOptions o = cli_pipeline(c);
@@ -331,6 +368,7 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     o.structure = c->o.statically;
     c->arena = arena_new();
     check_one(c, path, o, &l);
+    if (too_large(c, &l)) check_statically(c, path, o, &l);
     check_row(table, &l);
     *found = findings_collect(&l, fails_from(c), all);
     check_diagnostics(c, &l);

@@ -64,21 +64,6 @@ int cmd_shapes(Cli *c) {
 int cmd_params(Cli *c) { return show(c, table_params, 0, "param diagnostic"); }
 int cmd_comms(Cli *c) { return show(c, table_comms, 13, "collective diagnostic"); }
 
-/* ---- diff ---- */
-int cmd_diff(Cli *c) {
-    PipelineOptions o = cli_pipeline(c);
-    Loaded a, b;
-    const Trace *x = load_shown(c, c->o.operands[0], &o, &a),
-                *y = load_shown(c, c->o.operands[1], &o, &b);
-    if (!x || !y) return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
-    Table t = table_diff(c, x, y);
-    bool text = strcmp(c->format, "text") == 0;
-    if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
-    if (t.n_rows || !text) show_folded(c, &t, 1);
-    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
-    return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
-}
-
 /* ---- draw ---- */
 typedef struct {
     const char *name;
@@ -142,8 +127,11 @@ static bool beside_fits(Cli *c, const RenderView *view) {
 /* Options of pictures mean nothing to text, and --width means something to a PNG only. */
 static bool picture_options(Cli *c, const Format *f) {
     bool words = f->format == FORMAT_TEXT || f->format == FORMAT_CHROME;
-    const char *given = c->o.preset ? "preset" : c->o.theme ? "theme" : "width";
-    if (words && (c->o.preset || c->o.theme || c->o.width))
+    const char *given = c->o.preset  ? "preset"
+                        : c->o.theme ? "theme"
+                        : c->o.page  ? "page"
+                                     : "width";
+    if (words && (c->o.preset || c->o.theme || c->o.width || c->o.page))
         diag_error(c->d, "E0212", nowhere, "say -o FILE.svg, .png or .pdf, or --format",
                    "--%s is for pictures, and this is %s", given,
                    f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
@@ -232,11 +220,55 @@ int cmd_draw(Cli *c) {
                        .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
                        .part = c->o.part,
                        .pass = c->o.pass,
+                       .page = c->o.page > 1 << 20 ? 1 << 20 : (int)c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     draw(c, t, &r, f);
     return l.exit;
 }
+
+/* ---- diff ---- */
+/* The view of both plans side by side; the exit code is that of `diff` without one. */
+static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *view) {
+    const Format *f = &draw_formats[0];
+    if (!choose_format(c, &f) || !picture_options(c, f)) return false;
+    if (f->format == FORMAT_CHROME || view->asks & VIEW_RUN) {
+        diag_error(c->d, "E0212", nowhere, "block, timeline, memory, shards, mesh or overview",
+                   "view '%s' as %s is of one plan", view->name, f->name);
+        return false;
+    }
+    bool words = f->format == FORMAT_TEXT;
+    RenderOptions r = {.view = view->name,
+                       .preset = c->o.preset || words ? c->o.preset : "column",
+                       .theme = c->o.theme,
+                       .rank = -1,
+                       .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
+                       .part = c->o.part,
+                       .pass = c->o.pass,
+                       .with = y,
+                       .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
+    draw(c, x, &r, f);
+    return true;
+}
+int cmd_diff(Cli *c) {
+    PipelineOptions o = cli_pipeline(c);
+    const RenderView *view = c->o.view ? known_view(c) : NULL;
+    if (c->o.view && !view) return 2;
+    o.events = view && view->asks & VIEW_TIMES;
+    Loaded a, b;
+    const Trace *x = load_shown(c, c->o.operands[0], &o, &a),
+                *y = load_shown(c, c->o.operands[1], &o, &b);
+    if (!x || !y) return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
+    Table t = table_diff(c, x, y);
+    if (view && !draw_two(c, x, y, view)) return 2;
+    if (view) return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
+    bool text = strcmp(c->format, "text") == 0;
+    if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
+    if (t.n_rows || !text) show_folded(c, &t, 1);
+    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
+    return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
+}
+
 int cmd_report(Cli *c) {
     diag_error(c->d, "E0214", nowhere, "`run` and `draw` make the pictures one by one",
                "`report` is not supported by this version");

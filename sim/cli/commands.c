@@ -40,9 +40,10 @@ const Command cli_commands[] = {
      cmd_draw},
     {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
      "everything in one self-contained page (later)", "", cmd_report},
-    {"diff", C_DIFF, "A B", 2, 2, TABLES,
+    {"diff", C_DIFF, "A B", 2, 2, TABLES " svg png pdf",
      "two plans or traces: layouts, collectives, bytes, memory",
      "shardproof diff tp.yaml tp-sp.yaml\n"
+     "shardproof diff tp.yaml tp-sp.yaml --view block -o both.svg\n"
      "shardproof diff out/virtual.trace.jsonl out/cuda.trace.jsonl\n",
      cmd_diff},
     {"list", C_LIST,

@@ -38,19 +38,22 @@ static const Option options[] = {
     {"format", 0, O_TEXT, AT(format), "FORMAT", C_ALL,
      "how the result is written; the formats are listed above (default: as the name of -o ends)",
      NULL},
-    {"view", 0, O_TEXT, AT(view), "VIEW", C_DRAW, "which picture: see `list views`", NULL},
-    {"theme", 0, O_WORD, AT(theme), "THEME", C_DRAW, "light, dark or print", "light dark print"},
-    {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW, "page: wide, column, slide or a4",
+    {"view", 0, O_TEXT, AT(view), "VIEW", C_DRAW | C_DIFF, "which picture: see `list views`", NULL},
+    {"theme", 0, O_WORD, AT(theme), "THEME", C_DRAW | C_DIFF, "light, dark or print",
+     "light dark print"},
+    {"preset", 0, O_WORD, AT(preset), "PRESET", C_DRAW | C_DIFF, "page: wide, column, slide or a4",
      "wide column slide a4"},
-    {"layer", 0, O_INT, AT(layer), "N", C_DRAW, "the layer to draw", NULL},
-    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW,
+    {"layer", 0, O_INT, AT(layer), "N", C_DRAW | C_DIFF, "the layer to draw", NULL},
+    {"part", 0, O_TEXT, AT(part), "PART", C_DRAW | C_DIFF,
      "one part: embedding, attention, mlp, head, loss, weights; of a storyboard: op, value or "
      "step; of shards: module",
      NULL},
-    {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW, "forward or backward only", NULL},
+    {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW | C_DIFF, "forward or backward only", NULL},
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW,
      "errors: a repaired plan (or its trace) to show beside it", NULL},
-    {"width", 0, O_INT, AT(width), "PX", C_DRAW, "width of a PNG in pixels", NULL},
+    {"width", 0, O_INT, AT(width), "PX", C_DRAW | C_DIFF, "width of a PNG in pixels", NULL},
+    {"page", 0, O_INT, AT(page), "N", C_DRAW,
+     "page N of a figure of several (default: the first, in a PDF all)", NULL},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED,
      "speak of this rank (default: all classes; pictures: the first)", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
@@ -312,6 +315,16 @@ static void check_usage(Parse *p) {
             usage(c, "write it into the plan, or leave --update-expect out",
                   "--update-expect records what the plan's file does; with --%s it is another run",
                   p->given[i]->name);
+    for (int i = 0; i < p->n_given; i++)
+        if (p->given[i]->at == AT(page) && c->o.page < 1)
+            usage(c, "the first is 1", "--page wants 1 or more");
+    bool picture = c->o.format && text_has_word("svg png pdf", c->o.format);
+    if (k->bit & C_DIFF && c->o.format && strcmp(c->o.format, "text") && picture == !c->o.view)
+        usage(c, picture ? "add --view block" : "leave one of them out",
+              picture ? "`diff` as %s wants --view" : "--view is a picture, not %s", c->o.format);
+    if (k->bit & C_DIFF && !c->o.view &&
+        (c->o.theme || c->o.preset || c->o.part || c->o.pass || c->o.width || c->o.layer >= 0))
+        usage(c, "add --view block, timeline, memory or shards", "`diff` draws only with --view");
     if (c->o.width > LARGEST_PX)
         usage(c, NULL, "--width wants 1 .. %d pixels, not %lld", LARGEST_PX, (long long)c->o.width);
     if (c->o.n_operands < k->min) usage(c, NULL, "`%s` wants %s", k->name, k->operands);
@@ -330,6 +343,7 @@ static const struct {
 static void format_by_name(Cli *c) {
     const Command *k = c->command;
     const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;
+    if (k && k->bit & C_DIFF && c->o.view) return; /* a picture */
     if (!k || k->bit & (C_RUN | C_DRAW | C_COMPLETION) || !dot || dot == c->o.output ||
         dot[-1] == '/' || strchr(dot, '/'))
         return;

@@ -11,11 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* The folder of plans, or NULL. A user may have moved the whole installation: it is looked for from
  * where the program really lies. */
-static const char *shipped_folder(Arena *a) {
+const char *shipped_folder(Arena *a) {
     static const char *const places[] = {"plans", "../share/shardproof/plans"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -57,79 +55,40 @@ void shipped_operands(Cli *c) {
     }
 }
 
-/* ---- list plans ---- */
-/* The first comment of a plan up to its first full stop or colon that stands in no brackets, lines
- * joined; "" without one. */
-static const char *first_words(Arena *a, const char *text) {
-    Str s = str_new(a);
-    int depth = 0;
-    for (; text[0] == '#'; text += strcspn(text, "\n"), text += *text == '\n') {
-        const char *line = text + 1 + (text[1] == ' ');
-        size_t n = strcspn(line, "\n");
-        for (size_t i = 0; i < n; i++) {
-            depth += line[i] == '(' ? 1 : line[i] == ')' ? -1 : 0;
-            if (!depth && (line[i] == '.' || line[i] == ':') &&
-                (i + 1 == n || line[i + 1] == ' ')) {
-                str_addf(&s, "%s%.*s", s.n ? " " : "", (int)i, line);
-                return s.s;
-            }
-        }
-        str_addf(&s, "%s%.*s", s.n ? " " : "", (int)n, line);
-    }
-    return s.s ? s.s : "";
-}
-static int by_name(const struct dirent **x, const struct dirent **y) {
+int shipped_by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
-/* Rows of a folder and then of its folders; machines (plans/hardware) are no plans. */
-static void list_folder(Cli *c, Table *t, const char *folder, const char *prefix, bool folders) {
+/* "05-llama3-8b-tp4-sp" for "05"; NULL: no shipped plan begins so, or several do and their names
+ * are in *many. */
+static const char *shipped_prefix(Arena *a, const char *name, Str *many) {
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *one = NULL;
+    const char *sub = slash && strstr(name, "bugs/") ? "bugs/" : "", *folder = shipped_folder(a);
     struct dirent **e;
-    int n = scandir(folder, &e, NULL, by_name);
+    int found = 0;
+    int n = folder && *base ? scandir(file_join(a, folder, sub), &e, NULL, shipped_by_name) : -1;
     for (int i = 0; i < n; i++) {
-        const char *name = e[i]->d_name, *path = arena_printf(c->arena, "%s/%s", folder, name);
-        size_t k = strlen(name), size = 0;
-        struct stat s;
-        bool sub = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-        if (folders && sub && name[0] != '.' && strcmp(name, "hardware") != 0)
-            list_folder(c, t, path, arena_printf(c->arena, "%s%s/", prefix, name), false);
-        if (!folders && !sub && k > 5 && !strcmp(name + k - 5, ".yaml")) {
-            const char *text = file_read(c->arena, c->d, path, (size_t)1 << 20, nowhere, &size);
-            Cell *r = table_row(t);
-            r[0] = cell_text(arena_printf(c->arena, "%s%.*s", prefix, (int)(k - 5), name));
-            r[1] = cell_text(text ? first_words(c->arena, text) : "");
+        const char *f = e[i]->d_name;
+        size_t k = strlen(f);
+        if (!strncmp(f, base, strlen(base)) && k > 5 && !strcmp(f + k - 5, ".yaml")) {
+            one = arena_printf(a, "%s%.*s", sub, (int)(k - 5), f);
+            if (found++ < 4) str_addf(many, "%s%s", many->n ? ", " : "", one);
         }
         free(e[i]);
     }
     if (n >= 0) free(e);
+    return found == 1 ? one : NULL;
 }
-void list_plans(Cli *c) {
-    static const Column col[] = {{"name", "plan", false, 0}, {"what", "", false, COL_WRAP}};
-    Table t = table_new(c->arena, "plan", col, 2);
-    const char *folder = shipped_folder(c->arena);
-    if (!folder) {
-        diag_error(c->d, "E0101", nowhere,
-                   "`make install` puts them into share/shardproof/plans beside bin",
-                   "the plans that ship with the program are not beside it");
+void shipped_suggest(Arena *a, const char *path, Diags *d) {
+    Diag *g = d->n ? &d->item[d->n - 1] : NULL;
+    struct stat s;
+    Str many = str_new(a);
+    if (!g || g->hint) return;
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
+        g->hint = "name a plan in it; `check` takes folders";
         return;
     }
-    list_folder(c, &t, folder, "", false);
-    list_folder(c, &t, folder, "", true);
-    cli_table(c, &t);
-}
-void list_recipes(Cli *c) {
-    static const Column col[] = {
-        {"name", "recipe", false, 0}, {"names", "names", false, 0}, {"what", "", false, COL_WRAP}};
-    Table t = table_new(c->arena, "recipe", col, 3);
-    int n;
-    const RecipeRow *rows = plan_recipes(&n);
-    for (int i = 0; i < n; i++) {
-        Cell *r = table_row(&t);
-        r[0] = cell_text(rows[i].name);
-        r[1] = cell_text(plan_names_text(rows[i].names));
-        r[2] =
-            cell_text(rows[i].lines ? rows[i].what
-                                    : arena_printf(c->arena, "not yet: %s is not in this version",
-                                                   rows[i].what));
-    }
-    cli_table(c, &t);
+    const char *one = strcmp(g->code, "E0101") ? NULL : shipped_prefix(a, path, &many);
+    if (one) g->hint = arena_printf(a, "did you mean %s? `list plans` has all that ship", one);
+    else if (many.n && !strcmp(g->code, "E0101"))
+        g->hint = arena_printf(a, "shipped plans that begin so: %s", many.s);
 }

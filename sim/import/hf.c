@@ -111,9 +111,7 @@ static const char *model_type(Draft *x, const char *path) {
     }
     if (known_family(type->s)) return type->s;
     diag_error(x->d, "E0214", type->loc,
-               "llama, mistral, qwen2 and qwen3 run. What its module names and parameter shapes "
-               "alone would give (--names: placements and local shapes, no values) is not in this "
-               "version either",
+               "llama, mistral, qwen2 and qwen3 run in this version",
                "model_type '%s': not supported by this version", type->s);
     return NULL;
 }

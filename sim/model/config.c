@@ -231,6 +231,7 @@ static void read_dense(Config *c, const Key *k, const Json *v) {
 }
 
 static void read_object(Config *c, const Json *o, const Key *table, int n, bool nested);
+static const Family *family(Config *c, const Raw *r);
 
 static void read_value(Config *c, const Key *k, const Json *v) {
     void *at = (char *)c->raw + k->at;
@@ -295,6 +296,17 @@ static bool is_config(const Json *o) {
 static bool quotable(const char *text) {
     return strstr(text, "\"hidden_size\"") || strstr(text, "\"model_type\"");
 }
+/* A family that does not run stops everything else: its keys mean nothing here, so they are not
+ * held against the table one by one. */
+static bool family_runs(Config *c, const Json *o) {
+    const Json *type = json_get(o, "model_type");
+    bool again = c->file && c->p->inline_config && strstr(c->p->inline_config, "\"model_type\"");
+    if (!type || type->kind != JSON_STRING || again) return true; /* the plan's own word wins */
+    c->raw->model_type = type->s;
+    int before = diags_errors(c->d);
+    family(c, c->raw);
+    return diags_errors(c->d) == before;
+}
 static void read_text(Config *c, const char *text, size_t n) {
     const char *why = NULL;
     int line = 0, col = 0;
@@ -310,7 +322,7 @@ static void read_text(Config *c, const char *text, size_t n) {
     else if (c->file && !is_config(o))
         diag_error(c->d, "E0109", c->p->hf_config_loc, "the config.json of a checkpoint has them",
                    "'%s' is no model's config: no model_type, no hidden_size", c->file);
-    else read_object(c, o, keys, sizeof keys / sizeof *keys, false);
+    else if (family_runs(c, o)) read_object(c, o, keys, sizeof keys / sizeof *keys, false);
 }
 
 static void raw_from_preset(const Preset *s, Raw *r) {

@@ -623,7 +623,20 @@ static uint64_t hash_of(const PlanText *g) {
     return h;
 }
 
+/* A file of plans/hardware that was given for a plan: its rates say so. */
+static bool is_machine(Yaml *root) {
+    return yaml_get(root, "flops") && !yaml_get(root, "model") && !yaml_get(root, "mesh");
+}
+/* A word with quotes that a text program made is unknown because of them. */
+static void name_quotes(Diag *g) {
+    static const char *const quotes[] = {"\u201c", "\u201d", "\u2018", "\u2019"};
+    for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
+        if (g->severity == DIAG_ERROR && strstr(g->message, quotes[i]))
+            g->hint = "these quotes are typographic, a part of the word; YAML's are \" and '";
+}
+
 Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
+    int before = d->n;
     assert(given.file && (given.text || !given.n) && (given.sets || !given.n_sets));
     Plan *p = new_plan(arena, given.file);
     p->hash = hash_of(&given);
@@ -632,11 +645,17 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
     plan_apply_sets(arena, d, root, given.sets, given.n_sets);
     if (root && root->kind != YAML_MAP) {
         read_wrong_type(&r, "the plan", root, "a mapping of keys to values", "model: llama3-8b");
+    } else if (root && is_machine(root)) {
+        diag_error(
+            d, "E0201", root->pair[0].loc,
+            "plans name it: `hardware: h100-sxm` or a path; `--hardware` does so for one run",
+            "this is a hardware profile, not a plan: it has no `model` and no `mesh`");
     } else if (root) {
         read_table(&r, plan_keys, NULL, p, root);
         check_model(&r, p->model_loc.file != NULL);
         check_plan(&r);
     }
+    for (int i = before; i < d->n; i++) name_quotes(&d->item[i]);
     if (!p->name) p->name = base_name(arena, given.file);
     return p;
 }

@@ -1,0 +1,48 @@
+/* Two figures side by side in one: the marks of the second go behind those of the first, at its
+ * right. Refuses to bring them to one scale, which only who drew them could. */
+#include "render/scene/scene.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void move_right(Mark *m, double by) {
+    m->x += by;
+    for (int i = 0; i < m->n; i++) m->pt[i].x += by;
+}
+/* Ids are unique in a scene: those of the second figure get a prefix, and so do its links. */
+static Group second_group(Scene *s, const Scene *b, Group g, int first, double by) {
+    size_t prefix = strlen(b->name) + 2; /* "#NAME-ID" */
+    g.id = arena_printf(s->arena, "second-%s", g.id);
+    if (g.href && strlen(g.href) > prefix)
+        g.href = arena_printf(s->arena, "#%s-second-%s", s->name, g.href + prefix);
+    g.parent += g.parent >= 0 ? first : 0;
+    g.x += by;
+    return g;
+}
+void scene_beside(Scene *s, const Scene *b, double gap) {
+    int marks = s->n_marks, groups = s->n_groups;
+    double by = s->w + gap, w = by + b->w;
+    for (int i = 0; i < b->n_groups; i++) {
+        Group g = second_group(s, b, b->groups[i], groups, by);
+        g.first += marks, g.last += marks;
+        *ARENA_PUSH(s->arena, s->groups, s->n_groups, s->cap_groups) = g;
+    }
+    for (int i = 0; i < b->n_marks; i++) {
+        Mark *m = ARENA_PUSH(s->arena, s->marks, s->n_marks, s->cap_marks);
+        *m = b->marks[i];
+        m->group += m->group >= 0 ? groups : 0;
+        move_right(m, by);
+    }
+    for (int i = 0; i < b->n_arrows; i++) {
+        Arrow a = b->arrows[i];
+        a.mark += marks;
+        a.tip.x += by;
+        a.to += a.to >= 0 ? groups : 0;
+        *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) = a;
+    }
+    s->px_width = (int)(s->px_width * w / s->w);
+    s->w = s->page_w = w;
+    s->h = s->page_h = fmax(s->h, b->h);
+    s->title = arena_printf(s->arena, "%s | %s", s->title, b->title);
+    s->desc = arena_printf(s->arena, "Left: %s Right: %s", s->desc, b->desc);
+}

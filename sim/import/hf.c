@@ -110,8 +110,7 @@ static const char *model_type(Draft *x, const char *path) {
         return NULL;
     }
     if (known_family(type->s)) return type->s;
-    diag_error(x->d, "E0214", type->loc,
-               "llama, mistral, qwen2 and qwen3 run in this version",
+    diag_error(x->d, "E0214", type->loc, "llama, mistral, qwen2 and qwen3 run in this version",
                "model_type '%s': not supported by this version", type->s);
     return NULL;
 }

@@ -58,11 +58,13 @@ static int64_t block_bytes(const Exec *e, int v, int64_t rank) {
     const Local *l = exec_local(e, v, rank);
     return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
 }
-/* A sum over the group may be written where its input is, if that is read by nothing else. */
+/* A sum over the group, and a clipped gradient, may be written where its input is, if that is read
+ * by nothing else. */
 static int64_t reused(const Exec *e, const Step *s, int64_t rank) {
     bool sums = s->kind == ST_MOVE &&
                 (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
-    if (!sums || e->lives.last[s->in[0]] != s->id) return 0;
+    bool clips = s->kind == ST_OP && !strcmp(e->p->graph->node[s->node].label, "clip");
+    if (!(sums || clips) || e->lives.last[s->in[0]] != s->id) return 0;
     const Local *in = exec_local(e, s->in[0], rank);
     return in->buf == exec_local(e, s->out, rank)->buf ? 0 : block_bytes(e, s->in[0], rank);
 }
@@ -171,6 +173,11 @@ static void test_uneven(void **state) {
     Arena *a = arena_new();
     hold_text(a, "uneven", text, sizeof text - 1, NULL);
     hold_text(a, "uneven", text, sizeof text - 1, "train");
+    static const char clipped[] =
+        "model: {kind: mlp, sizes: [5, 11, 7], layer_names: [up, down]}\ndata: {rows: 9}\n"
+        "mesh: {dp: 4, tp: 3}\nplan: {up: colwise, down: rowwise}\npass: train\n"
+        "optimizer: {name: sgd, lr: 0.1, clip: 0.01, steps: 1}\n";
+    hold_text(a, "clipped", clipped, sizeof clipped - 1, NULL);
     arena_free(a);
 }
 

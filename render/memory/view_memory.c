@@ -412,7 +412,8 @@ static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
-        "the last that reads it%s%s; all-reduces work in place. Not counted: buffers of "
+        "the last that reads it%s%s; all-reduces and clipping work in place. Not counted: buffers "
+        "of "
         "collectives, workspace of kernels, fragmentation.%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""

@@ -43,7 +43,8 @@ static bool shares_buffer(const Program *p, const Val *v) {
 static int written_over(const Program *p, const Step *s, const int *last) {
     bool reduces = s->kind == ST_MOVE &&
                    (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
-    if (!reduces || (s->unit >= 0 && s->unit != s->id)) return -1;
+    bool writes = s->kind == ST_OP && p->graph->node[s->node].in_place;
+    if (!(reduces || writes) || (s->unit >= 0 && s->unit != s->id)) return -1;
     const Val *in = &p->val[s->in[0]];
     bool free = last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
     return free ? s->in[0] : -1;

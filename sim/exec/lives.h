@@ -27,7 +27,7 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
  * gathered ahead (`held`, of held_find), to the last step that reads it or a view of it; sources
  * from step 0, what nobody reads to the last step. Views have no buffer of their own. Nor has what
  * the optimizer writes over the parameter or state that it updates, and a sum over a group is
- * written where its input is, if that is read by nothing else.
+ * written where its input is, if that is read by nothing else; so is a gradient that is clipped.
  * With more than one of `parts` (micro-batches) the last of them is meant: a gradient that is added
  * up (lives_adds_up) is held from step 0, as the sum of those before, and added to in place.
  * Per value; NULL: it has no buffer, or lies at rest all the time (parameters, state). In `arena`.

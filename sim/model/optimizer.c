@@ -105,9 +105,11 @@ static int clip_factor(Opt *o, const int *grad, int n) {
 static int scaled(Opt *o, int grad, int factor) {
     int t = like(o, grad, arena_printf(o->a, "%s.clipped", o->g->t[grad].name));
     const char *one = letters_rule(o, grad, 1, NULL), *arrow = strstr(one, "->");
-    return push_node(o, (Kind){"einsum", "clip"},
-                     arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow),
-                     (int[]){grad, factor}, t, (Attrs){0});
+    push_node(o, (Kind){"einsum", "clip"},
+              arena_printf(o->a, "%.*s,%s", (int)(arrow - one), one, arrow), (int[]){grad, factor},
+              t, (Attrs){0});
+    o->g->node[o->g->nn - 1].in_place = true;
+    return t;
 }
 static void sgd(Opt *o, int param, int g) {
     double lr = o->p->optimizer.lr, mu = o->p->optimizer.momentum, wd = o->weight_decay;

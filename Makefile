@@ -6,13 +6,20 @@ PREFIX ?= /usr/local
 BUILD ?= build
 BIN ?= shardproof
 PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev librandom123-dev libcmocka-dev libexpat1-dev fonts-inter fonts-dejavu-core
+# for --mpi: plug-ins are built with each MPI that is installed; without one everything else works
+MPI_PACKAGES := openmpi-bin libopenmpi-dev
 MODULES := yaml-0.1 jansson pangocairo pangoft2 cairo libpng
 CFLAGS ?= -O3 -g
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
 # no -ffast-math: sums have a fixed order and NaN means something
 ALL_CFLAGS = -std=gnu17 $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-trapping-math $(WARN) -Isim -I. \
 	-DSHARDPROOF_VERSION='"$(VERSION)"' -pthread -MMD -MP $(shell pkg-config --cflags $(MODULES) 2>/dev/null)
-LIBS = $(shell pkg-config --libs $(MODULES) 2>/dev/null) -lm -pthread
+LIBS = $(shell pkg-config --libs $(MODULES) 2>/dev/null) -lm -pthread -ldl
+# MPI=openmpi, MPI=mpich: these plug-ins, and an error where one cannot be built. Compilers by Debian's names, or OPENMPI_CC=mpicc.
+OPENMPI_CC ?= $(shell command -v mpicc.openmpi)
+MPICH_CC ?= $(shell command -v mpicc.mpich)
+MPI ?= $(if $(OPENMPI_CC),openmpi) $(if $(MPICH_CC),mpich)
+PLUGINS := $(MPI:%=$(dir $(BIN))shardproof-%.so)
 SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c render/*/*.c)
 OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
@@ -27,7 +34,7 @@ endif
 .PHONY: all demo test bench soak sabotage corpus docs gallery clean install uninstall lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
-all: $(BIN)
+all: $(BIN) plugins
 $(BIN): $(BUILD)/sim/cli/main.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/libshardproof.a: $(OBJ)
@@ -36,6 +43,13 @@ $(BUILD)/libshardproof.a: $(OBJ)
 $(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+.PHONY: plugins
+plugins: $(PLUGINS)
+$(dir $(BIN))shardproof-openmpi.so: MPI_CC = $(OPENMPI_CC)
+$(dir $(BIN))shardproof-mpich.so: MPI_CC = $(MPICH_CC)
+$(PLUGINS): sim/engine/mpi/engine_mpi.c sim/engine/engine.h
+	@[ -n "$(MPI_CC)" ] || { echo "$@ needs the compiler of its MPI: OPENMPI_CC=, MPICH_CC=" >&2; exit 1; }
+	$(call say,CC,$<)$(MPI_CC) -std=gnu17 -O2 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread -o $@ $<
 # Says what is missing, where the compiler would say it in a hundred lines. `make demo` installs it.
 .PHONY: packages
 packages:
@@ -52,15 +66,19 @@ $(BUILD)/tests/test_gallery: TEST_LIBS = $(shell pkg-config --libs expat 2>/dev/
 deps:
 	@sh tests/deps.sh $(PACKAGES)
 
+.PHONY: deps-mpi
+deps-mpi: deps
+	@sh tests/deps.sh $(MPI_PACKAGES) || echo "without $(MPI_PACKAGES): the tests of --mpi are left out"
+
 demo: deps
 	@$(MAKE) --no-print-directory -j2 shardproof
 	./shardproof run plans/03-llama3-8b-tp2.yaml --set model.shrink=1 -o out
 
-test: deps
+test: deps-mpi
 	@$(MAKE) --no-print-directory -j2 shardproof tests
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/tests/trip.so
+tests: $(TESTS) $(BUILD)/tests/trip.so plugins
 # makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)
@@ -145,10 +163,11 @@ lint:
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 COMPLETIONS = bash-completion/completions/shardproof zsh/site-functions/_shardproof fish/vendor_completions.d/shardproof.fish
-install: shardproof
+install: shardproof plugins
 	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
+	$(if $(PLUGINS),install -d "$(DESTDIR)$(PREFIX)/lib" && install -m 755 $(PLUGINS) "$(DESTDIR)$(PREFIX)/lib/")
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
 	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
 	install -m 644 README.md LICENSE "$(SHARE)/doc/shardproof/"
@@ -159,10 +178,11 @@ install: shardproof
 	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
 	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
 uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-openmpi.so" "$(DESTDIR)$(PREFIX)/lib/shardproof-mpich.so"
 	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"
 	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
 	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 
 clean:
-	rm -rf build build-* shardproof
+	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

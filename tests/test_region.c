@@ -162,9 +162,58 @@ static void test_rows_into_dense(void **state) {
         assert_true(dense[i] == (double)routed(i / D / T, i / D % T));
     arena_free(a);
 }
+/* What two blocks both have, and the runs of a block in the whole: for every cut of letters and of
+ * the list, held against the indices one by one. */
+typedef struct {
+    int64_t
+        at[K * G * X * D]; /* per element of the whole: where it stands in the block; -1: nowhere */
+    int64_t n;
+} Seen;
+static bool see_run(void *arg, int64_t first, int64_t n, int64_t pos) {
+    Seen *s = arg;
+    assert_int_equal(pos, s->n);
+    for (int64_t i = 0; i < n; i++) s->at[first + i] = s->n++;
+    return true;
+}
+static void see(Seen *s, const Region *r) {
+    Tensor t = region_packed(r);
+    s->n = 0;
+    for (int i = 0; i < ROWS * D; i++) s->at[i] = -1;
+    assert_true(region_runs(r, see_run, s) && s->n == tensor_count(&t));
+}
+static void test_meet_and_runs(void **state) {
+    (void)state;
+    Mesh m = mesh_of(2, 4);
+    GTensor t = heads();
+    for (int one = 0; one < 5; one++)
+        for (int two = 0; two < 5; two++) {
+            Layout l[2] = {layout_whole(&m, 4, TY_I), layout_whole(&m, 4, TY_I)};
+            layout_cut(&l[0], one, 0, CUT_CHUNK);
+            layout_cut(&l[1], two, 1, two == 3 ? CUT_STRIPED : CUT_CHUNK);
+            for (int64_t rank = 0; rank < m.nranks; rank++) {
+                Arena *a = arena_new();
+                Region x = region_at(&m, &t, &l[0], rank, a), y = region_at(&m, &t, &l[1], rank, a),
+                       both = region_meet(&x, &y, a);
+                Seen of_x, of_y, of_both;
+                see(&of_x, &x);
+                see(&of_y, &y);
+                see(&of_both, &both);
+                assert_int_equal(of_both.n, region_common(&x, &y));
+                int64_t last = -1;
+                for (int64_t i = 0; i < ROWS * D; i++) {
+                    assert_int_equal(of_both.at[i] >= 0, of_x.at[i] >= 0 && of_y.at[i] >= 0);
+                    if (of_both.at[i] < 0) continue;
+                    assert_true(of_x.at[i] > last); /* in the order of x */
+                    last = of_x.at[i];
+                }
+                arena_free(a);
+            }
+        }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list), cmocka_unit_test(test_letters_meet_lists),
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_rows_into_dense)};
+        cmocka_unit_test(test_meet_and_runs), cmocka_unit_test(test_list),
+        cmocka_unit_test(test_letters_meet_lists), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows_into_dense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

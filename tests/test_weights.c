@@ -234,6 +234,40 @@ static void test_random_run(void **state) {
     arena_free(a);
 }
 
+/* Any part of a tensor is what the whole has there, whatever it comes from. */
+static void check_parts(Arena *a, Weights *w, const Model *m) {
+    Diags *d = diags_new(a);
+    for (int t = 0; t < m->g.nt; t++) {
+        const GTensor *g = &m->g.t[t];
+        Dtype dt = g->is_int ? DT_I64 : DT_F64;
+        int64_t n = 1;
+        if (g->kind == KIND_ACTIVATION) continue;
+        for (int l = 0; l < g->nd; l++) n *= g->size[l];
+        int64_t *all = ARENA_ARRAY(a, int64_t, n), *part = ARENA_ARRAY(a, int64_t, n);
+        assert_true(weights_load(w, d, t, dt, all)); /* eight bytes each, as bits */
+        for (int64_t first = 0; first < n; first += 1 + n / 5)
+            for (int64_t k = 1; first + k <= n; k = 3 * k + 1) {
+                WeightsPart p = {t, dt, 0, first, k};
+                memset(part, 0x55, (size_t)k * sizeof *part);
+                assert_true(weights_part(w, d, &p, part));
+                assert_memory_equal(part, all + first, (size_t)k * sizeof *part);
+            }
+    }
+    assert_false(weights_failed(w));
+}
+static void test_parts(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Plan *plans[] = {small_plan(a), golden_plan(a, "qwen3")};
+    for (int i = 0; i < 2; i++) {
+        Model *m = must_build(a, plans[i]);
+        Weights *w = must_open(a, plans[i], m);
+        check_parts(a, w, m);
+        weights_close(w);
+    }
+    arena_free(a);
+}
+
 /* ---- golden files ---- */
 
 static void test_golden_weights(void **state) {
@@ -812,25 +846,17 @@ static void test_writer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_random_run),
-        cmocka_unit_test(test_golden_weights),
-        cmocka_unit_test(test_every_golden_case),
-        cmocka_unit_test(test_schemes),
-        cmocka_unit_test(test_missing_and_misshaped),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_philox),         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_statistics),     cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_random_run),     cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_golden_weights), cmocka_unit_test(test_every_golden_case),
+        cmocka_unit_test(test_schemes),        cmocka_unit_test(test_missing_and_misshaped),
+        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_steps),          cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_damaged),
 
-        cmocka_unit_test(test_shrinking_file),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_shrinking_file), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shards),         cmocka_unit_test(test_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "assign/dtensor.h"
 #include "assign/sums.h"
 #include "assign/target.h"
+#include <assert.h>
 #include <string.h>
 
 static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
@@ -159,6 +160,7 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
             return false;
         a->rest[t] = *l;
         /* at rest a parameter is cut or whole; shares and differing uses are made of it */
+        assert(a->mesh->naxes <= MESH_MAX_AXES);
         for (int k = 0; k < a->mesh->naxes; k++)
             if (l->type[k] != TY_V) a->rest[t].type[k] = TY_I;
         /* contiguous through blocks or heads: holds a flat cut, means a cut of a letter */

@@ -194,11 +194,26 @@ const DiagCode diag_codes[] = {
      "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
     /* ---- E06xx: devices and backends ---- */
     {"E0601", 5, "a device or backend is missing",
-     "The run asked for CUDA or MPI, and this build or this machine has none. Without --cuda and "
-     "--mpi every plan runs on virtual ranks."},
+     "The run asked for CUDA or MPI, and this build or this machine has none: no plug-in beside "
+     "the "
+     "program, or none that can be loaded. Without --cuda and --mpi every plan runs on virtual "
+     "ranks."},
     {"E0602", 5, "this backend cannot execute the dtype",
      "The dtype can be planned (shapes, bytes) but not computed by the chosen backend. Use f32 or "
      "f64, or a shape-only command."},
+    {"E0603", 5, "other processes than ranks",
+     "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
+     "a mesh of 8 ranks. Without a launcher there is one process, and with that of another MPI "
+     "each process is alone."},
+    {"E0605", 5, "a rank was lost",
+     "A process was stopped, hangs, or never started: nothing was heard of it for the seconds of "
+     "--deadline. All processes end; files are whole or not there. A process that works or "
+     "checks, for however long, is heard of."},
+    {"E0606", 5, "the processes of a run do not run the same",
+     "Plan, options, the files that the plan names and the version of shardproof must be the same "
+     "for all processes, wherever they run: every process reads them by itself."},
+    {"E0607", 5, "the engine failed",
+     "MPI could not be started or broke off; the message is its own."},
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
      "The run would need more memory than there is; it is told before anything is allocated. A "

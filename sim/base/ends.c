@@ -57,19 +57,28 @@ static int tame(char *s, int n) {
     }
     return to;
 }
-_Noreturn void base_die(int code, const char *fmt, ...) {
+static void last_words(const char *fmt, va_list ap) {
     char text[1024];
-    va_list ap;
-    va_start(ap, fmt);
     int n = snprintf(text, sizeof text, "shardproof: "),
         k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
-    va_end(ap);
     n = k < 0 ? n : n + k < (int)sizeof text - 2 ? n + k : (int)sizeof text - 2;
     n = tame(text, n);
     text[n++] = '\n';
     base_run_cleanups(); /* first: it takes the progress line away */
     ssize_t written = write(STDERR_FILENO, text, (size_t)n);
     (void)written; /* there is nobody left to tell */
+}
+void base_last_words(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    last_words(fmt, ap);
+    va_end(ap);
+}
+_Noreturn void base_die(int code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    last_words(fmt, ap);
+    va_end(ap);
     _exit(code);
 }
 

@@ -93,7 +93,7 @@ void cli_flush(Cli *c) {
 }
 void cli_write_output(Cli *c) {
     bool folder = c->command && c->command->bit == C_RUN;
-    if (c->o.output && !folder && c->text.n) {
+    if (c->o.output && !folder && c->text.n && !c->silent) {
         tame(c);
         file_write(c->d, c->o.output, c->text.s, c->text.n);
     } else {
@@ -167,8 +167,9 @@ PipelineOptions cli_pipeline(const Cli *c) {
         .against = o->against,
         .map = o->map,
         .tolerance = o->tolerance,
-        .save_values = o->save_values,
+        .save_values = c->silent ? NULL : o->save_values,
         .dump = o->dump,
+        .ranks = c->ranks,
     };
 }
 /* A JSON object whose first line has a schema is a trace; a plan in JSON has none. */

@@ -41,7 +41,8 @@ typedef struct {
     const char *to;                                        /* export: the framework */
     int64_t tp, ep;
     bool loss_parallel, full;
-    double tolerance;
+    double tolerance, deadline;
+    const char *sum; /* of --mpi: declared or engine */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
         mpi, help, version;
@@ -80,6 +81,8 @@ struct Cli {
     Str text;     /* the result so far, written by cli_flush */
     size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
     int plan_at, plan_of; /* check: which plan of how many; 0: there is one */
+    struct Ranks *ranks;  /* --mpi: the processes; NULL: this one is alone */
+    bool silent;          /* one of them, and not rank 0: it says and writes nothing */
     bool gone;            /* the reader of `out` closed it: end quietly */
 };
 

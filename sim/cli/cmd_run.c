@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/files.h"
+#include "drive/ranks.h"
 #include "formats/json.h"
 #include <ctype.h>
 #include <errno.h>
@@ -35,7 +36,10 @@ static bool fails_on(const Cli *c, const Loaded *l) {
 }
 /* Runs a plan and holds it against its expectations. */
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
+    if (c->ranks) ranks_next(c->ranks);
     cli_load(c, path, &o, true, l);
+    /* it was not even read: the other processes wait for a word */
+    if (c->ranks && !ranks_met(c->ranks)) ranks_meet(c->ranks, l->d, false, 0);
     const Plan *p = l->report.plan;
     /* without numbers the structure decides */
     if (o.structure && l->trace && !l->exit && summary_structure(l->trace)) l->exit = 1;
@@ -44,7 +48,7 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     if (!l->trace) return;
     l->trace->diags = l->d->item; /* failed expectations too */
     l->trace->n_diags = l->d->n;
-    if (c->o.trace) trace_write(l->trace, c->d, c->o.trace);
+    if (c->o.trace && !c->silent) trace_write(l->trace, c->d, c->o.trace);
 }
 static const char all_records[] =
     "run param value compute collective move check memory event against diagnostic verdict";
@@ -195,6 +199,7 @@ static int run_into(Cli *c, const char *dir) {
                    (long long)c->o.rank, (long long)l.trace->ranks);
         return 2;
     }
+    if (c->silent) return l.exit;
     int n = 0;
     const char **files = write_files(c, &l, dir, &n);
     if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);
@@ -203,9 +208,9 @@ static int run_into(Cli *c, const char *dir) {
     return l.exit;
 }
 int cmd_run(Cli *c) {
-    if (c->o.cuda || c->o.mpi) {
+    if (c->o.cuda) {
         diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks",
-                   "this build has no %s backend", c->o.cuda ? "CUDA" : "MPI");
+                   "this build has no CUDA backend");
         return 5;
     }
     if (c->o.output && strcmp(c->o.output, "-") == 0) {
@@ -213,8 +218,12 @@ int cmd_run(Cli *c) {
                    "`run` writes into a folder");
         return 2;
     }
+    const char *dir = c->o.output ? c->o.output : "out";
+    if (c->silent) return ranks_decide(c->ranks, 0) ? 4 : run_into(c, dir);
     OutDir out;
-    int code = open_folder(c, c->o.output ? c->o.output : "out", &out) ? run_into(c, out.path) : 4;
+    int code = open_folder(c, dir, &out) ? 0 : 4;
+    if (c->ranks) code = ranks_decide(c->ranks, code);
+    if (!code) code = run_into(c, out.path);
     close_folder(&out);
     return code;
 }
@@ -330,7 +339,7 @@ static bool too_large(const Cli *c, const Loaded *l) {
     const CliOptions *o = &c->o;
     const Plan *p = l->report.plan;
     if (!p || l->refused || l->exit != 5 || o->statically || o->strict || o->sensitivity ||
-        o->exact || o->update_expect || o->against || o->save_values)
+        o->exact || o->update_expect || o->against || o->save_values || o->mpi)
         return false;
     const Expect *e = &p->expect;
     if (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics)) return false;

@@ -3,11 +3,13 @@
 #include "cli/files.h"
 #include "cli/shipped.h"
 #include "cli/terminal.h"
+#include "drive/ranks.h"
+#include <string.h>
 
 static void print_version(Cli *c) {
     str_addf(&c->text,
-             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; without "
-             "CUDA, without MPI\n",
+             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; MPI by "
+             "plug-in; without CUDA\n",
              CLI_VERSION);
 }
 
@@ -19,8 +21,25 @@ static int end(Cli *c, int code) {
     if (cli_exit_of(c->d) == 2)
         fprintf(c->err, "Try 'shardproof %s%s--help'.\n", c->command ? c->command->name : "",
                 c->command ? " " : "");
+    if (c->ranks) {
+        code = ranks_decide(c->ranks, code);
+        ranks_close(c->ranks);
+    }
+    if (c->silent) fclose(c->out);
     arena_free(c->arena);
     return code;
+}
+/* One process of several, and not the one that speaks. */
+static bool fall_silent(Cli *c) {
+    FILE *nobody = c->o.mpi && ranks_silent() ? fopen("/dev/null", "w") : NULL;
+    if (nobody) c->out = c->err = nobody;
+    return nobody != NULL;
+}
+static bool start_ranks(Cli *c) {
+    RanksOptions o = {c->o.deadline > 0 ? c->o.deadline : 60,
+                      c->o.sum && !strcmp(c->o.sum, "engine")};
+    c->ranks = ranks_open(c->arena, c->d, &o);
+    return c->ranks != NULL;
 }
 
 int cli_main(int argc, char **argv, FILE *out, FILE *err) {
@@ -33,11 +52,15 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
              .commands = cli_commands,
              .n_commands = n_cli_commands};
     options_parse(&c, argc, argv);
+    c.silent = fall_silent(&c);
+    /* what mpirun gives its processes looks like a terminal and is none */
+    if (c.o.mpi && !c.o.color) c.o.color = "never";
     bool to_file = c.o.output && c.command &&
                    c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
-    c.color_out = !to_file && terminal_wants_color(c.o.color, out);
-    c.color_err = terminal_wants_color(c.o.color, err);
-    c.look = (TableLook){to_file ? 0 : terminal_width(out), c.color_out};
+    c.color_out = !to_file && terminal_wants_color(c.o.color, c.out);
+    c.color_err = terminal_wants_color(c.o.color, c.err);
+    bool plain = to_file || c.o.mpi;
+    c.look = (TableLook){plain ? 0 : terminal_width(c.out), c.color_out};
     if (c.o.version || c.o.help) {
         c.o.output = NULL;
         if (c.o.version) print_version(&c);
@@ -48,10 +71,12 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     if (diags_errors(c.d)) return end(&c, 2);
     if (!c.command) {
         options_help(&c, &c.text);
-        fputs(c.text.s, err);
+        fputs(c.text.s, c.err);
         cli_forget(&c);
         return end(&c, 2);
     }
     shipped_operands(&c);
-    return end(&c, files_check_words(&c) ? c.command->run(&c) : 2);
+    if (!files_check_words(&c)) return end(&c, 2);
+    if (c.o.mpi && !start_ranks(&c)) return end(&c, 5);
+    return end(&c, c.command->run(&c));
 }

@@ -24,6 +24,7 @@ enum {
     C_ANOTHER =
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
+    C_OF_MPI = 1 << 22,     /* nothing without --mpi */
     C_ALL = (1 << 13) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
@@ -117,7 +118,12 @@ static const Option options[] = {
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan: torch",
      "torch"},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
-    {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUN, "run under MPI (needs a build with MPI)", NULL},
+    {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_ANOTHER,
+     "run on the processes that mpirun has started, one for each rank", NULL},
+    {"sum", 0, O_WORD, AT(sum), "HOW", C_RUNS | C_ANOTHER | C_OF_MPI,
+     "for --mpi: sums in the declared order (the default), or the engine's own", "declared engine"},
+    {"deadline", 0, O_REAL, AT(deadline), "SECONDS", C_RUNS | C_OF_MPI,
+     "for --mpi: a rank that is silent for so long is lost (default 60)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
     {"quiet", 'q', O_FLAG, AT(quiet), NULL, C_ALL, "errors only; check: failed plans only", NULL},
     {"verbose", 'v', O_FLAG, AT(verbose), NULL, C_ALL,
@@ -292,6 +298,23 @@ static void choose_command(Cli *c) {
     o->operands++;
     o->n_operands--;
 }
+/* What a run on processes cannot do, and what is for it alone. */
+static void check_mpi(Parse *p) {
+    Cli *c = p->c;
+    static const char *const virtual[] = {"static", "exact", "update-expect", "cuda"};
+    for (int i = 0; i < p->n_given; i++) {
+        const Option *o = p->given[i];
+        if (o->commands & C_OF_MPI && !c->o.mpi)
+            usage(c, "add --mpi, or leave it out", "--%s is for --mpi, and there is none", o->name);
+        for (size_t k = 0; c->o.mpi && k < sizeof virtual / sizeof *virtual; k++)
+            if (!strcmp(o->name, virtual[k]))
+                usage(c, "leave one of them out", "--%s is not for --mpi", o->name);
+    }
+    for (int i = 0; c->o.mpi && i < c->o.n_operands; i++)
+        if (!strcmp(c->o.operands[i], "-"))
+            usage(c, "name a file that all processes can read",
+                  "--mpi cannot read a plan from standard input: only one process has it");
+}
 static void check_usage(Parse *p) {
     Cli *c = p->c;
     const Command *k = c->command;
@@ -303,6 +326,7 @@ static void check_usage(Parse *p) {
         if (p->given[i]->commands & C_OF_AGAINST)
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
+    check_mpi(p);
     static const char *const executed[] = {"against", "save-values",   "exact", "sensitivity",
                                            "strict",  "update-expect", "check", "end-to-end"};
     for (int i = 0; c->o.statically && i < p->n_given; i++)

@@ -15,8 +15,14 @@ static void report(Run *r) {
 }
 static bool execute(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
-    if (!r->weights) return false;
-    r->pool = pool_new(r->o->threads);
+    bool open = r->weights != NULL;
+    if (r->o->ranks && !ranks_meet(r->o->ranks, r->d, open, 0)) open = false;
+    if (!open) {
+        weights_close(r->weights);
+        return false;
+    }
+    int threads = r->o->threads;
+    r->pool = pool_new(r->o->ranks ? ranks_threads(r->o->ranks, threads) : threads);
     r->dev = device_host((size_t)r->need.memory.large);
     bool ran, compared;
     r->eye = (WorkEye){.e = r->exec,
@@ -36,9 +42,14 @@ static bool execute(Run *r) {
 }
 bool execute_run(Run *r) {
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
-    mallopt(M_MMAP_MAX, 0);
-    mallopt(M_TRIM_THRESHOLD, INT32_MAX);
-    bool ok = outside_open(r) && limits_fit(r) && execute(r);
+    if (!r->o->ranks || ranks_first(r->o->ranks)) {
+        mallopt(M_MMAP_MAX, 0);
+        mallopt(M_TRIM_THRESHOLD, INT32_MAX);
+    }
+    bool fits = real_fits(r) && outside_open(r) && limits_fit(r);
+    if (r->o->ranks) fits = ranks_decide(r->o->ranks, fits) != 0; /* rank 0 knows what it needs */
+    bool ok = fits && execute(r);
+    real_end(r);
     if (r->exec) exec_free(r->exec); /* of a run that does not fit too */
     if (r->dev) device_free(r->dev);
     against_close(r->against);

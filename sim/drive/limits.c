@@ -67,12 +67,15 @@ bool limits_fit(Run *r) {
         return false;
     }
     r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
+    if (r->o->ranks && !ranks_first(r->o->ranks)) return true; /* it has its own parts only */
     r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
     estimate(r);
     bool in_time = ends(r);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
-    const MemoryNeed *need = &r->need.memory;
+    MemoryNeed *need = &r->need.memory;
+    if (r->o->ranks) /* the parts of the processes here, beside what rank 0 is told */
+        need->peak += need->sharded / r->mesh->nranks * ranks_beside(r->o->ranks);
     r->rep->predicted_bytes = need->peak;
     if (need->peak <= room.bytes - room.bytes / 16) return in_time;
     return refuse_memory(r, need, &room);

@@ -9,7 +9,9 @@ static bool iterate(Run *r) {
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(r->arena, double, steps);
     r->rep->n_losses = r->model->g.nn_model ? steps : 0;
     r->rep->losses = r->losses;
-    Walk walk = {.e = r->exec,
+    real_begin(r);
+    if (r->real) r->look = real_observers(r, r->look, &r->n_look);
+    Walk walk = {.e = real_exec(r),
                  .iterations = steps,
                  .parts = r->plan->microbatches,
                  .load_first = true,
@@ -18,6 +20,7 @@ static bool iterate(Run *r) {
                  .stop = &r->stop};
     if (r->dry) walk.parts = work_turns(walk.parts);
     WalkEnd end = walk_run(&walk);
+    real_walked(r, end);
     r->rep->seconds_sharded = walk.seconds_run;
     r->rep->seconds_check = walk.seconds_observed;
     return end == WALK_DONE || end == WALK_STUCK;
@@ -119,6 +122,7 @@ bool passes_run(Run *r, bool *ran) {
     DeviceUse use = device_use(r->dev);
     r->peak_sharded = (int64_t)(use.large + use.small);
     if (!*ran) return false;
+    if (!real_checks(r)) return true;
     exact_pass(r);
     r->rep->end_to_end = run_has_reference(r);
     return !r->rep->end_to_end || unsharded(r);

@@ -204,6 +204,18 @@ static void verdict(Run *r, bool valid, bool ran) {
     }
 }
 
+/* Ranks that are processes: do all of them have the same program, up to its last number? */
+static bool meet(Run *r, bool ready) {
+    uint64_t h = 1469598103934665603u;
+    size_t n = 0;
+    if (!r->o->ranks || !r->o->execute) return true;
+    Arena *tmp = arena_new();
+    const char *s = ready ? trace_text(r->t, tmp, true, &n) : "";
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 1099511628211u;
+    arena_free(tmp);
+    if (ready) r->t->backend = "mpi";
+    return ranks_meet(r->o->ranks, r->d, ready, h);
+}
 /* What no line of the plan leads to is said of its file: one of many that are checked together. */
 static void name_file(Diags *d, int from, const char *file) {
     const char *said_of = diags_origin(d, (Loc){file, 1, 1}).file;
@@ -219,6 +231,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     bool read = !diags_errors(d);
     if (!read) model_check_preset(arena, d, r.plan);
     if (!read || !supported(&r) || !front(&r)) {
+        meet(&r, false);
         report->exit = diags_exit(d);
         name_file(d, before, given.file);
         return NULL;
@@ -226,13 +239,13 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     r.t = trace_new(arena);
     bool valid = middle(&r);
     record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
-    bool ran = false;
-    if (valid) {
+    bool ran = false, together = meet(&r, valid);
+    if (valid && together) {
         if (o->events) events(&r);
         if (o->execute || o->structure) level0(&r);
         if (o->execute) ran = execute_run(&r);
     }
-    verdict(&r, valid, ran);
+    verdict(&r, valid && together, ran);
     name_file(d, before, given.file);
     return r.t;
 }

@@ -6,6 +6,7 @@
 #include "drive/against.h"
 #include "drive/endtoend.h"
 #include "drive/memory.h"
+#include "drive/ranks.h"
 #include "exec/check.h"
 #include "exec/reference.h"
 #include "exec/walk.h"
@@ -52,7 +53,9 @@ typedef struct Run {
     int found;                            /* by verify */
     bool nonfinite;                       /* reported already */
     Against *against;                     /* NULL: no file */
+    struct Real *real; /* ranks are processes, and this is one of them; NULL: all are here */
 } Run;
+typedef struct Real Real;
 
 /* All training steps, or the one pass; of the dry walk at most WORK_TURNS. */
 int64_t run_iterations(const Run *r);
@@ -85,6 +88,21 @@ void numbers_keep(Run *r, const Step *s);
 double numbers_first(const Run *r, int val, int64_t rank);
 /* Reports the first step of the run that makes a NaN or an infinity (E0504). */
 void nonfinite_find(Run *r, const Step *s);
+/* ---- ranks that are processes (real.c); of a virtual run these do nothing ---- */
+/* Are there as many processes as the mesh has ranks? False: E0603. */
+bool real_fits(Run *r);
+/* After r->exec was prepared, before the walk: makes r->real. */
+void real_begin(Run *r);
+/* The executor that is walked: of the own rank, or of all. */
+Exec *real_exec(const Run *r);
+/* Is this the process that checks? */
+bool real_checks(const Run *r);
+/* Who looks on, with what tells rank 0 and is told there before them; *n of them. */
+const Observer *const *real_observers(Run *r, const Observer *const *look, int *n);
+/* After the walk, on all ranks. */
+void real_walked(Run *r, WalkEnd end);
+/* Before r->exec is freed. */
+void real_end(Run *r);
 /* Opens the file of --against. False and a diagnostic if it cannot be compared. */
 bool outside_open(Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */

@@ -43,7 +43,8 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
     e->host->release(e->host, a->x);
     a->x = x;
     if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));
-    for (int64_t r = 0; r < nranks; r++) a->at[r] = begin[st->which[r]];
+    for (int64_t r = 0; r < nranks; r++)
+        a->at[r] = st->which[r] == EXEC_NOTHING ? -1 : begin[st->which[r]];
     free(begin);
 }
 void accumulate_free(Exec *e) {

@@ -67,9 +67,14 @@ static void assemble_part(void *arg, int64_t i) {
     Arena *tmp = arena_new();
     Region sb = region_of(j->e, j->v, q, tmp);
     const Local *l = exec_local(j->e, j->v, q);
-    /* else a false label: leave it */
-    if (l->t.nd == sb.nd && !memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd))
-        j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &l->t}, j->dt, 0);
+    Tensor part = l->t, none = region_packed(&sb);
+    if (l->t.nd != sb.nd || memcmp(l->t.n, sb.n, sizeof(int64_t) * (size_t)sb.nd) != 0) {
+        /* a false label: what it says that is there is not */
+        size_t bytes = base_mul((size_t)tensor_count(&none) + 1, (size_t)dtype_size(j->dt));
+        none.p = memset(arena_alloc(tmp, bytes), 0, bytes);
+        part = none;
+    }
+    j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &part}, j->dt, 0);
     arena_free(tmp);
 }
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {

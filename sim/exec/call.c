@@ -119,6 +119,7 @@ static void flush(Calls *x) {
     arena_free(x->tmp);
     x->tmp = arena_new();
 }
+static void flush_calls(void *arg) { flush(arg); }
 /* Equal inputs at equal places, and the same place of the output. */
 static void call_key(void *arg, int64_t rank, int64_t *key) {
     const Calls *x = arg;
@@ -162,8 +163,12 @@ bool call_step(Exec *e, const Step *s) {
     x.list = program_list(e->p, s);
     if (x.list == s->out) x.list = -1;
     x.call = base_malloc(CALLS_AT_ONCE * sizeof *x.call);
-    WireBlocks w = {.width = 2 * x.nr + 2, .key = call_key, .make = call_block, .arg = &x};
-    bool ok = wire_share(e, s->out, &w);
+    WireBlocks w = {.width = 2 * x.nr + 2,
+                    .key = call_key,
+                    .make = call_block,
+                    .ready = flush_calls,
+                    .arg = &x};
+    bool ok = e->wire->share(e->wire, e, s->out, &w);
     if (ok) flush(&x);
     free(x.call);
     arena_free(x.tmp);

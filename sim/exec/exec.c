@@ -2,6 +2,7 @@
  * never by threads. */
 #include "exec/exec.h"
 #include "exec/call.h"
+#include "exec/source.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
 #include "exec/wire.h"
@@ -16,6 +17,7 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
     e->lives = lives_find(p, dtype, arena);
     e->dev = e->host = device_plain();
+    e->wire = wire_virtual();
     for (int v = 0; v < p->nv; v++)
         e->shared[v] = p->val[v].step >= 0 ? exec_deferred(e, &p->step[p->val[v].step])
                                            : p->val[v].kind != KIND_INPUT;
@@ -58,109 +60,12 @@ void exec_release(Exec *e, const Step *s) {
     }
 }
 
-/* ---- inputs and parameters ---- */
-/* The layout by which a rank cuts its block out of the source, and whose block that is. */
-static Layout source_layout(const Val *x, const ReadAct *act) {
-    Layout L = x->L;
-    for (int d = 0; act->nest && d <= L.ndim; d++)
-        for (int k = 0; k < L.n[d]; k++) L.e[d][k] = x->L.e[d][L.n[d] - 1 - k];
-    return L;
+/* A step that one rank cannot do, none has done. */
+static bool agreed(Exec *e, bool done) {
+    return e->wire->agree ? e->wire->agree(e->wire, e, done) : done;
 }
-static int64_t source_rank(const Mesh *m, const Val *x, const ReadAct *act, int64_t rank) {
-    AxisList cut = {0};
-    if (!act->shift) return rank;
-    for (int a = 0; a < m->naxes; a++)
-        if (layout_where(&x->L, a) >= 0) cut.a[cut.n++] = (uint8_t)a;
-    int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + act->shift;
-    return mesh_member(m, &cut, rank, (i % n + n) % n);
-}
-/* Data of its own for each rank that should hold the same as others: the block turned round by the
- * rank's place among them. */
-static void turn(const Exec *e, const Val *x, int64_t rank, const Tensor *t, Dtype dt) {
-    const Mesh *m = e->p->mesh;
-    AxisList same = {0};
-    for (int a = 0; a < m->naxes; a++)
-        if (layout_where(&x->L, a) < 0) same.a[same.n++] = (uint8_t)a;
-    int64_t n = tensor_count(t), by = n ? mesh_index_in(m, &same, rank) % n : 0,
-            es = dtype_size(dt);
-    Tensor host = e->dev->get(e->dev, t, dt);
-    char *old = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)es)), *p = host.p;
-    memcpy(old, p, (size_t)(n * es));
-    memcpy(p, old + by * es, (size_t)((n - by) * es));
-    memcpy(p + (n - by) * es, old, (size_t)(by * es));
-    free(old);
-    e->dev->put(e->dev, t, &host, dt);
-    e->dev->done(e->dev, &host);
-}
-/* A whole source and the blocks that are cut from it. */
-typedef struct {
-    Exec *e;
-    const Val *v;
-    Dtype dt;
-    Region box; /* of the whole */
-    Tensor whole;
-    Buf *buf;
-    ReadAct act;
-    Layout lies; /* by which blocks are cut */
-} Source;
-static void source_key(void *arg, int64_t rank, int64_t *key) {
-    const Source *x = arg;
-    *key = x->act.apart ? rank : store_key(x->e->p->mesh, &x->v->L, rank);
-}
-/* A view where its indices are ranges of the whole, else a copy. */
-static bool source_block(void *arg, int64_t rank, Local *l) {
-    Source *x = arg;
-    Exec *e = x->e;
-    const Mesh *m = e->p->mesh;
-    Arena *tmp = arena_new(); /* lists of positions may be as long as the value */
-    Region b = region_at(m, &e->p->graph->t[x->v->tensor], &x->lies,
-                         source_rank(m, x->v, &x->act, rank), tmp);
-    l->key = store_key(m, &x->v->L, rank);
-    if (!x->act.apart && region_view(&b, &x->box, &x->whole, x->dt, &l->t)) {
-        l->buf = x->buf;
-        l->buf->refs++;
-    } else {
-        l->t = region_packed(&b);
-        l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(x->dt));
-        l->t.p = l->buf->p;
-        e->dev->copy(e->dev, (Block){&b, &l->t}, (Block){&x->box, &x->whole}, x->dt, 0);
-        if (x->act.apart && !e->dev->sizes_only) turn(e, x->v, rank, &l->t, x->dt);
-    }
-    arena_free(tmp);
-    return true;
-}
-/* What was loaded becomes a buffer of the ranks' device. */
-static Buf *source_buffer(Exec *e, Tensor *whole, Dtype dt) {
-    int64_t bytes = tensor_count(whole) * dtype_size(dt);
-    if (e->dev == e->host) return store_buf_adopt(e, whole->p, bytes);
-    Tensor host = *whole;
-    Buf *b = store_buf_new(e, bytes);
-    whole->p = b->p;
-    e->dev->put(e->dev, whole, &host, dt);
-    e->host->release(e->host, host.p);
-    return b;
-}
-static bool load_source(Exec *e, int v) {
-    const Program *p = e->p;
-    const Val *val = &p->val[v];
-    const GTensor *t = &p->graph->t[val->tensor];
-    Source x = {
-        .e = e, .v = val, .dt = exec_dtype(e, v), .act = val->act ? *val->act : (ReadAct){0}};
-    x.lies = source_layout(val, &x.act);
-    void *whole = e->full(e->full_arg, val->tensor, x.dt);
-    if (!whole) return false;
-    x.box = region_whole(t);
-    x.whole = region_packed(&x.box);
-    x.whole.p = whole;
-    x.buf = source_buffer(e, &x.whole, x.dt);
-    WireBlocks w = {.width = 1, .key = source_key, .make = source_block, .arg = &x};
-    wire_share(e, v, &w);
-    store_buf_drop(e, x.buf);
-    return true;
-}
-
 bool exec_load(Exec *e, int v) {
-    if (!load_source(e, v)) return false;
+    if (!agreed(e, source_load(e, v))) return false;
     e->edited |= e->p->val[v].act != NULL; /* the check of sources says what it changed */
     return true;
 }
@@ -175,13 +80,6 @@ static void claim_key(void *arg, int64_t rank, int64_t *key) {
     const Inputs *x = arg;
     key[0] = x->in[0]->which[rank];
     key[1] = store_key(x->e->p->mesh, &x->s->move.to, rank);
-}
-static bool is_dense(const Tensor *t) {
-    Tensor packed = *t;
-    tensor_pack(&packed);
-    for (int d = 0; d < t->nd; d++)
-        if (t->n[d] > 1 && packed.s[d] != t->s[d]) return false;
-    return true;
 }
 /* A label is believed: the same data under another layout. Only possible if every rank holds as
  * many elements as it says. */
@@ -207,17 +105,14 @@ static bool claim_block(void *arg, int64_t rank, Local *l) {
     }
     l->key = store_key(e->p->mesh, to, rank);
     l->rank = rank;
-    if (is_dense(&l->t)) { /* the same elements in the same order only if they lie packed */
-        as.p = l->t.p;
-        l->t = as;
-    }
     l->buf->refs++;
+    store_shape(e, l, &as, exec_dtype(e, x->s->out));
     return true;
 }
 static bool step_claim(Exec *e, const Step *s) {
     Inputs x = {e, s, {exec_store(e, s->in[0])}};
     WireBlocks w = {.width = 2, .key = claim_key, .make = claim_block, .arg = &x};
-    return wire_share(e, s->out, &w);
+    return e->wire->share(e->wire, e, s->out, &w);
 }
 static void sum_key(void *arg, int64_t rank, int64_t *key) {
     const Inputs *x = arg;
@@ -241,15 +136,23 @@ static bool sum_block(void *arg, int64_t rank, Local *l) {
 static void step_sum(Exec *e, const Step *s) {
     Inputs x = {e, s, {exec_store(e, s->in[0]), exec_store(e, s->in[1])}};
     WireBlocks w = {.width = 2, .key = sum_key, .make = sum_block, .arg = &x};
-    wire_share(e, s->out, &w);
+    e->wire->share(e->wire, e, s->out, &w);
+}
+static void seed_key(void *arg, int64_t rank, int64_t *key) {
+    (void)arg, (void)rank;
+    *key = 0;
+}
+static bool seed_block(void *arg, int64_t rank, Local *l) {
+    Exec *e = arg;
+    (void)rank;
+    l->buf = store_buf_new(e, dtype_size(e->dtype));
+    l->t.p = l->buf->p;
+    e->dev->fill(e->dev, &l->t, e->dtype, 1);
+    return true;
 }
 static void step_seed(Exec *e, const Step *s) {
-    Store *o = store_open(e, s->out);
-    Local l = {.rank = 0, .buf = store_buf_new(e, dtype_size(e->dtype))};
-    l.t.p = l.buf->p;
-    e->dev->fill(e->dev, &l.t, e->dtype, 1);
-    store_add(o, l);
-    memset(o->which, 0, sizeof *o->which * (size_t)e->p->mesh->nranks);
+    WireBlocks w = {.width = 1, .key = seed_key, .make = seed_block, .arg = e};
+    e->wire->share(e->wire, e, s->out, &w);
 }
 
 /* One number for what every rank holds of a value: equal numbers, equal bits (a mutation that
@@ -258,8 +161,13 @@ static uint64_t store_hash(const Exec *e, int v) {
     uint64_t h = 1469598103934665603u;
     int64_t es = dtype_size(exec_dtype(e, v));
     for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
-        Tensor host = e->dev->get(e->dev, &exec_local(e, v, r)->t, exec_dtype(e, v)), *t = &host;
+        const Local *l = exec_local(e, v, r);
+        if (!l) continue;
+        Tensor host = e->dev->get(e->dev, &l->t, exec_dtype(e, v)), *t = &host;
         int64_t i[LAYOUT_MAX_DIMS] = {0};
+        /* whose numbers they are, and how many: some ranks may have none */
+        h = (h ^ (uint64_t)r) * 0x9e3779b97f4a7c15u;
+        for (int d = 0; d < t->nd; d++) h = (h ^ (uint64_t)t->n[d]) * 1099511628211u;
         for (int64_t k = tensor_count(t); k > 0; k--) {
             int64_t o = 0;
             for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
@@ -271,7 +179,6 @@ static uint64_t store_hash(const Exec *e, int v) {
             }
         }
         e->dev->done(e->dev, &host);
-        h ^= (uint64_t)r * 0x9e3779b97f4a7c15u;
     }
     return h;
 }
@@ -292,7 +199,8 @@ static bool run_edited(Exec *e, const Step *s) {
     Step plain = *s;
     plain.act = NULL;
     double flops = e->flops;
-    if (e->dev->sizes_only) return run_step(e, s); /* there are no bits to compare */
+    /* there are no bits to compare; or whoever has them does */
+    if (e->dev->sizes_only || e->wire->told) return run_step(e, s);
     if (!run_step(e, &plain)) return false;
     e->flops = flops;
     uint64_t before = store_hash(e, s->out);
@@ -305,7 +213,7 @@ bool exec_step(Exec *e, const Step *s) {
     for (int k = 0; k < n; k++)
         if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
             return false;
-    return s->act ? run_edited(e, s) : run_step(e, s);
+    return agreed(e, s->act ? run_edited(e, s) : run_step(e, s));
 }
 
 /* ---- micro-batches ---- */

@@ -1,6 +1,6 @@
-/* The virtual backend: all ranks in this process, stepped deterministically. A local buffer is
- * immutable once written and shared: ranks whose inputs are the same buffers compute once, a shard
- * of a weight is a view, an all-gather's result is one buffer for the whole group . */
+/* What ranks hold, stepped deterministically: all of them in this process, or one (wire.h). A local
+ * buffer is immutable once written and shared: ranks whose inputs are the same buffers compute
+ * once, a shard of a weight is a view, an all-gather's result is one buffer for the whole group. */
 #ifndef SP_EXEC_EXEC_H
 #define SP_EXEC_EXEC_H
 #include "exec/device.h"
@@ -8,6 +8,7 @@
 #include "lower/program.h"
 
 typedef struct Buf Buf;
+typedef struct Wire Wire;
 
 /* One distinct local tensor of a value: what one or more ranks hold. */
 typedef struct Local {
@@ -17,10 +18,11 @@ typedef struct Local {
     int64_t key;  /* place of the block: which coordinates of the cutting axes */
     int64_t rank; /* the first rank that holds it */
 } Local;
+#define EXEC_NOTHING UINT32_MAX /* a rank holds nothing: what it holds is in another process */
 typedef struct Store {
     int n, cap;
     Local *l;
-    uint32_t *which; /* per rank: index into l */
+    uint32_t *which; /* per rank: index into l, or EXEC_NOTHING */
     bool alive;
 } Store;
 
@@ -36,6 +38,7 @@ typedef struct Exec {
     Pool *pool;
     Device *dev;  /* of what the ranks hold; a new executor is on the host */
     Device *host; /* of what is loaded for them and put together from them */
+    Wire *wire;   /* whose ranks are here, and how others are reached (wire.h) */
     Arena *arena; /* of the run */
     /* Values by (value, instance). An instance is one micro-batch; what all of them share
      * (parameters, what is made after the last) is there once. */
@@ -55,6 +58,8 @@ typedef struct Exec {
     /* loads the whole of an input or parameter, in memory of `host` (or of malloc),
      * which exec releases */
     void *(*full)(void *arg, int tensor, Dtype t);
+    /* the same of those elements, packed, into `out`; false: it could not be loaded */
+    bool (*part)(void *arg, int tensor, Dtype t, const Region *of, void *out);
     void *full_arg;
 } Exec;
 
@@ -89,10 +94,11 @@ void exec_drop(Exec *e, int val);
 static inline Store *exec_store(const Exec *e, int val) {
     return e->shared[val] ? &e->once[val] : &e->each[e->now][val];
 }
-/* What a rank holds of it. */
+/* What a rank holds of it; NULL: nothing, the rank is another process. Where all ranks are here
+ * nobody holds nothing. */
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
     const Store *s = exec_store(e, val);
-    return &s->l[s->which[rank]];
+    return s->which[rank] == EXEC_NOTHING ? NULL : &s->l[s->which[rank]];
 }
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);

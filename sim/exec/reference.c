@@ -115,6 +115,45 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         }
     return p;
 }
+/* ---- parts ---- */
+typedef struct {
+    FullSource *f;
+    int tensor;
+    Dtype dtype;
+    int64_t shift; /* of this micro-batch's rows in the whole batch */
+    char *out;
+} PartJob;
+static bool part_run(void *arg, int64_t first, int64_t n, int64_t at) {
+    const PartJob *j = arg;
+    WeightsPart p = {j->tensor, j->dtype, j->f->step, first + j->shift, n};
+    return weights_part(j->f->w, j->f->d, &p, j->out + at * dtype_size(j->dtype));
+}
+/* Of the whole, where an element depends on others than itself. */
+static bool part_of_whole(FullSource *f, int tensor, Dtype dtype, const Region *of, void *out) {
+    Region all = region_whole(&f->g->t[tensor]);
+    Tensor whole = region_packed(&all), part = region_packed(of);
+    Device *dev = f->dev ? f->dev : device_plain();
+    whole.p = reference_full(f, tensor, dtype);
+    part.p = out;
+    if (whole.p) region_copy((Block){of, &part}, (Block){&all, &whole}, dtype, 0);
+    dev->release(dev, whole.p);
+    return whole.p != NULL;
+}
+bool reference_part(void *arg, int tensor, Dtype dtype, const Region *of, void *out) {
+    FullSource *f = arg;
+    const GTensor *t = &f->g->t[tensor];
+    Tensor part = region_packed(of);
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    bool means = f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2;
+    if (f->modulus > 0 || f->nudge > 0 || means) return part_of_whole(f, tensor, dtype, of, out);
+    if (t->state_of) { /* optimizer state starts as zeros */
+        memset(out, 0, (size_t)(tensor_count(&part) * dtype_size(dtype)));
+        return true;
+    }
+    PartJob j = {f, tensor, dtype, is_cut(f, t) ? f->part * n : 0, out};
+    return region_runs(of, part_run, &j);
+}
 
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward) {
     Mesh *one = ARENA_NEW(arena, Mesh);

@@ -58,5 +58,8 @@ const double *reference_value(const Reference *r, int tensor);
 double *reference_cotangent(const Reference *r, const Val *v);
 /* Tells the optimizer's nodes which training step (from 0) is run. */
 void reference_set_step(Graph *g, int64_t it);
+/* The whole of a tensor as `arg`, a FullSource, says: Exec.full. */
 void *reference_full(void *arg, int tensor, Dtype dtype);
+/* Some of its elements, and nothing of the others is made or read: Exec.part. */
+bool reference_part(void *arg, int tensor, Dtype dtype, const Region *of, void *out);
 #endif

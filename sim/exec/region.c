@@ -177,6 +177,10 @@ Region region_plain(const Tensor *t) {
     for (int d = 0; d < t->nd; d++) r.d[d] = (DimIndex){true, 0, r.n[d] = t->n[d], NULL};
     return r;
 }
+void region_clamp(Region *r, const int64_t *n) {
+    for (int d = 0; d < r->nd; d++)
+        if (n[d] < r->d[d].n) r->d[d].n = r->n[d] = n[d];
+}
 Tensor region_packed(const Region *r) {
     Tensor t = {.nd = r->nd};
     for (int d = 0; d < r->nd; d++) t.n[d] = r->n[d];
@@ -311,8 +315,7 @@ typedef struct {
 /* A packed copy; what is shorter than the region says is not there to be read. */
 static void pack(Held *h, Dtype dt, Arena *tmp) {
     Region *r = &h->r;
-    for (int d = 0; d < r->nd; d++)
-        if (h->t.n[d] < r->n[d]) r->d[d].n = r->n[d] = h->t.n[d];
+    region_clamp(r, h->t.n);
     Tensor part = h->t, out = region_packed(r);
     for (int d = 0; d < r->nd; d++) part.n[d] = r->n[d];
     Region all = region_plain(&out);
@@ -372,6 +375,67 @@ int64_t region_copy(Block dst, Block src, Dtype dt, int op) {
     int64_t count = fit ? copy_matches(&to, &from, dt, op, tmp) : 0;
     arena_free(tmp);
     return count;
+}
+/* Those of x that y has. */
+static DimIndex dim_meet(const DimIndex *x, const DimIndex *y, Arena *arena) {
+    Matches k;
+    match_dim(x, y, &k, arena);
+    if (x->range && y->range) return (DimIndex){true, x->lo + k.one.dst, k.n ? k.one.n : 0, NULL};
+    int64_t n = 0, *list;
+    for (int i = 0; i < k.n; i++) n += k.m[i].n;
+    list = ARENA_ARRAY(arena, int64_t, n + 1);
+    DimIndex out = {false, 0, n, list};
+    for (int i = 0; i < k.n; i++)
+        for (int64_t j = 0; j < k.m[i].n; j++) *list++ = index_at(x, k.m[i].dst + j);
+    return out;
+}
+Region region_meet(const Region *a, const Region *b, Arena *arena) {
+    int outer = joint_outer(a, b);
+    Region x = region_listed(a, outer, arena), y = region_listed(b, outer, arena);
+    for (int d = 0; d < x.nd; d++) {
+        x.d[d] = dim_meet(&x.d[d], &y.d[d], arena);
+        x.n[d] = x.d[d].n;
+    }
+    return x;
+}
+/* Sizes of the whole, dim by dim of the region. */
+static void whole_sizes(const Region *r, int64_t *size) {
+    for (int d = 0; d < r->nd; d++) size[d] = r->t->size[r->outer ? d + r->outer - 1 : d];
+    for (int k = 0; r->outer && k < r->outer - 1; k++) size[0] *= r->t->size[k];
+}
+typedef struct {
+    const Region *r;
+    int along;     /* the dim that runs go along: those behind it are whole */
+    int64_t inner; /* elements behind it */
+    int64_t size[LAYOUT_MAX_DIMS], at;
+    bool (*fn)(void *arg, int64_t first, int64_t n, int64_t at);
+    void *arg;
+} Runs;
+static bool runs_along(Runs *x, int64_t base) {
+    const DimIndex *k = &x->r->d[x->along];
+    for (int64_t i = 0, n; i < k->n; i += n) {
+        for (n = k->range ? k->n : 1; i + n < k->n && k->list[i + n] == k->list[i] + n;) n++;
+        if (!x->fn(x->arg, (base + index_at(k, i)) * x->inner, n * x->inner, x->at)) return false;
+        x->at += n * x->inner;
+    }
+    return true;
+}
+static bool runs_in(Runs *x, int d, int64_t base) {
+    if (d == x->along) return runs_along(x, base);
+    for (int64_t i = 0; i < x->r->n[d]; i++) {
+        int64_t next = (base + index_at(&x->r->d[d], i)) * x->size[d + 1];
+        if (!runs_in(x, d + 1, next)) return false;
+    }
+    return true;
+}
+bool region_runs(const Region *r, bool (*fn)(void *arg, int64_t first, int64_t n, int64_t at),
+                 void *arg) {
+    Runs x = {.r = r, .along = r->nd - 1, .inner = 1, .fn = fn, .arg = arg};
+    if (!r->nd) return fn(arg, 0, 1, 0);
+    whole_sizes(r, x.size);
+    while (x.along > 0 && r->d[x.along].range && r->n[x.along] == x.size[x.along])
+        x.inner *= x.size[x.along--];
+    return runs_in(&x, 0, 0);
 }
 static bool view_of(const Region *db, const Region *sb, const Tensor *src, Dtype dt, Tensor *out) {
     *out = *src;

@@ -56,6 +56,10 @@ Tensor region_packed(const Region *r);
  * way round. Else t as it is. Needs packed data, unless the sizes are the same. */
 Tensor region_shaped(const Region *r, const Tensor *t);
 
+/* After a planted mistake a block may be shorter than its layout says: what it lacks, by its sizes
+ * n, is not there to be read. */
+void region_clamp(Region *r, const int64_t *n);
+
 /* A tensor and which elements it has. */
 typedef struct {
     const Region *has;
@@ -65,6 +69,14 @@ typedef struct {
  * 1 add, 2 max (f32, f64). Where only one of them has an outer list the other is read as one; `dst`
  * must be packed then. Returns how many elements were touched. */
 int64_t region_copy(Block dst, Block src, Dtype dt, int op);
+/* The elements that both have, in the order of a; lists live in `arena`. With an outer list if one
+ * of them has one. */
+Region region_meet(const Region *a, const Region *b, Arena *arena);
+/* Calls fn for each run of elements that lie side by side in the whole tensor: the linear index of
+ * the first, their number, and where they stand in the packed block. Ends with false when fn does.
+ */
+bool region_runs(const Region *r, bool (*fn)(void *arg, int64_t first, int64_t n, int64_t at),
+                 void *arg);
 /* How many elements both have. */
 int64_t region_common(const Region *a, const Region *b);
 /* A view of src restricted to db if that needs no copy: contiguous ranges in every dim. */

@@ -40,7 +40,8 @@ void exec_drop(Exec *e, int v) { store_drop(e, exec_store(e, v)); }
 Store *store_open(Exec *e, int v) {
     Store *s = exec_store(e, v);
     exec_drop(e, v);
-    s->which = base_malloc(base_mul((size_t)e->p->mesh->nranks, sizeof *s->which));
+    size_t bytes = base_mul((size_t)e->p->mesh->nranks, sizeof *s->which);
+    s->which = memset(base_malloc(bytes), 0xff, bytes); /* EXEC_NOTHING */
     s->alive = true;
     return s;
 }
@@ -52,6 +53,31 @@ int store_add(Store *s, Local l) {
     }
     s->l[s->n] = l;
     return s->n++;
+}
+static bool is_packed(const Tensor *t) {
+    Tensor packed = *t;
+    tensor_pack(&packed);
+    for (int d = 0; d < t->nd; d++)
+        if (t->n[d] > 1 && packed.s[d] != t->s[d]) return false;
+    return true;
+}
+void store_shape(Exec *e, Local *l, const Tensor *as, Dtype dt) {
+    assert(tensor_count(as) == tensor_count(&l->t));
+    if (as->nd == l->t.nd && !memcmp(as->n, l->t.n, sizeof *as->n * (size_t)as->nd)) return;
+    if (!is_packed(&l->t)) {
+        Tensor packed = l->t;
+        Buf *b = store_buf_new(e, tensor_count(as) * dtype_size(dt));
+        Region r = region_plain(&l->t);
+        tensor_pack(&packed);
+        packed.p = b->p;
+        e->dev->copy(e->dev, (Block){&r, &packed}, (Block){&r, &l->t}, dt, 0);
+        store_buf_drop(e, l->buf);
+        l->buf = b;
+        l->t = packed;
+    }
+    void *p = l->t.p;
+    l->t = *as;
+    l->t.p = p;
 }
 Region region_of(const Exec *e, int v, int64_t rank, Arena *arena) {
     const Val *x = &e->p->val[v];

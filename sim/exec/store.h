@@ -22,10 +22,15 @@ void store_buf_drop(Exec *e, Buf *b);
 int64_t store_key(const Mesh *m, const Layout *l, int64_t rank);
 /* Drops the blocks of a store, which is empty and not alive afterwards. */
 void store_drop(Exec *e, Store *s);
-/* Drops what the value had and makes room for a number per rank in `which`. */
+/* Drops what the value had and makes room for a number per rank in `which`; nobody holds anything
+ * yet. */
 Store *store_open(Exec *e, int val);
 /* Adds a local and returns its index; the store takes over the caller's reference to the buffer. */
 int store_add(Store *s, Local l);
+
+/* Makes a local of that shape, with as many elements, out of its elements in their order: a copy
+ * where they do not lie packed. It owns one reference to its buffer, as before. */
+void store_shape(Exec *e, Local *l, const Tensor *as, Dtype dt);
 
 /* Frees the sums over micro-batches (accumulate.c). */
 void accumulate_free(Exec *e);

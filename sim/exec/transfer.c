@@ -10,10 +10,7 @@
 #include <string.h>
 
 typedef struct {
-    Exec *e;
-    const Step *s;
-    Pieces x;
-    Dtype dt;
+    WireMove m;
     Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 /* Repeats what is there until the block is full: what a skipped gather leaves in the buffer. */
@@ -38,14 +35,8 @@ static void tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
     dev->done(dev, &to);
     dev->done(dev, &from);
 }
-/* After a planted mistake a block may be shorter than its layout says: what it lacks is not there
- * to be read. */
-static void clamp_box(Region *b, const Tensor *t) {
-    for (int d = 0; d < b->nd; d++)
-        if (t->n[d] < b->d[d].n) b->d[d].n = b->n[d] = t->n[d];
-}
 /* Sizes divided without remainder: elements of a cut dim behind n equal blocks are zero. */
-static void drop_tail(const MoveRun *r, const Region *b, Tensor *t) {
+static void drop_tail(const WireMove *r, const Region *b, Tensor *t) {
     const Pieces *x = &r->x;
     const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
     int d = layout_where(cut, x->axes.a[0]);
@@ -65,13 +56,31 @@ static void share(Local *l, const Local *own, const Tensor *t) {
     l->buf = own->buf;
     own->buf->refs++;
 }
-/* What one rank hands in, and where its elements stand. */
-static Tensor piece_data(const MoveRun *r, const Piece *one, Region *at, Arena *arena) {
-    const Tensor *t = &exec_local(r->e, r->s->in[0], one->rank)->t;
-    *at = pieces_from(&r->x, one, arena);
-    Tensor src = r->x.act.dim >= 0 ? region_shaped(at, t) : *t;
-    clamp_box(at, &src);
+/* A block's elements in their order, taken for another block of as many; what lies in strides is
+ * packed in `arena` for it. */
+static Tensor read_as(const WireMove *m, const Region *as, const Tensor *t, Arena *arena) {
+    Tensor shaped = region_shaped(as, t), packed = *t;
+    bool same = shaped.nd == t->nd && !memcmp(shaped.n, t->n, sizeof *t->n * (size_t)t->nd);
+    if (same || m->e->dev->sizes_only) return shaped;
+    Region plain = region_plain(t);
+    tensor_pack(&packed);
+    packed.p = arena_alloc(arena, base_mul((size_t)tensor_count(t) + 1, (size_t)dtype_size(m->dt)));
+    m->e->dev->copy(m->e->dev, (Block){&plain, &packed}, (Block){&plain, t}, m->dt, 0);
+    return region_shaped(as, &packed);
+}
+Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *arena) {
+    const Local *own = exec_local(m->e, m->s->in[0], one->rank);
+    *at = pieces_from(&m->x, one, arena);
+    Tensor src = m->x.act.dim >= 0 ? read_as(m, at, &own->t, arena) : own->t;
+    region_clamp(at, src.n);
     return src;
+}
+/* Piece i of the block of `rank`, wherever it lies. */
+static Tensor piece_data(const WireMove *m, int64_t rank, int64_t i, Region *at, Arena *arena) {
+    Piece one = pieces_at(&m->x, rank, i);
+    bool here = m->e->wire->self < 0 || m->e->wire->self == one.rank;
+    return here ? transfer_piece(m, &one, at, arena)
+                : m->e->wire->piece(m->e->wire, m, i, at, arena);
 }
 /* 0: as it comes; 1: added; 2: the larger (as region_copy). */
 static int combination(const Act *a) {
@@ -80,36 +89,37 @@ static int combination(const Act *a) {
 }
 /* The pieces of `rank` put together in `to`, in the order of the group: the order of the sum is
  * declared. */
-static void put_together(const MoveRun *r, int64_t rank, const Region *to, Tensor *out) {
-    const Act *act = &r->x.act;
-    int op = combination(act);
-    Device *dev = r->e->dev;
-    int64_t n = dev->sizes_only ? 0 : pieces_count(&r->x, rank);
-    dev->fill(dev, out, r->dt, op == 2 ? -INFINITY : 0);
+static void put_together(const WireMove *m, int64_t rank, const Region *to, Tensor *out) {
+    int op = combination(&m->x.act);
+    Device *dev = m->e->dev;
+    Wire *w = m->e->wire;
+    if (w->reduce && w->reduce(w, m, to, out)) return;
+    int64_t n = dev->sizes_only ? 0 : pieces_count(&m->x, rank);
+    dev->fill(dev, out, m->dt, op == 2 ? -INFINITY : 0);
     for (int64_t i = 0; i < n; i++) {
         Arena *part = arena_new();
-        Piece one = pieces_at(&r->x, rank, i);
         Region at;
-        Tensor src = piece_data(r, &one, &at, part);
-        if (tensor_count(&src))
-            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, r->dt, op == 1 && i == 0 ? 0 : op);
+        Tensor src = piece_data(m, rank, i, &at, part);
+        if (src.p && tensor_count(&src))
+            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, m->dt, op == 1 && i == 0 ? 0 : op);
         arena_free(part);
     }
-    if (r->e->modulus > 0 && op == 1) device_residues(dev, out, r->dt, r->e->modulus);
+    if (m->e->modulus > 0 && op == 1) device_residues(dev, out, m->dt, m->e->modulus);
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */
-static void finish(const MoveRun *r, const Region *to, Tensor *out) {
-    const Act *act = &r->x.act;
-    double n = (double)r->x.n, f = act->scale;
+static void finish(const WireMove *m, const Region *to, Tensor *out) {
+    const Act *act = &m->x.act;
+    double n = (double)m->x.n, f = act->scale;
     if (act->combine == COMBINE_AVG) f *= 1 / n;
     for (int k = 1; k < act->times; k++) f *= n;
-    if (f != 1) r->e->dev->scale(r->e->dev, out, r->dt, f);
-    if (act->floor && !r->e->dev->sizes_only) drop_tail(r, to, out);
+    if (f != 1) m->e->dev->scale(m->e->dev, out, m->dt, f);
+    if (act->floor && !m->e->dev->sizes_only) drop_tail(m, to, out);
 }
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
-static void build_block(const MoveRun *r, int64_t rank, Local *l) {
+static void build_block(const MoveRun *run, int64_t rank, Local *l) {
+    const WireMove *r = &run->m;
     const Act *act = &r->x.act;
     const Local *own = exec_local(r->e, r->s->in[0], rank);
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
@@ -117,11 +127,10 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
         share(l, own, &own->t);
         return;
     }
-    Region to = pieces_to(&r->x, rank, r->tmp);
+    Region to = pieces_to(&r->x, rank, run->tmp);
     if (act->kind == MOVE_SLICE && as_is && act->dim < 0) {
-        Piece self = pieces_at(&r->x, rank, 0);
         Region at;
-        Tensor src = piece_data(r, &self, &at, r->tmp), view;
+        Tensor src = piece_data(r, rank, 0, &at, run->tmp), view;
         if (region_view(&to, &at, &src, r->dt, &view)) {
             share(l, own, &view);
             return;
@@ -131,8 +140,8 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
     l->buf = store_buf_new(r->e, tensor_count(&l->t) * dtype_size(r->dt));
     l->t.p = l->buf->p;
     if (!act->times && r->x.act.kind != MOVE_REDUCE_SCATTER) {
-        Region held = region_of(r->e, r->s->in[0], rank, r->tmp), as;
-        as = region_listed(&to, held.outer, r->tmp);
+        Region held = region_of(r->e, r->s->in[0], rank, run->tmp), as;
+        as = region_listed(&to, held.outer, run->tmp);
         Tensor out = region_shaped(&as, &l->t);
         tile(r->e->dev, &out, &own->t, r->dt);
     } else {
@@ -141,7 +150,7 @@ static void build_block(const MoveRun *r, int64_t rank, Local *l) {
     }
 }
 /* One id per group: which blocks its members hold. */
-static int64_t *group_ids(const MoveRun *r) {
+static int64_t *group_ids(const WireMove *r) {
     const Mesh *m = r->x.m;
     const Store *src = exec_store(r->e, r->s->in[0]);
     const AxisList *axes = &r->x.act.axes;
@@ -173,9 +182,11 @@ static void share_all(Exec *e, int from, int to) {
 }
 /* With another dim cut: what arrives is taken for the block that was asked for. */
 static void retype(const MoveRun *r, int64_t rank, Local *l) {
-    if (r->x.act.dim < 0 || r->x.t->listed) return;
-    Region want = region_at(r->x.m, r->x.t, &r->s->move.to, rank, r->tmp);
-    l->t = region_shaped(&want, &l->t);
+    const WireMove *m = &r->m;
+    if (m->x.act.dim < 0 || m->x.t->listed) return;
+    Region want = region_at(m->x.m, m->x.t, &m->s->move.to, rank, r->tmp);
+    Tensor as = region_packed(&want);
+    if (tensor_count(&as) == tensor_count(&l->t)) store_shape(m->e, l, &as, m->dt);
 }
 /* Whose blocks are equal: those with equal keys. */
 typedef struct {
@@ -195,16 +206,18 @@ static int64_t rows_key(const Pieces *x, int64_t rank) {
 }
 static void move_key(void *arg, int64_t rank, int64_t *key) {
     const Keyed *k = arg;
-    const Pieces *x = &k->r.x;
+    const WireMove *m = &k->r.m;
+    const Pieces *x = &m->x;
     key[0] = k->gid ? k->gid[rank] : 0;
     key[1] = store_key(x->m, &x->to, rank);
-    key[2] = k->own ? exec_store(k->r.e, k->r.s->in[0])->which[rank] : 0;
+    key[2] = k->own ? exec_store(m->e, m->s->in[0])->which[rank] : 0;
     key[4] = rows_key(x, rank);
     key[3] = k->elsewhere ? rank : k->shares ? mesh_index_in(x->m, &x->axes, rank) : 0;
 }
 static bool move_block(void *arg, int64_t rank, Local *l) {
     MoveRun *r = &((Keyed *)arg)->r;
-    l->key = store_key(r->x.m, &r->e->p->val[r->s->out].L, rank);
+    const WireMove *m = &r->m;
+    l->key = store_key(m->x.m, &m->e->p->val[m->s->out].L, rank);
     r->tmp = arena_new();
     build_block(r, rank, l);
     retype(r, rank, l);
@@ -212,19 +225,22 @@ static bool move_block(void *arg, int64_t rank, Local *l) {
     return true;
 }
 void transfer_step(Exec *e, const Step *s) {
-    Keyed k = {.r = {.e = e, .s = s, .x = pieces_of_run(e, s), .dt = exec_dtype(e, s->out)}};
-    const Act *act = &k.r.x.act;
+    Wire *wire = e->wire;
+    Keyed k = {.r.m = {.e = e, .s = s, .x = pieces_of_run(e, s), .dt = exec_dtype(e, s->out)}};
+    const Act *act = &k.r.m.x.act;
     if (act->kind == MOVE_ID && !s->act) {
         share_all(e, s->in[0], s->out);
         return;
     }
     bool joint =
         act_reduces(act->kind) || act->kind == MOVE_ALL_GATHER || act->kind == MOVE_ALL_TO_ALL;
-    k.gid = joint ? group_ids(&k.r) : NULL;
-    k.own = !k.gid || s->act;
+    k.gid = joint && wire->self < 0 ? group_ids(&k.r.m) : NULL;
+    k.own = !joint || s->act;
     k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;
     k.elsewhere = act_elsewhere(&s->move, act);
     WireBlocks w = {.width = 5, .key = move_key, .make = move_block, .arg = &k};
-    wire_share(e, s->out, &w);
+    if (wire->bring) wire->bring(wire, &k.r.m);
+    wire->share(wire, e, s->out, &w);
+    if (wire->spent) wire->spent(wire);
     free(k.gid);
 }

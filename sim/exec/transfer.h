@@ -1,9 +1,13 @@
 /* The move of a step on all ranks. For sim/exec only. */
 #ifndef SP_EXEC_TRANSFER_H
 #define SP_EXEC_TRANSFER_H
-#include "exec/exec.h"
+#include "exec/wire.h"
 
 /* ST_MOVE, with its planted mistake: what every rank holds under the target layout. Groups whose
  * members hold the same blocks share the result. */
 void transfer_step(Exec *e, const Step *s);
+/* What a rank that is here hands in as one piece of a move, and where its elements stand; packed
+ * copies and lists live in `arena`. After a planted mistake a block may be shorter than its layout
+ * says: then so is the region. */
+Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *arena);
 #endif

@@ -26,7 +26,6 @@ typedef struct Layout {
     uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
     uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
-    uint8_t set[MESH_MAX_AXES];  /* coordinates that hold the value, as an id; 0: all */
 } Layout;
 
 /* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has

@@ -28,10 +28,11 @@ struct Weights {
     const Plan *p;
     const Model *m;
     SafeTensors *params, *inputs;
-    Binding *b;  /* one per tensor of the graph */
-    int labels;  /* tensors, or -1 */
-    int64_t V;   /* ids that exist */
-    bool failed; /* something could not be loaded */
+    Binding *b;                    /* one per tensor of the graph */
+    int labels;                    /* tensors, or -1 */
+    int64_t V;                     /* ids that exist */
+    bool failed;                   /* something could not be loaded */
+    int64_t counted, counted_step; /* labels that count in that training step; 0: not known */
 };
 
 enum { LOAD_CHUNK = 1 << 20 };
@@ -363,32 +364,34 @@ static bool load_span(Weights *w, Diags *d, int t, const Span *s, Dtype dtype, v
     }
     return true;
 }
-static bool load_reals(Weights *w, Diags *d, int t, Dtype dtype, int64_t first, void *out) {
-    const Binding *b = &w->b[t];
-    Span all = {b->st, first, b->n};
-    if (!b->n_parts) return load_span(w, d, t, &all, dtype, out);
+/* Of a tensor that lies in several of a file, one after the other: what each has of the part. */
+static bool load_reals(Weights *w, Diags *d, const WeightsPart *p, int64_t first, void *out) {
+    const Binding *b = &w->b[p->t];
+    Span all = {b->st, first, p->n};
+    if (!b->n_parts) return load_span(w, d, p->t, &all, p->dtype, out);
     int64_t each = b->n / b->n_parts;
-    for (int k = 0; k < b->n_parts; k++) {
-        Span one = {b->part[k], 0, each};
-        if (!load_span(w, d, t, &one, dtype, (char *)out + k * each * dtype_size(dtype)))
-            return false;
+    for (int64_t at = 0; at < p->n;) {
+        int64_t k = (first + at) / each, from = (first + at) % each;
+        Span one = {b->part[k], from, p->n - at < each - from ? p->n - at : each - from};
+        void *to = (char *)out + at * dtype_size(p->dtype);
+        if (!load_span(w, d, p->t, &one, p->dtype, to)) return false;
+        at += one.n;
     }
     return true;
 }
 
 /* Ids are 0 .. V-1; labels also ignore_index. */
-static bool load_ids(Weights *w, Diags *d, int t, int64_t first, int64_t *out) {
-    const StTensor *st = w->b[t].st;
-    int64_t n = w->b[t].n;
-    if (!st_read(st, first, n, DT_I64, out)) {
-        diag_error(d, "E0102", place_of(w, t), NULL, "'%s' changed or failed while '%s' was read",
-                   st->file, st->name);
+static bool load_ids(Weights *w, Diags *d, const WeightsPart *p, int64_t first, int64_t *out) {
+    const StTensor *st = w->b[p->t].st;
+    if (!st_read(st, first, p->n, DT_I64, out)) {
+        diag_error(d, "E0102", place_of(w, p->t), NULL,
+                   "'%s' changed or failed while '%s' was read", st->file, st->name);
         return false;
     }
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < p->n; i++) {
         if (out[i] >= 0 && out[i] < w->V) continue;
-        if (t == w->labels && out[i] == w->p->ignore_index) continue;
-        diag_error(d, "E0507", place_of(w, t), NULL,
+        if (p->t == w->labels && out[i] == w->p->ignore_index) continue;
+        diag_error(d, "E0507", place_of(w, p->t), NULL,
                    "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name, st->file,
                    (long long)out[i], index_text(w->a, st, first + i), (long long)w->V);
         return false;
@@ -398,37 +401,51 @@ static bool load_ids(Weights *w, Diags *d, int t, int64_t first, int64_t *out) {
 
 /* Uniform labels, of which every sequence ignores another number at its end: equal counts would
  * hide a mean of means. */
-static void random_labels(Weights *w, int t, int64_t *out) {
-    const GTensor *g = &w->m->g.t[t];
-    int64_t B = g->size[0], S = g->size[1];
-    const RandomStream *r = &w->b[t].random;
+static void random_labels(Weights *w, const WeightsPart *p, int64_t *out) {
+    int64_t S = w->m->g.t[p->t].size[1];
+    const RandomStream *r = &w->b[p->t].random;
     RandomStream lengths = *r;
     lengths.stream = ~r->stream;
-    random_ints(r, 0, B * S, w->V, out);
-    for (int64_t b = 0; b < B; b++) {
-        int64_t ignored;
+    random_ints(r, p->first, p->n, w->V, out);
+    for (int64_t i = 0; i < p->n;) {
+        int64_t b = (p->first + i) / S, ignored, last = (b + 1) * S - p->first;
         random_ints(&lengths, b, 1, S / 3 + 1, &ignored);
-        for (int64_t s = S - ignored; s < S; s++) out[b * S + s] = w->p->ignore_index;
+        for (; i < p->n && i < last; i++)
+            if (i >= last - ignored) out[i] = w->p->ignore_index;
     }
 }
 
 /* mask / N: weights that make the sum of the losses their mean over the labels that count. [B, S]
- */
-static bool loss_weights(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
-    int64_t n = w->b[t].n, valid = 0;
-    int64_t *labels = base_malloc(base_mul((size_t)n, sizeof *labels));
-    bool ok = weights_load_step(w, d, w->labels, DT_I64, step, labels);
-    for (int64_t i = 0; ok && i < n; i++) valid += labels[i] != w->p->ignore_index;
+ * N is that of all labels, whichever part is asked for. */
+static bool count_labels(Weights *w, Diags *d, int64_t step) {
+    int64_t n = w->b[w->labels].n, room = n < LOAD_CHUNK ? n : LOAD_CHUNK, valid = 0;
+    if (w->counted && w->counted_step == step) return true;
+    int64_t *labels = base_malloc(base_mul((size_t)room + 1, sizeof *labels));
+    bool ok = true;
+    for (int64_t at = 0; at < n && ok; at += room) {
+        WeightsPart p = {w->labels, DT_I64, step, at, n - at < room ? n - at : room};
+        ok = weights_part(w, d, &p, labels);
+        for (int64_t i = 0; ok && i < p.n; i++) valid += labels[i] != w->p->ignore_index;
+    }
+    free(labels);
     if (ok && !valid) {
         diag_error(d, "E0507", w->p->inputs ? w->p->inputs_loc : w->p->loss_loc, NULL,
                    "every label in %s is %lld, which is ignored: the loss has no token",
                    w->b[w->labels].source, (long long)w->p->ignore_index);
         ok = false;
     }
-    double weight = valid ? 1 / (double)valid : 0;
-    for (int64_t i = 0; ok && i < n; i++) {
-        double x = labels[i] != w->p->ignore_index ? weight : 0;
-        if (dtype == DT_F32) ((float *)out)[i] = (float)x;
+    w->counted = ok ? valid : 0;
+    w->counted_step = step;
+    return ok;
+}
+static bool loss_weights(Weights *w, Diags *d, const WeightsPart *p, void *out) {
+    if (!count_labels(w, d, p->step)) return false;
+    int64_t *labels = base_malloc(base_mul((size_t)p->n + 1, sizeof *labels));
+    WeightsPart of = {w->labels, DT_I64, p->step, p->first, p->n};
+    bool ok = weights_part(w, d, &of, labels);
+    for (int64_t i = 0; ok && i < p->n; i++) {
+        double x = labels[i] != w->p->ignore_index ? 1 / (double)w->counted : 0;
+        if (p->dtype == DT_F32) ((float *)out)[i] = (float)x;
         else ((double *)out)[i] = x;
     }
     free(labels);
@@ -447,27 +464,38 @@ static int64_t first_of_step(const Weights *w, Diags *d, int t, int64_t step) {
     return -1;
 }
 
-static bool load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
-    const Binding *b = &w->b[t];
-    int64_t first = first_of_step(w, d, t, step), n = count_of(&w->m->g.t[t]);
-    if (first < 0) return false;
-    memset((char *)out + b->n * dtype_size(dtype), 0, (size_t)((n - b->n) * dtype_size(dtype)));
+/* A part that lies within what the source has. */
+static bool load_part(Weights *w, Diags *d, const WeightsPart *p, void *out) {
+    const Binding *b = &w->b[p->t];
     switch (b->from) {
-    case FROM_RANDOM: random_fill(&b->random, 0, b->n, dtype, out); return true;
-    case FROM_RANDOM_IDS: random_ints(&b->random, 0, b->n, w->V, out); return true;
-    case FROM_RANDOM_LABELS: random_labels(w, t, out); return true;
-    case FROM_LABELS: return loss_weights(w, d, t, dtype, step, out);
-    case FROM_FILE:
-        return dtype == DT_I64 ? load_ids(w, d, t, first, out)
-                               : load_reals(w, d, t, dtype, first, out);
+    case FROM_RANDOM: random_fill(&b->random, p->first, p->n, p->dtype, out); return true;
+    case FROM_RANDOM_IDS: random_ints(&b->random, p->first, p->n, w->V, out); return true;
+    case FROM_RANDOM_LABELS: random_labels(w, p, out); return true;
+    case FROM_LABELS: return loss_weights(w, d, p, out);
+    case FROM_FILE: {
+        int64_t first = first_of_step(w, d, p->t, p->step);
+        if (first < 0) return false;
+        return p->dtype == DT_I64 ? load_ids(w, d, p, first + p->first, out)
+                                  : load_reals(w, d, p, first + p->first, out);
+    }
     }
     return false;
 }
-bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
-    assert(t >= 0 && step >= 0 && (dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64));
-    bool ok = load_step(w, d, t, dtype, step, out);
+bool weights_part(Weights *w, Diags *d, const WeightsPart *p, void *out) {
+    assert(p->t >= 0 && p->step >= 0 && p->first >= 0 && p->n >= 0);
+    assert(p->dtype == DT_F32 || p->dtype == DT_F64 || p->dtype == DT_I64);
+    const Binding *b = &w->b[p->t];
+    WeightsPart there = *p;
+    int64_t es = dtype_size(p->dtype), have = b->n - p->first;
+    there.n = have < 0 ? 0 : have < p->n ? have : p->n;
+    memset((char *)out + there.n * es, 0, (size_t)((p->n - there.n) * es));
+    bool ok = load_part(w, d, &there, out);
     w->failed |= !ok;
     return ok;
+}
+bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out) {
+    WeightsPart all = {t, dtype, step, 0, count_of(&w->m->g.t[t])};
+    return weights_part(w, d, &all, out);
 }
 bool weights_failed(const Weights *w) { return w->failed; }
 

@@ -41,6 +41,14 @@ bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out);
  * [steps, rows, in]); what has none is the same in every step. E0503 if the file has fewer steps.
  * weights_load is step 0. */
 bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, void *out);
+/* Some of the elements of a tensor, in row-major order of its letters, in a training step. */
+typedef struct WeightsPart {
+    int t;
+    Dtype dtype;
+    int64_t step, first, n;
+} WeightsPart;
+/* Loads those elements alone; errors as those of weights_load_step, of these elements. */
+bool weights_part(Weights *w, Diags *d, const WeightsPart *p, void *out);
 /* Was there a load that failed? A file may shrink between two loads of one tensor: what was
  * computed from the first one then has nothing to be compared with. */
 bool weights_failed(const Weights *w);

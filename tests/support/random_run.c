@@ -193,6 +193,14 @@ static Outcome mutate_move(Arena *a, RandomPlan *g, const Trace *t, RandomTable 
            mutation_names[m], s->step, s->op, text);
     return MUTATION_MISSED;
 }
+const char *random_fault(Arena *a, Rng *r, const Trace *t) {
+    Site site[MOST_SITES];
+    int n = sites(t, site, MOST_SITES);
+    const char *f = NULL;
+    for (int k = 0; n && k < 4 * MOST_SITES && !f; k++)
+        f = fault_text(a, r, t, &site[rng_below(r, n)], rng_below(r, M_STEP));
+    return f;
+}
 /* Any step, while it runs. */
 static Outcome mutate_step(Arena *a, RandomPlan *g, const StepSites *sites, RandomTable *tab,
                            uint64_t seed, int m) {

@@ -27,6 +27,9 @@ typedef struct {
 
 /* Runs plan number `seed`; what goes wrong is printed and returned as false. `c` may be NULL. */
 bool random_run(uint64_t seed, RandomTable *t, Coverage *c);
+/* A line of `faults` that plants a mutation of a move of this plan, whose trace is `t`; NULL if
+ * none was found. */
+const char *random_fault(Arena *a, Rng *r, const Trace *t);
 void random_table_add(RandomTable *to, const RandomTable *from);
 void random_table_print(const RandomTable *t, FILE *f);
 /* Plans that are wrong: false alarms and mutations that were not caught, not located, or not seen

@@ -1,0 +1,158 @@
+/* The processes of a real run. See ranks.h. What is said of a lost rank is said from the engine's
+ * own thread, while the others work. */
+#include "drive/ranks.h"
+#include "base/ends.h"
+#include "base/text.h"
+#include "engine/plugin.h"
+#include "exec/exec.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Loc nowhere = {NULL, 0, 0};
+
+struct Ranks {
+    Arena *arena;
+    RanksOptions o;
+    Engine *engine;
+    int64_t beside;
+    bool met;
+    const char *failed; /* why the engine did not start */
+    _Atomic(const Program *) program;
+};
+/* What a process says of itself before a plan is run. */
+typedef struct {
+    int64_t ready;
+    uint64_t what;
+    char version[16];
+} Hello;
+
+/* ---- ends ---- */
+/* "at step 12, all_reduce of layers.0.o_proj"; `at` is the value that it made, from 1. */
+static const char *place_text(const Ranks *r, int64_t at, Arena *arena) {
+    const Program *p = atomic_load(&r->program);
+    if (!p || at < 1 || at > p->nv) return "before the first value of a plan";
+    const Val *v = &p->val[at - 1];
+    if (v->step < 0)
+        return arena_printf(arena, "where it reads %s", program_value_name(p, v, arena));
+    return arena_printf(arena, "at step %d, %s", v->step, step_name(p, &p->step[v->step], arena));
+}
+static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
+    const Ranks *r = arg;
+    Arena *tmp = arena_new();
+    if (rank == -1)
+        base_last_words("the processes did not come together within %.0f s: one of them did not "
+                        "start, hangs or is stopped; all of them end [E0605]",
+                        seconds);
+    else if (rank == -2)
+        base_last_words("each rank has waited for another for %.1f s, rank 0 %s; all of them end "
+                        "[E0605]",
+                        seconds, place_text(r, at, tmp));
+    else
+        base_last_words("rank %lld has been silent for %.1f s, it was %s; all ranks end [E0605]",
+                        (long long)rank, seconds, place_text(r, at, tmp));
+    arena_free(tmp);
+}
+static void failed(void *arg, const char *what) {
+    Ranks *r = arg;
+    if (r->engine) base_last_words("the engine failed: %s; all ranks end [E0607]", what);
+    else r->failed = arena_strdup(r->arena, what);
+}
+
+/* ---- together ---- */
+bool ranks_silent(void) { return plugin_launched().rank > 0; }
+Ranks *ranks_new(Arena *arena, Engine *engine, const RanksOptions *o) {
+    Ranks *r = ARENA_NEW(arena, Ranks);
+    *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .beside = plugin_launched().beside};
+    return r;
+}
+Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
+    Ranks *r = ranks_new(arena, NULL, o);
+    EngineHost host = {
+        .abi = ENGINE_ABI, .deadline = o->deadline, .lost = lost, .failed = failed, .arg = r};
+    r->engine = plugin_open(arena, d, &host);
+    if (r->engine) return r;
+    if (r->failed) diag_error(d, "E0607", nowhere, NULL, "the engine did not start: %s", r->failed);
+    return NULL;
+}
+void ranks_close(Ranks *r) {
+    if (r) r->engine->close(r->engine);
+}
+bool ranks_first(const Ranks *r) { return r->engine->rank == 0; }
+int64_t ranks_count(const Ranks *r) { return r->engine->ranks; }
+bool ranks_engine_sums(const Ranks *r) { return r->o.engine_sums; }
+int64_t ranks_beside(const Ranks *r) { return r->beside; }
+Engine *ranks_engine(Ranks *r) { return r->engine; }
+int ranks_threads(const Ranks *r, int asked) {
+    if (asked || ranks_first(r)) return asked;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / (long)r->beside;
+    return share > 1 ? (int)share : 1;
+}
+void ranks_run(Ranks *r, const Program *p) {
+    __atomic_store_n(&r->engine->at, 0, __ATOMIC_RELAXED);
+    atomic_store(&r->program, p);
+}
+
+/* Rank 0's bytes to all of them. */
+static void spread(Engine *e, void *p, int64_t bytes) {
+    EngineItem from = {0, bytes, p}, *to = base_malloc(base_mul((size_t)e->ranks, sizeof *to));
+    for (int64_t k = 1; k < e->ranks; k++) to[k - 1] = (EngineItem){k, bytes, p};
+    if (e->rank) e->exchange(e, NULL, 0, &from, 1);
+    else e->exchange(e, to, (int)e->ranks - 1, NULL, 0);
+    free(to);
+}
+/* One record of each process, in the order of ranks, on rank 0; `all` is untouched elsewhere. */
+static void collect(Engine *e, void *mine, void *all, int64_t bytes) {
+    EngineItem to = {0, bytes, mine}, *from = base_malloc(base_mul((size_t)e->ranks, sizeof *from));
+    for (int64_t k = 1; k < e->ranks; k++)
+        from[k - 1] = (EngineItem){k, bytes, (char *)all + k * bytes};
+    if (e->rank) e->exchange(e, &to, 1, NULL, 0);
+    else {
+        e->exchange(e, NULL, 0, from, (int)e->ranks - 1);
+        memcpy(all, mine, (size_t)bytes);
+    }
+    free(from);
+}
+int ranks_decide(Ranks *r, int mine) {
+    int64_t code = mine;
+    spread(r->engine, &code, sizeof code);
+    return (int)code;
+}
+static bool differ(Diags *d, const Hello *h, int64_t rank) {
+    if (h[rank].ready == h[0].ready && h[rank].what == h[0].what &&
+        !memcmp(h[rank].version, h[0].version, sizeof h->version))
+        return false;
+    bool version = memcmp(h[rank].version, h[0].version, sizeof h->version) != 0;
+    if (version)
+        diag_error(d, "E0606", nowhere, "install the same version everywhere",
+                   "rank %lld runs shardproof %.15s, rank 0 %.15s", (long long)rank,
+                   h[rank].version, h[0].version);
+    else if (!h[rank].ready)
+        diag_error(d, "E0606", nowhere,
+                   "the plan and the files that it names must be the same for all processes",
+                   "rank %lld cannot run this plan, which rank 0 can: a file is missing or another "
+                   "where it runs",
+                   (long long)rank);
+    else
+        diag_error(d, "E0606", nowhere,
+                   "the plan, the files that it names and the options must be the same for all "
+                   "processes",
+                   "rank %lld has another plan than rank 0", (long long)rank);
+    return true;
+}
+bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what) {
+    Engine *e = r->engine;
+    Hello mine = {.ready = ready, .what = what ^ (uint64_t)r->o.engine_sums},
+          *all = base_malloc(base_mul((size_t)e->ranks, sizeof *all));
+    snprintf(mine.version, sizeof mine.version, "%s", SHARDPROOF_VERSION);
+    r->met = true;
+    collect(e, &mine, all, sizeof mine);
+    bool same = true;
+    for (int64_t k = 1; e->rank == 0 && ready && same && k < e->ranks; k++)
+        same = !differ(d, all, k);
+    free(all);
+    return ranks_decide(r, ready && same) != 0;
+}
+bool ranks_met(const Ranks *r) { return r->met; }
+void ranks_next(Ranks *r) { r->met = false; }

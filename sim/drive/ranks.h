@@ -1,0 +1,46 @@
+/* The processes of a real run: how they come together, agree and end. Each of them runs the whole
+ * program on the same command line; rank 0 checks, reports and writes. */
+#ifndef SP_DRIVE_RANKS_H
+#define SP_DRIVE_RANKS_H
+#include "base/diag.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct Engine;
+struct Program;
+typedef struct Ranks Ranks;
+typedef struct RanksOptions {
+    double deadline;  /* seconds of silence after which a rank is lost (E0605) */
+    bool engine_sums; /* reductions are the engine's own: their order is not the declared one */
+} RanksOptions;
+
+/* Starts the engine of the launcher that started this process. NULL: E0601, E0603 or E0607. Ended
+ * by ranks_close, once all processes call it. */
+Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o);
+void ranks_close(Ranks *r);
+/* The same on an engine that is there. */
+Ranks *ranks_new(Arena *arena, struct Engine *engine, const RanksOptions *o);
+/* Was this process started by a launcher, as another rank than 0? It is asked before there is an
+ * engine: such a process has nothing to say. */
+bool ranks_silent(void);
+bool ranks_first(const Ranks *r);
+int64_t ranks_count(const Ranks *r);
+bool ranks_engine_sums(const Ranks *r);
+/* Of the processes on this machine there are so many. */
+int64_t ranks_beside(const Ranks *r);
+struct Engine *ranks_engine(Ranks *r);
+/* Workers of this process, if `asked` (0: as many as there is room for) are asked for: rank 0
+ * checks on all cores while the others sleep, which share them. */
+int ranks_threads(const Ranks *r, int asked);
+
+/* Once for every plan, whatever became of it: true if all processes are ready to run the same,
+ * which `what`, a hash, stands for. False otherwise; where rank 0 is ready and another is not, or
+ * has something else, E0606 into rank 0's `d`. ranks_next is the next plan's beginning. */
+bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what);
+bool ranks_met(const Ranks *r);
+void ranks_next(Ranks *r);
+/* What rank 0 says, for all of them. */
+int ranks_decide(Ranks *r, int mine);
+/* Which program is run: for the words about a rank that is lost. NULL: none. */
+void ranks_run(Ranks *r, const struct Program *p);
+#endif

@@ -1,0 +1,137 @@
+/* A run whose ranks are processes: each walks the program with its own rank's blocks; after every
+ * load and every step it says to rank 0 what its rank holds. Rank 0 keeps an executor of all ranks
+ * beside its own, made from what it is told, and whoever looks at a run looks at that. It refuses
+ * to check anything: the observers do, as in a virtual run. */
+#include "drive/run.h"
+#include "exec/wire_own.h"
+#include "exec/wire_told.h"
+
+struct Real {
+    Ranks *ranks;
+    Engine *engine;
+    WireOwn *wire;
+    WireTold *told; /* rank 0; else NULL */
+    Exec *own;
+    WalkInstance at;
+};
+
+Exec *real_exec(const Run *r) { return r->real ? r->real->own : r->exec; }
+bool real_checks(const Run *r) { return !r->real || r->real->told; }
+
+/* ---- what is told ---- */
+static void told_begun(void *arg, WalkInstance at) {
+    Run *r = arg;
+    r->real->at = at;
+    r->src.step = at.iteration;
+    r->src.part = at.part;
+    reference_set_step(&r->model->g, at.iteration);
+    if (r->real->told) exec_begin(r->exec, at.part);
+}
+static void tell(Run *r, int val) { wire_tell(r->real->told, r->real->engine, r->real->own, val); }
+static void told_loaded(void *arg, int val) {
+    Run *r = arg;
+    tell(r, val);
+    if (r->real->told) exec_load(r->exec, val);
+}
+static void told_stepped(void *arg, const Step *s) {
+    Run *r = arg;
+    tell(r, s->out);
+    if (r->real->told) exec_step(r->exec, s);
+}
+/* After the last micro-batch a gradient is the sum of all. */
+static void told_settled(void *arg, const Step *s) {
+    Run *r = arg;
+    int64_t parts = r->plan->microbatches;
+    if (parts < 2 || r->real->at.part + 1 < parts || !lives_adds_up(r->program, s)) return;
+    tell(r, s->out);
+    if (r->real->told) wire_told_again(r->exec, s->out);
+}
+static void told_iterated(void *arg, int64_t iteration) {
+    Run *r = arg;
+    (void)iteration;
+    if (r->real->told) exec_next_iteration(r->exec);
+}
+static void told_stuck(void *arg, const Step *s) {
+    Run *r = arg;
+    r->exec->stuck = r->real->own->stuck;
+    r->exec->stuck_step = s->id;
+}
+/* When everybody has looked. */
+static void seen_settled(void *arg, const Step *s) {
+    Run *r = arg;
+    if (r->real->told) exec_release(r->exec, s);
+}
+const Observer *const *real_observers(Run *r, const Observer *const *look, int *n) {
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n + 2);
+    Observer *told = ARENA_NEW(r->arena, Observer), *last = ARENA_NEW(r->arena, Observer);
+    *told = (Observer){.arg = r,
+                       .begun = told_begun,
+                       .loaded = told_loaded,
+                       .stepped = told_stepped,
+                       .settled = told_settled,
+                       .iterated = told_iterated,
+                       .stuck = told_stuck};
+    *last = (Observer){.arg = r, .settled = seen_settled};
+    int others = r->real->told ? *n : 0;
+    list[0] = told;
+    for (int i = 0; i < others; i++) list[i + 1] = look[i];
+    list[others + 1] = last;
+    *n = others + 2;
+    return list;
+}
+
+/* ---- begin and end ---- */
+bool real_fits(Run *r) {
+    const Ranks *all = r->o->ranks;
+    if (!all || ranks_count(all) == r->mesh->nranks) return true;
+    diag_error(r->d, "E0603", r->plan->mesh_loc,
+               arena_printf(r->arena, "mpirun -n %lld, or another mesh (--set)",
+                            (long long)r->mesh->nranks),
+               "%lld processes for a mesh of %lld ranks", (long long)ranks_count(all),
+               (long long)r->mesh->nranks);
+    return false;
+}
+void real_begin(Run *r) {
+    if (!r->o->ranks || r->dry) return;
+    Real *x = r->real = ARENA_NEW(r->arena, Real);
+    *x = (Real){.ranks = r->o->ranks, .engine = ranks_engine(r->o->ranks), .own = r->exec};
+    x->engine->ungroup(x->engine);
+    x->wire = wire_own_new(x->engine, r->mesh, ranks_engine_sums(x->ranks));
+    if (ranks_first(x->ranks)) {
+        x->told = wire_told_new(r->mesh->nranks);
+        x->own = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
+        x->own->host = r->exec->host;
+        x->own->dev = r->exec->dev;
+        x->own->full_arg = r->exec->full_arg;
+        r->exec->wire = wire_told(x->told);
+    }
+    x->own->part = reference_part;
+    x->own->wire = wire_own(x->wire);
+    x->own->keep_all = false;
+    ranks_run(x->ranks, r->program);
+}
+/* Something could not be loaded on some rank: rank 0 says what. */
+static void say_unread(Run *r) {
+    int64_t rank = wire_own_stuck(r->real->wire);
+    if (!r->real->told || diags_errors(r->d)) return;
+    diag_error(r->d, "E0606", (Loc){0}, "all processes must be able to read the same files",
+               "rank %lld could not read its part of an input or parameter, which rank 0 can",
+               (long long)rank);
+}
+void real_walked(Run *r, WalkEnd end) {
+    Real *x = r->real;
+    if (!x) return;
+    bool edited = x->engine->least(x->engine, !x->own->edited) == 0;
+    r->exec->edited |= edited;
+    r->exec->flops = x->own->flops;
+    if (end == WALK_FAILED) say_unread(r);
+    ranks_run(x->ranks, NULL);
+}
+void real_end(Run *r) {
+    Real *x = r->real;
+    if (!x) return;
+    if (x->own != r->exec) exec_free(x->own);
+    r->exec->wire = x->own->wire = wire_virtual();
+    wire_own_free(x->wire);
+    wire_told_free(x->told);
+}

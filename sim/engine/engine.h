@@ -1,0 +1,67 @@
+/* What carries bytes between processes, each of which is one rank of a mesh: the interface of the
+ * plug-ins that are opened at run time (`--mpi`). Plain C types only: the program and a plug-in may
+ * come from different compilers. An engine knows no values, layouts or steps. */
+#ifndef SP_ENGINE_ENGINE_H
+#define SP_ENGINE_ENGINE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ENGINE_ABI = 1, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+
+/* What an engine tells the program, from any of its threads. None of them ends the process. */
+typedef struct EngineHost {
+    int abi; /* ENGINE_ABI of the program */
+    /* seconds of silence of a rank after which the run ends; waiting for a rank that works is none
+     */
+    double deadline;
+    int64_t rank; /* as the launcher says, before the engine knows */
+    /* A rank is silent since so many seconds; `at` is the place that it named last. Rank -1: they
+     * did not come together, nobody knows who is missing. -2: each waits for another. */
+    void (*lost)(void *arg, int64_t rank, double seconds, int64_t at);
+    void (*failed)(void *arg, const char *what); /* in the engine's own words */
+    void *arg;
+} EngineHost;
+
+/* One message: to or from a rank. Between two ranks messages come in the order in which both list
+ * them. None of 0 bytes is sent. */
+typedef struct EngineItem {
+    int64_t peer, bytes;
+    void *p;
+} EngineItem;
+typedef enum { ENGINE_F32, ENGINE_F64 } EngineNumber;
+/* A sum or maximum over a group, in the engine's own order: element by element (each NULL), or of
+ * the blocks of `each` member, of which a rank gets its own. */
+typedef struct EngineSum {
+    int group;
+    EngineNumber number;
+    bool max;
+    const void *mine;
+    void *out;
+    int64_t n;           /* elements of `mine` */
+    const int64_t *each; /* elements of the block of each member, in the group's order, or NULL */
+} EngineSum;
+
+/* Functions return when all they ask for has been done; a process that waits sleeps. An engine that
+ * fails, or that loses a rank, tells its host and ends all processes. */
+typedef struct Engine Engine;
+struct Engine {
+    int64_t rank, ranks;
+    const char *name; /* "Open MPI 4.1.4" */
+    int64_t at;       /* where this process is: set by the program, read by any thread */
+    void (*exchange)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
+    /* The least of what all ranks say; all of them call it. */
+    int64_t (*least)(Engine *e, int64_t mine);
+    /* A group for sums, from all ranks at once: those with equal `color`, in the order of `place`.
+     * -1: there are too many. ungroup forgets all of them. */
+    int (*group)(Engine *e, int64_t color, int64_t place);
+    void (*ungroup)(Engine *e);
+    void (*sum)(Engine *e, const EngineSum *s);
+    /* Ends all processes with that exit code. */
+    void (*abort)(Engine *e, int code);
+    /* When all ranks are here: ends the engine. */
+    void (*close)(Engine *e);
+};
+/* The one symbol of a plug-in. NULL: it could not be started, and the host was told. */
+#define ENGINE_SYMBOL "shardproof_engine"
+typedef Engine *EngineOpen(const EngineHost *host);
+#endif

@@ -1,0 +1,321 @@
+/* One rank in this process, the others behind an engine. What a move needs of them is what its
+ * pieces say (pieces.h): each rank sends to every other the elements that both its piece and the
+ * other's block have, and both compute which those are. It knows no kind of move. */
+#include "exec/wire_own.h"
+#include "exec/store.h"
+#include "exec/transfer.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Before the elements of a piece: how many follow, and the sizes of the block that they are from,
+ * which after a planted mistake are not those of its layout. */
+typedef struct {
+    int64_t count, n[LAYOUT_MAX_DIMS];
+} PieceHead;
+enum { MAX_TEXT = 256, MAX_GROUPS = 16 };
+
+struct WireOwn {
+    Wire w; /* first: a Wire is one of these */
+    Engine *engine;
+    const Mesh *mesh;
+    bool sums;
+    int64_t stuck, *sent;
+    char *in;    /* what has arrived for the move that is made */
+    char **head; /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
+    struct {
+        AxisList axes;
+        int id;
+    } group[MAX_GROUPS]; /* for sums by the engine */
+    int n_groups;
+};
+
+/* ---- blocks ---- */
+/* Which rows each rank has is known to all: they say what is in the messages. So an index list is
+ * held for every rank. */
+static void share_list(WireOwn *o, Exec *e, int val) {
+    Engine *engine = o->engine;
+    Store *st = exec_store(e, val);
+    size_t ranks = (size_t)engine->ranks;
+    int64_t *rows = base_malloc(base_mul(ranks, sizeof *rows)), mine = st->l[0].t.n[0];
+    EngineItem *to = base_malloc(base_mul(ranks, sizeof *to)),
+               *from = base_malloc(base_mul(ranks, sizeof *from));
+    Tensor own = e->dev->get(e->dev, &st->l[0].t, DT_I64); /* [rows, 1, ...], packed */
+    int n = 0;
+    for (int64_t r = 0; r < engine->ranks; r++) {
+        if (r == engine->rank) continue;
+        to[n] = (EngineItem){r, sizeof mine, &mine};
+        from[n++] = (EngineItem){r, sizeof mine, &rows[r]};
+    }
+    engine->exchange(engine, to, n, from, n);
+    for (int k = 0; k < n; k++) {
+        int64_t r = from[k].peer;
+        Local l = {.rank = r, .t = st->l[0].t, .key = store_key(o->mesh, &e->p->val[val].L, r)};
+        l.t.n[0] = rows[r];
+        tensor_pack(&l.t);
+        l.buf = store_buf_new(e, tensor_count(&l.t) * 8);
+        l.t.p = l.buf->p;
+        st->which[r] = (uint32_t)store_add(st, l);
+        to[k] = (EngineItem){r, mine * 8, own.p};
+        from[k] = (EngineItem){r, rows[r] * 8, l.t.p};
+    }
+    engine->exchange(engine, to, n, from, n);
+    e->dev->done(e->dev, &own);
+    free(rows);
+    free(to);
+    free(from);
+}
+static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
+    Store *st = store_open(e, out);
+    Local l = {.rank = w->self};
+    int64_t at = out + 1; /* for the others, should this rank be lost */
+    __atomic_store_n(&((WireOwn *)w)->engine->at, at, __ATOMIC_RELAXED);
+    if (!b->make(b->arg, w->self, &l)) return false;
+    st->which[w->self] = (uint32_t)store_add(st, l);
+    if (e->p->val[out].list == out) {
+        if (b->ready) b->ready(b->arg);
+        share_list((WireOwn *)w, e, out);
+    }
+    return true;
+}
+static bool agree(Wire *w, Exec *e, bool done) {
+    WireOwn *o = (WireOwn *)w;
+    Engine *engine = o->engine;
+    int64_t first = engine->least(engine, done ? engine->ranks : w->self);
+    o->stuck = first < engine->ranks ? first : -1;
+    if (o->stuck < 0) return true;
+    char text[MAX_TEXT] = "";
+    EngineItem *to = base_malloc(base_mul((size_t)engine->ranks, sizeof *to)),
+               from = {first, sizeof text, text};
+    int n = 0;
+    if (e->stuck) snprintf(text, sizeof text, "%s", e->stuck);
+    for (int64_t r = 0; r < engine->ranks; r++)
+        if (r != first) to[n++] = (EngineItem){r, sizeof text, text};
+    if (w->self == first) engine->exchange(engine, to, n, NULL, 0);
+    else engine->exchange(engine, NULL, 0, &from, 1);
+    free(to);
+    e->stuck = *text ? arena_strdup(e->arena, text) : NULL;
+    return false;
+}
+
+/* ---- pieces ---- */
+/* Do blocks of other ranks take part? */
+static bool joins(const WireMove *m) {
+    const Act *a = &m->x.act;
+    return a->times &&
+           (act_reduces(a->kind) || a->kind == MOVE_ALL_GATHER || a->kind == MOVE_ALL_TO_ALL);
+}
+static int64_t group_of(WireOwn *o, const WireMove *m) {
+    const AxisList *axes = &m->x.act.axes;
+    Engine *e = o->engine;
+    for (int i = 0; i < o->n_groups; i++)
+        if (o->group[i].axes.n == axes->n && !memcmp(o->group[i].axes.a, axes->a, axes->n))
+            return o->group[i].id;
+    if (o->n_groups == MAX_GROUPS) return -1;
+    int id =
+        e->group(e, mesh_member(o->mesh, axes, e->rank, 0), mesh_index_in(o->mesh, axes, e->rank));
+    o->group[o->n_groups].axes = *axes;
+    return o->group[o->n_groups++].id = id;
+}
+static bool by_engine(WireOwn *o, const WireMove *m) {
+    bool plain =
+        !m->s->act && !m->x.e && m->e->modulus == 0 && (m->dt == DT_F32 || m->dt == DT_F64);
+    return o->sums && plain && act_reduces(m->x.act.kind) && group_of(o, m) >= 0;
+}
+/* The most elements of a piece that a rank can get of it: both sides leave room for so many. */
+static Region most_of(const WireMove *m, const Piece *one, int64_t rank, Arena *tmp) {
+    Region at = pieces_from(&m->x, one, tmp), to = pieces_to(&m->x, rank, tmp);
+    return region_meet(&to, &at, tmp);
+}
+static int64_t count_of(const Region *r) {
+    Tensor t = region_packed(r);
+    return tensor_count(&t);
+}
+/* Writes a piece of ours for `rank` to `out` (NULL: only asks for its room); bytes of it. */
+static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int64_t rank,
+                           char *out) {
+    Arena *tmp = arena_new();
+    Device *dev = m->e->dev;
+    PieceHead head = {0};
+    Region at, most = most_of(m, one, rank, tmp), to = pieces_to(&m->x, rank, tmp);
+    int64_t es = dtype_size(m->dt), n = count_of(&most),
+            room = n ? (int64_t)sizeof head + n * es : 0;
+    if (out && room) {
+        memset(out, 0, (size_t)room);
+        Tensor src = transfer_piece(m, one, &at, tmp), host = dev->get(dev, &src, m->dt);
+        Region both = region_meet(&to, &at, tmp);
+        Tensor packed = region_packed(&both);
+        packed.p = out + sizeof head;
+        if (tensor_count(&host) && tensor_count(&packed))
+            head.count = region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, 0);
+        memcpy(head.n, src.n, sizeof head.n);
+        memcpy(out, &head, sizeof head);
+        dev->done(dev, &host);
+        o->sent[rank] += head.count * es;
+    }
+    arena_free(tmp);
+    return room;
+}
+/* What we hand in to the block of `rank`, one piece after the other. */
+static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out) {
+    int64_t n = pieces_count(&m->x, rank), bytes = 0;
+    for (int64_t i = 0; i < n; i++) {
+        Piece one = pieces_at(&m->x, rank, i);
+        if (one.rank == o->w.self) bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
+    }
+    return bytes;
+}
+/* Room for what comes from each rank; *items of `from`, in the order of ranks in the group. */
+static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
+    const Pieces *x = &m->x;
+    int64_t self = o->w.self, n = pieces_count(x, self), es = dtype_size(m->dt), all = 0;
+    int64_t members = mesh_size(x->m, &x->act.axes), items = 0;
+    int64_t *room = base_malloc(base_mul((size_t)n + 1, sizeof *room));
+    Arena *tmp = arena_new();
+    o->head = base_malloc(base_mul((size_t)n + 1, sizeof *o->head));
+    for (int64_t i = 0; i < n; i++) {
+        Piece one = pieces_at(x, self, i);
+        Region most = most_of(m, &one, self, tmp);
+        int64_t k = one.rank == self ? 0 : count_of(&most);
+        room[i] = k ? (int64_t)sizeof(PieceHead) + k * es : 0;
+        all += room[i];
+    }
+    char *at = o->in = base_malloc((size_t)all + 1);
+    for (int64_t k = 0; k < members; k++) {
+        int64_t rank = mesh_member(x->m, &x->act.axes, self, k);
+        EngineItem item = {rank, 0, at};
+        for (int64_t i = 0; i < n; i++) {
+            if (pieces_at(x, self, i).rank != rank) continue;
+            o->head[i] = room[i] ? at + item.bytes : NULL;
+            item.bytes += room[i];
+        }
+        at += item.bytes;
+        if (item.bytes) from[items++] = item;
+    }
+    free(room);
+    arena_free(tmp);
+    return (int)items;
+}
+static void bring(Wire *w, const WireMove *m) {
+    WireOwn *o = (WireOwn *)w;
+    const AxisList *axes = &m->x.act.axes;
+    Engine *engine = o->engine;
+    if (!joins(m) || by_engine(o, m)) return;
+    int64_t n = mesh_size(o->mesh, axes), bytes;
+    EngineItem *to = base_malloc(base_mul((size_t)n, sizeof *to)),
+               *from = base_malloc(base_mul((size_t)n, sizeof *from));
+    int n_to = 0, n_from = make_inbox(o, m, from);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t rank = mesh_member(o->mesh, axes, w->self, k);
+        if (rank == w->self || !(bytes = write_all(o, m, rank, NULL))) continue;
+        to[n_to] = (EngineItem){rank, bytes, base_malloc((size_t)bytes)};
+        write_all(o, m, rank, to[n_to++].p);
+    }
+    engine->exchange(engine, to, n_to, from, n_from);
+    for (int k = 0; k < n_to; k++) free(to[k].p);
+    free(to);
+    free(from);
+}
+static void spent(Wire *w) {
+    WireOwn *o = (WireOwn *)w;
+    free(o->in);
+    free(o->head);
+    o->in = NULL;
+    o->head = NULL;
+}
+static Tensor piece(Wire *w, const WireMove *m, int64_t i, Region *at, Arena *arena) {
+    const WireOwn *o = (WireOwn *)w;
+    Piece one = pieces_at(&m->x, w->self, i);
+    PieceHead head;
+    if (!o->head || !o->head[i]) return (Tensor){0};
+    memcpy(&head, o->head[i], sizeof head);
+    if (!head.count) return (Tensor){0};
+    Region from = pieces_from(&m->x, &one, arena), to = pieces_to(&m->x, w->self, arena);
+    region_clamp(&from, head.n);
+    *at = region_meet(&to, &from, arena);
+    Tensor t = region_packed(at);
+    t.p = o->head[i] + sizeof head;
+    return t;
+}
+
+/* ---- sums by the engine ---- */
+/* Our block cut for each member of the group, one part behind the other. */
+static void cut_for_each(const WireMove *m, const Region *at, const Tensor *own, int64_t *each,
+                         char *out) {
+    const AxisList *axes = &m->x.act.axes;
+    int64_t n = mesh_size(m->x.m, axes);
+    for (int64_t k = 0; k < n; k++) {
+        Arena *tmp = arena_new();
+        int64_t rank = mesh_member(m->x.m, axes, m->e->wire->self, k);
+        Region to = pieces_to(&m->x, rank, tmp), both = region_meet(&to, at, tmp);
+        Tensor part = region_packed(&both);
+        part.p = out;
+        each[k] = tensor_count(&part);
+        if (each[k]) region_copy((Block){&both, &part}, (Block){at, own}, m->dt, 0);
+        out += each[k] * dtype_size(m->dt);
+        arena_free(tmp);
+    }
+}
+static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
+    WireOwn *o = (WireOwn *)w;
+    if (!joins(m) || !by_engine(o, m)) return false;
+    Device *dev = m->e->dev;
+    Arena *tmp = arena_new();
+    Piece one = {w->self, w->self};
+    Region at;
+    Tensor own = transfer_piece(m, &one, &at, tmp), host = dev->get(dev, &own, m->dt);
+    int64_t es = dtype_size(m->dt), n = mesh_size(o->mesh, &m->x.act.axes),
+            total = tensor_count(&own);
+    int64_t *each = base_malloc(base_mul((size_t)n, sizeof *each));
+    bool cut = m->x.act.kind == MOVE_REDUCE_SCATTER;
+    char *mine = base_malloc((size_t)(total * es) + 1),
+         *sum = base_malloc((size_t)(total * es) + 1);
+    Region all = cut ? region_meet(to, &at, tmp) : at;
+    Tensor whole = region_packed(&all), packed = region_packed(&at);
+    packed.p = mine;
+    whole.p = sum;
+    if (cut) cut_for_each(m, &at, &host, each, mine);
+    else if (total) region_copy((Block){&at, &packed}, (Block){&at, &host}, m->dt, 0);
+    EngineSum s = {.group = (int)group_of(o, m),
+                   .number = m->dt == DT_F32 ? ENGINE_F32 : ENGINE_F64,
+                   .max = m->x.act.combine == COMBINE_MAX,
+                   .mine = mine,
+                   .out = sum,
+                   .n = total,
+                   .each = cut ? each : NULL};
+    o->engine->sum(o->engine, &s);
+    if (tensor_count(&whole)) dev->copy(dev, (Block){to, out}, (Block){&all, &whole}, m->dt, 0);
+    dev->done(dev, &host);
+    free(each);
+    free(mine);
+    free(sum);
+    arena_free(tmp);
+    return true;
+}
+
+WireOwn *wire_own_new(Engine *engine, const Mesh *mesh, bool sums) {
+    WireOwn *o = base_malloc(sizeof *o);
+    *o = (WireOwn){.w = {.self = engine->rank,
+                         .share = share,
+                         .bring = bring,
+                         .spent = spent,
+                         .piece = piece,
+                         .agree = agree,
+                         .reduce = reduce},
+                   .engine = engine,
+                   .mesh = mesh,
+                   .sums = sums,
+                   .stuck = -1};
+    size_t bytes = base_mul((size_t)engine->ranks, sizeof *o->sent);
+    o->sent = memset(base_malloc(bytes), 0, bytes);
+    return o;
+}
+void wire_own_free(WireOwn *o) {
+    if (o) {
+        spent(&o->w);
+        free(o->sent);
+    }
+    free(o);
+}
+Wire *wire_own(WireOwn *o) { return &o->w; }
+int64_t wire_own_stuck(const WireOwn *o) { return o->stuck; }
+const int64_t *wire_own_sent(const WireOwn *o) { return o->sent; }

@@ -1,0 +1,26 @@
+/* An engine whose ranks are threads of this process: what is behind the seam of real runs is tried
+ * without a launcher, hundreds of plans in seconds. Messages are copied when they are sent; a sum
+ * is made in the order of the group turned round, so that it is not the declared one. */
+#ifndef SP_TESTS_THREADS_H
+#define SP_TESTS_THREADS_H
+#include "drive/pipeline.h"
+#include "engine/engine.h"
+
+typedef struct {
+    int64_t ranks;
+    bool engine_sums;
+    /* the bit that is wrong in a message: of `rank`'s so many-th exchange that sends something;
+     * below 0: in none */
+    int64_t flip_rank, flip_message;
+    const char *text;   /* the plan */
+    const char *others; /* what the ranks but 0 read; NULL: the same */
+    PipelineOptions o;  /* of all of them */
+} Threads;
+typedef struct {
+    Trace *t; /* of rank 0, in `a`; NULL: none */
+    Diags *d;
+    PipelineReport rep;
+    int64_t *messages, *bytes; /* per rank: sent */
+} ThreadsRun;
+ThreadsRun threads_run(Arena *a, const Threads *x);
+#endif

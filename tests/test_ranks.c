@@ -1,0 +1,213 @@
+/* Real runs behind their seam, with threads as ranks (support/threads.h): each rank holds its own
+ * parts only, and what rank 0 is told gives the trace of the virtual run, byte for byte: of random
+ * plans, of their mutations, of training, of labels that lie. What a wire carries wrong is found
+ * where it is. Processes are started by test_mpi. */
+#include "support/random_run.h"
+#include "support/support.h"
+#include "support/threads.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The trace's text but for the name of what computed it. */
+static const char *text_of(Arena *a, Trace *t) {
+    size_t n;
+    if (!t) return "";
+    t->backend = "virtual";
+    return trace_text(t, a, true, &n);
+}
+static int64_t ranks_of(Arena *a, const char *text) {
+    PlanRun r = plan_run(a, "random.yaml", text, false);
+    return r.t ? r.t->ranks : 0;
+}
+static void print_difference(const char *a, const char *b) {
+    while (*a && *a == *b) {
+        const char *x = strchr(a, '\n'), *y = strchr(b, '\n');
+        if (!x || !y || x - a != y - b || memcmp(a, b, (size_t)(x - a)) != 0) break;
+        a = x + 1;
+        b = y + 1;
+    }
+    print_error("virtual: %.*s\nreal:    %.*s\n", (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"),
+                b);
+}
+/* The plan on threads gives what it gives virtually; returns the virtual run. */
+static PlanRun same(Arena *a, const char *text, int64_t ranks) {
+    PipelineOptions o = {.execute = true, .threads = 1};
+    PlanRun v = plan_run_with(a, "random.yaml", text, &o);
+    Threads x = {.ranks = ranks, .flip_rank = -1, .text = text, .o = o};
+    ThreadsRun r = threads_run(a, &x);
+    const char *want = text_of(a, v.t), *have = text_of(a, r.t);
+    if (strcmp(want, have) != 0 || v.rep.fault_acted != r.rep.fault_acted) {
+        printf("%s\n", text);
+        print_difference(want, have);
+    }
+    assert_false(strcmp(want, have));
+    assert_int_equal(v.rep.exit, r.rep.exit);
+    assert_int_equal(v.rep.fault_acted, r.rep.fault_acted);
+    return v;
+}
+static void test_random_plans(void **state) {
+    (void)state;
+    int plans = sample_of(200, "random plans"), mutated = 0, ran = 0, passes[3] = {0};
+    for (uint64_t seed = 70000; ran < plans; seed++) {
+        Arena *a = arena_new();
+        RandomPlan g;
+        const char *text = random_plan(a, seed, &g);
+        int64_t ranks = ranks_of(a, text);
+        if (ranks >= 2 && ranks <= 8) {
+            PlanRun v = same(a, text, ranks);
+            const char *f = v.t ? random_fault(a, &g.r, v.t) : NULL;
+            if (f) same(a, arena_printf(a, "%s%s", g.s.s, f), ranks);
+            mutated += f != NULL;
+            ran++;
+            passes[g.pass]++;
+        }
+        arena_free(a);
+    }
+    print_message("%d plans (%d forward, %d backward, %d training), %d mutations\n", ran, passes[0],
+                  passes[1], passes[2], mutated);
+    assert_true(ran < 100 || (mutated > ran / 2 && passes[0] && passes[1] && passes[2]));
+}
+
+static const char toy[] =
+    "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, "
+    "loss]}\n"
+    "names: torchtitan\nrecipe: torchtitan-llama3\n";
+static void test_training(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "data: {batch: 4, sequence: 16, microbatches: 2}\nmesh: {dp: 2, cp: 2, tp: 2}\n"
+        "data_parallel: {mode: fsdp, axis: dp, unit: block}\n"
+        "context_parallel: {axis: cp, mode: all_gather, order: zigzag}\n"
+        "pass: train\noptimizer: {name: adamw, steps: 3}\n",
+        "data: {batch: 9, sequence: 11, microbatches: 3, dtype: f64}\nmesh: {dp: 3, tp: 2}\n"
+        "pass: backward\n",
+    };
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, "%s%s", toy, rest[i]);
+        int64_t ranks = ranks_of(a, text);
+        if (!ranks) run_print(&(PlanRun){.d = plan_run(a, "toy.yaml", text, false).d});
+        assert_int_equal(ranks, i ? 6 : 8);
+        PlanRun v = same(a, text, ranks);
+        assert_string_equal(v.t->verdict, "equivalent");
+        arena_free(a);
+    }
+}
+/* A label that lies cannot be computed any further on some rank: all of them stop there. */
+static void test_false_labels(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "model: {kind: mlp, sizes: [6, 10, 3], bias: false, activation: relu}\n"
+        "data: {rows: 5, dtype: f32, seed: 1}\nmesh: {tp: 2}\ntrust: declared\n"
+        "plan:\n  net1: {style: colwise, output: shard(0)}\n  net2: rowwise\n",
+        "model: {kind: mlp, sizes: [6, 7, 3], bias: false, activation: relu}\n"
+        "data: {rows: 5, dtype: f32, seed: 1}\nmesh: {tp: 3}\ntrust: declared\n"
+        "plan:\n  net1: {style: colwise, output: shard(0)}\n  net2: {style: rowwise}\n",
+    };
+    int stuck = 0;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        PlanRun v = same(a, plans[i], i ? 3 : 2);
+        for (int k = 0; k < v.t->n_checks; k++)
+            stuck += v.t->checks[k].cause && strstr(v.t->checks[k].cause, "any further");
+        arena_free(a);
+    }
+    assert_true(stuck > 0);
+}
+
+/* ---- what an engine may do otherwise ---- */
+/* Its own order of summation: the numbers are others, the verdict is not, and beside checks every
+ * record is the same. */
+static void test_engine_sums(void **state) {
+    (void)state;
+    int others = 0;
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a, "%sdata: {batch: 4, sequence: 16}\nmesh: {dp: 2, tp: 4}\n%s", toy,
+            i ? "data_parallel: {mode: fsdp, axis: dp, unit: block}\npass: backward\n" : "");
+        PipelineOptions o = {.execute = true, .threads = 1};
+        Threads x = {.ranks = 8, .flip_rank = -1, .text = text, .o = o};
+        ThreadsRun declared = threads_run(a, &x);
+        x.engine_sums = true;
+        ThreadsRun engine = threads_run(a, &x);
+        assert_string_equal(engine.t->verdict, "equivalent");
+        assert_int_equal(engine.t->n_checks, declared.t->n_checks);
+        for (int k = 0; k < engine.t->n_checks; k++)
+            others += engine.t->checks[k].max_abs != declared.t->checks[k].max_abs;
+        engine.t->n_checks = declared.t->n_checks = 0;
+        engine.t->worst_used = declared.t->worst_used = 0;
+        engine.t->worst_value = declared.t->worst_value = NULL;
+        assert_string_equal(text_of(a, engine.t), text_of(a, declared.t));
+        arena_free(a);
+    }
+    assert_true(others > 10);
+}
+/* One bit of one message: the step and the rank that it came to are named. */
+static void test_wrong_bit(void **state) {
+    (void)state;
+    int found = 0;
+    for (int64_t message = 0; message < 60; message += 3) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a, "%sdata: {batch: 2, sequence: 16}\nmesh: {tp: 4}\n", toy);
+        PipelineOptions o = {.execute = true, .threads = 1};
+        Threads x = {.ranks = 4, .flip_rank = 1, .flip_message = message, .text = text, .o = o};
+        ThreadsRun r = threads_run(a, &x);
+        if (r.t && r.t->n_fail) {
+            const TraceCheck *c = NULL;
+            for (int k = 0; !c && k < r.t->n_checks; k++)
+                if (!strcmp(r.t->checks[k].verdict, "FAIL")) c = &r.t->checks[k];
+            found++;
+            assert_true(c->level == LEVEL_BITS || c->level == LEVEL_BOUND);
+        }
+        arena_free(a);
+    }
+    print_message("%d of 20 wrong bits found\n", found);
+    assert_true(found >= 10); /* shapes, and what stands in no block, are the others */
+}
+
+/* ---- who does not fit ---- */
+static bool says(const Diags *d, const char *code, const char *words) {
+    for (int i = 0; i < d->n; i++)
+        if (!strcmp(d->item[i].code, code) && strstr(d->item[i].message, words)) return true;
+    return false;
+}
+static void test_others(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char rest[] = "data: {batch: 2, sequence: 16}\nmesh: {tp: 2}\n";
+    PipelineOptions o = {.execute = true, .threads = 1};
+    Threads x = {.ranks = 3, .flip_rank = -1, .text = arena_printf(a, "%s%s", toy, rest), .o = o};
+    ThreadsRun r = threads_run(a, &x);
+    assert_true(says(r.d, "E0603", "3 processes for a mesh of 2 ranks"));
+    assert_int_equal(r.rep.exit, 5);
+    x.ranks = 2;
+    x.others = arena_printf(a, "%s%sloss: {label_smoothing: 0.5}\n", toy, rest);
+    r = threads_run(a, &x);
+    assert_true(says(r.d, "E0606", "rank 1 has another plan"));
+    assert_int_equal(r.rep.exit, 5);
+    assert_false(r.t->executed);
+    x.others = "model: nonsense\n";
+    r = threads_run(a, &x);
+    assert_true(says(r.d, "E0606", "rank 1 cannot run this plan"));
+    x.others = x.text;
+    x.text = "model: nonsense\n"; /* rank 0's own errors are enough */
+    r = threads_run(a, &x);
+    assert_null(r.t);
+    assert_int_equal(r.rep.exit, 3);
+    arena_free(a);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_plans), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_false_labels), cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_wrong_bit),    cmocka_unit_test(test_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

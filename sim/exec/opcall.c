@@ -61,6 +61,22 @@ static void rows_of(const OpcallSource *f, const Step *s, OpCall *c) {
     c->ids = f->value(f, list);
     c->rows = c->ids.n[0];
 }
+/* After a planted mistake a rank may hold other rows than its list names: their kernels would read
+ * what is not there. */
+static bool rows_agree(const OpcallSource *f, const Step *s, const OpCall *c, OpcallClash *clash) {
+    const GNode *n = &f->p->graph->node[s->node];
+    const int *in = opcall_operands(s);
+    if (!clash || program_list(f->p, s) < 0) return true;
+    for (int i = 0; i <= n->nin; i++) {
+        bool cot = i == n->nin;
+        const Tensor *t = cot ? &c->cot : &c->in[i];
+        bool read = cot ? s->kind == ST_ADJOINT : in[i] >= 0;
+        if (!read || !n->rule.listed[cot ? RULE_MAX_IN : i] || t->n[0] == c->rows) continue;
+        *clash = (OpcallClash){cot ? n->rule.out[0] : n->rule.in[i][0], c->rows, t->n[0]};
+        return false;
+    }
+    return true;
+}
 bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash) {
     const GNode *n = &f->p->graph->node[s->node];
     bool adj = s->kind == ST_ADJOINT;
@@ -73,6 +89,7 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
     for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
     if (!operands(f, s, c, clash)) return false;
     rows_of(f, s, c);
+    if (!rows_agree(f, s, c, clash)) return false;
     const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;
     c->out.nd = adj ? n->rule.nl[s->operand] : n->rule.nout;
     const GTensor *t = &f->p->graph->t[f->p->val[s->out].tensor];

@@ -208,6 +208,13 @@ static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
     s.out = part_of(&x->out, s.dtype, expert, lo, hi);
     x->dense(&s);
 }
+/* Rows of experts that are not here, which only a wrong list names: nothing is computed for them.
+ */
+static void no_rows(const RowCall *x, int64_t lo, int64_t hi) {
+    if (x->out.part != ROWS || lo == hi) return;
+    Tensor t = part_of(&x->out, x->c->dtype, 0, lo, hi);
+    memset(t.p, 0, (size_t)((hi - lo) * t.s[0] * dtype_size(x->c->dtype)));
+}
 /* Expert by expert: the rows of one stand side by side. */
 static void run_experts(const RowCall *x) {
     const OpCall *c = x->c;
@@ -215,11 +222,14 @@ static void run_experts(const RowCall *x) {
     int64_t tokens = c->global['b' - 'a'] * c->global['t' - 'a'], lo = 0;
     for (int64_t e = 0; e < c->local['e' - 'a']; e++) {
         int64_t g = global_index(c, 'e', e), hi;
+        int64_t from = lo;
         while (lo < c->rows && id[lo] / tokens < g) lo++;
+        no_rows(x, from, lo);
         for (hi = lo; hi < c->rows && id[hi] / tokens == g;) hi++;
         run_part(x, e, lo, hi);
         lo = hi;
     }
+    no_rows(x, lo, c->rows);
 }
 void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
     RowCall x = {

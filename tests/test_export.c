@@ -148,6 +148,7 @@ static const struct {
     {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"30-mixtral-8x7b-ep-dp-cp.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"31-mixtral-8x7b-tp.yaml", "no style of PyTorch's does what 'tensor_parallel' does"},
+    {"33-qwen3-30b-a3b-ep.yaml", "no style of PyTorch's does what 'expert_parallel' does"},
     {"32-mixtral-8x7b-ep-masked.yaml", "no style of PyTorch's does what 'expert_parallel' does"},
     {"23-llama3-8b-packed.yaml", "no style of PyTorch's does what 'packed_colwise' does"},
 };

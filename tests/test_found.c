@@ -33,6 +33,14 @@ static const struct {
      "rowwise\n"
      "  layers.*.attention.core: {style: prepare_module_input, input: [shard(2), shard(2), "
      "shard(2)]}\n"},
+    /* what is one all-to-all to the rows is an all-to-all and a slice to their index list */
+    {"rows and their list go different ways",
+     "model: {config: {model_type: mixtral, " SMALL ", num_attention_heads: 2, num_local_experts: "
+     "3, num_experts_per_tok: 2}}\ndata: {batch: 4, sequence: 6, dtype: f64, block_input: {a: "
+     "shard(b)}}\nmesh: {a: 2, b: 2}\npass: backward\nstyles:\n  wild: {axis: a}\nplan:\n"
+     "  layers.*.ffn_norm: {style: wild, weight: {b: shard(d)}, output: {b: shard(d)}}\n"
+     "  layers.*.moe.experts.w1: {style: wild, weight: {a: shard(e)}}\n"
+     "  layers.*.moe.experts.w3: {style: wild, weight: {a: shard(e), b: shard(e)}}\n"},
     /* a saturated softmax makes rounding grow beyond 1e-9 of the largest number */
     {"rounding that the model makes grow",
      "model: {config: {hidden_size: 5, intermediate_size: 6, num_hidden_layers: 1, "

@@ -230,6 +230,9 @@ typedef struct {
     const char *code;
     int line, col; /* 0: not looked at */
 } Bad;
+#define EXPERTS                                                                                    \
+    "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 24, "               \
+    "num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 32, num_local_experts: "
 #define MLP "model: {kind: mlp, sizes: [6, 10, 3]}\n"
 static const Bad bad_plans[] = {
     {"flow depth", "", "[", 10000, "", 3, "E0704", 1, 33},
@@ -262,6 +265,11 @@ static const Bad bad_plans[] = {
      "model: {preset: llama3-8b, shrink: 64}\ndata: {sequence: 4611686018427387904}\nmesh: {tp: "
      "2}\n",
      "", 0, "", 5, "E0701", 2, 18},
+    {"more experts a token than there are", EXPERTS "4, num_experts_per_tok: 9}}\nmesh: {dp: 2}\n",
+     "", 0, "", 3, "E0307", 1, 1},
+    {"no experts", EXPERTS "0}}\nmesh: {dp: 2}\n", "", 0, "", 3, "E0302", 1, 1},
+    {"a million million experts", EXPERTS "1000000000000}}\nmesh: {dp: 2}\n", "", 0, "", 5, "E0701",
+     1, 1},
     {"a name of 1 MB", MLP "mesh: {tp: 2}\nplan:\n  ", "n", 1000000, ": colwise\n", 3, "E0704", 4,
      3},
     {"a text of 1 MB", MLP "name: \"", "n", 1000000, "\"\nmesh: {tp: 2}\n", 3, "E0704", 2, 7},

@@ -164,25 +164,55 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     w->step = s->id;
     return w->id;
 }
-/* The list that rows follow after a single move: it makes the same move, projected, unless it has
- * made it already for others. A list itself: src. */
+/* The axes of a move that the list makes too: those over which its layout changes. */
+static AxisList list_axes(const Move *mv, const Layout *from, const Layout *to) {
+    AxisList axes = {0};
+    for (int i = 0; i < mv->axes.n; i++) {
+        int x = mv->axes.a[i];
+        if (from->type[x] != to->type[x] || layout_where(from, x) != layout_where(to, x))
+            axes.a[axes.n++] = (uint8_t)x;
+    }
+    return axes.n ? axes : mv->axes; /* another cut of the same dim */
+}
+/* The ways that the list goes while its rows make a single move: one, unless what is one kind of
+ * move to them is several to it (a dim of theirs that it has not is cut too). */
+static bool list_moves(const Lower *l, int list, const Move *mv, const Layout *to, MovePlan *out) {
+    const Program *p = l->p;
+    Move own = {.from = p->val[list].L, .to = *to};
+    own.axes = list_axes(mv, &own.from, to);
+    own.kind = move_kind(&own.from, to, own.axes.a[0]);
+    bool one = own.kind != MOVE_KINDS;
+    for (int i = 1; i < own.axes.n; i++) one &= move_kind(&own.from, to, own.axes.a[i]) == own.kind;
+    *out = (MovePlan){.n = 1, .m = {own}};
+    return one || redistribute(p->mesh, p->graph->t[p->val[list].tensor].size, &own.from, to, out);
+}
+/* The list that rows follow after a single move: it goes the same way, projected, unless it has
+ * done so already for others. A list itself: src. */
 static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
     Program *p = l->p;
     int list = p->val[src].list;
     if (list < 0 || list == src) return list;
     Layout to = program_list_layout(p, list, &mv->to);
     if (layout_eq(&p->val[list].L, &to)) return list;
-    CopyKey key = {p->val[list].root, -1, false};
-    if (*cache_slot(l, key, &to) < 0) {
-        Move own = {.from = p->val[list].L, .to = to, .axes = mv->axes};
-        own.kind = move_kind(&own.from, &to, mv->axes.a[0]);
-        Reason r = *why;
-        r.asked = true;
-        r.text = "the index list goes the way of its rows: the counts are exchanged";
-        int made = single_move(l, list, &own, &r, false);
-        *cache_slot(l, key, &to) = made;
+    MovePlan plan;
+    Reason r = *why;
+    r.asked = true;
+    r.text = "the index list goes the way of its rows: the counts are exchanged";
+    if (!list_moves(l, list, mv, &to, &plan)) {
+        diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s",
+                   p->graph->t[p->val[list].tensor].name, place_words(l, list, &p->val[list].L, NULL),
+                   place_words(l, list, &to, NULL));
+        return list;
     }
-    return *cache_slot(l, key, &to);
+    for (int i = 0; i < plan.n; i++) {
+        CopyKey key = {p->val[list].root, -1, false};
+        if (*cache_slot(l, key, &plan.m[i].to) < 0) {
+            int made = single_move(l, list, &plan.m[i], &r, false);
+            *cache_slot(l, key, &plan.m[i].to) = made;
+        }
+        list = *cache_slot(l, key, &plan.m[i].to);
+    }
+    return list;
 }
 /* Brings a value to a layout by single moves, sharing what others have moved already. Copies whose
  * gradients somebody sums and copies whose gradients nobody does are not shared: their sums are

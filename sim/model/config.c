@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { CONFIG_LIMIT = 1 << 20, UNSET = -1 };
+enum { CONFIG_LIMIT = 1 << 20, UNSET = -1, MOST_EXPERTS = 1 << 20 };
 static const int64_t size_limit = (int64_t)1 << 40;
 
 /* What the keys say, before defaults. Whole numbers: UNSET; reals: below 0. */
@@ -419,6 +419,9 @@ static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) 
     m->experts_packed = c->p->names == NAMES_HF;
     m->all_experts = qwen && r->norm_topk != 1; /* HF's default */
     set_dense(c, r, m);
+    if (m->E > MOST_EXPERTS)
+        diag_error(c->d, "E0701", loc, NULL, "%lld experts; at most %d", (long long)m->E,
+                   (int)MOST_EXPERTS);
     if (m->top_k > m->E)
         diag_error(c->d, "E0307", key_loc(c, "num_experts_per_tok"), NULL,
                    "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);

@@ -171,6 +171,16 @@ static void set_letters(Build *b, const ModelDims *m) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
 }
 
+/* Tokens times experts per token. */
+static bool expert_rows(Build *b, const ModelDims *m) {
+    if (!m->E || (!__builtin_mul_overflow(m->B, m->S, &b->rows) &&
+                  !__builtin_mul_overflow(b->rows, m->top_k, &b->rows)))
+        return true;
+    Loc data = m->B > m->S ? b->p->batch_loc : b->p->sequence_loc;
+    diag_error(b->d, "E0701", data.file ? data : b->p->model_loc, "make the sizes smaller",
+               "the experts would get more than 2^63 rows");
+    return false;
+}
 static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     ModelDims *s = &m->dims;
     Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g, .index = build_index(a)};
@@ -182,7 +192,7 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     } else {
         m->parts = p->parts ? p->parts : PART_BLOCKS;
         set_letters(&b, s);
-        b.rows = s->B * s->S * s->top_k;
+        if (!expert_rows(&b, s)) return;
         b.at = (Attrs){.eps = s->eps,
                        .scale = 1 / sqrt((double)s->d),
                        .interleaved = s->rope_interleaved,

@@ -122,11 +122,16 @@ static void draw_parts(RandomPlan *g) {
     if (g->pass || g->parts & RANDOM_LOSS) g->parts |= RANDOM_HEAD;
 }
 static void add_experts_config(RandomPlan *g) {
-    g->bias = g->qk_norm = g->packed = false;
-    ADD("config: {model_type: mixtral, hidden_size: %d, intermediate_size: %d, num_hidden_layers: "
+    bool qwen = CHANCE(50);
+    g->bias = g->packed = false, g->qk_norm = qwen;
+    ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: "
         "2, num_attention_heads: %d, num_key_value_heads: %d, vocab_size: %d, head_dim: %d, "
-        "tie_word_embeddings: %s, num_local_experts: %d, num_experts_per_tok: %d}",
-        g->D, g->F, g->K * g->G, g->K, g->V, g->d, g->tied ? "true" : "false", g->E, g->k);
+        "tie_word_embeddings: %s, %s: %d, num_experts_per_tok: %d",
+        qwen ? "qwen3_moe" : "mixtral", g->D, g->F, g->K * g->G, g->K, g->V, g->d,
+        g->tied ? "true" : "false", qwen ? "num_experts" : "num_local_experts", g->E, g->k);
+    if (qwen) ADD(", moe_intermediate_size: %d", rng_between(&g->r, 3, 8));
+    if (qwen && CHANCE(60)) ADD(", norm_topk_prob: %s", CHANCE(50) ? "true" : "false");
+    ADD("}");
 }
 static void add_config(RandomPlan *g) {
     if (g->E) {

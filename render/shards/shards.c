@@ -97,9 +97,10 @@ static void add_name(const Trace *t, DimCut *c, const char *name, size_t n) {
 
 DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, int64_t rank) {
     DimCut c = {0};
-    const char *slash = s->dim_symbol[dim] ? strchr(s->dim_symbol[dim], '/') : NULL;
+    const char *symbol = s->dim_symbol[dim], *slash = symbol ? strchr(symbol, '/') : NULL;
+    c.rows = symbol && !strncmp(symbol, "rows(", 5);
     for (const char *p = slash ? slash + 1 : ""; *p;) {
-        size_t n = strcspn(p, "()*");
+        size_t n = strcspn(p, c.rows ? "()*/, " : "()*");
         if (n) add_name(t, &c, p, n);
         p += n + (p[n] != 0);
     }
@@ -131,6 +132,7 @@ static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t
 }
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
     if (c->n < 2) return ":";
+    if (c->rows) return NULL;
     int64_t own = shards_part_of(t, c, rank),
             outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
     Str s = str_new(a);

@@ -15,6 +15,7 @@ typedef struct {
     int64_t n;                /* parts; 1: whole */
     int64_t size, *part;      /* whole, and of each part; NULL: not contiguous, or too many */
     bool uneven;
+    bool rows;      /* rows of experts: which of them a rank holds follows from what is routed */
     int64_t blocks; /* packed blocks of the dim ("2*F"), each of which is cut like this; 1: none */
 } DimCut;
 

@@ -345,15 +345,16 @@ VEC_ALL(f64, double)
 /* A small attention problem in double; f32 runs use rounded copies. */
 enum { AT_T = 150, AT_S = 900, AT_D = 20 };
 typedef struct {
-    int64_t nt, ns, d;
+    int64_t nt, ns, d, w; /* w: width of values */
+    int64_t chunk;        /* 0: none */
     double q[AT_S * AT_D], k[AT_S * AT_D], v[AT_S * AT_D], d_o[AT_S * AT_D];
     int64_t query_pos[AT_S];
     double scale;
 } Problem;
 
-static Problem *problem(int64_t nt, int64_t ns, int64_t d) {
+static Problem *problem(int64_t nt, int64_t ns, int64_t d, int64_t w, int64_t chunk) {
     Problem *p = malloc(sizeof *p);
-    p->nt = nt, p->ns = ns, p->d = d, p->scale = 1 / sqrt((double)d);
+    p->nt = nt, p->ns = ns, p->d = d, p->w = w, p->chunk = chunk, p->scale = 1 / sqrt((double)d);
     for (int i = 0; i < AT_S * AT_D; i++) {
         p->q[i] = (float)(3 * real()), p->k[i] = (float)(3 * real());
         p->v[i] = (float)real(), p->d_o[i] = (float)real();
@@ -365,32 +366,33 @@ static Problem *problem(int64_t nt, int64_t ns, int64_t d) {
 /* Textbook forward and backward in double. P [ns] is one row. */
 static void naive_attention(const Problem *p, double *o, double *dq, double *dk, double *dv) {
     static double P[AT_S], dP[AT_S];
-    int64_t d = p->d;
-    memset(o, 0, (size_t)(p->nt * d) * sizeof *o);
+    int64_t d = p->d, w = p->w;
+    memset(o, 0, (size_t)(p->nt * w) * sizeof *o);
     memset(dq, 0, (size_t)(p->nt * d) * sizeof *dq);
     memset(dk, 0, (size_t)(p->ns * d) * sizeof *dk);
-    memset(dv, 0, (size_t)(p->ns * d) * sizeof *dv);
+    memset(dv, 0, (size_t)(p->ns * w) * sizeof *dv);
     for (int64_t t = 0; t < p->nt; t++) {
         double most = -INFINITY, l = 0, D = 0;
-        int64_t n = p->query_pos[t] + 1;
-        for (int64_t s = 0; s < n; s++) {
+        int64_t n = p->query_pos[t] + 1, first = p->chunk && n ? (n - 1) / p->chunk * p->chunk : 0;
+        for (int64_t s = first; s < n; s++) {
             P[s] = dP[s] = 0;
-            for (int64_t j = 0; j < d; j++) {
-                P[s] += p->q[t * d + j] * p->k[s * d + j] * p->scale;
-                dP[s] += p->d_o[t * d + j] * p->v[s * d + j];
-            }
+            for (int64_t j = 0; j < d; j++) P[s] += p->q[t * d + j] * p->k[s * d + j] * p->scale;
+            for (int64_t j = 0; j < w; j++) dP[s] += p->d_o[t * w + j] * p->v[s * w + j];
             most = fmax(most, P[s]);
         }
-        for (int64_t s = 0; s < n; s++) l += P[s] = exp(P[s] - most);
-        for (int64_t s = 0; s < n; s++) P[s] /= l, D += P[s] * dP[s];
-        for (int64_t s = 0; s < n; s++)
+        for (int64_t s = first; s < n; s++) l += P[s] = exp(P[s] - most);
+        for (int64_t s = first; s < n; s++) P[s] /= l, D += P[s] * dP[s];
+        for (int64_t s = first; s < n; s++) {
+            double ds = P[s] * (dP[s] - D) * p->scale;
             for (int64_t j = 0; j < d; j++) {
-                double ds = P[s] * (dP[s] - D) * p->scale;
-                o[t * d + j] += P[s] * p->v[s * d + j];
                 dq[t * d + j] += ds * p->k[s * d + j];
                 dk[s * d + j] += ds * p->q[t * d + j];
-                dv[s * d + j] += P[s] * p->d_o[t * d + j];
             }
+            for (int64_t j = 0; j < w; j++) {
+                o[t * w + j] += P[s] * p->v[s * w + j];
+                dv[s * w + j] += P[s] * p->d_o[t * w + j];
+            }
+        }
     }
 }
 
@@ -417,30 +419,30 @@ static void naive_attention(const Problem *p, double *o, double *dq, double *dk,
         return r;                                                                                  \
     }                                                                                              \
     static void run_##R(const Problem *p, Run_##R *r, int64_t t0, int64_t n, int accumulate) {     \
-        int64_t d = p->d, at = t0 * d;                                                             \
-        attention_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->o + at, d,                   \
-                      p->query_pos + t0, NULL, p->scale);                                          \
-        attention_bwd_##R(n, p->ns, d, r->q + at, d, r->k, d, r->v, d, r->d_o + at, d, r->dq + at, \
-                          d, r->dk, d, r->dv, d, p->query_pos + t0, NULL, p->scale, accumulate);   \
+        int64_t d = p->d, w = p->w, at = t0 * d, to = t0 * w;                                      \
+        AttentionMask m = {p->query_pos + t0, NULL, p->chunk};                                     \
+        attention_##R(n, p->ns, d, w, r->q + at, d, r->k, d, r->v, w, r->o + to, w, &m, p->scale); \
+        attention_bwd_##R(n, p->ns, d, w, r->q + at, d, r->k, d, r->v, w, r->d_o + to, w,          \
+                          r->dq + at, d, r->dk, d, r->dv, w, &m, p->scale, accumulate);            \
     }                                                                                              \
-    static void attention_case_##R(int64_t nt, int64_t ns, int64_t d) {                            \
+    static void attention_case_##R(int64_t nt, int64_t ns, int64_t d, int64_t w, int64_t chunk) {  \
         static double o[AT_S * AT_D], dq[AT_S * AT_D], dk[AT_S * AT_D], dv[AT_S * AT_D];           \
-        Problem *p = problem(nt, ns, d);                                                           \
+        Problem *p = problem(nt, ns, d, w, chunk);                                                 \
         Run_##R *first = NULL;                                                                     \
         naive_attention(p, o, dq, dk, dv);                                                         \
         for (int s = 0; s < N_ISAS; s++) {                                                         \
             if (!kernel_select(isas[s])) continue;                                                 \
             Run_##R *r = run_new_##R(p);                                                           \
             run_##R(p, r, 0, nt, 0);                                                               \
-            CLOSE(nt *d, r->o, o, TOL)                                                             \
+            CLOSE(nt *w, r->o, o, TOL)                                                             \
             CLOSE(nt *d, r->dq, dq, TOL)                                                           \
             CLOSE(ns *d, r->dk, dk, 5 * TOL)                                                       \
-            CLOSE(ns *d, r->dv, dv, 5 * TOL)                                                       \
+            CLOSE(ns *w, r->dv, dv, 5 * TOL)                                                       \
             if (first) {                                                                           \
-                SAME_BITS(R, nt *d, r->o, first->o)                                                \
+                SAME_BITS(R, nt *w, r->o, first->o)                                                \
                 SAME_BITS(R, nt *d, r->dq, first->dq)                                              \
                 SAME_BITS(R, ns *d, r->dk, first->dk)                                              \
-                SAME_BITS(R, ns *d, r->dv, first->dv)                                              \
+                SAME_BITS(R, ns *w, r->dv, first->dv)                                              \
             }                                                                                      \
             if (!first) first = r;                                                                 \
             else free(r);                                                                          \
@@ -453,24 +455,32 @@ static void naive_attention(const Problem *p, double *o, double *dq, double *dk,
             run_##R(p, cut, t, n, 0);                                                              \
             t += n;                                                                                \
         }                                                                                          \
-        SAME_BITS(R, nt *d, cut->o, first->o)                                                      \
+        SAME_BITS(R, nt *w, cut->o, first->o)                                                      \
         SAME_BITS(R, nt *d, cut->dq, first->dq)                                                    \
         memcpy(cut->dk, first->dk, sizeof cut->dk), memcpy(cut->dv, first->dv, sizeof cut->dv);    \
         run_##R(p, cut, 0, nt, 1); /* accumulate: exactly twice the gradient */                    \
-        for (int64_t i = 0; i < ns * d; i++) first->dk[i] *= 2, first->dv[i] *= 2;                 \
+        for (int64_t i = 0; i < ns * d; i++) first->dk[i] *= 2;                                    \
+        for (int64_t i = 0; i < ns * w; i++) first->dv[i] *= 2;                                    \
         SAME_BITS(R, ns *d, cut->dk, first->dk)                                                    \
-        SAME_BITS(R, ns *d, cut->dv, first->dv)                                                    \
+        SAME_BITS(R, ns *w, cut->dv, first->dv)                                                    \
         free(cut), free(first), free(p);                                                           \
     }                                                                                              \
     static void test_attention_##R(void **state) {                                                 \
         (void)state;                                                                               \
-        attention_case_##R(1, 1, 1);                                                               \
-        attention_case_##R(5, 7, 3);                                                               \
-        attention_case_##R(AT_T, AT_S, AT_D);                                                      \
-        attention_case_##R(500, 130, 8);                                                           \
-        attention_case_##R(3, 450, 16);                                                            \
+        attention_case_##R(1, 1, 1, 1, 0);                                                         \
+        attention_case_##R(5, 7, 3, 3, 0);                                                         \
+        attention_case_##R(AT_T, AT_S, AT_D, AT_D, 0);                                             \
+        attention_case_##R(500, 130, 8, 8, 0);                                                     \
+        attention_case_##R(3, 450, 16, 16, 0);                                                     \
+        attention_case_##R(9, 40, 6, 10, 0); /* values narrower or wider than keys */              \
+        attention_case_##R(AT_T, AT_S, 12, 5, 0);                                                  \
+        attention_case_##R(20, 33, 4, 4, 7); /* chunks: ragged, beyond a block of keys, of one */  \
+        attention_case_##R(AT_T, AT_S, AT_D, 9, 300);                                              \
+        attention_case_##R(AT_T, AT_S, 5, 5, 1);                                                   \
+        attention_case_##R(11, 30, 5, 5, 64);                                                      \
+        AttentionMask none = {0};                                                                  \
         T o[4] = {1, 1, 1, 1};                                                                     \
-        attention_##R(2, 0, 2, o, 2, NULL, 2, NULL, 2, o, 2, NULL, NULL, 1);                       \
+        attention_##R(2, 0, 2, 2, o, 2, NULL, 2, NULL, 2, o, 2, &none, 1);                         \
         for (int i = 0; i < 4; i++) assert_true(o[i] == 0);                                        \
     }
 ATTN_TEST(f32, float, 2e-5)
@@ -482,9 +492,10 @@ static void test_attention_positions(void **state) {
     enum { NT = 40, D = 8, W = 11 };
     float x[3][NT * W], o[NT * W], part[NT * W], dq[NT * W], dq2[NT * W];
     for (int i = 0; i < 3 * NT * W; i++) x[i / (NT * W)][i % (NT * W)] = (float)real();
-    attention_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, NULL, NULL, 0.5);
-    attention_bwd_f32(NT, NT, D, x[0], W, x[1], W, x[2], W, o, W, dq, W, NULL, 0, NULL, 0, NULL,
-                      NULL, 0.5, 0);
+    AttentionMask none = {0};
+    attention_f32(NT, NT, D, D, x[0], W, x[1], W, x[2], W, o, W, &none, 0.5);
+    attention_bwd_f32(NT, NT, D, D, x[0], W, x[1], W, x[2], W, o, W, dq, W, NULL, 0, NULL, 0, &none,
+                      0.5, 0);
     /* The same keys at positions 10, 20, ...; query t sees keys 0..t: at 10 t + 10, where its own
      * key lies, or behind it. In zigzag order of the queries. */
     int64_t key_pos[NT], query_pos[NT];
@@ -496,9 +507,10 @@ static void test_attention_positions(void **state) {
         memcpy(zig + t * W, x[0] + from * W, D * sizeof(float));
         memcpy(d_o + t * W, o + from * W, D * sizeof(float));
     }
-    attention_f32(NT, NT, D, zig, W, x[1], W, x[2], W, part, W, query_pos, key_pos, 0.5);
-    attention_bwd_f32(NT, NT, D, zig, W, x[1], W, x[2], W, d_o, W, dq2, W, NULL, 0, NULL, 0,
-                      query_pos, key_pos, 0.5, 0);
+    AttentionMask own = {query_pos, key_pos, 0};
+    attention_f32(NT, NT, D, D, zig, W, x[1], W, x[2], W, part, W, &own, 0.5);
+    attention_bwd_f32(NT, NT, D, D, zig, W, x[1], W, x[2], W, d_o, W, dq2, W, NULL, 0, NULL, 0,
+                      &own, 0.5, 0);
     for (int t = 0; t < NT; t++) {
         int from = t % 2 ? NT - 1 - t / 2 : t / 2;
         SAME_BITS(f32, D, part + t * W, o + from * W)
@@ -509,20 +521,21 @@ static void test_attention_positions(void **state) {
 /* The gradient of sum(o * d_o) by central differences, at a few places. */
 static void test_attention_differences(void **state) {
     (void)state;
-    Problem *p = problem(12, 15, 4);
+    Problem *p = problem(12, 15, 4, 3, 5);
     Run_f64 *r = run_new_f64(p), *s = run_new_f64(p);
     run_f64(p, r, 0, p->nt, 0);
     for (int n = 0; n < 60; n++) {
-        int64_t which = n % 3, i = pick((which == 0 ? p->nt : p->ns) * p->d);
+        int64_t which = n % 3, i = pick((which == 0 ? p->nt : p->ns) * (which == 2 ? p->w : p->d));
         double *x = which == 0   ? s->q
                     : which == 1 ? s->k
                                  : s->v,
                keep = x[i], f[2] = {0, 0}, h = 1e-5;
         for (int side = 0; side < 2; side++) {
             x[i] = keep + (side ? h : -h);
-            attention_f64(p->nt, p->ns, p->d, s->q, p->d, s->k, p->d, s->v, p->d, s->o, p->d,
-                          p->query_pos, NULL, p->scale);
-            for (int64_t j = 0; j < p->nt * p->d; j++) f[side] += s->o[j] * s->d_o[j];
+            AttentionMask m = {p->query_pos, NULL, p->chunk};
+            attention_f64(p->nt, p->ns, p->d, p->w, s->q, p->d, s->k, p->d, s->v, p->w, s->o, p->w,
+                          &m, p->scale);
+            for (int64_t j = 0; j < p->nt * p->w; j++) f[side] += s->o[j] * s->d_o[j];
         }
         x[i] = keep;
         double want = (f[1] - f[0]) / (2 * h), got = which == 0   ? r->dq[i]

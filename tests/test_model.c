@@ -310,7 +310,7 @@ static void test_rope_bands(void **state) {
         assert_true(fabs(scaled[i] / plain[i] - want) < (i >= 29 && i <= 34 ? 5e-5 : 1e-15));
     }
     /* Bands that touch: factor 16, low = high = 1: 0..34 kept, 35..63 divided. */
-    ModelDims m = {.d = 128,
+    ModelDims m = {.turned = 128,
                    .rope_base = 5e5,
                    .rope_type = "llama3",
                    .rope_factor = 16,
@@ -415,7 +415,7 @@ static void test_nodes(void **state) {
     const GNode *q = &g->node[g->t[graph_find(g, "layers.1.q_rope")].producer];
     assert_int_equal(q->in[0], graph_find(g, "layers.1.q_norm"));
     assert_int_equal(q->at.n_freq, 8);
-    assert_int_equal(q->at.interleaved, 0);
+    assert_int_equal(q->at.order, ROPE_HALVES);
     assert_int_equal(q->layer, 1);
     const GNode *core = &g->node[g->t[graph_find(g, "layers.1.attn_context")].producer];
     assert_true(core->at.scale == 0.25);
@@ -801,6 +801,10 @@ static void test_schemes(void **state) {
     }
 }
 
+static const char *one_layer(Arena *a, const char *name) {
+    const char *star = strchr(name, '*');
+    return star ? arena_printf(a, "%.*s3%s", (int)(star - name), name, star + 1) : name;
+}
 static void test_names_table(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -811,7 +815,12 @@ static void test_names_table(void **state) {
             assert_non_null(rows[i].name[s]);
             /* what holds experts is called as what holds one feed-forward part, but for some */
             if (!strcmp(rows[i].what, "experts and router")) continue;
-            for (int k = 0; k < i; k++) assert_string_not_equal(rows[i].name[s], rows[k].name[s]);
+            /* Hugging Face's are the canonical ones; elsewhere models share names: each is read */
+            int before = 0;
+            for (int k = 0; k < i; k++) before += !strcmp(rows[i].name[s], rows[k].name[s]);
+            assert_true(s != NAMES_HF || !before);
+            const char *hf = names_from_scheme(a, (Names)s, one_layer(a, rows[i].name[s]), before);
+            assert_string_equal(hf, one_layer(a, rows[i].name[NAMES_HF]));
         }
     assert_null(names_to_scheme(a, NAMES_GGUF, "model.layers.x.mlp"));
     assert_null(names_to_scheme(a, NAMES_GGUF, "net1"));
@@ -873,6 +882,12 @@ static void test_shrink(void **state) {
 
 /* ---- what is refused ---- */
 
+#define DEEPSEEK                                                                                   \
+    "\"model_type\": \"deepseek_v3\", \"q_lora_rank\": null, \"kv_lora_rank\": 6, "                \
+    "\"qk_nope_head_dim\": 8, \"qk_rope_head_dim\": 4, \"v_head_dim\": 5, "                        \
+    "\"num_key_value_heads\": "
+#define OWN_KEYS DEEPSEEK "6"
+#define LLAMA4 "\"model_type\": \"llama4_text\", \"moe_layers\": "
 static const struct {
     const char *keys, *code, *text; /* code NULL: accepted */
 } config_keys[] = {
@@ -892,11 +907,38 @@ static const struct {
     {"\"hidden_act\": \"sine\"", "E0207", "sine"},
     {"\"model_type\": \"gemma\"", "E0207", "gemma"},
     {"\"model_type\": \"qwen2\", \"mlp_bias\": true", "E0207", "mlp_bias"},
-    {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}", "E0207", "yarn"},
+    {"\"rope_scaling\": {\"rope_type\": \"longrope\", \"factor\": 4}", "E0207", "longrope"},
+    {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}", "E0208", "yarn"},
     {"\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}", NULL, NULL},
     {"\"rope_scaling\": {\"type\": \"linear\"}", "E0208", "linear"},
     {"\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 4}", "E0208", "llama3"},
     {"\"rope_parameters\": {\"rope_theta\": 10.0, \"mscale\": 2}", "E0207", "mscale"},
+    {"\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4, \"beta_fast\": 9}", "E0207",
+     "beta_fast"},
+    {"\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, "
+     "\"original_max_position_embeddings\": 64}",
+     NULL, NULL},
+    {"\"kv_lora_rank\": 16", "E0207", "kv_lora_rank"},
+    {"\"attention_chunk_size\": 16", "E0207", "attention_chunk_size"},
+    {"\"attention_chunk_size\": null", NULL, NULL},
+    {"\"num_local_experts\": 4", "E0207", "num_local_experts"},
+    {OWN_KEYS, NULL, NULL},
+    {OWN_KEYS ", \"qk_head_dim\": 12, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2", NULL,
+     NULL},
+    {OWN_KEYS ", \"qk_head_dim\": 13", "E0207", "13"},
+    {DEEPSEEK "1", "E0307", "latent"},
+    {OWN_KEYS ", \"qk_norm\": true", "E0207", "qk_norm"},
+    {OWN_KEYS ", \"attention_chunk_size\": 8", "E0207", "attention_chunk_size"},
+    {"\"model_type\": \"deepseek_v3\", \"kv_lora_rank\": 6", "E0208", "q_lora_rank"},
+    {OWN_KEYS ", \"first_k_dense_replace\": 0", "E0214", "layer 0"},
+    {OWN_KEYS ", \"first_k_dense_replace\": -1", "E0302", "first_k_dense_replace"},
+    {LLAMA4 "[]", NULL, NULL},
+    {LLAMA4 "[0]", "E0214", "layer 0"},
+    {LLAMA4 "[7]", "E0207", "moe_layers"},
+    {LLAMA4 "[], \"no_rope_layers\": [1, 0]", "E0207", "no_rope_layers"},
+    {LLAMA4 "[], \"layer_types\": [\"sliding_attention\"]", "E0207", "layer_types"},
+    {LLAMA4 "[], \"q_lora_rank\": 3", "E0207", "q_lora_rank"},
+    {LLAMA4 "[], \"attn_temperature_tuning\": 4, \"attention_chunk_size\": null", NULL, NULL},
     {"\"rope_parameters\": {\"rope_theta\": 10.0}, \"rope_theta\": 11.0", "E0207", "rope_theta"},
     {"\"rope_theta\": -1", "E0301", "rope_theta"},
     {"\"rope_theta\": \"big\"", "E0301", "rope_theta"},

@@ -15,43 +15,56 @@
 #include <string.h>
 
 /* Rules that nodes give to ops without one of their own, plus variants that matter. */
-static const struct {
+typedef struct {
     const char *op, *rule;
-} cases[] = {
-    {"einsum", "btd,fd->btf"},
-    {"einsum", "btd,kgxd->btkgx"},
-    {"einsum", "btkgx,dkgx->btd"},
-    {"einsum", "btf,btf->btf"},
-    {"einsum", "bted,efd->btef"},
-    {"einsum", "btd->"},
-    {"einsum", "bt,bt->"},
-    {"einsum", "btd,ufd->btuf"},
-    {"add", "btd,btd->btd"},
-    {"add", "btf,f->btf"},
-    {"add", "btkgx,kgx->btkgx"},
-    {"rmsnorm", "btd!,d->btd"},
-    {"rmsnorm", "btkgx!,x->btkgx"},
-    {"rope", "btkgx!->btkgx"},
-    {"rope", "btkx!->btkx"},
-    {"attention", "btkgx!,bs!kx!,bs!kx!->btkgx"},
-    {"relu", "btf->btf"},
-    {"silu", "btf->btf"},
-    {"gelu", "btf->btf"},
-    {"embed", "vd,bt->btd"},
-    {"add", "btd,->btd"},
-    {"scale", "btd->btd"},
-    {"scale", "->"},
-    {"rowsum", "btv->bt"},
-    {"swiglu", "btu!f->btf"},
-    {"axpby", "bd,bd->bd"},
-    {"ema_square", "bd,bd->bd"},
-    {"adamw", "bd,bd,bd->bd"},
-    {"sumsq", "bd->"},
-    {"clip", "->"},
-    {"rowmax", "btv->bt"},
-    {"sumexp", "btv,bt->bt"},
-    {"pick", "btv,bt->bt"},
-    {"nll", "bt,bt,bt,bt->bt"},
+    RopeOrder order;
+    int64_t chunk;
+} Case;
+static const Case cases[] = {
+    {.op = "einsum", .rule = "btd,fd->btf"},
+    {.op = "einsum", .rule = "btd,kgxd->btkgx"},
+    {.op = "einsum", .rule = "btkgx,dkgx->btd"},
+    {.op = "einsum", .rule = "btf,btf->btf"},
+    {.op = "einsum", .rule = "bted,efd->btef"},
+    {.op = "einsum", .rule = "btd->"},
+    {.op = "einsum", .rule = "bt,bt->"},
+    {.op = "einsum", .rule = "btd,ufd->btuf"},
+    {.op = "add", .rule = "btd,btd->btd"},
+    {.op = "add", .rule = "btf,f->btf"},
+    {.op = "add", .rule = "btkgx,kgx->btkgx"},
+    {.op = "rmsnorm", .rule = "btd!,d->btd"},
+    {.op = "rmsnorm", .rule = "btkgx!,x->btkgx"},
+    {.op = "rope", .rule = "btkgx!->btkgx", .order = ROPE_NEIGHBOURS},
+    {.op = "rope", .rule = "btkx!->btkx"},
+    {.op = "rope", .rule = "btx!->btx", .order = ROPE_NEIGHBOURS_TO_HALVES},
+    {.op = "rmsnorm", .rule = "btkgx!->btkgx"},
+    {.op = "split", .rule = "btd!->btc"},
+    {.op = "split", .rule = "btkx!->btka"},
+    {.op = "concat", .rule = "btkx!,btka!->btkz"},
+    {.op = "concat", .rule = "btkx!,bta!->btkz"},
+    {.op = "temperature", .rule = "btkgx->btkgx", .chunk = 4},
+    {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw"},
+    {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .chunk = 3},
+    {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .chunk = 2},
+    {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx"},
+    {.op = "relu", .rule = "btf->btf"},
+    {.op = "silu", .rule = "btf->btf"},
+    {.op = "gelu", .rule = "btf->btf"},
+    {.op = "embed", .rule = "vd,bt->btd"},
+    {.op = "add", .rule = "btd,->btd"},
+    {.op = "scale", .rule = "btd->btd"},
+    {.op = "scale", .rule = "->"},
+    {.op = "rowsum", .rule = "btv->bt"},
+    {.op = "swiglu", .rule = "btu!f->btf"},
+    {.op = "axpby", .rule = "bd,bd->bd"},
+    {.op = "ema_square", .rule = "bd,bd->bd"},
+    {.op = "adamw", .rule = "bd,bd,bd->bd"},
+    {.op = "sumsq", .rule = "bd->"},
+    {.op = "clip", .rule = "->"},
+    {.op = "rowmax", .rule = "btv->bt"},
+    {.op = "sumexp", .rule = "btv,bt->bt"},
+    {.op = "pick", .rule = "btv,bt->bt"},
+    {.op = "nll", .rule = "bt,bt,bt,bt->bt"},
 };
 static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */
     switch (ch) {
@@ -64,6 +77,10 @@ static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do n
     case 'g': return 5;
     case 'x': return 4;
     case 'v': return 13;
+    case 'a':
+    case 'c':
+    case 'w': return 3;
+    case 'z': return 7; /* x and a */
     default: return 2;
     }
 }
@@ -145,20 +162,23 @@ static void add_loss(World *w) {
     w->g.nn = 2;
     w->g.loss = l->out;
 }
-static void build(World *w, const Op *op, const char *rule) {
+static void build(World *w, const Op *op, const Case *x) {
     const char *err;
     int at;
     *w = (World){.a = arena_new()};
     w->d = diags_new(w->a);
     GNode *n = &w->node[0];
     *n = (GNode){.op = op, .module = -1, .layer = -1, .label = op->name, .part = "mlp"};
-    assert_true(rule_parse(rule, &n->rule, &err, &at));
+    assert_true(rule_parse(x->rule, &n->rule, &err, &at));
     for (int i = 0; i < 8; i++) w->freq[i] = 1.0 / (1 + i);
     n->at = (Attrs){.eps = 1e-5,
                     .scale = 0.5,
                     .inv_freq = w->freq,
                     .n_freq = 2,
-                    .interleaved = 1,
+                    .order = x->order,
+                    .turn = 1.25,
+                    .chunk = x->chunk,
+                    .offset = 1,
                     .ignore = 5,
                     .factor = 11,
                     .a = 0.7,
@@ -281,7 +301,7 @@ static void test_every_op_every_dim(void **state) {
             if (strcmp(cases[c].op, op_list[o]->name)) continue;
             seen = true;
             World w;
-            build(&w, op_list[o], cases[c].rule);
+            build(&w, op_list[o], &cases[c]);
             double *whole[5], *cut[5];
             assert_int_equal(run_cut(&w, 0, 1, CUT_CHUNK, whole, &values), 0);
             for (const char *ch = cases[c].rule; *ch; ch++) {
@@ -385,7 +405,7 @@ static void test_adjoint_is_the_gradient(void **state) {
         assert_non_null(op);
         if (!op->adjoint) continue;
         World w;
-        build(&w, op, cases[c].rule);
+        build(&w, op, &cases[c]);
         const GNode *n = &w.node[0];
         OpCall f = whole_of(&w);
         double *cot = give(&w, n->out, DT_F64);

@@ -46,6 +46,26 @@ static const struct {
      "  num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 12, head_dim: 4}, " PARTS "}\n"
      "data: {batch: 2, sequence: 16, dtype: %s}\nmesh: {cp: 2, tp: 2}\n" TITAN
      "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\n"},
+    {"latent attention, q of low rank",
+     "model: {preset: deepseek-v3, layers: 1, " PARTS
+     ", config: {hidden_size: 12, vocab_size: 11,\n"
+     "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 4, q_lora_rank: 7,\n"
+     "  kv_lora_rank: 6, qk_nope_head_dim: 3, qk_rope_head_dim: 4, v_head_dim: 5}}\n"
+     "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {cp: 2, tp: 2}\nnames: hf\n"
+     "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n"
+     "  model.layers.*.self_attn.*_b_proj: colwise\n  model.layers.*.self_attn.o_proj: rowwise\n"
+     "  model.layers.*.mlp.[gu]*_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n"},
+    {"chunks, a layer without rotation, temperature",
+     "model: {layers: all, config: {model_type: llama4_text, hidden_size: 12, head_dim: 4,\n"
+     "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 11,\n"
+     "  num_hidden_layers: 2, no_rope_layer_interval: 2, attention_chunk_size: 3, moe_layers: [],\n"
+     "  floor_scale: 2}, " PARTS "}\n"
+     "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {cp: 2, tp: 2}\nnames: hf\n"
+     "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n"
+     "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
+     "  model.layers.*.self_attn.o_proj: rowwise\n"
+     "  model.layers.*.feed_forward.[gu]*_proj: colwise\n"
+     "  model.layers.*.feed_forward.down_proj: rowwise\n"},
     {"column and row, relu",
      "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu}\n"
      "data: {rows: 20, dtype: %s}\nmesh: {dp: 2, tp: 2}\npass: train\nloss: sum\n"
@@ -350,7 +370,7 @@ static const struct {
     {"einsum", 0, 1.6e+02},  {"einsum", 1, 1.2e+02},  {"einsum", -1, 3.6e+04},
     {"add", 0, 9},           {"add", 1, 45},          {"add", -1, 9},
     {"rmsnorm", 0, 3.3e+03}, {"rmsnorm", 1, 3.6e+03}, {"rmsnorm", -1, 54},
-    {"rope", 0, 13},         {"rope", -1, 22},        {"attention", 0, 1200},
+    {"rope", 0, 13},         {"rope", -1, 22},        {"attention", 0, 1500},
     {"attention", 1, 2000},  {"attention", 2, 740},   {"attention", -1, 1300},
     {"silu", 0, 17},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
     {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
@@ -360,7 +380,8 @@ static const struct {
     {"scale", 0, 8.1},       {"scale", -1, 8.1},      {"rowsum", -1, 42},
     {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},
     {"all_reduce", -1, 69},  {"gate", 0, 60},         {"gate", -1, 30},
-    {"gate_all", 0, 200},    {"gate_all", -1, 200},
+    {"gate_all", 0, 200},    {"gate_all", -1, 200},   {"concat", 1, 6},
+    {"temperature", 0, 6},   {"temperature", -1, 6},
 };
 static double known_bound(const char *name, int operand) {
     for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)

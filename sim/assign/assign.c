@@ -531,9 +531,9 @@ static const char *one_of_pattern(Arena *a, const char *pattern) {
 static const char *pattern_hint(const Assign *a, const char *pattern) {
     Names ours = a->plan->names;
     const char *one = one_of_pattern(a->arena, pattern),
-               *mine = names_from_scheme(a->arena, ours, one);
+               *mine = names_from_scheme(a->arena, ours, one, 0);
     for (int k = 0; k < NAMES_COUNT && !mine; k++)
-        if (k != (int)ours && names_from_scheme(a->arena, (Names)k, one))
+        if (k != (int)ours && names_from_scheme(a->arena, (Names)k, one, 0))
             return arena_printf(a->arena,
                                 "that is a name of `names: %s`, and this plan's are those of "
                                 "`names: %s`; `list names` shows both",

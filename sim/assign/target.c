@@ -90,7 +90,7 @@ static bool cut_composite(const Placing *p, int dim, Loc loc) {
             continue;
         }
         bool has_g = last - first > 1;
-        if (has_g || i == 0) {
+        if (has_g || i == 0 || p->a->model->dims.kv_rank) { /* latent: k counts all heads */
             heads_not_cut(p, first, has_g, loc);
             return false;
         }

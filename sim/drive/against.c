@@ -238,18 +238,20 @@ static double *file_numbers(Against *a, const StTensor *s, Row *row, int64_t n) 
     return x;
 }
 static bool shapes_agree(const ValueShape *o, const StTensor *s) {
-    bool scalar = !o->nstored && s->nd == 1 && s->shape[0] == 1; /* many writers know no shape [] */
-    if (scalar) return true;
     /* tokens as one dim, sequence after sequence: the same order */
     if (o->nstored == s->nd + 1 && o->shape[0] * o->shape[1] == s->shape[0]) {
         for (int d = 1; d < s->nd; d++)
             if (o->shape[d + 1] != s->shape[d]) return false;
         return !strcmp(o->sym[0], "B") && o->stored[0] == 1;
     }
-    if (o->nstored != s->nd) return false;
-    for (int d = 0; d < s->nd; d++)
-        if (o->shape[d] != s->shape[d]) return false;
-    return true;
+    /* a dim of one element is none: many writers know no shape [], or keep one head */
+    int i = 0, k = 0;
+    for (;;) {
+        while (i < o->nstored && o->shape[i] == 1) i++;
+        while (k < s->nd && s->shape[k] == 1) k++;
+        if (i == o->nstored || k == s->nd) return i == o->nstored && k == s->nd;
+        if (o->shape[i++] != s->shape[k++]) return false;
+    }
 }
 static void tell(const Against *a, const Row *row, const char *hint) {
     Loc at = {a->st->t[row - a->row].file, 0, 0};

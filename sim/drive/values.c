@@ -19,8 +19,11 @@ static int find_tensor(Arena *arena, const Graph *g, const char *name) {
     int t = graph_find(g, name);
     /* a checkpoint of another scheme than the plan's */
     for (int s = 0; t < 0 && s < NAMES_COUNT; s++) {
-        const char *hf = names_from_scheme(arena, (Names)s, name);
-        if (hf) t = graph_find(g, hf);
+        const char *hf = name;
+        for (int k = 0; hf && t < 0; k++) {
+            hf = names_from_scheme(arena, (Names)s, name, k);
+            if (hf) t = graph_find(g, hf);
+        }
     }
     if (t < 0) t = graph_find(g, checkpoint_own(arena, name));
     return t;

@@ -11,31 +11,40 @@
  * decide no bit. */
 enum { ROWS_FWD = 144, ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
 
-/* How many keys (a prefix: keys ascend) query t may see. */
-static int64_t visible(int64_t t, int64_t ns, const int64_t *query_pos, const int64_t *key_pos) {
-    int64_t pos = query_pos ? query_pos[t] : t;
-    if (!key_pos) return pos < 0 ? 0 : pos < ns ? pos + 1 : ns;
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How many keys lie at positions of at most `pos`. */
+static int64_t keys_up_to(const AttentionMask *m, int64_t pos, int64_t ns) {
+    if (!m->key_pos) return pos < 0 ? 0 : pos < ns ? pos + 1 : ns;
     int64_t lo = 0, hi = ns;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (key_pos[mid] <= pos) lo = mid + 1;
+        if (m->key_pos[mid] <= pos) lo = mid + 1;
         else hi = mid;
     }
     return lo;
 }
-
-/* The largest prefix that rows t0..t0+n-1 see; each row's own in lim. */
-static int64_t visible_rows(int64_t t0, int64_t n, int64_t ns, const int64_t *query_pos,
-                            const int64_t *key_pos, int64_t *lim) {
-    int64_t most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        lim[i] = visible(t0 + i, ns, query_pos, key_pos);
-        if (lim[i] > most) most = lim[i];
-    }
-    return most;
+AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
+    int64_t pos = m->query_pos ? m->query_pos[t] : t;
+    AttentionRun r = {0, keys_up_to(m, pos, ns)};
+    if (m->chunk > 0 && pos > 0) r.from = keys_up_to(m, pos / m->chunk * m->chunk - 1, ns);
+    return r;
 }
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+/* What rows t0..t0+n-1 see: each row's run, and in *base and the result the keys between which all
+ * of them lie. The base is a multiple of a block of keys, so that blocks begin where they do
+ * without chunks. */
+static int64_t runs_of_rows(int64_t t0, int64_t n, int64_t ns, const AttentionMask *m,
+                            AttentionRun *run, int64_t *base) {
+    int64_t most = 0, least = ns;
+    for (int64_t i = 0; i < n; i++) {
+        run[i] = attention_run(m, t0 + i, ns);
+        if (run[i].lim > most) most = run[i].lim;
+        least = min64(least, run[i].from);
+    }
+    *base = least / GEMM_KB * GEMM_KB;
+    return most;
+}
 
 static GemmView view(const void *p, int64_t rs, int64_t cs) {
     return (GemmView){p, NULL, NULL, rs, cs};

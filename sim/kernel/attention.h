@@ -3,25 +3,35 @@
 #ifndef SP_KERNEL_ATTENTION_H
 #define SP_KERNEL_ATTENTION_H
 #include <stdint.h>
-/* q, o: T rows of d elements at q + t*q_t; k, v: S rows at k + s*k_s, v + s*v_s (d contiguous).
- * Query t may see key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...). Keys are
- * whole and ascending. scale is inside the softmax. A query that sees no key gives zeros. Runs on
- * the calling thread; scratch is malloc'ed inside. */
+/* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)
+ * and, with a chunk, both lie in the same chunk of that many positions (0: no chunks). Keys are
+ * whole and ascending, so a query sees a run of them. */
+typedef struct {
+    const int64_t *query_pos, *key_pos;
+    int64_t chunk;
+} AttentionMask;
+/* The run of keys [from, lim) of ns that query t sees. */
+typedef struct {
+    int64_t from, lim;
+} AttentionRun;
+AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns);
+/* q: nt rows of d elements at q + t*q_t; k: ns rows of d at k + s*k_s; v, o: rows of dv elements
+ * (the elements of a row are contiguous). scale is inside the softmax. A query that sees no key
+ * gives zeros. Runs on the calling thread; scratch is malloc'ed inside. */
 #define ATTN_DECL(R, T)                                                                            \
-    void attention_##R(int64_t nt, int64_t ns, int64_t d, const T *q, int64_t q_t, const T *k,     \
-                       int64_t k_s, const T *v, int64_t v_s, T *o, int64_t o_t,                    \
-                       const int64_t *query_pos, const int64_t *key_pos, double scale)
+    void attention_##R(int64_t nt, int64_t ns, int64_t d, int64_t dv, const T *q, int64_t q_t,     \
+                       const T *k, int64_t k_s, const T *v, int64_t v_s, T *o, int64_t o_t,        \
+                       const AttentionMask *mask, double scale)
 ATTN_DECL(f32, float);
 ATTN_DECL(f64, double);
-/* Backward of the same: from do (rows at d_o + t*do_t) writes dq, dk, dv (any may be NULL); same
- * strides as q, k, v. `accumulate` adds to dk and dv instead of writing (several query heads share
+/* Backward of the same: from do (rows at d_o + t*do_t) writes gq, gk, gv (any may be NULL); same
+ * strides as q, k, v. `accumulate` adds to gk and gv instead of writing (several query heads share
  * one kv head). Probabilities are recomputed. */
 #define ATTN_BWD_DECL(R, T)                                                                        \
-    void attention_bwd_##R(int64_t nt, int64_t ns, int64_t d, const T *q, int64_t q_t, const T *k, \
-                           int64_t k_s, const T *v, int64_t v_s, const T *d_o, int64_t do_t,       \
-                           T *dq, int64_t dq_t, T *dk, int64_t dk_s, T *dv, int64_t dv_s,          \
-                           const int64_t *query_pos, const int64_t *key_pos, double scale,         \
-                           int accumulate)
+    void attention_bwd_##R(int64_t nt, int64_t ns, int64_t d, int64_t dv, const T *q, int64_t q_t, \
+                           const T *k, int64_t k_s, const T *v, int64_t v_s, const T *d_o,         \
+                           int64_t do_t, T *gq, int64_t gq_t, T *gk, int64_t gk_s, T *gv,          \
+                           int64_t gv_s, const AttentionMask *mask, double scale, int accumulate)
 ATTN_BWD_DECL(f32, float);
 ATTN_BWD_DECL(f64, double);
 #endif

@@ -137,17 +137,21 @@ static const char *input_line(const Program *p, int module, int arg, uint32_t ax
     bool bare = u->style && !(axes & ~mesh_axes_set(&u->axes));
     const char *place =
         bare ? u->cuts_param ? "replicate" : "varying_use" : on_each(p, axes, "varying_use");
-    Str list = str_new(p->arena);
-    for (int i = 0; i < arg; i++) str_add(&list, "null, ");
+    Str list = str_new(p->arena), label = str_new(p->arena);
+    for (int i = 0; i < arg; i++) str_add(&list, "null, "), str_add(&label, "null, ");
     str_add(&list, place);
+    str_add(&label, bare ? "replicate" : on_each(p, axes, "replicate"));
     if (line && line->style.desired_input.set)
         return arena_printf(p->arena, "let `desired_input` of the line `%s` say %s too",
                             line->pattern, place);
     if (line)
         return arena_printf(p->arena, "add `desired_input: [%s]` to the line `%s`", list.s,
                             line->pattern);
-    return arena_printf(p->arena, "write `%s: {style: prepare_module_input, desired_input: [%s]}`",
-                        plan_pattern_of(p->arena, p->graph->module[module].path), list.s);
+    /* with the label: a prepared DTensor without one stays as it is */
+    return arena_printf(p->arena,
+                        "write `%s: {style: prepare_module_input, input: [%s], desired_input: "
+                        "[%s]}`",
+                        plan_pattern_of(p->arena, p->graph->module[module].path), label.s, list.s);
 }
 /* For an activation: every module that reads this copy has to say what it wants. NULL if no module
  * does. */

@@ -1,8 +1,10 @@
 /* The graph of Llama-type blocks, with embedding, final norm and head around them, as tables of
- * node templates. Features (biases, q/k norm, tied tables, the activation) are flags of rows; no
- * model is named here. Letters: b batch, t position, d hidden, k kv group, g query head in its
- * group, x head dim, f feed-forward, u gate or up where the two are one weight, e expert, w
- * an expert's feed-forward, v vocabulary. */
+ * node templates. Features (biases, q/k norm, latent attention, tied tables, the activation) are
+ * flags of rows; no model is named here. Letters: b batch, t position, d hidden, k kv group, g
+ * query head in its group, x head dim, f feed-forward, u gate or up where the two are one weight, e
+ * expert, w an expert's feed-forward, v vocabulary. Latent attention: k head, q and c the low ranks
+ * of queries and of keys and values, r the rotated part of a head, n the part that is not (x = n
+ * and r), o a value, y = c and r, z = n and o. */
 #include "model/build.h"
 #include <string.h>
 
@@ -30,23 +32,74 @@ static const NodeRow layer_rows[] = {
     {"input_norm", "rmsnorm", "btd!,d->btd", {"input", "@w"}, "b t d", "input_layernorm", "norm",
      "d", "norm", .at = AT_EPS},
     {"q_proj", "einsum", "btd,kgxd->btkgx", {"input_norm", "@w"}, "b t kgx", "self_attn.q_proj",
-     "linear", "kgx d", "attention", "linear", .bias = FEATURE_Q_BIAS},
+     "linear", "kgx d", "attention", "linear", .bias = FEATURE_Q_BIAS, .need = FEATURE_HEADS},
     {"k_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.k_proj",
-     "linear", "kx d", "attention", "linear", .bias = FEATURE_K_BIAS},
+     "linear", "kx d", "attention", "linear", .bias = FEATURE_K_BIAS, .need = FEATURE_HEADS},
     {"v_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.v_proj",
-     "linear", "kx d", "attention", "linear", .bias = FEATURE_V_BIAS},
+     "linear", "kx d", "attention", "linear", .bias = FEATURE_V_BIAS, .need = FEATURE_HEADS},
     {"q_norm", "rmsnorm", "btkgx!,x->btkgx", {"q_proj", "@w"}, "b t kg x", "self_attn.q_norm",
      "qk_norm", "x", "attention", .at = AT_EPS, .need = FEATURE_QK_NORM},
     {"k_norm", "rmsnorm", "btkx!,x->btkx", {"k_proj", "@w"}, "b t k x", "self_attn.k_norm",
      "qk_norm", "x", "attention", .at = AT_EPS, .need = FEATURE_QK_NORM},
     {"q_rope", "rope", "btkgx!->btkgx", {"q_norm|q_proj"}, "b t kg x", "self_attn", NULL, NULL,
-     "attention", .at = AT_ROPE},
+     "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
     {"k_rope", "rope", "btkx!->btkx", {"k_norm|k_proj"}, "b t k x", "self_attn", NULL, NULL,
-     "attention", .at = AT_ROPE},
-    {"attn_context", "attention", "btkgx!,bs!kx!,bs!kx!->btkgx", {"q_rope", "k_rope", "v_proj"},
-     "b t kgx", "self_attn.core", "core_attention", NULL, "attention", .at = AT_SCALE},
+     "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
+    {"q_attn", "rmsnorm", "btkgx!->btkgx", {"q_rope"}, "b t kg x", "self_attn", NULL, NULL,
+     "attention", "L2 norm", .at = AT_EPS, .need = FEATURE_QK_L2, .also = "q_norm"},
+    {"k_attn", "rmsnorm", "btkx!->btkx", {"k_rope"}, "b t k x", "self_attn", NULL, NULL,
+     "attention", "L2 norm", .at = AT_EPS, .need = FEATURE_QK_L2, .also = "k_norm"},
+    {"q_attn", "temperature", "btkgx->btkgx", {"q_norm|q_proj"}, "b t kg x", "self_attn", NULL,
+     NULL, "attention", .at = AT_TEMPERATURE, .need = FEATURE_TEMPERATURE},
+    {"attn_context", "attention", "btkgx!,bs!kx!,bs!kx!->btkgx",
+     {"q_attn|q_rope|q_norm|q_proj", "k_attn|k_rope|k_norm|k_proj", "v_proj"},
+     "b t kgx", "self_attn.core", "core_attention", NULL, "attention", .at = AT_SCALE,
+     .need = FEATURE_HEADS},
     {"o_proj", "einsum", "btkgx,dkgx->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
-     "linear", "d kgx", "attention", "linear", .bias = FEATURE_O_BIAS},
+     "linear", "d kgx", "attention", "linear", .bias = FEATURE_O_BIAS, .need = FEATURE_HEADS},
+
+    {"q_a_proj", "einsum", "btd,qd->btq", {"input_norm", "@w"}, "b t q", "self_attn.q_a_proj",
+     "linear", "q d", "attention", "linear", .bias = FEATURE_Q_BIAS, .need = FEATURE_Q_RANK},
+    {"q_a_norm", "rmsnorm", "btq!,q->btq", {"q_a_proj", "@w"}, "b t q", "self_attn.q_a_layernorm",
+     "norm", "q", "attention", .at = AT_EPS_LATENT, .need = FEATURE_Q_RANK},
+    {"q_b_proj", "einsum", "btq,kxq->btkx", {"q_a_norm", "@w"}, "b t kx", "self_attn.q_b_proj",
+     "linear", "kx q", "attention", "linear", .need = FEATURE_Q_RANK},
+    {"q_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.q_proj",
+     "linear", "kx d", "attention", "linear", .need = FEATURE_Q_WHOLE},
+    {"kv_a_proj", "einsum", "btd,yd->bty", {"input_norm", "@w"}, "b t y",
+     "self_attn.kv_a_proj_with_mqa", "linear", "y d", "attention", "linear",
+     .bias = FEATURE_K_BIAS, .need = FEATURE_LATENT},
+    {"kv_c", "split", "bty!->btc", {"kv_a_proj"}, "b t c", "self_attn", NULL, NULL, "attention",
+     .need = FEATURE_LATENT},
+    {"k_pe", "split", "bty!->btr", {"kv_a_proj"}, "b t r", "self_attn", NULL, NULL, "attention",
+     .after = 'c', .need = FEATURE_LATENT},
+    {"kv_a_norm", "rmsnorm", "btc!,c->btc", {"kv_c", "@w"}, "b t c", "self_attn.kv_a_layernorm",
+     "norm", "c", "attention", .at = AT_EPS_LATENT, .need = FEATURE_LATENT},
+    {"kv_b_proj", "einsum", "btc,kzc->btkz", {"kv_a_norm", "@w"}, "b t kz", "self_attn.kv_b_proj",
+     "linear", "kz c", "attention", "linear", .need = FEATURE_LATENT},
+    {"q_nope", "split", "btkx!->btkn", {"q_b_proj|q_proj"}, "b t k n", "self_attn", NULL, NULL,
+     "attention", .need = FEATURE_LATENT},
+    {"q_pe", "split", "btkx!->btkr", {"q_b_proj|q_proj"}, "b t k r", "self_attn", NULL, NULL,
+     "attention", .after = 'n', .need = FEATURE_LATENT},
+    {"q_rope", "rope", "btkr!->btkr", {"q_pe"}, "b t k r", "self_attn", NULL, NULL, "attention",
+     .at = AT_ROPE, .need = FEATURE_LATENT},
+    {"k_rope", "rope", "btr!->btr", {"k_pe"}, "b t r", "self_attn", NULL, NULL, "attention",
+     .at = AT_ROPE, .need = FEATURE_LATENT},
+    {"k_nope", "split", "btkz!->btkn", {"kv_b_proj"}, "b t k n", "self_attn", NULL, NULL,
+     "attention", .need = FEATURE_LATENT},
+    {"v_attn", "split", "btkz!->btko", {"kv_b_proj"}, "b t k o", "self_attn", NULL, NULL,
+     "attention", .after = 'n', .need = FEATURE_LATENT},
+    {"q_attn", "concat", "btkn!,btkr!->btkx", {"q_nope", "q_rope"}, "b t k x", "self_attn", NULL,
+     NULL, "attention", .need = FEATURE_LATENT},
+    /* a module: the gradient of the key that heads share is a sum, which lines can ask for here */
+    {"k_attn", "concat", "btkn!,btr!->btkx", {"k_nope", "k_rope"}, "b t k x", "self_attn.k_cat",
+     "concat", NULL, "attention", .need = FEATURE_LATENT},
+    {"attn_context", "attention", "btkx!,bs!kx!,bs!ko!->btko", {"q_attn", "k_attn", "v_attn"},
+     "b t ko", "self_attn.core", "core_attention", NULL, "attention", .at = AT_SCALE,
+     .need = FEATURE_LATENT},
+    {"o_proj", "einsum", "btko,dko->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
+     "linear", "d ko", "attention", "linear", .bias = FEATURE_O_BIAS, .need = FEATURE_LATENT},
+
     {"resid_attn", "add", "btd,btd->btd", {"input", "o_proj"}, "b t d", "", NULL, NULL,
      .part = "attention"},
     {"post_attn_norm", "rmsnorm", "btd!,d->btd", {"resid_attn", "@w"}, "b t d",
@@ -131,7 +184,8 @@ static void open_containers(Build *b, int layer, int *at) {
         if (has_container(b, i))
             at[i] = build_module(
                 b,
-                arena_printf(b->a, "model.layers.%d%s%s", layer, i ? "." : "", containers[i].path),
+                build_module_path(b, arena_printf(b->a, "model.layers.%d%s", layer, i ? "." : ""),
+                                  containers[i].path),
                 containers[i].kind, i ? parent_of(containers[i].path, at) : -1);
 }
 
@@ -146,12 +200,6 @@ static void close_containers(Build *b, const int *at, const char *prefix) {
     }
 }
 
-bool model_has_experts(const ModelDims *m, int layer) {
-    for (int i = 0; i < m->n_dense; i++)
-        if (m->dense[i] == layer) return false;
-    return m->E > 0 && (m->sparse_step < 2 || (layer + 1) % m->sparse_step == 0);
-}
-
 static void build_layer(Build *b, int layer) {
     const char *prefix = arena_printf(b->a, "layers.%d.", layer);
     const char *modules = arena_printf(b->a, "model.layers.%d.", layer);
@@ -160,7 +208,8 @@ static void build_layer(Build *b, int layer) {
         b->x = build_tensor(b, input, KIND_INPUT, "b t d", b->p->input_gradient, false);
     else build_alias(b, b->x, input);
     int at[N_CONTAINERS];
-    b->moe = model_has_experts(b->m, layer);
+    b->moe = b->m->E > 0 && model_has_experts(b->m, layer);
+    b->layer = layer;
     open_containers(b, layer, at);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
         int t = build_row(
@@ -173,6 +222,7 @@ static void build_layer(Build *b, int layer) {
                     arena_printf(b->a, "%smoe.output", prefix));
     if (!b->failed) close_containers(b, at, prefix);
     b->moe = false;
+    b->layer = -1;
 }
 
 /* An input of the first part that is built, under the name that this value has in the whole model.

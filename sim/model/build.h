@@ -21,9 +21,10 @@ typedef struct {
     const Plan *p;
     const ModelDims *m;
     Graph *g;
-    Attrs at; /* constants of the model; a node takes those that its row asks for */
-    bool moe; /* the layer that is built has experts */
-    int x;    /* the tensor that flows on: what a row calls "@x" */
+    Attrs at;  /* constants of the model; a node takes those that its row asks for */
+    bool moe;  /* the layer that is built has experts */
+    int layer; /* that is built; -1: none */
+    int x;     /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
     int64_t rows;            /* of what experts get: tokens times experts per token */
     int64_t bytes;           /* of all tensors so far, in the widest element type */
@@ -32,7 +33,16 @@ typedef struct {
 } Build;
 
 /* Which constants of the model a node reads. */
-enum { AT_EPS = 1, AT_SCALE = 2, AT_ROPE = 4, AT_IGNORE = 8, AT_VOCAB = 16, AT_ROUTER = 32 };
+enum {
+    AT_EPS = 1,
+    AT_SCALE = 2,
+    AT_ROPE = 4,
+    AT_IGNORE = 8,
+    AT_VOCAB = 16,
+    AT_ROUTER = 32,
+    AT_EPS_LATENT = 64, /* of the norms inside latent attention */
+    AT_TEMPERATURE = 128
+};
 
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
  * "self_attn" means "model.layers.3.self_attn". */
@@ -55,6 +65,8 @@ typedef struct {
     const char *home;  /* rows: the value to whose tokens they go back */
     unsigned bias;     /* feature that adds a bias; 0: never one */
     bool vocab;        /* its module works on the vocabulary */
+    const char *also;  /* second name of the value, or NULL */
+    char after;        /* split: the letter of the block before its own; 0: it is the first */
 } NodeRow;
 
 enum {
@@ -75,6 +87,14 @@ enum {
     FEATURE_EXPERTS_PACKED = 16384, /* or one of [E, 2*Fe, D] */
     FEATURE_GATE_CHOSEN = 32768,    /* weights: softmax over the chosen experts */
     FEATURE_GATE_ALL = 65536,       /* or over all */
+    FEATURE_HEADS = 1 << 17,        /* keys and values of their own */
+    FEATURE_LATENT = 1 << 18, /* or made of one low-rank value, with a rotated key for all heads */
+    FEATURE_Q_RANK = 1 << 19, /* latent: q is of low rank too */
+    FEATURE_Q_WHOLE = 1 << 20,
+    FEATURE_ROTATES = 1 << 21,
+    FEATURE_QK_L2 = 1 << 22,       /* q and k normalised after the rotation, without weights */
+    FEATURE_TEMPERATURE = 1 << 23, /* q scaled by its position */
+    FEATURE_CHUNKED = 1 << 24,     /* attention within chunks */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
@@ -108,6 +128,8 @@ int build_value(const Build *b, const char *name);
 int build_find_module(const Build *b, const char *hf_path);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
 unsigned build_features(const Build *b);
+/* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */
+const char *build_module_path(const Build *b, const char *prefix, const char *module);
 
 /* block.c, mlp.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result flows
  * out. */

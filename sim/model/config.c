@@ -3,54 +3,12 @@
  * or empty: a key that changes the mathematics and is not understood is an error that names it,
  * never skipped. */
 #include "base/file.h"
-#include "formats/json.h"
-#include "model/build.h"
+#include "model/config.h"
 #include <stddef.h>
 #include <string.h>
 
-enum { CONFIG_LIMIT = 1 << 20, UNSET = -1, MOST_EXPERTS = 1 << 20 };
+enum { CONFIG_LIMIT = 1 << 20, MOST_EXPERTS = 1 << 20 };
 static const int64_t size_limit = (int64_t)1 << 40;
-
-/* What the keys say, before defaults. Whole numbers: UNSET; reals: below 0. */
-typedef struct {
-    int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe, sparse_step;
-    int norm_topk;     /* UNSET, 0, 1 */
-    const Json *dense; /* a list of layers */
-    double eps, theta, theta_inside, partial;
-    bool tied;
-    int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
-    int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, packed_mlp;
-    const char *activation, *model_type, *rope_type;
-    double rope_factor, rope_low, rope_high, rope_old_ctx;
-    bool windowed; /* sliding_window has a value; whether it acts depends on use_sliding_window */
-    Loc windowed_loc;
-} Raw;
-
-/* Model families, by the only thing that tells them apart here: who has biases and a q/k norm. */
-enum { NEVER, BY_CONFIG, ALWAYS };
-typedef struct {
-    const char *type;
-    uint8_t qkv, o, mlp; /* biases */
-    bool qk_norm;
-    bool experts; /* a router and experts in every layer */
-} Family;
-static const Family families[] = {
-    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false, false},
-    {"mistral", NEVER, NEVER, NEVER, false, false},
-    {"qwen2", ALWAYS, NEVER, NEVER, false, false},
-    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, false},
-    {"mixtral", NEVER, NEVER, NEVER, false, true},
-    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, true},
-};
-
-/* One config being read. */
-typedef struct {
-    Arena *a;
-    Diags *d;
-    const Plan *p;
-    const char *file, *text; /* file NULL: keys written in the plan */
-    Raw *raw;
-} Config;
 
 typedef enum {
     KEY_HARMLESS,
@@ -61,8 +19,10 @@ typedef enum {
     KEY_TEXT,
     KEY_ROPE,   /* an object of scaling keys */
     KEY_WINDOW, /* sliding_window */
-    KEY_LAYERS, /* layer_types: all full_attention */
     KEY_DENSE,  /* mlp_only_layers: which have no experts */
+    KEY_COUNT,  /* a whole number of 0 and more; null: 0 */
+    KEY_SWITCH, /* true or false, or a number that stands for it */
+    KEY_LIST,   /* one entry for each layer, or numbers of layers */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -100,7 +60,7 @@ static const Key keys[] = {
     {"rope_parameters", KEY_ROPE, 0, false},
     {"rope_scaling", KEY_ROPE, 0, false},
     {"sliding_window", KEY_WINDOW, 0, false},
-    {"layer_types", KEY_LAYERS, 0, false},
+    {"layer_types", KEY_LIST, AT(layer_types), false},
     {"qk_norm", KEY_FLAG, AT(qk_norm), true},
     {"q_bias", KEY_FLAG, AT(q_bias), true},
     {"k_bias", KEY_FLAG, AT(k_bias), true},
@@ -131,7 +91,6 @@ static const Key keys[] = {
     {"pad_token_id", KEY_HARMLESS, 0, false},
     {"pretraining_tp", KEY_HARMLESS, 0, false}, /* another order of summation */
     {"return_dict", KEY_HARMLESS, 0, false},
-    {"router_aux_loss_coef", KEY_HARMLESS, 0, false},
     {"tokenizer_class", KEY_HARMLESS, 0, false},
     {"torch_dtype", KEY_HARMLESS, 0, false},
     {"transformers.js_config", KEY_HARMLESS, 0, false},
@@ -140,6 +99,57 @@ static const Key keys[] = {
     {"unsloth_version", KEY_HARMLESS, 0, false},
     {"use_cache", KEY_HARMLESS, 0, false},
 };
+/* Keys of families; on others they are not understood. */
+static const Key latent_keys[] = {
+    {"q_lora_rank", KEY_COUNT, AT(q_rank), false},
+    {"kv_lora_rank", KEY_INT, AT(kv_rank), false},
+    {"qk_nope_head_dim", KEY_INT, AT(nope), false},
+    {"qk_rope_head_dim", KEY_INT, AT(rope), false},
+    {"qk_head_dim", KEY_INT, AT(qk_dim), false},
+    {"v_head_dim", KEY_INT, AT(v_dim), false},
+    {"rope_interleave", KEY_FLAG, AT(rope_interleave), false},
+    {"first_k_dense_replace", KEY_COUNT, AT(experts_from), false},
+    {"moe_layer_freq", KEY_INT, AT(experts_every), false},
+    /* a block that predicts one more token; no part of the model's own layers */
+    {"num_nextn_predict_layers", KEY_HARMLESS, 0, false},
+    {"num_mtp_layers", KEY_HARMLESS, 0, false},
+};
+static const Key chunk_keys[] = {
+    {"intermediate_size_mlp", KEY_INT, AT(F_dense), false},
+    {"attention_chunk_size", KEY_COUNT, AT(chunk), false},
+    {"no_rope_layers", KEY_LIST, AT(rotates), false},
+    {"no_rope_layer_interval", KEY_INT, AT(unrotated_every), false},
+    {"attn_temperature_tuning", KEY_SWITCH, AT(tuning), false},
+    {"floor_scale", KEY_INT, AT(floor_scale), false},
+    {"attn_scale", KEY_REAL, AT(attn_scale), false},
+    {"use_qk_norm", KEY_FLAG, AT(use_qk_norm), false},
+    {"moe_layers", KEY_LIST, AT(experts), false},
+    {"interleave_moe_layer_step", KEY_INT, AT(experts_every), false},
+};
+/* About experts: layers that have them are refused, so these keys change nothing that runs. */
+static const Key expert_keys[] = {
+    {"n_routed_experts", KEY_HARMLESS, 0, false},
+    {"n_shared_experts", KEY_HARMLESS, 0, false},
+    {"n_group", KEY_HARMLESS, 0, false},
+    {"topk_group", KEY_HARMLESS, 0, false},
+    {"topk_method", KEY_HARMLESS, 0, false},
+    {"scoring_func", KEY_HARMLESS, 0, false},
+    {"routed_scaling_factor", KEY_HARMLESS, 0, false},
+    {"aux_loss_alpha", KEY_HARMLESS, 0, false},
+    {"seq_aux", KEY_HARMLESS, 0, false},
+    {"ep_size", KEY_HARMLESS, 0, false},
+    {"router_aux_loss_coef", KEY_HARMLESS, 0, false},
+    {"router_jitter_noise", KEY_HARMLESS, 0, false},
+};
+#define ROWS(t) (t), (int)(sizeof(t) / sizeof *(t))
+static const struct {
+    const Key *key;
+    int n;
+    unsigned has;
+} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},
+                   {ROWS(chunk_keys), HAS_CHUNKS},
+                   {ROWS(expert_keys), HAS_EXPERTS}};
+
 static const Key rope_keys[] = {
     {"rope_type", KEY_TEXT, AT(rope_type), false},
     {"type", KEY_TEXT, AT(rope_type), false},
@@ -149,37 +159,17 @@ static const Key rope_keys[] = {
     {"low_freq_factor", KEY_REAL, AT(rope_low), false},
     {"high_freq_factor", KEY_REAL, AT(rope_high), false},
     {"original_max_position_embeddings", KEY_REAL, AT(rope_old_ctx), false},
+    {"beta_fast", KEY_REAL, AT(beta_fast), false},
+    {"beta_slow", KEY_REAL, AT(beta_slow), false},
+    {"mscale", KEY_REAL, AT(mscale), false},
+    {"mscale_all_dim", KEY_REAL, AT(mscale_all), false},
+    {"attention_factor", KEY_REAL, AT(attention_factor), false},
+    {"truncate", KEY_FLAG, AT(truncate), false},
 };
 
-/* Where a key stands: the first place where it is written as a key. */
-static Loc key_loc(const Config *c, const char *key) {
-    if (!c->file) return c->p->model_loc;
-    Loc loc = {c->file, 0, 0};
-    size_t n = strlen(key);
-    int line = 1;
-    const char *start = c->text;
-    for (const char *s = c->text; *s; s++) {
-        if (*s == '\n') {
-            line++;
-            start = s + 1;
-        } else if (*s == '"' && !strncmp(s + 1, key, n) && s[n + 1] == '"' &&
-                   s[n + 2 + strspn(s + n + 2, " \t\r\n")] == ':') {
-            return (Loc){c->file, line, (int)(s - start) + 1};
-        }
-    }
-    return loc;
-}
-
 static void wrong_type(Config *c, const char *key, const char *wanted) {
-    diag_error(c->d, "E0301", key_loc(c, key), NULL, "config key '%s' must be %s", key, wanted);
-}
-
-static void changes_maths(Config *c, const char *key, const char *what) {
-    diag_error(
-        c->d, "E0207", key_loc(c, key),
-        arena_printf(c->a, "if it does not matter here, say so: model: {ignore_config: [%s]}", key),
-        "config key '%s'%s is not understood by this version, and may change the values", key,
-        what);
+    diag_error(c->d, "E0301", config_key_loc(c, key), NULL, "config key '%s' must be %s", key,
+               wanted);
 }
 
 /* null, false, 0, "", [] and {}: the key is switched off. */
@@ -198,7 +188,7 @@ static bool is_off(const Json *v) {
 
 static void read_int(Config *c, const Key *k, const Json *v, int64_t *at) {
     if (v->kind != JSON_INT || v->i < 1 || v->i > size_limit)
-        diag_error(c->d, "E0302", key_loc(c, k->name), NULL,
+        diag_error(c->d, "E0302", config_key_loc(c, k->name), NULL,
                    "config key '%s' must be a whole number of 1 .. 2^40", k->name);
     else *at = v->i;
 }
@@ -212,14 +202,21 @@ static void read_real(Config *c, const Key *k, const Json *v, double *at) {
 static void read_window(Config *c, const Json *v) {
     if (is_off(v)) return;
     c->raw->windowed = true;
-    c->raw->windowed_loc = key_loc(c, "sliding_window");
+    c->raw->windowed_loc = config_key_loc(c, "sliding_window");
 }
 
-static void read_layers(Config *c, const Key *k, const Json *v) {
-    bool full = v->kind == JSON_ARRAY;
-    for (int i = 0; full && i < v->n; i++)
-        full = v->item[i]->kind == JSON_STRING && !strcmp(v->item[i]->s, "full_attention");
-    if (!full) changes_maths(c, k->name, " with other layers than full_attention");
+static void read_count(Config *c, const Key *k, const Json *v, int64_t *at) {
+    if (v->kind == JSON_NULL) *at = 0;
+    else if (v->kind != JSON_INT || v->i < 0 || v->i > size_limit)
+        diag_error(c->d, "E0302", config_key_loc(c, k->name), NULL,
+                   "config key '%s' must be null or a whole number of 0 .. 2^40", k->name);
+    else *at = v->i;
+}
+
+static void read_switch(Config *c, const Key *k, const Json *v, int *at) {
+    if (v->kind == JSON_BOOL) *at = v->b;
+    else if (v->kind == JSON_INT) *at = v->i != 0;
+    else wrong_type(c, k->name, "true or false");
 }
 
 static void read_dense(Config *c, const Key *k, const Json *v) {
@@ -231,11 +228,10 @@ static void read_dense(Config *c, const Key *k, const Json *v) {
 }
 
 static void read_object(Config *c, const Json *o, const Key *table, int n, bool nested);
-static const Family *family(Config *c, const Raw *r);
 
 static void read_value(Config *c, const Key *k, const Json *v) {
     void *at = (char *)c->raw + k->at;
-    if (v->kind == JSON_NULL) return; /* as if it were absent */
+    if (v->kind == JSON_NULL && k->kind != KEY_COUNT) return; /* as if it were absent */
     switch (k->kind) {
     case KEY_HARMLESS: break;
     case KEY_INT: read_int(c, k, v, at); break;
@@ -253,13 +249,17 @@ static void read_value(Config *c, const Key *k, const Json *v) {
         else wrong_type(c, k->name, "a string");
         break;
     case KEY_ROPE:
-        if (v->kind == JSON_OBJECT)
-            read_object(c, v, rope_keys, sizeof rope_keys / sizeof *rope_keys, true);
+        if (v->kind == JSON_OBJECT) read_object(c, v, ROWS(rope_keys), true);
         else wrong_type(c, k->name, "a mapping");
         break;
     case KEY_WINDOW: read_window(c, v); break;
-    case KEY_LAYERS: read_layers(c, k, v); break;
     case KEY_DENSE: read_dense(c, k, v); break;
+    case KEY_COUNT: read_count(c, k, v, at); break;
+    case KEY_SWITCH: read_switch(c, k, v, at); break;
+    case KEY_LIST:
+        if (v->kind == JSON_ARRAY) *(const Json **)at = v;
+        else wrong_type(c, k->name, "a list");
+        break;
     }
 }
 
@@ -269,19 +269,34 @@ static bool ignored(const Plan *p, const char *key) {
     return false;
 }
 
+/* A key that only some families have: read, and remembered, as the family is not known yet. */
+static const Key *family_key(Config *c, const char *name, const Json *v) {
+    for (size_t t = 0; t < sizeof family_keys / sizeof *family_keys; t++)
+        for (int j = 0; j < family_keys[t].n; j++) {
+            const Key *k = &family_keys[t].key[j];
+            if (strcmp(k->name, name)) continue;
+            Raw *r = c->raw;
+            if (r->n_met < MAX_MET)
+                r->met[r->n_met++] = (MetKey){k->name, family_keys[t].has, is_off(v)};
+            return k;
+        }
+    return NULL;
+}
+
 static void read_object(Config *c, const Json *o, const Key *table, int n, bool nested) {
     for (int i = 0; i < o->n; i++) {
         const Key *k = NULL;
         for (int j = 0; j < n && !k; j++)
             if (!strcmp(table[j].name, o->key[i]) && (!table[j].own || !c->file)) k = &table[j];
         if (ignored(c->p, o->key[i])) {
-            diag_note(c->d, "N0010", key_loc(c, o->key[i]), NULL,
+            diag_note(c->d, "N0010", config_key_loc(c, o->key[i]), NULL,
                       "config key '%s' is ignored, as the plan asks", o->key[i]);
             continue;
         }
+        if (!k && !nested) k = family_key(c, o->key[i], o->value[i]);
         if (k) read_value(c, k, o->value[i]);
         else if (!is_off(o->value[i]))
-            changes_maths(c, o->key[i], nested ? " of the rotation" : "");
+            config_changes_maths(c, o->key[i], nested ? " of the rotation" : "");
     }
 }
 
@@ -304,7 +319,7 @@ static bool family_runs(Config *c, const Json *o) {
     if (!type || type->kind != JSON_STRING || again) return true; /* the plan's own word wins */
     c->raw->model_type = type->s;
     int before = diags_errors(c->d);
-    family(c, c->raw);
+    config_family(c, c->raw);
     return diags_errors(c->d) == before;
 }
 static void read_text(Config *c, const char *text, size_t n) {
@@ -343,34 +358,15 @@ static void raw_from_preset(const Preset *s, Raw *r) {
     r->top_k = s->E ? s->top_k : UNSET;
     r->Fe = s->Fe ? s->Fe : UNSET;
     r->norm_topk = s->E ? 1 : UNSET; /* of all that are rows here */
-    r->model_type = s->family;
     r->rope_type = s->rope_type;
     r->rope_factor = s->rope_factor;
     r->rope_low = s->rope_low;
     r->rope_high = s->rope_high;
     r->rope_old_ctx = s->rope_old_ctx;
+    if (s->family) config_family_preset(s, r);
 }
 
 /* ---- from keys to dims ---- */
-
-static const Family *family(Config *c, const Raw *r) {
-    const int n = sizeof families / sizeof *families;
-    Loc top = {c->file, 1, 1};
-    /* whose mathematics is it? `architectures` names a class, which nothing here reads */
-    if (!r->model_type && c->file)
-        diag_error(c->d, "E0208", top,
-                   "add it, or say it in the plan: model: {config: {model_type: llama}}; llama, "
-                   "mistral, qwen2, qwen3, mixtral and qwen3_moe run in this version",
-                   "the config has no 'model_type'");
-    if (!r->model_type) return &families[0];
-    for (int i = 0; i < n; i++)
-        if (!strcmp(families[i].type, r->model_type)) return &families[i];
-    diag_error(c->d, "E0207", key_loc(c, "model_type"),
-               "llama, mistral, qwen2, qwen3, mixtral and qwen3_moe run in this version",
-               "config key 'model_type' says '%s', which this version does not know",
-               r->model_type);
-    return &families[0];
-}
 
 static bool flag(int own, int rule, int by_config) {
     return own != UNSET ? own : rule == ALWAYS || (rule == BY_CONFIG && by_config == 1);
@@ -378,8 +374,14 @@ static bool flag(int own, int rule, int by_config) {
 
 /* A switch that this family does not read, but that is on: it would be silently lost. */
 static void check_unread(Config *c, const Family *f, const Raw *r) {
-    if (r->mlp_bias == 1 && f->mlp == NEVER) changes_maths(c, "mlp_bias", "");
-    if (r->attention_bias == 1 && f->qkv == NEVER) changes_maths(c, "attention_bias", "");
+    if (r->mlp_bias == 1 && f->mlp == NEVER) config_changes_maths(c, "mlp_bias", "");
+    if (r->attention_bias == 1 && f->qkv == NEVER) config_changes_maths(c, "attention_bias", "");
+    for (int i = 0; i < r->n_met; i++)
+        if (!(f->has & r->met[i].has) && !r->met[i].off)
+            config_changes_maths(c, r->met[i].name, "");
+    if (!(f->has & HAS_LATENT)) return;
+    if (r->v_bias == 1) config_changes_maths(c, "v_bias", " of latent attention");
+    if (r->qk_norm == 1) config_changes_maths(c, "qk_norm", " of latent attention");
 }
 
 /* Experts are the family's matter: a switch that it does not read would be silently lost. */
@@ -390,12 +392,13 @@ static void check_experts_unread(Config *c, const Family *f, const Raw *r) {
     } row[] = {{"num_local_experts", r->E == UNSET},
                {"num_experts_per_tok", r->top_k == UNSET},
                {"moe_intermediate_size", r->Fe == UNSET}};
-    for (size_t i = 0; i < sizeof row / sizeof *row && !f->experts; i++)
-        if (!row[i].off) changes_maths(c, row[i].key, "");
+    for (size_t i = 0; i < sizeof row / sizeof *row && !(f->has & HAS_ROUTER); i++)
+        if (!row[i].off) config_changes_maths(c, row[i].key, "");
     if (!strcmp(f->type, "qwen3_moe")) return;
-    if (r->norm_topk == 0 && f->experts) changes_maths(c, "norm_topk_prob", " false");
-    if (r->sparse_step > 1) changes_maths(c, "decoder_sparse_step", " above 1");
-    if (r->dense && r->dense->n) changes_maths(c, "mlp_only_layers", "");
+    if (r->norm_topk == 0 && f->has & HAS_ROUTER)
+        config_changes_maths(c, "norm_topk_prob", " false");
+    if (r->sparse_step > 1) config_changes_maths(c, "decoder_sparse_step", " above 1");
+    if (r->dense && r->dense->n) config_changes_maths(c, "mlp_only_layers", "");
 }
 static void set_dense(Config *c, const Raw *r, ModelDims *m) {
     m->sparse_step = r->sparse_step;
@@ -405,8 +408,9 @@ static void set_dense(Config *c, const Raw *r, ModelDims *m) {
     m->dense = dense;
 }
 static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    if (f->has & HAS_EXPERTS && !(f->has & HAS_ROUTER)) return; /* such layers are refused */
     check_experts_unread(c, f, r);
-    if (!f->experts) return;
+    if (!(f->has & HAS_ROUTER)) return;
     Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
     bool qwen = !strcmp(f->type, "qwen3_moe");
     if (r->E == UNSET)
@@ -423,12 +427,11 @@ static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) 
         diag_error(c->d, "E0701", loc, NULL, "%lld experts; at most %d", (long long)m->E,
                    (int)MOST_EXPERTS);
     if (m->top_k > m->E)
-        diag_error(c->d, "E0307", key_loc(c, "num_experts_per_tok"), NULL,
+        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
                    "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
 }
 
-static void set_features(Config *c, const Raw *r, ModelDims *m) {
-    const Family *f = family(c, r);
+static void set_features(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     set_experts(c, f, r, m);
     check_unread(c, f, r);
     m->qk_norm = r->qk_norm != UNSET ? r->qk_norm : f->qk_norm;
@@ -442,83 +445,111 @@ static void set_features(Config *c, const Raw *r, ModelDims *m) {
     m->tied = r->tied;
     m->packed_mlp = r->packed_mlp == 1;
     if (m->packed_mlp && m->gate_bias != m->up_bias)
-        diag_error(c->d, "E0207", key_loc(c, "packed_mlp"), "give both, or neither",
+        diag_error(c->d, "E0207", config_key_loc(c, "packed_mlp"), "give both, or neither",
                    "gate and up are one weight here: they have a bias together");
     m->activation = c->p->activation ? c->p->activation : r->activation ? r->activation : "silu";
     if (!op_activation(m->activation))
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
-                   c->p->activation ? c->p->activation_loc : key_loc(c, "hidden_act"),
+                   c->p->activation ? c->p->activation_loc : config_key_loc(c, "hidden_act"),
                    "`list ops` shows the activations", "unknown activation '%s'", m->activation);
     else if (m->packed_mlp && strcmp(m->activation, "silu"))
-        diag_error(c->d, "E0214", key_loc(c, "packed_mlp"), NULL,
+        diag_error(c->d, "E0214", config_key_loc(c, "packed_mlp"), NULL,
                    "a packed gate and up with the activation '%s' is not supported by this version",
                    m->activation);
 }
 
-static void set_rope(Config *c, const Raw *r, ModelDims *m) {
+static void set_yarn(const Raw *r, ModelDims *m) {
+    m->yarn = (Yarn){.fast = r->beta_fast > 0 ? r->beta_fast : 32,
+                     .slow = r->beta_slow > 0 ? r->beta_slow : 1,
+                     .mscale = r->mscale,
+                     .mscale_all = r->mscale_all,
+                     .attention_factor = r->attention_factor,
+                     .truncate = r->truncate != 0};
+}
+
+/* Numbers that only YaRN reads, with another rotation: they would be silently lost. */
+static void check_yarn(Config *c, const Raw *r, const ModelDims *m) {
+    const struct {
+        const char *key;
+        bool given;
+    } own[] = {{"beta_fast", r->beta_fast > 0},
+               {"beta_slow", r->beta_slow > 0},
+               {"mscale", r->mscale > 0},
+               {"mscale_all_dim", r->mscale_all > 0},
+               {"attention_factor", r->attention_factor > 0},
+               {"truncate", r->truncate != UNSET}};
+    for (size_t i = 0; i < sizeof own / sizeof *own && strcmp(m->rope_type, "yarn"); i++)
+        if (own[i].given) config_changes_maths(c, own[i].key, " of the rotation");
+}
+
+static void set_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     /* Rotation types, and which of their numbers must be there. */
     static const struct {
         const char *type;
-        bool factor, bands;
-    } types[] = {{"default", false, false}, {"linear", true, false}, {"llama3", true, true}};
+        bool factor, bands, old;
+    } types[] = {{"default", false, false, false},
+                 {"linear", true, false, false},
+                 {"llama3", true, true, true},
+                 {"yarn", true, false, true}};
     if (r->theta > 0 && r->theta_inside > 0 && r->theta != r->theta_inside)
-        diag_error(c->d, "E0207", key_loc(c, "rope_theta"), NULL,
+        diag_error(c->d, "E0207", config_key_loc(c, "rope_theta"), NULL,
                    "two values of rope_theta: %g and %g", r->theta, r->theta_inside);
     if (r->partial > 0 && r->partial != 1)
-        changes_maths(c, "partial_rotary_factor", " other than 1");
-    m->rope_base = r->theta_inside > 0 ? r->theta_inside
-                   : r->theta > 0      ? r->theta
-                                       : 10000; /* HF's default */
+        config_changes_maths(c, "partial_rotary_factor", " other than 1");
+    m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : f->theta;
+    m->order = r->rope_interleave == 0 ? ROPE_HALVES : f->order;
+    set_yarn(r, m);
     m->rope_type = r->rope_type ? r->rope_type : "default";
     m->rope_factor = r->rope_factor;
     m->rope_low = r->rope_low;
     m->rope_high = r->rope_high;
     m->rope_old_ctx = r->rope_old_ctx;
+    check_yarn(c, r, m);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].type, m->rope_type)) continue;
-        bool missing =
-            (types[i].factor && r->rope_factor <= 0) ||
-            (types[i].bands && (r->rope_low <= 0 || r->rope_high <= 0 || r->rope_old_ctx <= 0));
+        bool missing = (types[i].factor && r->rope_factor <= 0) ||
+                       (types[i].bands && (r->rope_low <= 0 || r->rope_high <= 0)) ||
+                       (types[i].old && r->rope_old_ctx <= 0);
         if (missing)
             diag_error(
-                c->d, "E0208", key_loc(c, "rope_type"),
-                "factor, low_freq_factor, high_freq_factor, original_max_position_embeddings",
+                c->d, "E0208", config_key_loc(c, "rope_type"),
+                types[i].old && !types[i].bands
+                    ? "factor, original_max_position_embeddings"
+                    : "factor, low_freq_factor, high_freq_factor, original_max_position_embeddings",
                 "rope_type '%s' needs numbers that are missing", m->rope_type);
         if (types[i].bands && r->rope_high < r->rope_low)
-            diag_error(c->d, "E0207", key_loc(c, "high_freq_factor"), NULL,
+            diag_error(c->d, "E0207", config_key_loc(c, "high_freq_factor"), NULL,
                        "high_freq_factor is below low_freq_factor");
         return;
     }
-    diag_error(c->d, "E0207", key_loc(c, "rope_type"),
-               "default, linear and llama3 run in this version", "unknown rope_type '%s'",
+    diag_error(c->d, "E0207", config_key_loc(c, "rope_type"),
+               "default, linear, llama3 and yarn run in this version", "unknown rope_type '%s'",
                m->rope_type);
 }
 
-static void set_sizes(Config *c, const Raw *r, ModelDims *m) {
-    const struct {
-        const char *key;
-        int64_t value;
-    } required[] = {{"hidden_size", r->D},
-                    {"intermediate_size", r->F},
-                    {"num_hidden_layers", r->L},
-                    {"num_attention_heads", r->H},
-                    {"vocab_size", r->V}};
-    Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
-    int errors = diags_errors(c->d);
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        if (required[i].value == UNSET)
-            diag_error(c->d, "E0208", loc, NULL, "the config has no '%s'", required[i].key);
-    if (diags_errors(c->d) > errors) return;
+static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    const Required required[] = {{"hidden_size", r->D},
+                                 {"intermediate_size", r->F},
+                                 {"num_hidden_layers", r->L},
+                                 {"num_attention_heads", r->H},
+                                 {"vocab_size", r->V}};
+    if (!config_all_given(c, required, sizeof required / sizeof *required)) return;
     m->D = r->D;
-    m->F = r->F;
+    m->F = f->has & HAS_CHUNKS && r->F_dense != UNSET ? r->F_dense : r->F;
+    m->ffn = f->ffn;
     m->L = r->L;
     m->H = r->H;
     m->V = r->V;
     m->K = r->K == UNSET ? r->H : r->K;
     m->max_positions = r->max_positions == UNSET ? 0 : r->max_positions;
-    m->eps = r->eps > 0 ? r->eps : 1e-6; /* HF's default */
+    m->eps = r->eps > 0 ? r->eps : f->eps;
+    config_layer_kinds(c, f, r, m);
+    if (f->has & HAS_LATENT) {
+        config_latent(c, r, m);
+        return;
+    }
     if (r->d == UNSET && r->D % r->H)
-        diag_error(c->d, "E0307", key_loc(c, "num_attention_heads"), "give head_dim",
+        diag_error(c->d, "E0307", config_key_loc(c, "num_attention_heads"), "give head_dim",
                    "hidden_size %lld is no multiple of %lld heads, and there is no head_dim",
                    (long long)r->D, (long long)r->H);
     m->d = r->d == UNSET ? r->D / r->H : r->d;
@@ -533,32 +564,24 @@ static void read_file(Config *c) {
     read_text(c, text, n);
 }
 
+/* No key has been met: whole numbers are UNSET. */
+static void unset_keys(Raw *r, const Key *k, int n) {
+    for (int i = 0; i < n; i++) {
+        void *at = (char *)r + k[i].at;
+        if (k[i].kind == KEY_INT || k[i].kind == KEY_COUNT) *(int64_t *)at = UNSET;
+        if (k[i].kind == KEY_FLAG || k[i].kind == KEY_SWITCH) *(int *)at = UNSET;
+    }
+}
+static void unset(Raw *r) {
+    unset_keys(r, ROWS(keys));
+    unset_keys(r, ROWS(rope_keys));
+    for (size_t t = 0; t < sizeof family_keys / sizeof *family_keys; t++)
+        unset_keys(r, family_keys[t].key, family_keys[t].n);
+}
+
 bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
-    Raw raw = {.D = UNSET,
-               .F = UNSET,
-               .L = UNSET,
-               .H = UNSET,
-               .K = UNSET,
-               .d = UNSET,
-               .V = UNSET,
-               .max_positions = UNSET,
-               .E = UNSET,
-               .top_k = UNSET,
-               .Fe = UNSET,
-               .sparse_step = UNSET,
-               .norm_topk = UNSET,
-               .attention_bias = UNSET,
-               .mlp_bias = UNSET,
-               .use_window = UNSET,
-               .qk_norm = UNSET,
-               .packed_mlp = UNSET,
-               .q_bias = UNSET,
-               .k_bias = UNSET,
-               .v_bias = UNSET,
-               .o_bias = UNSET,
-               .gate_bias = UNSET,
-               .up_bias = UNSET,
-               .down_bias = UNSET};
+    Raw raw = {0};
+    unset(&raw);
     Config c = {a, d, p, NULL, "", &raw};
     int errors = diags_errors(d);
     if (!p->preset && !p->hf_config && !p->inline_config) {
@@ -585,8 +608,9 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     if (raw.windowed && raw.use_window != 0)
         diag_error(d, "E0207", raw.windowed_loc, "null, or use_sliding_window: false",
                    "config key 'sliding_window': attention within a window is not in this version");
-    set_sizes(&c, &raw, m);
-    set_features(&c, &raw, m);
-    set_rope(&c, &raw, m);
+    const Family *f = config_family(&c, &raw);
+    set_sizes(&c, f, &raw, m);
+    set_features(&c, f, &raw, m);
+    set_rope(&c, f, &raw, m);
     return diags_errors(d) == errors;
 }

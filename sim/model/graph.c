@@ -242,15 +242,22 @@ int build_node(Build *b, const char *op, const char *rule, const int *in, const 
 
 /* ---- rows ---- */
 
-static Attrs attrs_of(const Build *b, unsigned at) {
+static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
     Attrs r = {0};
     if (at & AT_EPS) r.eps = b->at.eps;
+    if (at & AT_EPS_LATENT) r.eps = 1e-6; /* whatever rms_norm_eps says */
     if (at & AT_SCALE) r.scale = b->at.scale;
+    if (at & AT_SCALE && have & FEATURE_CHUNKED) r.chunk = b->m->chunk;
+    if (at & AT_TEMPERATURE) {
+        r.chunk = b->m->temperature_floor;
+        r.b = b->m->temperature_scale;
+    }
     if (at & AT_IGNORE) r.ignore = b->at.ignore;
     if (at & AT_VOCAB) r.factor = b->at.factor;
     if (at & AT_ROUTER) r.top = b->at.top;
     if (at & AT_ROPE) {
-        r.interleaved = b->at.interleaved;
+        r.order = b->at.order;
+        r.turn = b->at.turn;
         r.n_freq = b->at.n_freq;
         r.inv_freq = b->at.inv_freq;
     }
@@ -308,9 +315,18 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     return module;
 }
 
+static unsigned attention_features(const ModelDims *m, int layer) {
+    if (m->kv_rank)
+        return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : FEATURE_Q_WHOLE);
+    unsigned f = FEATURE_HEADS;
+    if (model_chunked(m, layer)) f |= FEATURE_CHUNKED;
+    if (!model_rotates(m, layer)) return f | (m->temperature_floor ? FEATURE_TEMPERATURE : 0u);
+    return f | FEATURE_ROTATES | (m->qk_l2 ? FEATURE_QK_L2 : 0u);
+}
 unsigned build_features(const Build *b) {
     const ModelDims *m = b->m;
-    return (b->moe ? FEATURE_MOE : FEATURE_DENSE) |
+    unsigned f = b->layer < 0 || m->mlp ? 0 : attention_features(m, b->layer);
+    return f | (b->moe ? FEATURE_MOE : FEATURE_DENSE) |
            (m->all_experts ? FEATURE_GATE_ALL : FEATURE_GATE_CHOSEN) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : FEATURE_EXPERTS_APART) |
            (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
@@ -320,10 +336,17 @@ unsigned build_features(const Build *b) {
            (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) | (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
+const char *build_module_path(const Build *b, const char *prefix, const char *module) {
+    static const char own[] = "mlp";
+    size_t n = sizeof own - 1;
+    bool ffn = b->m->ffn && !strncmp(module, own, n) && (!module[n] || module[n] == '.');
+    return arena_printf(b->a, "%s%s%s", prefix, ffn ? b->m->ffn : "", module + (ffn ? n : 0));
+}
+
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
     unsigned have = build_features(b);
     if ((row->need & have) != row->need) return -1;
-    const char *path = arena_printf(b->a, "%s%s", at.modules, row->module);
+    const char *path = build_module_path(b, at.modules, row->module);
     if (!*row->module && *at.modules)
         path = arena_strndup(b->a, at.modules, strlen(at.modules) - 1);
     int module = row_module(b, row, path, at.parent, at.weight);
@@ -343,7 +366,8 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     if (node < 0) return -1;
     assert(b->g->node[node].nin == nin && "a row has the operands of its rule");
     row_finish(b, node, row, module, at.layer);
-    b->g->node[node].at = attrs_of(b, row->at);
+    b->g->node[node].at = attrs_of(b, row->at, have);
+    if (row->after) b->g->node[node].at.offset = b->letter[row->after - 'a'].size;
     if (row->label) b->g->node[node].label = row->label;
     if (row->home) b->g->node[node].home = 1 + row_operand(b, row->home, at.values);
     int result = b->g->node[node].out;
@@ -354,6 +378,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
         b->g->node[node].label = "bias";
         result = b->g->node[node].out;
     }
+    if (row->also) build_alias(b, result, arena_printf(b->a, "%s%s", at.values, row->also));
     if (row->kind) {
         GModule *m = &b->g->module[module];
         for (m->n_input = 0; m->n_input < nact; m->n_input++)

@@ -49,7 +49,16 @@ static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->F = shrink(m->F, p->shrink, unit, 1);
     if (m->E) m->Fe = shrink(m->Fe, p->shrink, unit, 1);
     m->vocab = shrink(m->vocab, p->shrink, unit, 1);
-    m->d = shrink(m->d, p->shrink, 2, 8);
+    if (!m->kv_rank) {
+        m->d = shrink(m->d, p->shrink, 2, 8);
+        return;
+    }
+    m->q_rank = m->q_rank ? shrink(m->q_rank, p->shrink, unit, 1) : 0;
+    m->kv_rank = shrink(m->kv_rank, p->shrink, unit, 1);
+    m->nope = shrink(m->nope, p->shrink, 2, 8);
+    m->rope = shrink(m->rope, p->shrink, 2, 8);
+    m->v_dim = shrink(m->v_dim, p->shrink, 2, 8);
+    m->d = m->nope + m->rope;
 }
 
 static bool set_layers(Diags *d, const Plan *p, ModelDims *m) {
@@ -70,6 +79,18 @@ static bool set_layers(Diags *d, const Plan *p, ModelDims *m) {
     return true;
 }
 
+/* No layer that is built has experts. */
+static bool all_dense(Diags *d, const Plan *p, const ModelDims *m) {
+    for (int i = m->first_layer; i < m->last_layer; i++) {
+        if (m->E || !model_has_experts(m, i)) continue;
+        diag_error(d, "E0214", p->layers_loc.file ? p->layers_loc : p->model_loc,
+                   "`layers: [i, j]` builds a range of layers; those without experts run",
+                   "layer %d has experts, with a router that is not in this version", i);
+        return false;
+    }
+    return true;
+}
+
 static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     int errors = diags_errors(d);
     int64_t rows;
@@ -77,9 +98,13 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
         diag_error(d, "E0307", p->model_loc, NULL,
                    "%lld query heads cannot be shared out to %lld key/value heads", (long long)m->H,
                    (long long)m->K);
-    if (m->d % 2)
-        diag_error(d, "E0309", p->model_loc, NULL,
-                   "head_dim %lld is odd: it cannot be rotated in pairs", (long long)m->d);
+    if (m->turned % 2)
+        diag_error(d, "E0309", p->model_loc, NULL, "%s %lld is odd: it cannot be rotated in pairs",
+                   m->kv_rank ? "qk_rope_head_dim" : "head_dim", (long long)m->turned);
+    if (m->kv_rank && m->K != m->H)
+        diag_error(d, "E0307", p->model_loc, "num_key_value_heads as num_attention_heads",
+                   "latent attention has a key of its own for each of %lld heads, not %lld keys",
+                   (long long)m->H, (long long)m->K);
     if (__builtin_mul_overflow(m->H, m->d, &rows))
         diag_error(d, "E0701", p->model_loc, NULL, "heads times head_dim is too large");
     return diags_errors(d) == errors;
@@ -90,10 +115,11 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     m->vocab = m->V;
     if (!pad_vocab(d, p, m)) return false;
     set_shrink(p, mesh, m);
+    m->turned = m->kv_rank ? m->rope : m->d;
     if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
-    bool layers = set_layers(d, p, m);
+    bool layers = set_layers(d, p, m) && all_dense(d, p, m);
     return heads && layers && data_sizes(a, d, p, m);
 }
 
@@ -128,31 +154,22 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     return diags_errors(d) == errors && data_sizes(a, d, p, m);
 }
 
-/* ---- rotation ---- */
-
-const double *model_inv_freq(Arena *arena, const ModelDims *m) {
-    assert(m->d >= 0);
-    int64_t n = m->d / 2;
-    double *f = ARENA_ARRAY(arena, double, n);
-    bool linear = !strcmp(m->rope_type, "linear"), llama3 = !strcmp(m->rope_type, "llama3");
-    double pi = acos(-1);
-    for (int64_t i = 0; i < n; i++) {
-        double theta = 1 / pow(m->rope_base, (double)(2 * i) / (double)m->d);
-        double wave = 2 * pi / theta; /* positions per turn */
-        f[i] = theta;
-        if (linear) f[i] = theta / m->rope_factor;
-        if (!llama3 || wave < m->rope_old_ctx / m->rope_high) continue;
-        f[i] = theta / m->rope_factor;
-        /* Between the bands: blended. Where the bands touch (Llama 4) nothing is between them. */
-        if (wave > m->rope_old_ctx / m->rope_low || m->rope_high <= m->rope_low) continue;
-        double smooth = (m->rope_old_ctx / wave - m->rope_low) / (m->rope_high - m->rope_low);
-        f[i] = (1 - smooth) * theta / m->rope_factor + smooth * theta;
-    }
-    return f;
-}
-
 /* ---- the whole ---- */
 
+static void set_latent_letters(Build *b, const ModelDims *m) {
+    const struct {
+        char c;
+        LetterSize l;
+    } all[] = {{'k', {"H", m->H, DIM_KV_HEADS}},
+               {'q', {"ql", m->q_rank, DIM_PLAIN}},
+               {'c', {"kl", m->kv_rank, DIM_PLAIN}},
+               {'n', {"dn", m->nope, DIM_HEAD_SIZE}},
+               {'r', {"dr", m->rope, DIM_HEAD_SIZE}},
+               {'o', {"dv", m->v_dim, DIM_HEAD_SIZE}},
+               {'y', {"(kl+dr)", m->kv_rank + m->rope, DIM_PLAIN}},
+               {'z', {"(dn+dv)", m->nope + m->v_dim, DIM_HEAD_SIZE}}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
+}
 static void set_letters(Build *b, const ModelDims *m) {
     const struct {
         char c;
@@ -169,6 +186,7 @@ static void set_letters(Build *b, const ModelDims *m) {
                {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},
                {'v', {"V", m->V, DIM_PLAIN}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
+    if (m->kv_rank) set_latent_letters(b, m);
 }
 
 /* Tokens times experts per token. */
@@ -183,7 +201,7 @@ static bool expert_rows(Build *b, const ModelDims *m) {
 }
 static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     ModelDims *s = &m->dims;
-    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g, .index = build_index(a)};
+    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g, .index = build_index(a), .layer = -1};
     m->g.loss = m->g.output = -1;
     if (s->mlp) {
         m->parts = PART_BLOCKS;
@@ -194,9 +212,10 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
         set_letters(&b, s);
         if (!expert_rows(&b, s)) return;
         b.at = (Attrs){.eps = s->eps,
-                       .scale = 1 / sqrt((double)s->d),
-                       .interleaved = s->rope_interleaved,
-                       .n_freq = (int)(s->d / 2),
+                       .scale = model_softmax_scale(s),
+                       .order = s->order,
+                       .turn = model_turn(s),
+                       .n_freq = (int)(s->turned / 2),
                        .inv_freq = model_inv_freq(a, s),
                        .ignore = (double)p->ignore_index,
                        .top = (int)s->top_k,
@@ -207,6 +226,13 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     m->g.output = b.x;
     bool loss = (m->parts & PART_LOSS) || p->pass != PASS_FORWARD || p->loss_kind;
     if (loss) build_loss(&b, b.x, (m->parts & PART_HEAD) != 0);
+}
+
+/* The pairs that turn: as the plan says, as the family has them, or as the weights' names say. */
+static void set_order(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
+    if (p->rope_interleaved >= 0 || m->order == ROPE_HALVES)
+        m->order = data_interleaved(a, d, p) ? ROPE_NEIGHBOURS : ROPE_HALVES;
+    m->rope_interleaved = m->order == ROPE_NEIGHBOURS;
 }
 
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
@@ -220,7 +246,7 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     }
     if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims))
         return NULL;
-    if (!mlp) m->dims.rope_interleaved = data_interleaved(arena, d, p);
+    if (!mlp) set_order(arena, d, p, &m->dims);
     if (diags_errors(d) > errors) return NULL;
     build_graph(arena, d, p, m);
     return diags_errors(d) == errors ? m : NULL;

@@ -5,6 +5,21 @@
 #include "model/graph.h"
 #include "plan/plan.h"
 
+/* What tells the layers of a model apart. A list has L entries, or is NULL: then the numbers say
+ * it.
+ */
+typedef struct {
+    const bool *rotates, *chunked, *experts;
+    int64_t unrotated_every;             /* each so many-th layer has no rotation; 0: all rotate */
+    int64_t experts_from, experts_every; /* layers with experts: this one, and each so many-th after
+                                            it; every 0: none */
+} LayerKinds;
+/* YaRN's numbers. Magnitudes of 0 are not given. */
+typedef struct {
+    double fast, slow, mscale, mscale_all, attention_factor;
+    bool truncate;
+} Yarn;
+
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
@@ -27,13 +42,25 @@ typedef struct ModelDims {
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;
-    const char *rope_type; /* "default", "linear", "llama3" */
+    RopeOrder order;       /* of the pairs that turn together */
+    const char *rope_type; /* "default", "linear", "llama3", "yarn" */
     double rope_factor, rope_low, rope_high, rope_old_ctx;
+    Yarn yarn;
     int64_t max_positions;
+    /* Latent attention: kv_rank > 0. Then d = nope + rope. q_rank 0: q straight from the input. */
+    int64_t q_rank, kv_rank, nope, rope, v_dim;
+    int64_t turned; /* how many elements of a head turn: d, or rope */
+    bool qk_l2;     /* q and k are normalised after the rotation, without weights */
+    int64_t chunk;  /* positions per chunk of layers that attend within chunks; 0: none do */
+    int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
+    double temperature_scale;
+    const char *ffn; /* how Hugging Face calls the dense feed-forward: "mlp" */
+    LayerKinds layers;
 } ModelDims;
-
-/* Has the layer experts? */
-bool model_has_experts(const ModelDims *m, int layer);
+/* Of layer i of the whole model. */
+bool model_rotates(const ModelDims *m, int64_t i);
+bool model_chunked(const ModelDims *m, int64_t i);
+bool model_has_experts(const ModelDims *m, int64_t i);
 
 typedef struct Model {
     ModelDims dims;
@@ -53,10 +80,13 @@ typedef struct {
     const char *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
-    int64_t E, top_k, Fe; /* experts, experts per token, their width; 0: none */
-    const char *family;   /* of configs: "mixtral"; NULL: llama, with what the row says */
-    const char
-        *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE, MLA) */
+    int64_t E, top_k, Fe;    /* experts, experts per token, their width; 0: none */
+    const char *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE) */
+    const char *family;      /* model_type, where it is not llama's mathematics */
+    int64_t q_rank, kv_rank, nope, rope, v_dim;
+    Yarn yarn;
+    int64_t chunk, unrotated_every, experts_from, experts_every;
+    bool no_qk_l2;
 } Preset;
 const Preset *model_presets(int *n);
 
@@ -72,10 +102,15 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
  */
 bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
 
-/* Rotary frequencies base^(-2i/d) after scaling by the type of the plan ("linear", "llama3": the
- * formulas of Hugging Face's modeling_rope_utils.py), radians per position, d/2 of them, in
- * `arena`. */
+/* ---- rotation.c ---- */
+/* Rotary frequencies base^(-2i/d) after scaling by the type of the plan ("linear", "llama3",
+ * "yarn": the formulas of Hugging Face's modeling_rope_utils.py), radians per position, one for
+ * each pair of the d elements that turn, in `arena`. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);
+/* What cos and sin are multiplied by: 1, but with YaRN. */
+double model_turn(const ModelDims *m);
+/* What scores are multiplied by: 1/sqrt(d), but in latent attention with YaRN. */
+double model_softmax_scale(const ModelDims *m);
 
 /* ---- names (names.c): module trees of the five schemes ---- */
 /* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj")
@@ -84,8 +119,9 @@ const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
 /* The same of a graph's own name ("model.layers.0.moe.gate"): Hugging Face's but where that would
  * stand for two things. */
 const char *names_of_own(Arena *arena, Names n, const char *path);
-/* The way back: a path of the scheme as Hugging Face's, or NULL. */
-const char *names_from_scheme(Arena *arena, Names n, const char *path);
+/* The way back: a path of the scheme as Hugging Face's, or NULL. A name may stand for modules of
+ * different models ("layers.*.attention.q_norm"): `reading` 0 is the first meaning, NULL ends. */
+const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading);
 /* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight";
  * without a prefix), by most matches over the modules of the layers; -1 if none matches. */
 int names_recognise(const char *const *names, int n);

@@ -32,6 +32,31 @@ static const NamesRow rows[] = {
     {"key norm",
      {"layers.*.attention.k_norm", "layers.*.attn.k_norm", "model.layers.*.self_attn.k_norm",
       "decoder.layers.*.self_attention.k_layernorm", "blk.*.attn_k_norm"}},
+    {"query down",
+     {"layers.*.attention.wq_a", "layers.*.attn.q_a_proj", "model.layers.*.self_attn.q_a_proj",
+      "decoder.layers.*.self_attention.linear_q_down_proj", "blk.*.attn_q_a"}},
+    {"query latent norm",
+     {"layers.*.attention.q_norm", "layers.*.attn.q_a_norm",
+      "model.layers.*.self_attn.q_a_layernorm", "decoder.layers.*.self_attention.q_layernorm",
+      "blk.*.attn_q_a_norm"}},
+    {"query up",
+     {"layers.*.attention.wq_b", "layers.*.attn.q_b_proj", "model.layers.*.self_attn.q_b_proj",
+      "decoder.layers.*.self_attention.linear_q_up_proj", "blk.*.attn_q_b"}},
+    {"key and value down",
+     {"layers.*.attention.wkv_a", "layers.*.attn.kv_a_proj",
+      "model.layers.*.self_attn.kv_a_proj_with_mqa",
+      "decoder.layers.*.self_attention.linear_kv_down_proj", "blk.*.attn_kv_a_mqa"}},
+    {"key and value latent norm",
+     {"layers.*.attention.kv_norm", "layers.*.attn.kv_a_norm",
+      "model.layers.*.self_attn.kv_a_layernorm", "decoder.layers.*.self_attention.kv_layernorm",
+      "blk.*.attn_kv_a_norm"}},
+    {"key and value up",
+     {"layers.*.attention.wkv_b", "layers.*.attn.kv_b_proj", "model.layers.*.self_attn.kv_b_proj",
+      "decoder.layers.*.self_attention.linear_kv_up_proj", "blk.*.attn_kv_b"}},
+    /* a name of ours, as `core` is: what is done to k before attention is no module of theirs */
+    {"key of both parts",
+     {"layers.*.attention.k_cat", "layers.*.attn.k_cat", "model.layers.*.self_attn.k_cat",
+      "decoder.layers.*.self_attention.k_cat", "blk.*.attn_k_cat"}},
     {"core attention",
      {"layers.*.attention.core", "layers.*.attn.core", "model.layers.*.self_attn.core",
       "decoder.layers.*.self_attention.core_attention", "blk.*.attn_core"}},
@@ -87,6 +112,24 @@ static const NamesRow rows[] = {
      {"layers.*.moe.experts.w2", "layers.*.mlp.experts.down_proj",
       "model.layers.*.mlp.experts.down_proj", "decoder.layers.*.mlp.experts.linear_fc2",
       "blk.*.ffn_down_exps"}},
+    {"feed-forward (Llama 4)",
+     {"layers.*.feed_forward", "layers.*.mlp", "model.layers.*.feed_forward",
+      "decoder.layers.*.mlp", "blk.*.ffn"}},
+    {"gate (Llama 4)",
+     {"layers.*.feed_forward.w1", "layers.*.mlp.w1", "model.layers.*.feed_forward.gate_proj",
+      "decoder.layers.*.mlp.linear_fc1_gate", "blk.*.ffn_gate"}},
+    {"up (Llama 4)",
+     {"layers.*.feed_forward.w3", "layers.*.mlp.w3", "model.layers.*.feed_forward.up_proj",
+      "decoder.layers.*.mlp.linear_fc1_up", "blk.*.ffn_up"}},
+    {"gate and up (Llama 4)",
+     {"layers.*.feed_forward.w13", "layers.*.mlp.w13", "model.layers.*.feed_forward.gate_up_proj",
+      "decoder.layers.*.mlp.linear_fc1", "blk.*.ffn_gate_up"}},
+    {"activation (Llama 4)",
+     {"layers.*.feed_forward.act", "layers.*.mlp.activation", "model.layers.*.feed_forward.act_fn",
+      "decoder.layers.*.mlp.activation_func", "blk.*.ffn_act"}},
+    {"down (Llama 4)",
+     {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.feed_forward.down_proj",
+      "decoder.layers.*.mlp.linear_fc2", "blk.*.ffn_down"}},
     {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
     {"head", {"output", "output", "lm_head", "output_layer", "output"}},
     {"loss", {"loss", "loss", "loss", "loss", "loss"}},
@@ -135,14 +178,15 @@ static bool names_match(const char *pattern, const char *path, const char **numb
     return is_rest(path);
 }
 
-/* Of rows about experts, or of the others; -1: of any. */
+/* Of rows about experts, or of the others; -1: of any. By the row that matches after `reading`
+ * others have. */
 static const char *names_translate(Arena *arena, Names from, Names to, const char *path,
-                                   int experts) {
+                                   int experts, int reading) {
     for (int i = 0; i < N_ROWS; i++) {
         const char *number, *rest;
         int n;
         if (experts >= 0 && of_experts(&rows[i]) != experts) continue;
-        if (!names_match(rows[i].name[from], path, &number, &n, &rest)) continue;
+        if (!names_match(rows[i].name[from], path, &number, &n, &rest) || reading-- > 0) continue;
         const char *name = rows[i].name[to];
         if (!name) return NULL;
         const char *star = strchr(name, '*');
@@ -155,7 +199,7 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
 
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
     assert(n < NAMES_COUNT && hf_path);
-    return names_translate(arena, NAMES_HF, n, hf_path, -1);
+    return names_translate(arena, NAMES_HF, n, hf_path, -1, 0);
 }
 
 const char *names_of_own(Arena *arena, Names n, const char *path) {
@@ -163,12 +207,23 @@ const char *names_of_own(Arena *arena, Names n, const char *path) {
     size_t len = sizeof own_part - 1;
     bool experts = at && (!at[len] || at[len] == '.');
     if (experts) path = arena_printf(arena, "%.*s%s%s", (int)(at - path), path, hf_part, at + len);
-    return names_translate(arena, NAMES_HF, n, path, experts);
+    return names_translate(arena, NAMES_HF, n, path, experts, 0);
 }
 
-const char *names_from_scheme(Arena *arena, Names n, const char *path) {
-    assert(n < NAMES_COUNT && path);
-    return names_translate(arena, n, NAMES_HF, path, -1);
+const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading) {
+    assert(n < NAMES_COUNT && path && reading >= 0);
+    return names_translate(arena, n, NAMES_HF, path, -1, reading);
+}
+
+/* Is it a name of the scheme, and one that tells the schemes apart ("norm" is in all of them)? */
+static bool names_tells(Names scheme, const char *name) {
+    for (int r = 0; r < N_ROWS; r++) {
+        const char *number, *rest, *pattern = rows[r].name[scheme];
+        int digits;
+        if (strchr(pattern, '*') && names_match(pattern, name, &number, &digits, &rest) && *rest)
+            return true;
+    }
+    return false;
 }
 
 int names_recognise(const char *const *names, int n) {
@@ -179,15 +234,7 @@ int names_recognise(const char *const *names, int n) {
     static_assert(sizeof order / sizeof *order == NAMES_COUNT, "every scheme");
     for (int s = 0; s < NAMES_COUNT; s++) {
         int found = 0;
-        for (int i = 0; i < n; i++)
-            for (int r = 0; r < N_ROWS; r++) {
-                const char *number, *rest, *pattern = rows[r].name[order[s]];
-                int digits;
-                /* Only rows whose names tell the schemes apart: "norm" is in all of them. */
-                if (strchr(pattern, '*') &&
-                    names_match(pattern, names[i], &number, &digits, &rest) && *rest)
-                    found++;
-            }
+        for (int i = 0; i < n; i++) found += names_tells(order[s], names[i]);
         if (found > most) {
             most = found;
             best = (int)order[s];

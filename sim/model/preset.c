@@ -7,7 +7,8 @@
 #define LLAMA31_ROPE(f)                                                                            \
     .rope_type = "llama3", .rope_factor = (f), .rope_low = 1, .rope_high = 4, .rope_old_ctx = 8192
 #define MOE "mixture of experts is not in this version"
-#define MLA "latent attention and mixture of experts are not in this version"
+/* Llama 4: three layers of four turn queries and keys and attend within chunks of 8,192. */
+#define LLAMA4 .family = "llama4_text", .chunk = 8192, .unrotated_every = 4
 
 /* name, what, D, L, H, K, d, F, V, eps, rope base */
 static const Preset presets[] = {
@@ -49,12 +50,35 @@ static const Preset presets[] = {
      .max_positions = 40960},
     {"llama4-scout", "Llama 4 Scout (16 experts)", 5120, 48, 40, 8, 128, 8192, 202048, 1e-5, 5e5,
      .unsupported = MOE},
-    {"llama4-maverick", "Llama 4 Maverick (128 experts)", 5120, 48, 40, 8, 128, 16384, 202048, 1e-5,
-     5e5, .unsupported = MOE},
+    {"llama4-maverick", "Llama 4 Maverick (128 experts in layers 1, 3, ...: these do not run yet)",
+     5120, 48, 40, 8, 128, 16384, 202048, 1e-5, 5e5, .max_positions = 1048576, LLAMA4,
+     .no_qk_l2 = true, .experts_from = 1, .experts_every = 2},
     {"mixtral-8x7b", "Mixtral 8x7B", 4096, 32, 32, 8, 128, 14336, 32000, 1e-5, 1e6,
      .max_positions = 32768, .E = 8, .top_k = 2, .Fe = 14336, .family = "mixtral"},
-    {"deepseek-v3", "DeepSeek-V3 (256 experts)", 7168, 61, 128, 128, 192, 18432, 129280, 1e-6, 1e4,
-     .unsupported = MLA},
+    {"deepseek-v3",
+     "DeepSeek-V3 (256 experts in layers 3 to 60: these do not run yet)",
+     7168,
+     61,
+     128,
+     128,
+     192,
+     18432,
+     129280,
+     1e-6,
+     1e4,
+     .max_positions = 163840,
+     .family = "deepseek_v3",
+     .q_rank = 1536,
+     .kv_rank = 512,
+     .nope = 128,
+     .rope = 64,
+     .v_dim = 128,
+     .experts_from = 3,
+     .experts_every = 1,
+     .rope_type = "yarn",
+     .rope_factor = 40,
+     .rope_old_ctx = 4096,
+     .yarn = {.fast = 32, .slow = 1, .mscale = 1, .mscale_all = 1, .truncate = true}},
     {"qwen3-30b-a3b", "Qwen3 30B-A3B (128 experts)", 2048, 48, 32, 4, 128, 768, 151936, 1e-6, 1e6,
      .qk_norm = true, .max_positions = 40960, .E = 128, .top_k = 8, .Fe = 768,
      .family = "qwen3_moe"},

@@ -1,6 +1,8 @@
-/* Causal attention with grouped queries: "btkgx!,bs!kx!,bs!kx!->btkgx". Positions come from the
- * global indices of t and s, so zigzag orders need nothing more. Keys are whole and in global
- * order. */
+/* Causal attention with grouped queries: "btkgx!,bs!kx!,bs!kx!->btkgx". The letter g may be missing
+ * (a key head of its own for each query head), values may be of another width than keys
+ * ("btkx!,bs!kx!,bs!kw!->btkw"), and a node's chunk keeps queries to the keys of their own chunk of
+ * positions. Positions come from the global indices of t and s, so zigzag orders need nothing more.
+ * Keys are whole and in global order. */
 #include "kernel/attention.h"
 #include "kernel/pool.h"
 #include "ops/attention_bound.h"
@@ -16,48 +18,74 @@ static int64_t at4(const Tensor *t, int64_t b, int64_t k, int64_t g) {
 }
 static int64_t at3(const Tensor *t, int64_t b, int64_t k) { return b * t->s[0] + k * t->s[2]; }
 
+/* A value [.., k, x] as [.., k, 1, x]. */
+static Tensor with_group(const Tensor *t) {
+    Tensor x = *t;
+    x.nd = X_ + 1;
+    x.n[X_] = t->n[G_];
+    x.s[X_] = t->s[G_];
+    x.n[G_] = 1;
+    x.s[G_] = 0;
+    return x;
+}
+/* The call with queries in groups, of one where the rule has none. `queries`: the result is like
+ * them. */
+static OpCall grouped(const OpCall *c, bool queries) {
+    OpCall g = *c;
+    if (c->rule->nl[0] > G_ + 1) return g;
+    g.in[0] = with_group(&c->in[0]);
+    g.cot = with_group(&c->cot);
+    if (queries) g.out = with_group(&c->out);
+    return g;
+}
+static AttentionMask mask_of(const OpCall *c) {
+    return (AttentionMask){c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk};
+}
+
 static void head(void *arg, int64_t i) { /* one (b, k, g) */
     const OpCall *c = arg;
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out;
     int64_t g = i % q->n[G_], kk = i / q->n[G_] % q->n[K_], b = i / (q->n[G_] * q->n[K_]);
     int64_t oq = at4(q, b, kk, g), ok = at3(k, b, kk), ov = at3(v, b, kk), oo = at4(o, b, kk, g);
-    const int64_t *pt = c->index['t' - 'a'], *ps = c->index['s' - 'a'];
+    AttentionMask m = mask_of(c);
     if (c->dtype == DT_F32)
-        attention_f32(q->n[T_], k->n[1], q->n[X_], AT(const float, *q, oq), q->s[T_],
+        attention_f32(q->n[T_], k->n[1], q->n[X_], v->n[3], AT(const float, *q, oq), q->s[T_],
                       AT(const float, *k, ok), k->s[1], AT(const float, *v, ov), v->s[1],
-                      AT(float, *o, oo), o->s[T_], pt, ps, c->at->scale);
+                      AT(float, *o, oo), o->s[T_], &m, c->at->scale);
     else
-        attention_f64(q->n[T_], k->n[1], q->n[X_], AT(const double, *q, oq), q->s[T_],
+        attention_f64(q->n[T_], k->n[1], q->n[X_], v->n[3], AT(const double, *q, oq), q->s[T_],
                       AT(const double, *k, ok), k->s[1], AT(const double, *v, ov), v->s[1],
-                      AT(double, *o, oo), o->s[T_], pt, ps, c->at->scale);
+                      AT(double, *o, oo), o->s[T_], &m, c->at->scale);
 }
-static void forward(const OpCall *c) {
+static void forward(const OpCall *plain) {
+    OpCall g = grouped(plain, true), *c = &g;
     if (box_empty(&c->out)) return;
     int64_t heads = c->in[0].n[B_] * c->in[0].n[K_] * c->in[0].n[G_];
-    if (c->pool) pool_run(c->pool, heads, head, (void *)(uintptr_t)c);
+    if (c->pool) pool_run(c->pool, heads, head, c);
     else
-        for (int64_t i = 0; i < heads; i++) head((void *)(uintptr_t)c, i);
+        for (int64_t i = 0; i < heads; i++) head(c, i);
 }
 
 static void head_adjoint(void *arg, int64_t i) { /* one (b, k): its query heads in order */
     const OpCall *c = arg;
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out, *d = &c->cot;
     int64_t kk = i % q->n[K_], b = i / q->n[K_], ok = at3(k, b, kk), ov = at3(v, b, kk);
-    const int64_t *pt = c->index['t' - 'a'], *ps = c->index['s' - 'a'];
+    AttentionMask m = mask_of(c);
     for (int64_t g = 0; g < q->n[G_]; g++) {
         int64_t oq = at4(q, b, kk, g), od = at4(d, b, kk, g),
                 to = c->operand == 0 ? at4(o, b, kk, g) : at3(o, b, kk);
 #define BWD(T, R)                                                                                  \
-    attention_bwd_##R(                                                                             \
-        q->n[T_], k->n[1], q->n[X_], AT(const T, *q, oq), q->s[T_], AT(const T, *k, ok), k->s[1],  \
-        AT(const T, *v, ov), v->s[1], AT(const T, *d, od), d->s[T_],                               \
-        c->operand == 0 ? AT(T, *o, to) : NULL, o->s[1], c->operand == 1 ? AT(T, *o, to) : NULL,   \
-        o->s[1], c->operand == 2 ? AT(T, *o, to) : NULL, o->s[1], pt, ps, c->at->scale, g > 0)
+    attention_bwd_##R(q->n[T_], k->n[1], q->n[X_], v->n[3], AT(const T, *q, oq), q->s[T_],         \
+                      AT(const T, *k, ok), k->s[1], AT(const T, *v, ov), v->s[1],                  \
+                      AT(const T, *d, od), d->s[T_], c->operand == 0 ? AT(T, *o, to) : NULL,       \
+                      o->s[1], c->operand == 1 ? AT(T, *o, to) : NULL, o->s[1],                    \
+                      c->operand == 2 ? AT(T, *o, to) : NULL, o->s[1], &m, c->at->scale, g > 0)
         if (c->dtype == DT_F32) BWD(float, f32);
         else BWD(double, f64);
     }
 }
-static void adjoint(const OpCall *c) {
+static void adjoint(const OpCall *plain) {
+    OpCall g = grouped(plain, plain->operand == 0), *c = &g;
     if (box_empty(&c->out)) return;
     if (box_empty(&c->in[0])) { /* no query here: no gradient */
         int64_t n = tensor_count(&c->out);
@@ -65,9 +93,9 @@ static void adjoint(const OpCall *c) {
         return;
     }
     int64_t heads = c->in[0].n[B_] * c->in[0].n[K_];
-    if (c->pool) pool_run(c->pool, heads, head_adjoint, (void *)(uintptr_t)c);
+    if (c->pool) pool_run(c->pool, heads, head_adjoint, c);
     else
-        for (int64_t i = 0; i < heads; i++) head_adjoint((void *)(uintptr_t)c, i);
+        for (int64_t i = 0; i < heads; i++) head_adjoint(c, i);
 }
 
 static double row_norm_max(const double *x, int64_t rows, int64_t n) {
@@ -82,9 +110,11 @@ static double row_norm_max(const double *x, int64_t rows, int64_t n) {
 /* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v|
  * by the largest |v| of the column. */
 static void bound(const OpBound *b) {
-    const OpCall *c = &b->call;
+    OpBound g = *b;
+    g.call = grouped(&b->call, b->operand <= 0);
+    const OpCall *c = &g.call;
     if (b->operand >= 0) {
-        attention_bound_adjoint(b);
+        attention_bound_adjoint(&g);
         return;
     }
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
@@ -99,15 +129,17 @@ static void bound(const OpBound *b) {
            lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
     for (int64_t i = 0; i < n; i++) b->bound[i] = hi, b->prob[i] = lo;
 }
-static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
+static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
+    OpCall g = grouped(plain, true), *c = &g;
+    AttentionMask m = mask_of(c);
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(&c->out)) return;
     do {
         double sum = 0;
         int64_t oq = at4(q, i[B_], i[K_], i[G_]) + i[T_] * q->s[T_];
-        for (int64_t s = 0; s < k->n[1] && global_index(c, 's', s) <= global_index(c, 't', i[T_]);
-             s++) {
+        AttentionRun run = attention_run(&m, i[T_], k->n[1]);
+        for (int64_t s = run.from; s < run.lim; s++) {
             double dot = floor(c->at->scale * 1000);
             for (int64_t x = 0; x < q->n[X_]; x++)
                 dot += el_get(q, c->dtype, oq + x * q->s[X_]) *
@@ -120,7 +152,9 @@ static void exact(const OpCall *c) { /* sum over visible keys of (q.k mod 31) v,
 }
 /* The softmax's output, [B, H, S, S], for comparison with others only: the kernel never holds it.
  */
-static double *probabilities(const OpCall *c, int64_t *n) {
+static double *probabilities(const OpCall *plain, int64_t *n) {
+    OpCall g = grouped(plain, true), *c = &g;
+    AttentionMask m = {.chunk = c->at->chunk};
     const Tensor *q = &c->in[0], *k = &c->in[1];
     int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0},
             heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
@@ -130,12 +164,13 @@ static double *probabilities(const OpCall *c, int64_t *n) {
     for (double *row = p;; row += S) {
         int64_t oq = at4(q, i[0], i[1], i[2]) + i[3] * q->s[T_];
         double top = -INFINITY, sum = 0;
+        AttentionRun run = attention_run(&m, i[3], S);
         for (int64_t s = 0; s < S; s++) {
             double dot = 0;
             for (int64_t x = 0; x < q->n[X_]; x++)
                 dot += el_get(q, DT_F64, oq + x) *
                        el_get(k, DT_F64, at3(k, i[0], i[1]) + s * k->s[1] + x);
-            row[s] = s <= i[3] ? dot * c->at->scale : -INFINITY;
+            row[s] = s >= run.from && s < run.lim ? dot * c->at->scale : -INFINITY;
             top = fmax(top, row[s]);
         }
         for (int64_t s = 0; s < S; s++) sum += row[s] = exp(row[s] - top);
@@ -143,17 +178,22 @@ static double *probabilities(const OpCall *c, int64_t *n) {
         if (!box_next(4, heads, i)) return p;
     }
 }
-/* 4 d per visible pair; pairs from positions where they are known, else half of all (causal). */
-static double flops(const OpCall *c) {
+/* 2 d for the score and 2 w for the value of each visible pair; pairs from positions where they are
+ * known, else as if the queries stood first. */
+static double flops(const OpCall *plain) {
+    OpCall g = grouped(plain, true), *c = &g;
     const Tensor *q = &c->in[0];
     double T = (double)q->n[T_], S = (double)c->in[1].n[1], pairs = T * (S + 1) / 2;
-    const int64_t *pt = c->index['t' - 'a'];
-    if (pt) {
+    AttentionMask m = {c->index['t' - 'a'], NULL, c->at->chunk};
+    if (m.query_pos || m.chunk) {
         pairs = 0;
-        for (int64_t t = 0; t < q->n[T_]; t++)
-            pairs += (double)(pt[t] + 1 < c->in[1].n[1] ? pt[t] + 1 : c->in[1].n[1]);
+        for (int64_t t = 0; t < q->n[T_]; t++) {
+            AttentionRun run = attention_run(&m, t, c->in[1].n[1]);
+            pairs += (double)(run.lim - run.from);
+        }
     }
-    return 4 * (double)(q->n[B_] * q->n[K_] * q->n[G_] * q->n[X_]) * pairs;
+    double width = (double)(q->n[X_] + c->in[2].n[3]);
+    return 2 * (double)(q->n[B_] * q->n[K_] * q->n[G_]) * width * pairs;
 }
 const Op op_attention = {
     .name = "attention",

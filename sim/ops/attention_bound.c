@@ -2,6 +2,7 @@
  * and every term that rounding can move is added up with how far it can move it. Refuses to bound
  * by the largest magnitudes of the whole value: that let a gradient of zero pass. */
 #include "ops/attention_bound.h"
+#include "kernel/attention.h"
 #include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "kernel/vec.h"
@@ -13,13 +14,14 @@ enum { B_, T_, K_, G_, X_ }; /* dims of q, do and dq */
 enum { ROWS = 64 };          /* queries at once; decides no bit */
 
 /* The errors of one row, relative to what they move (u: unit roundoff, gamma_n: n roundings):
- * of a probability, of a product of width d, of a sum over the keys, of one over the queries. */
+ * of a probability, of a product of width d (scores) and of width dv (do v), of a sum over the
+ * keys, of one over the queries. */
 typedef struct {
-    double p, dot, keys, queries, u;
+    double p, dot, dot_v, keys, queries, u;
 } Rates;
 typedef struct {
     const OpBound *b;
-    int64_t T, S, d;
+    int64_t T, S, d, dv;
     double tiny;          /* a probability below it may have become zero */
     double *norm_k;       /* per key seen so far: the largest norm of k, of v: [S] */
     double *norm_v, *max; /* norm of each v; the largest |element| of each k: [S] */
@@ -48,6 +50,7 @@ static Rates rates(const Head *h, double score, double (*gamma)(double n, double
     double u = h->b->u, T = (double)(h->T * h->b->call.in[0].n[G_]);
     Rates r = {.u = u};
     r.dot = gamma((double)h->d + 4, u);
+    r.dot_v = gamma((double)h->dv + 4, u);
     r.keys = gamma((double)h->S + 6, u);
     r.queries = gamma(T + 8, u);
     double delta = 2 * r.dot * score + 2 * u * score + 4 * u;
@@ -81,11 +84,11 @@ static RowSum row_sum(const Head *h, const Rates *r, const Row *row, double rate
         abs += (row->p[s] + h->tiny) * fabs(row->dp[s]);
         v += (row->p[s] + h->tiny) * h->norm_v[s];
     }
-    return (RowSum){D, (r->p + r->keys) * abs + r->dot * row->cot * v, rate};
+    return (RowSum){D, (r->p + r->keys) * abs + r->dot_v * row->cot * v, rate};
 }
 static double moved_ds(const Head *h, const Rates *r, const Row *row, const RowSum *x, int64_t s) {
     double far = (r->p + 5 * r->u + x->rate) * fabs(row->dp[s] - x->D) +
-                 r->dot * row->cot * h->norm_v[s] + x->moved;
+                 r->dot_v * row->cot * h->norm_v[s] + x->moved;
     return h->b->call.at->scale * (row->p[s] + h->tiny) * far;
 }
 static void add_dk(const Head *h, const Rates *r, const Row *row, double top, double *sum) {
@@ -99,28 +102,34 @@ static double row_dq(const Head *h, const Rates *r, const Row *row) {
     return sum;
 }
 
-/* How many keys query t sees: those that do not come after it. */
-static int64_t visible(const OpCall *c, int64_t t, int64_t S) {
-    int64_t pos = global_index(c, 't', t), lo = 0, hi = S;
-    while (lo < hi) {
-        int64_t mid = (lo + hi) / 2;
-        if (global_index(c, 's', mid) <= pos) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
+/* The keys that query t sees. */
+static AttentionRun visible(const OpCall *c, int64_t t, int64_t S) {
+    AttentionMask m = {c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk};
+    return attention_run(&m, t, S);
+}
+/* The same head from key `from` on. */
+static Head from_key(const Head *h, int64_t from) {
+    Head x = *h;
+    x.norm_v += from;
+    x.max += from;
+    x.hi += from;
+    x.lo += from;
+    return x;
 }
 /* Query t of query head g, whose probabilities and dp are in row i. */
-static void add_row(const Head *h, int64_t i, int64_t t, int64_t oq, int64_t od, int64_t oo) {
-    const OpCall *c = &h->b->call;
+static void add_row(const Head *whole, int64_t i, int64_t t, int64_t oq, int64_t od, int64_t oo) {
+    const OpCall *c = &whole->b->call;
+    AttentionRun run = visible(c, t, whole->S);
+    Head seen = from_key(whole, run.from), *h = &seen;
     const double *q = at(&c->in[0], oq + t * c->in[0].s[T_]);
     const double *cot = at(&c->cot, od + t * c->cot.s[T_]);
-    double *p = h->p + i * h->S, *dp = h->dp + i * h->S;
-    int64_t lim = visible(c, t, h->S);
+    double *p = h->p + i * h->S + run.from, *dp = h->dp + i * h->S + run.from;
+    int64_t lim = run.lim - run.from;
     vec_softmax_f64(lim, p, c->at->scale);
-    double score = lim ? norm(q, h->d) * h->norm_k[lim - 1] * fabs(c->at->scale) : 0;
+    double score = lim ? norm(q, h->d) * h->norm_k[run.lim - 1] * fabs(c->at->scale) : 0;
     Rates hi = rates(h, score, plain_gamma), lo = rates(h, score, gamma_prob);
-    double top = largest(q, h->d), cmax = largest(cot, h->d);
-    Row row = {p, dp, lim, norm(cot, h->d)};
+    double top = largest(q, h->d), cmax = largest(cot, h->dv);
+    Row row = {p, dp, lim, norm(cot, h->dv)};
     if (h->b->operand == 2) {
         add_dv(h, &hi, p, lim, cmax, h->hi);
         add_dv(h, &lo, p, lim, cmax, h->lo);
@@ -149,7 +158,7 @@ static void add_query_head(const Head *h, int64_t b, int64_t kk, int64_t g) {
         GemmView qv = rows_of(at(q, oq + t0 * q->s[T_]), q->s[T_]);
         GemmView cv = rows_of(at(o, od + t0 * o->s[T_]), o->s[T_]);
         gemm_f64(n, h->S, h->d, &qv, &kv, &pv);
-        if (h->b->operand != 2) gemm_f64(n, h->S, h->d, &cv, &vv, &dv);
+        if (h->b->operand != 2) gemm_f64(n, h->S, h->dv, &cv, &vv, &dv);
         for (int64_t i = 0; i < n; i++) add_row(h, i, t0 + i, oq, od, oo);
     }
 }
@@ -159,7 +168,7 @@ static void measure_keys(Head *h, int64_t b, int64_t kk) {
         const double *row = at(k, b * k->s[0] + kk * k->s[2] + s * k->s[1]);
         h->norm_k[s] = fmax(norm(row, h->d), s ? h->norm_k[s - 1] : 0);
         h->max[s] = largest(row, h->d);
-        h->norm_v[s] = norm(at(v, b * v->s[0] + kk * v->s[2] + s * v->s[1]), h->d);
+        h->norm_v[s] = norm(at(v, b * v->s[0] + kk * v->s[2] + s * v->s[1]), h->dv);
     }
 }
 static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads */
@@ -167,6 +176,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     const OpCall *c = &bound->call;
     const Tensor *k = &c->in[1], *out = &c->out;
     Head h = {.b = bound, .T = c->in[0].n[T_], .S = k->n[1], .d = c->in[0].n[X_]};
+    h.dv = c->in[2].n[3];
     int64_t kk = i % k->n[2], b = i / k->n[2], S = h.S;
     h.tiny = bound->u > 0x1p-30 ? 0x1p-120 : 0x1p-1000;
     double *room = base_malloc(base_mul((size_t)(S * (5 + 2 * ROWS) + 1), 8));
@@ -176,7 +186,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     measure_keys(&h, b, kk);
     for (int64_t g = 0; g < c->in[0].n[G_]; g++) add_query_head(&h, b, kk, g);
     for (int64_t s = 0; s < S && bound->operand > 0; s++)
-        for (int64_t x = 0; x < h.d; x++) {
+        for (int64_t x = 0; x < out->n[3]; x++) {
             int64_t o = b * out->s[0] + kk * out->s[2] + s * out->s[1] + x;
             bound->bound[o] = h.hi[s] + 0x1p-140;
             bound->prob[o] = h.lo[s] + 0x1p-140;

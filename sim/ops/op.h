@@ -9,20 +9,30 @@
 
 typedef enum { LIN_NONE, LIN_SET, LIN_BILINEAR, LIN_ADD } Linearity;
 
+/* Which elements of a head rope turns together, and where they go. */
+typedef enum {
+    ROPE_HALVES,              /* (i, i + d/2), as Hugging Face keeps Llama's rows */
+    ROPE_NEIGHBOURS,          /* (2i, 2i + 1), as Meta does */
+    ROPE_NEIGHBOURS_TO_HALVES /* reads (2i, 2i + 1), writes (i, i + d/2): DeepSeek */
+} RopeOrder;
 /* Constants of a node that kernels read. Which fields mean something depends on the op. */
 typedef struct Attrs {
     double eps;      /* norms */
     double scale;    /* attention: softmax scale */
     double factor;   /* scale: the factor; ops over the vocabulary: ids that exist, the rest is
                         padding (0: no padding) */
-    int interleaved; /* rope */
+    RopeOrder order; /* rope */
+    double turn;     /* rope: factor on cos and sin (1; YaRN: more) */
     int n_freq;      /* rope: d/2 */
     const double *inv_freq;
     double ignore; /* pick, loss weights: label value to ignore */
     double a, b;   /* optimizer: coefficients */
     double lr, beta1, beta2, decay;
-    int64_t step; /* optimizer: number of the step, from 1 */
-    int top;      /* selection: experts per token */
+    int64_t step;   /* optimizer: number of the step, from 1 */
+    int top;        /* selection: experts per token */
+    int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
+                       step; 0: none */
+    int64_t offset; /* split: where the block begins */
 } Attrs;
 
 /* One call of a kernel on one rank's local data (or on the whole, for the reference). */

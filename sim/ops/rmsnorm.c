@@ -1,5 +1,5 @@
 /* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the
- * q/k norm. */
+ * q/k norm. Without the operand w ("btkx!->btkx") every weight is 1. */
 #include "kernel/pool.h"
 #include "kernel/vec.h"
 #include "ops/util.h"
@@ -8,8 +8,21 @@
 
 typedef struct {
     const OpCall *c;
+    const void *w; /* the weights, in the run's type */
     int64_t rows, per_task;
 } Job;
+
+static bool weighed(const OpCall *c) { return c->rule->nin > 1; }
+static double weight_at(const OpCall *c, int64_t k) {
+    return weighed(c) ? el_get(&c->in[1], c->dtype, k * c->in[1].s[0]) : 1;
+}
+/* Weights of 1 for a norm that has none; malloc'ed. */
+static void *ones(Dtype t, int64_t n) {
+    void *p = base_malloc((size_t)(n * dtype_size(t)));
+    Tensor x = {.p = p};
+    for (int64_t k = 0; k < n; k++) el_set(&x, t, k, 1);
+    return p;
+}
 
 static void forward_rows(void *arg, int64_t task) {
     const Job *j = arg;
@@ -24,17 +37,19 @@ static void forward_rows(void *arg, int64_t task) {
     for (int64_t r = first; r < last; r++) {
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
         if (c->dtype == DT_F32)
-            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, c->in[1].p, (float)c->at->eps,
+            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, j->w, (float)c->at->eps,
                             (float *)c->out.p + oy);
         else
-            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, c->in[1].p, c->at->eps,
+            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, j->w, c->at->eps,
                             (double *)c->out.p + oy);
         box_next(nd, c->out.n, i);
     }
 }
 static void forward(const OpCall *c) {
     if (box_empty(&c->out)) return;
-    Job j = {c, tensor_count(&c->out) / c->out.n[c->out.nd - 1], 0};
+    int64_t n = c->out.n[c->out.nd - 1];
+    void *one = weighed(c) ? NULL : ones(c->dtype, n);
+    Job j = {c, one ? one : c->in[1].p, tensor_count(&c->out) / n, 0};
     int threads = c->pool ? pool_threads(c->pool) : 1;
     j.per_task =
         tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
@@ -42,12 +57,13 @@ static void forward(const OpCall *c) {
     if (c->pool && tasks > 1) pool_run(c->pool, tasks, forward_rows, &j);
     else
         for (int64_t t = 0; t < tasks; t++) forward_rows(&j, t);
+    free(one);
 }
 
 /* dx = r (g - xh mean(g xh)) with g = dy w, xh = x r; dw = sum over rows of dy xh, rows in order.
  */
 static void adjoint(const OpCall *c) {
-    const Tensor *x = &c->in[0], *w = &c->in[1], *dy = &c->cot;
+    const Tensor *x = &c->in[0], *dy = &c->cot;
     int nd = x->nd - 1;
     int64_t n = x->n[nd], i[LAYOUT_MAX_DIMS] = {0};
     Dtype t = c->dtype;
@@ -62,13 +78,13 @@ static void adjoint(const OpCall *c) {
             double xh = el_get(x, t, ox + k * x->s[nd]) * r, g = el_get(dy, t, og + k * dy->s[nd]);
             acc[k] += c->operand == 1 ? g * xh : 0;
             /* towards w, w itself is not read */
-            if (c->operand == 0) dot += g * el_get(w, t, k * w->s[0]) * xh;
+            if (c->operand == 0) dot += g * weight_at(c, k) * xh;
         }
         if (c->operand == 0) {
             int64_t oo = box_offset(&c->out, nd, i);
             for (int64_t k = 0; k < n; k++) {
                 double xh = el_get(x, t, ox + k * x->s[nd]) * r;
-                double g = el_get(dy, t, og + k * dy->s[nd]) * el_get(w, t, k * w->s[0]);
+                double g = el_get(dy, t, og + k * dy->s[nd]) * weight_at(c, k);
                 el_set(&c->out, t, oo + k * c->out.s[nd], r * (g - xh * dot / (double)n));
             }
         }
@@ -91,8 +107,8 @@ static void bound(const OpBound *b) {
         return;
     }
     const double *x = c->in[0].p, *g = c->cot.p;
-    double gm = 0, rm = 0, wm = 0;
-    for (int64_t i = 0; c->in[1].p && i < c->in[1].n[0]; i++)
+    double gm = 0, rm = 0, wm = weighed(c) ? 0 : 1;
+    for (int64_t i = 0; c->in[1].p && weighed(c) && i < c->in[1].n[0]; i++)
         wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
     for (int64_t i = 0; i < m; i++) gm = fmax(gm, fabs(g[i]));
     for (int64_t r = 0; width && r < m / width; r++) {
@@ -117,8 +133,7 @@ exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w 
         sum = fmod(sum, 31);
         for (int64_t k = 0; k < n; k++)
             el_set(&c->out, c->dtype, oy + k,
-                   (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) *
-                       el_get(&c->in[1], c->dtype, k * c->in[1].s[0]));
+                   (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) * weight_at(c, k));
     } while (box_next(nd, c->out.n, i));
 }
 static double flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }

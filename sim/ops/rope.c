@@ -1,30 +1,44 @@
 /* Rotary position embedding over the last letter, by the global positions of letter t. Linear; the
- * adjoint rotates back. Two conventions: pairs (i, i + d/2), or neighbours (2i, 2i+1). */
+ * adjoint rotates back. A pair that turns together is (i, i + d/2) or neighbours (2i, 2i+1), and it
+ * may be read as the one and written as the other (RopeOrder). */
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
 
+/* Where the elements of pair k of h stand: k * step and k * step + mate. */
+typedef struct {
+    int64_t step, mate;
+} Pairs;
+/* Of what is read or written; the adjoint reads what the operation wrote. */
+static Pairs pairs_of(RopeOrder order, int64_t h, bool written) {
+    bool neighbours = order == ROPE_NEIGHBOURS || (order == ROPE_NEIGHBOURS_TO_HALVES && !written);
+    return neighbours ? (Pairs){2, 1} : (Pairs){1, h};
+}
+
 static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const double *sn,
-                       const int64_t *i) {
+                       const int64_t *i, bool back) {
     int nd = x->nd - 1;
     int64_t h = x->n[nd] / 2, ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i);
+    Pairs from = pairs_of(c->at->order, h, back), to = pairs_of(c->at->order, h, !back);
     for (int64_t k = 0; k < h; k++) {
-        int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
+        int64_t p = k * to.step, q = p + to.mate, from_p = k * from.step,
+                from_q = from_p + from.mate;
         if (c->dtype == DT_F32) {
             const float *in = (const float *)x->p + ox;
-            float *o = (float *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]],
+            float *o = (float *)c->out.p + oy, a = in[from_p * x->s[nd]], b = in[from_q * x->s[nd]],
                   co = (float)cs[k], si = (float)sn[k];
             o[p] = a * co - b * si;
             o[q] = b * co + a * si;
         } else {
             const double *in = (const double *)x->p + ox;
-            double *o = (double *)c->out.p + oy, a = in[p * x->s[nd]], b = in[q * x->s[nd]];
+            double *o = (double *)c->out.p + oy, a = in[from_p * x->s[nd]],
+                   b = in[from_q * x->s[nd]];
             o[p] = a * cs[k] - b * sn[k];
             o[q] = b * cs[k] + a * sn[k];
         }
     }
 }
-static void rotate(const OpCall *c, const Tensor *x, double sign) {
+static void rotate(const OpCall *c, const Tensor *x, bool back) {
     int nd = x->nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t h = x->n[nd] / 2, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(x)) return;
@@ -33,42 +47,48 @@ static void rotate(const OpCall *c, const Tensor *x, double sign) {
     for (int64_t t = 0; t < T; t++)
         for (int64_t k = 0; k < h; k++) {
             double angle = (double)global_index(c, 't', t) * c->at->inv_freq[k];
-            table[2 * t * h + k] = cos(angle);
-            table[(2 * t + 1) * h + k] = sign * sin(angle);
+            table[2 * t * h + k] = c->at->turn * cos(angle);
+            table[(2 * t + 1) * h + k] = (back ? -c->at->turn : c->at->turn) * sin(angle);
         }
     do {
         const double *cs = table + 2 * i[t_at] * h;
-        rotate_row(c, x, cs, cs + h, i);
+        rotate_row(c, x, cs, cs + h, i, back);
     } while (box_next(nd, x->n, i));
     free(table);
 }
-static void forward(const OpCall *c) { rotate(c, &c->in[0], 1); }
-static void adjoint(const OpCall *c) { rotate(c, &c->cot, -1); }
+static void forward(const OpCall *c) { rotate(c, &c->in[0], false); }
+static void adjoint(const OpCall *c) { rotate(c, &c->cot, true); }
 /* Two products and a sum of values rotated by rounded cosines: 4u of the pair's magnitude. */
 static void bound(const OpBound *b) {
-    const Tensor *x = b->operand < 0 ? &b->call.in[0] : &b->call.cot;
+    bool back = b->operand >= 0;
+    const Tensor *x = back ? &b->call.cot : &b->call.in[0];
     const double *v = x->p;
     int64_t n = tensor_count(x), d = x->n[x->nd - 1], h = d / 2;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t k = i % d, mate = b->call.at->interleaved ? (k ^ 1) : k < h ? k + h : k - h;
-        b->bound[i] = b->prob[i] = 4 * b->u * (fabs(v[i]) + fabs(v[i - k + mate])) + 0x1p-140;
-    }
+    double rate = 4 * b->u * fabs(b->call.at->turn);
+    Pairs from = pairs_of(b->call.at->order, h, back), to = pairs_of(b->call.at->order, h, !back);
+    for (int64_t i = 0; i < n; i += d)
+        for (int64_t k = 0; k < h; k++) {
+            int64_t x0 = i + k * from.step, y0 = i + k * to.step, y1 = y0 + to.mate;
+            double both = fabs(v[x0]) + fabs(v[x0 + from.mate]);
+            b->bound[y0] = b->prob[y0] = b->bound[y1] = b->prob[y1] = rate * both + 0x1p-140;
+        }
 }
 static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and
                                         every position differs */
     int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->out.n[nd] / 2;
+    Pairs from = pairs_of(c->at->order, h, false), to = pairs_of(c->at->order, h, true);
     if (box_empty(&c->out)) return;
     do {
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i),
                 pos = global_index(c, 't', i[t_at]);
         for (int64_t k = 0; k < h; k++) {
-            int64_t p = c->at->interleaved ? 2 * k : k, q = c->at->interleaved ? 2 * k + 1 : k + h;
-            double a = el_get(&c->in[0], c->dtype, ox + p * c->in[0].s[nd]),
-                   b = el_get(&c->in[0], c->dtype, ox + q * c->in[0].s[nd]);
+            int64_t x0 = k * from.step, y0 = k * to.step;
+            double a = el_get(&c->in[0], c->dtype, ox + x0 * c->in[0].s[nd]),
+                   b = el_get(&c->in[0], c->dtype, ox + (x0 + from.mate) * c->in[0].s[nd]);
             double cs = (double)(pos % 29 + 1), sn = (double)((pos / 29 + k) % 23 + 2);
-            el_set(&c->out, c->dtype, oy + p, a * cs - b * sn);
-            el_set(&c->out, c->dtype, oy + q, b * cs + a * sn);
+            el_set(&c->out, c->dtype, oy + y0, a * cs - b * sn);
+            el_set(&c->out, c->dtype, oy + y0 + to.mate, b * cs + a * sn);
         }
     } while (box_next(nd, c->out.n, i));
 }

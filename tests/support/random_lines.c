@@ -12,12 +12,19 @@
 #define TEXT(...) arena_printf(g->s.a, __VA_ARGS__)
 
 /* ---- paths ---- */
-static const char *path(const RandomPlan *g, const char *what) {
+static const char *path_of(const RandomPlan *g, const char *what) {
     int n;
     const NamesRow *row = names_table(&n);
     for (int i = 0; i < n; i++)
         if (!strcmp(row[i].what, what)) return row[i].name[g->scheme];
     base_die(70, "no module is called '%s'", what);
+}
+static const char *path(const RandomPlan *g, const char *what) {
+    static const char *const ffn[] = {"feed-forward", "gate",       "up",
+                                      "gate and up",  "activation", "down"};
+    for (int i = 0; i < 6 && g->attention == RANDOM_LLAMA4; i++)
+        if (!strcmp(what, ffn[i])) return path_of(g, TEXT("%s (Llama 4)", what));
+    return path_of(g, what);
 }
 static void line(RandomPlan *g, const char *what, const char *style) {
     ADD("  %s: %s\n", path(g, what), style);
@@ -30,8 +37,10 @@ static void lines(RandomPlan *g, const char *const *what, const char *together, 
     }
     for (int i = 0; what[i]; i++) line(g, what[i], style);
 }
-static const char *const qkv[] = {"query", "key", "value", NULL}, *const gate_up[] = {"gate", "up",
-                                                                                      NULL};
+static const char *const qkv[] = {"query", "key", "value", NULL},
+                         *const latent_qkv[] = {"query", "key and value up", NULL},
+                         *const low_rank_qkv[] = {"query up", "key and value up", NULL},
+                         *const gate_up[] = {"gate", "up", NULL};
 static const char *const qkv_together[NAMES_COUNT] = {
     "layers.*.attention.w[qkv]", "layers.*.attn.[qkv]_proj", "model.layers.*.self_attn.[qkv]_proj",
     "decoder.layers.*.self_attention.linear_[qkv]", "blk.*.attn_[qkv]"};
@@ -196,9 +205,12 @@ static void styled(RandomPlan *g) {
                 line(g, "feed-forward norm", style(g, "sequence_parallel", ""));
         else if (CHANCE(30))
             line(g, "attention norm", style(g, "replicate", CHANCE(50) ? "" : "weight: invariant"));
+        bool heads = g->attention != RANDOM_LATENT;
         half(g, (Half){.container = "attention",
-                       .in = qkv,
-                       .together = qkv_together[g->scheme],
+                       .in = heads       ? qkv
+                             : g->q_rank ? low_rank_qkv
+                                         : latent_qkv,
+                       .together = heads ? qkv_together[g->scheme] : NULL,
                        .out = "attention output",
                        .mlp = false});
         static const char *const packed[] = {"gate and up", NULL};
@@ -326,19 +338,37 @@ static void wild_experts(RandomPlan *g) {
             ADD("  %s: {style: wild, weight: %s}\n", path(g, one ? packed[i].what : apart[i].what),
                 wild_param(g, one ? packed[i].dims : apart[i].dims, false));
 }
-static void wild_block(RandomPlan *g) {
-    wild_linear(g, path(g, "attention norm"), "d", "", false, "btd");
-    wild_linear(g, path(g, "feed-forward norm"), "d", "", false, "btd");
+static void wild_latent(RandomPlan *g) {
+    if (g->q_rank) {
+        wild_linear(g, path(g, "query down"), "q d", "q", false, "btq");
+        wild_linear(g, path(g, "query latent norm"), "q", "", false, "bt");
+        wild_linear(g, path(g, "query up"), "kx q", "", false, "btk");
+    } else wild_linear(g, path(g, "query"), "kx d", "", false, "btk");
+    wild_linear(g, path(g, "key and value down"), "y d", "y", false, "bty");
+    wild_linear(g, path(g, "key and value latent norm"), "c", "", false, "bt");
+    wild_linear(g, path(g, "key and value up"), "kz c", "", false, "btk");
+    wild_linear(g, path(g, "attention output"), "d ko", "d", true, "btd");
+}
+static void wild_heads(RandomPlan *g) {
     wild_linear(g, path(g, "query"), "kgx d", "kgx", false, "btkg");
     wild_linear(g, path(g, "key"), "kx d", "kx", false, "btk");
     wild_linear(g, path(g, "value"), "kx d", "kx", false, "btk");
     wild_linear(g, path(g, "attention output"), "d kgx", "d", true, "btd");
+}
+static void wild_block(RandomPlan *g) {
+    bool mlp_bias = g->attention == RANDOM_HEADS, bias = g->bias;
+    wild_linear(g, path(g, "attention norm"), "d", "", false, "btd");
+    wild_linear(g, path(g, "feed-forward norm"), "d", "", false, "btd");
+    if (g->attention == RANDOM_LATENT) wild_latent(g);
+    else wild_heads(g);
+    g->bias = bias && mlp_bias;
     if (g->E) wild_experts(g);
     else if (g->packed) wild_linear(g, path(g, "gate and up"), "uf d", "uf", false, "btf");
     else
         wild_linear(g, path(g, "gate"), "f d", "f", false, "btf"),
             wild_linear(g, path(g, "up"), "f d", "f", false, "btf");
     if (!g->E) wild_linear(g, path(g, "down"), "d f", "d", true, "btd");
+    g->bias = bias;
     if (g->qk_norm)
         wild_linear(g, path(g, "query norm"), "x", "", false, "btkg"),
             wild_linear(g, path(g, "key norm"), "x", "", false, "btk");
@@ -346,8 +376,8 @@ static void wild_block(RandomPlan *g) {
     wild_container(g, g->E ? "experts and router" : "feed-forward");
     if (CHANCE(20))
         ADD("  %s: {style: wild, desired_input: [%s, %s, %s]}\n", path(g, "core attention"),
-            wild_boundary(g, true, "btkg"), wild_boundary(g, true, "bk"),
-            wild_boundary(g, true, "bk"));
+            wild_boundary(g, true, g->attention == RANDOM_LATENT ? "btk" : "btkg"),
+            wild_boundary(g, true, "bk"), wild_boundary(g, true, "bk"));
     if (CHANCE(20)) wild_container(g, "layer");
     if (!g->E && CHANCE(15))
         ADD("  %s: {style: wild, output: %s}\n", path(g, "activation"),

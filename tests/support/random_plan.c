@@ -133,6 +133,35 @@ static void add_experts_config(RandomPlan *g) {
     if (qwen && CHANCE(60)) ADD(", norm_topk_prob: %s", CHANCE(50) ? "true" : "false");
     ADD("}");
 }
+/* Keys of DeepSeek-V3's and Llama 4's attention, dense layers only. */
+static void add_family(RandomPlan *g) {
+    const char *yes[] = {"false", "true"};
+    bool latent = g->attention == RANDOM_LATENT;
+    ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, "
+        "num_attention_heads: %d, num_key_value_heads: %d, vocab_size: %d, "
+        "tie_word_embeddings: %s, attention_bias: %s",
+        latent ? "deepseek_v3" : "llama4_text", g->D, g->F, g->K * g->G, g->K, g->V, yes[g->tied],
+        yes[g->bias]);
+    if (g->packed) ADD(", packed_mlp: true");
+    if (!latent) {
+        ADD(", head_dim: %d, moe_layers: [], attention_chunk_size: %d, no_rope_layer_interval: 2, "
+            "floor_scale: %d, use_qk_norm: %s",
+            g->d, rng_between(&g->r, 2, 7), rng_between(&g->r, 1, 5), yes[CHANCE(70)]);
+        if (CHANCE(30)) ADD(", attn_temperature_tuning: %s", yes[CHANCE(50)]);
+        ADD("}");
+        return;
+    }
+    ADD(", first_k_dense_replace: 2, q_lora_rank: ");
+    if (g->q_rank) ADD("%d", g->q_rank);
+    else ADD("null");
+    ADD(", kv_lora_rank: %d, qk_nope_head_dim: %d, qk_rope_head_dim: %d, v_head_dim: %d",
+        rng_between(&g->r, 3, 7), rng_between(&g->r, 2, 5), g->d, rng_between(&g->r, 2, 6));
+    if (CHANCE(30)) ADD(", rope_interleave: %s", yes[CHANCE(50)]);
+    if (CHANCE(50))
+        ADD(", rope_scaling: {rope_type: yarn, factor: 4.0, original_max_position_embeddings: 8, "
+            "beta_fast: 4, beta_slow: 1, mscale: 1.0, mscale_all_dim: 0.7}");
+    ADD("}");
+}
 static void add_config(RandomPlan *g) {
     if (g->E) {
         add_experts_config(g);
@@ -140,6 +169,10 @@ static void add_config(RandomPlan *g) {
     }
     static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
     static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
+    if (g->attention != RANDOM_HEADS) {
+        add_family(g);
+        return;
+    }
     const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
     const char *yes[] = {"false", "true"};
     ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, "
@@ -243,7 +276,7 @@ static void add_model(RandomPlan *g) {
         ADD("}\n");
         return;
     }
-    if (!g->E && CHANCE(6)) add_known_model(g);
+    if (!g->E && g->attention == RANDOM_HEADS && CHANCE(6)) add_known_model(g);
     else {
         add_config(g);
         add_layers(g, 2);
@@ -354,6 +387,26 @@ static void add_data_parallel(RandomPlan *g) {
     ADD("}\n");
 }
 
+/* From draws of its own: plans with ordinary attention stay what they are. What a latent plan has
+ * to declare is not what `half` says, so such plans are not believed. */
+static void draw_attention(RandomPlan *g, uint64_t seed) {
+    Rng own = {seed * 0x9e3779b97f4a7c15u + 5};
+    bool lines = g->form == RANDOM_STYLED || g->form == RANDOM_WILD;
+    int x = rng_below(&own, 100);
+    if (!lines || g->declared || g->E || x >= 22) return;
+    g->attention = x < 12 ? RANDOM_LATENT : RANDOM_LLAMA4;
+    g->qk_norm = false;
+    /* Without rotation the gradient of a bias of k is zero by an identity: nothing but rounding, of
+     * f64 in one run and of f32 in the other. */
+    if (g->attention == RANDOM_LLAMA4) {
+        g->bias = false;
+        return;
+    }
+    g->q_rank = rng_chance(&own, 60) ? rng_between(&own, 3, 7) : 0;
+    g->K *= g->G;
+    g->G = 1;
+}
+
 const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     memset(g, 0, sizeof *g);
     g->r.s = seed * 0x2545f4914f6cdd1du + 77;
@@ -376,6 +429,7 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     g->sp = CHANCE(50), g->per_module = CHANCE(30);
     g->declared = g->form == RANDOM_STYLED && g->tp &&
                   CHANCE(12); /* then what is left local is believed to be whole */
+    draw_attention(g, seed);
     x = rng_below(&g->r, 100);
     g->pass = x < 55 ? 0 : x < 85 ? 1 : 2;
     g->scheme = CHANCE(50) ? NAMES_TORCHTITAN : rng_below(&g->r, NAMES_COUNT);

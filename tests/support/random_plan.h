@@ -30,7 +30,10 @@ typedef struct RandomPlan {
     int B, S, D, K, G, d, F, V, layers;
     int E, k; /* experts, and how many a token goes to; 0: none */
     bool bias, qk_norm, packed, tied,
-        plain;      /* plain: read from files, sizes and features are the files' own */
+        plain; /* plain: read from files, sizes and features are the files' own */
+    /* whose attention: keys and values of their own; latent (q_rank 0: q is not); Llama 4's */
+    enum { RANDOM_HEADS, RANDOM_LATENT, RANDOM_LLAMA4 } attention;
+    int q_rank;
     unsigned parts; /* RANDOM_EMBEDDING ... */
     int scheme;     /* column of names_table */
     /* the lines */

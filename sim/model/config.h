@@ -1,0 +1,87 @@
+/* Private to the room: a config while it is being read. config.c has the keys and what all models
+ * share, config_family.c what families have of their own. */
+#ifndef SP_MODEL_CONFIG_H
+#define SP_MODEL_CONFIG_H
+#include "formats/json.h"
+#include "model/build.h"
+
+enum { UNSET = -1 };
+/* A key that only some families have, as it was met. */
+typedef struct {
+    const char *name;
+    unsigned has;
+    bool off;
+} MetKey;
+enum { MAX_MET = 64 };
+/* What the keys say, before defaults. Whole numbers: UNSET; reals: below 0. */
+typedef struct {
+    int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe, sparse_step;
+    int norm_topk;     /* UNSET, 0, 1 */
+    const Json *dense; /* a list of layers */
+    double eps, theta, theta_inside, partial;
+    bool tied;
+    int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
+    int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, packed_mlp;
+    const char *activation, *model_type, *rope_type;
+    double rope_factor, rope_low, rope_high, rope_old_ctx;
+    double beta_fast, beta_slow, mscale, mscale_all, attention_factor;
+    int truncate;
+    int64_t q_rank, kv_rank, nope, rope, v_dim, qk_dim; /* latent attention */
+    int rope_interleave;
+    int64_t F_dense, chunk, unrotated_every, floor_scale, experts_every, experts_from;
+    double attn_scale;
+    int tuning, use_qk_norm;
+    const Json *rotates, *experts, *layer_types; /* lists of a file */
+    MetKey met[MAX_MET];
+    int n_met;
+    bool windowed; /* sliding_window has a value; whether it acts depends on use_sliding_window */
+    Loc windowed_loc;
+} Raw;
+
+/* Model families, by what tells them apart here: who has biases and a q/k norm, which keys are
+ * theirs, and Hugging Face's defaults. */
+enum { NEVER, BY_CONFIG, ALWAYS };
+enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4, HAS_ROUTER = 8 /* which runs */ };
+typedef struct {
+    const char *type;
+    uint8_t qkv, o, mlp; /* biases */
+    bool qk_norm;
+    unsigned has;
+    RopeOrder order;
+    double eps, theta;
+    const char *ffn;
+} Family;
+
+/* One config being read. */
+typedef struct {
+    Arena *a;
+    Diags *d;
+    const Plan *p;
+    const char *file, *text; /* file NULL: keys written in the plan */
+    Raw *raw;
+} Config;
+
+/* A key that a family cannot do without. */
+typedef struct {
+    const char *key;
+    int64_t value;
+} Required;
+
+/* ---- config_error.c ---- */
+/* Where a key stands: the first place where it is written as a key. */
+Loc config_key_loc(const Config *c, const char *key);
+/* E0207: the key, followed by `what`, is not understood. */
+void config_changes_maths(Config *c, const char *key, const char *what);
+/* Are all given? Each that is not is an error. */
+bool config_all_given(Config *c, const Required *x, int n);
+
+/* ---- config_family.c ---- */
+/* The family that model_type names; llama's without one. An unknown one is an error. */
+const Family *config_family(Config *c, const Raw *r);
+/* What a preset says that only its family has. */
+void config_family_preset(const Preset *s, Raw *r);
+/* Which layers are of which kind; chunks, temperature and the L2 norm of q and k. Reads m->L. */
+void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m);
+/* The sizes of latent attention. */
+void config_latent(Config *c, const Raw *r, ModelDims *m);
+#endif

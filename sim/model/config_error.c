@@ -1,0 +1,40 @@
+/* What is wrong in a config, and where in its text the key stands. */
+#include "model/config.h"
+#include <string.h>
+
+Loc config_key_loc(const Config *c, const char *key) {
+    if (!c->file) return c->p->model_loc;
+    Loc loc = {c->file, 0, 0};
+    size_t n = strlen(key);
+    int line = 1;
+    const char *start = c->text;
+    for (const char *s = c->text; *s; s++) {
+        if (*s == '\n') {
+            line++;
+            start = s + 1;
+        } else if (*s == '"' && !strncmp(s + 1, key, n) && s[n + 1] == '"' &&
+                   s[n + 2 + strspn(s + n + 2, " \t\r\n")] == ':') {
+            return (Loc){c->file, line, (int)(s - start) + 1};
+        }
+    }
+    return loc;
+}
+
+void config_changes_maths(Config *c, const char *key, const char *what) {
+    diag_error(
+        c->d, "E0207", config_key_loc(c, key),
+        arena_printf(c->a, "if it does not matter here, say so: model: {ignore_config: [%s]}", key),
+        "config key '%s'%s is not understood by this version, and may change the values", key,
+        what);
+}
+
+bool config_all_given(Config *c, const Required *x, int n) {
+    Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        if (x[i].value != UNSET) continue;
+        diag_error(c->d, "E0208", loc, NULL, "the config has no '%s'", x[i].key);
+        all = false;
+    }
+    return all;
+}

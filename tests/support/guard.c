@@ -15,8 +15,10 @@ typedef struct {
     GuardCalls calls;
 } Guard;
 
-static void open_memory(Guard *g) {
+/* Opens the memory for a function, which counts as n of its kind (NULL: of none). */
+static void open_memory(Guard *g, long *count, long n) {
     pthread_mutex_lock(&g->lock);
+    if (count) *count += n;
     if (!g->open++ && mprotect(g->base, g->size, PROT_READ | PROT_WRITE)) abort();
     pthread_mutex_unlock(&g->lock);
 }
@@ -39,9 +41,8 @@ static Tensor guard_get(Device *d, const Tensor *t, Dtype dt) {
     Region box = region_plain(t);
     tensor_pack(&host);
     host.p = base_malloc((size_t)((tensor_count(t) + 1) * dtype_size(dt)));
-    open_memory(g);
+    open_memory(g, &g->calls.gets, 1);
     region_copy((Block){&box, &host}, (Block){&box, &src}, dt, 0);
-    g->calls.gets++;
     close_memory(g);
     return host;
 }
@@ -49,9 +50,8 @@ static void guard_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) 
     Guard *g = (Guard *)d;
     Tensor to = *t;
     Region box = region_plain(t);
-    open_memory(g);
+    open_memory(g, &g->calls.puts, 1);
     region_copy((Block){&box, &to}, (Block){&box, host}, dt, 0);
-    g->calls.puts++;
     close_memory(g);
 }
 static void guard_done(Device *d, Tensor *host) {
@@ -60,27 +60,25 @@ static void guard_done(Device *d, Tensor *host) {
 }
 static void guard_copy(Device *d, Block dst, Block src, Dtype dt, int op) {
     Guard *g = (Guard *)d;
-    open_memory(g);
+    open_memory(g, &g->calls.copies, 1);
     region_copy(dst, src, dt, op);
-    g->calls.copies++;
     close_memory(g);
 }
 /* What the host device does, on memory that is open meanwhile. */
 static void guard_fill(Device *d, Tensor *t, Dtype dt, double v) {
-    open_memory((Guard *)d);
+    open_memory((Guard *)d, NULL, 0);
     device_plain()->fill(device_plain(), t, dt, v);
     close_memory((Guard *)d);
 }
 static void guard_scale(Device *d, Tensor *t, Dtype dt, double v) {
-    open_memory((Guard *)d);
+    open_memory((Guard *)d, NULL, 0);
     device_plain()->scale(device_plain(), t, dt, v);
     close_memory((Guard *)d);
 }
 static void guard_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     Guard *g = (Guard *)d;
-    open_memory(g);
+    open_memory(g, &g->calls.kernels, (long)n);
     device_plain()->call(device_plain(), c, n, what, pool);
-    g->calls.kernels += (long)n;
     close_memory(g);
 }
 /* Bounds and loops over elements are the check's, which is the host's. */

@@ -200,8 +200,8 @@ static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
     r.text = "the index list goes the way of its rows: the counts are exchanged";
     if (!list_moves(l, list, mv, &to, &plan)) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s",
-                   p->graph->t[p->val[list].tensor].name, place_words(l, list, &p->val[list].L, NULL),
-                   place_words(l, list, &to, NULL));
+                   p->graph->t[p->val[list].tensor].name,
+                   place_words(l, list, &p->val[list].L, NULL), place_words(l, list, &to, NULL));
         return list;
     }
     for (int i = 0; i < plan.n; i++) {

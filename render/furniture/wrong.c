@@ -33,14 +33,12 @@ static const char *short_value(Arena *a, Subject s) {
 /* A value of the optimizer by what it is of: "d norm" of "optimizer.grad.model.norm.weight.sumsq",
  * "norm" of what becomes of the weight itself. What is said of it names the op. */
 static const char *optimizer_value(Arena *a, const char *name) {
-    static const char own[] = "optimizer.", grad[] = "grad.", weight[] = ".weight";
-    const char *s = strncmp(name, own, sizeof own - 1) ? name : name + sizeof own - 1;
-    const char *end = strstr(s, weight);
-    bool gradient = !strncmp(s, grad, sizeof grad - 1);
-    if (gradient) s += sizeof grad - 1;
+    static const char own[] = "optimizer.", weight[] = ".weight";
+    Subject s = subject_of(strncmp(name, own, sizeof own - 1) ? name : name + sizeof own - 1);
+    const char *end = s.of ? strstr(s.of, weight) : NULL;
     if (!end) return name;
-    return arena_printf(a, "%s%s", gradient ? "d " : "",
-                        words_leaf(arena_strndup(a, s, (size_t)(end - s))));
+    return arena_printf(a, "%s%s", subject_is_gradient(s) ? "d " : "",
+                        words_leaf(arena_strndup(a, s.of, (size_t)(end - s.of))));
 }
 
 /* What becomes of the value if a collective does not happen. */

@@ -53,8 +53,8 @@ static void told_iterated(void *arg, int64_t iteration) {
 }
 static void told_stuck(void *arg, const Step *s) {
     Run *r = arg;
+    (void)s;
     r->exec->stuck = r->real->own->stuck;
-    r->exec->stuck_step = s->id;
 }
 /* When everybody has looked. */
 static void seen_settled(void *arg, const Step *s) {

@@ -49,7 +49,6 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
         e->stuck = arena_printf(
             e->arena, "its operands disagree about the local size of letter %c: %lld and %lld",
             clash.letter, (long long)clash.one, (long long)clash.other);
-        e->stuck_step = s->id;
         return false;
     }
     opcall_positions(&f, s, c, tmp);

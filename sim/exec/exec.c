@@ -100,7 +100,6 @@ static bool claim_block(void *arg, int64_t rank, Local *l) {
                                 "the wrong label cannot be computed any further",
                                 (long long)rank, (long long)tensor_count(&l->t),
                                 (long long)tensor_count(&as));
-        e->stuck_step = x->s->id;
         return false;
     }
     l->key = store_key(e->p->mesh, to, rank);

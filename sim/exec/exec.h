@@ -49,9 +49,8 @@ typedef struct Exec {
     Lives lives;         /* when they go, and which are loaded late */
     bool keep_all;
     int64_t live_bytes, peak_bytes;
-    double flops;      /* of distinct kernel calls so far */
-    const char *stuck; /* why the run could not go on (trust: declared), or NULL */
-    int stuck_step;
+    double flops;            /* of distinct kernel calls so far */
+    const char *stuck;       /* why the run could not go on (trust: declared), or NULL */
     struct Accumulated *acc; /* per Val: sums over micro-batches (accumulate.c); NULL: none */
     double modulus;          /* level 3: all values are integers modulo this; 0: the ordinary run */
     bool edited;             /* a planted mistake changed some bit of its step's output */

@@ -15,7 +15,7 @@ typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */
     uint8_t ghost; /* the dim is cut here, but this rank holds all the pieces */
-    uint8_t atom;  /* reserved: which letter of a packed list it cuts; 0 */
+    uint8_t zero;  /* in place of padding: layouts are compared by their bytes */
     int16_t shift; /* rank r holds the block of rank r - shift (ring); 0 */
 } Entry;
 

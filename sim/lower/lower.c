@@ -34,9 +34,8 @@ typedef struct {
     CacheSlot *cache;
     int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
-    int cap_declared;
-    bool declared; /* trust: declared */
-    bool backward; /* a backward pass follows: what a move's adjoint is counts too */
+    bool declared;    /* trust: declared */
+    bool backward;    /* a backward pass follows: what a move's adjoint is counts too */
     Mislabels mislabels;
 } Lower;
 

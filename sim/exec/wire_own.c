@@ -19,7 +19,7 @@ struct WireOwn {
     Engine *engine;
     const Mesh *mesh;
     bool sums;
-    int64_t stuck, *sent;
+    int64_t stuck;
     char *in;    /* what has arrived for the move that is made */
     char **head; /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
     struct {
@@ -131,8 +131,7 @@ static int64_t count_of(const Region *r) {
     return tensor_count(&t);
 }
 /* Writes a piece of ours for `rank` to `out` (NULL: only asks for its room); bytes of it. */
-static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int64_t rank,
-                           char *out) {
+static int64_t write_piece(const WireMove *m, const Piece *one, int64_t rank, char *out) {
     Arena *tmp = arena_new();
     Device *dev = m->e->dev;
     PieceHead head = {0};
@@ -150,7 +149,6 @@ static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int6
         memcpy(head.n, src.n, sizeof head.n);
         memcpy(out, &head, sizeof head);
         dev->done(dev, &host);
-        o->sent[rank] += head.count * es;
     }
     arena_free(tmp);
     return room;
@@ -160,7 +158,7 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
     int64_t n = pieces_count(&m->x, rank), bytes = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);
-        if (one.rank == o->w.self) bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
+        if (one.rank == o->w.self) bytes += write_piece(m, &one, rank, out ? out + bytes : NULL);
     }
     return bytes;
 }
@@ -305,17 +303,11 @@ WireOwn *wire_own_new(Engine *engine, const Mesh *mesh, bool sums) {
                    .mesh = mesh,
                    .sums = sums,
                    .stuck = -1};
-    size_t bytes = base_mul((size_t)engine->ranks, sizeof *o->sent);
-    o->sent = memset(base_malloc(bytes), 0, bytes);
     return o;
 }
 void wire_own_free(WireOwn *o) {
-    if (o) {
-        spent(&o->w);
-        free(o->sent);
-    }
+    if (o) spent(&o->w);
     free(o);
 }
 Wire *wire_own(WireOwn *o) { return &o->w; }
 int64_t wire_own_stuck(const WireOwn *o) { return o->stuck; }
-const int64_t *wire_own_sent(const WireOwn *o) { return o->sent; }

@@ -13,7 +13,4 @@ void wire_own_free(WireOwn *w);
 Wire *wire_own(WireOwn *w);
 /* The lowest rank that could not do the last step or load; -1: all could. */
 int64_t wire_own_stuck(const WireOwn *w);
-/* Bytes of values that this rank has sent to each other in moves that are copies, nranks numbers.
- */
-const int64_t *wire_own_sent(const WireOwn *w);
 #endif

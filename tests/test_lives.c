@@ -41,7 +41,8 @@ static bool counted(const Exec *e, const Step *s, int v) {
     const Val *x = owner(e->p, &e->p->val[v]);
     if (!exec_store(e, v)->alive || e->p->graph->t[x->tensor].next_of) return false;
     if (x->kind == KIND_PARAM && x->step < 0) return false;
-    return e->lives.last[v] < 0 || e->lives.last[v] >= s->id;
+    if (e->lives.last[v] < 0) return x->kind != KIND_PARAM; /* goes with its unit */
+    return e->lives.last[v] >= s->id;
 }
 /* By the layout. */
 static int64_t block_bytes_of(const Exec *e, int v, int64_t rank) {
@@ -263,8 +264,30 @@ static void test_records_say_what_is_held(void **state) {
     hold("plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "train");
     globfree(&found);
 }
+/* The table of an embedding is gathered with its unit in the backward pass too, where no kernel
+ * reads it: it does not outlive the head's weight, which is of the same unit. */
+static void test_units_are_given_up_whole(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *plan = "plans/20-llama3-8b-fsdp-tp.yaml";
+    size_t n;
+    const char *text = child_read(a, plan, &n);
+    PipelineOptions o = {.execute = false};
+    PipelineReport rep;
+    Trace *t = pipeline_run(a, diags_new(a), (PlanText){plan, text, n, NULL, 0}, &o, &rep);
+    assert_true(t && t->n_memory);
+    int64_t most = 0;
+    for (int i = 0; i < t->n_memory; i++)
+        if (!strcmp(t->memory[i].category, "gathered") && t->memory[i].bytes > most)
+            most = t->memory[i].bytes;
+    assert_true(most > 0);
+    for (int64_t r = 0; r < t->ranks; r++)
+        assert_int_equal(said(t, t->memory[t->n_memory - 1].step, r, "gathered"), 0);
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_records_say_what_is_held),
+                                       cmocka_unit_test(test_units_are_given_up_whole),
                                        cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_late_follows_from_the_program)};

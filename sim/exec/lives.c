@@ -71,7 +71,7 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
              sum = !source && parts > 1 && lives_adds_up(p, &p->step[x->step]);
         own[v].from = source || sum ? 0 : x->step;
         own[v].until = last[v] < 0 ? p->ns - 1 : last[v];
-        out[v] = x->step >= 0 && held[x->step] && last[v] >= 0 ? held[x->step] : &own[v];
+        out[v] = x->step >= 0 && held[x->step] ? held[x->step] : &own[v];
     }
     for (int i = 0; i < p->ns; i++) {
         int v = written_over(p, &p->step[i], last);

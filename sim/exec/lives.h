@@ -24,8 +24,9 @@ typedef struct Lives {
 Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
 
 /* Buffers as a rank of a machine holds them: from the step that makes one, or from when it is
- * gathered ahead (`held`, of held_find), to the last step that reads it or a view of it; sources
- * from step 0, what nobody reads to the last step. Views have no buffer of their own. Nor has what
+ * gathered ahead (`held`, of held_find), to the last step that reads it or a view of it; a
+ * gathered parameter goes with its unit, also one that nobody reads; sources are held from step 0,
+ * what nobody reads to the last step. Views have no buffer of their own. Nor has what
  * the optimizer writes over the parameter or state that it updates, and a sum over a group is
  * written where its input is, if that is read by nothing else; so is a gradient that is clipped.
  * With more than one of `parts` (micro-batches) the last of them is meant: a gradient that is added

@@ -859,6 +859,17 @@ static void test_folders(void **state) {
     rmdir(in("folder/below"));
     rmdir(in("folder"));
 }
+/* Totals of one micro-batch say so wherever they stand: a file of them has no note beside it. */
+static void test_totals_of_a_part(void **state) {
+    (void)state;
+    const char *plan = "plans/20-llama3-8b-fsdp-tp.yaml";
+    Ran r = RUN("comms", plan, "--set", "data.microbatches=2");
+    assert_non_null(strstr(r.out, "sent per rank\nof one micro-batch of 2, and what is done once"));
+    done(r);
+    r = RUN("comms", plan);
+    assert_null(strstr(r.out, "micro-batch"));
+    done(r);
+}
 /* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
  */
 static void test_skipped(void **state) {

@@ -289,6 +289,13 @@ static bool in_sum(const TraceCollective *k, const void *arg) {
     return k->pass == s->pass && !strcmp(or_empty(k->op), s->op) &&
            !strcmp(or_empty(k->axis ? k->axis : k->axes), s->axis);
 }
+/* A heading over what the records show of one micro-batch. */
+static const char *of_parts(const Trace *t, const char *text, Arena *a) {
+    int64_t n = trace_microbatches(t);
+    return n < 2 ? text
+                 : arena_printf(a, "%s (one micro-batch of %lld, and what is done once a step)",
+                                text, (long long)n);
+}
 static void report_comms(Cli *c, const Trace *t) {
     CommSum *sum = NULL;
     int n = 0, cap = 0;
@@ -305,7 +312,7 @@ static void report_comms(Cli *c, const Trace *t) {
         sum[j].n += collective_times(k);
         sum[j].skipped += k->skipped;
     }
-    heading(c, "Collectives, bytes sent per rank");
+    heading(c, of_parts(t, "Collectives, bytes sent per rank", c->arena));
     for (int j = 0; j < n; j++) {
         bool first = j == 0 || sum[j].pass != sum[j - 1].pass;
         str_addf(&c->text, "  %-11s %3lld × %-24s %10s", first ? phase_text(sum[j].pass) : "",
@@ -391,7 +398,7 @@ static void report_time(Cli *c, const Trace *t) {
     }
     TraceTimes s = trace_times_of(t, rankset_first(&last->ranks));
     Arena *a = c->arena;
-    heading(c, "Time, modelled");
+    heading(c, of_parts(t, "Time, modelled", a));
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a),
              time_text(s.compute, a), time_text(s.exposed, a));
     if (s.comm > 0)

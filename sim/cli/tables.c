@@ -319,6 +319,9 @@ Table table_comms(const Cli *c, const Trace *t) {
     }
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
     str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
+    if (trace_microbatches(t) > 1)
+        str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n",
+                 (long long)trace_microbatches(t));
     if (skipped)
         str_addf(&out.notes,
                  "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",

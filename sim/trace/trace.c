@@ -151,3 +151,9 @@ TraceProjected trace_projected(const Trace *t) {
     }
     return p;
 }
+int64_t trace_microbatches(const Trace *t) {
+    for (int i = 0; i < t->n_model; i++)
+        if (!strcmp(t->model[i].name, "microbatches") && t->model[i].value > 1)
+            return (int64_t)t->model[i].value;
+    return 1;
+}

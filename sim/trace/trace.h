@@ -342,6 +342,8 @@ typedef struct TraceProjected {
     const TraceCheck *notice;
 } TraceProjected;
 TraceProjected trace_projected(const Trace *t);
+/* Micro-batches of a step, of which the records show one; 1: there is but one. */
+int64_t trace_microbatches(const Trace *t);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or

@@ -1525,6 +1525,7 @@ int main(void) {
         TEST(test_findings),
         TEST(test_show),
         TEST(test_skipped),
+        TEST(test_totals_of_a_part),
         TEST(test_explain),
         TEST(test_diff),
         TEST(test_diff_settings),

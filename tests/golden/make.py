@@ -43,9 +43,10 @@ def copy(case, *names):
 
 def forward(name):
     """Forward values and parameter gradients. Left out: what stands in the file twice (embed, the input of layers above 0),
-    the logits, whose every row is judged by loss_per_token, and factors and sums that the next value judges."""
+    the logits, whose every row is judged by loss_per_token, and what the next value judges as well."""
     twice = name == "embed" or (name.endswith(".input") and name.startswith("layers.") and name != "layers.0.input")
-    inner = name.endswith((".mlp.gate", ".mlp.up", ".resid_attn", ".q_proj", ".k_proj"))
+    inner = name.endswith((".mlp.gate", ".mlp.up", ".mlp.down", ".resid_attn", ".q_proj", ".k_proj", ".q_rope", ".k_rope",
+                           ".attn_context", ".input_norm", ".post_attn_norm"))
     return name.startswith("grad.param.") or not (twice or inner or name == "logits" or "attn_probs" in name or name.startswith("grad."))
 
 

@@ -318,17 +318,6 @@ static void list_styles(Cli *c) {
     }
     cli_table(c, &t);
 }
-/* Ops whose rule comes from where they stand in the model: what it typically is. */
-static const struct {
-    const char *op, *rule;
-} typical[] = {{"einsum", "btd,fd->btf"}, {"add", "btd,btd->btd"}, {"rope", "btkgx!->btkgx"},
-               {"relu", "btf->btf"},      {"silu", "btf->btf"},    {"gelu", "btf->btf"}};
-
-static const char *typical_rule(const char *op) {
-    for (size_t i = 0; i < sizeof typical / sizeof *typical; i++)
-        if (strcmp(typical[i].op, op) == 0) return typical[i].rule;
-    return NULL;
-}
 static void list_ops(Cli *c) {
     static const Column col[] = {{"name", "op", false, 0},
                                  {"label", "label", false, COL_WRAP},
@@ -340,14 +329,16 @@ static void list_ops(Cli *c) {
         Cell *r = table_row(&t);
         r[0] = cell_text(op_list[i]->name);
         r[1] = cell_text(op_list[i]->label);
-        r[2] = cell_text(op_list[i]->rule ? op_list[i]->rule : typical_rule(op_list[i]->name));
+        r[2] = cell_text(op_list[i]->rule ? op_list[i]->rule : op_list[i]->typical);
         r[3] = op_list[i]->rule ? cell_text("op") : cell_text("node");
         r[4] = cell_text(op_list[i]->activation);
     }
     str_add(&t.notes,
             "\nnode: where the op stands in the model gives its rule; the one shown is typical\n"
             "b batch, t token, s token of the keys, d hidden size, f feed-forward size,\n"
-            "v vocabulary; k key/value head, g query head of its group, x head size.\n"
+            "v vocabulary; k key/value head, g query head of its group, x head size;\n"
+            "u gate and up, e expert ([..]: rows of a list); y latent and rotated key, c r its\n"
+            "parts, n unrotated part of a head.\n"
             "A letter that the result lacks is summed over (rowmax: maximum);\n"
             "! must be whole on each rank; any other letter may be cut.\n");
     cli_table(c, &t);

@@ -138,10 +138,6 @@ static Runs runs_cut(const Runs *s, int64_t n, int64_t c, int how) {
     }
     return out;
 }
-static int64_t coord_of(const Mesh *m, const Entry *e, int64_t rank) {
-    int64_t n = m->axis[e->axis].size, c = mesh_coord(m, rank, e->axis);
-    return ((c - e->shift) % n + n) % n;
-}
 
 static int by_value(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -162,7 +158,7 @@ IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64
         for (int p = 0; p < np; p++) {
             for (int64_t c = 0; c < k; c++)
                 next[p * k + c] =
-                    runs_cut(&piece[p], size, e->ghost ? c : coord_of(m, e, rank), e->how);
+                    runs_cut(&piece[p], size, e->ghost ? c : mesh_coord(m, rank, e->axis), e->how);
             free(piece[p].r);
         }
         free(piece);
@@ -198,8 +194,7 @@ static int64_t cut_length(int64_t N, int64_t n, int64_t c, int how) {
 }
 
 int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
-    int64_t n = m->axis[e->axis].size;
-    return cut_length(N, n, ((c - e->shift) % n + n) % n, e->how);
+    return cut_length(N, m->axis[e->axis].size, c, e->how);
 }
 
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
@@ -214,7 +209,7 @@ int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int6
     }
     for (int i = 0; i < l->n[dim]; i++) {
         const Entry *e = &l->e[dim][i];
-        N = cut_length(N, m->axis[e->axis].size, coord_of(m, e, rank), e->how);
+        N = cut_length(N, m->axis[e->axis].size, mesh_coord(m, rank, e->axis), e->how);
     }
     return N;
 }
@@ -245,7 +240,6 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
             const Entry *e = &l->e[d][i];
             str_addf(&s, "%s%s%s%s", i ? "/" : "", e->ghost ? "^" : "", m->axis[e->axis].name,
                      how[e->how]);
-            if (e->shift) str_addf(&s, "+%d", e->shift);
         }
     }
     str_add(&s, "]");

@@ -15,8 +15,6 @@ typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */
     uint8_t ghost; /* the dim is cut here, but this rank holds all the pieces */
-    uint8_t zero;  /* in place of padding: layouts are compared by their bytes */
-    int16_t shift; /* rank r holds the block of rank r - shift (ring); 0 */
 } Entry;
 
 typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M } AxisType;

@@ -397,6 +397,7 @@ void op_exact_same(const OpCall *c) { c->op->forward(c); }
 
 const Op op_contract = {
     .name = "einsum", /* models name it so; records show the node's label, "linear" */
+    .typical = "btd,fd->btf",
     .lin = LIN_BILINEAR,
     .forward = op_einsum,
     .adjoint = op_einsum_adjoint,

@@ -18,6 +18,7 @@ static void adjoint(const OpCall *c) { op_unary_adjoint(c, slope); }
 static double flops(const OpCall *c) { return 8 * (double)tensor_count(&c->out); }
 const Op op_gelu = {
     .name = "gelu",
+    .typical = "btf->btf",
     .activation = "gelu",
     .lin = LIN_NONE,
     .forward = forward,

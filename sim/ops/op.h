@@ -70,6 +70,7 @@ typedef struct OpBound {
 typedef struct Op {
     const char *name; /* as in records: "linear" is the label of an einsum node, see GNode.label */
     const char *rule; /* default rule, or NULL: the node gives one */
+    const char *typical; /* without a default rule: one that nodes give it, for lists */
     Linearity lin;
     uint32_t lin_set; /* LIN_SET: operands in which it is linear */
     uint32_t nodiff;  /* operands without gradient */

@@ -31,6 +31,7 @@ static double axpby(const Attrs *at, const double *x) { return at->a * x[0] + at
 static void axpby_forward(const OpCall *c) { each(c, axpby); }
 const Op op_axpby = {
     .name = "axpby",
+    .typical = "fd,fd->fd",
     .lin = LIN_NONE,
     .nodiff = 3,
     .forward = axpby_forward,
@@ -55,6 +56,7 @@ static void ema_square_bound(const OpBound *b) {
 }
 const Op op_ema_square = {
     .name = "ema_square",
+    .typical = "fd,fd->fd",
     .lin = LIN_NONE,
     .nodiff = 3,
     .forward = ema_square_forward,
@@ -84,6 +86,7 @@ static void adamw_bound(const OpBound *b) {
 static double adamw_flops(const OpCall *c) { return 8 * (double)tensor_count(&c->out); }
 const Op op_adamw = {
     .name = "adamw",
+    .typical = "fd,fd,fd->fd",
     .lin = LIN_NONE,
     .nodiff = 7,
     .forward = adamw_forward,
@@ -113,6 +116,7 @@ static void sumsq_bound(const OpBound *b) {
 static double sumsq_flops(const OpCall *c) { return 2 * (double)tensor_count(&c->in[0]); }
 const Op op_sumsq = {
     .name = "sumsq",
+    .typical = "fd->",
     .lin = LIN_NONE,
     .nodiff = 1,
     .forward = sumsq_forward,
@@ -131,6 +135,7 @@ static double clip(const Attrs *at, const double *x) {
 static void clip_forward(const OpCall *c) { each(c, clip); }
 const Op op_clip = {
     .name = "clip",
+    .typical = "->",
     .lin = LIN_NONE,
     .nodiff = 1,
     .forward = clip_forward,

@@ -116,6 +116,7 @@ static void add_bound(const OpBound *b) {
 }
 const Op op_add = {
     .name = "add",
+    .typical = "btd,btd->btd",
     .lin = LIN_ADD,
     .forward = add_forward,
     .adjoint = add_adjoint,
@@ -150,6 +151,7 @@ static double relu_slope(double x) { return x > 0; }
 static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope); }
 const Op op_relu = {
     .name = "relu",
+    .typical = "btf->btf",
     .activation = "relu",
     .lin = LIN_NONE,
     .forward = relu_forward,
@@ -190,6 +192,7 @@ void op_bound_activation(const OpBound *b) {
 }
 const Op op_silu = {
     .name = "silu",
+    .typical = "btf->btf",
     .activation = "silu",
     .lin = LIN_NONE,
     .forward = silu_forward,

@@ -95,6 +95,7 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
 static double flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_rope = {
     .name = "rope",
+    .typical = "btkgx!->btkgx",
     .lin = LIN_SET,
     .lin_set = 1,
     .asks = RULE_BIT('t'),

@@ -19,6 +19,7 @@ static double logit(const OpCall *c, int64_t b, int64_t t, int64_t e) {
     const Tensor *z = &c->in[0];
     return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + e * z->s[2]);
 }
+static bool above(double x, double y) { return x > y || (isnan(y) && !isnan(x)); }
 /* Marks the k largest of a token; of equal ones those of the lowest number. NaN is below all. */
 static void mark_top(const OpCall *c, int64_t b, int64_t t, int64_t k, bool *taken) {
     int64_t n = c->local['e' - 'a'];
@@ -26,7 +27,7 @@ static void mark_top(const OpCall *c, int64_t b, int64_t t, int64_t k, bool *tak
     for (int64_t j = 0; j < k; j++) {
         int64_t best = -1;
         for (int64_t e = 0; e < n; e++)
-            if (!taken[e] && (best < 0 || logit(c, b, t, e) > logit(c, b, t, best))) best = e;
+            if (!taken[e] && (best < 0 || above(logit(c, b, t, e), logit(c, b, t, best)))) best = e;
         taken[best] = true;
     }
 }

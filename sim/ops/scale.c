@@ -30,6 +30,7 @@ static void scale_exact(const OpCall *c) {
 }
 const Op op_scale = {
     .name = "scale",
+    .typical = "bt->bt",
     .lin = LIN_SET,
     .lin_set = 1,
     .forward = scale_forward,

@@ -44,6 +44,7 @@ static void split_adjoint(const OpCall *c) {
 }
 const Op op_split = {
     .name = "split",
+    .typical = "bty!->btc",
     .lin = LIN_SET,
     .lin_set = 1,
     .forward = split_forward,
@@ -104,6 +105,7 @@ static void concat_bound(const OpBound *b) {
 }
 const Op op_concat = {
     .name = "concat",
+    .typical = "btkn!,btr!->btkx",
     .lin = LIN_ADD,
     .forward = concat_forward,
     .adjoint = concat_adjoint,

@@ -72,6 +72,7 @@ static void exact(const OpCall *c) {
 static double flops(const OpCall *c) { return 5 * (double)tensor_count(&c->out); }
 const Op op_swiglu = {
     .name = "swiglu",
+    .typical = "btu!f->btf",
     .lin = LIN_NONE,
     .forward = forward,
     .adjoint = adjoint,

@@ -32,6 +32,7 @@ static void bound(const OpBound *b) {
 }
 const Op op_temperature = {
     .name = "temperature",
+    .typical = "btkgx->btkgx",
     .lin = LIN_SET,
     .lin_set = 1,
     .asks = RULE_BIT('t'),

@@ -74,7 +74,7 @@ static bool takes(ViewCall *c, const struct View *v) {
         for (int k = 0; k < N_VIEWS; k++)
             if (views[k].takes & narrowing[i].bit)
                 str_addf(&who, "%s%s", who.n ? ", " : "", rows[k].name);
-        diag_error(c->d, "E0212", (Loc){0},
+        diag_error(c->d, "E0212", diag_nowhere,
                    arena_printf(c->arena, "views with --%s: %s", narrowing[i].option, who.s),
                    "view '%s' has no use for --%s: %s", rows[v - views].name, narrowing[i].option,
                    narrowing[i].why);
@@ -89,7 +89,7 @@ static bool unknown(Diags *d, Arena *a, const char *kind, const char *name,
     const char *near = diag_nearest(name, list);
     Str all = str_new(a);
     for (int i = 0; list[i]; i++) str_addf(&all, "%s%s", i ? ", " : "", list[i]);
-    diag_error(d, "E0212", (Loc){0},
+    diag_error(d, "E0212", diag_nowhere,
                near ? arena_printf(a, "did you mean '%s'?", near)
                     : arena_printf(a, "known: %s", all.s),
                "unknown %s '%s'", kind, name);
@@ -150,7 +150,7 @@ static const struct View *prepare(ViewCall *c) {
 }
 
 static bool paint_failed(ViewCall *c, const char *what) {
-    diag_error(c->d, "E0105", (Loc){0}, NULL, "the picture could not be painted: %s", what);
+    diag_error(c->d, "E0105", diag_nowhere, NULL, "the picture could not be painted: %s", what);
     return false;
 }
 
@@ -185,7 +185,7 @@ static size_t drawing_bytes(void) {
 static bool beside_fits(ViewCall *c) {
     const char *p = c->o->preset;
     if (!p || !strcmp(p, "wide") || !strcmp(p, "column")) return true;
-    diag_error(c->d, "E0212", (Loc){0}, "--preset column or wide",
+    diag_error(c->d, "E0212", diag_nowhere, "--preset column or wide",
                "two figures do not fit on a page of preset '%s'", p);
     return false;
 }
@@ -217,7 +217,7 @@ static bool second_text(ViewCall *c, const struct View *v, Sink *out) {
 /* Refuses a page that the figure has not. */
 static bool has_page(ViewCall *c, const struct View *v, int n) {
     if (c->o->page <= n) return true;
-    diag_error(c->d, "E0212", (Loc){0}, n == 1 ? "leave --page out" : NULL,
+    diag_error(c->d, "E0212", diag_nowhere, n == 1 ? "leave --page out" : NULL,
                "view '%s' has %d page%s here, no page %d", rows[v - views].name, n,
                n == 1 ? "" : "s", c->o->page);
     return false;

@@ -129,7 +129,7 @@ int view_block(const ViewCall *c, Scene **page) {
     if (!g) return 0;
     int n = !c->pass || weights ? view_mirror(&call, g, preset, weights, page) : 0;
     if (weights && !n)
-        diag_error(c->d, "E0211", (Loc){0}, "give the plan `pass: backward`",
+        diag_error(c->d, "E0211", diag_nowhere, "give the plan `pass: backward`",
                    "part 'weights' shows gradients, and the trace has none");
     if (weights) return n;
     return n ? n : pages(&call, g, preset, block_frames(g), page);

@@ -554,13 +554,13 @@ static bool prepare(const ViewCall *c, ErrPen *p) {
         return p->twin = true;
     if (errors_map(c->arena, c->t, &p->map)) return true;
     if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
-        diag_error(c->d, "E0211", (Loc){0},
+        diag_error(c->d, "E0211", diag_nowhere,
                    "`shardproof check PLAN` says which; `trust: declared` executes such a plan",
                    "nothing to draw in view 'errors': the plan breaks a rule and was not executed");
         return false;
     }
     diag_error(
-        c->d, "E0211", (Loc){0},
+        c->d, "E0211", diag_nowhere,
         "run the plan: `shardproof draw PLAN --view errors` does so, and `shardproof run PLAN` "
         "writes a trace",
         "nothing to draw in view 'errors': the trace has no checks, the plan was not executed");

@@ -396,7 +396,7 @@ static bool choose_layer(BlockGraph *g, const ViewCall *call) {
     g->whole = !o->part;
     g->outside = o->part || g->n_layers <= 1 || back;
     if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
-        diag_error(call->d, "E0212", (Loc){0},
+        diag_error(call->d, "E0212", diag_nowhere,
                    lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
                    "the trace has no layer %d", o->layer);
         return false;
@@ -431,7 +431,7 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
         else if (!strstr(have.s, p)) str_addf(&have, "%s%s", have.n ? ", " : "", p);
     }
     if (n == 0) {
-        diag_error(d, "E0212", (Loc){0}, arena_printf(g->arena, "parts: %s", have.s),
+        diag_error(d, "E0212", diag_nowhere, arena_printf(g->arena, "parts: %s", have.s),
                    "the trace has no part '%s'", part);
         return false;
     }
@@ -467,7 +467,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     g->arena = arena;
     g->rank = o->rank >= 0 ? o->rank : 0;
     if (t->ranks > 0 && g->rank >= t->ranks) {
-        diag_error(d, "E0212", (Loc){0},
+        diag_error(d, "E0212", diag_nowhere,
                    arena_printf(arena, "ranks 0 to %lld", (long long)t->ranks - 1),
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
@@ -478,7 +478,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     g->loss = g->pass == PHASE_FORWARD && wants_loss(t, o);
     read_computes(g, g->pass);
     if (g->n == 0) {
-        diag_error(d, "E0211", (Loc){0},
+        diag_error(d, "E0211", diag_nowhere,
                    "draw a plan, or a trace that `run` or `draw --trace` wrote with this pass",
                    "nothing to draw in view 'block': the trace has no compute steps of pass '%s' "
                    "on rank %lld",

@@ -468,14 +468,14 @@ static bool prepare(const ViewCall *c, MemPen *p) {
     int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
     *p = (MemPen){.c = c, .a = c->arena};
     if (rank >= c->t->ranks) {
-        diag_error(c->d, "E0212", (Loc){0},
+        diag_error(c->d, "E0212", diag_nowhere,
                    arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)rank);
         return false;
     }
     p->n = memory_classes(c->arena, c->t, &p->cls);
     if (p->n == 0 || !memory_course(c->arena, c->t, rank, &p->course)) {
-        diag_error(c->d, "E0211", (Loc){0},
+        diag_error(c->d, "E0211", diag_nowhere,
                    "draw it from the plan: `shardproof draw PLAN --view memory`",
                    "nothing to draw in view 'memory': the trace has no records of memory");
         return false;

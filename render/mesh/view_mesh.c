@@ -471,7 +471,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
     MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
     int next = 0, pages = 0;
     if (p.rank >= c->t->ranks) {
-        diag_error(c->d, "E0212", (Loc){0},
+        diag_error(c->d, "E0212", diag_nowhere,
                    arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
                    "the trace has no rank %lld", (long long)p.rank);
         return 0;

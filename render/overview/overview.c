@@ -288,7 +288,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
     o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
     read_units(o);
     if (o->n == 0) {
-        diag_error(c->d, "E0211", (Loc){0}, NULL,
+        diag_error(c->d, "E0211", diag_nowhere, NULL,
                    "nothing to draw in view 'overview': no steps of pass '%s' on rank %lld",
                    phase_text(o->pass), (long long)o->rank);
         return false;

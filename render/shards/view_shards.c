@@ -626,7 +626,7 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
 }
 
 static void nothing(const ViewCall *c, const ShardPen *p) {
-    diag_error(c->d, c->o->layer >= 0 || c->o->rank >= 0 ? "E0212" : "E0211", (Loc){0}, NULL,
+    diag_error(c->d, c->o->layer >= 0 || c->o->rank >= 0 ? "E0212" : "E0211", diag_nowhere, NULL,
                "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p->layer,
                (long long)p->rank);
 }
@@ -639,7 +639,7 @@ static bool part_exists(ShardPen *p) {
         if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
             str_addf(&s, "%s%s",
                      s.n ? ", " : "modules with a weight: ", param_name(&p->c->t->params[i]));
-    diag_error(p->c->d, "E0212", (Loc){0}, s.n ? s.s : NULL,
+    diag_error(p->c->d, "E0212", diag_nowhere, s.n ? s.s : NULL,
                "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
     return false;
 }

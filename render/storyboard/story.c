@@ -157,7 +157,7 @@ static void choose_digits(Story *s) {
 bool story_prepare(const ViewCall *c, Story *s) {
     *s = (Story){.c = c, .a = c->arena};
     if (!choose(s)) {
-        diag_error(c->d, c->o->part ? "E0212" : "E0211", (Loc){0}, what_there_is(c),
+        diag_error(c->d, c->o->part ? "E0212" : "E0211", diag_nowhere, what_there_is(c),
                    "nothing to draw in view 'storyboard': the trace has no %s",
                    c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part)
                               : "collective");

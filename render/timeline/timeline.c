@@ -310,7 +310,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
     int n = 0;
     *folded = 0;
     if (t->n_events == 0) {
-        diag_error(c->d, "E0211", (Loc){0},
+        diag_error(c->d, "E0211", diag_nowhere,
                    "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "
                    "and draw that trace",
                    "the trace has no times for view 'timeline'");
@@ -331,7 +331,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
             else out[n++] = x;
         }
     if (n == 0)
-        diag_error(c->d, "E0211", (Loc){0}, NULL, "the trace has no times for rank %lld",
+        diag_error(c->d, "E0211", diag_nowhere, NULL, "the trace has no times for rank %lld",
                    (long long)focus);
     return n;
 }

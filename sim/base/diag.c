@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const Loc diag_nowhere = {NULL, 0, 0};
+
 enum {
     LINE_WIDTH = 120,  /* longer source lines are cut around the caret */
     MESSAGE = 600,     /* longer messages quote too much: their middle is left out */

@@ -11,6 +11,8 @@ typedef struct {
     const char *file; /* NULL: no place */
     int line, col;    /* 0: unknown */
 } Loc;
+/* Of what stands in no file: a word of the command line, the machine, the whole plan. */
+extern const Loc diag_nowhere;
 
 typedef enum { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } Severity;
 

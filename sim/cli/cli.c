@@ -15,7 +15,6 @@
 
 static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
 static const size_t PLAN_BYTES = (size_t)1 << 20;
-static const Loc nowhere = {NULL, 0, 0};
 
 /* Only where somebody looks: not in a log, not under CI, not into machine output on the same
  * terminal. */
@@ -76,7 +75,7 @@ static void write_result(Cli *c, const char *text, size_t n) {
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;
     /* whoever closed the pipe has read enough; anything else is a lost result */
     if (errno != EPIPE)
-        diag_error(c->d, "E0105", nowhere, NULL, "the standard output cannot be written: %s",
+        diag_error(c->d, "E0105", diag_nowhere, NULL, "the standard output cannot be written: %s",
                    strerror(errno));
     c->gone = true;
 }
@@ -240,7 +239,7 @@ static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded 
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
     *l = (Loaded){.path = path, .d = diags_new(c->arena)};
     FileLimit limit = {PLAN_BYTES, plan_only ? NULL : larger_limit};
-    l->text = file_read_larger(c->arena, l->d, path, limit, nowhere, &l->n);
+    l->text = file_read_larger(c->arena, l->d, path, limit, diag_nowhere, &l->n);
     if (!l->text) {
         shipped_suggest(c->arena, path, l->d);
         l->exit = diags_exit(l->d);

@@ -3,13 +3,11 @@
 #include "cli/cli.h"
 #include <string.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 int cmd_export(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     if (!c->o.to) {
-        diag_error(c->d, "E0212", nowhere, arena_printf(c->arena, "--to %s", export_words),
+        diag_error(c->d, "E0212", diag_nowhere, arena_printf(c->arena, "--to %s", export_words),
                    "`export` wants the framework");
         return 2;
     }

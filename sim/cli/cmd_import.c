@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { FILE_BYTES = 1 << 20 };
-static const Loc nowhere = {NULL, 0, 0};
 
 /* Whatever is wrong with a plan before any rule of it can be: its patterns, names and sizes. Rules
  * are for `check`. */
@@ -28,7 +27,7 @@ static bool plan_stands(Cli *c, Diags *d, const char *file, const ImportedPlan *
     return diags_errors(d) == 0;
 }
 static char *read_file(Cli *c, Diags *d, const char *path, size_t *n) {
-    return file_read(c->arena, d, path, FILE_BYTES, nowhere, n);
+    return file_read(c->arena, d, path, FILE_BYTES, diag_nowhere, n);
 }
 int cmd_import(Cli *c) {
     const char *framework = c->o.operands[0];
@@ -37,7 +36,7 @@ int cmd_import(Cli *c) {
     size_t n = 0;
     bool args = path && strncmp(path, "--", 2) == 0;
     if (c->o.n_operands > 2 && !args)
-        diag_error(d, "E0212", nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");
+        diag_error(d, "E0212", diag_nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");
     if (path && !args && !diags_errors(d)) text = read_file(c, d, path, &n);
     if (!diags_errors(d)) {
         ImportInput in = imported_input(c, framework, args ? NULL : path, text, n);

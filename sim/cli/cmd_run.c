@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* ---- what both do with one plan ---- */
 /* --fail-on: the mildest severity that fails a plan. */
 static Severity fails_from(const Cli *c) {
@@ -92,7 +90,7 @@ static bool open_folder(Cli *c, const char *path, OutDir *o) {
     if (made && !why) return true;
     struct stat st;
     bool no_folder = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-    diag_error(c->d, "E0105", nowhere, "name another folder with -o; nothing was run",
+    diag_error(c->d, "E0105", diag_nowhere, "name another folder with -o; nothing was run",
                "the output folder '%s' cannot be %s: %s", path,
                made || no_folder ? "written to" : "made",
                no_folder ? "it is a file" : strerror(why));
@@ -195,7 +193,7 @@ static int run_into(Cli *c, const char *dir) {
     if (jsonl && !l.refused) cli_records(c, &l, all_records);
     if (!l.trace) return l.exit;
     if (c->o.rank >= l.trace->ranks) {
-        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
+        diag_error(c->d, "E0212", diag_nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
                    (long long)c->o.rank, (long long)l.trace->ranks);
         return 2;
     }
@@ -209,12 +207,13 @@ static int run_into(Cli *c, const char *dir) {
 }
 int cmd_run(Cli *c) {
     if (c->o.cuda) {
-        diag_error(c->d, "E0601", nowhere, "without it the plan runs on virtual ranks",
+        diag_error(c->d, "E0601", diag_nowhere, "without it the plan runs on virtual ranks",
                    "this build has no CUDA backend");
         return 5;
     }
     if (c->o.output && strcmp(c->o.output, "-") == 0) {
-        diag_error(c->d, "E0212", nowhere, "--format jsonl writes the trace to standard output",
+        diag_error(c->d, "E0212", diag_nowhere,
+                   "--format jsonl writes the trace to standard output",
                    "`run` writes into a folder");
         return 2;
     }
@@ -392,7 +391,7 @@ int cmd_check(Cli *c) {
     folders_expand(c);
     int n = c->o.n_operands, code = 0, width = 0, bad = 0;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
-        diag_error(c->d, "E0212", nowhere, "run them one by one",
+        diag_error(c->d, "E0212", diag_nowhere, "run them one by one",
                    "--trace and --save-values hold one plan, not %d", n);
         return 2;
     }

@@ -13,15 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* ---- one plan or trace as a table ---- */
 /* What was loaded for a command that shows; prints what was found. NULL: nothing to show, and
  * l->exit says why. */
 static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     cli_diagnostics(c, l->d, false);
     if (ok && c->o.rank >= l->trace->ranks) {
-        diag_error(c->d, "E0212", nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
+        diag_error(c->d, "E0212", diag_nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
                    (long long)c->o.rank, (long long)l->trace->ranks);
         return NULL;
     }
@@ -81,13 +79,13 @@ static bool choose_format(Cli *c, const Format **f) {
     bool named = c->o.output && strcmp(c->o.output, "-") != 0;
     struct stat st;
     if (named && stat(c->o.output, &st) == 0 && S_ISDIR(st.st_mode)) {
-        diag_error(c->d, "E0105", nowhere,
+        diag_error(c->d, "E0105", diag_nowhere,
                    arena_printf(c->arena, "name a file in it: -o %s/block.svg", c->o.output),
                    "'%s' is a folder", c->o.output);
         return false;
     }
     if (!c->o.format && named && !render_format(c->o.output, &by_name)) {
-        diag_error(c->d, "E0212", nowhere, "say --format svg, png, pdf, text or chrome",
+        diag_error(c->d, "E0212", diag_nowhere, "say --format svg, png, pdf, text or chrome",
                    "the name '%s' does not say a format", c->o.output);
         return false;
     }
@@ -106,7 +104,7 @@ static const RenderView *known_view(Cli *c) {
         names[i] = views[i].name;
     }
     const char *near = diag_nearest(c->o.view, names);
-    diag_error(c->d, "E0212", nowhere,
+    diag_error(c->d, "E0212", diag_nowhere,
                near ? arena_printf(c->arena, "did you mean '%s'?", near)
                     : "`shardproof list views` prints them",
                "unknown view '%s'", c->o.view);
@@ -120,7 +118,7 @@ static bool beside_fits(Cli *c, const RenderView *view) {
     Str who = str_new(c->arena);
     for (int i = 0; i < n; i++)
         if (views[i].asks & VIEW_BESIDE) str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
-    diag_error(c->d, "E0212", nowhere, arena_printf(c->arena, "add --view %s", who.s),
+    diag_error(c->d, "E0212", diag_nowhere, arena_printf(c->arena, "add --view %s", who.s),
                "--beside belongs to the view %s", who.s);
     return false;
 }
@@ -132,11 +130,12 @@ static bool picture_options(Cli *c, const Format *f) {
                         : c->o.page  ? "page"
                                      : "width";
     if (words && (c->o.preset || c->o.theme || c->o.width || c->o.page))
-        diag_error(c->d, "E0212", nowhere, "say -o FILE.svg, .png or .pdf, or --format",
+        diag_error(c->d, "E0212", diag_nowhere, "say -o FILE.svg, .png or .pdf, or --format",
                    "--%s is for pictures, and this is %s", given,
                    f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
     else if (c->o.width && f->format != FORMAT_PNG)
-        diag_error(c->d, "E0212", nowhere, "an SVG or PDF has no pixels; --preset chooses the page",
+        diag_error(c->d, "E0212", diag_nowhere,
+                   "an SVG or PDF has no pixels; --preset chooses the page",
                    "--width is for a PNG");
     else return true;
     return false;
@@ -145,7 +144,8 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f
     const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
     size_t n = 0;
     if (!path && f->binary && isatty(fileno(c->out))) {
-        diag_error(c->d, "E0212", nowhere, "say -o FILE", "a %s is not for a terminal", f->name);
+        diag_error(c->d, "E0212", diag_nowhere, "say -o FILE", "a %s is not for a terminal",
+                   f->name);
         return;
     }
     c->o.output = NULL; /* what is written below is written there, or to `out` */
@@ -192,7 +192,7 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, const Render
     if (!c->o.beside) return true;
     cli_diagnostics(c, right.d, false);
     if (ok)
-        diag_error(c->d, "E0212", nowhere,
+        diag_error(c->d, "E0212", diag_nowhere,
                    "it must have the same ranks, and a trace must be of an executed run",
                    "'%s' cannot stand beside '%s'", c->o.beside, l->path);
     return false;
@@ -233,7 +233,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
     const Format *f = &draw_formats[0];
     if (!choose_format(c, &f) || !picture_options(c, f)) return false;
     if (f->format == FORMAT_CHROME || view->asks & VIEW_RUN) {
-        diag_error(c->d, "E0212", nowhere, "block, timeline, memory, shards, mesh or overview",
+        diag_error(c->d, "E0212", diag_nowhere, "block, timeline, memory, shards, mesh or overview",
                    "view '%s' as %s is of one plan", view->name, f->name);
         return false;
     }
@@ -270,7 +270,7 @@ int cmd_diff(Cli *c) {
 }
 
 int cmd_report(Cli *c) {
-    diag_error(c->d, "E0214", nowhere, "`run` and `draw` make the pictures one by one",
+    diag_error(c->d, "E0214", diag_nowhere, "`run` and `draw` make the pictures one by one",
                "`report` is not supported by this version");
     return 3;
 }
@@ -385,7 +385,7 @@ static void list_hardware(Cli *c) {
     static const char *const dirs[] = {"plans/hardware", NULL};
     Table t = list_two(c, "hardware", col, 8);
     for (const char *const *name = hardware_names(); *name; name++) {
-        const Hardware *h = hardware_find(c->arena, c->d, *name, dirs, nowhere);
+        const Hardware *h = hardware_find(c->arena, c->d, *name, dirs, diag_nowhere);
         if (!h) continue;
         const double v[] = {h->flops_bf16, h->flops_f32, h->memory_bandwidth, h->intra_bandwidth,
                             h->inter_bandwidth};
@@ -449,7 +449,7 @@ int cmd_list(Cli *c) {
             return 0;
         }
     }
-    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names),
+    diag_error(c->d, "E0212", diag_nowhere, diag_nearest(c->o.operands[0], names),
                "`list` knows %s, not '%s'", c->command->operands, c->o.operands[0]);
     return 2;
 }

@@ -7,7 +7,6 @@
 #include "lower/program.h"
 #include <string.h>
 
-static const Loc nowhere = {NULL, 0, 0};
 typedef struct {
     Cli *c;
     const OptionRow *row;
@@ -173,7 +172,7 @@ int cmd_completion(Cli *c) {
             return 0;
         }
     }
-    diag_error(c->d, "E0212", nowhere, diag_nearest(c->o.operands[0], names),
+    diag_error(c->d, "E0212", diag_nowhere, diag_nearest(c->o.operands[0], names),
                "`completion` knows %s, not '%s'", c->command->operands, c->o.operands[0]);
     return 2;
 }

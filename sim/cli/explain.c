@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 enum { MAX_LOCALS = 8, MAX_NAMES = 20000 };
-static const Loc nowhere = {NULL, 0, 0};
 
 /* ---- a code ---- */
 static bool is_code(const char *s) {
@@ -26,7 +25,7 @@ static int explain_code(Cli *c, const char *word) {
         const char **names = ARENA_ARRAY(c->arena, const char *, n_diag_codes + 1);
         for (int i = 0; i < n_diag_codes; i++) names[i] = diag_codes[i].code;
         const char *near = diag_nearest(code, names);
-        diag_error(c->d, "E0209", nowhere, near ? near : "`shardproof list codes` has all",
+        diag_error(c->d, "E0209", diag_nowhere, near ? near : "`shardproof list codes` has all",
                    "no diagnostic has the code %s", code);
         return 3;
     }
@@ -524,7 +523,7 @@ int cmd_explain(Cli *c) {
     if (c->o.n_operands == 1) {
         if (is_code(c->o.operands[0])) return explain_code(c, c->o.operands[0]);
         if (access(c->o.operands[0], F_OK) == 0 && !words_know(c, c->o.operands[0])) {
-            diag_error(c->d, "E0212", nowhere,
+            diag_error(c->d, "E0212", diag_nowhere,
                        arena_printf(c->arena,
                                     "shardproof explain %s NAME; `shapes` lists the values of a "
                                     "plan, `params` its parameters",
@@ -542,7 +541,7 @@ int cmd_explain(Cli *c) {
     if (c->o.trace) trace_write(l.trace, c->d, c->o.trace);
     Ex e = {c, l.trace, lookup_steps(l.trace, c->arena), &c->text};
     if (explain_name(&e, c->o.operands[1])) return l.exit;
-    diag_error(c->d, "E0209", nowhere, name_hint(&e, c->o.operands[1]),
+    diag_error(c->d, "E0209", diag_nowhere, name_hint(&e, c->o.operands[1]),
                "no module, value, parameter or step is called '%s'", c->o.operands[1]);
     return cli_worse(l.exit, 3);
 }

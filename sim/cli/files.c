@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* ---- lists ---- */
 typedef struct {
     Arena *a;
@@ -28,7 +26,7 @@ static void add_tensors(Paths *l, const char *path) {
     if (!path) return;
     add(l, path);
     add(l, file_join(l->a, path, "model.safetensors.index.json"));
-    SafeTensors *st = st_open(l->a, d, path, nowhere);
+    SafeTensors *st = st_open(l->a, d, path, diag_nowhere);
     if (!st) return;
     for (int i = 0; i < st->n; i++) {
         bool known = false;
@@ -93,13 +91,14 @@ static bool all_apart(Cli *c, const Paths *out, const Paths *in) {
         if (strcmp(out->path[i], "-") == 0) continue;
         for (int k = 0; k < in->n; k++)
             if (same_file(c->arena, out->path[i], in->path[k])) {
-                diag_error(c->d, "E0212", nowhere, NULL, "the output '%s' is also an input",
+                diag_error(c->d, "E0212", diag_nowhere, NULL, "the output '%s' is also an input",
                            out->path[i]);
                 break;
             }
         for (int k = 0; k < i; k++)
             if (strcmp(out->path[k], "-") != 0 && same_file(c->arena, out->path[i], out->path[k]))
-                diag_error(c->d, "E0212", nowhere, NULL, "two outputs go to '%s'", out->path[i]);
+                diag_error(c->d, "E0212", diag_nowhere, NULL, "two outputs go to '%s'",
+                           out->path[i]);
     }
     return diags_errors(c->d) == before;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const Loc nowhere = {NULL, 0, 0};
 typedef struct {
     Arena *a;
     const char **path;
@@ -22,7 +21,7 @@ static bool ends_with(const char *s, const char *end) {
 /* Does a line begin with the key `mesh`? What cannot be read is taken: its diagnostic is due. */
 static bool has_mesh(Arena *a, const char *path) {
     size_t n;
-    const char *text = file_read(a, diags_new(a), path, (size_t)1 << 20, nowhere, &n);
+    const char *text = file_read(a, diags_new(a), path, (size_t)1 << 20, diag_nowhere, &n);
     for (; text; text = strchr(text, '\n'), text += text != NULL)
         if (!strncmp(text, "mesh:", 5)) return true;
         else if (!strchr(text, '\n')) return false;
@@ -59,7 +58,7 @@ void folders_expand(Cli *c) {
         if (stat(operand, &s) || !S_ISDIR(s.st_mode) || !walk(&p, operand))
             *ARENA_PUSH(p.a, p.path, p.n, p.cap) = operand;
         else if (p.n == before)
-            diag_error(c->d, "E0101", nowhere, "a plan is a .yaml file with a `mesh`",
+            diag_error(c->d, "E0101", diag_nowhere, "a plan is a .yaml file with a `mesh`",
                        "no plan in folder '%s'", operand);
     }
     c->o.operands = p.path;

@@ -2,8 +2,6 @@
 #include "cli/imported.h"
 #include "base/file.h"
 
-static const Loc nowhere = {NULL, 0, 0};
-
 ImportInput imported_input(const Cli *c, const char *framework, const char *path, const char *text,
                            size_t n) {
     const CliOptions *o = &c->o;
@@ -34,7 +32,7 @@ bool cli_import(Cli *c, Loaded *l, const char **name) {
     const char *framework = import_recognise(l->path, l->text, l->n);
     if (!framework) return true;
     if (c->o.update_expect) {
-        diag_error(l->d, "E0212", nowhere, "`import` it, and update the plan",
+        diag_error(l->d, "E0212", diag_nowhere, "`import` it, and update the plan",
                    "--update-expect writes into plans, not into a file of %s", framework);
         l->exit = imported_exit(l->d);
         return false;

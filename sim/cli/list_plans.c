@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* The first comment of a plan up to its first full stop or colon that stands in no brackets, lines
  * joined; "" without one. A colon behind a few words is no end: what comes after it is what tells
  * plans apart. */
@@ -44,7 +42,8 @@ static void list_folder(Cli *c, Table *t, const char *folder, const char *prefix
         if (folders && sub && name[0] != '.' && strcmp(name, "hardware") != 0)
             list_folder(c, t, path, arena_printf(c->arena, "%s%s/", prefix, name), false);
         if (!folders && !sub && k > 5 && !strcmp(name + k - 5, ".yaml")) {
-            const char *text = file_read(c->arena, c->d, path, (size_t)1 << 20, nowhere, &size);
+            const char *text =
+                file_read(c->arena, c->d, path, (size_t)1 << 20, diag_nowhere, &size);
             Cell *r = table_row(t);
             r[0] = cell_text(arena_printf(c->arena, "%s%.*s", prefix, (int)(k - 5), name));
             r[1] = cell_text(text ? first_words(c->arena, text) : "");
@@ -58,7 +57,7 @@ void list_plans(Cli *c) {
     Table t = table_new(c->arena, "plan", col, 2);
     const char *folder = shipped_folder(c->arena);
     if (!folder) {
-        diag_error(c->d, "E0101", nowhere,
+        diag_error(c->d, "E0101", diag_nowhere,
                    "`make install` puts them into share/shardproof/plans beside bin",
                    "the plans that ship with the program are not beside it");
         return;

@@ -141,14 +141,13 @@ const char *const *options_names(Arena *arena) {
 }
 
 /* ---- parsing ---- */
-static const Loc nowhere = {NULL, 0, 0};
 
 static void usage(Cli *c, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void usage(Cli *c, const char *hint, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    diag_error(c->d, "E0212", nowhere, hint, "%s", arena_vprintf(c->arena, fmt, ap));
+    diag_error(c->d, "E0212", diag_nowhere, hint, "%s", arena_vprintf(c->arena, fmt, ap));
     va_end(ap);
 }
 static const char *nearest_word(const char *words, const char *w, Arena *arena) {

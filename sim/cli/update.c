@@ -171,7 +171,7 @@ static const Diag *unfit(const Loaded *l) {
 static bool may_update(Cli *c, const Loaded *l) {
     Loc at = {l->path, 0, 0};
     if (strcmp(l->path, "-") == 0) {
-        diag_error(c->d, "E0212", ((Loc){NULL, 0, 0}), NULL,
+        diag_error(c->d, "E0212", diag_nowhere, NULL,
                    "--update-expect wants a plan in a file, not standard input");
         return false;
     }
@@ -187,7 +187,7 @@ static bool may_update(Cli *c, const Loaded *l) {
 /* Is the file still what was run? */
 static bool is_unchanged(Cli *c, const Loaded *l) {
     size_t n;
-    const char *now = file_read(c->arena, c->d, l->path, l->n, (Loc){NULL, 0, 0}, &n);
+    const char *now = file_read(c->arena, c->d, l->path, l->n, diag_nowhere, &n);
     if (now && n == l->n && memcmp(now, l->text, n) == 0) return true;
     diag_error(c->d, "E0102", ((Loc){l->path, 0, 0}), "run it again",
                "the plan was changed while it ran: its `expect` section is left as it is");

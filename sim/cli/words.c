@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static const Loc nowhere = {NULL, 0, 0};
 /* An entry of some table: what the word is, and what it means. */
 typedef struct {
     const char *name, *kind, *also, *what;
@@ -89,7 +88,7 @@ static void add_schemes(WordEntries *all) {
 static void add_hardware(WordEntries *all) {
     static const char *const dirs[] = {"plans/hardware", NULL};
     for (const char *const *name = hardware_names(); *name; name++) {
-        const Hardware *h = hardware_find(all->a, all->d, *name, dirs, nowhere);
+        const Hardware *h = hardware_find(all->a, all->d, *name, dirs, diag_nowhere);
         if (h) add(all, *name, "a hardware profile (--hardware)", NULL, h->what);
     }
 }
@@ -179,7 +178,7 @@ bool explain_word(Cli *c, const char *word) {
     }
     if (any) return true;
     const char *near = diag_nearest(word, known);
-    diag_error(c->d, "E0209", nowhere,
+    diag_error(c->d, "E0209", diag_nowhere,
                near ? near : "`shardproof list terms`, or a plan and a name in it",
                "no table explains '%s'", word);
     return false;

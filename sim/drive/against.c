@@ -45,7 +45,7 @@ static const char *mapped(Arena *arena, const Yaml *map, const char *name) {
 /* NULL and a diagnostic if the file is something else. */
 static Yaml *read_map(Arena *arena, Diags *d, const char *file) {
     size_t n;
-    char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
+    char *text = file_read(arena, d, file, 1 << 20, diag_nowhere, &n);
     Diags *own = diags_new(arena); /* of a file of another kind only the place is told */
     Yaml *map = text ? yaml_parse(arena, own, file, text, n) : NULL,
          *bad = map && map->kind != YAML_MAP ? map : NULL;
@@ -159,7 +159,7 @@ static void nothing_matches(const Against *a, const char *file, bool given) {
 Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, AgainstFile of) {
     Against *a = ARENA_NEW(arena, Against);
     *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = of.tolerance};
-    a->st = st_open(arena, d, of.file, (Loc){0});
+    a->st = st_open(arena, d, of.file, diag_nowhere);
     if (a->st && of.map) a->map = read_map(arena, d, of.map);
     if (!a->st || (of.map && !a->map)) {
         against_close(a);

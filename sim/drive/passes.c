@@ -90,7 +90,7 @@ static void prepare(Run *r) {
 static void exact(Run *r) {
     if (!r->o->exact || r->exec->stuck) return;
     if (run_backward(r))
-        diag_note(r->d, "N0007", (Loc){0}, NULL,
+        diag_note(r->d, "N0007", diag_nowhere, NULL,
                   "--exact covers forward programs in this version; the backward pass was "
                   "checked by levels 1 and 2");
     else reference_exact(r->check, r->plan, r->model, &r->pure, r->o->exact);

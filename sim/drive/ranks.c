@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 struct Ranks {
     Arena *arena;
     RanksOptions o;
@@ -73,7 +71,8 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
         .abi = ENGINE_ABI, .deadline = o->deadline, .lost = lost, .failed = failed, .arg = r};
     r->engine = plugin_open(arena, d, &host);
     if (r->engine) return r;
-    if (r->failed) diag_error(d, "E0607", nowhere, NULL, "the engine did not start: %s", r->failed);
+    if (r->failed)
+        diag_error(d, "E0607", diag_nowhere, NULL, "the engine did not start: %s", r->failed);
     return NULL;
 }
 void ranks_close(Ranks *r) {
@@ -125,17 +124,17 @@ static bool differ(Diags *d, const Hello *h, int64_t rank) {
         return false;
     bool version = memcmp(h[rank].version, h[0].version, sizeof h->version) != 0;
     if (version)
-        diag_error(d, "E0606", nowhere, "install the same version everywhere",
+        diag_error(d, "E0606", diag_nowhere, "install the same version everywhere",
                    "rank %lld runs shardproof %.15s, rank 0 %.15s", (long long)rank,
                    h[rank].version, h[0].version);
     else if (!h[rank].ready)
-        diag_error(d, "E0606", nowhere,
+        diag_error(d, "E0606", diag_nowhere,
                    "the plan and the files that it names must be the same for all processes",
                    "rank %lld cannot run this plan, which rank 0 can: a file is missing or another "
                    "where it runs",
                    (long long)rank);
     else
-        diag_error(d, "E0606", nowhere,
+        diag_error(d, "E0606", diag_nowhere,
                    "the plan, the files that it names and the options must be the same for all "
                    "processes",
                    "rank %lld has another plan than rank 0", (long long)rank);

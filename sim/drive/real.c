@@ -114,7 +114,7 @@ void real_begin(Run *r) {
 static void say_unread(Run *r) {
     int64_t rank = wire_own_stuck(r->real->wire);
     if (!r->real->told || diags_errors(r->d)) return;
-    diag_error(r->d, "E0606", (Loc){0}, "all processes must be able to read the same files",
+    diag_error(r->d, "E0606", diag_nowhere, "all processes must be able to read the same files",
                "rank %lld could not read its part of an input or parameter, which rank 0 can",
                (long long)rank);
 }

@@ -40,7 +40,7 @@ void save_values(const ValueSet *s, Diags *d, const char *file) {
     StWriter *w = st_writer(s->arena, d, file);
     if (!w) return;
     if (ranks < all)
-        diag_note(d, "N0007", (Loc){0}, NULL,
+        diag_note(d, "N0007", diag_nowhere, NULL,
                   "'%s' has what ranks 0 to %lld hold, not the other %lld", file,
                   (long long)ranks - 1, (long long)(all - ranks));
     SavedOf *part = ARENA_ARRAY(s->arena, SavedOf, ranks + 1);

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const Loc nowhere = {NULL, 0, 0};
-
 /* In the order in which they are asked: inside an allocation of Slurm the variables of mpirun are
  * the nearer ones. Variables that are not there are NULL. */
 static const struct {
@@ -51,7 +49,7 @@ static const char *find(Arena *arena, const char *engine) {
 static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
     const char *path = find(arena, by->engine);
     if (!path) {
-        diag_error(d, "E0601", nowhere,
+        diag_error(d, "E0601", diag_nowhere,
                    arena_printf(arena,
                                 "`make MPI=%s` builds it where %s is installed; or start the "
                                 "processes with the launcher of another MPI",
@@ -66,14 +64,15 @@ static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
     void *symbol = lib ? dlsym(lib, ENGINE_SYMBOL) : NULL;
     if (symbol) memcpy(&open, &symbol, sizeof open); /* C has no cast for this */
     else
-        diag_error(d, "E0601", nowhere, "build the plug-in on this machine, with the MPI it has",
+        diag_error(d, "E0601", diag_nowhere,
+                   "build the plug-in on this machine, with the MPI it has",
                    "the engine of %s cannot be loaded: %s", by->title, dlerror());
     return open;
 }
 Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host) {
     Launched by = plugin_launched();
     if (!by.engine) {
-        diag_error(d, "E0603", nowhere, "mpirun -n 8 shardproof check PLAN --mpi",
+        diag_error(d, "E0603", diag_nowhere, "mpirun -n 8 shardproof check PLAN --mpi",
                    "--mpi: no launcher of MPI has started this process");
         return NULL;
     }
@@ -82,7 +81,7 @@ Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host) {
     h.rank = by.rank;
     Engine *e = open ? open(&h) : NULL;
     if (!e || !by.ranks || e->ranks == by.ranks) return e;
-    diag_error(d, "E0603", nowhere, "use the launcher that belongs to the MPI of the plug-in",
+    diag_error(d, "E0603", diag_nowhere, "use the launcher that belongs to the MPI of the plug-in",
                "the launcher says %lld processes, %s finds %lld", (long long)by.ranks, e->name,
                (long long)e->ranks);
     e->close(e);

@@ -22,6 +22,6 @@ const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
         const char *text = as ? frameworks[i].write(&e) : NULL;
         return diags_errors(d) ? NULL : text;
     }
-    diag_error(d, "E0212", (Loc){0}, export_words, "unknown framework '%s'", to);
+    diag_error(d, "E0212", diag_nowhere, export_words, "unknown framework '%s'", to);
     return NULL;
 }

@@ -126,7 +126,7 @@ static void read_config(Draft *x, const char *path) {
     size_t n;
     const char *error;
     int line, col;
-    char *text = file_read(x->a, x->d, path, CONFIG_BYTES, (Loc){0}, &n);
+    char *text = file_read(x->a, x->d, path, CONFIG_BYTES, diag_nowhere, &n);
     if (!text) return;
     const Json *j = json_parse(x->a, text, n, &error, &line, &col);
     if (!j || j->kind != JSON_OBJECT) {
@@ -145,7 +145,7 @@ void draft_options(Draft *x) {
     const ImportInput *in = x->in;
     if (in->mesh) read_mesh(x, in->mesh);
     if (in->model && in->config) {
-        diag_error(x->d, "E0212", (Loc){0}, NULL, "--model and --config exclude each other");
+        diag_error(x->d, "E0212", diag_nowhere, NULL, "--model and --config exclude each other");
         return;
     }
     if (!in->model && !in->config) return;

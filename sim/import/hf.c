@@ -61,15 +61,14 @@ static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc s
     draft_line(x, pattern, loc, style_text(x, style), style_loc, NULL);
 }
 static void ship(Draft *x, const char *type) {
-    const Loc nowhere = {0};
     for (int i = 0; i < N_SHIPPED; i++)
         if (!shipped[i].qk_norm || strcmp(type, "qwen3") == 0)
-            add(x, shipped[i].pattern, shipped[i].style, nowhere, nowhere);
+            add(x, shipped[i].pattern, shipped[i].style, diag_nowhere, diag_nowhere);
     draft_remark(x, "the plan that transformers 5.23 ships for model_type %s", type);
 }
 static void override(Draft *x, const char *path) {
     size_t n;
-    char *text = file_read(x->a, x->d, path, FILE_BYTES, (Loc){0}, &n);
+    char *text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
     Value *table = text ? json_values(x->a, x->d, path, text, n) : NULL;
     if (!table) return;
     if (table->kind != V_DICT) {
@@ -100,7 +99,7 @@ static void override(Draft *x, const char *path) {
 static const char *model_type(Draft *x, const char *path) {
     size_t n = x->in->n;
     const char *text =
-        x->in->config ? file_read(x->a, x->d, path, FILE_BYTES, (Loc){0}, &n) : x->in->text;
+        x->in->config ? file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n) : x->in->text;
     Value *top = text ? json_values(x->a, x->d, path, text, n) : NULL,
           *type = top && top->kind == V_DICT ? value_get(top, "model_type") : NULL;
     if (!top) return NULL;
@@ -118,7 +117,7 @@ bool import_hf(Draft *x) {
     const ImportInput *in = x->in;
     const char *path = in->config ? in->config : in->path;
     if (!path) {
-        diag_error(x->d, "E0212", (Loc){0}, "import hf --config config.json --tp 8",
+        diag_error(x->d, "E0212", diag_nowhere, "import hf --config config.json --tp 8",
                    "`import hf` wants a config.json");
         return false;
     }
@@ -130,9 +129,9 @@ bool import_hf(Draft *x) {
     x->file = path;
     if (in->tp > 0) draft_axis(x, "tp", in->tp, (Loc){path, 1, 1});
     if (in->tp == 0 || in->ep == 0)
-        diag_error(x->d, "E0212", (Loc){0}, NULL, "--tp and --ep want at least 1");
+        diag_error(x->d, "E0212", diag_nowhere, NULL, "--tp and --ep want at least 1");
     if (in->ep > 1 || in->ep_plan)
-        diag_error(x->d, "E0214", (Loc){0}, "models without experts run",
+        diag_error(x->d, "E0214", diag_nowhere, "models without experts run",
                    "expert parallelism: not supported by this version");
     draft_options(x);
     ship(x, type);

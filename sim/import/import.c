@@ -89,14 +89,14 @@ ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in) {
     for (int i = 0; i < N_FRAMEWORKS; i++) {
         if (strcmp(frameworks[i].name, in->framework) != 0) continue;
         if (!in->path && !frameworks[i].no_file)
-            diag_error(d, "E0212", (Loc){0}, NULL, "`import %s` wants a file", in->framework);
+            diag_error(d, "E0212", diag_nowhere, NULL, "`import %s` wants a file", in->framework);
         else if (frameworks[i].read(&x)) return draft_write(&x);
         return (ImportedPlan){0};
     }
     const char *names[N_FRAMEWORKS + 1] = {0};
     for (int i = 0; i < N_FRAMEWORKS; i++) names[i] = frameworks[i].name;
     const char *near = diag_nearest(in->framework, names);
-    diag_error(d, "E0212", (Loc){0}, near ? near : "torch, torchtitan, megatron, jax or hf",
+    diag_error(d, "E0212", diag_nowhere, near ? near : "torch, torchtitan, megatron, jax or hf",
                "unknown framework '%s'", in->framework);
     return (ImportedPlan){0};
 }

@@ -177,7 +177,7 @@ Value *toml_read(Arena *a, Diags *d, const char *file, const char *text, size_t 
         Value *table = header(&s, root);
         /* what follows a header that is not understood is looked at, and kept nowhere */
         Value *lost = ARENA_NEW(a, Value);
-        *lost = (Value){.kind = V_DICT, .loc = s.file ? scan_loc(&s) : (Loc){0}};
+        *lost = (Value){.kind = V_DICT, .loc = s.file ? scan_loc(&s) : diag_nowhere};
         in = table ? table : lost;
     }
     for (int i = 0; i < root->n_pairs; i++) root->pair[i].used = false;

@@ -118,13 +118,13 @@ static bool by_name(Program *p, Diags *d, const char *name) {
             rows[i].act(rewrite(p, s, rows[i].name, s->loc), &rows[i].how);
             return true;
         }
-        diag_error(d, "E0209", (Loc){0},
+        diag_error(d, "E0209", diag_nowhere,
                    "`list faults` says what each needs, `comms` what this plan has",
                    "fault '%s' fits no step of this plan", name);
         return false;
     }
     const char *near = diag_nearest(name, fault_names(p->arena, NULL));
-    diag_error(d, "E0212", (Loc){0}, near ? near : "see `shardproof list faults`",
+    diag_error(d, "E0212", diag_nowhere, near ? near : "see `shardproof list faults`",
                "unknown fault '%s'", name);
     return false;
 }

@@ -631,7 +631,7 @@ static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
     for (int a = 0; a < p->mesh->naxes; a++)
         if (p->mesh->axis[a].size > 1 && x->L.type[a] == TY_P && want->type[a] != TY_P) {
             int m = p->graph->t[x->tensor].module;
-            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : (Loc){0},
+            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : diag_nowhere,
                        "let the module reduce its output (`output: replicate` or `shard(1)`)",
                        "%s is left as a partial sum over %s, and %s is not linear in it",
                        p->graph->t[x->tensor].name, p->mesh->axis[a].name, n->label);
@@ -721,7 +721,7 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
             if (!home->e[d][k].ghost) want.type[home->e[d][k].axis] = TY_V;
     }
     Reason r = {.text = "the results go back to the ranks of their tokens",
-                .loc = n->module >= 0 ? l->a->use[n->module].loc : (Loc){0},
+                .loc = n->module >= 0 ? l->a->use[n->module].loc : diag_nowhere,
                 .asked = true,
                 .module = n->module,
                 .scope = -1,

@@ -2,6 +2,8 @@
  * parts only, and what rank 0 is told gives the trace of the virtual run, byte for byte: of random
  * plans, of their mutations, of training, of labels that lie. What a wire carries wrong is found
  * where it is. Processes are started by test_mpi. */
+#include "exec/exec.h"
+#include "exec/wire_own.h"
 #include "support/random_run.h"
 #include "support/support.h"
 #include "support/threads.h"
@@ -97,6 +99,43 @@ static void test_training(void **state) {
         assert_string_equal(v.t->verdict, "equivalent");
         arena_free(a);
     }
+}
+/* One of three ranks cannot go on, whichever it is: no rank does, all know whose fault it is, and
+ * its reason reaches the others. An engine that answers for all of them. */
+typedef struct {
+    Engine e; /* first */
+    int64_t others, told;
+    const char *reason;
+} Answers;
+static int64_t least_of(Engine *e, int64_t mine) {
+    const Answers *x = (Answers *)e;
+    return mine < x->others ? mine : x->others;
+}
+static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+    Answers *x = (Answers *)e;
+    for (int i = 0; i < n_out; i++) x->told += !strcmp(out[i].p, x->reason);
+    for (int i = 0; i < n_in; i++) snprintf(in[i].p, (size_t)in[i].bytes, "%s", x->reason);
+}
+static void test_one_stops(void **state) {
+    (void)state;
+    enum { RANKS = 3 };
+    static const char reason[] = "it cannot";
+    for (int64_t stuck = 0; stuck <= RANKS; stuck++)
+        for (int64_t self = 0; self < RANKS; self++) {
+            Arena *a = arena_new();
+            Answers x = {.e = {.rank = self, .ranks = RANKS, .least = least_of, .exchange = tell},
+                         .others = self == stuck ? RANKS : stuck,
+                         .reason = reason};
+            Exec e = {.arena = a, .stuck = self == stuck ? reason : NULL};
+            WireOwn *o = wire_own_new(&x.e, NULL, false);
+            bool on = wire_own(o)->agree(wire_own(o), &e, self != stuck);
+            assert_int_equal(on, stuck == RANKS);
+            assert_int_equal(wire_own_stuck(o), stuck == RANKS ? -1 : stuck);
+            if (stuck < RANKS) assert_string_equal(e.stuck, reason);
+            assert_int_equal(x.told, self == stuck ? RANKS - 1 : 0);
+            wire_own_free(o);
+            arena_free(a);
+        }
 }
 /* A label that lies cannot be computed any further on some rank: all of them stop there. */
 static void test_false_labels(void **state) {
@@ -206,9 +245,10 @@ static void test_others(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_false_labels), cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_wrong_bit),    cmocka_unit_test(test_others),
+        cmocka_unit_test(test_one_stops),   cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_training),    cmocka_unit_test(test_false_labels),
+        cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_wrong_bit),
+        cmocka_unit_test(test_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

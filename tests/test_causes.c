@@ -57,6 +57,11 @@
     "[replicate]}\n"                                                                               \
     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                     \
     "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+/* Two axes of one size, and values that are equal over both: nothing tells one from the other. */
+#define TWINS                                                                                      \
+    "model: {kind: mlp, sizes: [10, 12, 5], bias: true, activation: relu}\n"                       \
+    "data: {rows: 20, dtype: f32, seed: 0}\nmesh: {a: 3, b: 3, tp: 2}\npass: backward\n"           \
+    "loss: sum\nplan:\n  net1: {style: colwise, axis: tp}\n  net2: {style: rowwise, axis: tp}\n"
 #define SHARES                                                                                     \
     "model: {kind: mlp, sizes: [10, 32, 5], bias: true, activation: relu}\ndata: {rows: 20, "      \
     "dtype: f32, seed: 0}\n"                                                                       \
@@ -164,6 +169,16 @@ static const struct {
      "exactly 3 times too large, and cp has that size: it is counted once for each rank of cp"},
     {CP, "at: all_reduce of " GRAD_W1 ", kind: avg", GRAD_W1,
      "exactly 1/6 of the right value: averaged over dp*cp instead of summed"},
+    /* axes that the numbers cannot tell apart are named both */
+    {TWINS, "at: all_reduce of net2.product, axis: a", "net2.product",
+     "summed over a or b instead of tp"},
+    {TWINS, "at: all_reduce of net2.product, axis: b", "net2.product",
+     "summed over a or b instead of tp"},
+    {TWINS, "at: all_reduce of net2.product, scale: 3", "net2.product",
+     "exactly 3 times too large, and a and b have that size: it is counted once for each rank of a "
+     "or b"},
+    {TWINS, "at: all_reduce of net2.product, scale: 0.3333333333333333", "net2.product",
+     "exactly 1/3 of the right value, and a and b have that size: it is divided by one of them"},
     /* backward of the moves */
     {SP, "at: all_gather of grad.layers.0.mlp.down, do: drop", "grad.layers.0.mlp.down",
      "nothing is gathered over tp: each rank goes on with its own block, repeated"},

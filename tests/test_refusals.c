@@ -100,6 +100,13 @@ static const struct {
      "'kind' needs a reduction", 3},
     {SP2 "faults: [{at: layers.0.input_norm, kind: max}]\n", "E0206", 4, "'kind' needs a reduction",
      3},
+    {SP2 "faults: [{at: layers.0.input_norm, do: floor}]\n", "E0206", 4,
+     "'floor' needs a move of a dim whose size", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, do: floor}]\n", "E0206", 4,
+     "'floor' needs a move of a dim whose size", 3},
+    {HEAD "mesh: {dp: 3}\ndata_parallel: {mode: fsdp, axis: dp}\n"
+          "faults: [{at: all_gather of layers.0.attention.wq.weight, do: floor}]\n",
+     "E0206", 4, "'floor' needs a move of a dim whose size", 3},
     {SP2 "faults: [{at: layers.0.input_norm, axis: tp}]\n", "E0206", 4,
      "'axis' needs a move between ranks", 3},
     {SP2 "faults: [{at: layers.0.input_norm, dim: 1}]\n", "E0206", 4, "'dim' needs a move of a dim",

@@ -65,8 +65,6 @@ static bool constant_factor(StoryCase *c, double *factor) {
 }
 static const char *a_factor(StoryCase *c) {
     double k;
-    AxisList l;
-    const char *text = NULL;
     if (!constant_factor(c, &k)) return NULL;
     if (k == 0) return c->one ? "it is zero" : "it is zero everywhere: nothing arrives";
     if (story_near(c, k, (double)c->n) && c->n > 1 && c->sums && !c->max)
@@ -77,7 +75,7 @@ static const char *a_factor(StoryCase *c) {
         return arena_printf(c->arena,
                             "exactly 1/%lld of the right value: averaged over %s instead of summed",
                             (long long)c->n, c->name);
-    for (int i = 0; !text && story_axis_set(c->m, i, &l); i++) text = story_size_factor(c, k, &l);
+    const char *text = story_size_factor(c, k);
     if (text) return text;
     if (story_near(c, k, -1)) return "of the wrong sign";
     return c->one ? NULL : arena_printf(c->arena, "off by a constant factor of %.6g", k);
@@ -88,31 +86,40 @@ static const char *one_number(
     return constant_factor(c, &k) && c->one ? arena_printf(c->arena, "off by a factor of %.6g", k)
                                             : NULL;
 }
-static const char *other_sum(StoryCase *c, const AxisList *l) {
-    AxisList lacks = story_minus(&c->axes, l), more = story_minus(l, &c->axes);
-    const char *over = story_axes(c, l), *done = c->max ? "the maximum is taken" : "summed";
+/* Sums over other axes than the declared ones: all that the numbers cannot tell apart. */
+static const char *other_sum(StoryCase *c, const StorySets *sets) {
+    StorySets lacks = {0}, more = {0};
+    for (int i = 0; i < sets->n && i < STORY_SETS; i++) {
+        AxisList less = story_minus(&c->axes, &sets->a[i]),
+                 extra = story_minus(&sets->a[i], &c->axes);
+        if (less.n) story_sets_add(&lacks, &less);
+        if (extra.n) story_sets_add(&more, &extra);
+    }
+    const char *over = story_sets_text(c, sets, " or "),
+               *done = c->max ? "the maximum is taken" : "summed";
     if (!more.n)
         return arena_printf(c->arena, "%s over %s only: that over %s is missing", done, over,
-                            story_axes(c, &lacks));
+                            story_sets_text(c, &lacks, " or "));
     if (!lacks.n)
         return arena_printf(c->arena,
                             "%s over %s, where only %s is due: the values of %s are added too",
-                            done, over, c->name, story_axes(c, &more));
+                            done, over, c->name, story_sets_text(c, &more, " or "));
     return arena_printf(c->arena, "%s over %s instead of %s", done, over, c->name);
 }
 /* Another group: first a part of the right one, then groups of other axes. */
 static const char *another_group(StoryCase *c) {
-    if (!c->sums) return NULL;
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; c->sums && pass < 2; pass++) {
         AxisList l;
+        StorySets sets = {0};
         for (int i = 0; story_axis_set(c->m, i, &l); i++) {
             AxisList lacks = story_minus(&c->axes, &l), more = story_minus(&l, &c->axes);
             if ((!lacks.n && !more.n) || (more.n > 0) != pass || mesh_size(c->m, &l) > STORY_GROUP)
                 continue;
             Story y = story_truth(c);
             y.over = l;
-            if (story_tells(c, &y)) return other_sum(c, &l);
+            if (story_tells(c, &y)) story_sets_add(&sets, &l);
         }
+        if (sets.n) return other_sum(c, &sets);
     }
     return NULL;
 }
@@ -185,26 +192,30 @@ static bool listed(const StoryCase *c) {
 }
 static const char *gathers_elsewhere(StoryCase *c) {
     AxisList l;
+    StorySets sets = {0};
     for (int i = 0; c->from_cut && story_axis_set(c->m, i, &l); i++) {
         Story y = story_truth(c);
         y.over = l;
         if (mesh_size(c->m, &l) <= STORY_GROUP && story_minus(&l, &c->axes).n && story_tells(c, &y))
-            return arena_printf(c->arena, "the blocks come from the ranks of %s instead of %s",
-                                story_axes(c, &l), c->name);
+            story_sets_add(&sets, &l);
     }
-    return NULL;
+    return sets.n ? arena_printf(c->arena, "the blocks come from the ranks of %s instead of %s",
+                                 story_sets_text(c, &sets, " or "), c->name)
+                  : NULL;
 }
 static const char *cut_by_another(StoryCase *c) {
     AxisList l;
+    StorySets sets = {0};
     for (int i = 0; c->to_cut && !c->from_cut && story_axis_set(c->m, i, &l); i++) {
         Story y = story_truth(c);
         y.place = l;
-        if (story_minus(&l, &c->axes).n && story_tells(c, &y))
-            return arena_printf(
-                c->arena, "each rank takes the part that its place in %s says, not that in %s",
-                story_axes(c, &l), c->name);
+        if (story_minus(&l, &c->axes).n && story_tells(c, &y)) story_sets_add(&sets, &l);
     }
-    return NULL;
+    return sets.n
+               ? arena_printf(c->arena,
+                              "each rank takes the part that its place in %s says, not that in %s",
+                              story_sets_text(c, &sets, " or "), c->name)
+               : NULL;
 }
 static const char *another_dim(StoryCase *c) {
     const Layout *cut = c->to_cut ? &c->to : &c->from;

@@ -92,11 +92,9 @@ static bool op_factor(StoryCase *c, double *k) {
 }
 static const char *op_is_scaled(StoryCase *c) {
     double k;
-    AxisList l;
-    const char *text = NULL;
     if (!op_factor(c, &k)) return NULL;
     if (k == 0) return "it is zero everywhere: nothing arrives";
-    for (int i = 0; !text && story_axis_set(c->m, i, &l); i++) text = story_size_factor(c, k, &l);
+    const char *text = story_size_factor(c, k);
     if (text) return text;
     return story_near(c, k, -1)
                ? "of the wrong sign"

@@ -158,21 +158,35 @@ double story_factor_tolerance(const StoryCase *c) { return c->dt == DT_F32 ? 1e-
 bool story_near(const StoryCase *c, double a, double b) {
     return fabs(a - b) <= story_factor_tolerance(c) * fabs(b);
 }
+void story_sets_add(StorySets *sets, const AxisList *l) {
+    if (sets->n < STORY_SETS) sets->a[sets->n] = *l;
+    sets->n++;
+}
+const char *story_sets_text(const StoryCase *c, const StorySets *sets, const char *between) {
+    const char *text = sets->n ? story_axes(c, &sets->a[0]) : "";
+    for (int i = 1; i < sets->n && i < STORY_SETS; i++)
+        text = arena_printf(c->arena, "%s%s%s", text, between, story_axes(c, &sets->a[i]));
+    return sets->n > STORY_SETS ? arena_printf(c->arena, "%s%sothers", text, between) : text;
+}
 /* A factor that is the size of some axes, or one over it. */
-const char *story_size_factor(StoryCase *c, double k, const AxisList *l) {
-    double n = (double)mesh_size(c->m, l);
-    const char *which = story_axes(c, l);
-    if (story_near(c, k, n))
+const char *story_size_factor(StoryCase *c, double k) {
+    StorySets sets = {0};
+    AxisList l;
+    double n = k > 1 ? k : 1 / k;
+    for (int i = 0; story_axis_set(c->m, i, &l); i++)
+        if (story_near(c, n, (double)mesh_size(c->m, &l))) story_sets_add(&sets, &l);
+    if (!sets.n) return NULL;
+    n = round(n);
+    const char *which = story_sets_text(c, &sets, " or "),
+               *all = story_sets_text(c, &sets, " and "), *have = sets.n > 1 ? "have" : "has";
+    if (k > 1)
         return arena_printf(c->arena,
-                            "exactly %.0f times too large, and %s has that size: it is counted "
+                            "exactly %.0f times too large, and %s %s that size: it is counted "
                             "once for each rank of %s",
-                            n, which, which);
-    if (story_near(c, k, 1 / n))
-        return arena_printf(
-            c->arena,
-            "exactly 1/%.0f of the right value, and %s has that size: it is divided by it", n,
-            which);
-    return NULL;
+                            n, all, have, which);
+    return arena_printf(
+        c->arena, "exactly 1/%.0f of the right value, and %s %s that size: it is divided by %s", n,
+        all, have, sets.n > 1 ? "one of them" : "it");
 }
 const char *story_dim_name(const StoryCase *c, int letter) { /* the stored dim of a letter */
     int at = 0;

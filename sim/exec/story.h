@@ -7,6 +7,12 @@
 
 /* Wrong ranks looked at; largest group and farthest block that is tried. */
 enum { STORY_LOOK = 8, STORY_GROUP = 64, STORY_SHIFT = 16 };
+/* Sets of axes that are named side by side where the numbers cannot tell them apart. */
+enum { STORY_SETS = 4 };
+typedef struct StorySets {
+    int n; /* found; the first STORY_SETS of them are kept */
+    AxisList a[STORY_SETS];
+} StorySets;
 
 /* One wrong value of one step. */
 typedef struct StoryCase {
@@ -74,11 +80,14 @@ bool story_same_shape(const Tensor *a, const Tensor *b);
 double story_rounding(const StoryCase *c, int64_t n);
 double story_factor_tolerance(const StoryCase *c);
 bool story_near(const StoryCase *c, double a, double b);
-/* "exactly 4 times too large, and tp has that size: ..." if the factor k is the size of the axes or
- * one over it; else NULL. */
-const char *story_size_factor(StoryCase *c, double k, const AxisList *l);
-/* "dp*tp"; "dim 1", the stored dim of a letter. */
+/* "exactly 4 times too large, and tp has that size: ..." if the factor k is the size of some axes
+ * or one over it, with all that have it; else NULL. */
+const char *story_size_factor(StoryCase *c, double k);
+/* "dp*tp"; "dp or tp", `between` them " or "; "dim 1", the stored dim of a letter. */
 const char *story_axes(const StoryCase *c, const AxisList *l);
+const char *story_sets_text(const StoryCase *c, const StorySets *sets, const char *between);
+/* One more set that explains the numbers as well. */
+void story_sets_add(StorySets *sets, const AxisList *l);
 const char *story_dim_name(const StoryCase *c, int letter);
 /* The axes of a that are not in b; the i-th set of axes of more than one rank, false: there are no
  * more; a mod n, from 0. */

@@ -175,9 +175,16 @@ static int moved_dim(const Step *s) {
     int from = layout_where(&s->move.from, a);
     return from >= 0 ? from : layout_where(&s->move.to, a);
 }
-static bool moves_dim(const Program *p, const Step *s, const PlanFault *f) {
-    (void)p, (void)f;
-    return moved_dim(s) >= 0;
+/* Is anything left over where the size of that dim is divided without remainder? Of what lies in
+ * flattened rows nothing is dropped. */
+static bool leaves_rest(const Program *p, const Step *s, const PlanFault *f) {
+    const Layout *from = &s->move.from, *to = &s->move.to;
+    const GTensor *t = &p->graph->t[p->val[s->out].tensor];
+    int d = moved_dim(s);
+    (void)f;
+    if (d < 0 || d >= t->nd || from->n[from->ndim] || to->n[to->ndim] || t->listed) return false;
+    AxisList cutters = layout_dim_axes(layout_where(to, s->move.axes.a[0]) >= 0 ? to : from, d);
+    return t->size[d] % mesh_size(p->mesh, &cutters) != 0;
 }
 static bool other_kind(const Program *p, const Step *s, const PlanFault *f) {
     bool maximum = s->move.kind == MOVE_ALL_REDUCE_MAX, slice = !strcmp(f->kind, "slice");
@@ -226,7 +233,8 @@ static const Doing doings[] = {
      do_double, NULL, can_double, NULL},
     {"floor", "do: floor", ON_MOVE,
      "sizes are divided without remainder: what is left over does not arrive",
-     "'floor' needs a move of a dim that its axes cut", do_floor, NULL, moves_dim, NULL},
+     "'floor' needs a move of a dim whose size the ranks that cut it do not divide", do_floor, NULL,
+     leaves_rest, NULL},
     {"local", "do: local", ON_OP, "positions or ids count from 0 on every rank instead of globally",
      "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)", do_local,
      NULL, asks, NULL},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # make sabotage: is every test that should notice a mistake still able to? Each row of list.txt plants
 # one mistake in a copy of the tree, rebuilds what it touches, and runs the one test program that must
-# fail, in the test that the row names. A row whose text is not found exactly once, whose build fails
+# fail, or die, in the test that the row names. A row whose text is not found exactly once, whose build fails
 # or whose test passes is a failure of its own. Nothing outside the copy is changed.
 #     run.sh FOLDER [ROW | FIRST-LAST]...     those rows, default all
 set -u
@@ -51,13 +51,18 @@ try() {
         verdict broken "it does not build: $log/build"
     elif (cd "$tree" && timeout 300 "build/tests/$test" > "$log/$row" 2>&1); then
         verdict SURVIVED
-    elif grep -q "^\[  FAILED  \] $check\$" "$log/$row"; then
+    elif grep -q "^\[  FAILED  \] $check\$" "$log/$row" || died_in "$check" "$log/$row"; then
         verdict caught
     else
         failed=$(sed -n 's/^\[  FAILED  \] \([a-z0-9_]*\)$/\1/p' "$log/$row" | sort -u | tr '\n' ' ')
         verdict elsewhere "by ${failed:-the end of the program}"
     fi
     cp "$log/kept" "$tree/$file" # newer than what was built from the mistake
+}
+# Was it the last test that the program began, with no word of its end (a signal, an assertion)?
+died_in() {
+    awk -v want="$1" '/^\[ RUN      \] / { at = $4 } /^\[ +(OK|FAILED|PASSED) +\]/ { at = "" }
+                      END { exit at != want }' "$2"
 }
 # Test programs that run the binary, or read what it needs beside it.
 needs_binary() {

@@ -214,6 +214,11 @@ static const Case cases[] = {
      WHOLE("tp: 2", "") TITAN
      "gradients: {layers.*.ffn_norm: sum, layers.*.attention_norm: sum, norm: sum}\n",
      0, 0, 0, 0, 0},
+    {"a module stands for its parameters",
+     WHOLE("tp: 2", "") TITAN "gradients: {'layers.*': sum, norm: sum}\n", 0, 0, 0, 0, 0},
+    /* a wildcard is one component, here as in `plan` */
+    {"all of the first depth", WHOLE("tp: 2", "") TITAN "gradients: {'*': sum}\n", 4, "tp",
+     "grad.param.layers.0.ffn_norm.weight", NULL, "grad.param.layers.1.ffn_norm.weight"},
 };
 static void hold_made(const Case *c, const PlanRun *r) {
     bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent");

@@ -427,10 +427,28 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
         s->loc = loc; /* the line that changes it, not the one that asks for it */
     }
 }
+/* A `**` reads as if it went through all depths, and is one component as `*` is: it would leave
+ * most parameters out in silence. */
+static bool through_depths(Diags *d, const PlanPair *g) {
+    const char *at = g->key;
+    while ((at = strstr(at, "**")) && ((at > g->key && at[-1] != '.') || (at[2] && at[2] != '.')))
+        at++;
+    if (!at) return false;
+    diag_error(d, "E0205", g->loc,
+               "write a line for each depth, as 'layers.*' and 'norm': a module stands for all "
+               "parameters in it",
+               "pattern '%s': `**` does not go through all depths, a wildcard is one component",
+               g->key);
+    return true;
+}
 bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
     bool ok = true;
     for (int i = 0; i < plan->n_gradients; i++) {
         int hit = 0;
+        if (through_depths(d, &plan->gradients[i])) {
+            ok = false;
+            continue;
+        }
         for (int t = 0; t < p->graph->nt; t++) {
             if (p->graph->t[t].kind != KIND_PARAM ||
                 !sums_names(p->graph, &p->graph->t[t], plan->gradients[i].key))

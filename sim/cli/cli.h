@@ -182,6 +182,10 @@ void folders_expand(Cli *c);
 /* ---- reports of a run (summary.c) ---- */
 /* One line: "equivalent, 41 values checked, worst ...". */
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena);
+/* The first check that failed; where none did and the run is strict, the first suspect one. NULL:
+ * neither. And its likely cause, NULL if there is none. */
+const TraceCheck *summary_failure(const Trace *t, bool strict);
+const char *summary_cause(const Trace *t, bool strict);
 /* First wrong value, ranks, axis, plan line, likely cause, error per rank; empty if nothing failed.
  */
 void summary_head(Cli *c, const Loaded *l, const char *indent);
@@ -218,7 +222,7 @@ typedef struct {
     Finding *f;
 } PlanFindings;
 /* The diagnostics of a plan and its first failed check, copied. */
-PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into);
+PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Arena *into);
 /* All plans in c->format, if it is junit, sarif or github. */
 void findings_write(Cli *c, const PlanFindings *p, int n);
 

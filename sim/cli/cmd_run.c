@@ -147,6 +147,7 @@ static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
     json_str(&w, "worst", t->worst_value);
     json_real(&w, "used", t->worst_used);
     json_str(&w, "first_wrong", t->first_wrong);
+    json_str(&w, "cause", summary_cause(t, c->o.strict));
     json_open(&w, "undeclared", '[');
     for (int i = 0; i < t->n_undeclared; i++) json_str(&w, NULL, t->undeclared[i]);
     json_close(&w, ']');
@@ -243,6 +244,7 @@ static const Column check_columns[] = {
     {"against", "against", false, COL_OPTIONAL},
     {"unasked", "unasked moves", true, COL_EMPTY},
     {"structure", "wrong in structure", true, COL_EMPTY},
+    {"cause", "likely cause", false, COL_EMPTY | COL_BELOW | COL_TITLED},
 };
 /* What has to outlive the plan's arena. */
 static Cell kept(Arena *a, Cell cell) {
@@ -251,7 +253,7 @@ static Cell kept(Arena *a, Cell cell) {
     if (cell.json) cell.json = arena_strdup(a, cell.json);
     return cell;
 }
-static void check_row(Table *table, const Loaded *l) {
+static void check_row(const Cli *c, Table *table, const Loaded *l) {
     const Trace *t = l->trace;
     Arena *a = table->arena;
     Cell *r = table_row(table);
@@ -270,6 +272,7 @@ static void check_row(Table *table, const Loaded *l) {
     r[11] = cell_text(summary_against_line(t, a));
     if (t->n_unasked) r[12] = cell_int(a, t->n_unasked);
     if (summary_structure(t)) r[13] = cell_int(a, summary_structure(t));
+    r[14] = kept(a, cell_text(summary_cause(t, c->o.strict)));
 }
 static int count_notes(const Diags *d) {
     int n = 0;
@@ -377,8 +380,8 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
     c->arena = arena_new();
     check_one(c, path, o, &l);
     if (too_large(c, &l)) check_statically(c, path, o, &l);
-    check_row(table, &l);
-    *found = findings_collect(&l, fails_from(c), all);
+    check_row(c, table, &l);
+    *found = findings_collect(&l, c->o.strict, fails_from(c), all);
     check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
     if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, all_records);

@@ -17,7 +17,7 @@ static void add(PlanFindings *p, Arena *a, Finding f) {
     f.code = kept(a, f.code);
     *ARENA_PUSH(a, p->f, p->n, p->cap) = f;
 }
-PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
+PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Arena *into) {
     PlanFindings p = {.plan = l->path, .exit = l->exit, .fails = fails};
     bool told = false;
     for (int i = 0; i < l->d->n; i++) {
@@ -31,16 +31,16 @@ PlanFindings findings_collect(const Loaded *l, Severity fails, Arena *into) {
     }
     const Trace *t = l->trace;
     p.against = t ? summary_against_line(t, into) : NULL;
-    for (int i = 0; t && !told && i < t->n_checks; i++) {
-        const TraceCheck *k = &t->checks[i];
-        if (!k->verdict || strcmp(k->verdict, "FAIL") != 0 || k->level == LEVEL_STRUCTURE) continue;
+    const TraceCheck *k = t && !told ? summary_failure(t, strict) : NULL;
+    if (k) {
+        bool one = rankset_count(&k->ranks) == 1, wrong = !strcmp(k->verdict, "FAIL");
         const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
         const char *message =
-            arena_printf(into, "%s is wrong on rank%s %s, error %.3g, bound %.3g%s", k->value,
-                         rankset_count(&k->ranks) == 1 ? "" : "s", rankset_text(&k->ranks, into),
+            arena_printf(into, "%s is %s on rank%s %s, error %.3g, bound %.3g%s", k->value,
+                         wrong ? "wrong" : "suspect", one ? "" : "s", rankset_text(&k->ranks, into),
                          k->max_abs, k->bound, cause);
+        /* the first wrong value; later ones follow from it */
         add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR, false});
-        told = true; /* the first wrong value; later ones follow from it */
     }
     return p;
 }

@@ -94,9 +94,13 @@ static const TraceCheck *first_with(const Trace *t, const char *verdict) {
     return NULL;
 }
 /* With --strict a value that only a bad summation order could explain is a failure too. */
-static const TraceCheck *first_failure(const Cli *c, const Trace *t) {
+const TraceCheck *summary_failure(const Trace *t, bool strict) {
     const TraceCheck *k = first_with(t, "FAIL");
-    return k || !c->o.strict ? k : first_with(t, "SUSPECT");
+    return k || !strict ? k : first_with(t, "SUSPECT");
+}
+const char *summary_cause(const Trace *t, bool strict) {
+    const TraceCheck *k = summary_failure(t, strict);
+    return k ? k->cause : NULL;
 }
 static void line(Cli *c, const char *indent, const char *name, const char *text) {
     str_addf(&c->text, "%s%-15s %s\n", indent, name, table_clean(text, 0, c->arena));
@@ -193,7 +197,7 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
 }
 void summary_head(Cli *c, const Loaded *l, const char *indent) {
     if (!l->trace) return;
-    const TraceCheck *k = first_failure(c, l->trace);
+    const TraceCheck *k = summary_failure(l->trace, c->o.strict);
     if (k) {
         head_of_check(c, l, k, indent);
         return;

@@ -1,0 +1,97 @@
+/* Whoever reads what `check` found reads the same: the likely cause of the first wrong value is one
+ * sentence in every format, on the command line and in reports for other tools. */
+#include "cli/cli.h"
+#include "support/child.h"
+#include "support/sandbox.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *lines, *first, *cause;
+} rows[] = {
+    {"faults: [{at: net2, do: drop}]\n", "net2",
+     "the sum over tp is missing: each rank passes on its own part, and the parts add up to the "
+     "right value"},
+    {"faults: [{at: net2, kind: avg}]\n", "net2",
+     "exactly 1/2 of the right value: averaged over tp instead of summed"},
+    {"faults: [{at: net1, scale: 0.3}]\n", "net1", "off by a constant factor of 0.3"},
+    {"faults: [{at: input, do: reseed}]\n", "input",
+     "the ranks of tp should hold the same and hold different data"},
+    {"faults: [{at: net1.weight, offset: 1}]\n", "net1.weight",
+     "each rank holds the block of the next rank of tp"},
+};
+/* Of each command and format: its words, and whether a plan that means its mistake says it too. */
+static const struct {
+    const char *command, *format;
+    bool meant;
+} ways[] = {
+    {"check", "text", false}, {"check", "json", true},   {"check", "jsonl", true},
+    {"check", "csv", true},   {"check", "md", true},     {"check", "junit", true},
+    {"check", "sarif", true}, {"check", "github", true}, {"check", "gitlab", true},
+    {"run", "text", true},    {"run", "json", true},     {"run", "jsonl", true},
+};
+static void say(const char *plan, const char *command, const char *format, int code,
+                const char *cause) {
+    bool draws = !strcmp(command, "run");
+    Ended e = child_run(arena, &(Child){.words = WORDS(command, plan, "--format", format,
+                                                       draws ? "-o" : NULL, in("out"))});
+    if (e.code != code || !strstr(e.out, cause))
+        fail_msg("%s --format %s: exit %d\n%s\nhas not\n%s", command, format, e.code, e.out, cause);
+}
+static void test_one_cause(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            const char *text = arena_printf(arena, "%s%s", SMALL_PLAN, rows[i].lines);
+            say(put("p.yaml", text), ways[k].command, ways[k].format, 1, rows[i].cause);
+            if (!ways[k].meant) continue;
+            text = arena_printf(arena, "%sexpect: {first_wrong: %s}\n", text, rows[i].first);
+            say(put("p.yaml", text), ways[k].command, ways[k].format, 0, rows[i].cause);
+        }
+}
+/* One key of one object: null where nothing is wrong, or nothing was run. */
+static void test_key(void **state) {
+    (void)state;
+    const char *plan = put("p.yaml", SMALL_PLAN);
+    say(plan, "check", "json", 0, "\"cause\":null");
+    say(plan, "run", "json", 0, "\"cause\":null");
+    plan = put("p.yaml", SMALL_PLAN "faults: [{at: net2, kind: avg}]\n");
+    say(plan, "check", "json", 1, "\"cause\":\"exactly 1/2 of the right value: averaged over tp ");
+    say(plan, "run", "json", 1, "\"cause\":\"exactly 1/2 of the right value: averaged over tp ");
+}
+/* With --strict a suspect number fails: reports name it and its cause, as the text does. */
+static void test_suspect(void **state) {
+    (void)state;
+    int64_t ranks = 4;
+    TraceCheck k[] = {{.value = "net1", .level = 2, .verdict = "PASS"},
+                      {.value = "net2",
+                       .level = 2,
+                       .ranks = rankset_range(arena, 0, ranks, 1),
+                       .verdict = "SUSPECT",
+                       .cause = "another order of the sum"}};
+    Trace t = {.checks = k, .n_checks = 2, .n_suspect = 1, .verdict = "equivalent"};
+    Loaded l = {.path = "p.yaml", .d = diags_new(arena), .trace = &t};
+    assert_int_equal(findings_collect(&l, false, DIAG_ERROR, arena).n, 0);
+    l.exit = 1;
+    PlanFindings p = findings_collect(&l, true, DIAG_ERROR, arena);
+    assert_int_equal(p.n, 1);
+    assert_non_null(strstr(p.f[0].message, "net2 is suspect on ranks 0-3"));
+    assert_non_null(strstr(p.f[0].message, ": another order of the sum"));
+    assert_string_equal(summary_cause(&t, true), k[1].cause);
+    assert_null(summary_cause(&t, false));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_cause, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_suspect, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_key, sandbox_new, sandbox_gone),
+    };
+    return cmocka_run_group_tests_name("findings", tests, NULL, NULL);
+}

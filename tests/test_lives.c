@@ -32,7 +32,7 @@ static int add(Buffer *b, int n, Buffer x) {
 }
 /* The value whose buffer another is a view of, by the program. */
 static const Val *owner(const Program *p, const Val *x) {
-    while (x->step >= 0 && step_renames(&p->step[x->step])) x = &p->val[p->step[x->step].in[0]];
+    while (x->step >= 0 && step_renames(p, &p->step[x->step])) x = &p->val[p->step[x->step].in[0]];
     return x;
 }
 /* Not what lies at rest. Results wait for the end of the run, and the optimizer's for the next
@@ -202,6 +202,55 @@ static void test_sums_over_microbatches(void **state) {
     arena_free(a);
 }
 
+/* ---- axes of one rank ---- */
+static int64_t most_on_rank_0(Arena *a, const char *mesh, const char *rest) {
+    const char *text = arena_printf(a,
+                                    "%s\nmodel: {preset: llama3-8b, layers: 2, shrink: 32, "
+                                    "parts: [embedding, blocks, norm, head, loss]}\n"
+                                    "names: torchtitan\nrecipe: torchtitan-llama3\n%s",
+                                    mesh, rest);
+    PipelineOptions o = {.execute = false};
+    PipelineReport rep;
+    Trace *t =
+        pipeline_run(a, diags_new(a), (PlanText){"ones", text, strlen(text), NULL, 0}, &o, &rep);
+    assert_true(t && t->n_memory);
+    int64_t most = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        int step = t->memory[i].step;
+        int64_t all = said(t, step, 0, "activations") + said(t, step, 0, "gathered");
+        if (all > most) most = all;
+    }
+    return most;
+}
+/* A gather, a sum or a cut over an axis of one rank moves nothing and makes no copy: what lies at
+ * rest is what is used, whatever is said of data parallelism, and a sum in place stays in place. */
+static void test_an_axis_of_one_rank_holds_no_copy(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "pass: forward\n",
+        "pass: backward\n",
+        "pass: backward\nrecompute: block\nsave_gathered: false\n",
+        "pass: backward\ndata: {batch: 6, sequence: 8, microbatches: 3}\n",
+        "pass: train\noptimizer: {name: adamw, lr: 0.1, clip: 0.1, steps: 1}\n",
+    };
+    static const char *const modes[] = {
+        "data_parallel: {mode: ddp}\n",
+        "data_parallel: {mode: fsdp}\n",
+        "data_parallel: {mode: fsdp, unit: block, reshard: false}\n",
+        "data_parallel: {mode: hsdp, replicate: dp, shard: cp}\n",
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        int64_t alone = most_on_rank_0(a, "mesh: {tp: 2}", rest[i]);
+        assert_true(alone > 0);
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++)
+            assert_int_equal(most_on_rank_0(a, "mesh: {dp: 1, cp: 1, tp: 2}",
+                                            arena_printf(a, "%s%s", rest[i], modes[k])),
+                             alone);
+    }
+    arena_free(a);
+}
+
 /* ---- late sources ---- */
 static Lives lives_of(Arena *a, const char *rest, const Program **program) {
     const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 4}\n%s", rest);
@@ -290,6 +339,7 @@ int main(void) {
                                        cmocka_unit_test(test_units_are_given_up_whole),
                                        cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_sums_over_microbatches),
+                                       cmocka_unit_test(test_an_axis_of_one_rank_holds_no_copy),
                                        cmocka_unit_test(test_late_follows_from_the_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena) {
 
 /* Does the value share the buffer of what it was made from? */
 static bool shares_buffer(const Program *p, const Val *v) {
-    return p->graph->t[v->tensor].next_of || (v->step >= 0 && step_renames(&p->step[v->step]));
+    return p->graph->t[v->tensor].next_of || (v->step >= 0 && step_renames(p, &p->step[v->step]));
 }
 /* The value in whose buffer the step leaves its result, or -1. Not where it travels in another's
  * bucket. */
@@ -61,7 +61,7 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
     program_reads(p, true, first, last);
     for (int i = p->ns - 1; i >= 0; i--) { /* a view that nobody reads stays, and what it is of */
         const Step *s = &p->step[i];
-        bool kept = step_renames(s) && (last[s->out] < 0 || last[s->out] == p->ns - 1);
+        bool kept = step_renames(p, s) && (last[s->out] < 0 || last[s->out] == p->ns - 1);
         if (kept) last[s->in[0]] = p->ns - 1;
     }
     for (int v = 0; v < p->nv; v++) {

@@ -33,16 +33,17 @@ int step_reads(const Step *s, int *r) {
         if (s->in[i] >= 0) r[n++] = s->in[i];
     return n;
 }
-bool step_renames(const Step *s) {
-    return s->kind == ST_CLAIM ||
-           (s->kind == ST_MOVE && (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE));
+bool step_renames(const Program *p, const Step *s) {
+    if (s->kind != ST_MOVE) return s->kind == ST_CLAIM;
+    if (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE) return true;
+    return mesh_size(p->mesh, &s->move.axes) == 1 && !s->act && p->val[s->out].list < 0;
 }
 void program_reads(const Program *p, bool through, int *first, int *last) {
     for (int v = 0; v < p->nv; v++) first[v] = p->ns, last[v] = -1;
     for (int i = p->ns - 1; i >= 0; i--) {
         const Step *s = &p->step[i];
         int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-        bool view = through && step_renames(s);
+        bool view = through && step_renames(p, s);
         int begin = view ? first[s->out] : i, end = view && last[s->out] > i ? last[s->out] : i;
         for (int k = 0; k < n; k++) {
             if (begin < first[r[k]]) first[r[k]] = begin;

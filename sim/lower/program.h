@@ -139,8 +139,10 @@ Layout program_list_layout(const Program *p, int list, const Layout *rows);
 /* Reads of a step, for liveness: fills r[] (at most RULE_MAX_IN + 2) and returns how many. */
 int step_reads(const Step *s, int *r);
 /* Does the step hand on what it reads, under another layout and no other numbers? Its output is a
- * view of its input: a claim, an identity, a slice. */
-bool step_renames(const Step *s);
+ * view of its input: a claim, an identity, a slice, and any move over axes of one rank (there
+ * PyTorch's redistribute takes the tensor as it is). Not rows that follow a list, which a move may
+ * put in another order. */
+bool step_renames(const Program *p, const Step *s);
 /* Per value the first and the last step that reads it, p->ns and -1 where none does. With
  * `through`, who reads a view of a value reads that value. */
 void program_reads(const Program *p, bool through, int *first, int *last);

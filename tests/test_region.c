@@ -74,13 +74,13 @@ static void test_letters_meet_lists(void **state) {
         Tensor view, own = region_packed(&r);
         own.p = arena_alloc(a, ROWS * D * sizeof(double));
         assert_true(region_view(&u, &all, &w, DT_F64, &view)); /* strided: g is cut inside */
-        assert_int_equal(region_copy((Block){&r, &own}, (Block){&u, &view}, DT_F64, 0),
+        assert_int_equal(region_copy((Block){&r, &own}, (Block){&u, &view}, DT_F64, COMBINE_COPY),
                          tensor_count(&own));
         assert_int_equal(region_common(&r, &u), tensor_count(&own));
         for (int64_t i = 0; i < r.n[0]; i++)
             for (int64_t d = 0; d < D; d++)
                 assert_true(((double *)own.p)[i * D + d] == (double)(at(&r.d[0], i) * D + d + 1));
-        region_copy((Block){&all, &b}, (Block){&r, &own}, DT_F64, 1);
+        region_copy((Block){&all, &b}, (Block){&r, &own}, DT_F64, COMBINE_SUM);
     }
     assert_memory_equal(whole, back, sizeof whole);
     arena_free(a);
@@ -129,8 +129,9 @@ static void test_rows(void **state) {
                 for (int64_t t = 0; t < T; t++)
                     listed += routed(e, t) && token_home(t) == from && expert_home(e) == to;
             assert_int_equal(region_common(&want, &has), listed * D);
-            assert_int_equal(region_copy((Block){&want, &got}, (Block){&has, &src}, DT_F64, 0),
-                             listed * D);
+            assert_int_equal(
+                region_copy((Block){&want, &got}, (Block){&has, &src}, DT_F64, COMBINE_COPY),
+                listed * D);
             touched += listed * D;
             none += has.n[0] == 0;
         }
@@ -156,7 +157,7 @@ static void test_rows_into_dense(void **state) {
         Tensor src = region_packed(&has);
         double *p = src.p = arena_alloc(a, sizeof(double) * (size_t)(E * T * D));
         for (int64_t i = 0; i < has.n[0] * D; i++) p[i] = 1;
-        region_copy((Block){&all, &out}, (Block){&has, &src}, DT_F64, 1);
+        region_copy((Block){&all, &out}, (Block){&has, &src}, DT_F64, COMBINE_SUM);
     }
     for (int64_t i = 0; i < E * T * D; i++)
         assert_true(dense[i] == (double)routed(i / D / T, i / D % T));

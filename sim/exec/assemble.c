@@ -74,7 +74,7 @@ static void assemble_part(void *arg, int64_t i) {
         none.p = memset(arena_alloc(tmp, bytes), 0, bytes);
         part = none;
     }
-    j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &part}, j->dt, 0);
+    j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &part}, j->dt, COMBINE_COPY);
     arena_free(tmp);
 }
 Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {

@@ -83,7 +83,7 @@ static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c)
     const Tensor *x = s->kind == ST_ADJOINT ? &c->cot : &c->in[0];
     if (!act->times && tensor_count(x) == tensor_count(&c->out)) {
         Region b = region_plain(x);
-        dev->copy(dev, (Block){&b, &c->out}, (Block){&b, x}, c->dtype, 0);
+        dev->copy(dev, (Block){&b, &c->out}, (Block){&b, x}, c->dtype, COMBINE_COPY);
     }
     if (act->scale != 1) dev->scale(dev, &c->out, c->dtype, act->scale);
 }

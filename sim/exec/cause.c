@@ -4,6 +4,7 @@
  * that claims nothing. */
 #include "exec/cause.h"
 #include "exec/story.h"
+#include "exec/transfer.h"
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static const char *rounding(StoryCase *c) {
 }
 static const char *nothing_summed(StoryCase *c) {
     Story y = story_truth(c);
-    y.over.n = 0;
+    y.act.times = 0;
     if (!c->sums || !story_tells(c, &y)) return NULL;
     if (c->max)
         return arena_printf(
@@ -116,7 +117,7 @@ static const char *another_group(StoryCase *c) {
             if ((!lacks.n && !more.n) || (more.n > 0) != pass || mesh_size(c->m, &l) > STORY_GROUP)
                 continue;
             Story y = story_truth(c);
-            y.over = l;
+            y.act.axes = l;
             if (story_tells(c, &y)) story_sets_add(&sets, &l);
         }
         if (sets.n) return other_sum(c, &sets);
@@ -125,7 +126,7 @@ static const char *another_group(StoryCase *c) {
 }
 static const char *largest_term(StoryCase *c) {
     Story y = story_truth(c);
-    y.how = STORY_MAX;
+    y.act.combine = COMBINE_MAX;
     return c->sums && !c->max && story_tells(c, &y)
                ? arena_printf(c->arena,
                               "the largest of the parts of %s instead of their sum: a maximum",
@@ -135,11 +136,11 @@ static const char *largest_term(StoryCase *c) {
 static const char *added_for_max(StoryCase *c) {
     Story y = story_truth(c);
     if (!c->max) return NULL;
-    y.how = STORY_SUM;
+    y.act.combine = COMBINE_SUM;
     c->tol = story_rounding(c, c->n);
     const char *text =
         story_tells(c, &y) ? "the parts of %s are added where their maximum is due" : NULL;
-    y.mean = true;
+    y.act.combine = COMBINE_AVG;
     if (!text && story_tells(c, &y))
         text = "the mean of the parts of %s is taken where their maximum is due";
     c->tol = 0;
@@ -162,26 +163,26 @@ static const char *a_part_missing(StoryCase *c) {
                                 y.without, c->name);
     return NULL;
 }
-static const char *shifted_text(const StoryCase *c, int64_t by, bool out) {
+static const char *shifted_text(const StoryCase *c, int by, bool out) {
     if (!out)
         return arena_printf(c->arena,
                             "the blocks of %s stand in the wrong order: each where that of the "
-                            "rank %lld after belongs",
-                            c->name, (long long)by);
+                            "rank %d after belongs",
+                            c->name, by);
     if (by == 1)
         return arena_printf(c->arena, "it is the block of the next rank of %s, not the own",
                             c->name);
-    return arena_printf(c->arena, "it is the block of the rank %lld after in %s, not the own",
-                        (long long)by, c->name);
+    return arena_printf(c->arena, "it is the block of the rank %d after in %s, not the own", by,
+                        c->name);
 }
 static const char *neighbours_block(StoryCase *c) {
-    for (int64_t k = 1; k < c->n && k <= STORY_SHIFT; k++)
+    for (int k = 1; k < c->n && k <= STORY_SHIFT; k++)
         for (int out = c->from_cut ? 0 : 1, last = c->to_cut ? 1 : 0; out <= last; out++) {
             Story y = story_truth(c);
-            y.out = out ? k : 0;
-            y.in = out ? 0 : k;
+            y.act.shift = out ? k : 0;
+            y.turn = out ? 0 : k;
             if (story_tells(c, &y)) return shifted_text(c, k, out);
-            y.in = k; /* both: an exchange that reads and delivers one place off */
+            y.turn = k; /* both: an exchange that reads and delivers one place off */
             if (out && c->from_cut && story_tells(c, &y)) return shifted_text(c, k, true);
         }
     return NULL;
@@ -195,7 +196,7 @@ static const char *gathers_elsewhere(StoryCase *c) {
     StorySets sets = {0};
     for (int i = 0; c->from_cut && story_axis_set(c->m, i, &l); i++) {
         Story y = story_truth(c);
-        y.over = l;
+        y.act.axes = l;
         if (mesh_size(c->m, &l) <= STORY_GROUP && story_minus(&l, &c->axes).n && story_tells(c, &y))
             story_sets_add(&sets, &l);
     }
@@ -208,7 +209,7 @@ static const char *cut_by_another(StoryCase *c) {
     StorySets sets = {0};
     for (int i = 0; c->to_cut && !c->from_cut && story_axis_set(c->m, i, &l); i++) {
         Story y = story_truth(c);
-        y.place = l;
+        y.act.axes = l;
         if (story_minus(&l, &c->axes).n && story_tells(c, &y)) story_sets_add(&sets, &l);
     }
     return sets.n
@@ -222,7 +223,7 @@ static const char *another_dim(StoryCase *c) {
     int right = c->axes.n ? layout_where(cut, c->axes.a[0]) : -1;
     for (int d = 0; !listed(c) && right >= 0 && right < c->t->nd && d < c->t->nd; d++) {
         Story y = story_truth(c);
-        y.dim = d;
+        y.act.dim = d;
         if (d == right || !story_tells(c, &y)) continue;
         if (c->to_cut)
             return arena_printf(c->arena, "%s is cut over %s, not %s: the block of another dim",
@@ -243,18 +244,12 @@ static bool holds_tiles(StoryCase *c,
                         int64_t rank) { /* the own block repeated until the shape is full */
     c->tmp = arena_new();
     Tensor own = story_held(c, c->in, rank, false), got = story_held(c, c->out, rank, false);
-    const double *x = own.p, *g = got.p;
-    int64_t i[LAYOUT_MAX_DIMS] = {0};
+    Tensor tiles = got;
+    const double *x, *g = got.p;
     bool same = own.nd == got.nd && tensor_count(&own) > 0;
-    for (int64_t k = 0; same && k < tensor_count(&got); k++) {
-        int64_t o = 0;
-        for (int d = 0; d < got.nd; d++) o += i[d] % own.n[d] * own.s[d];
-        same = fabs(g[k] - x[o]) <= 0;
-        for (int d = got.nd - 1; d >= 0; d--) {
-            if (++i[d] < got.n[d]) break;
-            i[d] = 0;
-        }
-    }
+    x = tiles.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&got) + 1, 8));
+    if (same) transfer_tile(device_plain(), &tiles, &own, DT_F64);
+    for (int64_t k = 0; same && k < tensor_count(&got); k++) same = fabs(g[k] - x[k]) <= 0;
     arena_free(c->tmp);
     return same;
 }
@@ -285,33 +280,16 @@ static const char *nothing_cut(StoryCase *c) { /* still all of what it was to be
 /* Sizes divided with the remainder thrown away: what lies behind n equal blocks is missing, and all
  * else is right. */
 static const char *tail_dropped(StoryCase *c) {
-    const Layout *cut = c->to_cut ? &c->to : &c->from;
-    int d = c->axes.n ? layout_where(cut, c->axes.a[0]) : -1;
-    if (listed(c) || d < 0 || d >= c->t->nd) return NULL;
-    AxisList cutters = layout_dim_axes(cut, d);
-    int64_t n = mesh_size(c->m, &cutters), whole = c->t->size[d] / n * n;
-    bool all = whole < c->t->size[d];
-    for (int i = 0; i < c->n_look && all; i++) {
-        c->tmp = arena_new();
-        Story y = story_truth(c);
-        StoryTold told = story_tell(c, &y, c->look[i]);
-        int64_t inner = 1;
-        IndexList own = layout_index(c->m, &c->to, d, c->t->size[d], c->look[i], c->tmp);
-        for (int j = d + 1; j < c->t->nd; j++)
-            inner *= layout_dim_size(c->m, &c->to, j, c->t->size[j], c->look[i]);
-        double *x = told.x.p;
-        for (int64_t j = 0; own.n && j < tensor_count(&told.x); j++)
-            if (own.at[j / inner % own.n] >= whole) x[j] = 0;
-        Tensor got = story_held(c, c->out, c->look[i], false);
-        all = story_same_shape(&got, &told.x) && story_fits(c, &got, &told, 1, c->tol);
-        arena_free(c->tmp);
-    }
-    return all ? arena_printf(c->arena,
-                              "the last %lld of %lld are missing: %lld does not divide them, and "
-                              "the rest was dropped",
-                              (long long)(c->t->size[d] - whole), (long long)c->t->size[d],
-                              (long long)n)
-               : NULL;
+    Story y = story_truth(c);
+    Pieces x = story_pieces(c, &y);
+    int64_t whole, n;
+    int d = listed(c) || !c->axes.n ? -1 : pieces_tail(&x, &n, &whole);
+    y.act.floor = true;
+    if (d < 0 || whole == c->t->size[d] || !story_tells(c, &y)) return NULL;
+    return arena_printf(c->arena,
+                        "the last %lld of %lld are missing: %lld does not divide them, and the "
+                        "rest was dropped",
+                        (long long)(c->t->size[d] - whole), (long long)c->t->size[d], (long long)n);
 }
 static const char *unknown(const StoryCase *c) {
     if (c->max)
@@ -358,7 +336,7 @@ static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s,
 /* Into a pending sum: the shares must add up to the value. */
 static const char *cause_of_spread(StoryCase *c) {
     Story y = story_truth(c);
-    y.over.n = 0;
+    y.act.times = 0;
     if (story_tells(c, &y))
         return arena_printf(
             c->arena,

@@ -1,24 +1,24 @@
 /* Why is an input or a parameter wrong as it lies at rest? Which part of the source is it then?
  * Hypotheses as a table, in the order of evidence. */
 #include "exec/cause.h"
+#include "exec/source.h"
 #include "exec/story.h"
 #include <string.h>
 
 /* ---- inputs and parameters at rest ---- */
-/* The part of the source that another layout, or another rank, would have. */
-static bool is_part(StoryCase *c, const Layout *L, int64_t by) {
+/* The part of the source that another layout, or another way of reading, would give. */
+static bool is_part(StoryCase *c, const Layout *L, ReadAct act) {
     bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
         c->tmp = arena_new();
         Region wb = region_whole(c->t);
-        int64_t rank = c->look[i],
-                place = story_modulo(mesh_index_in(c->m, &c->axes, rank) + by, c->n);
-        Region lb = region_at(c->m, c->t, L, mesh_member(c->m, &c->axes, rank, place), c->tmp);
+        int64_t rank = c->look[i];
+        Region lb = source_region(c->m, c->t, L, &act, rank, c->tmp);
         Tensor src = region_packed(&wb), x = story_filled(c, &lb, 0),
                got = story_held(c, c->out, rank, false);
         src.p = (void *)(uintptr_t)c->full;
         src = story_wide(c, &src, c->dt, false);
-        region_copy((Block){&lb, &x}, (Block){&wb, &src}, DT_F64, 0);
+        region_copy((Block){&lb, &x}, (Block){&wb, &src}, DT_F64, COMBINE_COPY);
         all = tensor_count(&x) == tensor_count(&got) &&
               !memcmp(x.p, got.p, (size_t)tensor_count(&x) * 8);
         arena_free(c->tmp);
@@ -58,8 +58,8 @@ static const char *copies_differ(StoryCase *c) {
                   : NULL;
 }
 static const char *other_rank(StoryCase *c) {
-    for (int64_t k = 1; k < c->n && k < STORY_GROUP; k++)
-        if (is_part(c, &c->from, k))
+    for (int k = 1; k < c->n && k < STORY_GROUP; k++)
+        if (is_part(c, &c->from, (ReadAct){.shift = k}))
             return arena_printf(c->arena,
                                 k == 1 ? "each rank holds the block of the next rank of %s"
                                        : "each rank holds the block of another rank of %s",
@@ -68,26 +68,21 @@ static const char *other_rank(StoryCase *c) {
 }
 static const char *
 other_nesting(StoryCase *c) { /* a dim cut by several axes, cut by them in another order */
-    Layout L = c->from;
     const char *axes = NULL;
-    for (int d = 0; d <= L.ndim; d++)
-        for (int k = 0; k < L.n[d] / 2; k++) {
-            AxisList l = layout_dim_axes(&c->from, d);
-            Entry x = L.e[d][k];
-            axes = story_axes(c, &l);
-            L.e[d][k] = L.e[d][L.n[d] - 1 - k];
-            L.e[d][L.n[d] - 1 - k] = x;
-        }
-    return axes && is_part(c, &L, 0) ? arena_printf(c->arena,
-                                                    "its rows are those of another order of the "
-                                                    "axes than %s: cut by the inner one first",
-                                                    axes)
-                                     : NULL;
+    for (int d = 0; d <= c->from.ndim; d++) {
+        AxisList l = layout_dim_axes(&c->from, d);
+        if (c->from.n[d] > 1) axes = story_axes(c, &l);
+    }
+    return axes && is_part(c, &c->from, (ReadAct){.nest = true})
+               ? arena_printf(c->arena,
+                              "its rows are those of another order of the "
+                              "axes than %s: cut by the inner one first",
+                              axes)
+               : NULL;
 }
 static const char *other_order(StoryCase *c) {
-    Story plain = {.dim = -1, .plain = true};
-    Layout L = story_layout(c, c->from, &plain);
-    return is_part(c, &L, 0)
+    Layout L = story_plain(c->from);
+    return is_part(c, &L, (ReadAct){0})
                ? "it is cut into contiguous blocks where the layout has another order (zigzag)"
                : NULL;
 }
@@ -95,8 +90,8 @@ static const char *other_dim(StoryCase *c) {
     int right = c->axes.n == 1 ? layout_where(&c->from, c->axes.a[0]) : -1;
     for (int d = 0; right >= 0 && right < c->t->nd && d < c->t->nd; d++) {
         Layout L = c->from;
-        story_swap_dim(&L, c->axes.a[0], d);
-        if (d != right && is_part(c, &L, 0))
+        layout_recut(&L, c->axes.a[0], d);
+        if (d != right && is_part(c, &L, (ReadAct){0}))
             return arena_printf(c->arena, "%s is cut over %s, not %s: the block of another dim",
                                 story_dim_name(c, d), c->name, story_dim_name(c, right));
     }

@@ -243,7 +243,7 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *
     out = region_packed(lb);
     int64_t n = tensor_count(&out);
     out.p = *copy = base_malloc(base_mul((size_t)(n ? n : 1), (size_t)dtype_size(dt)));
-    region_copy((Block){lb, &out}, (Block){w->box, &src}, dt, 0);
+    region_copy((Block){lb, &out}, (Block){w->box, &src}, dt, COMBINE_COPY);
     return out;
 }
 /* The elements that a rank should have: of rows those of the whole that its layout gives it. */

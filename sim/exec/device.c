@@ -48,12 +48,12 @@ static void host_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     (void)d;
     Region box = region_plain(t);
     Tensor to = *t;
-    if (t->p != host->p) region_copy((Block){&box, &to}, (Block){&box, host}, dt, 0);
+    if (t->p != host->p) region_copy((Block){&box, &to}, (Block){&box, host}, dt, COMBINE_COPY);
 }
 static void host_done(Device *d, Tensor *host) { (void)d, (void)host; }
-static void host_copy(Device *d, Block dst, Block src, Dtype dt, int op) {
+static void host_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
     (void)d;
-    region_copy(dst, src, dt, op);
+    region_copy(dst, src, dt, how);
 }
 static void host_fill(Device *d, Tensor *t, Dtype dt, double v) {
     (void)d;
@@ -150,8 +150,8 @@ static void dry_release(Device *d, void *p) {
 static void dry_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     (void)d, (void)t, (void)host, (void)dt;
 }
-static void dry_copy(Device *d, Block dst, Block src, Dtype dt, int op) {
-    (void)d, (void)dst, (void)src, (void)dt, (void)op;
+static void dry_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
+    (void)d, (void)dst, (void)src, (void)dt, (void)how;
 }
 static void dry_set(Device *d, Tensor *t, Dtype dt, double v) {
     (void)d, (void)t, (void)dt, (void)v;

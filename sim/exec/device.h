@@ -25,9 +25,8 @@ struct Device {
     Tensor (*get)(Device *d, const Tensor *t, Dtype dt);
     void (*put)(Device *d, const Tensor *t, const Tensor *host, Dtype dt);
     void (*done)(Device *d, Tensor *host);
-    /* Copies (op 0), adds (1) or takes the maximum of (2) the elements that both have,
-     * within the device or between it and the host. */
-    void (*copy)(Device *d, Block dst, Block src, Dtype dt, int op);
+    /* What region_copy does, within the device or between it and the host. */
+    void (*copy)(Device *d, Block dst, Block src, Dtype dt, Combine how);
     /* Every element of a packed tensor becomes v; is multiplied by v. */
     void (*fill)(Device *d, Tensor *t, Dtype dt, double v);
     void (*scale)(Device *d, Tensor *t, Dtype dt, double v);

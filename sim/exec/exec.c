@@ -128,8 +128,8 @@ static bool sum_block(void *arg, int64_t rank, Local *l) {
     l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(e->dtype));
     l->t.p = l->buf->p;
     Region box = region_plain(&l->t);
-    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &a->t}, e->dtype, 0);
-    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &b->t}, e->dtype, 1);
+    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &a->t}, e->dtype, COMBINE_COPY);
+    e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &b->t}, e->dtype, COMBINE_SUM);
     return true;
 }
 static void step_sum(Exec *e, const Step *s) {

@@ -17,8 +17,9 @@ Pieces pieces_of(const Program *p, const Step *s) {
     Act act = act_of(s);
     return pieces_of_move(p->mesh, &p->graph->t[p->val[s->out].tensor], &s->move, &act);
 }
-Pieces pieces_of_run(const Exec *e, const Step *s) {
-    Pieces x = pieces_of(e->p, s);
+Pieces pieces_of_run(const Exec *e, const Step *s, const Act *done) {
+    const Program *p = e->p;
+    Pieces x = pieces_of_move(p->mesh, &p->graph->t[p->val[s->out].tensor], &s->move, done);
     if (!x.t->listed) return x;
     x.e = e;
     x.in = s->in[0];
@@ -42,6 +43,19 @@ static int64_t place_of(const Pieces *x, int64_t rank) {
     return mesh_index_in(x->m, own ? &x->act.axes : &x->axes, rank);
 }
 
+Combine pieces_combine(const Pieces *x) {
+    if (!x->act.times || !act_reduces(x->act.kind)) return COMBINE_COPY;
+    return x->act.combine == COMBINE_MAX ? COMBINE_MAX : COMBINE_SUM;
+}
+int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
+    const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
+    int d = layout_where(cut, x->axes.a[0]);
+    if (d < 0 || d >= x->t->nd) return -1;
+    AxisList cutters = layout_dim_axes(cut, d);
+    *n = mesh_size(x->m, &cutters);
+    *whole = x->t->size[d] / *n * *n;
+    return d;
+}
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
     return !x->act.times && !gathers(x) && x->act.kind != MOVE_PAD &&

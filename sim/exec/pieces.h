@@ -24,8 +24,8 @@ typedef struct Piece {
     int64_t owner; /* whose block, under `from`, it is taken for */
 } Piece;
 
-/* Of a step that is run: of rows, those that the ranks have. */
-Pieces pieces_of_run(const Exec *e, const Step *s);
+/* Of a step that is run, if this is what is done: of rows, those that the ranks have. */
+Pieces pieces_of_run(const Exec *e, const Step *s, const Act *done);
 /* Of a step; of a move of a tensor with these sizes, whose axes are the declared ones. */
 Pieces pieces_of(const Program *p, const Step *s);
 Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act);
@@ -38,6 +38,11 @@ Piece pieces_at(const Pieces *x, int64_t rank, int64_t i);
  * An element goes from a piece to a block where both have its index. */
 Region pieces_from(const Pieces *x, const Piece *one, Arena *arena);
 Region pieces_to(const Pieces *x, int64_t rank, Arena *arena);
+/* What becomes of several pieces for one place; a mean is their sum, to be divided. */
+Combine pieces_combine(const Pieces *x);
+/* Where sizes are divided without remainder (`floor`): the letter that the move's axes cut, into *n
+ * equal blocks that have its first *whole elements. -1: no letter is cut. */
+int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole);
 /* Does the rank's own block go on as it is, whole? */
 bool pieces_pass(const Pieces *x, int64_t rank);
 /* Elements that `to` gets from `from` under this move. */

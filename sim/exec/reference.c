@@ -135,7 +135,7 @@ static bool part_of_whole(FullSource *f, int tensor, Dtype dtype, const Region *
     Device *dev = f->dev ? f->dev : device_plain();
     whole.p = reference_full(f, tensor, dtype);
     part.p = out;
-    if (whole.p) region_copy((Block){of, &part}, (Block){&all, &whole}, dtype, 0);
+    if (whole.p) region_copy((Block){of, &part}, (Block){&all, &whole}, dtype, COMBINE_COPY);
     dev->release(dev, whole.p);
     return whole.p != NULL;
 }

@@ -253,13 +253,13 @@ typedef struct {
     int nd;
     Matches x[LAYOUT_MAX_DIMS];
     Dtype dt;
-    int op; /* 0 copy, 1 add, 2 max */
+    Combine how;
 } CopyJob;
 
 /* n elements, ds and ss apart. */
 static void copy_line(const CopyJob *j, void *d, int64_t ds, const void *s, int64_t ss, int64_t n) {
-    const int op = j->op;
-    if (op == 0 && ds == 1 && ss == 1) {
+    const Combine how = j->how;
+    if (how == COMBINE_COPY && ds == 1 && ss == 1) {
         memcpy(d, s, (size_t)(n * dtype_size(j->dt)));
         return;
     }
@@ -267,11 +267,11 @@ static void copy_line(const CopyJob *j, void *d, int64_t ds, const void *s, int6
     {                                                                                              \
         T *a = d;                                                                                  \
         const T *b = s;                                                                            \
-        if (op == 0)                                                                               \
+        if (how == COMBINE_COPY)                                                                   \
             for (int64_t i = 0; i < n; i++) a[i * ds] = b[i * ss];                                 \
-        else if (op == 1 && ds == 1 && ss == 1)                                                    \
+        else if (how == COMBINE_SUM && ds == 1 && ss == 1)                                         \
             for (int64_t i = 0; i < n; i++) a[i] += b[i];                                          \
-        else if (op == 1)                                                                          \
+        else if (how == COMBINE_SUM)                                                               \
             for (int64_t i = 0; i < n; i++) a[i * ds] += b[i * ss];                                \
         else                                                                                       \
             for (int64_t i = 0; i < n; i++)                                                        \
@@ -320,7 +320,7 @@ static void pack(Held *h, Dtype dt, Arena *tmp) {
     for (int d = 0; d < r->nd; d++) part.n[d] = r->n[d];
     Region all = region_plain(&out);
     out.p = arena_alloc(tmp, base_mul((size_t)tensor_count(&out) + 1, (size_t)dtype_size(dt)));
-    region_copy((Block){&all, &out}, (Block){&all, &part}, dt, 0);
+    region_copy((Block){&all, &out}, (Block){&all, &part}, dt, COMBINE_COPY);
     h->t = out;
 }
 /* With the outer list that the other has; `copy`: what is no packed block may be copied. False if
@@ -350,8 +350,8 @@ int64_t region_common(const Region *a, const Region *b) {
     return count;
 }
 /* Both of one list, or none. */
-static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, int op, Arena *tmp) {
-    CopyJob j = {.dst = &dst->t, .src = &src->t, .nd = dst->r.nd, .dt = dt, .op = op};
+static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, Combine how, Arena *tmp) {
+    CopyJob j = {.dst = &dst->t, .src = &src->t, .nd = dst->r.nd, .dt = dt, .how = how};
     int64_t count = 1;
     for (int d = 0; d < dst->r.nd; d++) {
         DimIndex to = dst->r.d[d], from = src->r.d[d]; /* after a planted mistake a block may be
@@ -366,13 +366,13 @@ static int64_t copy_matches(Held *dst, const Held *src, Dtype dt, int op, Arena 
     if (count) copy_block(&j, 0, 0, 0);
     return count;
 }
-int64_t region_copy(Block dst, Block src, Dtype dt, int op) {
-    assert(dst.has && dst.t && src.has && src.t && op >= 0 && op <= 2);
+int64_t region_copy(Block dst, Block src, Dtype dt, Combine how) {
+    assert(dst.has && dst.t && src.has && src.t && how != COMBINE_AVG);
     Arena *tmp = arena_new();
     int outer = joint_outer(dst.has, src.has);
     Held to = {*dst.has, *dst.t}, from = {*src.has, *src.t};
     bool fit = as_listed(&to, outer, dt, false, tmp) && as_listed(&from, outer, dt, true, tmp);
-    int64_t count = fit ? copy_matches(&to, &from, dt, op, tmp) : 0;
+    int64_t count = fit ? copy_matches(&to, &from, dt, how, tmp) : 0;
     arena_free(tmp);
     return count;
 }

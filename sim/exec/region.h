@@ -65,10 +65,11 @@ typedef struct {
     const Region *has;
     const Tensor *t;
 } Block;
-/* Copies or adds the elements that both have, from `src` to where they stand in `dst`. op: 0 copy,
- * 1 add, 2 max (f32, f64). Where only one of them has an outer list the other is read as one; `dst`
+/* Brings the elements that both have from `src` to where they stand in `dst`: in place of what is
+ * there, added to it, or the larger of the two (COMBINE_AVG is no way: of how many terms a mean is
+ * does not stand here). Where only one of them has an outer list the other is read as one; `dst`
  * must be packed then. Returns how many elements were touched. */
-int64_t region_copy(Block dst, Block src, Dtype dt, int op);
+int64_t region_copy(Block dst, Block src, Dtype dt, Combine how);
 /* The elements that both have, in the order of a; lists live in `arena`. With an outer list if one
  * of them has one. */
 Region region_meet(const Region *a, const Region *b, Arena *arena);

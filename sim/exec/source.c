@@ -9,19 +9,24 @@
 #include <string.h>
 
 /* The layout by which a rank cuts its block out of the source, and whose block that is. */
-static Layout source_layout(const Val *x, const ReadAct *act) {
-    Layout L = x->L;
+static Layout source_layout(const Layout *l, const ReadAct *act) {
+    Layout L = *l;
     for (int d = 0; act->nest && d <= L.ndim; d++)
-        for (int k = 0; k < L.n[d]; k++) L.e[d][k] = x->L.e[d][L.n[d] - 1 - k];
+        for (int k = 0; k < L.n[d]; k++) L.e[d][k] = l->e[d][L.n[d] - 1 - k];
     return L;
 }
-static int64_t source_rank(const Mesh *m, const Val *x, const ReadAct *act, int64_t rank) {
+static int64_t source_rank(const Mesh *m, const Layout *l, const ReadAct *act, int64_t rank) {
     AxisList cut = {0};
     if (!act->shift) return rank;
     for (int a = 0; a < m->naxes; a++)
-        if (layout_where(&x->L, a) >= 0) cut.a[cut.n++] = (uint8_t)a;
+        if (layout_where(l, a) >= 0) cut.a[cut.n++] = (uint8_t)a;
     int64_t n = mesh_size(m, &cut), i = mesh_index_in(m, &cut, rank) + act->shift;
     return mesh_member(m, &cut, rank, (i % n + n) % n);
+}
+Region source_region(const Mesh *m, const GTensor *t, const Layout *l, const ReadAct *act,
+                     int64_t rank, Arena *arena) {
+    Layout lies = source_layout(l, act);
+    return region_at(m, t, &lies, source_rank(m, l, act, rank), arena);
 }
 /* Data of its own for each rank that should hold the same as others: the block turned round by the
  * rank's place among them. */
@@ -50,7 +55,6 @@ typedef struct {
     Tensor whole;
     Buf *buf;
     ReadAct act;
-    Layout lies; /* by which blocks are cut */
 } Source;
 static void source_key(void *arg, int64_t rank, int64_t *key) {
     const Source *x = arg;
@@ -62,8 +66,7 @@ static bool source_block(void *arg, int64_t rank, Local *l) {
     Exec *e = x->e;
     const Mesh *m = e->p->mesh;
     Arena *tmp = arena_new(); /* lists of positions may be as long as the value */
-    Region b = region_at(m, &e->p->graph->t[x->v->tensor], &x->lies,
-                         source_rank(m, x->v, &x->act, rank), tmp);
+    Region b = source_region(m, &e->p->graph->t[x->v->tensor], &x->v->L, &x->act, rank, tmp);
     l->key = store_key(m, &x->v->L, rank);
     if (!x->act.apart && region_view(&b, &x->box, &x->whole, x->dt, &l->t)) {
         l->buf = x->buf;
@@ -72,7 +75,7 @@ static bool source_block(void *arg, int64_t rank, Local *l) {
         l->t = region_packed(&b);
         l->buf = store_buf_new(e, tensor_count(&l->t) * dtype_size(x->dt));
         l->t.p = l->buf->p;
-        e->dev->copy(e->dev, (Block){&b, &l->t}, (Block){&x->box, &x->whole}, x->dt, 0);
+        e->dev->copy(e->dev, (Block){&b, &l->t}, (Block){&x->box, &x->whole}, x->dt, COMBINE_COPY);
         if (x->act.apart && !e->dev->sizes_only) turn(e, x->v, rank, &l->t, x->dt);
     }
     arena_free(tmp);
@@ -95,8 +98,7 @@ static bool source_part(void *arg, int64_t rank, Local *l) {
     Exec *e = x->e;
     const Mesh *m = e->p->mesh;
     Arena *tmp = arena_new();
-    Region b = region_at(m, &e->p->graph->t[x->v->tensor], &x->lies,
-                         source_rank(m, x->v, &x->act, rank), tmp);
+    Region b = source_region(m, &e->p->graph->t[x->v->tensor], &x->v->L, &x->act, rank, tmp);
     l->key = store_key(m, &x->v->L, rank);
     l->t = region_packed(&b);
     Tensor host = l->t;
@@ -116,7 +118,6 @@ bool source_load(Exec *e, int v) {
     const GTensor *t = &p->graph->t[val->tensor];
     Source x = {
         .e = e, .v = val, .dt = exec_dtype(e, v), .act = val->act ? *val->act : (ReadAct){0}};
-    x.lies = source_layout(val, &x.act);
     WireBlocks w = {.width = 1, .key = source_key, .make = source_part, .arg = &x};
     if (e->wire->told || e->wire->self >= 0) return e->wire->share(e->wire, e, v, &w);
     w.make = source_block;

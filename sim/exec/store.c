@@ -70,7 +70,7 @@ void store_shape(Exec *e, Local *l, const Tensor *as, Dtype dt) {
         Region r = region_plain(&l->t);
         tensor_pack(&packed);
         packed.p = b->p;
-        e->dev->copy(e->dev, (Block){&r, &packed}, (Block){&r, &l->t}, dt, 0);
+        e->dev->copy(e->dev, (Block){&r, &packed}, (Block){&r, &l->t}, dt, COMBINE_COPY);
         store_buf_drop(e, l->buf);
         l->buf = b;
         l->t = packed;

@@ -2,6 +2,7 @@
  * which stories are tried, and in what order, is in cause.c and its neighbours. */
 #include "exec/story.h"
 #include "exec/compare.h"
+#include "exec/transfer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,43 +53,42 @@ bool story_same_shape(const Tensor *a, const Tensor *b) {
 }
 /* ---- stories: how a rank could have come to its block ---- */
 
-void story_swap_dim(Layout *l, int axis, int dim) {
-    int d = layout_where(l, axis);
-    if (d < 0 || d == dim || dim >= l->ndim) return;
-    layout_set_type(l, axis, TY_I);
-    layout_cut(l, dim, axis, CUT_CHUNK);
-}
-Layout story_layout(const StoryCase *c, Layout l, const Story *y) {
-    for (int i = 0; y->dim >= 0 && i < c->axes.n; i++) story_swap_dim(&l, c->axes.a[i], y->dim);
-    for (int d = 0; y->plain && d <= l.ndim; d++)
+Layout story_plain(Layout l) {
+    for (int d = 0; d <= l.ndim; d++)
         for (int k = 0; k < l.n[d]; k++) l.e[d][k].how = CUT_CHUNK;
     return l;
 }
-int64_t story_modulo(int64_t a, int64_t n) { return (a % n + n) % n; }
+Pieces story_pieces(const StoryCase *c, const Story *y) {
+    Pieces x = pieces_of_run(c->e, c->s, &y->act);
+    if (y->plain) x.from = story_plain(x.from), x.to = story_plain(x.to);
+    return x;
+}
+/* Piece i of the n that the block of `rank` is made from; behind them stands the rank's own. */
+static Piece piece_told(const Pieces *x, const Story *y, int64_t rank, int64_t i, int64_t n) {
+    if (i >= n) return (Piece){rank, rank};
+    Piece one = pieces_at(x, rank, i);
+    if (y->turn) one.rank = pieces_at(x, rank, (i - y->turn % n + n) % n).rank;
+    return one;
+}
 StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
-    Layout from = story_layout(c, c->from, y), to = story_layout(c, c->to, y);
-    int64_t n = c->n, index = mesh_index_in(c->m, y->place.n ? &y->place : &c->axes, rank);
-    Region tb =
-        region_at(c->m, c->t, &to,
-                  mesh_member(c->m, &c->axes, rank, story_modulo(index + y->out, n)), c->tmp);
-    StoryTold told = {.x = story_filled(c, &tb, y->how == STORY_MAX ? -INFINITY : 0),
-                      .mag = story_filled(c, &tb, 0)};
-    int64_t size = y->over.n ? mesh_size(c->m, &y->over) : 1,
-            times = c->sums || !y->over.n ? size : n;
-    for (int64_t i = 0; i < times + y->own_too; i++) {
-        bool own = i == times || !y->over.n;
+    Pieces x = story_pieces(c, y);
+    Region to = pieces_to(&x, rank, c->tmp);
+    Combine how = pieces_combine(&x);
+    StoryTold told = {.x = story_filled(c, &to, how == COMBINE_MAX ? -INFINITY : 0),
+                      .mag = story_filled(c, &to, 0)};
+    int64_t n = pieces_count(&x, rank);
+    for (int64_t i = 0; i < n + y->own_too; i++) {
         if (i == y->without) continue;
-        int64_t q = own ? rank : mesh_member(c->m, &y->over, rank, story_modulo(i - y->in, size));
-        int64_t owner =
-            own || c->sums ? rank
-                           : mesh_member(c->m, &c->axes, rank, i); /* whose block it is taken for */
-        Region sb = region_at(c->m, c->t, &from, owner, c->tmp);
-        Tensor x = story_held(c, c->in, q, false), mag = story_held(c, c->in, q, true);
-        if (y->dim >= 0) x = region_shaped(&sb, &x), mag = region_shaped(&sb, &mag);
-        region_copy((Block){&tb, &told.x}, (Block){&sb, &x}, DT_F64, y->how);
-        region_copy((Block){&tb, &told.mag}, (Block){&sb, &mag}, DT_F64,
-                    y->how == STORY_COPY ? 0 : 1);
+        Piece one = piece_told(&x, y, rank, i, n);
+        Region at = pieces_from(&x, &one, c->tmp);
+        Tensor part = story_held(c, c->in, one.rank, false),
+               mag = story_held(c, c->in, one.rank, true);
+        if (y->act.dim >= 0) part = region_shaped(&at, &part), mag = region_shaped(&at, &mag);
+        region_copy((Block){&to, &told.x}, (Block){&at, &part}, DT_F64, how);
+        region_copy((Block){&to, &told.mag}, (Block){&at, &mag}, DT_F64,
+                    how == COMBINE_COPY ? COMBINE_COPY : COMBINE_SUM);
     }
+    if (y->act.floor) transfer_drop_tail(device_plain(), &x, &to, &told.x, DT_F64);
     return told;
 }
 /* got = factor * told, within the rounding of sums? */
@@ -110,21 +110,16 @@ bool story_tells(StoryCase *c, const Story *y) {
         c->tmp = arena_new();
         StoryTold told = story_tell(c, y, c->look[i]);
         Tensor got = story_held(c, c->out, c->look[i], false);
-        all = y->dim >= 0 ? tensor_count(&got) == tensor_count(&told.x)
-                          : story_same_shape(&got, &told.x);
-        all = all && story_fits(c, &got, &told, y->mean ? 1 / (double)c->n : 1, c->tol);
+        all = y->act.dim >= 0 ? tensor_count(&got) == tensor_count(&told.x)
+                              : story_same_shape(&got, &told.x);
+        all = all && story_fits(c, &got, &told,
+                                y->act.combine == COMBINE_AVG ? 1 / (double)c->n : 1, c->tol);
         arena_free(c->tmp);
     }
     return all;
 }
 Story story_truth(const StoryCase *c) {
-    Story y = {.dim = -1,
-               .without = -1,
-               .how = c->max    ? STORY_MAX
-                      : c->sums ? STORY_SUM
-                                : STORY_COPY};
-    if (c->sums || c->from_cut) y.over = c->axes;
-    return y;
+    return (Story){.act = act_declared(&c->s->move), .without = -1};
 }
 const char *story_axes(const StoryCase *c, const AxisList *l) {
     return mesh_axes_text(c->m, c->arena, l, true);

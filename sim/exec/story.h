@@ -1,9 +1,10 @@
-/* Stories: how a rank could have come to its block of a value. A story names whose blocks meet and
- * how; story_tell says what the rank would hold then, story_tells whether that is so on every wrong
- * rank that is looked at. For sim/exec/cause*.c only. */
+/* Stories: how a rank could have come to its block of a value. A story is an act in place of the
+ * declared one, as faults plant them, and little more; whose blocks meet then, and where, its
+ * pieces say, as in a run; story_tell says what the rank would hold then, story_tells whether that
+ * is so on every wrong rank that is looked at. For sim/exec/cause*.c only. */
 #ifndef SP_EXEC_STORY_H
 #define SP_EXEC_STORY_H
-#include "exec/exec.h"
+#include "exec/pieces.h"
 
 /* Wrong ranks looked at; largest group and farthest block that is tried. */
 enum { STORY_LOOK = 8, STORY_GROUP = 64, STORY_SHIFT = 16 };
@@ -34,18 +35,12 @@ typedef struct StoryCase {
     double tol; /* of a sum's magnitude */
 } StoryCase;
 
-typedef enum { STORY_COPY, STORY_SUM, STORY_MAX } StoryHow;
 typedef struct Story {
-    AxisList over;  /* the group whose blocks meet; n = 0: the rank's own alone */
-    AxisList place; /* whose coordinates say which part is cut; n = 0: the move's axes */
-    StoryHow how;
-    int64_t in, out; /* blocks come from the rank so many places before; the block of the rank so
-                        many places after is delivered */
-    int dim;         /* the dim that is cut instead; -1: as declared */
-    int without;     /* member of the group whose term is left out; -1: none */
-    bool plain;      /* contiguous cuts where the layout has another order */
-    bool own_too;    /* and the own term once more */
-    bool mean;       /* what comes out is divided by the number of terms */
+    Act act;      /* what is done in place of what is declared */
+    int turn;     /* each block comes from the member so many places before */
+    int without;  /* member of the group whose term is left out; -1: none */
+    bool plain;   /* contiguous cuts where the layout has another order */
+    bool own_too; /* and the own term once more */
 } Story;
 typedef struct StoryTold { /* what the story says that a rank holds */
     Tensor x, mag;
@@ -54,8 +49,10 @@ typedef struct StoryTold { /* what the story says that a rank holds */
 /* The case of a wrong value `out`: its tensor, its dtype, and the wrong ranks to look at, spread
  * over all with wrong[rank] >= 0 (NULL: all ranks). in, axes, from, to are the caller's to fill. */
 StoryCase story_case(Arena *arena, Exec *e, const Step *s, int out, const double *wrong);
-/* What is right: the group's sum, maximum or blocks put together. */
+/* What is right: what is declared is done. */
 Story story_truth(const StoryCase *c);
+/* The pieces of the move as the story has it. */
+Pieces story_pieces(const StoryCase *c, const Story *y);
 /* What the story says that the rank holds, with the magnitudes that were added; in c->tmp. */
 StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank);
 /* got = factor * told, but for tol times the magnitude? NaN never fits. */
@@ -63,10 +60,8 @@ bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, do
                 double tol);
 /* Does the story explain every wrong rank that is looked at? */
 bool story_tells(StoryCase *c, const Story *y);
-/* A layout as the story changes it: another dim, contiguous cuts. */
-Layout story_layout(const StoryCase *c, Layout l, const Story *y);
-/* Moves one axis' cut from its dim to another. */
-void story_swap_dim(Layout *l, int axis, int dim);
+/* A layout with contiguous cuts in place of any other order. */
+Layout story_plain(Layout l);
 
 /* Tensors as doubles, packed, in c->tmp: any tensor (or its magnitudes), what a rank holds of a
  * value, a box full of v. */
@@ -90,8 +85,7 @@ const char *story_sets_text(const StoryCase *c, const StorySets *sets, const cha
 void story_sets_add(StorySets *sets, const AxisList *l);
 const char *story_dim_name(const StoryCase *c, int letter);
 /* The axes of a that are not in b; the i-th set of axes of more than one rank, false: there are no
- * more; a mod n, from 0. */
+ * more. */
 AxisList story_minus(const AxisList *a, const AxisList *b);
 bool story_axis_set(const Mesh *m, int i, AxisList *out);
-int64_t story_modulo(int64_t a, int64_t n);
 #endif

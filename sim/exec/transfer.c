@@ -13,8 +13,7 @@ typedef struct {
     WireMove m;
     Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
-/* Repeats what is there until the block is full: what a skipped gather leaves in the buffer. */
-static void tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
+void transfer_tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
     int64_t i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dt);
     if (!tensor_count(out) || dev->sizes_only) return;
     if (!tensor_count(own)) {
@@ -35,20 +34,16 @@ static void tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
     dev->done(dev, &to);
     dev->done(dev, &from);
 }
-/* Sizes divided without remainder: elements of a cut dim behind n equal blocks are zero. */
-static void drop_tail(const WireMove *r, const Region *b, Tensor *t) {
-    const Pieces *x = &r->x;
-    const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
-    int d = layout_where(cut, x->axes.a[0]);
-    if (b->outer || d < 0 || d >= x->t->nd) return;
-    AxisList cutters = layout_dim_axes(cut, d);
-    int64_t n = mesh_size(x->m, &cutters), whole = x->t->size[d] / n * n, inner = 1;
+void transfer_drop_tail(Device *dev, const Pieces *x, const Region *b, Tensor *t, Dtype dt) {
+    int64_t n, whole, inner = 1;
+    int d = pieces_tail(x, &n, &whole);
+    if (b->outer || d < 0) return;
     for (int k = d + 1; k < t->nd; k++) inner *= t->n[k];
     for (int64_t i = 0; i < tensor_count(t); i++) {
         int64_t at = i / inner % t->n[d], k = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
         if (k < whole) continue;
-        Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(r->dt)};
-        r->e->dev->fill(r->e->dev, &one, r->dt, 0);
+        Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(dt)};
+        dev->fill(dev, &one, dt, 0);
     }
 }
 static void share(Local *l, const Local *own, const Tensor *t) {
@@ -65,7 +60,7 @@ static Tensor read_as(const WireMove *m, const Region *as, const Tensor *t, Aren
     Region plain = region_plain(t);
     tensor_pack(&packed);
     packed.p = arena_alloc(arena, base_mul((size_t)tensor_count(t) + 1, (size_t)dtype_size(m->dt)));
-    m->e->dev->copy(m->e->dev, (Block){&plain, &packed}, (Block){&plain, t}, m->dt, 0);
+    m->e->dev->copy(m->e->dev, (Block){&plain, &packed}, (Block){&plain, t}, m->dt, COMBINE_COPY);
     return region_shaped(as, &packed);
 }
 Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *arena) {
@@ -82,29 +77,24 @@ static Tensor piece_data(const WireMove *m, int64_t rank, int64_t i, Region *at,
     return here ? transfer_piece(m, &one, at, arena)
                 : m->e->wire->piece(m->e->wire, m, i, at, arena);
 }
-/* 0: as it comes; 1: added; 2: the larger (as region_copy). */
-static int combination(const Act *a) {
-    if (!a->times || !act_reduces(a->kind)) return 0;
-    return a->combine == COMBINE_MAX ? 2 : 1;
-}
 /* The pieces of `rank` put together in `to`, in the order of the group: the order of the sum is
  * declared. */
 static void put_together(const WireMove *m, int64_t rank, const Region *to, Tensor *out) {
-    int op = combination(&m->x.act);
+    Combine how = pieces_combine(&m->x), first = how == COMBINE_MAX ? how : COMBINE_COPY;
     Device *dev = m->e->dev;
     Wire *w = m->e->wire;
     if (w->reduce && w->reduce(w, m, to, out)) return;
     int64_t n = dev->sizes_only ? 0 : pieces_count(&m->x, rank);
-    dev->fill(dev, out, m->dt, op == 2 ? -INFINITY : 0);
+    dev->fill(dev, out, m->dt, how == COMBINE_MAX ? -INFINITY : 0);
     for (int64_t i = 0; i < n; i++) {
         Arena *part = arena_new();
         Region at;
         Tensor src = piece_data(m, rank, i, &at, part);
         if (src.p && tensor_count(&src))
-            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, m->dt, op == 1 && i == 0 ? 0 : op);
+            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, m->dt, i ? how : first);
         arena_free(part);
     }
-    if (m->e->modulus > 0 && op == 1) device_residues(dev, out, m->dt, m->e->modulus);
+    if (m->e->modulus > 0 && how == COMBINE_SUM) device_residues(dev, out, m->dt, m->e->modulus);
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */
@@ -114,7 +104,7 @@ static void finish(const WireMove *m, const Region *to, Tensor *out) {
     if (act->combine == COMBINE_AVG) f *= 1 / n;
     for (int k = 1; k < act->times; k++) f *= n;
     if (f != 1) m->e->dev->scale(m->e->dev, out, m->dt, f);
-    if (act->floor && !m->e->dev->sizes_only) drop_tail(m, to, out);
+    if (act->floor && !m->e->dev->sizes_only) transfer_drop_tail(m->e->dev, &m->x, to, out, m->dt);
 }
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
@@ -143,7 +133,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         Region held = region_of(r->e, r->s->in[0], rank, run->tmp), as;
         as = region_listed(&to, held.outer, run->tmp);
         Tensor out = region_shaped(&as, &l->t);
-        tile(r->e->dev, &out, &own->t, r->dt);
+        transfer_tile(r->e->dev, &out, &own->t, r->dt);
     } else {
         put_together(r, rank, &to, &l->t);
         finish(r, &to, &l->t);
@@ -226,7 +216,9 @@ static bool move_block(void *arg, int64_t rank, Local *l) {
 }
 void transfer_step(Exec *e, const Step *s) {
     Wire *wire = e->wire;
-    Keyed k = {.r.m = {.e = e, .s = s, .x = pieces_of_run(e, s), .dt = exec_dtype(e, s->out)}};
+    Act done = act_of(s);
+    Keyed k = {
+        .r.m = {.e = e, .s = s, .x = pieces_of_run(e, s, &done), .dt = exec_dtype(e, s->out)}};
     const Act *act = &k.r.m.x.act;
     if (act->kind == MOVE_ID && !s->act) {
         share_all(e, s->in[0], s->out);

@@ -10,4 +10,11 @@ void transfer_step(Exec *e, const Step *s);
  * copies and lists live in `arena`. After a planted mistake a block may be shorter than its layout
  * says: then so is the region. */
 Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *arena);
+/* Repeats `own` until the block `out` is full: what a skipped gather leaves in the buffer. As many
+ * dims; an empty block leaves zeros. */
+void transfer_tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt);
+/* Sizes divided without remainder (`floor`): elements of the cut letter behind n equal blocks
+ * become zero. `b`: where the elements of the packed block `t` stand; one with an outer list stays.
+ */
+void transfer_drop_tail(Device *dev, const Pieces *x, const Region *b, Tensor *t, Dtype dt);
 #endif

@@ -145,7 +145,8 @@ static int64_t write_piece(const WireMove *m, const Piece *one, int64_t rank, ch
         Tensor packed = region_packed(&both);
         packed.p = out + sizeof head;
         if (tensor_count(&host) && tensor_count(&packed))
-            head.count = region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, 0);
+            head.count =
+                region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
         memcpy(head.n, src.n, sizeof head.n);
         memcpy(out, &head, sizeof head);
         dev->done(dev, &host);
@@ -248,7 +249,7 @@ static void cut_for_each(const WireMove *m, const Region *at, const Tensor *own,
         Tensor part = region_packed(&both);
         part.p = out;
         each[k] = tensor_count(&part);
-        if (each[k]) region_copy((Block){&both, &part}, (Block){at, own}, m->dt, 0);
+        if (each[k]) region_copy((Block){&both, &part}, (Block){at, own}, m->dt, COMBINE_COPY);
         out += each[k] * dtype_size(m->dt);
         arena_free(tmp);
     }
@@ -272,7 +273,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     packed.p = mine;
     whole.p = sum;
     if (cut) cut_for_each(m, &at, &host, each, mine);
-    else if (total) region_copy((Block){&at, &packed}, (Block){&at, &host}, m->dt, 0);
+    else if (total) region_copy((Block){&at, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
     EngineSum s = {.group = (int)group_of(o, m),
                    .number = m->dt == DT_F32 ? ENGINE_F32 : ENGINE_F64,
                    .max = m->x.act.combine == COMBINE_MAX,
@@ -281,7 +282,8 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
                    .n = total,
                    .each = cut ? each : NULL};
     o->engine->sum(o->engine, &s);
-    if (tensor_count(&whole)) dev->copy(dev, (Block){to, out}, (Block){&all, &whole}, m->dt, 0);
+    if (tensor_count(&whole))
+        dev->copy(dev, (Block){to, out}, (Block){&all, &whole}, m->dt, COMBINE_COPY);
     dev->done(dev, &host);
     free(each);
     free(mine);

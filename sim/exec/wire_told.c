@@ -36,7 +36,7 @@ static Tensor packed_copy(const Exec *e, const Tensor *of, Dtype dt) {
     Region r = region_plain(of);
     tensor_pack(&out);
     out.p = device_array(e->host, tensor_count(&out), dtype_size(dt));
-    if (tensor_count(&out)) region_copy((Block){&r, &out}, (Block){&r, &host}, dt, 0);
+    if (tensor_count(&out)) region_copy((Block){&r, &out}, (Block){&r, &host}, dt, COMBINE_COPY);
     e->dev->done(e->dev, &host);
     return out;
 }

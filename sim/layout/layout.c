@@ -52,6 +52,13 @@ void layout_set_type(Layout *l, int axis, AxisType t) {
     l->type[axis] = (uint8_t)t;
 }
 
+void layout_recut(Layout *l, int axis, int dim) {
+    int d = layout_where(l, axis);
+    if (d < 0 || d == dim || dim >= l->ndim) return;
+    layout_set_type(l, axis, TY_I);
+    layout_cut(l, dim, axis, CUT_CHUNK);
+}
+
 bool layout_eq(const Layout *a, const Layout *b) { return !memcmp(a, b, sizeof *a); }
 
 uint64_t layout_hash(const Layout *l) {

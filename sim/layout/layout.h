@@ -36,6 +36,9 @@ int layout_where(const Layout *l, int axis);
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);
+/* Moves the axis' cut to another dim, innermost and contiguous; nothing where it cuts none, cuts
+ * that one already, or there is no such letter. */
+void layout_recut(Layout *l, int axis, int dim);
 /* Equal as index maps with types, and a hash of the same: unused entries are zero. */
 bool layout_eq(const Layout *a, const Layout *b);
 uint64_t layout_hash(const Layout *l);

@@ -14,20 +14,13 @@ Act act_declared(const Move *m) {
     if (act_reduces(a.kind)) a.combine = a.kind == MOVE_ALL_REDUCE_MAX ? COMBINE_MAX : COMBINE_SUM;
     return a;
 }
-/* Moves one axis' cut from its dim to another. */
-static void swap_dim(Layout *l, int axis, int dim) {
-    int d = layout_where(l, axis);
-    if (d < 0 || d == dim || dim >= l->ndim) return;
-    layout_set_type(l, axis, TY_I);
-    layout_cut(l, dim, axis, CUT_CHUNK);
-}
 Move act_move(const Move *declared, const Act *a) {
     Move v = *declared;
     v.axes = a->axes;
     v.kind = a->kind;
     for (int i = 0; a->dim >= 0 && i < v.axes.n; i++) {
-        swap_dim(&v.from, v.axes.a[i], a->dim);
-        swap_dim(&v.to, v.axes.a[i], a->dim);
+        layout_recut(&v.from, v.axes.a[i], a->dim);
+        layout_recut(&v.to, v.axes.a[i], a->dim);
     }
     return v;
 }

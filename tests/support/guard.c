@@ -42,7 +42,7 @@ static Tensor guard_get(Device *d, const Tensor *t, Dtype dt) {
     tensor_pack(&host);
     host.p = base_malloc((size_t)((tensor_count(t) + 1) * dtype_size(dt)));
     open_memory(g, &g->calls.gets, 1);
-    region_copy((Block){&box, &host}, (Block){&box, &src}, dt, 0);
+    region_copy((Block){&box, &host}, (Block){&box, &src}, dt, COMBINE_COPY);
     close_memory(g);
     return host;
 }
@@ -51,17 +51,17 @@ static void guard_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) 
     Tensor to = *t;
     Region box = region_plain(t);
     open_memory(g, &g->calls.puts, 1);
-    region_copy((Block){&box, &to}, (Block){&box, host}, dt, 0);
+    region_copy((Block){&box, &to}, (Block){&box, host}, dt, COMBINE_COPY);
     close_memory(g);
 }
 static void guard_done(Device *d, Tensor *host) {
     (void)d;
     free(host->p);
 }
-static void guard_copy(Device *d, Block dst, Block src, Dtype dt, int op) {
+static void guard_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
     Guard *g = (Guard *)d;
     open_memory(g, &g->calls.copies, 1);
-    region_copy(dst, src, dt, op);
+    region_copy(dst, src, dt, how);
     close_memory(g);
 }
 /* What the host device does, on memory that is open meanwhile. */

@@ -19,7 +19,7 @@ static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
     l.buf = store_buf_new(e, n * dtype_size(dt));
     l.t.p = l.buf->p;
     Region box = region_plain(&l.t);
-    region_copy((Block){&box, &l.t}, (Block){&box, &from->t}, dt, 0);
+    region_copy((Block){&box, &l.t}, (Block){&box, &from->t}, dt, COMBINE_COPY);
     return l;
 }
 Spoil spoil_part(Exec *e, int val, int64_t rank) {

@@ -4,7 +4,9 @@
 #include "drive/against.h"
 #include "base/file.h"
 #include "drive/arrange.h"
+#include "exec/call.h"
 #include "formats/yaml.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,17 +327,27 @@ static void compare_value(Against *a, const ValueSet *set, int i) {
     if (have != x) free(have);
     free(x);
 }
+/* The step of the unsharded run that computes a node; NULL if one of its operands is no longer
+ * held. */
+static const Step *probe_step(const Exec *e, const GNode *node) {
+    const Program *p = e->p;
+    for (int k = 0; k < p->ns; k++) {
+        const Step *s = &p->step[k];
+        if (s->kind != ST_OP || &p->graph->node[s->node] != node) continue;
+        for (int i = 0; i < s->nin; i++)
+            if (!exec_store(e, s->in[i])->alive) return NULL;
+        return s;
+    }
+    return NULL;
+}
 /* An inner value of an op, which is computed for the comparison alone. */
 static void compare_probe(Against *a, const ValueSet *set, int i) {
-    const Program *p = set->ref->program;
-    const GNode *node = probed(p->graph, a->name[i]);
-    if (!node) return;
-    OpCall c = {.op = node->op, .rule = &node->rule, .at = &node->at, .dtype = DT_F64};
-    for (int k = 0; k < node->nin; k++) {
-        int v = p->first[node->in[k]];
-        if (!exec_store(set->ref->exec, v)->alive) return;
-        c.in[k] = exec_store(set->ref->exec, v)->l[0].t;
-    }
+    Exec *e = set->ref->exec;
+    const GNode *node = probed(e->p->graph, a->name[i]);
+    const Step *step = node ? probe_step(e, node) : NULL;
+    OpCall c;
+    if (!step || !call_make(e, step, 0, &c, a->arena)) return;
+    assert(c.dtype == DT_F64);
     const StTensor *s = &a->st->t[i];
     ValueShape o = {.dtype = DT_F64};
     double *x = node->op->probe_run(&c, &o.size[0]);

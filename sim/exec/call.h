@@ -1,4 +1,4 @@
-/* The kernel of a step on all ranks. For sim/exec only. */
+/* The kernel of a step on all ranks, and its call on one of them. */
 #ifndef SP_EXEC_CALL_H
 #define SP_EXEC_CALL_H
 #include "exec/exec.h"

@@ -356,6 +356,39 @@ static void test_orders(void **state) {
     st_close(st);
     arena_free(a);
 }
+/* Other numbers in a shape that agrees (tokens in one dim, a dim of one element more) are other
+ * numbers, by so much: the shape is not to blame. Another order is told there too. */
+static void test_other_numbers_in_a_shape_that_agrees(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    SafeTensors *st = golden_tensors(a, saved_by(a, square));
+    static const int same[] = {0, 1, 2}, sbd[] = {1, 0, 2};
+    const int64_t d3[] = {2, 5, 48};
+    NewTensor t[] = {
+        reordered(a, st, "layers.0.q_proj", 3, d3, same, 2, (int64_t[]){10, 48}),
+        reordered(a, st, "layers.0.o_proj", 3, d3, same, 4, (int64_t[]){1, 2, 5, 48}),
+        reordered(a, st, "loss_mean", 1, (int64_t[]){1}, same, 1, (int64_t[]){1}),
+        reordered(a, st, "layers.0.resid_attn", 3, d3, sbd, 2, (int64_t[]){10, 48}),
+    };
+    enum { N = sizeof t / sizeof *t };
+    for (int i = 0; i < N - 1; i++) {
+        int64_t n = 1;
+        for (int d = 0; d < t[i].nd; d++) n *= t[i].shape[d];
+        double *x = arena_memdup(a, t[i].x, sizeof *x * (size_t)n);
+        for (int64_t k = 0; k < n; k++) x[k] *= 2;
+        t[i].x = x;
+    }
+    PlanRun r = run(a, square, NULL, write_tensors(a, "doubled.safetensors", t, N), NULL);
+    for (int i = 0; i < N - 1; i++) {
+        const Row *x = row_of(&r, t[i].name);
+        assert_true(x && !x->ok && !x->missing_here);
+        if (x->why) fail_msg("%s: %s", x->name, x->why);
+        assert_true(fabs(x->max_rel - 0.5) < 1e-9); /* of theirs, which is twice ours */
+    }
+    assert_non_null(strstr(row_of(&r, "layers.0.resid_attn")->why, "sequence first"));
+    st_close(st);
+    arena_free(a);
+}
 /* NaN and infinity of the file have a name and a place. */
 static void test_not_finite(void **state) {
     (void)state;
@@ -536,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_other_mesh),
         cmocka_unit_test(test_checkpoint_names),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_other_numbers_in_a_shape_that_agrees),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_whole_numbers),
         cmocka_unit_test(test_training),

@@ -263,14 +263,16 @@ static void tell(const Against *a, const Row *row, const char *hint) {
                    "%s differs from the file by %.3g of its largest magnitude (tolerance %.3g)",
                    row->name, row->max_rel, row->tolerance);
 }
-/* Both shapes and, if an order of dims explains it, which. */
+/* Both shapes and, if an order of dims explains it, which. Where the shapes agree (also as tokens
+ * in one dim, or with a dim of one element more), only an order in which the numbers are equal
+ * does. */
 static void differs(Against *a, const StTensor *s, const ValueShape *o, const Arrangement *how,
                     bool same_shape, Row *row) {
     const char *there = arrange_shape_text(a->arena, s->nd, s->shape),
                *here = arrange_shape_text(a->arena, o->nstored, o->shape);
     const char *hint = "the values differ from the other implementation's: weights, config or "
                        "names do not belong together";
-    if (how->what) {
+    if (how->what && (how->equal || !same_shape)) {
         row->why = arena_printf(a->arena, "%s: %s %s in the file, %s %s here", how->what,
                                 how->symbols, there, arrange_symbols(a->arena, o), here);
         hint = how->equal ? "put in our order the numbers are equal"

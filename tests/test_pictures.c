@@ -201,8 +201,128 @@ static void mistakes_of_the_optimizer_have_words(void **state) {
     }
 }
 
+static PlanRun shipped(Arena *a, const char *path, const PipelineOptions *o) {
+    size_t size;
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &size);
+    assert_non_null(text);
+    return plan_run_with(a, path, text, o);
+}
+
+/* No sentence, list or name in a block ends in an ellipsis: what does not fit is said shorter. */
+static void no_sentence_is_cut(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const char *const plans[] = {
+        "plans/15-megatron-tp-sp.yaml", "plans/20-llama3-8b-fsdp-tp.yaml",
+        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "plans/23-llama3-8b-packed.yaml",
+        "plans/31-mixtral-8x7b-tp.yaml"};
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    int reasons = 0;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, plans[i], &(PipelineOptions){0});
+        for (int k = 0; k < 8; k++) {
+            RenderOptions o = view("block");
+            Scene *page[32];
+            o.preset = presets[k / 2], o.pass = k % 2 ? "backward" : NULL;
+            int n = render_pages(r.t, r.d, &o, a, true, page);
+            for (int p = 0; p < n; p++)
+                for (int m = 0; m < page[p]->n_marks; m++) {
+                    const Mark *t = &page[p]->marks[m];
+                    for (int x = 0; t->kind == MARK_TEXT && x < t->n_run; x++) {
+                        const char *end = strstr(t->run[x].s, "…");
+                        if (end && !end[strlen("…")])
+                            fail_msg("%s %s: %s", plans[i], o.preset, t->run[x].s);
+                        reasons += strstr(t->run[x].s, "adjoint of") != NULL;
+                    }
+                }
+        }
+        arena_free(a);
+    }
+    assert_true(reasons > 20);
+}
+
+static const char silent[] =
+    "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, "
+    "loss]}\n"
+    "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2, tp: 2}\nnames: torchtitan\n"
+    "pass: backward\nhardware: h100-sxm\nplan:\n"
+    "  tok_embeddings: {style: rowwise, output: shard(1)}\n"
+    "  layers.*.attention_norm: {style: sequence_parallel, use_local_output: true}\n"
+    "  layers.*.attention: {input: shard(1), desired_input: replicate}\n"
+    "  layers.*.attention.w[qkv]: colwise\n"
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+    "  layers.*.ffn_norm: {style: sequence_parallel, use_local_output: true}\n"
+    "  layers.*.feed_forward: {input: shard(1), desired_input: replicate}\n"
+    "  layers.*.feed_forward.w[13]: colwise\n"
+    "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+    "  output: {style: colwise, input: shard(1), use_local_output: false}\n"
+    "  loss: loss_parallel\n";
+
+/* "Equivalent" stands nowhere without what it rests on. */
+static void silence_is_in_the_stamp(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(a, "silent.yaml", silent,
+                              &(PipelineOptions){.execute = true, .numbers = true, .threads = 1});
+    assert_non_null(r.t);
+    assert_int_equal(r.t->n_undeclared, 1);
+    int n, lies = 0;
+    const RenderView *all = render_views(&n);
+    for (int i = 0; i < n * 4; i++) {
+        RenderOptions o = view(all[i / 4].name);
+        o.preset = presets[i % 4];
+        if (!strcmp(o.view, "timeline")) continue; /* nobody asked for times */
+        says(words_of(a, r.t, o), "if somebody sums 1 gradient");
+        lies++;
+    }
+    if (lies < 28) fail_msg("%d pictures", lies);
+    RenderOptions o = view("overview");
+    says(words_of(a, r.t, o), "1 of them no line");
+    o = view("storyboard"), o.part = "grad.param.norm.weight";
+    for (int i = 0; i < r.t->n_collectives; i++) /* of its two sums the one over tp */
+        if (r.t->collectives[i].inferred) o.part = arena_printf(a, "%d", r.t->collectives[i].step);
+    size_t size;
+    says(render_text(r.t, r.d, &o, FORMAT_TEXT, a, &size), "tp, which no line of the");
+    arena_free(a);
+}
+
+/* Every symbol of a collective has it in its tooltip where no line of the plan asks for it; so has
+ * the box of a weight that is gathered first. */
+static void tooltips_say_inferred(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const char *const row[][2] = {
+        {"block", NULL}, {"block", "weights"}, {"block", "forward"}, {"shards", NULL}};
+    int held = 0;
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/20-llama3-8b-fsdp-tp.yaml", &(PipelineOptions){0});
+    for (int i = 0; i < r.t->n_collectives; i++) r.t->collectives[i].inferred = true;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        RenderOptions o = view(row[i][0]);
+        Scene *page[32];
+        if (row[i][1] && !strcmp(row[i][1], "forward")) o.pass = row[i][1];
+        else o.part = row[i][1];
+        int n = render_pages(r.t, r.d, &o, a, true, page);
+        for (int p = 0; p < n; p++)
+            for (int g = 0; g < page[p]->n_groups; g++) {
+                const Group *of = &page[p]->groups[g];
+                bool first = of->tip && strstr(of->tip, " first, sends");
+                if (strcmp(of->what, "collective") && !first) continue;
+                if (!of->tip || !strstr(of->tip, "inferred")) fail_msg("%s: %s", o.view, of->tip);
+                held++;
+            }
+    }
+    if (held < 30) fail_msg("%d tooltips", held);
+    arena_free(a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_of_products_have_states),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
+                                       cmocka_unit_test(silence_is_in_the_stamp),
+                                       cmocka_unit_test(tooltips_say_inferred),
+                                       cmocka_unit_test(sums_of_products_have_states),
                                        cmocka_unit_test(hatches_are_seen),
                                        cmocka_unit_test(errors_say_end_to_end),
                                        cmocka_unit_test(mistakes_of_the_optimizer_have_words),

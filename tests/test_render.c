@@ -768,8 +768,6 @@ static void lint_is_silent(void **state) {
                 RenderOptions o = options(fixtures[i].view);
                 o.preset = all_presets[p];
                 o.theme = all_themes[th];
-                /* a graph six columns wide does not fit a slide at 24 px, and says so */
-                if (!strcmp(fixtures[i].name, "odd") && !strcmp(o.preset, "slide")) continue;
                 int n = render_lint(fixtures[i].make(g->a), g->d, &o, g->a, &report);
                 if (n) print_message("%s %s %s\n%s", fixtures[i].name, o.preset, o.theme, report);
                 assert_int_equal(n, 0);
@@ -1040,20 +1038,13 @@ static const char *view_at(int i) {
     int n;
     return render_views(&n)[i].name;
 }
-static unsigned view_asks(int i) {
-    int n;
-    return render_views(&n)[i].asks;
-}
 
-/* Every view of every trace that has something for it. Views that are looked at first are linted on
- * the traces made for them (each fixture's own view), the one of a run's numbers in test_gallery: a
- * story of thousands of ranks does not fit on a slide. */
+/* Every view of every trace that has something for it. */
 static void lint_of_all_views(void **state) {
     Ground *g = *state;
     int fixtures_held = sample_of(N_FIXTURES, "fixtures");
     for (int i = 0; i < fixtures_held; i++)
         for (int v = 0; v < n_views(); v++) {
-            if (view_asks(v) & (VIEW_FIRST | VIEW_SAMPLES)) continue;
             for (int p = 0; p < 4; p++) {
                 const char *report;
                 Diags *d = diags_new(g->a);

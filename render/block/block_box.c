@@ -87,13 +87,15 @@ static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
              : NULL;
 }
 
+static double pending_size(const BlockPen *p) { return p->look->numbers ? 11.5 : 12; }
+
 double block_label_width(BlockPen *p, const BlockNode *n) {
     Run run[SHAPE_RUNS];
     if (!n->out) return 0;
     int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM);
     double sym = fonts_width(p->s->fonts, run, k, 12.5);
     const char *pend = pending_words(p->g, n);
-    double extra = pend ? 9 + scene_width(p->s, 11.5, SEMIBOLD, pend) : 0;
+    double extra = pend ? 9 + scene_width(p->s, pending_size(p), SEMIBOLD, pend) : 0;
     if (!p->look->numbers) return sym + extra;
     return fmax(sym, scene_width(p->s, 11.5, REGULAR, numbers(p->g, n)) + extra);
 }
@@ -116,7 +118,7 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     const char *axes = words_pending(&n->out->shape, &max);
     scene_text(
         p->s, px + 9, p->look->numbers ? num : sym,
-        (TextLook){ALIGN_LEFT, p->look->numbers ? 11.5 : 12, SEMIBOLD,
+        (TextLook){ALIGN_LEFT, pending_size(p), SEMIBOLD,
                    ROLE_AXIS_TEXT + theme_axis(words_color_axis(p->g->arena, p->g->t, axes, axes))},
         pend);
     p->legend |= 1u << LEGEND_PARTIAL;
@@ -202,8 +204,15 @@ static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const Bl
                         bytes_text(f->bytes_sent, g->arena));
 }
 
-static const char *saved_words(const BlockGraph *g, const BlockOp *op) {
-    return arena_printf(g->arena, "with saved %s", op->saved);
+/* What it reads of the forward pass, in w: by name, or how many there are. */
+static const char *saved_words(const BlockPen *p, const BlockOp *op, double w) {
+    const char *with = arena_printf(p->g->arena, "with saved %s", op->saved);
+    if (scene_width(p->s, 11.5, REGULAR, with) <= w) return with;
+    if (scene_width(p->s, 11.5, REGULAR, with + strlen("with ")) <= w)
+        return with + strlen("with ");
+    int n = 1;
+    for (const char *q = op->saved; *q; q++) n += *q == ',';
+    return arena_printf(p->g->arena, n == 1 ? "with a saved value" : "with %d saved values", n);
 }
 
 static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area box) {
@@ -216,10 +225,9 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
     Run run[SHAPE_RUNS];
     double tw =
         scene_text(p->s, x + 10, base, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, name);
-    if (style)
+    if (style && scene_width(p->s, 12, REGULAR, style) <= w - tw - 17 - GHOST - 16)
         scene_text(p->s, x + 10 + tw + 7, base,
-                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE},
-                   scene_fit(p->s, style, w - tw - 17 - GHOST - 16, 12, REGULAR));
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE}, style);
     if (two)
         scene_runs(p->s, (Pt){x + 10, y + 34}, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
     if (op->fetch && two)
@@ -228,7 +236,7 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
     if (op->saved && two)
         scene_text(p->s, x + 10, y + h - 8,
                    (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
-                   scene_fit(p->s, saved_words(p->g, op), w - 20, 11.5, REGULAR));
+                   saved_words(p, op, w - 20));
     ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
 }
 
@@ -300,7 +308,10 @@ static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp
                      bytes_text(l->bytes, a));
         if (p->file && p->line > 0) str_addf(&s, " (%s:%d)", words_file(p->file), p->line);
     }
+    if (op->n_param) tip_add(&s, "style", op->param[0]->style);
+    if (op->saved) tip_add(&s, "with saved", op->saved);
     if (op->fetch) str_addf(&s, "\n%s", fetch_words(g, n, op));
+    tip_inferred(&s, op->fetch);
     if (op->c->flops > 0) str_addf(&s, "\n%sFLOP", count_text(op->c->flops, a));
     if (op->c->bytes > 0) str_addf(&s, ", reads and writes %s", bytes_text(op->c->bytes, a));
     return s.s;
@@ -334,7 +345,7 @@ static void plain_box(BlockPen *p, const BlockOp *op, const char *name, const ch
     if (saved)
         scene_text(p->s, x + w / 2, y + h - 8,
                    (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
-                   scene_fit(p->s, saved_words(p->g, op), w - 12, 11.5, REGULAR));
+                   saved_words(p, op, w - 12));
 }
 
 static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
@@ -394,7 +405,7 @@ const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
     return s.s;
 }
 
-static const char *coll_tip(const BlockGraph *g, const TraceCollective *c) {
+const char *block_coll_tip(const BlockGraph *g, const TraceCollective *c) {
     Arena *a = g->arena;
     Str s = str_new(a);
     int64_t group = words_group_of(&c->groups, g->rank);
@@ -415,7 +426,7 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     double mid = y + p->look->coll / 2;
     Hexagon h = hexagon_of(n->coll, x, y, w, p->look->coll);
     h.id = arena_printf(p->g->arena, "step-%d", n->step);
-    h.tip = coll_tip(p->g, n->coll);
+    h.tip = block_coll_tip(p->g, n->coll);
     h.wrong = is_wrong(p, n->step);
     h.line[0] = (HexagonLine){block_coll_name(p->g, n), mid - 3.5, 13, SEMIBOLD};
     h.line[1] =
@@ -460,89 +471,4 @@ void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
                                            [NODE_MOVE] = move_box};
     p->group[n - p->g->node] = p->s->n_groups;
     draw[n->kind](p, n, x, y, w);
-}
-
-enum { MAP_FLAT = 18 }; /* a map of at most two rows fits on a line */
-
-/* Pill, members and map on one line (or the map under them); returns the width. A high map is left
- * to the caller. */
-static double group_line(BlockPen *p, const TraceCollective *c, double x, double y, bool stacked,
-                         double room) {
-    double top = y - 9;
-    Scene *s = p->s;
-    const Trace *t = p->g->t;
-    const char *color = words_color_axis(p->g->arena, t, c->axis, c->axes);
-    double pw = draw_pill(s, x, y, words_axis_list(p->g->arena, t, c->axis), color), h = 0;
-    const char *members =
-        words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
-    double w = pw + 7 +
-               scene_text(s, x + pw + 7, y + 4.5, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
-                          members);
-    RankMap map = {t, &c->groups, p->g->rank, color};
-    double mw = map_size(s, &map, &h);
-    if (mw > 0 && h <= MAP_FLAT) {
-        p->legend |= 1u << LEGEND_MAP;
-        if (stacked && y + 12 + h <= top + p->look->coll + 2) draw_map(s, &map, x, y + 12);
-        else draw_map(s, &map, x + w + 10, y - h / 2);
-        return w + 10 + mw;
-    }
-    const char *all =
-        arena_printf(p->g->arena, "%lld groups × %lld", (long long)groups_count(&c->groups),
-                     (long long)groups_size(&c->groups));
-    bool fits = w + 10 + scene_width(s, 12, REGULAR, all) <= room; /* else the tooltip has it */
-    if (stacked || groups_count(&c->groups) == 1 || !fits) return w;
-    return w + 10 +
-           scene_text(s, x + w + 10, y + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                      all);
-}
-
-/* A map of three rows or more stands right of both lines of words. */
-static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid) {
-    const char *color = words_color_axis(p->g->arena, p->g->t, c->axis, c->axes);
-    RankMap map = {p->g->t, &c->groups, p->g->rank, color};
-    double h, w = map_size(p->s, &map, &h);
-    if (!(w > 0 && h > MAP_FLAT && h <= p->look->coll)) return;
-    p->legend |= 1u << LEGEND_MAP;
-    draw_map(p->s, &map, x, mid - h / 2);
-}
-
-/* The reason in at most `max` lines (on a slide one). A reason that is longer is cut at its first
- * comma: the clause that matters stands first, the tooltip has the whole. */
-static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
-    const char *why = c->why ? words_symbol(p->g->arena, c->why) : "", *comma = strstr(why, ", ");
-    bool slide = !p->look->numbers;
-    int lines = slide && max > 1 ? max - 1 : max; /* what would be cut off is left out */
-    double need = 0.92 * w * lines;
-    if (comma && scene_width(p->s, 12, REGULAR, why) > (slide ? w : need))
-        why = arena_strndup(p->g->arena, why, (size_t)(comma - why));
-    return scene_wrap(p->s, why, (TextColumn){w, 12, REGULAR, lines, NULL}, line);
-}
-
-void block_side(BlockPen *p, const BlockNode *n, SideRoom at) {
-    const BlockSide side = at.side;
-    const double x = at.x, y = at.y;
-    const TraceCollective *c = n->coll;
-    const char *line[3];
-    double h = p->look->coll;
-    scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), coll_tip(p->g, c));
-    if (side == SIDE_BOTH) {
-        group_line(p, c, x, y + 9, true, 0);
-        int k = reason(p, c, at.room, 3, line);
-        double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
-        for (int i = 0; i < k; i++)
-            scene_text(p->s, at.left, top + 15 * i,
-                       (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, line[i]);
-    } else {
-        double room = side == SIDE_NARROW || p->look->numbers ? at.room : at.room + 45;
-        int k = reason(p, c, room, 2, line);
-        double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10),
-               pitch = h < 34 ? 22 : 25;
-        double wide = group_line(p, c, x, pill, false, room);
-        for (int i = 0; i < k; i++)
-            wide =
-                fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i,
-                                      (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]));
-        if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
-    }
-    scene_end(p->s);
 }

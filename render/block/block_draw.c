@@ -188,6 +188,18 @@ static double need_between(BlockPen *p, const BlockFrame *f, int c) {
     return need;
 }
 
+/* Does a box stand, or a wire pass, in a column right of the node's and up to c? Then that keeps
+ * its label from getting further. */
+static bool crossed(const BlockPen *p, const BlockStrip *s, const BlockNode *n, int c) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        if (q != n && q->level == n->level && q->col > n->col && q->col <= c) return true;
+    }
+    for (int i = n->col; i < c; i++)
+        if (busy_right(p, s, i, n->level, true, -1)) return true;
+    return false;
+}
+
 void block_columns(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
     int cols = s->cols < BLOCK_MAX_COLS ? s->cols : BLOCK_MAX_COLS;
@@ -202,7 +214,16 @@ void block_columns(BlockPen *p, BlockFrame *f) {
     }
     f->stream = 14;
     f->centre[0] = (s->from >= 0 ? STREAM_ROOM : 0) + f->width[0] / 2;
-    for (int c = 0; c + 1 < cols; c++) f->centre[c + 1] = f->centre[c] + need_between(p, f, c);
+    for (int c = 0; c + 1 < cols; c++) {
+        f->centre[c + 1] = f->centre[c] + need_between(p, f, c);
+        for (int k = 0; k < s->n; k++) { /* a wire keeps right of labels two columns away, too */
+            const BlockNode *n = node(p, s->node[k]);
+            if (n->col < c && n->level >= 0 && busy_right(p, s, c, n->level, true, s->node[k]) &&
+                !crossed(p, s, n, c))
+                f->centre[c + 1] =
+                    fmax(f->centre[c + 1], f->centre[n->col] + 14 + block_label_width(p, n) + 10);
+        }
+    }
 }
 
 /* ---- drawing ---- */

@@ -75,13 +75,15 @@ typedef struct {
     double left; /* SIDE_BOTH: where the reason ends, left of the box */
     double room; /* width for the reason */
 } SideRoom;
-/* Group, members and reason of a collective, beside its box. */
+/* Group, members and reason of a collective, beside its box (block_side.c). */
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
 /* Name of an op for people: "wq", "RMSNorm", "+ bias". */
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
 /* Name of a collective's box, "AllGather", and the line under it, "dim S, ×4". */
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n);
 const char *block_coll_line(const BlockGraph *g, const BlockNode *n);
+/* Everything about a collective, for the one who points at it. */
+const char *block_coll_tip(const BlockGraph *g, const TraceCollective *c);
 /* Value read by the node, for "what changed". */
 const TraceValue *block_read(const BlockGraph *g, const BlockNode *n);
 #endif

@@ -149,7 +149,6 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y,
     Role role;
     const ViewCall *c = p->c;
     Arena *a = c->arena;
-    const char *stamp = words_stamp(a, c->t, &role);
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
     bool beside =
         y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
@@ -159,13 +158,14 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y,
             ? f->x + 32
             : f->x + f->centre[last->col] +
                   fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
+    const char *stamp = figure_verdict(p->s, c, room - x, &role);
     Str rest = str_new(a);
     if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
     if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
     int weight = role == ROLE_SECOND ? REGULAR : SEMIBOLD;
     double w = scene_width(p->s, 12, weight, stamp);
     Run run[2] = {
-        {scene_fit(p->s, stamp, room - x, 12, weight), weight, role, false, false},
+        {stamp, weight, role, false, false},
         {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
     scene_begin(p->s, "footer", "footer", NULL);
     scene_runs(p->s, (Pt){x, y}, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);

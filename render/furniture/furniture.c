@@ -333,13 +333,20 @@ static const char *status(const ViewCall *c, const char *extra) {
     return rest.s;
 }
 
+const char *figure_verdict(Scene *s, const ViewCall *c, double w, Role *role) {
+    const char *stamp = words_stamp(c->arena, c->t, role), *aside = strstr(stamp, " (");
+    int weight = *role == ROLE_SECOND ? REGULAR : SEMIBOLD;
+    if (aside && scene_width(s, 12, weight, stamp) > w)
+        stamp = arena_strndup(c->arena, stamp, (size_t)(aside - stamp));
+    return scene_fit(s, stamp, w, 12, weight);
+}
+
 double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra) {
     double x = at.x, w = at.w, y = at.y;
     Role role;
-    const char *stamp = words_stamp(c->arena, c->t, &role), *rest = status(c, extra);
+    const char *stamp = figure_verdict(s, c, w, &role), *rest = status(c, extra);
     Run run[2] = {{stamp, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role, false, false},
                   {rest, REGULAR, ROLE_SECOND, false, false}};
-    run[0].s = scene_fit(s, stamp, w, 12, SEMIBOLD);
     /* as many parts behind the stamp as fit, the others on lines of their own */
     size_t end = strlen(rest);
     while (end > 0 && fonts_width(s->fonts, run, 2, 12) > w) {
@@ -391,7 +398,7 @@ void tip_add(Str *s, const char *name, const char *value) {
     if (value && *value) str_addf(s, "%s%s%s%s", s->n ? "\n" : "", name, *name ? ": " : "", value);
 }
 void tip_inferred(Str *s, const TraceCollective *c) {
-    if (!c->inferred) return;
+    if (!c || !c->inferred) return;
     bool gradient = subject_is_gradient(c->subject);
     tip_add(s, "inferred",
             gradient && c->reduce

@@ -75,6 +75,8 @@ double figure_legend(Scene *s, Band at, unsigned marks);
 /* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */
 double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, const char *extra);
 
+/* The stamp (words_stamp) as it fits into w: its words in brackets give way. Sets its role. */
+const char *figure_verdict(Scene *s, const ViewCall *c, double w, Role *role);
 /* The stamp line alone, its baseline at y; returns the baseline of its last line. */
 double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra);
 

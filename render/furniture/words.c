@@ -184,13 +184,25 @@ const char *words_model(Arena *a, const Trace *t) {
     return m;
 }
 
+/* ", if somebody sums 3 gradients and makes 1 move (no line of the plan does)": what "equivalent"
+ * rests on; "". */
+static const char *stamp_if(Arena *a, const Trace *t) {
+    Str s = str_new(a);
+    if (t->n_undeclared)
+        str_addf(&s, "sums %d gradient%s", t->n_undeclared, t->n_undeclared == 1 ? "" : "s");
+    if (t->n_unasked)
+        str_addf(&s, "%smakes %d move%s", s.n ? " and " : "", t->n_unasked,
+                 t->n_unasked == 1 ? "" : "s");
+    return s.n ? arena_printf(a, ", if somebody %s (no line of the plan does)", s.s) : "";
+}
+
 const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     const char *v = t->verdict ? t->verdict : "";
     *role = ROLE_SECOND;
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
-        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent", (long long)t->ranks,
-                            t->ranks == 1 ? "" : "s");
+        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent%s",
+                            (long long)t->ranks, t->ranks == 1 ? "" : "s", stamp_if(a, t));
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;

@@ -41,7 +41,8 @@ const char *words_shrink(Arena *a, const Trace *t);
 const char *words_class(Arena *a, const Trace *t, int64_t rank);
 /* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */
 const char *words_model(Arena *a, const Trace *t);
-/* "✓ executed on 8 virtual ranks: equivalent"; sets the role of its colour. */
+/* "✓ executed on 8 virtual ranks: equivalent", and what that rests on where the plan is silent;
+ * sets the role of its colour. */
 const char *words_stamp(Arena *a, const Trace *t, Role *role);
 
 /* Names of collectives: "AllGather", "AG"; what it does to the dim: "×" "÷" "". Unknown ops give

@@ -232,13 +232,13 @@ static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
 static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) {
     const Preset *pr = &presets[PRESET_SLIDE];
     Role role;
-    const char *stamp = words_stamp(c->arena, c->t, &role), *line[1];
-    double w = pr->w - 2 * pr->margin, sw = scene_width(s, 12, REGULAR, stamp);
+    double w = pr->w - 2 * pr->margin;
+    const char *stamp = figure_verdict(s, c, w / 2, &role), *line[1];
+    double sw = scene_width(s, 12, REGULAR, stamp);
     scene_begin(s, "footer", "footer", NULL);
     if (scene_wrap(s, text, (TextColumn){w - fmin(sw, w / 2) - 24, 12, REGULAR, 1, NULL}, line))
         scene_text(s, pr->margin, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, line[0]);
-    scene_text(s, pr->w - pr->margin, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, role},
-               scene_fit(s, stamp, w / 2, 12, REGULAR));
+    scene_text(s, pr->w - pr->margin, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, role}, stamp);
     scene_end(s);
 }
 

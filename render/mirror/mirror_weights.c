@@ -258,7 +258,8 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     x.tip = tip.s;
     x.wrong = wrong_number(p->wrong, c->step);
     const char *axis = words_axis_list(a, p->c->t, c->axis),
-               *over = p->tight ? axis : arena_printf(a, "over %s", axis);
+               *over = arena_printf(a, "over %s", axis);
+    if (p->tight || scene_width(s, 12, REGULAR, over) > x.w - 22) over = axis;
     x.line[0] = (HexagonLine){coll_name(p, c), mid - 3, 12.5, SEMIBOLD};
     x.line[1] = (HexagonLine){scene_fit(s, over, x.w - 22, 12, REGULAR), mid + 11, 12, REGULAR};
     if (yb - ya >= 30 && !x.skipped)

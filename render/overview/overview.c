@@ -331,6 +331,17 @@ const char *overview_kind(const Overview *o, SendKind k) {
     return o->all ? word[k] : phase_text(o->pass);
 }
 
+/* " 3 of them no line of the plan asks for." */
+static const char *not_asked(const Overview *o) {
+    int n = 0;
+    for (int i = 0; i < o->c->t->n_collectives; i++) {
+        const TraceCollective *c = &o->c->t->collectives[i];
+        bool shown = o->whole || words_pass_of(c, o->backward) == o->pass;
+        n += c->inferred && shown && words_group_of(&c->groups, o->rank) >= 0;
+    }
+    return n ? arena_printf(o->c->arena, " %d of them no line of the plan asks for.", n) : "";
+}
+
 const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
@@ -358,6 +369,6 @@ const char *overview_sent(const Overview *o) {
                                          : " collectives");
     }
     if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", phase_text(o->pass));
-    str_add(&s, ".");
+    str_addf(&s, ".%s", not_asked(o));
     return s.s;
 }

@@ -200,7 +200,10 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis));
     Hexagon x = hexagon_of(q->coll, at + 30, mid - 21, hw, 42);
     x.id = arena_printf(a, "collective-%d", q->coll->step);
-    x.tip = sends(p, q);
+    Str tip = str_new(a);
+    str_add(&tip, sends(p, q));
+    tip_inferred(&tip, q->coll);
+    x.tip = tip.s;
     x.wrong = wrong_number(p->wrong, q->coll->step) > 0;
     x.line[0] = (HexagonLine){name, mid - 2, 13, SEMIBOLD};
     x.line[1] = (HexagonLine){over, mid + 14, 12, REGULAR};

@@ -289,6 +289,7 @@ const char *story_plan(const Story *s) {
     Str t = str_new(s->a);
     str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
              s->axis);
+    if (s->coll && s->coll->inferred) str_add(&t, ", which no line of the plan asks for");
     if (s->ranks > s->ring.n_shown)
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
                  (long long)s->ranks);

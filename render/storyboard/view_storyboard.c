@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 4, A4_ROOM = 580 };
+enum { FEW = 4, A4_ROOM = 580, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
 
 typedef struct {
     Story t;
@@ -68,10 +68,7 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     int weight = k->stale || (!p->t.sample && sums(p)) ? REGULAR : SEMIBOLD;
     while (size > small_size && scene_width(s, size, weight, main) > w - 3.5) size -= 0.5;
     bool two = small && !k->stale;
-    double base = h * (!two     ? (sums(p) ? 0.56 : 0.62)
-                       : h < 40 ? 0.44
-                                : 0.5),
-           edge = h - h * k->terms / p->t.ring.n;
+    double base = h * (!two ? 0.62 : h < 40 ? 0.44 : 0.5), edge = h - h * k->terms / p->t.ring.n;
     /* the edge of the fill goes under the number, or above it, not through it if there is room */
     if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
     scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
@@ -238,8 +235,7 @@ static void one_size(RingPen *p, int from, int to) {
             }
 }
 
-/* Frames [from, to) in lines of `per`. */
-static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
+static Scene *page_at(RingPen *p, int from, int to, int per) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
     double all = line_width(p, per), step = frame_width(p);
     if (p->t.sample) one_size(p, from, to);
@@ -265,6 +261,18 @@ static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
     return s;
 }
 
+/* Frames [from, to) in lines of `per`; rows of a slide give way until the page fits. */
+static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
+    double room = presets[p->preset].h;
+    Scene *s = page_at(p, from, to, per);
+    while (p->preset == PRESET_SLIDE && s->scale < 1 && s->w <= presets[p->preset].w &&
+           p->high > LOWEST) {
+        p->high = fmax(LOWEST, p->high - ceil((s->h - room) / p->n));
+        s = page_at(p, from, to, per);
+    }
+    return s;
+}
+
 static bool prepare(const ViewCall *c, RingPen *p) {
     *p = (RingPen){.c = c, .a = c->arena};
     if (!story_prepare(c, &p->t)) return false;
@@ -281,6 +289,8 @@ int view_storyboard(const ViewCall *c, Scene **page) {
     sizes(&p);
     int frames = p.t.frames, per = frames, pages = 0;
     while (per > 1 && line_width(&p, per) > p.w + 0.1) per--;
+    if (p.preset == PRESET_SLIDE && per == 1) /* arrows keep clear of numbers */
+        p.cell = fmax(p.cell, fmin(WIDEST, p.cell + (p.w - line_width(&p, 1)) / p.n));
     /* the sums end a line */
     if (kind(&p) == RING_REDUCE && p.preset != PRESET_SLIDE && per > p.n) per = p.n;
     int lines = (frames + per - 1) / per;

@@ -195,8 +195,10 @@ static void verdict(Run *r, bool valid, bool ran) {
     if (ran && t->n_fail) {
         const TraceCheck *c = &t->checks[r->check->first_fail];
         Loc loc = {0};
-        if (c->step >= 0) loc = r->program->step[c->step].loc;
-        diag_error(r->d, "E0501", loc, NULL, "%s is wrong on rank%s %s: %s", c->value,
+        const Step *s = c->step >= 0 ? &r->program->step[c->step] : NULL;
+        if (s) loc = s->loc;
+        diag_error(r->d, "E0501", loc, s ? unasked_line(r->program, s) : NULL,
+                   "%s is wrong on rank%s %s: %s", c->value,
                    rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
                    c->cause ? c->cause : "it differs");
         t->diags = r->d->item;

@@ -95,11 +95,14 @@ static bool claim_block(void *arg, int64_t rank, Local *l) {
     arena_free(tmp);
     *l = x->in[0]->l[x->in[0]->which[rank]];
     if (tensor_count(&as) != tensor_count(&l->t)) {
-        e->stuck = arena_printf(e->arena,
-                                "rank %lld holds %lld elements where the label says %lld: "
-                                "the wrong label cannot be computed any further",
-                                (long long)rank, (long long)tensor_count(&l->t),
-                                (long long)tensor_count(&as));
+        const Program *p = e->p;
+        e->stuck = arena_printf(
+            e->arena,
+            "it lies as %s and is taken for %s: rank %lld holds %lld elements where the label says "
+            "%lld, which cannot be computed any further",
+            program_symbolic(p, &p->val[x->s->in[0]], e->arena),
+            program_symbolic(p, &p->val[x->s->out], e->arena), (long long)rank,
+            (long long)tensor_count(&l->t), (long long)tensor_count(&as));
         return false;
     }
     l->key = store_key(e->p->mesh, to, rank);

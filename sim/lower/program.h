@@ -86,6 +86,9 @@ int undeclared_notes(const Program *p, Diags *d, const char ***names);
  * that would. Returns them in *names ("slice of layers.0.mlp.down"; in the program's arena) and
  * their number. */
 int unasked_notes(const Program *p, Diags *d, const char ***names);
+/* Of a step of the forward pass that takes a value for what it is not, because no line asks for the
+ * move that would make it so: the line that would, "write `...`". NULL: it is no such step. */
+const char *unasked_line(const Program *p, const Step *s);
 /* N0012 for each axis of `data_parallel` that cuts no tokens and over which a gradient is not a
  * sum: frameworks would add it up all the same. */
 void not_due_notes(const Program *p, Diags *d);

@@ -32,6 +32,23 @@ static int made_at(const Program *p, const Step *s) {
     int t = p->val[s->in[0]].tensor, m = p->graph->t[t].module;
     return t == p->graph->loss && m >= 0 ? p->graph->module[m].input[0] : t;
 }
+/* The linear module that no line names and whose result the value is, but for what leaves each
+ * number in its place (an activation, a rotation); -1. */
+static int unnamed_linear(const Program *p, int tensor) {
+    const Graph *g = p->graph;
+    for (;;) {
+        int m = linear_of(p, tensor), n = g->t[tensor].producer;
+        if (m >= 0) return p->assign->use[m].style ? -1 : m;
+        if (n < 0 || g->node[n].nin != 1) return -1;
+        tensor = g->node[n].in[0];
+    }
+}
+/* Does the layout cut a dim of features by the axis: what `colwise` makes? */
+static bool cuts_features(const Program *p, const Val *v, int axis) {
+    int d = layout_where(&v->L, axis);
+    const GTensor *t = &p->graph->t[v->tensor];
+    return d > 0 && d < t->nd && t->role[d] != DIM_BATCH && t->role[d] != DIM_SEQUENCE;
+}
 static const char *hint_of(const Program *p, const Step *s);
 /* For a whole weight of which a part is used: the style that cuts it so. Where its result is moved
  * too, the line for that says the style with it. */
@@ -56,7 +73,10 @@ static const char *hint_of(const Program *p, const Step *s) {
         return "let `data` give it as it is used (`order`, `cut`, `block_input`)";
     const Step *end = last_of(p, s);
     const Val *v = &p->val[s->in[0]];
-    int m = linear_of(p, made_at(p, s));
+    int m = linear_of(p, made_at(p, s)), whole = unnamed_linear(p, made_at(p, s));
+    if (whole >= 0 && cuts_features(p, &p->val[end->out], s->move.axes.a[0]))
+        return arena_printf(p->arena, "write `%s: colwise`",
+                            plan_pattern_of(p->arena, p->graph->module[whole].path));
     if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
     const ModuleUse *u = &p->assign->use[m];
     const char *place = place_word(p, &p->val[end->out].L, s->move.axes.a[0]);
@@ -88,6 +108,10 @@ static void say(const Program *p, Diags *d, const Step *s, int n) {
     diag_note(d, "N0001", place_in_plan(p, s), hint_of(p, s),
               "the %s%s over %s is made (%s), and no line of the plan asks for it",
               step_name(p, s, p->arena), more, program_axes_name(p, s, p->arena), s->why);
+}
+const char *unasked_line(const Program *p, const Step *s) {
+    bool claimed = s->kind == ST_CLAIM && s->unasked && s->id < p->n_forward && s->move.axes.n;
+    return claimed ? hint_of(p, s) : NULL;
 }
 int unasked_notes(const Program *p, Diags *d, const char ***names) {
     int n = 0, cap = 0, kinds = 0;

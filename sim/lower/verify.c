@@ -20,8 +20,9 @@ static void finding(Verify *v, const Step *s, const char *text) {
     v->found++;
     const char *name = step_name(v->p, s, v->p->arena);
     if (!v->p->step[s->id].wrong) v->p->step[s->id].wrong = text;
-    if (v->warn) diag_warn(v->d, "W0401", s->loc, NULL, "%s: %s", name, text);
-    else diag_error(v->d, "E0404", s->loc, NULL, "%s: %s", name, text);
+    const char *line = unasked_line(v->p, s);
+    if (v->warn) diag_warn(v->d, "W0401", s->loc, line, "%s: %s", name, text);
+    else diag_error(v->d, "E0404", s->loc, line, "%s: %s", name, text);
 }
 
 /* What an axis does to a value: cut by a letter, pending sum or max, or equal on all ranks. */

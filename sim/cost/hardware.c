@@ -55,6 +55,8 @@ static const Key keys[] = {
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
+static const double SMALLEST = 1e-18, LARGEST = 1e24;
+
 static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
     char *end = NULL;
     double v = y->kind == YAML_SCALAR && !y->quoted ? strtod(y->s, &end) : 0;
@@ -63,7 +65,8 @@ static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
         return;
     }
     bool zero_ok = strstr(k->key, "latency") || strstr(k->key, "overhead");
-    if (!isfinite(v) || v < 0 || (v == 0 && !zero_ok) ||
+    bool far = v > LARGEST || (v > 0 && v < SMALLEST); /* sums of them stay numbers */
+    if (!isfinite(v) || v < 0 || far || (v == 0 && !zero_ok) ||
         (k->whole && (v != floor(v) || v > 9e15))) {
         diag_error(d, "E0309", y->loc, NULL, "'%s' cannot be %s", k->key, y->s);
         return;

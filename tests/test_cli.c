@@ -1054,6 +1054,22 @@ static void test_diff_settings(void **state) {
     "model: {layers: 1, parts: [embedding, blocks, norm, head, loss], config: {hidden_size: 8, "   \
     "num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, intermediate_size: 8, "          \
     "vocab_size: 12, num_hidden_layers: 1" more "}}\n"
+#define YARN(more)                                                                                 \
+    CONFIG(", rope_scaling: {rope_type: yarn, factor: 4, original_max_position_embeddings: 8" more \
+           "}")                                                                                    \
+    DATA("")
+#define LATENT(interleave)                                                                         \
+    "model: {layers: 1, parts: [blocks], config: {model_type: deepseek_v3, hidden_size: 8, "       \
+    "num_attention_heads: 2, num_key_value_heads: 2, intermediate_size: 8, vocab_size: 12, "       \
+    "num_hidden_layers: 1, q_lora_rank: null, kv_lora_rank: 4, qk_nope_head_dim: 4, "              \
+    "qk_rope_head_dim: 4, v_head_dim: 4, rope_interleave: " interleave "}}\n" DATA("")
+#define CHUNKS(chunk, floor, scale, kind)                                                          \
+    "model: {layers: 2, parts: [blocks], config: {model_type: llama4_text, hidden_size: 8, "       \
+    "num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, intermediate_size_mlp: 8, "      \
+    "intermediate_size: 8, vocab_size: 12, num_hidden_layers: 2, moe_layers: [], "                 \
+    "no_rope_layers: [1, 0], attention_chunk_size: " chunk ", attn_temperature_tuning: true, "     \
+    "floor_scale: " floor ", attn_scale: " scale ", layer_types: [" kind                           \
+    "_attention, full_attention]}}\n" DATA("")
 #define DATA(more) "data: {batch: 4, sequence: 4" more "}\n"
     static const struct {
         const char *plan, *a, *b, *says;
@@ -1081,6 +1097,21 @@ static void test_diff_settings(void **state) {
         {block, CONFIG("") DATA(""), CONFIG("") DATA(", microbatches: 2"), "microbatches  "},
         {block, CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {label_smoothing: 0.1}\n",
          "label_smoothing  "},
+        {block, CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {normalise: local_mean}\n",
+         "normalise  "},
+        {block, YARN(""), YARN(", beta_fast: 8"), "beta_fast  "},
+        {block, YARN(""), YARN(", beta_slow: 2"), "beta_slow  "},
+        {block, YARN(""), YARN(", mscale: 0.5, mscale_all_dim: 0.7"), "mscale_all_dim  "},
+        {block, YARN(""), YARN(", truncate: false"), "truncate  "},
+        {block, LATENT("true"), LATENT("false"), "rope_pairs  "},
+        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("2", "8", "0.1", "chunked"),
+         "attention_chunk_size  "},
+        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.1", "full"),
+         "chunked layers  "},
+        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "4", "0.1", "chunked"),
+         "floor_scale  "},
+        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.2", "chunked"),
+         "attn_scale  "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *a = put("a.yaml", arena_printf(arena, "%s%s", rows[i].plan, rows[i].a)),
@@ -1091,6 +1122,9 @@ static void test_diff_settings(void **state) {
         expect_code(RUN("diff", b, in("settings.jsonl")), 0, "no difference\n", NULL);
     }
 #undef DATA
+#undef CHUNKS
+#undef LATENT
+#undef YARN
 #undef CONFIG
 }
 /* A structure that is wrong where no number shows it: every format says so, none calls it a wrong

@@ -3,6 +3,7 @@
  * them. Refuses to name what changes no number (hardware, threads, what is kept or made again). */
 #include "exec/settings.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     Arena *arena;
@@ -27,19 +28,43 @@ static void add_data(Settings *s, const Plan *p) {
     add_text(s, "inputs", p->inputs);
     add_text(s, "trust", p->trust_declared ? "declared" : "rules");
 }
+static void add_yarn(Settings *s, const Yarn *y) {
+    add_number(s, "beta_fast", y->fast);
+    add_number(s, "beta_slow", y->slow);
+    add_number(s, "mscale", y->mscale);
+    add_number(s, "mscale_all_dim", y->mscale_all);
+    add_number(s, "attention_factor", y->attention_factor);
+    add_text(s, "truncate", y->truncate ? "true" : "false");
+}
+/* Which keys a query sees, and how large the queries of layers without rotation grow. */
+static void add_attention(Settings *s, const ModelDims *d) {
+    if (d->chunk) {
+        Str layers = str_new(s->arena);
+        for (int64_t i = d->first_layer; i < d->last_layer; i++)
+            if (model_chunked(d, i)) str_addf(&layers, "%s%lld", layers.n ? " " : "", (long long)i);
+        add_whole(s, "attention_chunk_size", d->chunk);
+        add_text(s, "chunked layers", layers.n ? layers.s : "none");
+    }
+    if (!d->temperature_floor) return;
+    add_whole(s, "floor_scale", d->temperature_floor);
+    add_number(s, "attn_scale", d->temperature_scale);
+}
 /* Rows of cosines and sines, and the activation; eps is among the sizes. */
 static void add_model(Settings *s, const ModelDims *d) {
     add_text(s, "activation", d->activation);
     if (d->mlp) return;
     add_number(s, "rope_theta", d->rope_base);
     add_text(s, "rope_interleaved", d->rope_interleaved ? "true" : "false");
+    if (d->order == ROPE_NEIGHBOURS_TO_HALVES) add_text(s, "rope_pairs", "neighbours to halves");
     add_text(s, "rope_type", d->rope_type);
     add_whole(s, "vocab", d->vocab);
+    add_attention(s, d);
     if (!d->rope_type || d->rope_factor == 0) return;
     add_number(s, "rope_factor", d->rope_factor);
     add_number(s, "rope_low_freq_factor", d->rope_low);
     add_number(s, "rope_high_freq_factor", d->rope_high);
     add_number(s, "rope_original_max_position_embeddings", d->rope_old_ctx);
+    if (!strcmp(d->rope_type, "yarn")) add_yarn(s, &d->yarn);
 }
 static void add_loss(Settings *s, const Plan *p, const Model *m) {
     if (m->g.loss < 0) return;
@@ -47,6 +72,7 @@ static void add_loss(Settings *s, const Plan *p, const Model *m) {
     add_text(s, "loss", p->loss_kind ? p->loss_kind : head ? "cross_entropy" : "dot");
     add_number(s, "label_smoothing", p->label_smoothing);
     add_whole(s, "ignore_index", p->ignore_index);
+    add_text(s, "normalise", p->normalise);
     add_text(s, "reduce", p->data_parallel.reduce);
     add_text(s, "grad_order", p->data_parallel.grad_order);
 }

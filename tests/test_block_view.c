@@ -313,6 +313,45 @@ static void reductions_stand_in_order(void **state) {
     }
 }
 
+/* The text form says the sentence, whatever lines it is broken into. */
+static void told_in_text(Ground *g, const Trace *t, RenderOptions o, const char *sentence) {
+    o.preset = NULL;
+    char *text = draw(g, t, &o, FORMAT_TEXT);
+    for (char *p = text; *p; p++) *p = *p == '\n' ? ' ' : *p;
+    if (!strstr(text, sentence)) fail_msg("%s: '%s' is not said in\n%s", o.view, sentence, text);
+}
+
+/* Without being asked the storyboard tells the collective that a mistake changed; one that is left
+ * out has one frame, and no arrow. */
+static void stories_of_mistakes(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *title;
+        bool still;
+    } bug[] = {
+        {"plans/bugs/03-missing-reduction.yaml",
+         "AllReduce of layers.0.mlp.down, 2 ranks: left out", true},
+        {"plans/bugs/12-gradient-over-the-wrong-group.yaml",
+         "Ring AllReduce of grad.param.layers.0.feed_forward.w1.weight", false},
+        {"plans/bugs/20-sum-of-exp-counted-twice.yaml", "Ring AllReduce of loss.sumexp", false}};
+    for (int i = 0; i < 3; i++) {
+        const Trace *t = plan_trace(g, bug[i].file, "");
+        RenderOptions o = options("storyboard");
+        const char *text = draw(g, t, &o, FORMAT_TEXT);
+        assert_int_equal(strncmp(text, bug[i].title, strlen(bug[i].title)), 0);
+        assert_int_equal(!strstr(text, "After step"), bug[i].still);
+        assert_int_equal(!strstr(text, "sent in the next step"), bug[i].still);
+        assert_int_equal(!strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)), "sent next"),
+                         bug[i].still);
+    }
+    const Trace *t = plan_trace(g, "plans/bugs/03-missing-reduction.yaml", "");
+    RenderOptions o = options("storyboard");
+    o.part = "layers.0.o_proj"; /* a right one: the mistake is told where it is */
+    const char *text = draw(g, t, &o, FORMAT_TEXT);
+    assert_non_null(strstr(text, "Ring AllReduce of layers.0.o_proj"));
+    assert_non_null(strstr(text, "AllReduce over tp of down is missing"));
+}
+
 /* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not
  * counted as sent. */
 static void wrong_steps_are_shown(void **state) {
@@ -320,7 +359,7 @@ static void wrong_steps_are_shown(void **state) {
     static const struct {
         const char *file, *sentence;
     } bug[] = {
-        {"plans/bugs/01-output-left-partial.yaml", "does not hold: a sum is pending"},
+        {"plans/bugs/01-output-left-partial.yaml", "does not hold: a sum over tp is pending"},
         {"plans/bugs/03-missing-reduction.yaml", "is missing (planted: drop)"},
         {"plans/bugs/04-wrong-block.yaml", "planted: offset"},
         {"plans/bugs/06-reduced-twice.yaml", "the reduction is done twice"},
@@ -355,12 +394,14 @@ static void wrong_steps_are_shown(void **state) {
             fail_msg("%s: no red border", bug[i].file);
         char *plain = draw(g, t, &o, FORMAT_TEXT);
         assert_non_null(strstr(plain, "✗ "));
-        for (int p = 0; p < 4; p++) {
+        for (int p = 0; p < 12; p++) {
+            static const char *const views[] = {"block", "storyboard", "memory"};
             const char *report;
-            o.preset = preset[p];
+            o.view = views[p / 4], o.preset = preset[p % 4];
             int n = render_lint(t, g->d, &o, g->a, &report);
-            if (n) print_message("%s %s\n%s", bug[i].file, preset[p], report);
+            if (n) print_message("%s %s %s\n%s", bug[i].file, o.view, o.preset, report);
             assert_int_equal(n, 0);
+            if (p % 4 == 0) told_in_text(g, t, o, bug[i].sentence);
         }
     }
     const Trace *t = plan_trace(g, "plans/bugs/03-missing-reduction.yaml", "");
@@ -543,6 +584,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {T(edges_are_records),
                                        T(nothing_is_left_out),
                                        T(every_part_is_clean),
+                                       T(stories_of_mistakes),
                                        T(wrong_steps_are_shown),
                                        T(wrong_steps_without_a_place),
                                        T(reductions_stand_in_order),

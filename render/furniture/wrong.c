@@ -162,11 +162,16 @@ static const char *names(Finds *f, int first, int *step, int *n) {
     return s.s;
 }
 
+static bool any_step(const void *of, int step) {
+    (void)of, (void)step;
+    return true;
+}
+
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of) {
     Finds f = {.a = a, .t = t};
     WrongList *l = ARENA_NEW(a, WrongList);
-    read_trace(&f, shows, of);
+    read_trace(&f, shows ? shows : any_step, of);
     for (int i = 0; i < f.n; i++) {
         bool said = false;
         for (int k = 0; k < i; k++) said |= alike(&f.found[k], &f.found[i]);

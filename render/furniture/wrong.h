@@ -20,8 +20,8 @@ typedef struct {
     WrongNote note[WRONG_MAX];
 } WrongList;
 
-/* The wrong steps of which shows(step) is true; alike ones in one note. In the trace's
- * arena-independent `a`. */
+/* The wrong steps of which shows(step) is true, all if it is NULL; alike ones in one note. In the
+ * trace's arena-independent `a`. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
 /* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */

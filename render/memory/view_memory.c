@@ -2,12 +2,21 @@
  * formula; below, the live bytes of one rank over the steps with the peak and what is alive then.
  * Says what it counts and what it does not: refuses to add an allowance for workspace or
  * fragmentation. */
+#include "render/furniture/wrong.h"
 #include "render/memory/memory.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_BARS = 12, A4_BARS = 8, SLIDE_BARS = 6, MAX_STEPS = 320, MAX_BINS = 150, MAX_ALIVE = 9 };
+enum {
+    MAX_BARS = 12,
+    A4_BARS = 8,
+    SLIDE_BARS = 6,
+    MAX_STEPS = 320,
+    MAX_BINS = 150,
+    MAX_ALIVE = 9,
+    MEM_NOTES = 4
+};
 
 static const struct {
     const char *name;
@@ -31,6 +40,7 @@ typedef struct {
     MemCourse course;
     int64_t capacity,
         limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
+    const WrongList *wrong;
 } MemPen;
 
 /* An axis of bytes: unit, distance of ticks and the largest, in units. */
@@ -456,6 +466,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
                          words_class(p->a, t, p->course.rank),
                          NULL};
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 6;
+    if (p->wrong->n) y = wrong_notes(s, p->wrong, p->x, p->w, y - 4, MEM_NOTES) + 8;
     if (upper) y = draw_bars(p, y + 6);
     if (lower) y = draw_lower(p, y + (upper ? 0 : 10));
     y = figure_foot(s, p->c, (Band){p->x, p->w, y + 2}, counted(p), NULL);
@@ -466,7 +477,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
 
 static bool prepare(const ViewCall *c, MemPen *p) {
     int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
-    *p = (MemPen){.c = c, .a = c->arena};
+    *p = (MemPen){.c = c, .a = c->arena, .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     if (rank >= c->t->ranks) {
         diag_error(c->d, "E0212", diag_nowhere,
                    arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
@@ -546,6 +557,7 @@ const char *view_memory_text(const ViewCall *c) {
     if (!p.course.exact) str_add(&s, "  not known: the trace lacks how long values are held\n");
     str_add(&s, "\n");
     words_paragraph(&s, "", counted(&p), 80);
+    wrong_text(&s, p.wrong);
     words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
     return s.s;
 }

@@ -271,8 +271,6 @@ static const TraceValue *entering(const Overview *o) {
     return NULL;
 }
 
-static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
-
 bool overview_read(Overview *o, const ViewCall *c) {
     *o = (Overview){.c = c,
                     .rank = c->o->rank >= 0 ? c->o->rank : 0,
@@ -285,7 +283,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
         bool weights = trace_param(c->t, k->value) || k->subject.role == OF_PARAM_GRADIENT;
         o->all |= counted(o, k) && weights;
     }
-    o->wrong = wrong_find(c->arena, c->t, any_step, c->t);
+    o->wrong = wrong_find(c->arena, c->t, NULL, NULL);
     read_units(o);
     if (o->n == 0) {
         diag_error(c->d, "E0211", diag_nowhere, NULL,

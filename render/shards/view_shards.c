@@ -644,15 +644,13 @@ static bool part_exists(ShardPen *p) {
     return false;
 }
 
-static bool any_step(const void *of, int step) { return of != NULL && step >= -1; }
-
 int view_shards(const ViewCall *c, Scene **page) {
     static const double longest[PRESET_COUNT] = {
         [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 ? c->o->rank : 0,
                   .layer = choose_layer(c),
-                  .wrong = wrong_find(c->arena, c->t, any_step, c->t)};
+                  .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     furniture_preset(c->o->preset, &p.preset);
     p.s = figure_new(c, "shards", p.preset);
     p.x = presets[p.preset].margin;
@@ -700,7 +698,7 @@ const char *view_shards_text(const ViewCall *c) {
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
                   .layer = choose_layer(c),
-                  .wrong = wrong_find(c->arena, c->t, any_step, c->t)};
+                  .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     Arena *a = c->arena;
     Role role;
     Str s = str_new(a);

@@ -43,15 +43,31 @@ static int64_t axes_size(const Trace *t, const char *axes) {
     return n;
 }
 
+/* Where to look if nothing is asked for: at the mistake, then at the first wrong value. */
+static int worth(const Trace *t, const TraceCollective *x) {
+    if (x->planted || x->wrong) return 2;
+    return t->first_wrong && x->value && !strcmp(x->value, t->first_wrong);
+}
+static bool told(const TraceCollective *x) {
+    RingKind kind;
+    return kind_of(x->op, &kind) && groups_size(&x->groups) > 1;
+}
+
 static bool choose(Story *s) {
     const Trace *t = s->c->t;
     const char *part = s->c->o->part;
+    int most = 0;
+    for (int i = 0; !part && i < t->n_collectives; i++)
+        if (told(&t->collectives[i]) && worth(t, &t->collectives[i]) > most)
+            most = worth(t, &t->collectives[i]);
     char *want = arena_strdup(s->a, part ? part : "");
     for (char *p = want; *p; p++) *p = *p == '-' ? '_' : *p;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *x = &t->collectives[i];
-        if (!kind_of(x->op, &s->ring.kind) || groups_size(&x->groups) < 2) continue;
-        if (!asked(part, want, x->op, x->value, x->step)) continue;
+        if (!told(x) || !asked(part, want, x->op, x->value, x->step) ||
+            (most && worth(t, x) < most))
+            continue;
+        kind_of(x->op, &s->ring.kind);
         s->coll = x;
         s->op = x->op, s->value = x->value, s->step = x->step;
         s->axis = words_axis_list(s->a, t, x->axis);
@@ -119,9 +135,11 @@ static void choose_ranks(Story *s) {
     s->sample = find_sample(s, group);
     r->before = s->sample ? s->sample->before : NULL;
 }
+bool story_skipped(const Story *s) { return s->coll && wrong_skipped(s->coll); }
 static void make_frames(Story *s) {
     int n = s->ring.n, steps = ring_steps(s->ring.kind, n), half = n - 1;
     int few[] = {0, 1, 2, half, half + 1, steps}; /* of a long story */
+    if (story_skipped(s)) steps = 0;
     bool whole = n <= RING_MAX && !(s->ring.kind == RING_EXCHANGE && n % 2),
          pairs = s->ring.kind == RING_EXCHANGE && n % 2;
     if (whole)
@@ -130,6 +148,12 @@ static void make_frames(Story *s) {
         if (few[i] <= last || few[i] > steps || (pairs && few[i] && few[i] < steps)) continue;
         ring_frame(&s->frame[s->frames++], &s->ring, last = few[i]);
     }
+}
+/* What is left out moves nothing: its frame has no arrows. */
+static void still(Story *s) {
+    for (int f = 0; story_skipped(s) && f < s->frames; f++)
+        for (int i = 0; i < s->ring.n_shown; i++)
+            for (int k = 0; k < s->ring.n_shown; k++) s->frame[f].cell[i][k].sends = false;
 }
 /* As many decimals as give the largest number three digits or four; very small or large ones get a
  * power of ten. */
@@ -154,6 +178,8 @@ static void choose_digits(Story *s) {
     if (e < 0) s->decimals = 2 - e;
 }
 
+static bool own_step(const void *of, int step) { return ((const Story *)of)->step == step; }
+
 bool story_prepare(const ViewCall *c, Story *s) {
     *s = (Story){.c = c, .a = c->arena};
     if (!choose(s)) {
@@ -164,7 +190,10 @@ bool story_prepare(const ViewCall *c, Story *s) {
         return false;
     }
     choose_ranks(s);
+    s->wrong = wrong_find(s->a, c->t, own_step, s);
+    if (!s->wrong->n) s->wrong = wrong_find(s->a, c->t, NULL, NULL);
     make_frames(s);
+    still(s);
     choose_digits(s);
     return true;
 }
@@ -202,11 +231,16 @@ static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
 const char *story_headline(const Story *s) {
     const CollWord *w = words_coll(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
+    const char *of = s->value ? s->value : "a value";
+    if (story_skipped(s))
+        return arena_printf(s->a, "%s of %s, %lld ranks: left out", name, of, (long long)s->ranks);
     return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "",
-                        name, s->value ? s->value : "a value", (long long)s->ranks);
+                        name, of, (long long)s->ranks);
 }
 const char *story_text(const Story *s) {
-    const char *what = s->ring.max ? "maximum" : "sum";
+    bool mean = s->coll && s->coll->reduce && !strcmp(s->coll->reduce, "avg");
+    const char *what = s->ring.max ? "maximum" : mean ? "mean" : "sum";
+    if (story_skipped(s)) return "Nothing is sent: every rank goes on with what it has.";
     switch (s->ring.kind) {
     case RING_GATHER:
         return "Each rank starts with one chunk and ends with all. In every step all ranks send "
@@ -257,9 +291,11 @@ static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
     if (!k && s->ranks > 64)
         return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
+    if (!k && s->coll && s->coll->planted)
+        return "No numbers: a planted mistake changes what this step does.";
     if (!k && s->c->t->n_samples)
-        return "No numbers: the trace has samples of another group, or a planted mistake changed "
-               "this step; `draw PLAN --view storyboard --rank R` samples the group of rank R.";
+        return "No numbers: the trace has samples of another group; `draw PLAN --view storyboard "
+               "--rank R` samples the group of rank R.";
     if (!k)
         return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has
                                                                                         two lines
@@ -294,20 +330,20 @@ const char *story_plan(const Story *s) {
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
                  (long long)s->ranks);
     str_addf(&t, ", M = %s, n = %lld", bytes_text(s->bytes, s->a), (long long)s->ranks);
-    if (s->ring.kind != RING_SLICE)
+    if (s->ring.kind != RING_SLICE && !story_skipped(s))
         str_addf(&t, ": %s = %d step%s, %s sent per rank", steps,
                  ring_steps(s->ring.kind, s->ring.n),
                  ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a));
     str_add(&t, ".");
     for (int i = 0; i < s->c->t->n_events; i++) {
         const TraceEvent *e = &s->c->t->events[i];
-        if (e->step != s->step || !e->formula || !s->coll) continue;
+        if (e->step != s->step || !e->formula || !s->coll || story_skipped(s)) continue;
         bool result = strrchr(e->formula, '=') != NULL;
         str_addf(&t, " Time, modelled: %s%s.", e->formula,
                  result ? "" : arena_printf(s->a, " = %s", time_text(e->end - e->start, s->a)));
         break;
     }
-    if (s->ring.kind == RING_REDUCE)
+    if (s->ring.kind == RING_REDUCE && !story_skipped(s))
         str_add(&t, " AllReduce = ReduceScatter, then AllGather of the results.");
     str_addf(&t, " %s", numbers_words(s));
     return t.s;

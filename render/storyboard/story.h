@@ -5,6 +5,7 @@
 #define SP_RENDER_STORY_H
 #include "render/furniture/furniture.h"
 #include "render/furniture/ring.h"
+#include "render/furniture/wrong.h"
 
 enum { STORY_FRAMES = 2 * RING_MAX };
 
@@ -23,11 +24,15 @@ typedef struct {
     int decimals, power;    /* how numbers are printed: in units of 10^power */
     Ring frame[STORY_FRAMES];
     int frames;
+    const WrongList *wrong; /* what is wrong with this step; if nothing is, with others */
 } Story;
 
-/* --part names an op ("all-gather" or "all_gather"), a value or a step; without it the first
- * collective that adds or gathers. False and a diagnostic if the trace has nothing like it. */
+/* --part names an op ("all-gather" or "all_gather"), a value or a step; without it the one
+ * that a mistake changed or that makes the first wrong value, else the first. False and a
+ * diagnostic if the trace has nothing like it. */
 bool story_prepare(const ViewCall *c, Story *s);
+/* Does a planted mistake leave the collective out? Then nothing moves. */
+bool story_skipped(const Story *s);
 /* "0.123" */
 const char *story_number(const Story *s, double v);
 /* "1+2+3" of a sum, "1→0" of an exchange, or "1→3" for a longer sum if `shorter`. */

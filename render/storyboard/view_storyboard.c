@@ -152,6 +152,7 @@ typedef enum { KEY_SEND, KEY_PART, KEY_FRESH, KEY_DONE, KEY_STALE, KEY_TERMS, KE
 static const char *key_words(RingPen *p, Key k) {
     const char *what = p->t.ring.max ? "maximum" : "sum";
     bool swap = kind(p) == RING_EXCHANGE, slice = kind(p) == RING_SLICE;
+    if (story_skipped(&p->t)) return k == KEY_TERMS && sums(p) ? "of which rank" : NULL;
     switch (k) {
     case KEY_SEND:
         if (slice) return NULL;
@@ -191,7 +192,9 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
                    p->t.sample ? "0.7" : "2");
     if (k == KEY_TERMS)
         scene_text(s, x + 13, y + 4.5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_INK},
-                   swap || folded(p) || p->n > FEW ? "1→2" : "1+2");
+                   story_skipped(&p->t)              ? "1"
+                   : swap || folded(p) || p->n > FEW ? "1→2"
+                                                     : "1+2");
 }
 static double draw_key(RingPen *p, double y) {
     double x = p->x;
@@ -247,6 +250,8 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
     const char *sub[] = {story_text(&p->t), words_shrink(p->c->arena, p->c->t), NULL};
     double y = figure_head(s, p->preset, story_headline(&p->t), sub, 0) +
                (p->preset == PRESET_SLIDE ? 4 : 14);
+    if (p->t.wrong->n)
+        y = wrong_notes(s, p->t.wrong, p->x, p->w, y - 4, p->preset == PRESET_SLIDE ? 2 : 0) + 8;
     for (int i = from; i < to; i++) {
         int k = i - from;
         draw_frame(p, &p->t.frame[i], p->x + p->label + k % per * step,
@@ -326,6 +331,7 @@ const char *view_storyboard_text(const ViewCall *c) {
     int w = p.n <= FEW ? 18 : 9;
     words_paragraph(&s, "", story_headline(&p.t), 80);
     words_paragraph(&s, "", story_text(&p.t), 80);
+    wrong_text(&s, p.t.wrong);
     for (int i = 0; i < p.t.frames; i++) {
         const Ring *f = &p.t.frame[i];
         str_addf(&s, "\n%s, %s\n", story_frame(&p.t, f), story_sent(&p.t, f));
@@ -343,8 +349,9 @@ const char *view_storyboard_text(const ViewCall *c) {
             words_end_line(&s);
         }
     }
-    str_add(&s, kind(&p) == RING_EXCHANGE ? "\n> swapped in the next step; =0→1 from, to\n"
-                : kind(&p) == RING_SLICE  ? "\n(7) dropped\n"
+    str_add(&s, story_skipped(&p.t)         ? "\n"
+                : kind(&p) == RING_EXCHANGE ? "\n> swapped in the next step; =0→1 from, to\n"
+                : kind(&p) == RING_SLICE    ? "\n(7) dropped\n"
                 : sums(&p)
                     ? "\n> sent in the next step; (7) already sent; =0+1 ranks added, in order\n"
                     : "\n> sent in the next step\n");

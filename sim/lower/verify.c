@@ -216,13 +216,39 @@ static bool same_shape(const Program *p, const Step *s) {
     return !strcmp(program_symbolic(p, &p->val[s->in[0]], p->arena),
                    program_symbolic(p, &p->val[s->out], p->arena));
 }
+static const char *pending_word(AxisType type) {
+    return type == TY_P ? "sum" : type == TY_M ? "maximum" : NULL;
+}
+/* A sum over an axis is pending and denied, or complete and called pending; NULL: it is neither. */
+static const char *false_state(const Program *p, const Layout *from, const Layout *to) {
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        const char *axis = p->mesh->axis[x].name;
+        const char *is = pending_word(from->type[x]), *says = pending_word(to->type[x]);
+        if (from->type[x] == to->type[x] || (!is && !says)) continue;
+        if (is && says)
+            return arena_printf(p->arena, "a %s over %s is pending, and it is taken for a %s", is,
+                                axis, says);
+        if (is)
+            return arena_printf(
+                p->arena, "a %s over %s is pending, and the value is taken for complete", is, axis);
+        return arena_printf(p->arena,
+                            "the value is complete, and is taken for a term of a %s "
+                            "pending over %s",
+                            says, axis);
+    }
+    return NULL;
+}
 /* The label of a claim must be true. */
 static void check_claim(Verify *v, const Step *s) {
     const Program *p = v->p;
     if (assign_label_holds(p->assign, &s->move.from, &s->move.to)) return;
-    if (same_shape(p, s))
+    const char *state = same_shape(p, s) ? false_state(p, &s->move.from, &s->move.to) : NULL;
+    if (state) finding(v, s, state);
+    else if (same_shape(p, s))
         finding(v, s,
-                "a sum is pending, and the value is taken for complete (or the other way round)");
+                arena_printf(p->arena, "lies as %s but is taken for %s",
+                             layout_text(p->mesh, &s->move.from, NULL, p->arena),
+                             layout_text(p->mesh, &s->move.to, NULL, p->arena)));
     else
         finding(v, s,
                 arena_printf(p->arena, "lies as %s but is taken for %s",

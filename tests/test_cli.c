@@ -1044,12 +1044,44 @@ static void test_diff(void **state) {
         expect_code(RUN("diff", a, bug), 1, "1 difference\n", NULL);
     }
 }
+typedef struct {
+    const char *a, *b, *says;
+} Differing;
+static void settings_differ(const char *plan, const Differing *row, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *a = put("a.yaml", arena_printf(arena, "%s%s", plan, row[i].a)),
+                   *b = put("b.yaml", arena_printf(arena, "%s%s", plan, row[i].b));
+        expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
+        expect_code(RUN("diff", a, b), 1, row[i].says, NULL);
+        expect_code(RUN("run", b, "--trace", in("settings.jsonl")), 0, NULL, NULL);
+        expect_code(RUN("diff", b, in("settings.jsonl")), 0, "no difference\n", NULL);
+    }
+}
 /* Two plans that compute other numbers differ, whatever decides them. */
 static void test_diff_settings(void **state) {
     (void)state;
-    static const char train[] =
-        "model: {kind: mlp, sizes: [4, 4, 4]}\nmesh: {tp: 2}\npass: train\n",
-                      block[] = "mesh: {tp: 2}\npass: backward\n";
+    static const Differing rows[] = {
+        {"optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.2}\n", "lr  "},
+        {"optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1, steps: 2}\n",
+         "steps  "},
+        {"optimizer: {name: sgd, lr: 0.1, momentum: 0.5}\n",
+         "optimizer: {name: sgd, lr: 0.1, momentum: 0.25}\n", "momentum  "},
+        {"optimizer: {name: adamw, lr: 0.1}\n", "optimizer: {name: adamw, lr: 0.1, eps: 0.01}\n",
+         "optimizer eps  "},
+        {"optimizer: {name: adamw, lr: 0.1}\n",
+         "optimizer: {name: adamw, lr: 0.1, weight_decay: 0.3}\n", "weight_decay  "},
+        {"optimizer: {name: adamw, lr: 0.1}\n",
+         "optimizer: {name: adamw, lr: 0.1, betas: [0.9, 0.95]}\n", "beta2  "},
+        {"optimizer: {name: sgd, lr: 0.1, clip: 1}\n", "optimizer: {name: sgd, lr: 0.1, clip: 2}\n",
+         "clip  "},
+        {"optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1}\nloss: sum\n",
+         "loss  "},
+        {"optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1}\ndata: {seed: 9}\n",
+         "seed  "},
+    };
+    settings_differ("model: {kind: mlp, sizes: [4, 4, 4]}\nmesh: {tp: 2}\npass: train\n", rows,
+                    sizeof rows / sizeof *rows);
+}
 #define CONFIG(more)                                                                               \
     "model: {layers: 1, parts: [embedding, blocks, norm, head, loss], config: {hidden_size: 8, "   \
     "num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, intermediate_size: 8, "          \
@@ -1071,62 +1103,34 @@ static void test_diff_settings(void **state) {
     "floor_scale: " floor ", attn_scale: " scale ", layer_types: [" kind                           \
     "_attention, full_attention]}}\n" DATA("")
 #define DATA(more) "data: {batch: 4, sequence: 4" more "}\n"
-    static const struct {
-        const char *plan, *a, *b, *says;
-    } rows[] = {
-        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.2}\n", "lr  "},
-        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1, steps: 2}\n",
-         "steps  "},
-        {train, "optimizer: {name: sgd, lr: 0.1, momentum: 0.5}\n",
-         "optimizer: {name: sgd, lr: 0.1, momentum: 0.25}\n", "momentum  "},
-        {train, "optimizer: {name: adamw, lr: 0.1}\n",
-         "optimizer: {name: adamw, lr: 0.1, eps: 0.01}\n", "optimizer eps  "},
-        {train, "optimizer: {name: adamw, lr: 0.1}\n",
-         "optimizer: {name: adamw, lr: 0.1, weight_decay: 0.3}\n", "weight_decay  "},
-        {train, "optimizer: {name: adamw, lr: 0.1}\n",
-         "optimizer: {name: adamw, lr: 0.1, betas: [0.9, 0.95]}\n", "beta2  "},
-        {train, "optimizer: {name: sgd, lr: 0.1, clip: 1}\n",
-         "optimizer: {name: sgd, lr: 0.1, clip: 2}\n", "clip  "},
-        {train, "optimizer: {name: sgd, lr: 0.1}\n", "optimizer: {name: sgd, lr: 0.1}\nloss: sum\n",
-         "loss  "},
-        {train, "optimizer: {name: sgd, lr: 0.1}\n",
-         "optimizer: {name: sgd, lr: 0.1}\ndata: {seed: 9}\n", "seed  "},
-        {block, CONFIG("") DATA(""), CONFIG(", \"rope_theta\": 500") DATA(""), "rope_theta  "},
-        {block, CONFIG("") DATA(""), CONFIG(", \"rms_norm_eps\": 0.01") DATA(""), "eps  "},
-        {block, CONFIG("") DATA(""), CONFIG(", \"hidden_act\": \"gelu\"") DATA(""), "activation  "},
-        {block, CONFIG("") DATA(""), CONFIG("") DATA(", microbatches: 2"), "microbatches  "},
-        {block, CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {label_smoothing: 0.1}\n",
+static void test_diff_settings_of_models(void **state) {
+    (void)state;
+    static const Differing rows[] = {
+        {CONFIG("") DATA(""), CONFIG(", \"rope_theta\": 500") DATA(""), "rope_theta  "},
+        {CONFIG("") DATA(""), CONFIG(", \"rms_norm_eps\": 0.01") DATA(""), "eps  "},
+        {CONFIG("") DATA(""), CONFIG(", \"hidden_act\": \"gelu\"") DATA(""), "activation  "},
+        {CONFIG("") DATA(""), CONFIG("") DATA(", microbatches: 2"), "microbatches  "},
+        {CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {label_smoothing: 0.1}\n",
          "label_smoothing  "},
-        {block, CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {normalise: local_mean}\n",
-         "normalise  "},
-        {block, YARN(""), YARN(", beta_fast: 8"), "beta_fast  "},
-        {block, YARN(""), YARN(", beta_slow: 2"), "beta_slow  "},
-        {block, YARN(""), YARN(", mscale: 0.5, mscale_all_dim: 0.7"), "mscale_all_dim  "},
-        {block, YARN(""), YARN(", truncate: false"), "truncate  "},
-        {block, LATENT("true"), LATENT("false"), "rope_pairs  "},
-        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("2", "8", "0.1", "chunked"),
+        {CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {normalise: local_mean}\n", "normalise  "},
+        {YARN(""), YARN(", beta_fast: 8"), "beta_fast  "},
+        {YARN(""), YARN(", beta_slow: 2"), "beta_slow  "},
+        {YARN(""), YARN(", mscale: 0.5, mscale_all_dim: 0.7"), "mscale_all_dim  "},
+        {YARN(""), YARN(", truncate: false"), "truncate  "},
+        {LATENT("true"), LATENT("false"), "rope_pairs  "},
+        {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("2", "8", "0.1", "chunked"),
          "attention_chunk_size  "},
-        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.1", "full"),
-         "chunked layers  "},
-        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "4", "0.1", "chunked"),
-         "floor_scale  "},
-        {block, CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.2", "chunked"),
-         "attn_scale  "},
+        {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.1", "full"), "chunked layers  "},
+        {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "4", "0.1", "chunked"), "floor_scale  "},
+        {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.2", "chunked"), "attn_scale  "},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *a = put("a.yaml", arena_printf(arena, "%s%s", rows[i].plan, rows[i].a)),
-                   *b = put("b.yaml", arena_printf(arena, "%s%s", rows[i].plan, rows[i].b));
-        expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
-        expect_code(RUN("diff", a, b), 1, rows[i].says, NULL);
-        expect_code(RUN("run", b, "--trace", in("settings.jsonl")), 0, NULL, NULL);
-        expect_code(RUN("diff", b, in("settings.jsonl")), 0, "no difference\n", NULL);
-    }
+    settings_differ("mesh: {tp: 2}\npass: backward\n", rows, sizeof rows / sizeof *rows);
+}
 #undef DATA
 #undef CHUNKS
 #undef LATENT
 #undef YARN
 #undef CONFIG
-}
 /* A structure that is wrong where no number shows it: every format says so, none calls it a wrong
  * value, and --fail-on decides. */
 static void test_structure(void **state) {
@@ -1559,6 +1563,7 @@ int main(void) {
         TEST(test_explain),
         TEST(test_diff),
         TEST(test_diff_settings),
+        TEST(test_diff_settings_of_models),
         TEST(test_structure),
         TEST(test_run),
         TEST(test_same_bytes),

@@ -260,14 +260,29 @@ static void test_totals(void **state) {
     static const struct {
         const char *name;
         int64_t total;
-    } known[] = {{"llama3-8b", 8030261248},       {"llama3-70b", 70553706496},
-                 {"llama3.1-405b", 405853388800}, {"llama2-7b", 6738415616},
-                 {"llama3.2-1b", 1235814400},     {"llama3.2-3b", 3212749824},
-                 {"mistral-7b-v0.3", 7248023552}, {"qwen2-0.5b", 494032768},
-                 {"qwen2-1.5b", 1543714304},      {"qwen2-7b", 7615616512},
-                 {"qwen3-0.6b", 596049920},       {"qwen3-1.7b", 1720574976},
-                 {"qwen3-4b", 4022468096},        {"qwen3-8b", 8190735360},
-                 {"qwen3-14b", 14768307200},      {"qwen3-32b", 32762123264}};
+    } known[] = {{"llama3-8b", 8030261248},
+                 {"llama3-70b", 70553706496},
+                 {"llama3.1-405b", 405853388800},
+                 {"llama2-7b", 6738415616},
+                 {"llama3.2-1b", 1235814400},
+                 {"llama3.2-3b", 3212749824},
+                 {"mistral-7b-v0.3", 7248023552},
+                 {"qwen2-0.5b", 494032768},
+                 {"qwen2-1.5b", 1543714304},
+                 {"qwen2-7b", 7615616512},
+                 {"qwen3-0.6b", 596049920},
+                 {"qwen3-1.7b", 1720574976},
+                 {"qwen3-4b", 4022468096},
+                 {"qwen3-8b", 8190735360},
+                 {"qwen3-14b", 14768307200},
+                 {"qwen3-32b", 32762123264},
+                 /* semantics 10.1; DeepSeek-V3 with the 256 numbers of each selection bias */
+                 {"mixtral-8x7b", 46702792704},
+                 {"qwen3-30b-a3b", 30532122624},
+                 {"qwen3-235b-a22b", 235093634560},
+                 {"llama4-scout", 107769861120},
+                 {"llama4-maverick", 400711848960},
+                 {"deepseek-v3", 671026419200}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
@@ -288,8 +303,7 @@ static void test_every_preset(void **state) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
         p->preset = s[i].name;
-        if (s[i].unsupported) must_fail(a, p, "E0214", s[i].name);
-        else assert_int_equal(must_build(a, p)->dims.H, s[i].H);
+        assert_int_equal(must_build(a, p)->dims.H, s[i].H);
         for (int k = 0; k < i; k++) assert_string_not_equal(s[i].name, s[k].name);
         arena_free(a);
     }
@@ -814,7 +828,7 @@ static void test_names_table(void **state) {
         for (int i = 0; i < n; i++) {
             assert_non_null(rows[i].name[s]);
             /* what holds experts is called as what holds one feed-forward part, but for some */
-            if (!strcmp(rows[i].what, "experts and router")) continue;
+            if (!strncmp(rows[i].what, "experts and router", 18)) continue;
             /* Hugging Face's are the canonical ones; elsewhere models share names: each is read */
             int before = 0;
             for (int k = 0; k < i; k++) before += !strcmp(rows[i].name[s], rows[k].name[s]);
@@ -930,10 +944,10 @@ static const struct {
     {OWN_KEYS ", \"qk_norm\": true", "E0207", "qk_norm"},
     {OWN_KEYS ", \"attention_chunk_size\": 8", "E0207", "attention_chunk_size"},
     {"\"model_type\": \"deepseek_v3\", \"kv_lora_rank\": 6", "E0208", "q_lora_rank"},
-    {OWN_KEYS ", \"first_k_dense_replace\": 0", "E0214", "layer 0"},
+    {OWN_KEYS ", \"first_k_dense_replace\": 0", NULL, NULL},
     {OWN_KEYS ", \"first_k_dense_replace\": -1", "E0302", "first_k_dense_replace"},
     {LLAMA4 "[]", NULL, NULL},
-    {LLAMA4 "[0]", "E0214", "layer 0"},
+    {LLAMA4 "[0]", NULL, NULL},
     {LLAMA4 "[7]", "E0207", "moe_layers"},
     {LLAMA4 "[], \"no_rope_layers\": [1, 0]", "E0207", "no_rope_layers"},
     {LLAMA4 "[], \"layer_types\": [\"sliding_attention\"]", "E0207", "layer_types"},

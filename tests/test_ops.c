@@ -49,6 +49,7 @@ static const Case cases[] = {
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx"},
     {.op = "relu", .rule = "btf->btf"},
     {.op = "silu", .rule = "btf->btf"},
+    {.op = "sigmoid", .rule = "btf->btf"},
     {.op = "gelu", .rule = "btf->btf"},
     {.op = "embed", .rule = "vd,bt->btd"},
     {.op = "add", .rule = "btd,->btd"},

@@ -73,6 +73,12 @@ static void kernel_open(Kernel *k, const char *op, const char *rule, bool part, 
     tensor_of(k, &k->c.out, k->rule.out, k->rule.nout, k->rule.listed[RULE_MAX_IN], k->y);
     for (int64_t j = 0; j < 4096; j++) k->g[j] = cos((double)(3 * j + seed));
 }
+/* Scores as sigmoids are: above 0, so that a token's sum is not near it. */
+static void positive(Kernel *k, int seed) {
+    for (int64_t j = 0; j < tensor_count(&k->c.in[0]); j++) k->x[0][j] = 1 / (1 + exp(-k->x[0][j]));
+    k->at.factor = 2.5;
+    k->at.a = seed != 1; /* divided by the sum, or not */
+}
 /* The list as an operand. */
 static void with_list(Kernel *k, int operand) {
     k->c.in_int |= 1u << operand;
@@ -116,6 +122,8 @@ static const struct {
     {"einsum", "[ebt]d,[ebt]->btd", -1, 2},     {"einsum", "[ebt]d,[ebt]->[ebt]d", -1, 2},
     {"einsum", "[ebt]w,[ebt]w->[ebt]w", -1, 2}, {"gate", "bte,[ebt]->[ebt]", 1, 1},
     {"swiglu", "[ebt]uw->[ebt]w", -1, 1},       {"gate_all", "bte,[ebt]->[ebt]", 1, 1},
+    {"share", "bte,[ebt]->[ebt]", 1, 1},        {"einsum", "[ebt]d->btd", -1, 1},
+    {"einsum", "[ebt]d,eduw->[ebt]uw", -1, 2},  {"einsum", "[ebt]w,ewd->[ebt]d", -1, 2},
 };
 static void test_adjoints(void **state) {
     (void)state;
@@ -127,9 +135,10 @@ static void test_adjoints(void **state) {
                 for (int operand = 0; operand < kernels[i].operands; operand++, held++) {
                     kernel_open(k, kernels[i].op, kernels[i].rule, part, seed);
                     if (kernels[i].list >= 0) with_list(k, kernels[i].list);
+                    if (!strcmp(kernels[i].op, "share")) positive(k, seed);
                     hold_adjoint(k, operand);
                 }
-    assert_int_equal(held, 96);
+    assert_int_equal(held, 132);
     free(k);
 }
 /* By hand: what each kernel says, row by row. */
@@ -470,7 +479,8 @@ static void hold_golden(const Golden *g, const PlanRun *r) {
         equal++;
         parts += strstr(x->name, ".experts.") != NULL;
     }
-    assert_int_equal(parts, g->layers * g->experts * 3);
+    /* the selection has every second expert's */
+    assert_int_equal(parts, g->layers * g->experts * 3 / (golden_complete() ? 1 : 2));
     assert_true(equal > parts + 20);
 }
 static void test_golden_models(void **state) {

@@ -91,6 +91,16 @@ static const struct {
      "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
      "  layers.*.mlp.experts: {axis: dp, weight: {dp: shard(e), tp: shard(w)}, output: {tp: "
      "replicate}}\n"},
+    {"sigmoids, groups, a shared expert",
+     "model: {config: {model_type: deepseek_v3, hidden_size: 12, intermediate_size: 10,\n"
+     "  moe_intermediate_size: 7, num_hidden_layers: 1, num_attention_heads: 2,\n"
+     "  num_key_value_heads: 2, vocab_size: 11, q_lora_rank: null, kv_lora_rank: 5,\n"
+     "  qk_nope_head_dim: 3, qk_rope_head_dim: 4, v_head_dim: 5, n_routed_experts: 4,\n"
+     "  num_experts_per_tok: 2, n_group: 2, topk_group: 1, first_k_dense_replace: 0}, layers: "
+     "all}\n"
+     "data: {batch: 4, sequence: 5, dtype: %s}\nmesh: {dp: 2}\nnames: hf\n"
+     "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
+     "  layers.*.mlp.experts: {style: expert_parallel, axis: dp}\n"},
     {"weights of all experts' softmax, a dense layer",
      "model: {config: {model_type: qwen3_moe, hidden_size: 12, intermediate_size: 10,\n"
      "  moe_intermediate_size: 7, num_hidden_layers: 2, num_attention_heads: 3, head_dim: 4,\n"
@@ -381,7 +391,8 @@ static const struct {
     {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},
     {"all_reduce", -1, 69},  {"gate", 0, 60},         {"gate", -1, 30},
     {"gate_all", 0, 200},    {"gate_all", -1, 200},   {"concat", 1, 6},
-    {"temperature", 0, 6},   {"temperature", -1, 6},
+    {"temperature", 0, 6},   {"temperature", -1, 6},  {"share", 0, 200},
+    {"share", -1, 60},       {"sigmoid", 0, 200},     {"sigmoid", -1, 40},
 };
 static double known_bound(const char *name, int operand) {
     for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)

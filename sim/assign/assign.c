@@ -464,7 +464,7 @@ static void note_nested(const Assign *a) {
     int64_t rows = 0;
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
-        if (x->kind != KIND_PARAM || x->state_of || a->claimed[t] || !x->nd) continue;
+        if (x->kind != KIND_PARAM || !x->diff || a->claimed[t] || !x->nd) continue;
         int64_t local[LAYOUT_MAX_DIMS], r = 1;
         layout_local(a->mesh, &a->compute[t], x->size, 0, local);
         for (int k = 0; k < x->stored[0]; k++) r *= local[k];
@@ -486,6 +486,7 @@ static void shard_at_rest(Assign *a) {
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
+        if (!x->diff && !x->state_of) continue; /* a buffer stays whole */
         int dim = x->stored[0] > 1 ? x->nd : 0;
         for (int i = 0; i < a->shard.n; i++)
             if (layout_where(&a->rest[t], a->shard.a[i]) < 0)

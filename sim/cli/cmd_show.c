@@ -294,9 +294,7 @@ static void list_models(Cli *c) {
         r[0] = cell_text(p[i].name);
         for (int k = 0; k < 7; k++)
             if (size[k]) r[1 + k] = cell_int(c->arena, size[k]);
-        const char *not_yet =
-            p[i].unsupported ? arena_printf(c->arena, " (not yet: %s)", p[i].unsupported) : "";
-        r[8] = cell_text(arena_printf(c->arena, "%s%s", p[i].what ? p[i].what : "", not_yet));
+        r[8] = cell_text(p[i].what ? p[i].what : "");
     }
     cli_table(c, &t);
 }

@@ -70,10 +70,9 @@ static void add_models(WordEntries *all) {
     const Preset *p = model_presets(&n);
     for (int i = 0; i < n; i++)
         add(all, p[i].name, "a model (model: NAME)", NULL,
-            arena_printf(all->a, "%s: D %lld, %lld layers, %lld heads, %lld KV heads%s%s",
-                         p[i].what, (long long)p[i].D, (long long)p[i].L, (long long)p[i].H,
-                         (long long)p[i].K, p[i].unsupported ? "; not yet: " : "",
-                         p[i].unsupported ? p[i].unsupported : ""));
+            arena_printf(all->a, "%s: D %lld, %lld layers, %lld heads, %lld KV heads", p[i].what,
+                         (long long)p[i].D, (long long)p[i].L, (long long)p[i].H,
+                         (long long)p[i].K));
 }
 /* A scheme is known by its names; one row with a layer shows them. */
 static void add_schemes(WordEntries *all) {

@@ -97,9 +97,6 @@ void draft_preset(Draft *x, const char *name) {
         if (strcmp(row[i].name, name)) continue;
         x->preset = name;
         x->hidden = row[i].D, x->head_dim = row[i].d, x->n_layers = row[i].L;
-        if (row[i].unsupported)
-            diag_error(x->d, "E0214", at, "`list models` shows what runs", "'%s': %s", name,
-                       row[i].unsupported);
         return;
     }
     const char *near = diag_nearest(name, names);

@@ -2,9 +2,9 @@
  * node templates. Features (biases, q/k norm, latent attention, tied tables, the activation) are
  * flags of rows; no model is named here. Letters: b batch, t position, d hidden, k kv group, g
  * query head in its group, x head dim, f feed-forward, u gate or up where the two are one weight, e
- * expert, w an expert's feed-forward, v vocabulary. Latent attention: k head, q and c the low ranks
- * of queries and of keys and values, r the rotated part of a head, n the part that is not (x = n
- * and r), o a value, y = c and r, z = n and o. */
+ * expert, w an expert's feed-forward, m the shared expert's, v vocabulary. Latent attention: k
+ * head, q and c the low ranks of queries and of keys and values, r the rotated part of a head, n
+ * the part that is not (x = n and r), o a value, y = c and r, z = n and o. */
 #include "model/build.h"
 #include <string.h>
 
@@ -17,12 +17,17 @@ static const struct {
     {"", {"input"}, "output", 0, "container"},
     {"self_attn", {"input_norm"}, "o_proj", 0, "container"},
     {"mlp", {"post_attn_norm"}, "mlp.down", FEATURE_DENSE, "container"},
-    {"moe", {"post_attn_norm"}, "moe.routed", FEATURE_MOE, "container"},
+    {"moe", {"post_attn_norm"}, "moe.output", FEATURE_MOE, "container"},
     {"moe.experts",
      {"post_attn_norm", "moe.list", "moe.weights"},
      "moe.routed",
      FEATURE_MOE,
      "experts"},
+    {"moe.shared_experts",
+     {"post_attn_norm"},
+     "moe.shared.down",
+     FEATURE_MOE | FEATURE_SHARED,
+     "container"},
 };
 enum { N_CONTAINERS = sizeof containers / sizeof *containers };
 
@@ -121,36 +126,78 @@ static const NodeRow layer_rows[] = {
      "d f", "mlp", "linear", .bias = FEATURE_DOWN_BIAS, .need = FEATURE_DENSE},
     {"moe.router_logits", "einsum", "btd,ed->bte", {"post_attn_norm", "@w"}, "b t e", "moe.gate",
      "linear", "e d", "router", "router", .need = FEATURE_MOE},
-    {"moe.list", "select", "bte!->[ebt]", {"moe.router_logits"}, "[ebt]", "moe", NULL, NULL,
-     .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
+    {"moe.router_scores", "sigmoid", "bte->bte", {"moe.router_logits"}, "b t e", "moe", NULL, NULL,
+     .part = "router", .need = FEATURE_MOE | FEATURE_SIGMOID},
+    {"moe.router_scores_biased", "add", "bte,e->bte", {"moe.router_scores", "@w"}, "b t e",
+     "moe.gate", NULL, "e", .part = "router", .param = "e_score_correction_bias", .buffer = true,
+     .label = "selection bias", .need = FEATURE_MOE | FEATURE_ROUTER_BIAS},
+    {"moe.list", "select", "bte!->[ebt]", {"moe.router_scores_biased|moe.router_logits"}, "[ebt]",
+     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
     {"moe.weights", "gate", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]", "moe",
      NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_CHOSEN},
     {"moe.weights", "gate_all", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]",
      "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_ALL},
+    {"moe.weights", "share", "bte!,[ebt]->[ebt]", {"moe.router_scores", "moe.list"}, "[ebt]",
+     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_SIGMOID},
     {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.list"}, "[ebt] d",
      "moe.experts", NULL, NULL, .part = "experts", .label = "dispatch", .need = FEATURE_MOE},
-    {"moe.gate", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.dispatched", "@w"}, "[ebt] w", "moe.experts",
-     NULL, "e w d", "experts", "experts", .param = "gate_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
-    {"moe.up", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.dispatched", "@w"}, "[ebt] w", "moe.experts",
-     NULL, "e w d", "experts", "experts", .param = "up_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+    {"moe.scored", "einsum", "[ebt]d,[ebt]->[ebt]d", {"moe.dispatched", "moe.weights"}, "[ebt] d",
+     "moe.experts", NULL, NULL, .part = "experts", .label = "score",
+     .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
+    {"moe.gate", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
+     "moe.experts", NULL, "e w d", "experts", "experts", .param = "gate_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART, .lack = FEATURE_EXPERTS_TURNED},
+    {"moe.up", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
+     "moe.experts", NULL, "e w d", "experts", "experts", .param = "up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART, .lack = FEATURE_EXPERTS_TURNED},
+    {"moe.gate_up", "einsum", "[ebt]d,euwd->[ebt]uw", {"moe.scored|moe.dispatched", "@w"},
+     "[ebt] uw", "moe.experts", NULL, "e uw d", "experts", "experts", .param = "gate_up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED, .lack = FEATURE_EXPERTS_TURNED},
+    {"moe.gate", "einsum", "[ebt]d,edw->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
+     "moe.experts", NULL, "e d w", "experts", "experts", .param = "gate_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART | FEATURE_EXPERTS_TURNED},
+    {"moe.up", "einsum", "[ebt]d,edw->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
+     "moe.experts", NULL, "e d w", "experts", "experts", .param = "up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_APART | FEATURE_EXPERTS_TURNED},
+    {"moe.gate_up", "einsum", "[ebt]d,eduw->[ebt]uw", {"moe.scored|moe.dispatched", "@w"},
+     "[ebt] uw", "moe.experts", NULL, "e d uw", "experts", "experts", .param = "gate_up_proj",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED | FEATURE_EXPERTS_TURNED},
     {"moe.gate_act", NULL, "[ebt]w->[ebt]w", {"moe.gate"}, "[ebt] w", "moe.experts", NULL, NULL,
      .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
     {"moe.act", "einsum", "[ebt]w,[ebt]w->[ebt]w", {"moe.gate_act", "moe.up"}, "[ebt] w",
      "moe.experts", NULL, NULL, .part = "experts", .label = "multiply",
      .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
-    {"moe.gate_up", "einsum", "[ebt]d,euwd->[ebt]uw", {"moe.dispatched", "@w"}, "[ebt] uw",
-     "moe.experts", NULL, "e uw d", "experts", "experts", .param = "gate_up_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED},
     {"moe.act", "swiglu", "[ebt]u!w->[ebt]w", {"moe.gate_up"}, "[ebt] w", "moe.experts", NULL, NULL,
      .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED},
     {"moe.down", "einsum", "[ebt]w,edw->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
      "e d w", "experts", "experts", .param = "down_proj", .home = "moe.dispatched",
-     .need = FEATURE_MOE},
+     .need = FEATURE_MOE, .lack = FEATURE_EXPERTS_TURNED},
+    {"moe.down", "einsum", "[ebt]w,ewd->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
+     "e w d", "experts", "experts", .param = "down_proj", .home = "moe.dispatched",
+     .need = FEATURE_MOE | FEATURE_EXPERTS_TURNED},
     {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.weights"}, "b t d",
-     "moe.experts", NULL, NULL, .part = "experts", .label = "combine", .need = FEATURE_MOE},
-    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down|moe.routed"}, "b t d", "", NULL,
+     "moe.experts", NULL, NULL, .part = "experts", .label = "combine", .need = FEATURE_MOE,
+     .lack = FEATURE_SCORE_FIRST},
+    {"moe.routed", "einsum", "[ebt]d->btd", {"moe.down"}, "b t d", "moe.experts", NULL, NULL,
+     .part = "experts", .label = "combine", .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
+    {"moe.shared.gate", "einsum", "btd,md->btm", {"post_attn_norm", "@w"}, "b t m",
+     "moe.shared_experts.gate_proj", "linear", "m d", "experts", "linear",
+     .need = FEATURE_MOE | FEATURE_SHARED},
+    {"moe.shared.up", "einsum", "btd,md->btm", {"post_attn_norm", "@w"}, "b t m",
+     "moe.shared_experts.up_proj", "linear", "m d", "experts", "linear",
+     .need = FEATURE_MOE | FEATURE_SHARED},
+    {"moe.shared.gate_act", NULL, "btm->btm", {"moe.shared.gate"}, "b t m",
+     "moe.shared_experts.act_fn", "activation", NULL, .part = "experts",
+     .need = FEATURE_MOE | FEATURE_SHARED},
+    {"moe.shared.act", "einsum", "btm,btm->btm", {"moe.shared.gate_act", "moe.shared.up"}, "b t m",
+     "moe.shared_experts", NULL, NULL, .part = "experts", .label = "multiply",
+     .need = FEATURE_MOE | FEATURE_SHARED},
+    {"moe.shared.down", "einsum", "btm,dm->btd", {"moe.shared.act", "@w"}, "b t d",
+     "moe.shared_experts.down_proj", "linear", "d m", "experts", "linear",
+     .need = FEATURE_MOE | FEATURE_SHARED},
+    {"moe.output", "add", "btd,btd->btd", {"moe.routed", "moe.shared.down"}, "b t d", "moe", NULL,
+     NULL, .part = "experts", .need = FEATURE_MOE | FEATURE_SHARED},
+    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down|moe.output|moe.routed"}, "b t d", "", NULL,
      NULL, .part = "mlp"},
 };
 
@@ -217,7 +264,7 @@ static void build_layer(Build *b, int layer) {
             (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});
         if (t >= 0) b->x = t;
     }
-    if (b->moe && !b->failed)
+    if (b->moe && !b->failed && !b->m->shared)
         build_alias(b, build_value(b, arena_printf(b->a, "%smoe.routed", prefix)),
                     arena_printf(b->a, "%smoe.output", prefix));
     if (!b->failed) close_containers(b, at, prefix);

@@ -61,7 +61,9 @@ typedef struct {
     const char *label; /* NULL: the op's */
     unsigned at;
     unsigned need;     /* features (FEATURE_*) without which there is no such node */
+    unsigned lack;     /* and with which */
     const char *param; /* the weight's own name, where the module is a container of several */
+    bool buffer;       /* the weight has no gradient */
     const char *home;  /* rows: the value to whose tokens they go back */
     unsigned bias;     /* feature that adds a bias; 0: never one */
     bool vocab;        /* its module works on the vocabulary */
@@ -92,9 +94,14 @@ enum {
     FEATURE_Q_RANK = 1 << 19, /* latent: q is of low rank too */
     FEATURE_Q_WHOLE = 1 << 20,
     FEATURE_ROTATES = 1 << 21,
-    FEATURE_QK_L2 = 1 << 22,       /* q and k normalised after the rotation, without weights */
-    FEATURE_TEMPERATURE = 1 << 23, /* q scaled by its position */
-    FEATURE_CHUNKED = 1 << 24,     /* attention within chunks */
+    FEATURE_QK_L2 = 1 << 22,          /* q and k normalised after the rotation, without weights */
+    FEATURE_TEMPERATURE = 1 << 23,    /* q scaled by its position */
+    FEATURE_CHUNKED = 1 << 24,        /* attention within chunks */
+    FEATURE_SIGMOID = 1 << 25,        /* a router's scores are sigmoids */
+    FEATURE_ROUTER_BIAS = 1 << 26,    /* selection adds a buffer to them */
+    FEATURE_SCORE_FIRST = 1 << 27,    /* weights multiply what experts get */
+    FEATURE_SHARED = 1 << 28,         /* an expert that all tokens go to */
+    FEATURE_EXPERTS_TURNED = 1 << 29, /* experts' weights are stored input dim first */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { CONFIG_LIMIT = 1 << 20, MOST_EXPERTS = 1 << 20 };
+enum { CONFIG_LIMIT = 1 << 20 };
 static const int64_t size_limit = (int64_t)1 << 40;
 
 typedef enum {
@@ -110,6 +110,13 @@ static const Key latent_keys[] = {
     {"rope_interleave", KEY_FLAG, AT(rope_interleave), false},
     {"first_k_dense_replace", KEY_COUNT, AT(experts_from), false},
     {"moe_layer_freq", KEY_INT, AT(experts_every), false},
+    {"n_routed_experts", KEY_INT, AT(E), false},
+    {"n_shared_experts", KEY_COUNT, AT(n_shared), false},
+    {"n_group", KEY_COUNT, AT(groups), false},
+    {"topk_group", KEY_COUNT, AT(top_groups), false},
+    {"topk_method", KEY_TEXT, AT(topk_method), false},
+    {"scoring_func", KEY_TEXT, AT(scoring), false},
+    {"routed_scaling_factor", KEY_REAL, AT(scaling), false},
     /* a block that predicts one more token; no part of the model's own layers */
     {"num_nextn_predict_layers", KEY_HARMLESS, 0, false},
     {"num_mtp_layers", KEY_HARMLESS, 0, false},
@@ -126,20 +133,14 @@ static const Key chunk_keys[] = {
     {"moe_layers", KEY_LIST, AT(experts), false},
     {"interleave_moe_layer_step", KEY_INT, AT(experts_every), false},
 };
-/* About experts: layers that have them are refused, so these keys change nothing that runs. */
+/* What acts in training only: losses that the plan asks for. */
 static const Key expert_keys[] = {
-    {"n_routed_experts", KEY_HARMLESS, 0, false},
-    {"n_shared_experts", KEY_HARMLESS, 0, false},
-    {"n_group", KEY_HARMLESS, 0, false},
-    {"topk_group", KEY_HARMLESS, 0, false},
-    {"topk_method", KEY_HARMLESS, 0, false},
-    {"scoring_func", KEY_HARMLESS, 0, false},
-    {"routed_scaling_factor", KEY_HARMLESS, 0, false},
     {"aux_loss_alpha", KEY_HARMLESS, 0, false},
     {"seq_aux", KEY_HARMLESS, 0, false},
     {"ep_size", KEY_HARMLESS, 0, false},
     {"router_aux_loss_coef", KEY_HARMLESS, 0, false},
     {"router_jitter_noise", KEY_HARMLESS, 0, false},
+    {"router", KEY_TEXT, AT(router), true},
 };
 #define ROWS(t) (t), (int)(sizeof(t) / sizeof *(t))
 static const struct {
@@ -384,55 +385,8 @@ static void check_unread(Config *c, const Family *f, const Raw *r) {
     if (r->qk_norm == 1) config_changes_maths(c, "qk_norm", " of latent attention");
 }
 
-/* Experts are the family's matter: a switch that it does not read would be silently lost. */
-static void check_experts_unread(Config *c, const Family *f, const Raw *r) {
-    const struct {
-        const char *key;
-        bool off;
-    } row[] = {{"num_local_experts", r->E == UNSET},
-               {"num_experts_per_tok", r->top_k == UNSET},
-               {"moe_intermediate_size", r->Fe == UNSET}};
-    for (size_t i = 0; i < sizeof row / sizeof *row && !(f->has & HAS_ROUTER); i++)
-        if (!row[i].off) config_changes_maths(c, row[i].key, "");
-    if (!strcmp(f->type, "qwen3_moe")) return;
-    if (r->norm_topk == 0 && f->has & HAS_ROUTER)
-        config_changes_maths(c, "norm_topk_prob", " false");
-    if (r->sparse_step > 1) config_changes_maths(c, "decoder_sparse_step", " above 1");
-    if (r->dense && r->dense->n) config_changes_maths(c, "mlp_only_layers", "");
-}
-static void set_dense(Config *c, const Raw *r, ModelDims *m) {
-    m->sparse_step = r->sparse_step;
-    m->n_dense = r->dense ? r->dense->n : 0;
-    int64_t *dense = ARENA_ARRAY(c->a, int64_t, m->n_dense + 1);
-    for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense->item[i]->i;
-    m->dense = dense;
-}
-static void set_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
-    if (f->has & HAS_EXPERTS && !(f->has & HAS_ROUTER)) return; /* such layers are refused */
-    check_experts_unread(c, f, r);
-    if (!(f->has & HAS_ROUTER)) return;
-    Loc loc = c->file ? (Loc){c->file, 0, 0} : c->p->model_loc;
-    bool qwen = !strcmp(f->type, "qwen3_moe");
-    if (r->E == UNSET)
-        diag_error(c->d, "E0208", loc, NULL, "the config has no '%s'",
-                   qwen ? "num_experts" : "num_local_experts");
-    if (r->E == UNSET) return;
-    m->E = r->E;
-    m->top_k = r->top_k != UNSET ? r->top_k : qwen ? 8 : 2; /* HF's defaults */
-    m->Fe = r->Fe == UNSET ? r->F : r->Fe;
-    m->experts_packed = c->p->names == NAMES_HF;
-    m->all_experts = qwen && r->norm_topk != 1; /* HF's default */
-    set_dense(c, r, m);
-    if (m->E > MOST_EXPERTS)
-        diag_error(c->d, "E0701", loc, NULL, "%lld experts; at most %d", (long long)m->E,
-                   (int)MOST_EXPERTS);
-    if (m->top_k > m->E)
-        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
-                   "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
-}
-
 static void set_features(Config *c, const Family *f, const Raw *r, ModelDims *m) {
-    set_experts(c, f, r, m);
+    config_experts(c, f, r, m);
     check_unread(c, f, r);
     m->qk_norm = r->qk_norm != UNSET ? r->qk_norm : f->qk_norm;
     m->q_bias = flag(r->q_bias, f->qkv, r->attention_bias);

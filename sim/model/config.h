@@ -28,6 +28,9 @@ typedef struct {
     int truncate;
     int64_t q_rank, kv_rank, nope, rope, v_dim, qk_dim; /* latent attention */
     int rope_interleave;
+    int64_t n_shared, groups, top_groups;
+    double scaling;
+    const char *topk_method, *scoring, *router;
     int64_t F_dense, chunk, unrotated_every, floor_scale, experts_every, experts_from;
     double attn_scale;
     int tuning, use_qk_norm;
@@ -41,7 +44,7 @@ typedef struct {
 /* Model families, by what tells them apart here: who has biases and a q/k norm, which keys are
  * theirs, and Hugging Face's defaults. */
 enum { NEVER, BY_CONFIG, ALWAYS };
-enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4, HAS_ROUTER = 8 /* which runs */ };
+enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4 };
 typedef struct {
     const char *type;
     uint8_t qkv, o, mlp; /* biases */
@@ -84,4 +87,8 @@ void config_family_preset(const Preset *s, Raw *r);
 void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m);
 /* The sizes of latent attention. */
 void config_latent(Config *c, const Raw *r, ModelDims *m);
+
+/* ---- config_experts.c ---- */
+/* Experts, their router and the shared expert. Reads m->F, m->L and which layers have experts. */
+void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m);
 #endif

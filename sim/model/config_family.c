@@ -8,10 +8,8 @@ static const Family families[] = {
     {"mistral", NEVER, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp"},
     {"qwen2", ALWAYS, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp"},
     {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, 0, ROPE_HALVES, 1e-6, 1e4, "mlp"},
-    {"mixtral", NEVER, NEVER, NEVER, false, HAS_EXPERTS | HAS_ROUTER, ROPE_HALVES, 1e-6, 1e4,
-     "mlp"},
-    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, HAS_EXPERTS | HAS_ROUTER, ROPE_HALVES, 1e-6,
-     1e4, "mlp"},
+    {"mixtral", NEVER, NEVER, NEVER, false, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp"},
+    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp"},
     {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_LATENT | HAS_EXPERTS,
      ROPE_NEIGHBOURS_TO_HALVES, 1e-6, 1e4, "mlp"},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_CHUNKS | HAS_EXPERTS, ROPE_NEIGHBOURS,
@@ -35,7 +33,8 @@ void config_family_preset(const Preset *s, Raw *r) {
     r->F_dense = s->F;
     r->chunk = s->chunk, r->unrotated_every = s->unrotated_every;
     r->use_qk_norm = !s->no_qk_l2;
-    if (!s->experts_every) return; /* as the family has them */
+    if (s->chunk) r->F = s->Fe, r->Fe = UNSET; /* as the keys of Llama 4 have it */
+    if (!s->experts_every) return;             /* as the family has them */
     r->experts_every = s->experts_every;
     r->experts_from = s->experts_from;
 }

@@ -254,7 +254,13 @@ static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
     }
     if (at & AT_IGNORE) r.ignore = b->at.ignore;
     if (at & AT_VOCAB) r.factor = b->at.factor;
-    if (at & AT_ROUTER) r.top = b->at.top;
+    if (at & AT_ROUTER) {
+        r.top = b->at.top;
+        r.groups = b->m->router.groups;
+        r.top_groups = b->m->router.top_groups;
+        r.factor = b->m->router.factor;
+        r.a = b->m->router.share;
+    }
     if (at & AT_ROPE) {
         r.order = b->at.order;
         r.turn = b->at.turn;
@@ -323,11 +329,18 @@ static unsigned attention_features(const ModelDims *m, int layer) {
     if (!model_rotates(m, layer)) return f | (m->temperature_floor ? FEATURE_TEMPERATURE : 0u);
     return f | FEATURE_ROTATES | (m->qk_l2 ? FEATURE_QK_L2 : 0u);
 }
+static unsigned router_features(const ModelDims *m) {
+    const Router *r = &m->router;
+    return (r->sigmoid ? FEATURE_SIGMOID
+            : r->all   ? FEATURE_GATE_ALL
+                       : FEATURE_GATE_CHOSEN) |
+           (r->bias ? FEATURE_ROUTER_BIAS : 0u) | (r->first ? FEATURE_SCORE_FIRST : 0u);
+}
 unsigned build_features(const Build *b) {
     const ModelDims *m = b->m;
     unsigned f = b->layer < 0 || m->mlp ? 0 : attention_features(m, b->layer);
-    return f | (b->moe ? FEATURE_MOE : FEATURE_DENSE) |
-           (m->all_experts ? FEATURE_GATE_ALL : FEATURE_GATE_CHOSEN) |
+    return f | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
+           (m->shared ? FEATURE_SHARED : 0u) | (m->experts_turned ? FEATURE_EXPERTS_TURNED : 0u) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : FEATURE_EXPERTS_APART) |
            (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
            (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
@@ -337,15 +350,25 @@ unsigned build_features(const Build *b) {
 }
 
 const char *build_module_path(const Build *b, const char *prefix, const char *module) {
-    static const char own[] = "mlp";
-    size_t n = sizeof own - 1;
-    bool ffn = b->m->ffn && !strncmp(module, own, n) && (!module[n] || module[n] == '.');
-    return arena_printf(b->a, "%s%s%s", prefix, ffn ? b->m->ffn : "", module + (ffn ? n : 0));
+    /* Llama 4's; the first that fits */
+    static const struct {
+        const char *own, *theirs;
+    } names[] = {{"mlp", "feed_forward"},
+                 {"moe.gate", "moe_ff.router"},
+                 {"moe.shared_experts", "moe_ff.shared_expert"},
+                 {"moe", "moe_ff"}};
+    bool other = b->m->ffn && !strcmp(b->m->ffn, names[0].theirs);
+    for (size_t i = 0; other && i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].own);
+        if (!strncmp(module, names[i].own, n) && (!module[n] || module[n] == '.'))
+            return arena_printf(b->a, "%s%s%s", prefix, names[i].theirs, module + n);
+    }
+    return arena_printf(b->a, "%s%s", prefix, module);
 }
 
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
     unsigned have = build_features(b);
-    if ((row->need & have) != row->need) return -1;
+    if ((row->need & have) != row->need || row->lack & have) return -1;
     const char *path = build_module_path(b, at.modules, row->module);
     if (!*row->module && *at.modules)
         path = arena_strndup(b->a, at.modules, strlen(at.modules) - 1);
@@ -353,6 +376,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     int own = module >= 0 ? b->g->module[module].weight : -1;
     if (row->param)
         own = build_param(b, arena_printf(b->a, "%s.%s", path, row->param), row->weight, module);
+    if (row->buffer && own >= 0) b->g->t[own].diff = false;
     int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
         bool weight = !strcmp(row->in[nin], "@w");

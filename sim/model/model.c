@@ -48,6 +48,7 @@ static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->D = shrink(m->D, p->shrink, unit, 1);
     m->F = shrink(m->F, p->shrink, unit, 1);
     if (m->E) m->Fe = shrink(m->Fe, p->shrink, unit, 1);
+    if (m->shared) m->shared = shrink(m->shared, p->shrink, unit, 1);
     m->vocab = shrink(m->vocab, p->shrink, unit, 1);
     if (!m->kv_rank) {
         m->d = shrink(m->d, p->shrink, 2, 8);
@@ -74,18 +75,6 @@ static bool set_layers(Diags *d, const Plan *p, ModelDims *m) {
     }
     if (last - p->layers_first > MODEL_MAX_BUILT_LAYERS || m->L > INT32_MAX) {
         diag_error(d, "E0701", p->layers_loc, NULL, "more than %d layers", MODEL_MAX_BUILT_LAYERS);
-        return false;
-    }
-    return true;
-}
-
-/* No layer that is built has experts. */
-static bool all_dense(Diags *d, const Plan *p, const ModelDims *m) {
-    for (int i = m->first_layer; i < m->last_layer; i++) {
-        if (m->E || !model_has_experts(m, i)) continue;
-        diag_error(d, "E0214", p->layers_loc.file ? p->layers_loc : p->model_loc,
-                   "`layers: [i, j]` builds a range of layers; those without experts run",
-                   "layer %d has experts, with a router that is not in this version", i);
         return false;
     }
     return true;
@@ -119,7 +108,7 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
-    bool layers = set_layers(d, p, m) && all_dense(d, p, m);
+    bool layers = set_layers(d, p, m);
     return heads && layers && data_sizes(a, d, p, m);
 }
 
@@ -174,17 +163,19 @@ static void set_letters(Build *b, const ModelDims *m) {
     const struct {
         char c;
         LetterSize l;
-    } all[] = {{'b', {"B", m->B, DIM_BATCH}},
-               {'t', {"S", m->S, DIM_SEQUENCE}},
-               {'d', {"D", m->D, DIM_PLAIN}},
-               {'k', {"K", m->K, DIM_KV_HEADS}},
-               {'g', {"G", m->H / m->K, DIM_QUERY_HEADS}},
-               {'x', {"d", m->d, DIM_HEAD_SIZE}},
-               {'u', {"2", 2, DIM_PLAIN}},
-               {'f', {"F", m->F, DIM_PLAIN}},
-               {'e', {"E", m->E, DIM_PLAIN}},
-               {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},
-               {'v', {"V", m->V, DIM_PLAIN}}};
+    } all[] = {
+        {'b', {"B", m->B, DIM_BATCH}},
+        {'t', {"S", m->S, DIM_SEQUENCE}},
+        {'d', {"D", m->D, DIM_PLAIN}},
+        {'k', {"K", m->K, DIM_KV_HEADS}},
+        {'g', {"G", m->H / m->K, DIM_QUERY_HEADS}},
+        {'x', {"d", m->d, DIM_HEAD_SIZE}},
+        {'u', {"2", 2, DIM_PLAIN}},
+        {'f', {"F", m->F, DIM_PLAIN}},
+        {'e', {"E", m->E, DIM_PLAIN}},
+        {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},
+        {'m', {m->shared == m->Fe ? m->F == m->Fe ? "F" : "Fe" : "Fs", m->shared, DIM_PLAIN}},
+        {'v', {"V", m->V, DIM_PLAIN}}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->letter[all[i].c - 'a'] = all[i].l;
     if (m->kv_rank) set_latent_letters(b, m);
 }

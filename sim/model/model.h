@@ -20,6 +20,17 @@ typedef struct {
     bool truncate;
 } Yarn;
 
+/* How a layer with experts chooses, and what a choice weighs. */
+typedef struct {
+    bool sigmoid;           /* scores are sigmoids of the logits, not a softmax */
+    bool all;               /* softmax: over all experts, not over the chosen */
+    bool share;             /* sigmoid: divided by the sum of the chosen */
+    bool bias;              /* a buffer is added to the scores that selection looks at */
+    bool first;             /* the weight multiplies what an expert gets, not what it puts out */
+    int groups, top_groups; /* experts stand in groups, of which so many stay; 0: none */
+    double factor;          /* on the weights of sigmoids */
+} Router;
+
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
@@ -34,11 +45,13 @@ typedef struct ModelDims {
     bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
     int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
                              the dense layers */
-    bool all_experts; /* a weight is the share of all experts' softmax, not of the chosen ones' */
+    Router router;
+    int64_t shared;       /* width of the expert that all tokens go to; 0: there is none */
     int64_t sparse_step;  /* every how many layers experts stand */
     const int64_t *dense; /* n_dense layers that have none */
     int n_dense;
     bool experts_packed;    /* their gate and up are one weight [E, 2*Fe, D] */
+    bool experts_turned;    /* stored input dim first: [E, D, 2*Fe], [E, Fe, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;
@@ -80,9 +93,8 @@ typedef struct {
     const char *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
-    int64_t E, top_k, Fe;    /* experts, experts per token, their width; 0: none */
-    const char *unsupported; /* non-NULL: known but not runnable by this version, and why (MoE) */
-    const char *family;      /* model_type, where it is not llama's mathematics */
+    int64_t E, top_k, Fe; /* experts, experts per token, their width; 0: none */
+    const char *family;   /* model_type, where it is not llama's mathematics */
     int64_t q_rank, kv_rank, nope, rope, v_dim;
     Yarn yarn;
     int64_t chunk, unrotated_every, experts_from, experts_every;

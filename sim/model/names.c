@@ -112,6 +112,30 @@ static const NamesRow rows[] = {
      {"layers.*.moe.experts.w2", "layers.*.mlp.experts.down_proj",
       "model.layers.*.mlp.experts.down_proj", "decoder.layers.*.mlp.experts.linear_fc2",
       "blk.*.ffn_down_exps"}},
+    {"router's selection bias",
+     {"layers.*.moe.expert_bias", "layers.*.mlp.router.expert_bias",
+      "model.layers.*.mlp.gate.e_score_correction_bias", "decoder.layers.*.mlp.router.expert_bias",
+      "blk.*.exp_probs_b"}},
+    {"shared expert",
+     {"layers.*.moe.shared_experts", "layers.*.mlp.shared_expert",
+      "model.layers.*.mlp.shared_experts", "decoder.layers.*.mlp.shared_experts",
+      "blk.*.ffn_shexp"}},
+    {"shared expert's gate",
+     {"layers.*.moe.shared_experts.w1", "layers.*.mlp.shared_expert.w1",
+      "model.layers.*.mlp.shared_experts.gate_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc1_gate", "blk.*.ffn_gate_shexp"}},
+    {"shared expert's up",
+     {"layers.*.moe.shared_experts.w3", "layers.*.mlp.shared_expert.w3",
+      "model.layers.*.mlp.shared_experts.up_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc1_up", "blk.*.ffn_up_shexp"}},
+    {"shared expert's activation",
+     {"layers.*.moe.shared_experts.act", "layers.*.mlp.shared_expert.activation",
+      "model.layers.*.mlp.shared_experts.act_fn",
+      "decoder.layers.*.mlp.shared_experts.activation_func", "blk.*.ffn_act_shexp"}},
+    {"shared expert's down",
+     {"layers.*.moe.shared_experts.w2", "layers.*.mlp.shared_expert.w2",
+      "model.layers.*.mlp.shared_experts.down_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc2", "blk.*.ffn_down_shexp"}},
     {"feed-forward (Llama 4)",
      {"layers.*.feed_forward", "layers.*.mlp", "model.layers.*.feed_forward",
       "decoder.layers.*.mlp", "blk.*.ffn"}},
@@ -130,6 +154,55 @@ static const NamesRow rows[] = {
     {"down (Llama 4)",
      {"layers.*.feed_forward.w2", "layers.*.mlp.w2", "model.layers.*.feed_forward.down_proj",
       "decoder.layers.*.mlp.linear_fc2", "blk.*.ffn_down"}},
+    {"experts and router (Llama 4)",
+     {"layers.*.moe", "layers.*.mlp", "model.layers.*.feed_forward", "decoder.layers.*.mlp",
+      "blk.*.ffn"}},
+    {"router (Llama 4)",
+     {"layers.*.moe.router.gate", "layers.*.mlp.router.gate", "model.layers.*.feed_forward.router",
+      "decoder.layers.*.mlp.router", "blk.*.ffn_gate_inp"}},
+    {"experts (Llama 4)",
+     {"layers.*.moe.experts", "layers.*.mlp.experts", "model.layers.*.feed_forward.experts",
+      "decoder.layers.*.mlp.experts", "blk.*.ffn_exps"}},
+    {"experts' gates (Llama 4)",
+     {"layers.*.moe.experts.w1", "layers.*.mlp.experts.gate_proj",
+      "model.layers.*.feed_forward.experts.gate_proj",
+      "decoder.layers.*.mlp.experts.linear_fc1_gate", "blk.*.ffn_gate_exps"}},
+    {"experts' ups (Llama 4)",
+     {"layers.*.moe.experts.w3", "layers.*.mlp.experts.up_proj",
+      "model.layers.*.feed_forward.experts.up_proj", "decoder.layers.*.mlp.experts.linear_fc1_up",
+      "blk.*.ffn_up_exps"}},
+    {"experts' gates and ups (Llama 4)",
+     {"layers.*.moe.experts.w13", "layers.*.mlp.experts.gate_up_proj",
+      "model.layers.*.feed_forward.experts.gate_up_proj", "decoder.layers.*.mlp.experts.linear_fc1",
+      "blk.*.ffn_gate_up_exps"}},
+    {"experts' activation (Llama 4)",
+     {"layers.*.moe.experts.act", "layers.*.mlp.experts.act_fn",
+      "model.layers.*.feed_forward.experts.act_fn", "decoder.layers.*.mlp.experts.activation_func",
+      "blk.*.ffn_act_exps"}},
+    {"experts' downs (Llama 4)",
+     {"layers.*.moe.experts.w2", "layers.*.mlp.experts.down_proj",
+      "model.layers.*.feed_forward.experts.down_proj", "decoder.layers.*.mlp.experts.linear_fc2",
+      "blk.*.ffn_down_exps"}},
+    {"shared expert (Llama 4)",
+     {"layers.*.moe.shared_experts", "layers.*.mlp.shared_expert",
+      "model.layers.*.feed_forward.shared_expert", "decoder.layers.*.mlp.shared_experts",
+      "blk.*.ffn_shexp"}},
+    {"shared expert's gate (Llama 4)",
+     {"layers.*.moe.shared_experts.w1", "layers.*.mlp.shared_expert.w1",
+      "model.layers.*.feed_forward.shared_expert.gate_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc1_gate", "blk.*.ffn_gate_shexp"}},
+    {"shared expert's up (Llama 4)",
+     {"layers.*.moe.shared_experts.w3", "layers.*.mlp.shared_expert.w3",
+      "model.layers.*.feed_forward.shared_expert.up_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc1_up", "blk.*.ffn_up_shexp"}},
+    {"shared expert's activation (Llama 4)",
+     {"layers.*.moe.shared_experts.act", "layers.*.mlp.shared_expert.activation",
+      "model.layers.*.feed_forward.shared_expert.act_fn",
+      "decoder.layers.*.mlp.shared_experts.activation_func", "blk.*.ffn_act_shexp"}},
+    {"shared expert's down (Llama 4)",
+     {"layers.*.moe.shared_experts.w2", "layers.*.mlp.shared_expert.w2",
+      "model.layers.*.feed_forward.shared_expert.down_proj",
+      "decoder.layers.*.mlp.shared_experts.linear_fc2", "blk.*.ffn_down_shexp"}},
     {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
     {"head", {"output", "output", "lm_head", "output_layer", "output"}},
     {"loss", {"loss", "loss", "loss", "loss", "loss"}},
@@ -138,9 +211,10 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /* In the graph, what belongs to experts has names of its own: Hugging Face calls it "mlp" in layers
  * with experts and without. */
-static const char own_part[] = ".moe", hf_part[] = ".mlp";
+static const char *const own_parts[][2] = {{".moe", ".mlp"}, {".moe_ff", ".feed_forward"}};
 static bool of_experts(const NamesRow *r) {
-    return !strncmp(r->what, "expert", 6) || !strcmp(r->what, "router");
+    return !strncmp(r->what, "expert", 6) || !strncmp(r->what, "router", 6) ||
+           !strncmp(r->what, "shared expert", 13);
 }
 
 const NamesRow *names_table(int *n) {
@@ -203,11 +277,14 @@ const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
 }
 
 const char *names_of_own(Arena *arena, Names n, const char *path) {
-    const char *at = strstr(path, own_part);
-    size_t len = sizeof own_part - 1;
-    bool experts = at && (!at[len] || at[len] == '.');
-    if (experts) path = arena_printf(arena, "%.*s%s%s", (int)(at - path), path, hf_part, at + len);
-    return names_translate(arena, NAMES_HF, n, path, experts, 0);
+    for (size_t i = 0; i < sizeof own_parts / sizeof *own_parts; i++) {
+        const char *at = strstr(path, own_parts[i][0]);
+        size_t len = strlen(own_parts[i][0]);
+        if (!at || (at[len] && at[len] != '.')) continue;
+        path = arena_printf(arena, "%.*s%s%s", (int)(at - path), path, own_parts[i][1], at + len);
+        return names_translate(arena, NAMES_HF, n, path, true, 0);
+    }
+    return names_translate(arena, NAMES_HF, n, path, false, 0);
 }
 
 const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading) {

@@ -1,12 +1,10 @@
 /* Presets: the sizes of published models, one row each.
- * Models that this version cannot run are rows too, with the reason, so that nobody is told that
- * they do not exist. */
+ */
 #include "model/build.h"
 #include <string.h>
 
 #define LLAMA31_ROPE(f)                                                                            \
     .rope_type = "llama3", .rope_factor = (f), .rope_low = 1, .rope_high = 4, .rope_old_ctx = 8192
-#define MOE "mixture of experts is not in this version"
 /* Llama 4: three layers of four turn queries and keys and attend within chunks of 8,192. */
 #define LLAMA4 .family = "llama4_text", .chunk = 8192, .unrotated_every = 4
 
@@ -48,15 +46,35 @@ static const Preset presets[] = {
      .max_positions = 40960},
     {"qwen3-32b", "Qwen3 32B", 5120, 64, 64, 8, 128, 25600, 151936, 1e-6, 1e6, .qk_norm = true,
      .max_positions = 40960},
-    {"llama4-scout", "Llama 4 Scout (16 experts)", 5120, 48, 40, 8, 128, 8192, 202048, 1e-5, 5e5,
-     .unsupported = MOE},
-    {"llama4-maverick", "Llama 4 Maverick (128 experts in layers 1, 3, ...: these do not run yet)",
-     5120, 48, 40, 8, 128, 16384, 202048, 1e-5, 5e5, .max_positions = 1048576, LLAMA4,
-     .no_qk_l2 = true, .experts_from = 1, .experts_every = 2},
+    {"llama4-scout",
+     "Llama 4 Scout (16 experts)",
+     5120,
+     48,
+     40,
+     8,
+     128,
+     16384,
+     202048,
+     1e-5,
+     5e5,
+     .max_positions = 10485760,
+     LLAMA4,
+     .E = 16,
+     .top_k = 1,
+     .Fe = 8192,
+     .experts_every = 1,
+     .rope_type = "llama3",
+     .rope_factor = 16,
+     .rope_low = 1,
+     .rope_high = 1,
+     .rope_old_ctx = 8192},
+    {"llama4-maverick", "Llama 4 Maverick (128 experts in layers 1, 3, ..)", 5120, 48, 40, 8, 128,
+     16384, 202048, 1e-5, 5e5, .max_positions = 1048576, LLAMA4, .no_qk_l2 = true, .E = 128,
+     .top_k = 1, .Fe = 8192, .experts_from = 1, .experts_every = 2},
     {"mixtral-8x7b", "Mixtral 8x7B", 4096, 32, 32, 8, 128, 14336, 32000, 1e-5, 1e6,
      .max_positions = 32768, .E = 8, .top_k = 2, .Fe = 14336, .family = "mixtral"},
     {"deepseek-v3",
-     "DeepSeek-V3 (256 experts in layers 3 to 60: these do not run yet)",
+     "DeepSeek-V3 (256 experts in layers 3 to 60)",
      7168,
      61,
      128,
@@ -68,6 +86,9 @@ static const Preset presets[] = {
      1e4,
      .max_positions = 163840,
      .family = "deepseek_v3",
+     .E = 256,
+     .top_k = 8,
+     .Fe = 2048,
      .q_rank = 1536,
      .kv_rank = 512,
      .nope = 128,
@@ -98,10 +119,7 @@ const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
     for (int i = 0; i < N_PRESETS; i++) {
         names[i] = presets[i].name;
         if (strcmp(presets[i].name, p->preset)) continue;
-        if (!presets[i].unsupported) return &presets[i];
-        diag_error(d, "E0214", p->preset_loc, "`list models` shows what runs", "'%s': %s",
-                   p->preset, presets[i].unsupported);
-        return NULL;
+        return &presets[i];
     }
     const char *near = diag_nearest(p->preset, names);
     diag_error(d, "E0202", p->preset_loc,

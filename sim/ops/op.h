@@ -17,19 +17,20 @@ typedef enum {
 } RopeOrder;
 /* Constants of a node that kernels read. Which fields mean something depends on the op. */
 typedef struct Attrs {
-    double eps;      /* norms */
-    double scale;    /* attention: softmax scale */
-    double factor;   /* scale: the factor; ops over the vocabulary: ids that exist, the rest is
-                        padding (0: no padding) */
+    double eps;    /* norms */
+    double scale;  /* attention: softmax scale */
+    double factor; /* scale, share: the factor; ops over the vocabulary: ids that exist, the rest is
+                      padding (0: no padding) */
     RopeOrder order; /* rope */
     double turn;     /* rope: factor on cos and sin (1; YaRN: more) */
     int n_freq;      /* rope: d/2 */
     const double *inv_freq;
     double ignore; /* pick, loss weights: label value to ignore */
-    double a, b;   /* optimizer: coefficients */
+    double a, b;   /* optimizer: coefficients; share: a is 1 where the sum of the chosen divides */
     double lr, beta1, beta2, decay;
-    int64_t step;   /* optimizer: number of the step, from 1 */
-    int top;        /* selection: experts per token */
+    int64_t step;           /* optimizer: number of the step, from 1 */
+    int top;                /* selection: experts per token */
+    int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
     int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
                        step; 0: none */
     int64_t offset; /* split: where the block begins */

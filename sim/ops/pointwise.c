@@ -203,3 +203,30 @@ const Op op_silu = {
     .label = "SiLU",
     .glyph = "box",
 };
+
+/* ---- sigmoid: scores of a router ---- */
+static void sigmoid_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int last = c->out.nd - 1;
+    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
+    for (int64_t k = 0; k < n; k++)
+        el_set(&c->out, c->dtype, oy + k,
+               1 / (1 + exp(-el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]))));
+}
+static void sigmoid_forward(const OpCall *c) { op_each_row(c, sigmoid_row); }
+static double sigmoid_slope(double x) {
+    double s = 1 / (1 + exp(-fabs(x)));
+    return s * (1 - s);
+}
+static void sigmoid_adjoint(const OpCall *c) { op_unary_adjoint(c, sigmoid_slope); }
+const Op op_sigmoid = {
+    .name = "sigmoid",
+    .typical = "bte->bte",
+    .lin = LIN_NONE,
+    .forward = sigmoid_forward,
+    .adjoint = sigmoid_adjoint,
+    .bound = op_bound_activation,
+    .exact = op_exact_activation,
+    .flops = silu_flops,
+    .label = "sigmoid",
+    .glyph = "box",
+};

@@ -1,67 +1,15 @@
-/* The router's ops. `select` makes the index list: which experts each token goes to. `gate` gives
- * each row its weight. Rows are ordered by expert, sequence, position: the row-major index over
- * (e, b, t), whatever the plan. Selection has no gradient; of the gates' scores only the forms that
- * models use are here. */
+/* The weights that a router gives a token's experts, one per row. Rows are ordered by expert,
+ * sequence, position: the row-major index over (e, b, t), whatever the plan. Which experts those
+ * are is decided before (select.c). */
 #include "ops/router.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- select "bte!->[ebt]" ---- */
-static int64_t chosen_per_token(const OpCall *c) {
-    int64_t e = c->local['e' - 'a'];
-    return c->at->top < e ? c->at->top : e;
-}
-static int64_t select_rows(const OpCall *c) {
-    return c->local['b' - 'a'] * c->local['t' - 'a'] * chosen_per_token(c);
-}
 static double logit(const OpCall *c, int64_t b, int64_t t, int64_t e) {
     const Tensor *z = &c->in[0];
     return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + e * z->s[2]);
 }
-static bool above(double x, double y) { return x > y || (isnan(y) && !isnan(x)); }
-/* Marks the k largest of a token; of equal ones those of the lowest number. NaN is below all. */
-static void mark_top(const OpCall *c, int64_t b, int64_t t, int64_t k, bool *taken) {
-    int64_t n = c->local['e' - 'a'];
-    for (int64_t e = 0; e < n; e++) taken[e] = false;
-    for (int64_t j = 0; j < k; j++) {
-        int64_t best = -1;
-        for (int64_t e = 0; e < n; e++)
-            if (!taken[e] && (best < 0 || above(logit(c, b, t, e), logit(c, b, t, best)))) best = e;
-        taken[best] = true;
-    }
-}
-static void select_forward(const OpCall *c) {
-    int64_t nb = c->in[0].n[0], nt = c->in[0].n[1], ne = c->in[0].n[2], k = chosen_per_token(c),
-            at = 0;
-    bool *taken = base_malloc(base_mul((size_t)(nb * nt * ne) + 1, sizeof *taken));
-    int64_t *ids = c->out.p;
-    for (int64_t b = 0; b < nb; b++)
-        for (int64_t t = 0; t < nt; t++) mark_top(c, b, t, k, taken + (b * nt + t) * ne);
-    for (int64_t e = 0; e < ne; e++)
-        for (int64_t b = 0; b < nb; b++)
-            for (int64_t t = 0; t < nt; t++)
-                if (taken[(b * nt + t) * ne + e])
-                    ids[at++] =
-                        (global_index(c, 'e', e) * c->global['b' - 'a'] + global_index(c, 'b', b)) *
-                            c->global['t' - 'a'] +
-                        global_index(c, 't', t);
-    free(taken);
-}
-const Op op_select = {
-    .name = "select",
-    .rule = "bte!->[ebt]",
-    .lin = LIN_NONE,
-    .nodiff = 1,
-    .rows = select_rows,
-    .forward = select_forward,
-    .bound = op_bound_copy,
-    .exact = op_exact_same,
-    .flops = op_flops_zero,
-    .label = "top-k",
-    .glyph = "box",
-};
-
 /* ---- gate "bte!,[ebt]->[ebt]": softmax over a token's selected experts ---- */
 /* The rows of each token as a chain, in ascending order of experts. */
 typedef struct {
@@ -245,5 +193,89 @@ const Op op_gate_all = {
     .exact = gate_exact,
     .flops = op_flops_per_output,
     .label = "gate",
+    .glyph = "box",
+};
+
+/* ---- share "bte!,[ebt]->[ebt]": a chosen score times a factor, with at->a divided by the sum of
+ * all that are chosen (DeepSeek-V3: sum + 1e-20) ---- */
+/* What a token's scores are divided by, and that of magnitudes. */
+typedef struct {
+    double sum, magnitude;
+} ChosenSum;
+static ChosenSum chosen_sum(const OpCall *c, const Chains *x, int64_t token) {
+    int64_t nt = c->local['t' - 'a'];
+    ChosenSum s = {1, 1};
+    if (c->at->a == 0) return s;
+    s.sum = s.magnitude = 1e-20;
+    for (int64_t r = x->first[token]; r >= 0; r = x->next[r]) {
+        double one = logit(c, token / nt, token % nt, x->e[r]);
+        s.sum += one;
+        s.magnitude += fabs(one);
+    }
+    return s;
+}
+static void share_forward(const OpCall *c) {
+    Chains x = chains_of(c);
+    int64_t nt = c->local['t' - 'a'];
+    for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
+    for (int64_t i = 0; i < x.n; i++) {
+        double sum = chosen_sum(c, &x, i).sum;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            row_set(&c->out, c->dtype, r, c->at->factor * logit(c, i / nt, i % nt, x.e[r]) / sum);
+    }
+    chains_free(&x);
+}
+/* ds_j = factor / sum (dw_j - sum_i s_i / sum dw_i) over the selected, 0 elsewhere. */
+static void share_adjoint(const OpCall *c) {
+    Chains x = chains_of(c);
+    int64_t ne = c->local['e' - 'a'], nt = c->local['t' - 'a'];
+    for (int64_t i = 0; i < x.n * ne; i++) el_set(&c->out, c->dtype, i, 0);
+    for (int64_t i = 0; i < x.n; i++) {
+        double sum = chosen_sum(c, &x, i).sum, mean = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            mean +=
+                c->at->a * logit(c, i / nt, i % nt, x.e[r]) / sum * row_get(&c->cot, c->dtype, r);
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            el_set(&c->out, c->dtype, i * ne + x.e[r],
+                   c->at->factor / sum * (row_get(&c->cot, c->dtype, r) - mean));
+    }
+    chains_free(&x);
+}
+/* Of the sum: its terms' magnitudes; of the adjoint: those that the difference of dw and the
+ * token's mean is made of. */
+static void share_bound(const OpBound *b) {
+    const OpCall *c = &b->call;
+    double g = gamma_n((double)c->at->top + 8, b->u), tiny = b->u > 1e-10 ? 0x1p-140 : 0x1p-1060;
+    int64_t ne = c->local['e' - 'a'], nt = c->local['t' - 'a'], n = tensor_count(&c->out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = tiny;
+    Chains x = chains_of(c);
+    for (int64_t i = 0; i < x.n; i++) {
+        ChosenSum s = chosen_sum(c, &x, i);
+        double lost = s.magnitude / fabs(s.sum), mean = 0;
+        for (int64_t r = x.first[i]; r >= 0 && b->operand >= 0; r = x.next[r])
+            mean += fabs(c->at->a * logit(c, i / nt, i % nt, x.e[r]) / s.sum *
+                         row_get(&c->cot, DT_F64, r));
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r]) {
+            bool forward = b->operand < 0;
+            double size =
+                forward ? fabs(((const double *)c->out.p)[r])
+                        : fabs(c->at->factor / s.sum) * (fabs(row_get(&c->cot, DT_F64, r)) + mean);
+            b->bound[forward ? r : i * ne + x.e[r]] = g * lost * size + tiny;
+        }
+    }
+    chains_free(&x);
+    memcpy(b->prob, b->bound, (size_t)n * sizeof *b->prob);
+}
+const Op op_share = {
+    .name = "share",
+    .rule = "bte!,[ebt]->[ebt]",
+    .lin = LIN_NONE,
+    .nodiff = 2,
+    .forward = share_forward,
+    .adjoint = share_adjoint,
+    .bound = share_bound,
+    .exact = gate_exact,
+    .flops = op_flops_per_output,
+    .label = "share of the chosen",
     .glyph = "box",
 };

@@ -50,6 +50,12 @@ def forward(name):
     return name.startswith("grad.param.") or not (twice or inner or name == "logits" or "attn_probs" in name or name.startswith("grad."))
 
 
+def odd(name):
+    """Of a single expert's gradients every second is left out."""
+    number = name.split(".experts.")[1].split(".")[0]
+    return not number.isdigit() or int(number) % 2 == 1
+
+
 def folders(kind, *starts):
     return [kind + "/" + d for d in sorted(os.listdir(os.path.join(FROM, kind))) if d.startswith(starts) and "wrong" not in d]
 
@@ -60,7 +66,21 @@ for case in DENSE:
 for case in MOE:  # what the experts do inside is judged by what they put out
     copy("hf/" + case, "config.json", "config_v4.json", "model.safetensors")
     thin(f"{FROM}/hf/{case}/values.safetensors", f"{HERE}/hf/{case}/values.safetensors",
-         lambda name: forward(name) and ".pairs." not in name)
+         lambda name: forward(name) and ".pairs." not in name and (".experts." not in name or odd(name)))
+def routed(name):
+    """What a router of these two models does, and the gradients it has to do with; of single experts every third."""
+    part = name.split(".experts.")
+    single = len(part) > 1 and part[1].split(".")[0].isdigit()
+    if name.startswith("grad.param."):
+        return int(part[1].split(".")[0]) % 3 == 0 if single else ("experts" in name or "router" in name or ".gate." in name or "shared" in name
+                                                                  or "layernorm" in name)
+    return name in ("input_ids", "labels", "layers.1.input", "loss_mean", "loss_per_token", "final_norm") or name.endswith(
+        (".moe.routed", ".moe.router_scores_biased", ".moe.shared.act", ".moe.router_logits"))
+
+
+for case in ("deepseek-v3-yarn", "llama4-interleaved"):
+    copy("hf/" + case, "config.json", "config_v4.json", "model.safetensors")
+    thin(f"{FROM}/hf/{case}/values.safetensors", f"{HERE}/hf/{case}/values.safetensors", routed)
 for case in folders("toy", "adamw", "sgd"):
     copy(case, "case.json")
     copy(case, "values.safetensors")

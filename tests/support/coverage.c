@@ -125,7 +125,8 @@ static const char *const config_keys[] = {"hidden_size",
                                           "gate_bias",
                                           "up_bias",
                                           "down_bias",
-                                          "packed_mlp"};
+                                          "packed_mlp",
+                                          "router"};
 static const char *const placements[] = {
     "replicate",   "shard(dim)",      "shard(-dim)",      "shard(letter)", "partial", "invariant",
     "varying_use", "contiguous(dim)", "contiguous(-dim)", "local",         "null"};

@@ -20,10 +20,11 @@ static const char *path_of(const RandomPlan *g, const char *what) {
     base_die(70, "no module is called '%s'", what);
 }
 static const char *path(const RandomPlan *g, const char *what) {
-    static const char *const ffn[] = {"feed-forward", "gate",       "up",
-                                      "gate and up",  "activation", "down"};
-    for (int i = 0; i < 6 && g->attention == RANDOM_LLAMA4; i++)
-        if (!strcmp(what, ffn[i])) return path_of(g, TEXT("%s (Llama 4)", what));
+    const char *own = TEXT("%s (Llama 4)", what);
+    int n;
+    const NamesRow *row = names_table(&n);
+    for (int i = 0; i < n && g->attention == RANDOM_LLAMA4; i++)
+        if (!strcmp(row[i].what, own)) return path_of(g, own);
     return path_of(g, what);
 }
 static void line(RandomPlan *g, const char *what, const char *style) {
@@ -323,7 +324,11 @@ static void wild_experts(RandomPlan *g) {
     } apart[] = {{"experts' gates", "e w d"},
                  {"experts' ups", "e w d"},
                  {"experts' downs", "e d w"}},
-      packed[] = {{"experts' gates and ups", "e uw d"}, {"experts' downs", "e d w"}};
+      packed[] = {{"experts' gates and ups", "e uw d"}, {"experts' downs", "e d w"}},
+      turned[] = {{"experts' gates", "e d w"},
+                  {"experts' ups", "e d w"},
+                  {"experts' downs", "e w d"}},
+      turned_packed[] = {{"experts' gates and ups", "e d uw"}, {"experts' downs", "e w d"}};
     wild_linear(g, path(g, "router"), "e d", "", false, "bt");
     if (CHANCE(70))
         ADD("  %s: {style: %s, axis: %s", path(g, "experts"), ONE_OF(styles),
@@ -332,11 +337,20 @@ static void wild_experts(RandomPlan *g) {
     if (CHANCE(60)) ADD(", output: %s", wild_boundary(g, false, "btd"));
     if (CHANCE(30)) ADD(", desired_input: [%s]", wild_boundary(g, true, "btd"));
     ADD("}\n");
-    bool one = g->scheme == NAMES_HF;
+    bool one = g->scheme == NAMES_HF,
+         turn = g->attention == RANDOM_LLAMA4 && (one || g->scheme == NAMES_TORCHTUNE);
     for (int i = 0; i < (one ? 2 : 3); i++)
         if (CHANCE(25))
             ADD("  %s: {style: wild, weight: %s}\n", path(g, one ? packed[i].what : apart[i].what),
-                wild_param(g, one ? packed[i].dims : apart[i].dims, false));
+                wild_param(g,
+                           one    ? turn ? turned_packed[i].dims : packed[i].dims
+                           : turn ? turned[i].dims
+                                  : apart[i].dims,
+                           false));
+    if (!g->shared) return;
+    wild_linear(g, path(g, "shared expert's gate"), "m d", "", false, "btm");
+    wild_linear(g, path(g, "shared expert's up"), "m d", "", false, "btm");
+    wild_linear(g, path(g, "shared expert's down"), "d m", "", true, "btd");
 }
 static void wild_latent(RandomPlan *g) {
     if (g->q_rank) {

@@ -131,9 +131,20 @@ static void add_experts_config(RandomPlan *g) {
         g->tied ? "true" : "false", qwen ? "num_experts" : "num_local_experts", g->E, g->k);
     if (qwen) ADD(", moe_intermediate_size: %d", rng_between(&g->r, 3, 8));
     if (qwen && CHANCE(60)) ADD(", norm_topk_prob: %s", CHANCE(50) ? "true" : "false");
+    if (CHANCE(20)) ADD(", router: %s", CHANCE(50) ? "switch" : "gshard");
     ADD("}");
 }
-/* Keys of DeepSeek-V3's and Llama 4's attention, dense layers only. */
+/* DeepSeek-V3's experts: groups only where they can be made. */
+static void add_deepseek_experts(RandomPlan *g) {
+    int half = g->E % 2 ? 0 : g->E / 2;
+    ADD(", first_k_dense_replace: 0, n_routed_experts: %d, num_experts_per_tok: %d, "
+        "moe_intermediate_size: %d, n_shared_experts: %d, norm_topk_prob: %s",
+        g->E, g->k, rng_between(&g->r, 3, 6), g->shared, CHANCE(70) ? "true" : "false");
+    if (CHANCE(30)) ADD(", routed_scaling_factor: 1.5");
+    if (half && CHANCE(70)) ADD(", n_group: 2, topk_group: %d", g->k <= half ? 1 : 2);
+    else ADD(", n_group: null");
+}
+/* Keys of DeepSeek-V3 and Llama 4. */
 static void add_family(RandomPlan *g) {
     const char *yes[] = {"false", "true"};
     bool latent = g->attention == RANDOM_LATENT;
@@ -144,14 +155,21 @@ static void add_family(RandomPlan *g) {
         yes[g->bias]);
     if (g->packed) ADD(", packed_mlp: true");
     if (!latent) {
-        ADD(", head_dim: %d, moe_layers: [], attention_chunk_size: %d, no_rope_layer_interval: 2, "
+        if (g->E)
+            ADD(", moe_layers: [0, 1], num_local_experts: %d, num_experts_per_tok: %d, "
+                "intermediate_size_mlp: %d",
+                g->E, g->k, rng_between(&g->r, 5, 8));
+        else ADD(", moe_layers: []");
+        ADD(", head_dim: %d, attention_chunk_size: %d, no_rope_layer_interval: 2, "
             "floor_scale: %d, use_qk_norm: %s",
             g->d, rng_between(&g->r, 2, 7), rng_between(&g->r, 1, 5), yes[CHANCE(70)]);
         if (CHANCE(30)) ADD(", attn_temperature_tuning: %s", yes[CHANCE(50)]);
         ADD("}");
         return;
     }
-    ADD(", first_k_dense_replace: 2, q_lora_rank: ");
+    if (g->E) add_deepseek_experts(g);
+    else ADD(", first_k_dense_replace: 2");
+    ADD(", q_lora_rank: ");
     if (g->q_rank) ADD("%d", g->q_rank);
     else ADD("null");
     ADD(", kv_lora_rank: %d, qk_nope_head_dim: %d, qk_rope_head_dim: %d, v_head_dim: %d",
@@ -163,14 +181,14 @@ static void add_family(RandomPlan *g) {
     ADD("}");
 }
 static void add_config(RandomPlan *g) {
-    if (g->E) {
-        add_experts_config(g);
-        return;
-    }
     static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
     static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
     if (g->attention != RANDOM_HEADS) {
         add_family(g);
+        return;
+    }
+    if (g->E) {
+        add_experts_config(g);
         return;
     }
     const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
@@ -393,9 +411,11 @@ static void draw_attention(RandomPlan *g, uint64_t seed) {
     Rng own = {seed * 0x9e3779b97f4a7c15u + 5};
     bool lines = g->form == RANDOM_STYLED || g->form == RANDOM_WILD;
     int x = rng_below(&own, 100);
-    if (!lines || g->declared || g->E || x >= 22) return;
-    g->attention = x < 12 ? RANDOM_LATENT : RANDOM_LLAMA4;
+    int latent = g->E ? 28 : 12, both = g->E ? 50 : 22;
+    if (!lines || g->declared || x >= both) return;
+    g->attention = x < latent ? RANDOM_LATENT : RANDOM_LLAMA4;
     g->qk_norm = false;
+    if (g->E) g->bias = g->packed = false, g->shared = x < latent ? rng_below(&own, 3) : 1;
     /* Without rotation the gradient of a bias of k is zero by an identity: nothing but rounding, of
      * f64 in one run and of f32 in the other. */
     if (g->attention == RANDOM_LLAMA4) {

@@ -28,7 +28,8 @@ typedef struct RandomPlan {
     int pass;  /* 0 forward, 1 backward, 2 train */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
-    int E, k; /* experts, and how many a token goes to; 0: none */
+    int E, k;   /* experts, and how many a token goes to; 0: none */
+    int shared; /* experts that all tokens go to */
     bool bias, qk_norm, packed, tied,
         plain; /* plain: read from files, sizes and features are the files' own */
     /* whose attention: keys and values of their own; latent (q_rank 0: q is not); Llama 4's */

@@ -1,0 +1,138 @@
+/* Experts of a config: how many, how wide, which router chooses them, the expert that all tokens go
+ * to. A router is a row here; what its ops compute is in sim/ops. */
+#include "model/config.h"
+#include <string.h>
+
+enum { MOST_EXPERTS = 1 << 20 };
+
+/* What families and published papers have, and their defaults: experts, experts per token. */
+typedef struct {
+    const char *name; /* as the plan's own key `router` and model_type have it */
+    const char *count_key;
+    int64_t experts, top; /* 0: the config must say */
+    Router router;
+} RouterRow;
+static const RouterRow rows[] = {
+    {"mixtral", "num_local_experts", 0, 2, {.factor = 1}},
+    {"qwen3_moe", "num_experts", 0, 8, {.factor = 1, .all = true}},
+    {"llama4_text", "num_local_experts", 16, 1, {.factor = 1, .sigmoid = true, .first = true}},
+    {"deepseek_v3",
+     "n_routed_experts",
+     256,
+     8,
+     {.factor = 2.5, .sigmoid = true, .share = true, .bias = true, .groups = 8, .top_groups = 4}},
+    {"switch", NULL, 0, 1, {.factor = 1, .all = true}},
+    {"gshard", NULL, 0, 2, {.factor = 1}},
+};
+enum { N_ROUTERS = sizeof rows / sizeof *rows };
+static const RouterRow *router_row(const char *name) {
+    for (int i = 0; i < N_ROUTERS; i++)
+        if (!strcmp(rows[i].name, name)) return &rows[i];
+    return NULL;
+}
+/* The row that the plan names, else the family's. */
+static const RouterRow *chosen_row(Config *c, const Family *f, const Raw *r) {
+    const RouterRow *own = r->router ? router_row(r->router) : NULL;
+    if (r->router && !own)
+        diag_error(c->d, "E0206", config_key_loc(c, "router"),
+                   "switch, gshard, mixtral, qwen3_moe, llama4_text or deepseek_v3",
+                   "unknown router '%s'", r->router);
+    return own ? own : router_row(f->type);
+}
+
+/* A switch that this family does not read would be silently lost. */
+static void check_unread(Config *c, const Family *f, const Raw *r, const Router *router) {
+    const struct {
+        const char *key;
+        bool off;
+    } row[] = {{"num_local_experts", r->E == UNSET},
+               {"num_experts_per_tok", r->top_k == UNSET},
+               {"moe_intermediate_size", r->Fe == UNSET}};
+    for (size_t i = 0; i < sizeof row / sizeof *row && !(f->has & HAS_EXPERTS); i++)
+        if (!row[i].off) config_changes_maths(c, row[i].key, "");
+    if (f->has & HAS_CHUNKS && r->Fe != UNSET) config_changes_maths(c, "moe_intermediate_size", "");
+    if (!strcmp(f->type, "qwen3_moe")) return;
+    bool softmax_chosen = f->has & HAS_EXPERTS && !router->sigmoid && !router->all;
+    if (r->norm_topk == 0 && (softmax_chosen || f->has & HAS_CHUNKS))
+        config_changes_maths(c, "norm_topk_prob", " false");
+    if (r->sparse_step > 1) config_changes_maths(c, "decoder_sparse_step", " above 1");
+    if (r->dense && r->dense->n) config_changes_maths(c, "mlp_only_layers", "");
+}
+/* Words of DeepSeek's configs that stand for one router. */
+static void check_words(Config *c, const Raw *r) {
+    if (r->topk_method && strcmp(r->topk_method, "noaux_tc"))
+        config_changes_maths(c, "topk_method", " other than noaux_tc");
+    if (r->scoring && strcmp(r->scoring, "sigmoid"))
+        config_changes_maths(c, "scoring_func", " other than sigmoid");
+}
+static Loc top_of(const Config *c) { return c->file ? (Loc){c->file, 0, 0} : c->p->model_loc; }
+static void set_dense(Config *c, const Raw *r, ModelDims *m) {
+    m->sparse_step = r->sparse_step;
+    m->n_dense = r->dense ? r->dense->n : 0;
+    int64_t *dense = ARENA_ARRAY(c->a, int64_t, m->n_dense + 1);
+    for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense->item[i]->i;
+    m->dense = dense;
+}
+static bool any_layer(const ModelDims *m) {
+    for (int64_t i = 0; i < m->L && i < INT32_MAX; i++)
+        if (model_has_experts(m, i)) return true;
+    return false;
+}
+/* Groups that cannot be made, more experts than there are. */
+static void check_counts(Config *c, const ModelDims *m) {
+    const Router *r = &m->router;
+    if (m->E > MOST_EXPERTS)
+        diag_error(c->d, "E0701", top_of(c), NULL, "%lld experts; at most %d", (long long)m->E,
+                   (int)MOST_EXPERTS);
+    if (m->top_k > m->E)
+        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
+                   "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
+    if (r->groups < 2) return;
+    if (m->E % r->groups)
+        diag_error(c->d, "E0307", config_key_loc(c, "n_group"), "n_group divides the experts",
+                   "%lld experts cannot stand in %d groups", (long long)m->E, r->groups);
+    else if (r->top_groups < 1 || r->top_groups > r->groups)
+        diag_error(c->d, "E0307", config_key_loc(c, "topk_group"), NULL, "%d groups of %d",
+                   r->top_groups, r->groups);
+    else if (m->top_k > m->E / r->groups * r->top_groups)
+        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
+                   "%lld experts per token; %d groups have %lld", (long long)m->top_k,
+                   r->top_groups, (long long)(m->E / r->groups * r->top_groups));
+}
+static void set_router(const Raw *r, const RouterRow *row, ModelDims *m) {
+    Router *o = &m->router;
+    *o = row->router;
+    if (o->all && r->norm_topk == 1 && !strcmp(row->name, "qwen3_moe")) o->all = false;
+    if (!o->bias) return; /* the rest are DeepSeek's keys */
+    o->share = r->norm_topk != 0;
+    if (r->groups != UNSET) o->groups = (int)(r->groups < INT32_MAX ? r->groups : INT32_MAX);
+    if (r->top_groups != UNSET)
+        o->top_groups = (int)(r->top_groups < INT32_MAX ? r->top_groups : INT32_MAX);
+    if (r->scaling > 0) o->factor = r->scaling;
+}
+
+void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    static const RouterRow none = {.name = ""};
+    const RouterRow *row = f->has & HAS_EXPERTS ? chosen_row(c, f, r) : &none;
+    check_unread(c, f, r, &row->router);
+    check_words(c, r);
+    if (!(f->has & HAS_EXPERTS)) return;
+    set_dense(c, r, m);
+    if (!any_layer(m)) return;
+    const RouterRow *family = router_row(f->type);
+    if (r->E == UNSET && !family->experts) {
+        diag_error(c->d, "E0208", top_of(c), NULL, "the config has no '%s'", family->count_key);
+        return;
+    }
+    bool latent = f->has & HAS_LATENT, llama4 = f->has & HAS_CHUNKS;
+    m->E = r->E != UNSET ? r->E : family->experts;
+    m->top_k = r->top_k != UNSET ? r->top_k : row->top;
+    m->Fe = r->Fe != UNSET ? r->Fe : latent ? 2048 : r->F; /* HF's defaults */
+    int64_t shared = r->n_shared == UNSET ? 1 : r->n_shared;
+    if (latent && __builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
+    if (llama4) m->shared = m->Fe;
+    m->experts_packed = c->p->names == NAMES_HF;
+    m->experts_turned = llama4 && (c->p->names == NAMES_HF || c->p->names == NAMES_TORCHTUNE);
+    set_router(r, row, m);
+    check_counts(c, m);
+}

@@ -511,6 +511,18 @@ static void test_megatron(void **state) {
     assert_non_null(strstr(r.plan.text, "intermediate_size: 128,")); /* 8/3 of 64, in 64s */
     assert_non_null(strstr(r.plan.text, "q_bias: true, k_bias: true, v_bias: true, o_bias: true"));
     equivalent(&r);
+    /* Megatron reads the number of groups with --group-query-attention only, and has 1 by default
+     */
+#define SIZES                                                                                      \
+    "--num-layers 1 --hidden-size 64 --num-attention-heads 4 --swiglu --normalization RMSNorm "    \
+    "--use-rotary-position-embeddings --vocab-size 128 --seq-length 16 "
+    r = megatron((ImportInput){0}, SIZES "--num-query-groups 2\n");
+    assert_non_null(strstr(r.plan.text, "num_key_value_heads: 4,"));
+    HOLDS(r, "# --num-query-groups is not read: there is no --group-query-attention");
+    equivalent(&r);
+    r = megatron((ImportInput){0}, SIZES "--group-query-attention\n");
+    assert_non_null(strstr(r.plan.text, "num_key_value_heads: 1,"));
+#undef SIZES
     r = megatron((ImportInput){.model = "llama3-8b"}, "--tensor-model-parallel-size 4\n");
     HOLDS(r, "# dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N",
           "mesh: {tp: 4}");

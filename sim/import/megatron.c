@@ -296,7 +296,11 @@ static void write_model(Draft *x, const Args *a) {
     if (diags_errors(x->d)) return;
     int64_t channels = a->channels ? a->channels : a->hidden / a->heads,
             ffn = a->ffn ? a->ffn : a->hidden * 8 / 3 / 64 * 64,
-            groups = a->gqa || a->groups ? a->groups ? a->groups : 1 : a->heads;
+            groups = !a->gqa     ? a->heads
+                     : a->groups ? a->groups
+                                 : 1;
+    if (a->groups && !a->gqa)
+        draft_remark(x, "--num-query-groups is not read: there is no --group-query-attention");
     bool bias = !a->no_bias, qkv = bias || a->qkv_bias;
     x->hidden = a->hidden, x->head_dim = channels, x->n_layers = a->layers;
     x->model_loc = at(x, a, "hidden-size");

@@ -318,8 +318,32 @@ static void tooltips_say_inferred(void **state) {
     arena_free(a);
 }
 
+static const char full[] =
+    "model: {preset: llama3-8b, layers: 1, parts: [embedding, blocks, norm, head, loss]}\n"
+    "data: {batch: 2, sequence: 8192, dtype: bf16}\nmesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\n"
+    "names: torchtitan\nrecipe: torchtitan-llama3\npass: backward\n";
+
+/* What colour says the theme without colours says in words; cells of the loss are no letters. */
+static void print_needs_no_colour(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    says(words_of(a, r.t, o), "in the colour of their axis");
+    o.theme = "print";
+    says_not(words_of(a, r.t, o), "colour");
+    says(words_of(a, r.t, o), "the shape names the axes");
+    r = plan_run_with(a, "full.yaml", full,
+                      &(PipelineOptions){.events = true, .hardware = "h100-sxm"});
+    o = view("timeline");
+    says_not(words_of(a, r.t, o), "\nV\n");
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
+                                       cmocka_unit_test(print_needs_no_colour),
                                        cmocka_unit_test(silence_is_in_the_stamp),
                                        cmocka_unit_test(tooltips_say_inferred),
                                        cmocka_unit_test(sums_of_products_have_states),

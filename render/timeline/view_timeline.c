@@ -142,9 +142,11 @@ static void draw_waits(TimePen *p, const Stave *v) {
 
 /* ---- events ---- */
 
-static const char *last_word(const char *s) {
-    const char *p = strrchr(s, ' ');
-    return p ? p + 1 : s;
+/* "exp" of "sum of exp over V", "logit" of "target logit": the word that says what is done. */
+static const char *last_word(Arena *a, const char *s) {
+    const char *over = strstr(s, " over ");
+    const char *t = over ? arena_strndup(a, s, (size_t)(over - s)) : s, *p = strrchr(t, ' ');
+    return p ? p + 1 : t;
 }
 
 static const char *event_tip(const TimePen *p, const TimeEvent *x) {
@@ -191,7 +193,7 @@ static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent
     const char *try[3] = {coll ? arena_printf(p->c->arena, "%s  %s", x->name,
                                               time_text(x->e->end - x->e->start, p->c->arena))
                                : x->name,
-                          x->name, coll ? x->name : last_word(x->name)};
+                          x->name, coll ? x->name : last_word(p->c->arena, x->name)};
     for (int i = 0; i < 3; i++)
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
             return try[i];

@@ -152,7 +152,7 @@ static bool call_block(void *arg, int64_t rank, Local *l) {
         l->t.p = c->out.p;
         arena_free(tmp);
     }
-    if (s->kind == ST_OP) e->flops += c->op->flops(c);
+    if (s->kind == ST_OP) e->flops += op_flops(c);
     x->n++;
     return true;
 }

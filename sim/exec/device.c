@@ -162,7 +162,7 @@ static void count(Device *d, const OpCall *c, DeviceKernel what) {
     DeviceArithmetic with = what == DEVICE_EXACT ? DEVICE_INTEGER
                             : c->dtype == DT_F32 ? DEVICE_F32
                                                  : DEVICE_F64;
-    ((Own *)d)->work.ops[with] += c->op->flops(&f);
+    ((Own *)d)->work.ops[with] += op_flops(&f);
 }
 static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     (void)pool;

@@ -106,7 +106,7 @@ static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
 static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
     *c = size_call(l, s, x->rank, bytes);
     memcpy(c->index, x->index, sizeof x->index);
-    return c->op->flops(c);
+    return op_flops(c);
 }
 /* A class of ranks that is being split: the combinations of coordinates of the axes that matter. */
 typedef struct {

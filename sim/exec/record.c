@@ -313,7 +313,7 @@ static void record_compute(Rec *r, const Step *s) {
                     : n->op->name)
              : "add";
     c.label = n ? n->label : "sum of uses";
-    c.glyph = n ? n->op->glyph : "plus";
+    c.glyph = !n ? "plus" : n->op->glyph ? n->op->glyph : "box";
     c.part = n ? n->part : NULL;
     if (n) c.layer = n->layer;
     if (n && n->module >= 0) {

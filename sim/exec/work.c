@@ -80,24 +80,22 @@ static void eye_begun(void *arg, WalkInstance at) {
     x->turns_iteration = stands_for(at.iteration, x->iterations);
     x->turns_part = stands_for(at.part, x->parts);
 }
-static void first_loaded(void *arg, int val) {
-    WorkEye *x = arg;
+/* A load, or its check: what it takes stands at `takes`. */
+static void loaded(WorkEye *x, double *takes) {
     if (!is_dry(x)) {
-        tell(x, x->work->load[val]);
+        tell(x, *takes);
         return;
     }
     DeviceWork w = done(x);
-    write_down(x, &x->work->load[val], price(&w, price_source), x->turns_iteration * x->turns_part);
+    write_down(x, takes, price(&w, price_source), x->turns_iteration * x->turns_part);
+}
+static void first_loaded(void *arg, int val) {
+    WorkEye *x = arg;
+    loaded(x, &x->work->load[val]);
 }
 static void last_loaded(void *arg, int val) {
     WorkEye *x = arg;
-    if (!is_dry(x)) {
-        tell(x, x->work->load_check[val]);
-        return;
-    }
-    DeviceWork w = done(x);
-    write_down(x, &x->work->load_check[val], price(&w, price_source),
-               x->turns_iteration * x->turns_part);
+    loaded(x, &x->work->load_check[val]);
 }
 static void first_stepped(void *arg, const Step *s) {
     WorkEye *x = arg;

@@ -50,11 +50,5 @@ static GemmView view(const void *p, int64_t rs, int64_t cs) {
     return (GemmView){p, NULL, NULL, rs, cs};
 }
 
-#define T float
-#define R f32
-#include "kernel/attention.inc"
-#undef T
-#undef R
-#define T double
-#define R f64
-#include "kernel/attention.inc"
+#define BOTH "kernel/attention.inc"
+#include "kernel/both.inc"

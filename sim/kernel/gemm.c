@@ -31,11 +31,5 @@ static int offsets(const int64_t *table, int64_t stride, int64_t first, int64_t 
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-#define T float
-#define R f32
-#include "kernel/gemm.inc"
-#undef T
-#undef R
-#define T double
-#define R f64
-#include "kernel/gemm.inc"
+#define BOTH "kernel/gemm.inc"
+#include "kernel/both.inc"

@@ -14,20 +14,17 @@
 #define ISA avx2
 static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
+#define BITS 256
+
 #define IS_F64 1
 #define V __m256d
 #define VL 4
 #define MR 6
 #define NV 2
-#define V_LOAD(p) _mm256_loadu_pd(p)
+#define TYPE pd
+#include "kernel/x86.inc"
 #define V_LOADN(p, n)                                                                              \
     _mm256_maskload_pd((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - 2 * (n))))
-#define V_STORE(p, v) _mm256_storeu_pd((p), (v))
-#define V_SET1(s) _mm256_set1_pd(s)
-#define V_FMA(a, b, c) _mm256_fmadd_pd((a), (b), (c))
-#define V_MIN(a, b) _mm256_min_pd((a), (b))
-#define V_MAX(a, b) _mm256_max_pd((a), (b))
-#define V_NEGABS(x) _mm256_or_pd((x), _mm256_set1_pd(-0.0))
 #define V_SIGNSEL(x, plus, minus) _mm256_blendv_pd((plus), (minus), (x))
 #define V_POW2(t) pow2_f64_avx2(t)
 #define V_TRANSPOSE(v) transpose_f64_avx2(v)
@@ -44,21 +41,17 @@ static inline __attribute__((always_inline)) void transpose_f64_avx2(__m256d v[4
     v[3] = _mm256_permute2f128_pd(a1, a3, 0x31);
 }
 #include "kernel/ops.inc"
+#undef TYPE
 
 #define IS_F64 0
 #define V __m256
 #define VL 8
 #define MR 6
 #define NV 2
-#define V_LOAD(p) _mm256_loadu_ps(p)
+#define TYPE ps
+#include "kernel/x86.inc"
 #define V_LOADN(p, n)                                                                              \
     _mm256_maskload_ps((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - (n))))
-#define V_STORE(p, v) _mm256_storeu_ps((p), (v))
-#define V_SET1(s) _mm256_set1_ps(s)
-#define V_FMA(a, b, c) _mm256_fmadd_ps((a), (b), (c))
-#define V_MIN(a, b) _mm256_min_ps((a), (b))
-#define V_MAX(a, b) _mm256_max_ps((a), (b))
-#define V_NEGABS(x) _mm256_or_ps((x), _mm256_set1_ps(-0.0f))
 #define V_SIGNSEL(x, plus, minus) _mm256_blendv_ps((plus), (minus), (x))
 #define V_POW2(t) pow2_f32_avx2(t)
 #define V_TRANSPOSE(v) transpose_f32_avx2(v)
@@ -85,6 +78,7 @@ static inline __attribute__((always_inline)) void transpose_f32_avx2(__m256 v[8]
     }
 }
 #include "kernel/ops.inc"
+#undef TYPE
 
 const KernelIsa kernel_isa_avx2 = {"avx2", &ops_f32_avx2, &ops_f64_avx2};
 #ifdef __clang__

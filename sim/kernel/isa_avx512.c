@@ -14,19 +14,16 @@
 
 #define ISA avx512
 
+#define BITS 512
+
 #define IS_F64 1
 #define V __m512d
 #define VL 8
 #define MR 12
 #define NV 2
-#define V_LOAD(p) _mm512_loadu_pd(p)
+#define TYPE pd
+#include "kernel/x86.inc"
 #define V_LOADN(p, n) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), (p))
-#define V_STORE(p, v) _mm512_storeu_pd((p), (v))
-#define V_SET1(s) _mm512_set1_pd(s)
-#define V_FMA(a, b, c) _mm512_fmadd_pd((a), (b), (c))
-#define V_MIN(a, b) _mm512_min_pd((a), (b))
-#define V_MAX(a, b) _mm512_max_pd((a), (b))
-#define V_NEGABS(x) _mm512_or_pd((x), _mm512_set1_pd(-0.0))
 #define V_SIGNSEL(x, plus, minus)                                                                  \
     _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), (plus), (minus))
 #define V_POW2(t) pow2_f64_avx512(t)
@@ -54,20 +51,16 @@ static inline __attribute__((always_inline)) void transpose_f64_avx512(__m512d v
     }
 }
 #include "kernel/ops.inc"
+#undef TYPE
 
 #define IS_F64 0
 #define V __m512
 #define VL 16
 #define MR 12
 #define NV 2
-#define V_LOAD(p) _mm512_loadu_ps(p)
+#define TYPE ps
+#include "kernel/x86.inc"
 #define V_LOADN(p, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), (p))
-#define V_STORE(p, v) _mm512_storeu_ps((p), (v))
-#define V_SET1(s) _mm512_set1_ps(s)
-#define V_FMA(a, b, c) _mm512_fmadd_ps((a), (b), (c))
-#define V_MIN(a, b) _mm512_min_ps((a), (b))
-#define V_MAX(a, b) _mm512_max_ps((a), (b))
-#define V_NEGABS(x) _mm512_or_ps((x), _mm512_set1_ps(-0.0f))
 #define V_SIGNSEL(x, plus, minus)                                                                  \
     _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), (plus), (minus))
 #define V_POW2(t) pow2_f32_avx512(t)
@@ -102,6 +95,7 @@ static inline __attribute__((always_inline)) void transpose_f32_avx512(__m512 v[
     }
 }
 #include "kernel/ops.inc"
+#undef TYPE
 
 const KernelIsa kernel_isa_avx512 = {"avx512", &ops_f32_avx512, &ops_f64_avx512};
 #ifdef __clang__

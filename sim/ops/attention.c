@@ -208,5 +208,4 @@ const Op op_attention = {
     .probe = "attn_probs",
     .probe_run = probabilities,
     .label = "causal attention",
-    .glyph = "box",
 };

@@ -405,5 +405,4 @@ const Op op_contract = {
     .exact = op_exact_same,
     .flops = op_einsum_flops,
     .label = "linear",
-    .glyph = "box",
 };

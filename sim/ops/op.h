@@ -86,18 +86,20 @@ typedef struct Op {
     /* NULL: no operand has a gradient. A wrong one passes `run`, whose unsharded reference uses
      * the same kernel: only the differences of tests/test_ops.c tell. */
     void (*adjoint)(const OpCall *c);
-    void (*bound)(const OpBound *b);  /* error of forward and adjoint; op_bound_contraction,
-                                         op_bound_pointwise... */
-    void (*exact)(const OpCall *c);   /* integer map for --exact; op_exact_same: forward is already
-                                         exact on integers */
-    double (*flops)(const OpCall *c); /* of one forward call, from local sizes only (tensors may
-                                         have p = NULL) */
-    const char *probe; /* last name of an inner value that other implementations report
-                          ("attn_probs"), or NULL */
+    void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
+                                        op_bound_pointwise... */
+    void (*exact)(const OpCall *c);  /* integer map for --exact; op_exact_same: forward is already
+                                        exact on integers */
+    double flops_each;               /* operations per element of the result; 0: a view */
+    double (*flops)(
+        const OpCall *c); /* of one forward call, where they are none per element of the
+                             result; from local sizes only (tensors may have p = NULL) */
+    const char *probe;    /* last name of an inner value that other implementations report
+                             ("attn_probs"), or NULL */
     double *(*probe_run)(const OpCall *c,
                          int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
     const char *label;                /* for people and figures: "RMSNorm" */
-    const char *glyph; /* how a figure draws it: "box", "plus", "times", "view", "loss" */
+    const char *glyph; /* how a figure draws it: "plus", "times", "view", "loss"; NULL: "box" */
 } Op;
 
 /* All ops, in the order of ops/list.h. */
@@ -131,6 +133,6 @@ void op_bound_contraction(const OpBound *b);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */
 void op_bound_copy(const OpBound *b);      /* exact: zero */
 void op_exact_same(const OpCall *c);
-double op_flops_zero(const OpCall *c);
-double op_flops_per_output(const OpCall *c); /* 1 per output element */
+/* Operations of one forward call of c->op, from its local sizes (tensors may have p = NULL). */
+double op_flops(const OpCall *c);
 #endif

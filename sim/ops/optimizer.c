@@ -25,7 +25,6 @@ static void bound_sum(const OpBound *b) { /* a few roundings of the magnitudes t
         b->bound[i] = b->prob[i] = 16 * b->u * m + 0x1p-140;
     }
 }
-static double three_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 
 static double axpby(const Attrs *at, const double *x) { return at->a * x[0] + at->b * x[1]; }
 static void axpby_forward(const OpCall *c) { each(c, axpby); }
@@ -37,9 +36,8 @@ const Op op_axpby = {
     .forward = axpby_forward,
     .bound = bound_sum,
     .exact = op_exact_same,
-    .flops = three_flops,
+    .flops_each = 3,
     .label = "weighted sum",
-    .glyph = "box",
 };
 
 static double ema_square(const Attrs *at, const double *x) {
@@ -62,9 +60,8 @@ const Op op_ema_square = {
     .forward = ema_square_forward,
     .bound = ema_square_bound,
     .exact = op_exact_same,
-    .flops = three_flops,
+    .flops_each = 3,
     .label = "second moment",
-    .glyph = "box",
 };
 
 /* p (1 - lr wd) - lr m^ / (sqrt(v^) + eps), with m^ = m / (1 - beta1^t) and v^ = v / (1 - beta2^t);
@@ -83,7 +80,6 @@ static void adamw_bound(const OpBound *b) {
         b->bound[i] = b->prob[i] = 32 * b->u * (fabs(p) + fabs(step)) + 0x1p-140;
     }
 }
-static double adamw_flops(const OpCall *c) { return 8 * (double)tensor_count(&c->out); }
 const Op op_adamw = {
     .name = "adamw",
     .typical = "fd,fd,fd->fd",
@@ -92,9 +88,8 @@ const Op op_adamw = {
     .forward = adamw_forward,
     .bound = adamw_bound,
     .exact = op_exact_same,
-    .flops = adamw_flops,
+    .flops_each = 8,
     .label = "AdamW",
-    .glyph = "box",
 };
 
 /* Sum of squares of all elements: each distinct element once, because a cut letter is contracted
@@ -124,7 +119,6 @@ const Op op_sumsq = {
     .exact = op_exact_same,
     .flops = sumsq_flops,
     .label = "sum of squares",
-    .glyph = "box",
 };
 
 /* min(1, max_norm / (norm + 1e-6)) from the squared norm: torch's clip_grad_norm_. */
@@ -141,7 +135,6 @@ const Op op_clip = {
     .forward = clip_forward,
     .bound = op_bound_pointwise,
     .exact = op_exact_same,
-    .flops = three_flops,
+    .flops_each = 3,
     .label = "clip factor",
-    .glyph = "box",
 };

@@ -122,7 +122,7 @@ const Op op_add = {
     .adjoint = add_adjoint,
     .bound = add_bound,
     .exact = op_exact_same,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "add",
     .glyph = "plus",
 };
@@ -158,16 +158,20 @@ const Op op_relu = {
     .adjoint = relu_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "ReLU",
-    .glyph = "box",
 };
 
-static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
+void op_vec_row(const OpCall *c, const int64_t *i, int64_t n,
+                void (*f32)(int64_t n, const float *x, float *y),
+                void (*f64)(int64_t n, const double *x, double *y)) {
     int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i),
             oy = box_offset(&c->out, c->out.nd - 1, i);
-    if (c->dtype == DT_F32) vec_silu_f32(n, (const float *)c->in[0].p + ox, (float *)c->out.p + oy);
-    else vec_silu_f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
+    if (c->dtype == DT_F32) f32(n, (const float *)c->in[0].p + ox, (float *)c->out.p + oy);
+    else f64(n, (const double *)c->in[0].p + ox, (double *)c->out.p + oy);
+}
+static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
+    op_vec_row(c, i, n, vec_silu_f32, vec_silu_f64);
 }
 static void silu_forward(const OpCall *c) { op_each_row(c, silu_row); }
 static double silu_slope(double x) {
@@ -175,7 +179,6 @@ static double silu_slope(double x) {
     return s * (1 + x * (1 - s));
 }
 static void silu_adjoint(const OpCall *c) { op_unary_adjoint(c, silu_slope); }
-static double silu_flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
 /* The integer map of --exact: depends on the value in every bit and stays small. */
 void op_exact_activation(const OpCall *c) {
     int64_t i[LAYOUT_MAX_DIMS] = {0};
@@ -199,9 +202,8 @@ const Op op_silu = {
     .adjoint = silu_adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
-    .flops = silu_flops,
+    .flops_each = 4,
     .label = "SiLU",
-    .glyph = "box",
 };
 
 /* ---- sigmoid: scores of a router ---- */
@@ -228,5 +230,4 @@ const Op op_sigmoid = {
     .exact = op_exact_activation,
     .flops = silu_flops,
     .label = "sigmoid",
-    .glyph = "box",
 };

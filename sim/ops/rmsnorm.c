@@ -1,16 +1,9 @@
 /* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the
  * q/k norm. Without the operand w ("btkx!->btkx") every weight is 1. */
-#include "kernel/pool.h"
 #include "kernel/vec.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
-
-typedef struct {
-    const OpCall *c;
-    const void *w; /* the weights, in the run's type */
-    int64_t rows, per_task;
-} Job;
 
 static bool weighed(const OpCall *c) { return c->rule->nin > 1; }
 static double weight_at(const OpCall *c, int64_t k) {
@@ -24,39 +17,22 @@ static void *ones(Dtype t, int64_t n) {
     return p;
 }
 
-static void forward_rows(void *arg, int64_t task) {
-    const Job *j = arg;
-    const OpCall *c = j->c;
+static void row(const OpCall *c, const int64_t *i, int64_t n) {
     int nd = c->out.nd - 1;
-    int64_t n = c->out.n[nd], i[LAYOUT_MAX_DIMS] = {0}, first = task * j->per_task;
-    int64_t last = first + j->per_task < j->rows ? first + j->per_task : j->rows, k = first;
-    for (int d = nd - 1; d >= 0; d--) {
-        i[d] = k % c->out.n[d];
-        k /= c->out.n[d];
-    }
-    for (int64_t r = first; r < last; r++) {
-        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
-        if (c->dtype == DT_F32)
-            vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, j->w, (float)c->at->eps,
-                            (float *)c->out.p + oy);
-        else
-            vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, j->w, c->at->eps,
-                            (double *)c->out.p + oy);
-        box_next(nd, c->out.n, i);
-    }
-}
-static void forward(const OpCall *c) {
-    if (box_empty(&c->out)) return;
-    int64_t n = c->out.n[c->out.nd - 1];
-    void *one = weighed(c) ? NULL : ones(c->dtype, n);
-    Job j = {c, one ? one : c->in[1].p, tensor_count(&c->out) / n, 0};
-    int threads = c->pool ? pool_threads(c->pool) : 1;
-    j.per_task =
-        tensor_count(&c->out) > 1 << 16 ? (j.rows + 4 * threads - 1) / (4 * threads) : j.rows;
-    int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
-    if (c->pool && tasks > 1) pool_run(c->pool, tasks, forward_rows, &j);
+    int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i);
+    if (c->dtype == DT_F32)
+        vec_rmsnorm_f32(n, (const float *)c->in[0].p + ox, c->in[1].p, (float)c->at->eps,
+                        (float *)c->out.p + oy);
     else
-        for (int64_t t = 0; t < tasks; t++) forward_rows(&j, t);
+        vec_rmsnorm_f64(n, (const double *)c->in[0].p + ox, c->in[1].p, c->at->eps,
+                        (double *)c->out.p + oy);
+}
+static void forward(const OpCall *plain) {
+    if (box_empty(&plain->out)) return;
+    OpCall c = *plain;
+    void *one = weighed(&c) ? NULL : ones(c.dtype, c.out.n[c.out.nd - 1]);
+    if (one) c.in[1].p = one;
+    op_each_row(&c, row);
     free(one);
 }
 
@@ -136,7 +112,6 @@ exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w 
                    (el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[nd]) + sum) * weight_at(c, k));
     } while (box_next(nd, c->out.n, i));
 }
-static double flops(const OpCall *c) { return 4 * (double)tensor_count(&c->out); }
 const Op op_rmsnorm = {
     .name = "rmsnorm",
     .rule = "btd!,d->btd",
@@ -146,7 +121,6 @@ const Op op_rmsnorm = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
-    .flops = flops,
+    .flops_each = 4,
     .label = "RMSNorm",
-    .glyph = "box",
 };

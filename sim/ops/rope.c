@@ -92,7 +92,6 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
         }
     } while (box_next(nd, c->out.n, i));
 }
-static double flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_rope = {
     .name = "rope",
     .typical = "btkgx!->btkgx",
@@ -103,7 +102,6 @@ const Op op_rope = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
-    .flops = flops,
+    .flops_each = 3,
     .label = "RoPE",
-    .glyph = "box",
 };

@@ -110,9 +110,8 @@ const Op op_gate = {
     .adjoint = gate_adjoint,
     .bound = gate_bound,
     .exact = gate_exact,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "gate",
-    .glyph = "box",
 };
 
 /* ---- gate_all "bte!,[ebt]->[ebt]": softmax over all experts, the selected as they are ---- */
@@ -191,9 +190,8 @@ const Op op_gate_all = {
     .adjoint = gate_all_adjoint,
     .bound = gate_all_bound,
     .exact = gate_exact,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "gate",
-    .glyph = "box",
 };
 
 /* ---- share "bte!,[ebt]->[ebt]": a chosen score times a factor, with at->a divided by the sum of
@@ -275,7 +273,6 @@ const Op op_share = {
     .adjoint = share_adjoint,
     .bound = share_bound,
     .exact = gate_exact,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "share of the chosen",
-    .glyph = "box",
 };

@@ -37,7 +37,7 @@ const Op op_scale = {
     .adjoint = scale_adjoint,
     .bound = scale_bound,
     .exact = scale_exact,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "scale",
     .glyph = "times",
 };

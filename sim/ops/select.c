@@ -93,7 +93,5 @@ const Op op_select = {
     .forward = select_forward,
     .bound = op_bound_copy,
     .exact = op_exact_same,
-    .flops = op_flops_zero,
     .label = "top-k",
-    .glyph = "box",
 };

@@ -51,7 +51,6 @@ const Op op_split = {
     .adjoint = split_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
-    .flops = op_flops_zero,
     .label = "split",
     .glyph = "view",
 };
@@ -111,7 +110,6 @@ const Op op_concat = {
     .adjoint = concat_adjoint,
     .bound = concat_bound,
     .exact = op_exact_same,
-    .flops = op_flops_zero,
     .label = "concatenate",
     .glyph = "view",
 };

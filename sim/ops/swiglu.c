@@ -69,7 +69,6 @@ static void exact(const OpCall *c) {
         el_set(&c->out, c->dtype, box_offset(&c->out, nd, i), fmod(3 * g + 7 * up + 5, 31));
     } while (box_next(nd, c->out.n, i));
 }
-static double flops(const OpCall *c) { return 5 * (double)tensor_count(&c->out); }
 const Op op_swiglu = {
     .name = "swiglu",
     .typical = "btu!f->btf",
@@ -78,7 +77,6 @@ const Op op_swiglu = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
-    .flops = flops,
+    .flops_each = 5,
     .label = "SwiGLU",
-    .glyph = "box",
 };

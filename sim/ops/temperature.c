@@ -40,7 +40,7 @@ const Op op_temperature = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "temperature",
     .glyph = "times",
 };

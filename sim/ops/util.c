@@ -33,12 +33,9 @@ void op_unread_sizes(OpCall *c, int nin) {
     }
 }
 
-double op_flops_zero(const OpCall *c) {
-    (void)c;
-    return 0;
+double op_flops(const OpCall *c) {
+    return c->op->flops ? c->op->flops(c) : c->op->flops_each * (double)tensor_count(&c->out);
 }
-
-double op_flops_per_output(const OpCall *c) { return (double)tensor_count(&c->out); }
 
 int64_t op_local_position(const OpCall *c, char letter, int64_t g) {
     const int64_t *x = c->index[letter - 'a'];

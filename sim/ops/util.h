@@ -46,6 +46,10 @@ void op_bound_relative(const OpBound *b, const double *y, double g, double p, do
 /* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers
  * share the rows. */
 void op_each_row(const OpCall *c, void (*row)(const OpCall *c, const int64_t *i, int64_t n));
+/* Such a row of a function of one operand, by the kernels of its two types. */
+void op_vec_row(const OpCall *c, const int64_t *i, int64_t n,
+                void (*f32)(int64_t n, const float *x, float *y),
+                void (*f64)(int64_t n, const double *x, double *y));
 /* out = cotangent times derivative(x), element by element. */
 void op_unary_adjoint(const OpCall *c, double (*derivative)(double x));
 /* Bound and integer map of an activation. */

@@ -55,9 +55,7 @@ const Op op_embed = {
     .adjoint = embed_adjoint,
     .bound = embed_bound,
     .exact = op_exact_same,
-    .flops = op_flops_zero,
     .label = "embedding",
-    .glyph = "box",
 };
 
 /* ---- rows of logits: "btv->bt" and friends. at->factor: ids from there on are padding and count
@@ -100,7 +98,7 @@ const Op op_rowmax = {
     .forward = max_forward,
     .bound = op_bound_copy,
     .exact = op_exact_same,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "max over V",
     .glyph = "loss",
 };
@@ -193,7 +191,7 @@ const Op op_rowsum = {
     .adjoint = rowsum_adjoint,
     .bound = rowsum_bound,
     .exact = op_exact_same,
-    .flops = op_flops_per_output,
+    .flops_each = 1,
     .label = "sum over V",
     .glyph = "loss",
 };
@@ -222,7 +220,6 @@ const Op op_pick = {
     .adjoint = pick_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
-    .flops = op_flops_zero,
     .label = "target logit",
     .glyph = "loss",
 };
@@ -263,7 +260,6 @@ static void nll_exact(const OpCall *c) {
         put(c, b_, t_, counts(c, b_, t_) ? y : 0);
     }
 }
-static double nll_flops(const OpCall *c) { return 3 * (double)tensor_count(&c->out); }
 const Op op_nll = {
     .name = "nll",
     .rule = "bt,bt,bt,bt->bt",
@@ -273,7 +269,7 @@ const Op op_nll = {
     .adjoint = nll_adjoint,
     .bound = nll_bound,
     .exact = nll_exact,
-    .flops = nll_flops,
+    .flops_each = 3,
     .label = "negative log likelihood",
     .glyph = "loss",
 };

@@ -320,22 +320,19 @@ static Loc place_of(const Weights *w, int t) {
 /* The first of n numbers that is not finite, or -1. Sums of x - x are NaN where any is not: no
  * branch in the loop. */
 static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
-    if (dtype == DT_F32) {
-        const float *x = p;
-        float sum = 0;
-        for (int64_t i = 0; i < n; i++) sum += x[i] - x[i];
-        if (sum == 0) return -1;
-        for (int64_t i = 0; i < n; i++)
-            if (!isfinite(x[i])) return i;
-    } else {
-        const double *x = p;
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++) sum += x[i] - x[i];
-        if (sum == 0) return -1;
-        for (int64_t i = 0; i < n; i++)
-            if (!isfinite(x[i])) return i;
+#define FIND(T)                                                                                    \
+    {                                                                                              \
+        const T *x = p;                                                                            \
+        T sum = 0;                                                                                 \
+        for (int64_t i = 0; i < n; i++) sum += x[i] - x[i];                                        \
+        for (int64_t i = 0; sum != 0 && i < n; i++)                                                \
+            if (!isfinite(x[i])) return i;                                                         \
     }
-    return -1;
+    if (dtype == DT_F32)
+        FIND(float)
+        else FIND(double)
+#undef FIND
+            return -1;
 }
 
 /* Numbers of a tensor of a file: n of them, from element `first` on. */

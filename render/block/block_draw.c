@@ -361,20 +361,11 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     scene_end(p->s);
 }
 
-static void circle_mark(BlockPen *p, double x, double y, const char *name, const char *tip) {
-    scene_begin(p->s, "state", arena_printf(p->g->arena, "state-%s", name), tip);
-    scene_frame(p->s, x - 12, y - 12, 24, 24);
-    scene_circle(p->s, x, y, 12, (Look){ROLE_PAPER, ROLE_INK, 1.75});
-    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
-    scene_runs(p->s, (Pt){x, y + 4.5}, ALIGN_MIDDLE, 13, &run, 1);
-    scene_end(p->s);
-}
-
 static void stream_head(BlockPen *p, const BlockFrame *f) {
     const BlockNode *src = node(p, f->strip->from);
     double x = f->x + f->stream, y = f->y + 12, lx = f->x + 36.5;
     bool small = !p->look->numbers;
-    circle_mark(p, x, y, f->in_name, value_tip(p->g, src));
+    furniture_state(p->s, p->g->arena, (Pt){x, y}, 12, f->in_name, value_tip(p->g, src));
     scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to),
                 value_tip(p->g, src));
     if (!small)
@@ -407,7 +398,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
     plus_mark(p, x, py, to);
     if (p->look->numbers) {
         target = p->s->n_groups;
-        circle_mark(p, x, end, f->out_name, value_tip(p->g, to));
+        furniture_state(p->s, p->g->arena, (Pt){x, end}, 12, f->out_name, value_tip(p->g, to));
         end -= 12.9;
     }
     scene_begin(p->s, "stream", arena_printf(p->g->arena, "residual-%d", s->to), "residual stream");

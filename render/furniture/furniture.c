@@ -203,9 +203,23 @@ void draw_map(Scene *s, const RankMap *map, double x, double y) {
     }
 }
 
+int furniture_state(Scene *s, Arena *arena, Pt at, double r, const char *name, const char *tip) {
+    scene_begin(s, "state", arena_printf(arena, "state-%s", name), tip);
+    scene_frame(s, at.x - r, at.y - r, 2 * r, 2 * r);
+    scene_circle(s, at.x, at.y, r, (Look){ROLE_PAPER, ROLE_INK, 1.75});
+    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
+    scene_runs(s, (Pt){at.x, at.y + 4.5}, ALIGN_MIDDLE, 13, &run, 1);
+    int group = s->open;
+    scene_end(s);
+    return group;
+}
+/* A box of that width in a legend's line. */
+static double swatch(Scene *s, Pt at, double w, double r, Look look) {
+    scene_rect(s, (Area){at.x, at.y - 8, w, 16}, r, look);
+    return w;
+}
 static double key_compute(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 26, 16}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
-    return 26;
+    return swatch(s, (Pt){x, y}, 26, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
 }
 static double key_coll(Scene *s, double x, double y) {
     hexagon_draw(s, &(Hexagon){.x = x, .y = y - 8, .w = 30, .h = 16}, NULL);
@@ -240,8 +254,7 @@ static double key_changed(Scene *s, double x, double y) {
     return scene_text(s, x, y + 4.5, (TextLook){ALIGN_LEFT, 12.5, BOLD, ROLE_INK}, "D");
 }
 static double key_wrong(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 26, 16}, 3, (Look){ROLE_PAPER, ROLE_FAIL, 3});
-    return 26;
+    return swatch(s, (Pt){x, y}, 26, 3, (Look){ROLE_PAPER, ROLE_FAIL, 3});
 }
 static double key_move(Scene *s, double x, double y) {
     static const double dash[2] = {3, 2};
@@ -251,12 +264,10 @@ static double key_move(Scene *s, double x, double y) {
     return 26;
 }
 static double key_small(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 8, 16}, 0, (Look){ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1});
-    return 8;
+    return swatch(s, (Pt){x, y}, 8, 0, (Look){ROLE_COMPUTE_DARK, ROLE_COMPUTE_LINE, 1});
 }
 static double key_gradient(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25});
-    return 26;
+    return swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_COMPUTE_PALE, ROLE_COMPUTE_LINE, 1.25});
 }
 static double key_exposed(Scene *s, double x, double y) {
     scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COLL, ROLE_COLL_LINE, 1.25});
@@ -264,12 +275,10 @@ static double key_exposed(Scene *s, double x, double y) {
     return 26;
 }
 static double key_hidden(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
-    return 26;
+    return swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
 }
 static double key_wait(Scene *s, double x, double y) {
-    scene_rect(s, (Area){x, y - 8, 18, 16}, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
-    return 18;
+    return swatch(s, (Pt){x, y}, 18, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
 }
 
 static double key_saved(Scene *s, double x, double y) {

@@ -28,6 +28,9 @@ typedef struct {
 extern const Preset presets[PRESET_COUNT];
 /* False if there is no preset of that name; NULL is wide. */
 bool furniture_preset(const char *name, PresetKind *out);
+/* Where a stream of states begins or ends: a circle of radius r around `at` with the state's name,
+ * its tooltip `tip`. Returns its group, for arrows. */
+int furniture_state(Scene *s, Arena *arena, Pt at, double r, const char *name, const char *tip);
 
 /* A scene with the preset's width, smallest text and PNG width, named after view and plan hash. */
 Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);

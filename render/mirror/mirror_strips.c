@@ -61,14 +61,7 @@ static void plus_mark(MirrorPen *p, double x, double y, const char *tip) {
 }
 
 static int circle_mark(MirrorPen *p, double x, double y, const char *name, const char *tip) {
-    scene_begin(p->s, "state", arena_printf(p->c->arena, "state-%s", name), tip);
-    scene_frame(p->s, x - 13, y - 13, 26, 26);
-    scene_circle(p->s, x, y, 13, (Look){ROLE_PAPER, ROLE_INK, 1.75});
-    Run run = {name, SEMIBOLD, ROLE_INK, false, true};
-    scene_runs(p->s, (Pt){x, y + 4.5}, ALIGN_MIDDLE, 13, &run, 1);
-    int group = p->s->open;
-    scene_end(p->s);
-    return group;
+    return furniture_state(p->s, p->c->arena, (Pt){x, y}, 13, name, tip);
 }
 
 static const char *end_name(const MirrorPen *p, int strip, bool back, bool bottom) {

@@ -207,14 +207,6 @@ static double tolerance_for(const Against *a, const StTensor *s, const ValueKey 
     if (a->tolerance > 0) return a->tolerance;
     return fmax(by[s->dtype], k->rank >= 0 ? by[ours] : 0) * (k->grad ? 10 : 1);
 }
-static const char *index_text(Arena *arena, const StTensor *s, int64_t i) {
-    int64_t at[LAYOUT_MAX_DIMS];
-    for (int d = s->nd - 1; d >= 0; d--) {
-        at[d] = i % s->shape[d];
-        i /= s->shape[d];
-    }
-    return arrange_shape_text(arena, s->nd, at);
-}
 /* The file's numbers, all finite; NULL and a diagnostic if not, or if they cannot be read any more.
  */
 static double *file_numbers(Against *a, const StTensor *s, Row *row, int64_t n) {
@@ -230,10 +222,10 @@ static double *file_numbers(Against *a, const StTensor *s, Row *row, int64_t n) 
         if (isfinite(x[i])) continue;
         const char *what = isnan(x[i]) ? "NaN" : x[i] > 0 ? "infinity" : "-infinity";
         row->why =
-            arena_printf(a->arena, "%s in the file, at %s", what, index_text(a->arena, s, i));
+            arena_printf(a->arena, "%s in the file, at %s", what, st_index_text(a->arena, s, i));
         diag_error(a->d, "E0504", ((Loc){s->file, 0, 0}),
                    "a comparison with it can prove nothing: look at how the file was made",
-                   "'%s' is %s at %s", s->name, what, index_text(a->arena, s, i));
+                   "'%s' is %s at %s", s->name, what, st_index_text(a->arena, s, i));
         free(x);
         return NULL;
     }
@@ -268,8 +260,8 @@ static void tell(const Against *a, const Row *row, const char *hint) {
  * does. */
 static void differs(Against *a, const StTensor *s, const ValueShape *o, const Arrangement *how,
                     bool same_shape, Row *row) {
-    const char *there = arrange_shape_text(a->arena, s->nd, s->shape),
-               *here = arrange_shape_text(a->arena, o->nstored, o->shape);
+    const char *there = st_shape_text(a->arena, s->nd, s->shape),
+               *here = st_shape_text(a->arena, o->nstored, o->shape);
     const char *hint = "the values differ from the other implementation's: weights, config or "
                        "names do not belong together";
     if (how->what && (how->equal || !same_shape)) {

@@ -40,12 +40,6 @@ static bool units_of(const ValueShape *s, Units *u) {
 }
 
 /* ---- texts ---- */
-const char *arrange_shape_text(Arena *arena, int nd, const int64_t *shape) {
-    Str s = str_new(arena);
-    for (int d = 0; d < nd; d++) str_addf(&s, "%s%lld", d ? ", " : "[", (long long)shape[d]);
-    str_add(&s, nd ? "]" : "[]");
-    return s.s;
-}
 /* The units in the order `perm`, grouped as the dims of `shape`; false if they do not give it. Dims
  * of size 1 need no unit. */
 static bool grouped(Arena *arena, const Units *u, const int *perm, int nd, const int64_t *shape,

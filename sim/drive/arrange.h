@@ -24,8 +24,6 @@ typedef struct {
  * told. */
 Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
                     double allowed);
-/* "[2, 20, 42]". */
-const char *arrange_shape_text(Arena *arena, int nd, const int64_t *shape);
 /* "[B, S, H*d]": the stored dims of ours. */
 const char *arrange_symbols(Arena *arena, const ValueShape *s);
 #endif

@@ -288,6 +288,20 @@ const StTensor *st_find(const SafeTensors *st, const char *name) {
 }
 
 const char *st_dtype_name(const StTensor *t) { return types[t->stored].name; }
+const char *st_shape_text(Arena *a, int nd, const int64_t *shape) {
+    Str s = str_new(a);
+    for (int d = 0; d < nd; d++) str_addf(&s, "%s%lld", d ? ", " : "[", (long long)shape[d]);
+    str_add(&s, nd ? "]" : "[]");
+    return s.s;
+}
+const char *st_index_text(Arena *a, const StTensor *t, int64_t i) {
+    int64_t *at = ARENA_ARRAY(a, int64_t, t->nd + 1);
+    for (int d = t->nd - 1; d >= 0; d--) {
+        at[d] = i % t->shape[d];
+        i /= t->shape[d];
+    }
+    return st_shape_text(a, t->nd, at);
+}
 
 /* ---- data ---- */
 

@@ -35,6 +35,10 @@ const StTensor *st_find(const SafeTensors *st, const char *name);
 bool st_read(const StTensor *t, int64_t first, int64_t n, Dtype dtype, void *out);
 /* The type's name as written in files, "BF16". */
 const char *st_dtype_name(const StTensor *t);
+/* "[2, 20, 42]": a shape, or a place; where element i of a tensor stands, row-major. They live in
+ * `a`. */
+const char *st_shape_text(Arena *a, int nd, const int64_t *shape);
+const char *st_index_text(Arena *a, const StTensor *t, int64_t i);
 
 typedef struct StWriter StWriter;
 /* Writes a file: declare all tensors, then data in the same order, then commit (or abandon: both

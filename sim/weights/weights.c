@@ -39,14 +39,6 @@ enum { LOAD_CHUNK = 1 << 20 };
 
 /* ---- shapes ---- */
 
-static const char *shape_text(Arena *a, int n, const int64_t *shape) {
-    Str s = str_new(a);
-    str_add(&s, "[");
-    for (int i = 0; i < n; i++) str_addf(&s, "%s%lld", i ? ", " : "", (long long)shape[i]);
-    str_add(&s, "]");
-    return s.s;
-}
-
 static int64_t count_of(const GTensor *t) {
     int64_t n = 1;
     for (int i = 0; i < t->nd; i++) n *= t->size[i];
@@ -91,7 +83,7 @@ static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) 
                    w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out"
                                     : NULL,
                    "'%s' in %s is %s, the model needs %s", st->name, st->file,
-                   shape_text(w->a, st->nd, st->shape), shape_text(w->a, n, shape));
+                   st_shape_text(w->a, st->nd, st->shape), st_shape_text(w->a, n, shape));
     else if (t->is_int != (st->dtype == DT_I64))
         diag_error(d, "E0503", loc, NULL, "'%s' in %s holds %s, the model needs %s", st->name,
                    st->file, st_dtype_name(st), t->is_int ? "whole numbers" : "real numbers");
@@ -172,7 +164,7 @@ static bool bind_parts(Weights *w, Diags *d, int i) {
                 continue;
             diag_error(d, "E0503", w->p->weights_loc, NULL,
                        "'%s' in %s is %s, the model needs [%lld, %lld] of real numbers", st->name,
-                       st->file, shape_text(w->a, st->nd, st->shape), (long long)rows,
+                       st->file, st_shape_text(w->a, st->nd, st->shape), (long long)rows,
                        (long long)cols);
             return true;
         }
@@ -303,16 +295,6 @@ const char *weights_source(const Weights *w, int t) { return w->b[t].source; }
 
 /* ---- loading ---- */
 
-/* "[3, 17]": where element i of the file's tensor stands. */
-static const char *index_text(Arena *a, const StTensor *st, int64_t i) {
-    int64_t at[LAYOUT_MAX_DIMS];
-    for (int k = st->nd - 1; k >= 0; k--) {
-        at[k] = i % st->shape[k];
-        i /= st->shape[k];
-    }
-    return shape_text(a, st->nd, at);
-}
-
 static Loc place_of(const Weights *w, int t) {
     return w->m->g.t[t].kind == KIND_PARAM ? w->p->weights_loc : w->p->inputs_loc;
 }
@@ -328,11 +310,10 @@ static int64_t find_bad(const void *p, int64_t n, Dtype dtype) {
         for (int64_t i = 0; sum != 0 && i < n; i++)                                                \
             if (!isfinite(x[i])) return i;                                                         \
     }
-    if (dtype == DT_F32)
-        FIND(float)
-        else FIND(double)
+    if (dtype == DT_F32) FIND(float)
+    else FIND(double)
 #undef FIND
-            return -1;
+    return -1;
 }
 
 /* Numbers of a tensor of a file: n of them, from element `first` on. */
@@ -356,7 +337,7 @@ static bool load_span(Weights *w, Diags *d, int t, const Span *s, Dtype dtype, v
         bool narrow = dtype == DT_F32 && st->dtype == DT_F64; /* finite in the file, perhaps */
         diag_error(d, "E0504", place_of(w, t), narrow ? "it may be too large for float32" : NULL,
                    "'%s' in %s is %g at %s", st->name, st->file, x,
-                   index_text(w->a, st, s->first + at + bad));
+                   st_index_text(w->a, st, s->first + at + bad));
         return false;
     }
     return true;
@@ -390,7 +371,7 @@ static bool load_ids(Weights *w, Diags *d, const WeightsPart *p, int64_t first, 
         if (p->t == w->labels && out[i] == w->p->ignore_index) continue;
         diag_error(d, "E0507", place_of(w, p->t), NULL,
                    "'%s' in %s is %lld at %s; the vocabulary has %lld", st->name, st->file,
-                   (long long)out[i], index_text(w->a, st, first + i), (long long)w->V);
+                   (long long)out[i], st_index_text(w->a, st, first + i), (long long)w->V);
         return false;
     }
     return true;

@@ -15,11 +15,12 @@
 
 #include <cmocka.h>
 
-/* The trace's text but for the name of what computed it. */
+/* The trace's text but for the name of what computed it, and what it took. */
 static const char *text_of(Arena *a, Trace *t) {
     size_t n;
     if (!t) return "";
     t->backend = "virtual";
+    t->n_measured = 0;
     return trace_text(t, a, true, &n);
 }
 static int64_t ranks_of(Arena *a, const char *text) {
@@ -127,7 +128,7 @@ static void test_one_stops(void **state) {
                          .others = self == stuck ? RANKS : stuck,
                          .reason = reason};
             Exec e = {.arena = a, .stuck = self == stuck ? reason : NULL};
-            WireOwn *o = wire_own_new(&x.e, NULL, false);
+            WireOwn *o = wire_own_new(&x.e, &(Program){0}, false);
             bool on = wire_own(o)->agree(wire_own(o), &e, self != stuck);
             assert_int_equal(on, stuck == RANKS);
             assert_int_equal(wire_own_stuck(o), stuck == RANKS ? -1 : stuck);

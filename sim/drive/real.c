@@ -32,9 +32,11 @@ static void told_loaded(void *arg, int val) {
     Run *r = arg;
     tell(r, val);
     if (r->real->told) exec_load(r->exec, val);
+    took_begin(wire_own_tooks(r->real->wire));
 }
 static void told_stepped(void *arg, const Step *s) {
     Run *r = arg;
+    took_step(wire_own_tooks(r->real->wire), s->id);
     tell(r, s->out);
     if (r->real->told) exec_step(r->exec, s);
 }
@@ -60,6 +62,7 @@ static void told_stuck(void *arg, const Step *s) {
 static void seen_settled(void *arg, const Step *s) {
     Run *r = arg;
     if (r->real->told) exec_release(r->exec, s);
+    took_begin(wire_own_tooks(r->real->wire));
 }
 const Observer *const *real_observers(Run *r, const Observer *const *look, int *n) {
     const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n + 2);
@@ -96,7 +99,7 @@ void real_begin(Run *r) {
     Real *x = r->real = ARENA_NEW(r->arena, Real);
     *x = (Real){.ranks = r->o->ranks, .engine = ranks_engine(r->o->ranks), .own = r->exec};
     x->engine->ungroup(x->engine);
-    x->wire = wire_own_new(x->engine, r->mesh, ranks_engine_sums(x->ranks));
+    x->wire = wire_own_new(x->engine, r->program, ranks_engine_sums(x->ranks));
     if (ranks_first(x->ranks)) {
         x->told = wire_told_new(r->mesh->nranks);
         x->own = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
@@ -125,6 +128,7 @@ void real_walked(Run *r, WalkEnd end) {
     r->exec->edited |= edited;
     r->exec->flops = x->own->flops;
     if (end == WALK_FAILED) say_unread(r);
+    else took_record(wire_own_tooks(x->wire), r->t);
     ranks_run(x->ranks, NULL);
 }
 void real_end(Run *r) {

@@ -2,6 +2,7 @@
  * pieces say (pieces.h): each rank sends to every other the elements that both its piece and the
  * other's block have, and both compute which those are. It knows no kind of move. */
 #include "exec/wire_own.h"
+#include "base/clock.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
 #include <stdlib.h>
@@ -20,8 +21,9 @@ struct WireOwn {
     const Mesh *mesh;
     bool sums;
     int64_t stuck;
-    char *in;    /* what has arrived for the move that is made */
-    char **head; /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
+    Tooks *tooks; /* what each step takes */
+    char *in;     /* what has arrived for the move that is made */
+    char **head;  /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
     struct {
         AxisList axes;
         int id;
@@ -80,6 +82,7 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
 static bool agree(Wire *w, Exec *e, bool done) {
     WireOwn *o = (WireOwn *)w;
     Engine *engine = o->engine;
+    took_end(o->tooks);
     int64_t first = engine->least(engine, done ? engine->ranks : w->self);
     o->stuck = first < engine->ranks ? first : -1;
     if (o->stuck < 0) return true;
@@ -130,8 +133,10 @@ static int64_t count_of(const Region *r) {
     Tensor t = region_packed(r);
     return tensor_count(&t);
 }
-/* Writes a piece of ours for `rank` to `out` (NULL: only asks for its room); bytes of it. */
-static int64_t write_piece(const WireMove *m, const Piece *one, int64_t rank, char *out) {
+/* Writes a piece of ours for `rank` to `out` (NULL: only asks for its room), and counts what is in
+ * it; bytes of it. */
+static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int64_t rank,
+                           char *out) {
     Arena *tmp = arena_new();
     Device *dev = m->e->dev;
     PieceHead head = {0};
@@ -147,6 +152,7 @@ static int64_t write_piece(const WireMove *m, const Piece *one, int64_t rank, ch
         if (tensor_count(&host) && tensor_count(&packed))
             head.count =
                 region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
+        took_now(o->tooks)->sent[rank] += head.count * es;
         memcpy(head.n, src.n, sizeof head.n);
         memcpy(out, &head, sizeof head);
         dev->done(dev, &host);
@@ -159,7 +165,7 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
     int64_t n = pieces_count(&m->x, rank), bytes = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);
-        if (one.rank == o->w.self) bytes += write_piece(m, &one, rank, out ? out + bytes : NULL);
+        if (one.rank == o->w.self) bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
     }
     return bytes;
 }
@@ -202,6 +208,7 @@ static void bring(Wire *w, const WireMove *m) {
     int64_t n = mesh_size(o->mesh, axes), bytes;
     EngineItem *to = base_malloc(base_mul((size_t)n, sizeof *to)),
                *from = base_malloc(base_mul((size_t)n, sizeof *from));
+    took_moves(o->tooks);
     int n_to = 0, n_from = make_inbox(o, m, from);
     for (int64_t k = 0; k < n; k++) {
         int64_t rank = mesh_member(o->mesh, axes, w->self, k);
@@ -209,7 +216,9 @@ static void bring(Wire *w, const WireMove *m) {
         to[n_to] = (EngineItem){rank, bytes, base_malloc((size_t)bytes)};
         write_all(o, m, rank, to[n_to++].p);
     }
+    double asleep = clock_seconds();
     engine->exchange(engine, to, n_to, from, n_from);
+    took_now(o->tooks)->wait += clock_seconds() - asleep;
     for (int k = 0; k < n_to; k++) free(to[k].p);
     free(to);
     free(from);
@@ -281,7 +290,10 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
                    .out = sum,
                    .n = total,
                    .each = cut ? each : NULL};
+    double asleep = clock_seconds();
     o->engine->sum(o->engine, &s);
+    took_now(o->tooks)->wait += clock_seconds() - asleep;
+    took_now(o->tooks)->given = total * es;
     if (tensor_count(&whole))
         dev->copy(dev, (Block){to, out}, (Block){&all, &whole}, m->dt, COMBINE_COPY);
     dev->done(dev, &host);
@@ -292,7 +304,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     return true;
 }
 
-WireOwn *wire_own_new(Engine *engine, const Mesh *mesh, bool sums) {
+WireOwn *wire_own_new(Engine *engine, const Program *p, bool sums) {
     WireOwn *o = base_malloc(sizeof *o);
     *o = (WireOwn){.w = {.self = engine->rank,
                          .share = share,
@@ -302,14 +314,19 @@ WireOwn *wire_own_new(Engine *engine, const Mesh *mesh, bool sums) {
                          .agree = agree,
                          .reduce = reduce},
                    .engine = engine,
-                   .mesh = mesh,
+                   .mesh = p->mesh,
+                   .tooks = took_new(engine, p),
                    .sums = sums,
                    .stuck = -1};
     return o;
 }
 void wire_own_free(WireOwn *o) {
-    if (o) spent(&o->w);
+    if (o) {
+        spent(&o->w);
+        took_free(o->tooks);
+    }
     free(o);
 }
 Wire *wire_own(WireOwn *o) { return &o->w; }
+Tooks *wire_own_tooks(WireOwn *o) { return o->tooks; }
 int64_t wire_own_stuck(const WireOwn *o) { return o->stuck; }

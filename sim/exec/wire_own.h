@@ -2,15 +2,18 @@
 #ifndef SP_EXEC_WIRE_OWN_H
 #define SP_EXEC_WIRE_OWN_H
 #include "engine/engine.h"
+#include "exec/took.h"
 #include "exec/wire.h"
 
 typedef struct WireOwn WireOwn;
 /* Of the rank that the engine says; sums: reductions that nobody tampers with are left to the
  * engine, else blocks are gathered and added in the declared order. Given back by wire_own_free. */
-WireOwn *wire_own_new(Engine *engine, const Mesh *mesh, bool sums);
+WireOwn *wire_own_new(Engine *engine, const Program *p, bool sums);
 void wire_own_free(WireOwn *w);
 /* As an executor's wire. */
 Wire *wire_own(WireOwn *w);
+/* What its steps take: it measures, who runs it says which step it was. */
+Tooks *wire_own_tooks(WireOwn *w);
 /* The lowest rank that could not do the last step or load; -1: all could. */
 int64_t wire_own_stuck(const WireOwn *w);
 #endif

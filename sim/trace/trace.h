@@ -252,6 +252,18 @@ typedef struct {
     const char *formula;
 } TraceEvent;
 
+/* One step on one rank of a run whose ranks were processes, as it was measured: in seconds since
+ * the first step of the last micro-batch and training step, the time of checks left out. No two
+ * steps overlap: each begins when all ranks have ended the one before. */
+typedef struct TraceMeasured {
+    int step;
+    int64_t rank;
+    double start, end, wait; /* wait: of this time, for other ranks */
+    int64_t wire_bytes;      /* bytes of values that it sent, or gave the engine for a sum */
+    int64_t n_sent;
+    double *sent; /* to each rank, where it sent any itself; else NULL */
+} TraceMeasured;
+
 /* A tensor of the file given with --against, or a value that the file lacks. */
 typedef struct TraceAgainst {
     const char *name;   /* in the file; a missing one: ours */
@@ -310,6 +322,8 @@ typedef struct Trace {
     TraceSample *samples;
     int n_events, cap_events;
     TraceEvent *events;
+    int n_measured, cap_measured;
+    TraceMeasured *measured;
     int n_against, cap_against;
     TraceAgainst *against;
     int n_diags;
@@ -352,7 +366,8 @@ const TraceParam *trace_param(const Trace *t, const char *name);
 /* Writes all records in step order, one JSON object per line: run, params, then by step, then
  * verdict. False and E0105 (the file is then what it was). */
 bool trace_write(const Trace *t, Diags *d, const char *path);
-/* The same as text in an arena (for stdout and tests). `with_events` false leaves out times. */
+/* The same as text in an arena (for stdout and tests). `with_events` false leaves out times,
+ * modelled and measured. */
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n);
 /* Reads a trace. NULL and a diagnostic with the line (E0109) if it is truncated, foreign or of
  * another schema. */

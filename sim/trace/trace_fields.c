@@ -230,6 +230,18 @@ static const Field event_fields[] = {
 };
 #undef R
 
+#define R TraceMeasured
+static const Field measured_fields[] = {
+    {"rank", F_I64, REQUIRED, AT(rank), 0, -1},
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"start", F_REAL, REQUIRED, AT(start), 0, 0},
+    {"end", F_REAL, REQUIRED, AT(end), 0, 0},
+    {"wait", F_REAL, ALWAYS, AT(wait), 0, 0},
+    {"wire_bytes", F_I64, OPTIONAL, AT(wire_bytes), 0, 0},
+    {"sent", F_NUMBERS, OPTIONAL, AT(sent), AT(n_sent), 0},
+};
+#undef R
+
 #define R TraceAgainst
 static const Field against_fields[] = {
     {"name", F_TEXT, REQUIRED, AT(name), 0, 0},
@@ -271,6 +283,8 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
     ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
+    ROW("measured", measured_fields, TraceMeasured, measured, n_measured,
+        offsetof(TraceMeasured, step)),
     ROW("against", against_fields, TraceAgainst, against, n_against, -1),
     ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
     {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},

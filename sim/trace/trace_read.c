@@ -631,7 +631,7 @@ static void fill_texts(Reader *r, int kind, char *record) {
     default: break;
     }
 }
-/* What a foreign trace may leave out of a parameter, and what no event may be. */
+/* What a foreign trace may leave out of a parameter, and what no time may be. */
 static void finish_record(Reader *r, int kind, const Json *o, char *record) {
     fill_texts(r, kind, record);
     if (kind == RECORD_PARAM && !json_get(o, "rest_shape")) {
@@ -647,6 +647,13 @@ static void finish_record(Reader *r, int kind, const Json *o, char *record) {
         bool ok = isfinite(e->start) && isfinite(e->end) && isfinite(e->exposed) && e->start >= 0;
         if (!ok || e->end < e->start || e->exposed < 0)
             bad(r, "an event whose times make no sense");
+    }
+    if (kind == RECORD_MEASURED) {
+        const TraceMeasured *m = RECORD(TraceMeasured);
+        bool ok = isfinite(m->start) && isfinite(m->end) && isfinite(m->wait) && m->start >= 0;
+        if (!ok || m->end < m->start || m->wait < 0 || m->rank < 0 || m->rank >= r->t->ranks)
+            bad(r, "a measured step whose times or rank make no sense");
+        if (m->n_sent && m->n_sent != r->t->ranks) bad(r, "\"sent\" is not a number per rank");
     }
 }
 /* A new record at the end of the array of its kind. */

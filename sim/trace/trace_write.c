@@ -362,7 +362,7 @@ static void write_steps(JsonWriter *w, const Trace *t) {
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n) {
     Trace shown = *t;
     if (!with_events) {
-        shown.n_events = 0;
+        shown.n_events = shown.n_measured = 0;
         shown.hardware = NULL;
     }
     JsonWriter w = json_writer(arena);

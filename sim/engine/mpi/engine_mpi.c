@@ -18,6 +18,7 @@
 EngineOpen shardproof_engine;
 
 enum { CHUNK = 1 << 30, MAX_GROUPS = 64 }; /* MPI counts in int */
+static const double HEARD = 0.1;           /* seconds in which last words are passed on */
 typedef enum { STARTING, RUNNING, BLOCKED, ENDING, ENDED } State;
 
 /* What one process tells another of itself, again and again. */
@@ -59,6 +60,7 @@ static void enter(State s) {
 }
 static _Noreturn void end_all(void) {
     State s = atomic_load(&M.state);
+    rest(HEARD); /* MPICH's launcher drops words that it has not read when it is told to end */
     if (s == RUNNING || s == BLOCKED) MPI_Abort(MPI_COMM_WORLD, ENGINE_EXIT);
     _exit(ENGINE_EXIT);
 }
@@ -99,7 +101,7 @@ static void listen(void) {
 static void lose(int64_t rank, double seconds, int64_t at) {
     /* where nobody can be named, or rank 0 is lost, every other finds out: one speaks for all */
     int64_t turn = M.host.rank - (rank == 0);
-    if (rank <= 0) rest(0.1 * (double)(turn < 10 ? turn : 10));
+    if (rank <= 0) rest(1.5 * HEARD * (double)(turn < 10 ? turn : 10));
     State s = atomic_load(&M.state);
     if (s == ENDED || (rank < 0 && s == RUNNING && !M.all_wait)) return;
     M.host.lost(M.host.arg, rank, seconds, at);
@@ -289,14 +291,15 @@ static void close_engine(Engine *e) {
     free(M.heard);
     free(M.sent);
 }
-/* The name of the library without what was built into it. */
+/* The name of the library without what was built into it: "Open MPI 4.1.4", "MPICH 4.0.2". */
 static void name_library(void) {
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING], title[64], number[64];
     int n;
-    MPI_Get_library_version(M.name, &n);
-    size_t end = strcspn(M.name, ",\n");
-    M.name[end] = 0;
-    for (char *c = M.name; *c; c++)
-        if (*c == '\t') *c = ' ';
+    MPI_Get_library_version(text, &n);
+    text[strcspn(text, ",\n")] = 0;
+    bool mpich = sscanf(text, "%63s Version: %63s", title, number) == 2;
+    if (mpich) snprintf(M.name, sizeof M.name, "%s %s", title, number);
+    else snprintf(M.name, sizeof M.name, "%s", text);
     M.e.name = M.name;
 }
 static bool start_heart(void) {

@@ -1,0 +1,36 @@
+/* Starting processes with the launcher of an MPI, as users do: Open MPI's, or the one that
+ * SHARDPROOF_MPI names (openmpi, mpich). Refuses to pass silently: where there is none, NEEDS_MPI
+ * says so and skips the test. */
+#ifndef SP_TESTS_MPI_H
+#define SP_TESTS_MPI_H
+#include <stdbool.h>
+
+typedef struct {
+    const char *name, *title;     /* "openmpi": of the plug-in; "Open MPI" */
+    const char *launcher, *other; /* programs, Debian's name first */
+    const char *says;             /* what its --version says */
+    const char *options;          /* as root, and for more processes than cores */
+    const char *rank;             /* the variable that tells a process its rank */
+    int forced; /* its exit code where it had to kill processes after one said 5 */
+} Mpi;
+
+/* The MPI under test, NULL if it or its plug-in is not here: said on stdout. */
+const Mpi *mpi_here(void);
+#define NEEDS_MPI                                                                                  \
+    if (!mpi_here()) skip()
+/* Its launcher with the options that it wants here: "mpirun.mpich -n" is what a line begins with
+ * when the number of processes follows. */
+const char *mpi_run(void);
+
+/* A shell's line, which may hold no single quote: its exit code; what it prints goes to the files.
+ * It is ended after some minutes. */
+int line_code(const char *out, const char *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What `fmt` prints, as the launcher's words behind the options. */
+#define MPI_RUN(out, err, fmt, ...) line_code(out, err, "%s " fmt, mpi_run(), __VA_ARGS__)
+/* The program under a name that a line may hold as it is, wherever the tree lies. The plug-in is
+ * found beside what the link leads to. */
+const char *mpi_program(void);
+/* Fails unless the code is `want` and the file `err` holds the words. */
+void mpi_expect(int code, int want, const char *err, const char *words);
+#endif

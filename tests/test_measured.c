@@ -1,0 +1,201 @@
+/* What a run on processes says it took: records `measured`, with threads as ranks. What the wire
+ * counted for each pair of ranks is what the pieces of the step say (exec/pieces.h), in all shipped
+ * plans; times are ordered and leave nothing out; pictures and texts show them beside the model. It
+ * holds no time to any number. */
+#include "exec/pieces.h"
+#include "render/render.h"
+#include "support/support.h"
+#include "support/threads.h"
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Bytes from each rank to each other, as the pieces of every step say. */
+typedef struct {
+    Arena *a;
+    int64_t ranks;
+    int n, cap;
+    double **sent; /* per step: [from][to]; NULL: it moves nothing between ranks */
+} Matrices;
+static void list_pairs(void *arg, Exec *e, const Step *s, bool checked) {
+    Matrices *m = arg;
+    if (checked) return;
+    while (m->n <= s->id) *ARENA_PUSH(m->a, m->sent, m->n, m->cap) = NULL;
+    if (s->kind != ST_MOVE) return;
+    Act act = act_of(s);
+    Pieces x = pieces_of_run(e, s, &act);
+    double *of = m->sent[s->id] = ARENA_ARRAY(m->a, double, m->ranks * m->ranks);
+    for (int64_t from = 0; from < m->ranks; from++)
+        for (int64_t to = 0; to < m->ranks; to++)
+            if (from != to)
+                of[from * m->ranks + to] =
+                    (double)(pieces_between(&x, from, to) * dtype_size(exec_dtype(e, s->out)));
+}
+typedef struct {
+    int plans, moves, uneven;
+    double bytes;
+} Counts;
+static void compare(const Trace *t, const Matrices *m, Counts *c) {
+    for (int i = 0; i < t->n_measured; i++) {
+        const TraceMeasured *x = &t->measured[i];
+        const double *want = m->sent[x->step];
+        double all = 0, most = 0;
+        for (int64_t to = 0; to < t->ranks; to++) {
+            double due = want ? want[x->rank * t->ranks + to] : 0,
+                   did = x->n_sent ? x->sent[to] : 0;
+            if (due != did)
+                fail_msg(
+                    "%s, step %d: rank %d sent %g bytes to rank %d, the record's pieces say %g",
+                    t->plan, x->step, (int)x->rank, did, (int)to, due);
+            c->uneven += most > 0 && due > 0 && due != most;
+            all += due;
+            most = due > 0 ? due : most;
+        }
+        assert_true((double)x->wire_bytes == all);
+        c->moves += all > 0;
+        c->bytes += all;
+    }
+}
+static void test_wire_bytes(void **state) {
+    (void)state;
+    glob_t g;
+    Counts c = {0};
+    assert_int_equal(glob("plans/[0-9]*.yaml", 0, NULL, &g), 0);
+    int n = sample_of((int)g.gl_pathc, "shipped plans");
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        const char *file = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)];
+        size_t bytes;
+        FILE *f = fopen(file, "rb");
+        assert_non_null(f);
+        char *text = ARENA_ARRAY(a, char, 1 << 20);
+        bytes = fread(text, 1, (1 << 20) - 1, f);
+        fclose(f);
+        text[bytes] = 0;
+        Matrices m = {.a = a};
+        PlanRun shape = plan_run(a, file, text, false);
+        assert_non_null(shape.t);
+        m.ranks = shape.t->ranks;
+        PipelineOptions o = {.execute = true, .threads = 1, .watch = list_pairs, .watch_arg = &m};
+        plan_run_with(a, file, text, &o);
+        o.watch = NULL;
+        Threads x = {.ranks = m.ranks, .flip_rank = -1, .text = text, .o = o};
+        ThreadsRun r = threads_run(a, &x);
+        assert_non_null(r.t);
+        if (r.t->verdict) assert_true(r.t->n_measured > 0);
+        compare(r.t, &m, &c);
+        c.plans += r.t->n_measured > 0;
+        arena_free(a);
+    }
+    globfree(&g);
+    print_message("%d plans, %d sends, %.0f MiB, %d of other sizes than the one before\n", c.plans,
+                  c.moves, c.bytes / 1048576, c.uneven);
+    assert_true(n < 20 || (c.plans >= 20 && c.moves > 1000));
+}
+
+/* ---- times ---- */
+static const char toy[] =
+    "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, norm, head, "
+    "loss]}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+    "data: {batch: 6, sequence: 16, microbatches: 2}\nmesh: {dp: 3, tp: 2}\n"
+    "data_parallel: {mode: fsdp, axis: dp, unit: block}\n"
+    "pass: train\noptimizer: {name: adamw, steps: 2}\n";
+static ThreadsRun run_toy(Arena *a, bool engine_sums) {
+    Threads x = {.ranks = 6,
+                 .flip_rank = -1,
+                 .engine_sums = engine_sums,
+                 .text = toy,
+                 .o = {.execute = true, .threads = 1, .events = true}};
+    ThreadsRun r = threads_run(a, &x);
+    if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&(PlanRun){.d = r.d});
+    assert_string_equal(r.t->verdict, "equivalent");
+    return r;
+}
+static void test_times(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = run_toy(a, false).t;
+    double begin = 0, end = 0;
+    assert_int_equal(t->n_measured % 6, 0);
+    for (int i = 0; i < t->n_measured; i++) {
+        const TraceMeasured *m = &t->measured[i];
+        assert_int_equal(m->rank, i % 6);
+        if (m->rank == 0) {
+            assert_true(!i || m->step > m[-1].step);
+            assert_true(m->start == end); /* when the slowest has ended the step before */
+            begin = m->start;
+        }
+        assert_true(m->start == begin && m->end >= m->start);
+        assert_true(m->wait >= 0 && m->wait <= m->end - m->start);
+        end = m->end > end ? m->end : end;
+    }
+    /* every step that has a record was measured */
+    for (int i = 0; i < t->n_collectives; i++) {
+        bool found = false;
+        for (int k = 0; k < t->n_measured; k++)
+            found |= t->measured[k].step == t->collectives[i].step && t->measured[k].wire_bytes > 0;
+        assert_true(found);
+    }
+    arena_free(a);
+}
+/* Sums of an engine: what was given to it; who gets what is not known. */
+static void test_engine_sums(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = run_toy(a, true).t;
+    int sums = 0, copies = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        for (int k = 0; k < t->n_measured; k++) {
+            const TraceMeasured *m = &t->measured[k];
+            if (m->step != c->step) continue;
+            assert_true(m->wire_bytes > 0);
+            assert_int_equal(m->n_sent, c->reduce ? 0 : t->ranks);
+            sums += c->reduce != NULL;
+            copies += c->reduce == NULL;
+        }
+    }
+    assert_true(sums > 20 && copies > 20);
+    arena_free(a);
+}
+/* Read back, the records are the same; what makes no sense is no trace. */
+static void test_file(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = run_toy(a, false).t;
+    size_t n, m;
+    char *text = trace_text(t, a, true, &n);
+    Trace *again = trace_read(a, diags_new(a), "t.jsonl", text, n);
+    assert_non_null(again);
+    assert_int_equal(again->n_measured, t->n_measured);
+    assert_string_equal(trace_text(again, a, true, &m), text);
+    assert_null(strstr(trace_text(t, a, false, &m), "\"measured\""));
+    static const char *const bad[][2] = {
+        {"\"type\":\"measured\",\"rank\":0,", "\"type\":\"measured\",\"rank\":6,"},
+        {"\"wait\":", "\"wait\":-"},
+        {"\"sent\":[0,", "\"sent\":["}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *at = strstr(text, "\"type\":\"measured\""), *hit = at ? strstr(at, bad[i][0]) : NULL;
+        assert_non_null(hit);
+        const char *worse = arena_printf(a, "%.*s%s%s", (int)(hit - text), text, bad[i][1],
+                                         hit + strlen(bad[i][0]));
+        Diags *d = diags_new(a);
+        assert_null(trace_read(a, d, "t.jsonl", worse, strlen(worse)));
+        assert_string_equal(d->item[0].code, "E0109");
+    }
+    arena_free(a);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire_bytes),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* How runs on processes end that cannot go on: a rank that is stopped, killed or never starts, at a
+ * random moment; Ctrl-C; plug-ins that are not there, belong to another MPI or fail. They end in
+ * time, with words that name the cause; no process is left, and no file that is not whole. What
+ * they say when all goes well is test_mpi's. SHARDPROOF_SOAK: so many random ends instead of 20. */
+#include "base/clock.h"
+#include "support/child.h"
+#include "support/mpi.h"
+#include "support/random_plan.h"
+#include "support/support.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char plan[] = "plans/02-toymodel-2.yaml";
+
+/* ---- what does not begin ---- */
+static void test_refused(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = mpi_program();
+    mpi_expect(line_code(o, e, "%s check %s --mpi", p, plan), 5, e, "[E0603]");
+    mpi_expect(MPI_RUN(o, e, "-n 3 %s check %s --mpi", p, plan), 5, e,
+               "3 processes for a mesh of 2 ranks");
+    mpi_expect(
+        MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi --seed 7", p, plan, p, plan),
+        5, e, "rank 1 has another plan than rank 0");
+    mpi_expect(MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check none.yaml --mpi", p, plan, p),
+               5, e, "rank 1 cannot run this plan");
+    mpi_expect(MPI_RUN(o, e, "-n 1 %s check none.yaml --mpi : -n 1 %s check %s --mpi", p, p, plan),
+               3, e, "[E0101]");
+    mpi_expect(line_code(o, e, "%s check %s --sum engine", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check %s --mpi --exact", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check - --mpi", p), 2, e, "[E0212]");
+    arena_free(a);
+}
+
+/* A copy of the program in a folder of its own; `plugin` becomes that of both MPIs. */
+static const char *alone(Arena *a, const char *plugin) {
+    const char *dir = temp_path(a, "alone");
+    mpi_expect(line_code("/dev/null", temp_path(a, "e"), "rm -rf %s && mkdir %s && cp -L %s %s/sp",
+                         dir, dir, mpi_program(), dir),
+               0, temp_path(a, "e"), "");
+    for (int i = 0; plugin && i < 2; i++)
+        mpi_expect(line_code("/dev/null", temp_path(a, "e"), "cp \"%s\" %s/shardproof-%s.so",
+                             plugin, dir, i ? "mpich" : "openmpi"),
+                   0, temp_path(a, "e"), "");
+    return arena_printf(a, "%s/sp", dir);
+}
+/* Without any launcher: the variables of one are all that is looked at. */
+static void test_plugins(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = alone(a, NULL);
+    static const char *const by[][2] = {
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2", "shardproof-openmpi.so"},
+        {"PMI_RANK=0 PMI_SIZE=2", "shardproof-mpich.so"}};
+    for (int i = 0; i < 2; i++) {
+        int code = line_code(o, e, "%s %s check %s --mpi", by[i][0], p, plan);
+        mpi_expect(code, 5, e, "[E0601]");
+        mpi_expect(code, 5, e, by[i][1]); /* what is missing, and how to get it */
+        mpi_expect(code, 5, e, i ? "make MPI=mpich" : "make MPI=openmpi");
+    }
+    p = alone(a, plan); /* no library at all */
+    mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
+    const char *trip = child_trip(a); /* a library, but no engine */
+    p = alone(a, trip);
+    mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
+    arena_free(a);
+}
+/* An engine that fails at its start, or later: in its own words. */
+static void test_engine_fails(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *trip = child_trip(a),
+               *engine =
+                   arena_printf(a, "%.*sengine.so", (int)(strrchr(trip, '/') + 1 - trip), trip),
+               *p = alone(a, engine), *file = temp_path(a, "trace"),
+               *by = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 ENGINE_FAILS";
+    mpi_expect(
+        line_code(o, e, "%s=0 %s check %s --set mesh.tp=1 --mpi --trace %s", by, p, plan, file), 5,
+        e, "the engine did not start: no cable is plugged in [E0607]");
+    for (int call = 1; call < 20; call += 6) {
+        mpi_expect(line_code(o, e, "%s=%d %s check %s --set mesh.tp=1 --mpi --trace %s", by, call,
+                             p, plan, file),
+                   5, e, "the engine failed: the cable was pulled; all ranks end [E0607]");
+        assert_int_not_equal(access(file, F_OK), 0);
+    }
+    arena_free(a);
+}
+/* The plug-in of one MPI under the launcher of another: each process would be alone. */
+static void test_other_launcher(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    bool open = !strcmp(mpi_here()->name, "openmpi");
+    const char *other = open ? "shardproof-mpich.so" : "shardproof-openmpi.so",
+               *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    if (access(other, R_OK) != 0) {
+        print_message("no %s: a plug-in of another MPI than the launcher's is not tried\n", other);
+        arena_free(a);
+        skip();
+    }
+    int code = MPI_RUN(o, e, "-n 2 %s check %s --mpi", alone(a, other), plan);
+    mpi_expect(code, 5, e, "the launcher says 2 processes, ");
+    mpi_expect(code, 5, e, "finds 1 [E0603]");
+    mpi_expect(code, 5, e, "use the launcher that belongs to the MPI of the plug-in");
+    arena_free(a);
+}
+
+/* ---- what does not go on ---- */
+typedef enum { STOP, KILL, CTRL_C, ABSENT, KINDS } Kind;
+static const char *const kinds[KINDS] = {"stopped", "killed", "Ctrl-C", "absent"};
+enum { RANKS = 4, AT_ONCE = -1 };
+/* A run whose processes have left their numbers in files. */
+typedef struct {
+    Arena *a;
+    pid_t shell, launcher, pid[RANKS];
+    const char *pids, *out, *err, *dir;
+} Trial;
+
+static pid_t pid_of(const Trial *t, const char *name) {
+    size_t n;
+    for (int i = 0; i < 6000 * slow_machine(); i++) {
+        const char *s = child_read(t->a, arena_printf(t->a, "%s/%s", t->pids, name), &n);
+        if (s && strchr(s, '\n')) return (pid_t)atoi(s);
+        usleep(10000);
+    }
+    fail_msg("%s did not start", name);
+    return 0;
+}
+/* `absent`: the rank that is another program, AT_ONCE none of them. */
+static Trial start(Arena *a, double deadline, int absent) {
+    Trial t = {.a = a};
+    t.pids = temp_path(a, "pids");
+    t.dir = temp_path(a, "folder");
+    t.out = temp_path(a, "out");
+    t.err = temp_path(a, "err");
+    line_code("/dev/null", "/dev/null", "rm -rf %s %s; mkdir -p %s %s", t.pids, t.dir, t.pids,
+              t.dir);
+    const char *program = mpi_program();
+    fflush(NULL);
+    t.shell = fork();
+    if (t.shell == 0) {
+        signal(SIGINT, SIG_DFL); /* a test that runs in the background was told to ignore it */
+        _exit(line_code(t.out, t.err,
+                        "echo $$ > %s/launcher; exec %s -n %d sh -c \"echo \\$\\$ > %s/\\$%s; "
+                        "[ \\$%s != %d ] || exec sleep 86400; exec %s run plans/18*.yaml --mpi "
+                        "--deadline %g --save-values %s/values -o %s/out\"",
+                        t.pids, mpi_run(), RANKS, t.pids, mpi_here()->rank, mpi_here()->rank,
+                        absent, program, deadline, t.dir, t.dir));
+    }
+    t.launcher = pid_of(&t, "launcher");
+    for (int r = 0; r < RANKS; r++) t.pid[r] = pid_of(&t, arena_printf(a, "%d", r));
+    return t;
+}
+/* Has the launcher ended? */
+static bool over(const Trial *t) {
+    siginfo_t x = {0};
+    waitid(P_PID, (id_t)t->shell, &x, WEXITED | WNOHANG | WNOWAIT);
+    return x.si_pid != 0;
+}
+static bool gone(pid_t pid) { return kill(pid, 0) < 0 && errno == ESRCH; }
+/* Its exit code, when the launcher has ended. A rank that was stopped after its last word to the
+ * others keeps it: such a one is let go on after a while. */
+static int end(const Trial *t, int stopped, bool *late) {
+    int status;
+    double since = 0;
+    while (waitpid(t->shell, &status, WNOHANG) == 0) {
+        bool alone = stopped >= 0;
+        for (int r = 0; r < RANKS; r++) alone &= r == stopped || gone(t->pid[r]);
+        double now = clock_seconds();
+        since = !alone ? 0 : since > 0 ? since : now;
+        if (since > 0 && now - since > 10 * slow_machine()) {
+            *late = true;
+            kill(t->pid[stopped], SIGCONT);
+        }
+        usleep(10000);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        for (int k = 0; k < 1000 * slow_machine() && !gone(t->pid[r]); k++) usleep(10000);
+        assert_true(gone(t->pid[r]));
+    }
+    return WEXITSTATUS(status);
+}
+/* Every file is that of a run that was let be, or not there; only times differ in a trace. */
+static int whole(const Trial *t, const char *like) {
+    const char *e = temp_path(t->a, "whole");
+    size_t n;
+    int code = line_code(e, "/dev/null",
+                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
+                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
+                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
+                         t->dir, e, like, e, e, like, e, e, e);
+    const char *text = child_read(t->a, e, &n);
+    if (code) print_error("not whole: %s\n", text);
+    assert_int_equal(code, 0);
+    int files = 0;
+    for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++) files++;
+    return files;
+}
+static void judge(const Trial *t, Kind kind, int rank, int code) {
+    Arena *a = t->a;
+    size_t n;
+    const char *err = child_read(a, t->err, &n), *name = arena_printf(a, "rank %d has been", rank);
+    bool met = !strstr(err, "did not come together");
+    bool told = code == 5 || code == mpi_here()->forced, ok = code != 0;
+    if (kind == STOP) ok = told && (!met || strstr(err, name));
+    if (kind == ABSENT) ok = told && !met;
+    if (!ok) print_error("%s, rank %d: code %d, %s\n", kinds[kind], rank, code, err);
+    assert_true(ok);
+}
+static void test_random_ends(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *soak = getenv("SHARDPROOF_SOAK"), *like = temp_path(a, "like");
+    int trials = soak && atoi(soak) ? atoi(soak) : sample_of(20, "random ends");
+    double deadline = 2.0 * slow_machine(), worst = 0;
+    int after = 0, of[KINDS] = {0};
+    bool late = false;
+    Trial first = start(a, 60, AT_ONCE);
+    double begin = clock_seconds();
+    mpi_expect(end(&first, AT_ONCE, &late), 0, first.err, "");
+    double length = clock_seconds() - begin;
+    rename(first.dir, like);
+    Rng r = {4711};
+    for (int i = 0; i < trials; i++) {
+        Arena *b = arena_new();
+        Kind kind = i % 8 < 3 ? STOP : i % 8 < 6 ? KILL : i % 8 < 7 ? CTRL_C : ABSENT;
+        int rank = (int)rng_below(&r, RANKS);
+        Trial t = start(b, deadline, kind == ABSENT ? rank : AT_ONCE);
+        usleep((useconds_t)(0.9e3 * length * (double)rng_below(&r, 1000)));
+        late = over(&t);
+        begin = clock_seconds();
+        if (kind == STOP || kind == KILL) kill(t.pid[rank], kind == STOP ? SIGSTOP : SIGKILL);
+        if (kind == CTRL_C) kill(t.launcher, SIGINT);
+        int code = end(&t, kind == STOP ? rank : -1, &late);
+        double took = clock_seconds() - begin;
+        int files = whole(&t, like);
+        if (late || (code == 0 && kind != ABSENT)) after++;
+        else {
+            judge(&t, kind, rank, code);
+            worst = took > worst ? took : worst;
+        }
+        if (code == 0) assert_true(files > 8);
+        of[kind]++;
+        arena_free(b);
+    }
+    print_message("%d stopped, %d killed, %d Ctrl-C, %d absent; %d of them after the run had "
+                  "ended; the longest end took %.1f s, with --deadline %g\n",
+                  of[STOP], of[KILL], of[CTRL_C], of[ABSENT], after, worst, deadline);
+    assert_true(trials < 8 || after < trials / 2);
+    assert_true(worst <
+                deadline + 60 * slow_machine()); /* nothing hangs, however slow it is here */
+    arena_free(a);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_plugins),
+        cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_other_launcher),
+        cmocka_unit_test(test_random_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -228,6 +228,6 @@ const Op op_sigmoid = {
     .adjoint = sigmoid_adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
-    .flops = silu_flops,
+    .flops_each = 4,
     .label = "sigmoid",
 };

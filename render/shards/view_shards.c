@@ -537,12 +537,9 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
-    const char *lines = c->theme == THEME_PRINT ? "" : ", in the colour of their axis";
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2},
-                    weights ? arena_printf(a,
-                                           "In a part: the ranks that hold it. Thick outline: this "
-                                           "rank's part. Lines: cuts%s; the shape names the axes.",
-                                           lines)
+                    weights ? "In a part: the ranks that hold it. Thick outline: this rank's part. "
+                              "Lines: cuts; the shape names their axes."
                             : "In a part: its number. Thick outline: this rank's part.",
                     NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",

@@ -182,7 +182,7 @@ install: shardproof plugins
 	$(if $(PLUGINS),install -d "$(DESTDIR)$(PREFIX)/lib" && install -m 755 $(PLUGINS) "$(DESTDIR)$(PREFIX)/lib/")
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
 	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
-	install -m 644 README.md LICENSE "$(SHARE)/doc/shardproof/"
+	install -m 644 README.md LICENSE docs/shardproof.schema.json "$(SHARE)/doc/shardproof/"
 	for f in plans examples; do \
 	    find $$f -type d -exec install -d "$(SHARE)/shardproof/{}" ';' && \
 	    find $$f -type f -exec install -m 644 '{}' "$(SHARE)/shardproof/{}" ';' || exit 1; done

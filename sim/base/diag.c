@@ -312,8 +312,9 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
     if (col > 0) fprintf(out, "  %.*s%s^%s\n", (int)npad, pad, tint.on, tint.off);
 }
 
+const char *const severity_words[N_SEVERITIES] = {"error", "warning", "note"};
+
 static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
-    static const char *const word[] = {"error", "warning", "note"};
     static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
     const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "",
                *off = color ? "\033[0m" : "";
@@ -321,7 +322,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     put_text(out, d->arena, g->loc.file ? g->loc.file : "shardproof");
     if (g->loc.file && g->loc.line > 0) fprintf(out, ":%d", g->loc.line);
     if (g->loc.file && g->loc.line > 0 && g->loc.col > 0) fprintf(out, ":%d", g->loc.col);
-    fprintf(out, ":%s %s%s:%s ", off, on, word[g->severity], off);
+    fprintf(out, ":%s %s%s:%s ", off, on, severity_words[g->severity], off);
     put_text(out, d->arena, g->message);
     fprintf(out, " [%s]\n", g->code);
     const char *line;

@@ -14,7 +14,8 @@ typedef struct {
 /* Of what stands in no file: a word of the command line, the machine, the whole plan. */
 extern const Loc diag_nowhere;
 
-typedef enum { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } Severity;
+typedef enum { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, N_SEVERITIES } Severity;
+extern const char *const severity_words[N_SEVERITIES]; /* "error", "warning", "note" */
 
 typedef struct {
     const char *code; /* "E0203" */

@@ -101,6 +101,10 @@ void cli_write_output(Cli *c) {
     }
 }
 void cli_table(Cli *c, const Table *t) {
+    if (strcmp(c->format, "json") == 0) {
+        document_table(c, t, NULL, NULL);
+        return;
+    }
     tame(c);
     str_add(&c->text, table_render(t, c->format, c->look, c->arena));
     c->tamed = c->text.n;

@@ -174,6 +174,10 @@ Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);
 Table table_diff(const Cli *c, const Trace *a, const Trace *b);
+/* What counts of it, in a sentence: bytes sent, memory, verdicts. */
+const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *arena);
+/* "tp: shard(0), dp: replicate" */
+const char *table_places(const TraceShape *s, Arena *arena);
 
 /* ---- folders as operands (folders.c) ---- */
 /* Each operand that is a folder becomes the plans in it; E0101 into c->d for one without any. */
@@ -225,6 +229,21 @@ typedef struct {
 PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Arena *into);
 /* All plans in c->format, if it is junit, sarif or github. */
 void findings_write(Cli *c, const PlanFindings *p, int n);
+
+/* ---- JSON documents (document.c, document_run.c) ---- */
+/* One object for each command, with its schema, the command and its operands first;
+ * docs/shardproof.schema.json says what each holds, and tests hold it to that. */
+/* A table as a document into c->text: its rows under `rows`, and under `diagnostics` what was found
+ * in the one or two files that it is of. `t` NULL: no rows, as there is nothing to show; `a`, `b`
+ * NULL: no file. */
+void document_table(Cli *c, const Table *t, const Diags *a, const Diags *b);
+/* The document of `run` into c->text: verdict, diagnostics, time, memory, collectives, shapes, and
+ * the `n` names of the files that it wrote. The plan may have given no trace. */
+void document_run(Cli *c, const Loaded *l, const char *const *files, int n);
+/* What `check` says of one plan, an object in `into`: the same without shapes and files. */
+const char *document_plan(const Cli *c, const Loaded *l, Arena *into);
+/* The document of `check` into c->text: the objects of its n plans, in their order. */
+void document_check(Cli *c, const char *const *plan, int n, int failed);
 
 /* ---- check --update-expect (update.c) ---- */
 /* Writes the `expect` section of the plan file from the run; all else in the file stays. False, and

@@ -6,7 +6,6 @@
 #include "cli/expect.h"
 #include "cli/files.h"
 #include "drive/ranks.h"
-#include "formats/json.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +16,9 @@
 /* ---- what both do with one plan ---- */
 /* --fail-on: the mildest severity that fails a plan. */
 static Severity fails_from(const Cli *c) {
-    const char *on = c->o.fail_on ? c->o.fail_on : "error";
-    return strcmp(on, "note") == 0      ? DIAG_NOTE
-           : strcmp(on, "warning") == 0 ? DIAG_WARNING
-                                        : DIAG_ERROR;
+    for (int s = DIAG_NOTE; c->o.fail_on && s > DIAG_ERROR; s--)
+        if (!strcmp(c->o.fail_on, severity_words[s])) return (Severity)s;
+    return DIAG_ERROR;
 }
 /* Is there a note or a warning that fails a plan which held, and that the plan does not mean? */
 static bool fails_on(const Cli *c, const Loaded *l) {
@@ -115,69 +113,6 @@ static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n
     if (c->o.trace) files[(*n)++] = c->o.trace;
     return files;
 }
-/* What came of --against: names under each result; nothing without it. */
-static void run_json_against(JsonWriter *w, const Trace *t) {
-    static const char *const result[][2] = {{"equal", "equal"},
-                                            {"different", "different"},
-                                            {"not_read", "not read"},
-                                            {"only_in_file", "only in the file"},
-                                            {"only_in_model", "only in the model"}};
-    if (!t->n_against) return;
-    json_open(w, "against", '{');
-    for (size_t k = 0; k < sizeof result / sizeof *result; k++) {
-        json_open(w, result[k][0], '[');
-        for (int i = 0; i < t->n_against; i++)
-            if (!strcmp(t->against[i].result, result[k][1])) json_str(w, NULL, t->against[i].name);
-        json_close(w, ']');
-    }
-    json_close(w, '}');
-}
-/* One object: what a script asks for first. */
-static void run_json(Cli *c, const Loaded *l, const char *const *files, int n) {
-    const Trace *t = l->trace;
-    JsonWriter w = json_writer(c->arena);
-    json_open(&w, NULL, '{');
-    json_str(&w, "plan", t->plan);
-    json_str(&w, "verdict", t->verdict);
-    json_int(&w, "exit", l->exit);
-    json_int(&w, "pass", t->n_pass);
-    json_int(&w, "suspect", t->n_suspect);
-    json_int(&w, "fail", t->n_fail);
-    json_int(&w, "structure", summary_structure(t));
-    json_str(&w, "worst", t->worst_value);
-    json_real(&w, "used", t->worst_used);
-    json_str(&w, "first_wrong", t->first_wrong);
-    json_str(&w, "cause", summary_cause(t, c->o.strict));
-    json_open(&w, "undeclared", '[');
-    for (int i = 0; i < t->n_undeclared; i++) json_str(&w, NULL, t->undeclared[i]);
-    json_close(&w, ']');
-    json_open(&w, "unasked", '[');
-    for (int i = 0; i < t->n_unasked; i++) json_str(&w, NULL, t->unasked[i]);
-    json_close(&w, ']');
-    TraceProjected q = trace_projected(t);
-    if (q.n) {
-        json_open(&w, "projected", '{');
-        json_int(&w, "products", q.n);
-        json_int(&w, "projections", q.projections);
-        json_str(&w, "value", q.notice->value);
-        json_real(&w, "notice", q.notice->notice);
-        json_close(&w, '}');
-    }
-    if (l->report.end_to_end_worst) {
-        json_open(&w, "end_to_end", '{');
-        json_str(&w, "value", l->report.end_to_end_worst);
-        json_real(&w, "off", l->report.end_to_end_rel);
-        json_real(&w, "bound", l->report.end_to_end_bound);
-        json_close(&w, '}');
-    }
-    run_json_against(&w, t);
-    json_open(&w, "files", '[');
-    for (int i = 0; i < n; i++) json_str(&w, NULL, files[i]);
-    json_close(&w, ']');
-    json_close(&w, '}');
-    json_newline(&w);
-    str_add(&c->text, w.s.s);
-}
 static void run_chrome(Cli *c, const Trace *t) {
     RenderOptions o = {.view = render_view_that(VIEW_CHROME)->name, .rank = c->o.rank, .layer = -1};
     size_t n;
@@ -192,7 +127,11 @@ static int run_into(Cli *c, const char *dir) {
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
     if (jsonl && !l.refused) cli_records(c, &l, all_records);
-    if (!l.trace) return l.exit;
+    bool json = strcmp(c->format, "json") == 0;
+    if (!l.trace) {
+        if (json && !l.refused) document_run(c, &l, NULL, 0);
+        return l.exit;
+    }
     if (c->o.rank >= l.trace->ranks) {
         diag_error(c->d, "E0212", diag_nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
                    (long long)c->o.rank, (long long)l.trace->ranks);
@@ -201,7 +140,7 @@ static int run_into(Cli *c, const char *dir) {
     if (c->silent) return l.exit;
     int n = 0;
     const char **files = write_files(c, &l, dir, &n);
-    if (strcmp(c->format, "json") == 0) run_json(c, &l, files, n);
+    if (json) document_run(c, &l, files, n);
     else if (strcmp(c->format, "chrome") == 0) run_chrome(c, l.trace);
     else if (!c->o.quiet && !jsonl) summary_report(c, &l, files, n);
     return l.exit;
@@ -370,20 +309,30 @@ static void check_statically(Cli *c, const char *path, PipelineOptions o, Loaded
     if (!held.exit && fails_on(c, &held)) held.exit = 1;
     *l = held;
 }
-/* One plan in an arena of its own: a hundred plans need no more memory than the largest. */
-static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFindings *found) {
+/* What outlives each plan's arena, in the form that the format asks for. */
+typedef struct {
+    int width; /* of the longest name */
+    Table table;
+    PlanFindings *found;
+    const char **document;
+} Checked;
+/* Plan `at` in an arena of its own: a hundred plans need no more memory than the largest. */
+static int check_plan(Cli *c, int at, Checked *r) {
     PipelineOptions o = cli_pipeline(c);
+    bool json = strcmp(c->format, "json") == 0;
     Arena *all = c->arena;
     Loaded l;
     o.execute = !c->o.statically;
     o.structure = c->o.statically;
+    o.events = json;
     c->arena = arena_new();
-    check_one(c, path, o, &l);
-    if (too_large(c, &l)) check_statically(c, path, o, &l);
-    check_row(c, table, &l);
-    *found = findings_collect(&l, c->o.strict, fails_from(c), all);
+    check_one(c, c->o.operands[at], o, &l);
+    if (too_large(c, &l)) check_statically(c, c->o.operands[at], o, &l);
+    check_row(c, &r->table, &l);
+    r->found[at] = findings_collect(&l, c->o.strict, fails_from(c), all);
+    r->document[at] = json ? document_plan(c, &l, all) : NULL;
     check_diagnostics(c, &l);
-    if (strcmp(c->format, "text") == 0) check_text(c, &l, width);
+    if (strcmp(c->format, "text") == 0) check_text(c, &l, r->width);
     if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, all_records);
     cli_flush(c);
     arena_free(c->arena);
@@ -392,28 +341,30 @@ static int check_plan(Cli *c, const char *path, int width, Table *table, PlanFin
 }
 int cmd_check(Cli *c) {
     folders_expand(c);
-    int n = c->o.n_operands, code = 0, width = 0, bad = 0;
+    int n = c->o.n_operands, code = 0, bad = 0, done = 0;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
         diag_error(c->d, "E0212", diag_nowhere, "run them one by one",
                    "--trace and --save-values hold one plan, not %d", n);
         return 2;
     }
-    Table table = table_new(c->arena, "result", check_columns,
-                            (int)(sizeof check_columns / sizeof *check_columns));
-    PlanFindings *found = ARENA_ARRAY(c->arena, PlanFindings, n);
+    Checked r = {.found = ARENA_ARRAY(c->arena, PlanFindings, n),
+                 .document = ARENA_ARRAY(c->arena, const char *, n)};
+    r.table = table_new(c->arena, "result", check_columns,
+                        (int)(sizeof check_columns / sizeof *check_columns));
     for (int i = 0; n > 1 && i < n; i++) {
         int w = table_text_width(c->o.operands[i]);
-        if (w > width) width = w;
+        if (w > r.width) r.width = w;
     }
-    for (int i = 0; i < n && !c->gone; i++) {
-        c->plan_at = i + 1;
+    for (; done < n && !c->gone; done++) {
+        c->plan_at = done + 1;
         c->plan_of = n;
-        int one = check_plan(c, c->o.operands[i], width, &table, &found[i]);
+        int one = check_plan(c, done, &r);
         code = cli_worse(code, one);
         bad += one != 0;
     }
     if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
-    else if (strstr("json csv md", c->format)) cli_table(c, &table);
-    else findings_write(c, found, n);
+    else if (strcmp(c->format, "json") == 0) document_check(c, r.document, done, bad);
+    else if (strstr("csv md", c->format)) cli_table(c, &r.table);
+    else findings_write(c, r.found, n);
     return code;
 }

@@ -50,10 +50,12 @@ static int show(Cli *c, MakeTable make, int name, const char *records) {
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
     if (strcmp(c->format, "jsonl") == 0 && !l.refused) {
         cli_records(c, &l, records);
-    } else if (t) {
-        Table table = make(c, t);
-        show_folded(c, &table, name);
+        return l.exit;
     }
+    Table table = t ? make(c, t) : (Table){0};
+    if (strcmp(c->format, "json") == 0 && !l.refused)
+        document_table(c, t ? &table : NULL, l.d, NULL);
+    else if (t) show_folded(c, &table, name);
     return l.exit;
 }
 int cmd_shapes(Cli *c) {
@@ -258,13 +260,20 @@ int cmd_diff(Cli *c) {
     Loaded a, b;
     const Trace *x = load_shown(c, c->o.operands[0], &o, &a),
                 *y = load_shown(c, c->o.operands[1], &o, &b);
-    if (!x || !y) return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
+    bool json = strcmp(c->format, "json") == 0 && !a.refused && !b.refused;
+    if (!x || !y) {
+        if (json) document_table(c, NULL, a.d, b.d);
+        return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
+    }
     Table t = table_diff(c, x, y);
     if (view && !draw_two(c, x, y, view)) return 2;
     if (view) return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
     bool text = strcmp(c->format, "text") == 0;
-    if (t.n_rows) str_addf(&t.notes, "%d difference%s\n", t.n_rows, t.n_rows == 1 ? "" : "s");
-    if (t.n_rows || !text) show_folded(c, &t, 1);
+    if (t.n_rows)
+        str_addf(&t.notes, "%d difference%s. %s\n", t.n_rows, t.n_rows == 1 ? "" : "s",
+                 table_diff_verdict(x, y, c->arena));
+    if (json) document_table(c, &t, a.d, b.d);
+    else if (t.n_rows || !text) show_folded(c, &t, 1);
     else if (!c->o.quiet) str_add(&c->text, "no difference\n");
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }

@@ -226,25 +226,39 @@ static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum,
         if (in[c]) list[n_in++] = c;
     return grid_set(g, a, list, n_in);
 }
-const char *lookup_sent_text(const Trace *t,
-                             bool (*counts)(const TraceCollective *k, const void *arg),
-                             const void *arg, bool exact, Arena *a) {
-    int64_t same = 0;
+/* What each part of the ranks sends in all collectives that count; *n parts, in `a`. Where all
+ * collectives are the same on all ranks there is one. */
+static int64_t *sent_by_part(const Trace *t, LookupCounts counts, const void *arg, RankSet **part,
+                             int *n, Arena *a) {
     bool unequal = false;
-    for (int k = 0; k < t->n_collectives; k++) {
-        if (counts && !counts(&t->collectives[k], arg)) continue;
-        same += lookup_sent(&t->collectives[k], -1);
-        unequal |= t->collectives[k].n_local > 0;
-    }
-    if (!unequal) return amount_text(same, exact, a);
-    Arena *tmp = arena_new();
-    RankSet *part;
-    int n = trace_parts(t, tmp, &part), least = 0, most = 0;
-    int64_t *sum = ARENA_ARRAY(tmp, int64_t, n);
-    for (int i = 0; i < n; i++) {
+    for (int k = 0; k < t->n_collectives; k++)
+        unequal |= (!counts || counts(&t->collectives[k], arg)) && t->collectives[k].n_local > 0;
+    *n = unequal ? trace_parts(t, a, part) : 1;
+    int64_t *sum = ARENA_ARRAY(a, int64_t, *n);
+    for (int i = 0; i < *n; i++)
         for (int k = 0; k < t->n_collectives; k++)
             if (!counts || counts(&t->collectives[k], arg))
-                sum[i] += lookup_sent(&t->collectives[k], rankset_first(&part[i]));
+                sum[i] +=
+                    lookup_sent(&t->collectives[k], unequal ? rankset_first(&(*part)[i]) : -1);
+    return sum;
+}
+int64_t lookup_most_sent(const Trace *t, LookupCounts counts, const void *arg) {
+    Arena *tmp = arena_new();
+    RankSet *part;
+    int n;
+    int64_t *sum = sent_by_part(t, counts, arg, &part, &n, tmp), most = 0;
+    for (int i = 0; i < n; i++)
+        if (sum[i] > most) most = sum[i];
+    arena_free(tmp);
+    return most;
+}
+const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *arg, bool exact,
+                             Arena *a) {
+    Arena *tmp = arena_new();
+    RankSet *part;
+    int n, least = 0, most = 0;
+    int64_t *sum = sent_by_part(t, counts, arg, &part, &n, tmp);
+    for (int i = 0; i < n; i++) {
         if (sum[i] < sum[least]) least = i;
         if (sum[i] > sum[most]) most = i;
     }

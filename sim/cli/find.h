@@ -46,9 +46,11 @@ static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
 /* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64
  * KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as
  * a number. */
-const char *lookup_sent_text(const Trace *t,
-                             bool (*counts)(const TraceCollective *k, const void *arg),
-                             const void *arg, bool exact, Arena *arena);
+typedef bool (*LookupCounts)(const TraceCollective *k, const void *arg);
+const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *arg, bool exact,
+                             Arena *arena);
+/* What the rank that sends most sends in all of them, in bytes. */
+int64_t lookup_most_sent(const Trace *t, LookupCounts counts, const void *arg);
 /* The peak of live bytes over all steps of the rank class that has the highest; per category if
  * `category` is not NULL.
  */

@@ -135,10 +135,9 @@ static const char *uri_of(const char *path, Arena *a) {
     return s.s;
 }
 static void sarif_result(JsonWriter *w, const PlanFindings *p, const Finding *f) {
-    static const char *const level[] = {"error", "warning", "note"};
     json_open(w, NULL, '{');
     json_str(w, "ruleId", f->code);
-    json_str(w, "level", level[weight(p, f)]);
+    json_str(w, "level", severity_words[weight(p, f)]);
     json_open(w, "message", '{');
     json_str(w, "text", text_visible(w->s.a, f->message));
     json_close(w, '}');

@@ -394,13 +394,11 @@ static void report_notes(Cli *c, const Loaded *l) {
 }
 static void report_time(Cli *c, const Trace *t) {
     if (!t->n_events) return;
-    const TraceEvent *last = &t->events[0]; /* of the ranks that are the last to end */
     bool differ = false;
-    for (int i = 0; i < t->n_events; i++) {
+    for (int i = 0; i < t->n_events; i++)
         differ |= t->events[i].ranks.n && rankset_count(&t->events[i].ranks) < t->ranks;
-        if (t->events[i].end > last->end) last = &t->events[i];
-    }
-    TraceTimes s = trace_times_of(t, rankset_first(&last->ranks));
+    const RankSet *slowest = trace_slowest(t);
+    TraceTimes s = trace_times_of(t, rankset_first(slowest));
     Arena *a = c->arena;
     heading(c, of_parts(t, "Time, modelled", a));
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a),
@@ -408,7 +406,7 @@ static void report_time(Cli *c, const Trace *t) {
     if (s.comm > 0)
         str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
                  time_text(s.comm, a));
-    if (differ) str_addf(&c->text, "; on the slowest, ranks %s", rankset_text(&last->ranks, a));
+    if (differ) str_addf(&c->text, "; on the slowest, ranks %s", rankset_text(slowest, a));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
 static void report_verbose(Cli *c, const Loaded *l) {

@@ -499,25 +499,12 @@ static const char *render_csv(const Table *t, Arena *a) {
     }
     return s.s;
 }
-static void json_row(JsonWriter *w, const Table *t, int r) {
+void table_json_row(JsonWriter *w, const Table *t, int r) {
     for (int c = 0; c < t->n_cols; c++) {
         const Cell *cell = &t->row[r][c];
         if (cell->json) json_raw(w, t->col[c].key, cell->json);
         else json_str(w, t->col[c].key, cell->plain);
     }
-}
-static const char *render_json(const Table *t, Arena *a) {
-    Str s = str_new(a);
-    str_add(&s, "[");
-    for (int r = 0; r < t->n_rows; r++) {
-        JsonWriter w = json_writer(a);
-        json_open(&w, NULL, '{');
-        json_row(&w, t, r);
-        json_close(&w, '}');
-        str_addf(&s, "%s\n  %s", r ? "," : "", w.s.s);
-    }
-    str_add(&s, t->n_rows ? "\n]\n" : "]\n");
-    return s.s;
 }
 static const char *render_jsonl(const Table *t, Arena *a) {
     JsonWriter w = json_writer(a);
@@ -525,14 +512,13 @@ static const char *render_jsonl(const Table *t, Arena *a) {
         json_open(&w, NULL, '{');
         json_str(&w, "schema", "shardproof/1");
         json_str(&w, "type", t->record);
-        json_row(&w, t, r);
+        table_json_row(&w, t, r);
         json_close(&w, '}');
         json_newline(&w);
     }
     return w.s.s;
 }
 const char *table_render(const Table *t, const char *format, TableLook look, Arena *arena) {
-    if (strcmp(format, "json") == 0) return render_json(t, arena);
     if (strcmp(format, "jsonl") == 0) return render_jsonl(t, arena);
     if (strcmp(format, "csv") == 0) return render_csv(t, arena);
     if (strcmp(format, "md") == 0) return render_md(t, arena);

@@ -1,9 +1,10 @@
-/* One small table for every list that users get: columns, rows of cells, five ways to write it. A
- * cell knows how it reads for people, for a spreadsheet and for a program. Refuses to know what it
- * shows. */
+/* One small table for every list that users get: columns, rows of cells, and the ways to write it.
+ * A cell knows how it reads for people, for a spreadsheet and for a program. Refuses to know what
+ * it shows. */
 #ifndef SP_CLI_TABLE_H
 #define SP_CLI_TABLE_H
 #include "base/arena.h"
+#include "formats/json.h"
 
 typedef struct {
     const char *text;  /* for people; NULL: empty */
@@ -61,7 +62,9 @@ typedef struct {
     int width; /* columns of the terminal; 0: as wide as it comes */
     bool color;
 } TableLook;
-/* `format` is one of text, json, jsonl, csv, md. */
+/* The cells of row r as members of the object that `w` is in. */
+void table_json_row(JsonWriter *w, const Table *t, int r);
+/* `format` is one of text, jsonl, csv, md; a JSON document is made of rows (document.h). */
 const char *table_render(const Table *t, const char *format, TableLook look, Arena *arena);
 /* The columns that a text takes on a terminal. */
 int table_text_width(const char *s);

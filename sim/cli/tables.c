@@ -1,10 +1,15 @@
-/* What shapes, params, comms and diff show: rows made from a trace. Refuses to compute anything
+/* What shapes, params and comms show: rows made from a trace. Refuses to compute anything
  * that the trace does not say; the same facts stand in its records. */
 #include "cli/cli.h"
 #include "cli/find.h"
 #include <stdlib.h>
 #include <string.h>
 
+/* A set of ranks: "0-7" for people, as in records for programs. */
+static Cell cell_ranks(Arena *a, const RankSet *r) {
+    const char *text = rankset_text(r, a);
+    return (Cell){text, text, trace_ranks_json(r, a)};
+}
 enum { MANY_RANKS = 1 << 24 }; /* more are not looked at one by one */
 #define N(a) ((int)(sizeof(a) / sizeof *(a)))
 
@@ -13,7 +18,7 @@ static const char *place_of_line(Arena *a, const char *file, int line) {
     return line > 0 ? arena_printf(a, "%s:%d", file ? file : "", line) : NULL;
 }
 /* "tp: shard(0), dp: replicate" */
-static const char *places_text(const TraceShape *s, Arena *a) {
+const char *table_places(const TraceShape *s, Arena *a) {
     Str t = str_new(a);
     for (int i = 0; i < s->n_places; i++)
         str_addf(&t, "%s%s: %s", i ? ", " : "", s->place[i].axis, or_empty(s->place[i].place));
@@ -70,9 +75,9 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
     if (l) {
         r[6] = cell_shape(a, l->shape, v->shape.nd);
         r[7] = cell_bytes(a, l->bytes);
-        r[9] = cell_text(rankset_text(&l->ranks, a));
+        r[9] = cell_ranks(a, &l->ranks);
     }
-    r[8] = cell_text(places_text(&v->shape, a));
+    r[8] = cell_text(table_places(&v->shape, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
 }
 /* A parameter that only changes its type (I to R) is a step, but nothing happens to it: people see
@@ -159,7 +164,7 @@ static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLo
     r[2] = cell_text(p->compute.symbolic);
     if (l) {
         r[3] = cell_shape(a, l->shape, p->compute.nd);
-        r[8] = cell_text(rankset_text(&l->ranks, a));
+        r[8] = cell_ranks(a, &l->ranks);
     }
     r[4] = cell_texts(a, p->placements, p->n_placements);
     r[5] = cell_text(placement_mesh(p, a));
@@ -246,19 +251,21 @@ static Cell cell_group(Arena *a, const RankGroups *g, int64_t group) {
     enum { LISTED = 64 };
     int64_t n = groups_size(g);
     RankSet run = n > LISTED ? group_run(a, g, group) : (RankSet){0};
-    if (run.n) return cell_text(rankset_text(&run, a));
-    if (n > MANY_RANKS) return cell_text(arena_printf(a, "%lld ranks", (long long)n));
+    if (run.n) return cell_ranks(a, &run);
+    if (n > MANY_RANKS) return (Cell){arena_printf(a, "%lld ranks", (long long)n), NULL, NULL};
     int64_t *list = ARENA_ARRAY(a, int64_t, n);
     bool ascending = true;
     for (int64_t i = 0; i < n; i++) {
         list[i] = groups_member(g, group, i);
         ascending = ascending && (i == 0 || list[i] > list[i - 1]);
     }
-    Cell whole = cell_shape(a, list, n < 64 ? (int)n : 64);
+    Cell whole = cell_shape(a, list, (int)n);
+    if (!ascending && n > LISTED)
+        whole.text =
+            arena_printf(a, "%s of %lld ranks", cell_shape(a, list, LISTED).text, (long long)n);
     if (!ascending) return whole;
     RankSet s = rankset_from(a, list, n);
-    const char *text = rankset_text(&s, a);
-    return (Cell){text, text, n < 64 ? whole.json : NULL};
+    return cell_ranks(a, &s);
 }
 /* "ranks 0-1: 32 KiB in, 64 KiB out, 32 KiB sent; ranks 2-3: ..." and the same as JSON. */
 static Cell cell_unequal(Arena *a, const TraceCollective *k) {
@@ -270,10 +277,9 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
         str_addf(&s, "%sranks %s: %s in, %s out, %s sent", i ? "; " : "", ranks,
                  bytes_text(l->bytes_in, a), bytes_text(l->bytes_out, a),
                  bytes_text(l->bytes_sent, a));
-        str_addf(&j,
-                 "%s{\"ranks\":\"%s\",\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}",
-                 i ? "," : "[", ranks, (long long)l->bytes_in, (long long)l->bytes_out,
-                 (long long)l->bytes_sent);
+        str_addf(&j, "%s{\"ranks\":%s,\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}",
+                 i ? "," : "[", trace_ranks_json(&l->ranks, a), (long long)l->bytes_in,
+                 (long long)l->bytes_out, (long long)l->bytes_sent);
     }
     str_add(&j, "]");
     return (Cell){s.s, s.s, j.s};
@@ -327,201 +333,4 @@ Table table_comms(const Cli *c, const Trace *t) {
                  "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",
                  skipped);
     return out;
-}
-
-/* ---- diff ---- */
-static const Column diff_columns[] = {{"what", "what", false, 0},
-                                      {"name", "name", false, COL_WRAP},
-                                      {"a", "A", false, COL_WRAP},
-                                      {"b", "B", false, COL_WRAP}};
-
-static void differ(Table *t, const char *what, const char *name, const char *a, const char *b) {
-    if (a == b || (a && b && strcmp(a, b) == 0)) return;
-    Cell *r = table_row(t);
-    r[0] = cell_text(what);
-    r[1] = cell_text(name);
-    r[2] = (Cell){a ? a : "-", a, NULL};
-    r[3] = (Cell){b ? b : "-", b, NULL};
-}
-/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their
- * order. */
-typedef struct {
-    const char *name, *text;
-    int order;
-} Item;
-typedef struct {
-    Item *item;
-    int n, cap;
-} Items;
-static int by_name(const void *a, const void *b) {
-    const Item *x = a, *y = b;
-    int k = strcmp(x->name, y->name);
-    return k ? k : x->order - y->order;
-}
-static void add_item(Items *l, Arena *a, const char *name, const char *text) {
-    Item *i = ARENA_PUSH(a, l->item, l->n, l->cap);
-    *i = (Item){or_empty(name), text, l->n};
-}
-/* A row for every name that one side has not, or has otherwise. */
-static void diff_items(Table *t, const char *what, Items a, Items b) {
-    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
-    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
-    int i = 0, k = 0;
-    while (i < a.n || k < b.n) {
-        int c = i == a.n ? 1 : k == b.n ? -1 : strcmp(a.item[i].name, b.item[k].name);
-        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
-        differ(t, what, name, c <= 0 ? a.item[i].text : NULL, c >= 0 ? b.item[k].text : NULL);
-        i += c <= 0;
-        k += c >= 0;
-    }
-}
-static const char *shape_text(const TraceShape *s, Arena *a) {
-    Str t = str_new(a);
-    str_addf(&t, "%s", s->symbolic ? s->symbolic : "");
-    for (int i = 0; i < s->n_local; i++)
-        str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
-    if (s->n_places) str_addf(&t, " (%s)", places_text(s, a));
-    return t.s;
-}
-static Items param_items(const Trace *t, bool rest, Arena *a) {
-    Items l = {0};
-    for (int i = 0; i < t->n_params; i++) {
-        const TraceParam *p = &t->params[i];
-        add_item(&l, a, p->compute.name ? p->compute.name : p->plan_name,
-                 shape_text(rest ? &p->rest : &p->compute, a));
-    }
-    return l;
-}
-/* Moved copies are left to the collectives that move them. */
-static Items value_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].kind != VALUE_MOVED)
-            add_item(&l, a, t->values[i].shape.name, shape_text(&t->values[i].shape, a));
-    return l;
-}
-/* Two sizes that read alike may still differ. */
-static const char *exact_bytes(int64_t v, Arena *a) {
-    const char *s = bytes_text(v, a);
-    return v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
-}
-typedef struct {
-    Phase pass;
-    const char *op, *axes, *reduce;
-} CommKind;
-static bool is_kind(const TraceCollective *c, const void *arg) {
-    const CommKind *k = arg;
-    return c->pass == k->pass && !strcmp(or_empty(c->op), k->op) &&
-           !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);
-}
-/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" ->
- * ... */
-static Items comm_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives);
-    CommKind *kind = ARENA_ARRAY(a, CommKind, t->n_collectives);
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        CommKind x = {c->pass, or_empty(c->op), or_empty(c->axes), or_empty(c->reduce)};
-        bool other = *x.reduce && strcmp(x.reduce, "sum") != 0;
-        int k = 0;
-        while (k < l.n && !is_kind(c, &kind[k])) k++;
-        if (k == l.n) {
-            kind[k] = x;
-            add_item(&l, a,
-                     arena_printf(a, "%s %s(%s)%s%s", phase_text(x.pass), x.op, x.axes,
-                                  other ? ", " : "", other ? x.reduce : ""),
-                     NULL);
-        }
-        count[k] += collective_times(c);
-    }
-    for (int k = 0; k < l.n; k++)
-        l.item[k].text = arena_printf(a, "%lld, sending %s", (long long)count[k],
-                                      lookup_sent_text(t, is_kind, &kind[k], true, a));
-    return l;
-}
-/* What a plan plants, by the value that it changes: two plans that differ in a mistake differ. */
-static Items planted_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (!c->planted) continue;
-        add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->value)),
-                 arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "",
-                              or_empty(c->declared)));
-    }
-    for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].planted)
-            add_item(
-                &l, a,
-                arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)),
-                t->moves[i].planted);
-    for (int i = 0; i < t->n_computes; i++) { /* a record for each class of ranks, in a row */
-        const TraceCompute *c = &t->computes[i];
-        if (c->planted && (!i || t->computes[i - 1].step != c->step))
-            add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->output)),
-                     c->planted);
-    }
-    for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].planted) add_item(&l, a, t->values[i].shape.name, t->values[i].planted);
-    for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].planted) add_item(&l, a, t->params[i].plan_name, t->params[i].planted);
-    return l;
-}
-/* Gradients that are right only if somebody sums them, and over what. */
-static Items undeclared_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (undeclared_collective(t, c))
-            add_item(&l, a, or_empty(c->value), arena_printf(a, "over %s, by no line", c->axes));
-    }
-    return l;
-}
-static Items memory_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    int64_t rest = 0;
-    for (const char *const *c = lookup_categories(t, a); *c; c++)
-        add_item(&l, a, *c, exact_bytes(lookup_peak(t, *c), a));
-    if (t->n_memory) add_item(&l, a, "peak", exact_bytes(lookup_peak(t, NULL), a));
-    for (int i = 0; i < t->n_params; i++) rest += t->params[i].bytes;
-    add_item(&l, a, "parameters at rest", exact_bytes(rest, a));
-    return l;
-}
-static Items run_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    Str mesh = str_new(a);
-    for (int i = 0; i < t->n_axes; i++)
-        str_addf(&mesh, "%s%s=%lld", i ? " " : "", t->axes[i].name, (long long)t->axes[i].size);
-    add_item(&l, a, "mesh", mesh.s);
-    add_item(&l, a, "pass", pass_words[t->pass]);
-    add_item(&l, a, "dtype", t->dtype);
-    for (int i = 0; i < t->n_groups; i++)
-        add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
-    for (int i = 0; i < t->n_model; i++)
-        add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
-    return l;
-}
-static Items setting_items(const Trace *t, Arena *a) {
-    Items l = {0};
-    for (int i = 0; i < t->n_settings; i++)
-        add_item(&l, a, t->settings[i].name, t->settings[i].text);
-    return l;
-}
-Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
-    Arena *m = c->arena;
-    Table t = table_new(m, "difference", diff_columns, N(diff_columns));
-    diff_items(&t, "run", run_items(a, m), run_items(b, m));
-    if (a->n_settings && b->n_settings) /* traces of other writers may say nothing of them */
-        diff_items(&t, "setting", setting_items(a, m), setting_items(b, m));
-    diff_items(&t, "parameter", param_items(a, false, m), param_items(b, false, m));
-    diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
-    diff_items(&t, "value", value_items(a, m), value_items(b, m));
-    diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
-    diff_items(&t, "undeclared sum", undeclared_items(a, m), undeclared_items(b, m));
-    diff_items(&t, "planted", planted_items(a, m), planted_items(b, m));
-    diff_items(&t, "memory", memory_items(a, m), memory_items(b, m));
-    if (a->verdict && b->verdict) differ(&t, "verdict", "", a->verdict, b->verdict);
-    if (a->executed && b->executed) differ(&t, "first wrong", "", a->first_wrong, b->first_wrong);
-    return t;
 }

@@ -284,6 +284,10 @@ void json_raw(JsonWriter *w, const char *key, const char *json) {
     before(w, key);
     str_add(&w->s, json);
 }
+void json_break(JsonWriter *w) {
+    str_add(&w->s, w->first[w->depth] ? "\n  " : ",\n  ");
+    w->first[w->depth] = true;
+}
 void json_newline(JsonWriter *w) {
     assert(w->depth == 0);
     str_addn(&w->s, "\n", 1);

@@ -52,4 +52,5 @@ void json_bool(JsonWriter *w, const char *key, bool value);
 void json_null(JsonWriter *w, const char *key);
 void json_raw(JsonWriter *w, const char *key, const char *json); /* already JSON */
 void json_newline(JsonWriter *w);                                /* after a whole record */
+void json_break(JsonWriter *w); /* the next item of the array at hand begins a line of its own */
 #endif

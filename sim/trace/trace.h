@@ -366,6 +366,9 @@ const TraceParam *trace_param(const Trace *t, const char *name);
 /* Writes all records in step order, one JSON object per line: run, params, then by step, then
  * verdict. False and E0105 (the file is then what it was). */
 bool trace_write(const Trace *t, Diags *d, const char *path);
+/* A set of ranks as records write it: a JSON array of ranks, above 64 of "first:stop:stride" or of
+ * products of axes. In `arena`. */
+const char *trace_ranks_json(const RankSet *r, Arena *arena);
 /* The same as text in an arena (for stdout and tests). `with_events` false leaves out times,
  * modelled and measured. */
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n);

@@ -535,10 +535,9 @@ READER(r_word) {
     FIELD(int) = k < 0 ? 0 : k;
 }
 READER(r_severity) {
-    static const char *const name[] = {"error", "warning", "note"};
     const char *s = as_text(r, j, f->key);
-    for (int i = 0; s && i < 3; i++)
-        if (strcmp(s, name[i]) == 0) {
+    for (int i = 0; s && i < N_SEVERITIES; i++)
+        if (strcmp(s, severity_words[i]) == 0) {
             FIELD(Severity) = (Severity)i;
             return;
         }

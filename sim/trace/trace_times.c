@@ -50,6 +50,12 @@ TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to
     free(y);
     return s;
 }
+const RankSet *trace_slowest(const Trace *t) {
+    const TraceEvent *last = t->events;
+    for (int i = 0; i < t->n_events; i++)
+        if (t->events[i].end > last->end) last = &t->events[i];
+    return t->n_events ? &last->ranks : NULL;
+}
 TraceTimes trace_times_of(const Trace *t, int64_t rank) {
     const TraceEvent **e = base_malloc(base_mul((size_t)t->n_events + 1, sizeof *e));
     double end = 0;

@@ -18,6 +18,8 @@ typedef struct {
 TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to);
 /* Of a whole trace, on one rank: from 0 to the end of its last event. */
 TraceTimes trace_times_of(const Trace *t, int64_t rank);
+/* The class of ranks that is the last to end; NULL without events. */
+const RankSet *trace_slowest(const Trace *t);
 /* Of the stream of compute, not a collective. */
 bool trace_is_compute(const TraceEvent *e);
 #endif

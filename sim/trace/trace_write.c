@@ -39,6 +39,11 @@ static void put_ranks(JsonWriter *w, const char *key, const RankSet *r) {
     }
     json_close(w, ']');
 }
+const char *trace_ranks_json(const RankSet *r, Arena *arena) {
+    JsonWriter w = json_writer(arena);
+    put_ranks(&w, NULL, r);
+    return w.s.s;
+}
 static void put_sizes(JsonWriter *w, const char *key, const int64_t *v, int n) {
     json_open(w, key, '[');
     for (int i = 0; i < n; i++) json_int(w, NULL, v[i]);
@@ -276,8 +281,7 @@ static void w_word(JsonWriter *w, const Field *f, const char *record) {
     if (word) json_str(w, f->key, word);
 }
 static void w_severity(JsonWriter *w, const Field *f, const char *record) {
-    static const char *const name[] = {"error", "warning", "note"};
-    json_str(w, f->key, name[FIELD(Severity)]);
+    json_str(w, f->key, severity_words[FIELD(Severity)]);
 }
 static void w_event_rank(JsonWriter *w, const Field *f, const char *record) {
     const TraceEvent *e = RECORD(TraceEvent);

@@ -1,0 +1,249 @@
+/* What two traces differ in: rows of `diff`, and its verdict. Each kind of thing that has a name is
+ * listed for both sides, sorted, and held against each other. Refuses to judge which is better. */
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/find.h"
+#include "formats/json.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *or_empty(const char *s) { return s ? s : ""; }
+static const Column diff_columns[] = {{"what", "what", false, 0},
+                                      {"name", "name", false, COL_WRAP},
+                                      {"a", "A", false, COL_WRAP},
+                                      {"b", "B", false, COL_WRAP}};
+
+/* A row, where the texts differ; what a side has not is empty. */
+static void differ(Table *t, const char *what, const char *name, Cell a, Cell b) {
+    if (a.plain == b.plain || (a.plain && b.plain && strcmp(a.plain, b.plain) == 0)) return;
+    Cell *r = table_row(t);
+    r[0] = cell_text(what);
+    r[1] = cell_text(name);
+    r[2] = a.plain ? a : (Cell){"-", NULL, NULL};
+    r[3] = b.plain ? b : (Cell){"-", NULL, NULL};
+}
+/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their
+ * order. */
+typedef struct {
+    const char *name;
+    Cell what;
+    int order;
+} Item;
+typedef struct {
+    Item *item;
+    int n, cap;
+} Items;
+static int by_name(const void *a, const void *b) {
+    const Item *x = a, *y = b;
+    int k = strcmp(x->name, y->name);
+    return k ? k : x->order - y->order;
+}
+static void add_cell(Items *l, Arena *a, const char *name, Cell what) {
+    Item *i = ARENA_PUSH(a, l->item, l->n, l->cap);
+    *i = (Item){or_empty(name), what, l->n};
+}
+static void add_item(Items *l, Arena *a, const char *name, const char *text) {
+    add_cell(l, a, name, cell_text(text));
+}
+/* A row for every name that one side has not, or has otherwise. */
+static void diff_items(Table *t, const char *what, Items a, Items b) {
+    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
+    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
+    int i = 0, k = 0;
+    while (i < a.n || k < b.n) {
+        int c = i == a.n ? 1 : k == b.n ? -1 : strcmp(a.item[i].name, b.item[k].name);
+        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
+        differ(t, what, name, c <= 0 ? a.item[i].what : cell_text(NULL),
+               c >= 0 ? b.item[k].what : cell_text(NULL));
+        i += c <= 0;
+        k += c >= 0;
+    }
+}
+static Cell cell_layout(const TraceShape *s, Arena *a) {
+    JsonWriter w = json_writer(a);
+    Str t = str_new(a);
+    str_addf(&t, "%s", s->symbolic ? s->symbolic : "");
+    for (int i = 0; i < s->n_local; i++)
+        str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
+    if (s->n_places) str_addf(&t, " (%s)", table_places(s, a));
+    json_open(&w, NULL, '{');
+    json_str(&w, "symbolic", s->symbolic);
+    json_open(&w, "local", '[');
+    for (int i = 0; i < s->n_local; i++)
+        json_raw(&w, NULL, cell_shape(a, s->local[i].shape, s->nd).json);
+    json_close(&w, ']');
+    json_str(&w, "layout", table_places(s, a));
+    json_close(&w, '}');
+    return (Cell){t.s, t.s, w.s.s};
+}
+static Items param_items(const Trace *t, bool rest, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *p = &t->params[i];
+        add_cell(&l, a, p->compute.name ? p->compute.name : p->plan_name,
+                 cell_layout(rest ? &p->rest : &p->compute, a));
+    }
+    return l;
+}
+/* Moved copies are left to the collectives that move them. */
+static Items value_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].kind != VALUE_MOVED)
+            add_cell(&l, a, t->values[i].shape.name, cell_layout(&t->values[i].shape, a));
+    return l;
+}
+/* Two sizes that read alike may still differ. */
+static Cell cell_exact(int64_t v, Arena *a) {
+    const char *s = bytes_text(v, a);
+    if (v >= 1024) s = arena_printf(a, "%s (%lld bytes)", s, (long long)v);
+    return (Cell){s, s, cell_int(a, v).json};
+}
+typedef struct {
+    Phase pass;
+    const char *op, *axes, *reduce;
+} CommKind;
+static bool is_kind(const TraceCollective *c, const void *arg) {
+    const CommKind *k = arg;
+    return c->pass == k->pass && !strcmp(or_empty(c->op), k->op) &&
+           !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);
+}
+/* "forward all_gather(tp)" -> "2, sending 64 KiB (65536 bytes)"; "forward all_reduce(tp), avg" ->
+ * ... */
+static Items comm_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    int64_t *count = ARENA_ARRAY(a, int64_t, t->n_collectives);
+    CommKind *kind = ARENA_ARRAY(a, CommKind, t->n_collectives);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        CommKind x = {c->pass, or_empty(c->op), or_empty(c->axes), or_empty(c->reduce)};
+        bool other = *x.reduce && strcmp(x.reduce, "sum") != 0;
+        int k = 0;
+        while (k < l.n && !is_kind(c, &kind[k])) k++;
+        if (k == l.n) {
+            kind[k] = x;
+            add_item(&l, a,
+                     arena_printf(a, "%s %s(%s)%s%s", phase_text(x.pass), x.op, x.axes,
+                                  other ? ", " : "", other ? x.reduce : ""),
+                     NULL);
+        }
+        count[k] += collective_times(c);
+    }
+    for (int k = 0; k < l.n; k++) {
+        const char *text = arena_printf(a, "%lld, sending %s", (long long)count[k],
+                                        lookup_sent_text(t, is_kind, &kind[k], true, a));
+        l.item[k].what =
+            (Cell){text, text,
+                   arena_printf(a, "{\"count\":%lld,\"bytes_sent\":%lld}", (long long)count[k],
+                                (long long)lookup_most_sent(t, is_kind, &kind[k]))};
+    }
+    return l;
+}
+/* What a plan plants, by the value that it changes: two plans that differ in a mistake differ. */
+static Items planted_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!c->planted) continue;
+        add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->value)),
+                 arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "",
+                              or_empty(c->declared)));
+    }
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].planted)
+            add_item(
+                &l, a,
+                arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)),
+                t->moves[i].planted);
+    for (int i = 0; i < t->n_computes; i++) { /* a record for each class of ranks, in a row */
+        const TraceCompute *c = &t->computes[i];
+        if (c->planted && (!i || t->computes[i - 1].step != c->step))
+            add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->output)),
+                     c->planted);
+    }
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].planted) add_item(&l, a, t->values[i].shape.name, t->values[i].planted);
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].planted) add_item(&l, a, t->params[i].plan_name, t->params[i].planted);
+    return l;
+}
+/* Gradients that are right only if somebody sums them, and over what. */
+static Items undeclared_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (undeclared_collective(t, c))
+            add_item(&l, a, or_empty(c->value), arena_printf(a, "over %s, by no line", c->axes));
+    }
+    return l;
+}
+static Items memory_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    int64_t rest = 0;
+    for (const char *const *c = lookup_categories(t, a); *c; c++)
+        add_cell(&l, a, *c, cell_exact(lookup_peak(t, *c), a));
+    if (t->n_memory) add_cell(&l, a, "peak", cell_exact(lookup_peak(t, NULL), a));
+    for (int i = 0; i < t->n_params; i++) rest += t->params[i].bytes;
+    add_cell(&l, a, "parameters at rest", cell_exact(rest, a));
+    return l;
+}
+static Items run_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    Str mesh = str_new(a);
+    for (int i = 0; i < t->n_axes; i++)
+        str_addf(&mesh, "%s%s=%lld", i ? " " : "", t->axes[i].name, (long long)t->axes[i].size);
+    add_item(&l, a, "mesh", mesh.s);
+    add_item(&l, a, "pass", pass_words[t->pass]);
+    add_item(&l, a, "dtype", t->dtype);
+    for (int i = 0; i < t->n_groups; i++)
+        add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
+    for (int i = 0; i < t->n_model; i++)
+        add_item(&l, a, t->model[i].name, arena_printf(a, "%.17g", t->model[i].value));
+    return l;
+}
+static Items setting_items(const Trace *t, Arena *a) {
+    Items l = {0};
+    for (int i = 0; i < t->n_settings; i++)
+        add_item(&l, a, t->settings[i].name, t->settings[i].text);
+    return l;
+}
+Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
+    Arena *m = c->arena;
+    Table t =
+        table_new(m, "difference", diff_columns, (int)(sizeof diff_columns / sizeof *diff_columns));
+    diff_items(&t, "run", run_items(a, m), run_items(b, m));
+    if (a->n_settings && b->n_settings) /* traces of other writers may say nothing of them */
+        diff_items(&t, "setting", setting_items(a, m), setting_items(b, m));
+    diff_items(&t, "parameter", param_items(a, false, m), param_items(b, false, m));
+    diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
+    diff_items(&t, "value", value_items(a, m), value_items(b, m));
+    diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
+    diff_items(&t, "undeclared sum", undeclared_items(a, m), undeclared_items(b, m));
+    diff_items(&t, "planted", planted_items(a, m), planted_items(b, m));
+    diff_items(&t, "memory", memory_items(a, m), memory_items(b, m));
+    if (a->verdict && b->verdict)
+        differ(&t, "verdict", "", cell_text(a->verdict), cell_text(b->verdict));
+    if (a->executed && b->executed)
+        differ(&t, "first wrong", "", cell_text(a->first_wrong), cell_text(b->first_wrong));
+    return t;
+}
+
+/* "96 KiB less memory": B against A. */
+static const char *by_how_much(int64_t a, int64_t b, const char *what, Arena *m) {
+    if (a == b) return arena_printf(m, "the same %s", what);
+    int64_t d = a < b ? b - a : a - b;
+    return arena_printf(m, "%s %s %s", bytes_text(d, m), b > a ? "more" : "less", what);
+}
+const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *m) {
+    Str s = str_new(m);
+    int64_t sent_a = lookup_most_sent(a, NULL, NULL), sent_b = lookup_most_sent(b, NULL, NULL);
+    str_addf(&s, "B against A, of a rank: %s", by_how_much(sent_a, sent_b, "bytes sent", m));
+    if (a->n_memory && b->n_memory)
+        str_addf(&s, ", %s",
+                 by_how_much(lookup_peak(a, NULL), lookup_peak(b, NULL), "memory at the peak", m));
+    if (a->verdict && b->verdict)
+        str_addf(&s, "; %s%s", a->verdict,
+                 strcmp(a->verdict, b->verdict) ? arena_printf(m, ", and %s", b->verdict)
+                                                : " both");
+    return s.s;
+}

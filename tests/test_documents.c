@@ -1,0 +1,222 @@
+/* The JSON documents of the commands: each is what docs/shardproof.schema.json says, for plans of
+ * every kind, good, planted and refused; and it says what reports and records say. */
+#include "base/file.h"
+#include "cli/cli.h"
+#include "support/schema.h"
+#include "support/support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static Arena *arena;
+static Json *schema;
+
+static int start(void **state) {
+    (void)state;
+    arena = arena_new();
+    size_t n;
+    const char *text =
+        file_read(arena, diags_new(arena), "docs/shardproof.schema.json", 1 << 20, (Loc){0}, &n);
+    const char *why = NULL;
+    int line = 0, col = 0;
+    schema = text ? json_parse(arena, text, n, &why, &line, &col) : NULL;
+    return schema ? 0 : -1;
+}
+static int end(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+/* What a command writes in JSON, held against the schema of its name. */
+static const Json *document(int *code, const char *const *words) {
+    char *argv[64] = {(char *)(uintptr_t) "shardproof"}, *text = NULL, *said = NULL;
+    int argc = 1, line, col;
+    size_t n, m;
+    for (int i = 0; words[i]; i++) argv[argc++] = (char *)(uintptr_t)words[i];
+    argv[argc++] = (char *)(uintptr_t) "--format=json";
+    FILE *out = open_memstream(&text, &n), *err = open_memstream(&said, &m);
+    *code = cli_main(argc, argv, out, err);
+    fclose(out);
+    fclose(err);
+    const char *why = NULL, *kept = arena_strdup(arena, text);
+    const Json *j = json_parse(arena, kept, strlen(kept), &why, &line, &col);
+    if (!j)
+        fail_msg("%s %s: %s at %d:%d\n%.300s\n%s", words[0], words[1], why, line, col, kept, said);
+    const char *wrong = schema_wrong(arena, schema, words[0], j);
+    if (wrong) fail_msg("%s %s: %s\n%.1000s", words[0], words[1], wrong, kept);
+    free(text);
+    free(said);
+    return j;
+}
+#define DOCUMENT(code, ...) document(code, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Shipped plans and lessons: tables of each, and of neighbours their difference. */
+static void test_every_plan(void **state) {
+    (void)state;
+    static const char *const folders[] = {"plans", "plans/bugs", "plans/shape-only"};
+    static const char *const tables[] = {"shapes", "params", "comms"};
+    const char *last = NULL;
+    int code, plans = 0;
+    for (int f = 0; f < 3; f++) {
+        const Json *rows = json_get(DOCUMENT(&code, "check", "--static", folders[f]), "plans");
+        for (int i = 0; i < rows->n; i++) {
+            const char *file = json_get(rows->item[i], "file")->s;
+            for (int k = 0; k < 3; k++) DOCUMENT(&code, tables[k], file);
+            if (last) DOCUMENT(&code, "diff", last, file);
+            last = file;
+            plans++;
+        }
+    }
+    assert_true(plans > 60);
+}
+static void test_lists(void **state) {
+    (void)state;
+    static const char *const lists[] = {"models", "styles",     "recipes",  "ops",
+                                        "views",  "names",      "hardware", "codes",
+                                        "keys",   "placements", "terms"};
+    int code;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const Json *rows = json_get(DOCUMENT(&code, "list", lists[i]), "rows");
+        assert_int_equal(code, 0);
+        assert_true(rows->n > 2);
+    }
+}
+static int64_t number(const Json *j, const char *key) { return json_get(j, key)->i; }
+/* Of a run: what the records say, and what another command says in its own document. */
+static void test_run(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/03-llama3-8b-tp2.yaml", "plans/19-llama3-8b-fsdp4.yaml",
+        "plans/bugs/13-gradient-not-summed-over-dp.yaml", "plans/32-mixtral-8x7b-ep-masked.yaml"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        int code;
+        const char *out = temp_path(arena, "out");
+        const Json *run = DOCUMENT(&code, "run", plans[i], "-o", out);
+        assert_int_equal(number(run, "exit"), code);
+        assert_true(number(run, "pass") > 0);
+        assert_true(json_get(json_get(run, "time"), "span")->r > 0);
+        assert_true(number(json_get(run, "memory"), "peak") > 0);
+        const Json *files = json_get(run, "files");
+        for (int k = 0; k < files->n; k++) assert_int_equal(access(files->item[k]->s, R_OK), 0);
+        const Json *comms = json_get(DOCUMENT(&code, "comms", plans[i]), "rows"),
+                   *own = json_get(run, "collectives");
+        assert_int_equal(own->n, comms->n);
+        for (int k = 0; k < own->n; k++)
+            assert_int_equal(number(own->item[k], "bytes_sent"),
+                             number(comms->item[k], "bytes_sent"));
+        assert_int_equal(json_get(run, "shapes")->n,
+                         json_get(DOCUMENT(&code, "shapes", plans[i]), "rows")->n);
+        const Json *check = json_get(DOCUMENT(&code, "check", plans[i]), "plans")->item[0];
+        assert_string_equal(json_get(check, "verdict")->s, json_get(run, "verdict")->s);
+        assert_int_equal(number(check, "pass"), number(run, "pass"));
+        assert_true(json_get(json_get(check, "time"), "span")->r ==
+                    json_get(json_get(run, "time"), "span")->r);
+    }
+}
+static const char *plan_file(const char *name, const char *text) {
+    const char *path = temp_path(arena, name);
+    assert_true(file_write(diags_new(arena), path, text, strlen(text)));
+    return path;
+}
+/* What cannot be understood is a document too, with every diagnostic and its place. */
+static void test_refused(void **state) {
+    (void)state;
+    const char *bad = plan_file("bad.yaml", "model: llama3-8b\nmesh: {tp: 2}\n"
+                                            "plan:\n  layers.*.attention.wq: colwsie\n"
+                                            "  layers.*.attention.wo: rowise\n");
+    static const char *const commands[] = {"run", "shapes", "params", "comms"};
+    int code;
+    for (int i = 0; i < 4; i++) {
+        const Json *d = json_get(DOCUMENT(&code, commands[i], bad), "diagnostics");
+        assert_int_equal(code, 3);
+        assert_int_equal(d->n, 2);
+        assert_string_equal(json_get(d->item[0], "code")->s, "E0203");
+        assert_int_equal(number(d->item[0], "line"), 4);
+        assert_string_equal(json_get(d->item[0], "file")->s, bad);
+        assert_string_equal(json_get(d->item[1], "code")->s, "E0203");
+    }
+    const Json *check =
+        DOCUMENT(&code, "check", bad, "plans/03-llama3-8b-tp2.yaml", "/nowhere.yaml");
+    assert_int_equal(number(check, "failed"), 2);
+    const Json *plans = json_get(check, "plans");
+    assert_int_equal(plans->n, 3);
+    assert_int_equal(json_get(plans->item[0], "diagnostics")->n, 2);
+    assert_string_equal(json_get(plans->item[1], "result")->s, "ok");
+    assert_string_equal(json_get(json_get(plans->item[2], "diagnostics")->item[0], "code")->s,
+                        "E0101");
+    const Json *diff = DOCUMENT(&code, "diff", bad, "plans/03-llama3-8b-tp2.yaml");
+    assert_int_equal(json_get(diff, "rows")->n, 0);
+    assert_int_equal(json_get(diff, "diagnostics")->n, 2);
+}
+/* Sets of ranks have one form everywhere: numbers, and above 64 of them runs. */
+static void test_ranks(void **state) {
+    (void)state;
+    int code;
+    const Json *rows = json_get(DOCUMENT(&code, "comms", "plans/03-llama3-8b-tp2.yaml", "--set",
+                                         "mesh.tp=1", "--set", "mesh.dp=128", "--set",
+                                         "data.batch=128", "--set", "pass=backward"),
+                                "rows");
+    const Json *ranks = json_get(rows->item[rows->n - 1], "ranks");
+    assert_int_equal(ranks->n, 1);
+    assert_string_equal(ranks->item[0]->s, "0:128:1");
+    rows = json_get(DOCUMENT(&code, "shapes", "plans/03-llama3-8b-tp2.yaml"), "rows");
+    assert_int_equal(json_get(rows->item[0], "ranks")->n, 2);
+    assert_int_equal(json_get(rows->item[0], "ranks")->item[1]->i, 1);
+}
+/* `diff` gives numbers where a script wants them, and people a sentence. */
+static void test_diff(void **state) {
+    (void)state;
+    int code;
+    const Json *rows = json_get(
+        DOCUMENT(&code, "diff", "plans/04-llama3-8b-tp4.yaml", "plans/05-llama3-8b-tp4-sp.yaml"),
+        "rows");
+    assert_int_equal(code, 1);
+    bool peak = false, reduce = false;
+    for (int i = 0; i < rows->n; i++) {
+        const Json *r = rows->item[i], *a = json_get(r, "a"), *b = json_get(r, "b");
+        const char *name = json_get(r, "name")->s;
+        if (!strcmp(name, "peak")) peak = a->i > b->i && b->i > 0;
+        if (!strcmp(name, "forward all_reduce(tp)"))
+            reduce = number(a, "count") == 2 && number(a, "bytes_sent") == 393216 &&
+                     b->kind == JSON_NULL;
+    }
+    assert_true(peak && reduce);
+}
+/* The test's own eyes: what the schema does not say is noticed. */
+static void test_schema_notices(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *text, *why;
+    } row[] = {
+        {"traffic", "{\"ranks\":[0],\"bytes_in\":1,\"bytes_out\":1}", "no 'bytes_sent'"},
+        {"traffic", "{\"ranks\":\"0-3\",\"bytes_in\":1,\"bytes_out\":1,\"bytes_sent\":0}", "type"},
+        {"traffic", "{\"ranks\":[0.5],\"bytes_in\":1,\"bytes_out\":1,\"bytes_sent\":0}",
+         "ranks[0]: another type"},
+        {"traffic", "{\"ranks\":[],\"bytes_in\":1,\"bytes_out\":1,\"bytes_sent\":0,\"x\":1}",
+         "traffic.x: a key too many"},
+        {"number", "\"NaN\"", "none of those"},
+        {"nothing", "1", "the schema has no"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *why;
+        int line, col;
+        const Json *j = json_parse(arena, row[i].text, strlen(row[i].text), &why, &line, &col);
+        const char *wrong = schema_wrong(arena, schema, row[i].name, j);
+        if (!wrong || !strstr(wrong, row[i].why))
+            fail_msg("row %zu: %s", i, wrong ? wrong : "is right");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
+        cmocka_unit_test(test_lists),          cmocka_unit_test(test_run),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_diff),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}

@@ -61,13 +61,15 @@ static const struct {
 } narrowing[] = {{"rank", "it shows all ranks", BY_RANK},
                  {"layer", "it shows the whole program", BY_LAYER},
                  {"part", "it shows the whole program", BY_PART},
-                 {"pass", "it shows all passes", BY_PASS}};
+                 {"pass", "it shows all passes", BY_PASS},
+                 {"measured", "it shows no times of steps", BY_MEASURED}};
 
 /* Refuses options that the view would leave aside. */
 static bool takes(ViewCall *c, const struct View *v) {
     const RenderOptions *o = c->o;
     unsigned given = (o->rank >= 0 ? BY_RANK : 0) | (o->layer >= 0 ? BY_LAYER : 0) |
-                     (o->part ? BY_PART : 0) | (o->pass ? BY_PASS : 0);
+                     (o->part ? BY_PART : 0) | (o->pass ? BY_PASS : 0) |
+                     (o->measured ? BY_MEASURED : 0);
     for (size_t i = 0; i < sizeof narrowing / sizeof *narrowing; i++) {
         if (!(given & narrowing[i].bit & ~v->takes)) continue;
         Str who = str_new(c->arena);

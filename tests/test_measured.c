@@ -190,12 +190,45 @@ static void test_file(void **state) {
     }
     arena_free(a);
 }
+/* The picture, the table and Chrome's events: the model's timeline and the rank's own. */
+static void test_shown(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    ThreadsRun r = run_toy(a, false);
+    static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_TEXT, FORMAT_CHROME};
+    for (int i = 0; i < 3; i++)
+        for (int rank = -1; rank < 6; rank += 6) {
+            RenderOptions o = {.view = "timeline", .rank = rank, .layer = -1, .measured = true};
+            size_t n;
+            Diags *d = diags_new(a);
+            const char *text = render_text(r.t, d, &o, formats[i], a, &n);
+            if (!text) run_print(&(PlanRun){.d = d});
+            assert_non_null(text);
+            assert_non_null(strstr(text, rank < 0 ? "measured, rank 0" : "measured, rank 5"));
+            assert_non_null(strstr(text, rank < 0 ? "modelled, rank" : "modelled, rank"));
+            if (i == 1) assert_non_null(strstr(text, "where the model says"));
+        }
+    /* without the model, and without what was measured */
+    RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1, .measured = true};
+    size_t n;
+    r.t->n_events = 0;
+    const char *text = render_text(r.t, diags_new(a), &o, FORMAT_TEXT, a, &n);
+    assert_non_null(strstr(text, "measured, rank 0"));
+    assert_null(strstr(text, "modelled"));
+    r.t->n_measured = 0;
+    Diags *d = diags_new(a);
+    assert_null(render_text(r.t, d, &o, FORMAT_TEXT, a, &n));
+    assert_string_equal(d->item[0].code, "E0211");
+    o.view = "mesh";
+    assert_null(render_text(r.t, d, &o, FORMAT_TEXT, a, &n));
+    assert_string_equal(d->item[1].code, "E0212");
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wire_bytes),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_wire_bytes),  cmocka_unit_test(test_times),
+        cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

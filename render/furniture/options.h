@@ -13,6 +13,7 @@ typedef struct RenderOptions {
     int layer;          /* -1: the first */
     const char *part;   /* "attention", "mlp", NULL: all */
     const char *pass;   /* "forward", "backward", "both" or NULL: what there is */
+    bool measured;      /* timeline: what was measured on the rank, beside the model */
     const Trace *with;  /* another plan's trace, drawn at the right of the first; NULL: none */
     int page;           /* which page of several, from 1; 0: the first, in a PDF all */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */

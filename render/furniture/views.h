@@ -7,14 +7,14 @@
 
 /* Options that mean something to a view only; the others are refused, because the reader would
  * believe in them. */
-enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8 };
+enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16 };
 
 /* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h) */
 #define VIEWS(V)                                                                                   \
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
       BY_RANK | BY_LAYER | BY_PART | BY_PASS, VIEW_FIRST)                                          \
-    V(timeline, "compute and communication streams per rank class, modelled time", BY_RANK,        \
-      VIEW_FIRST | VIEW_TIMES | VIEW_CHROME)                                                       \
+    V(timeline, "compute and communication streams per rank class, modelled time",                 \
+      BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME)                                \
     V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS, 0)               \
     V(shards, "which part of every weight and activation a rank holds",                            \
       BY_RANK | BY_LAYER | BY_PART, 0)                                                             \

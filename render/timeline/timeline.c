@@ -258,7 +258,7 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
 
 static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int kernels) {
     const Trace *tr = c->t;
-    Timeline t = {.trace = tr, .ranks = ranks};
+    Timeline t = {.trace = tr, .ranks = ranks, .how = "modelled"};
     t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
     for (int i = 0; i < tr->n_events; i++) {
         const TraceEvent *e = &tr->events[i];
@@ -304,11 +304,32 @@ static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, i
     }
     return order;
 }
+/* The class of a rank as the model has it, and what the rank took: the first is left out where the
+ * trace has no model of time. */
+static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernels) {
+    ViewCall own = *c;
+    int n = 0;
+    if (c->t->n_measured == 0) {
+        diag_error(c->d, "E0211", (Loc){0},
+                   "mpirun ... shardproof run PLAN --mpi -o DIR, and draw the trace in DIR",
+                   "the trace has no measured times: it is not of a run on processes");
+        return 0;
+    }
+    RankSet *part;
+    int parts = c->t->n_events ? trace_parts(c->t, c->arena, &part) : 0;
+    for (int i = 0; i < parts && !n; i++)
+        if (rankset_has(&part[i], focus)) out[n++] = read_class(c, focus, part[i], kernels);
+    own.t = timeline_measured(c->t, c->arena, focus);
+    out[n] = read_class(&own, focus, rankset_range(c->arena, focus, 1, 1), kernels);
+    out[n++].how = "measured";
+    return n;
+}
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded) {
     const Trace *t = c->t;
     int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
     int n = 0;
     *folded = 0;
+    if (c->o->measured) return read_both(c, focus, out, kernels);
     if (t->n_events == 0) {
         diag_error(c->d, "E0211", diag_nowhere,
                    "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "
@@ -357,8 +378,28 @@ const char *timeline_ranks(const Timeline *t, Arena *a) {
                         rankset_text(&t->ranks, a));
 }
 
+const char *timeline_who(const ViewCall *c, const Timeline *t) {
+    const char *ranks = timeline_ranks(t, c->arena);
+    return c->o->measured ? arena_printf(c->arena, "%s, %s", t->how, ranks) : ranks;
+}
+const char *timeline_kind(const ViewCall *c) {
+    if (!c->o->measured) return "modelled time";
+    return c->t->n_events ? "modelled and measured time, each at a scale of its own"
+                          : "measured time";
+}
+/* "Rank 0 took 12.1 ms where the model says 9.4 ms (1.3 times as long)" */
+static const char *measured_title(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    double took = t[n - 1].sum.span, model = n > 1 ? t[0].sum.span : 0;
+    const char *what = arena_printf(a, "%s took %s", words_capital(a, timeline_ranks(&t[n - 1], a)),
+                                    time_text(took, a));
+    if (model <= 0) return what;
+    return arena_printf(a, "%s where the model says %s (%.3g times that)", what,
+                        time_text(model, a), took / model);
+}
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
+    if (c->o->measured) return measured_title(c, t, n);
     const Timeline *x = spoken(c, t, n);
     const TraceTimes *s = &x->sum;
     bool one = rankset_count(&x->ranks) == 1;
@@ -382,12 +423,13 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
 
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
-    const Timeline *x = spoken(c, t, n);
+    const Timeline *x = c->o->measured ? &t[n - 1] : spoken(c, t, n);
     const TraceTimes *s = &x->sum;
     Str r = str_new(a);
-    if (n > 1)
+    if (c->o->measured) str_addf(&r, "Measured, %s: ", timeline_ranks(x, a));
+    else if (n > 1)
         str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
-    str_addf(&r, "%s %s = compute %s + exposed %s.", n > 1 ? "step" : "Step", time_text(s->span, a),
+    str_addf(&r, "%s %s = compute %s + exposed %s.", r.n ? "step" : "Step", time_text(s->span, a),
              time_text(s->compute, a), time_text(s->exposed, a));
     if (s->comm > 0)
         str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",

@@ -30,6 +30,7 @@ typedef struct {
 
 typedef struct {
     const Trace *trace;
+    const char *how; /* "modelled" or "measured" */
     RankSet ranks;
     int n_events;
     TimeEvent *event; /* by start */
@@ -44,14 +45,20 @@ typedef struct {
  * diagnostic without events); `folded` counts classes with the same times as one that is returned.
  */
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
+/* A trace whose events are what was measured on a rank; all else is shared with `t`. */
+Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
 /* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of
  * the slowest, which they name. */
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
-/* "rank 3", "ranks 0,1" of a class. */
+/* "rank 3", "ranks 0,1" of a class; timeline_who: "modelled, ranks 0,1" where both stand side by
+ * side. */
 const char *timeline_ranks(const Timeline *t, Arena *a);
+const char *timeline_who(const ViewCall *c, const Timeline *t);
+/* "modelled time", or what else is shown. */
+const char *timeline_kind(const ViewCall *c);
 /* "12.3 %" of the whole; "0 %" where there is none. */
 const char *percent_text(Arena *a, double part, double whole);
 #endif

@@ -36,11 +36,11 @@ const char *view_timeline_text(const ViewCall *c) {
     words_paragraph(&s, "", timeline_title(c, t, n), 80);
     const char *model = words_model(a, c->t);
     words_paragraph(&s, "",
-                    arena_printf(a, "%s%s%s · %s · modelled time", model ? model : "",
-                                 model ? " · " : "", words_data(a, c->t), words_mesh(a, c->t)),
+                    arena_printf(a, "%s%s%s · %s · %s", model ? model : "", model ? " · " : "",
+                                 words_data(a, c->t), words_mesh(a, c->t), timeline_kind(c)),
                     80);
     for (int i = 0; i < n; i++) {
-        str_addf(&s, "\n%s\n", timeline_ranks(&t[i], a));
+        str_addf(&s, "\n%s\n", timeline_who(c, &t[i]));
         words_pad(&s, "event", 26, false);
         words_pad(&s, "stream", 18, false);
         words_pad(&s, "start", 12, true);
@@ -138,7 +138,9 @@ const char *chrome_text(const ViewCall *c) {
     str_add(&s, "},\"traceEvents\":[\n");
     bool first = true;
     for (int i = 0; i < n; i++) {
-        meta(&s, "process", i, 0, arena_printf(a, "ranks %s", rankset_text(&t[i].ranks, a)));
+        meta(&s, "process", i, 0,
+             c->o->measured ? timeline_who(c, &t[i])
+                            : arena_printf(a, "ranks %s", rankset_text(&t[i].ranks, a)));
         for (int k = 0; k < t[i].n_lanes; k++)
             meta(&s, "thread", i, k,
                  k ? arena_printf(a, "%s %s", t[i].lane[k].axis, t[i].lane[k].members) : "compute");

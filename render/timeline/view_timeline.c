@@ -463,9 +463,11 @@ typedef struct {
     const char *who;
 } Item;
 
-static double longest_line(const Item *item, int from, int to) {
+/* Of one timeline, or of all. */
+static double longest_line(const Item *item, int from, int to, const Timeline *of) {
     double longest = 0;
-    for (int i = from; i < to; i++) longest = fmax(longest, item[i].l->end - item[i].l->start);
+    for (int i = from; i < to; i++)
+        if (!of || item[i].t == of) longest = fmax(longest, item[i].l->end - item[i].l->start);
     return longest > 0 ? longest : 1e-9;
 }
 
@@ -491,15 +493,17 @@ static void subtitle(const Shown *v, const char **part) {
     part[k++] = model ? model : "";
     part[k++] = words_data(a, c->t);
     part[k++] = words_mesh(a, c->t);
-    part[k++] = all == 1
+    part[k++] = c->o->measured ? timeline_ranks(&t[n - 1], a)
+                : all == 1
                     ? arena_printf(a, "one class: all %lld rank%s run%s the same program",
                                    (long long)c->t->ranks, c->t->ranks == 1 ? "" : "s",
                                    c->t->ranks == 1 ? "s" : "")
                     : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
                                    all, folded ? arena_printf(a, ", %d folded", folded) : "");
-    part[k++] = lines > 1 ? arena_printf(a, "modelled time, %d lines at one scale%s", lines,
-                                         pages ? " per page" : "")
-                          : "modelled time";
+    part[k++] = lines > 1 && !c->o->measured
+                    ? arena_printf(a, "%s, %d lines at one scale%s", timeline_kind(c), lines,
+                                   pages ? " per page" : "")
+                    : timeline_kind(c);
     part[k] = NULL;
 }
 
@@ -539,10 +543,13 @@ static int draw_page(const Shown *v, int from, Scene **out) {
         end += stave_height(&p, item[to].t, item[to].l);
         if (limit > 0 && to > from && end + foot > limit) break;
     }
-    double longest = longest_line(item, own_scale ? from : 0, own_scale ? to : items);
-    p.scale = p.width / longest;
-    for (int i = from; i < to; i++)
+    for (int i = from; i < to; i++) {
+        double longest =
+            c->o->measured ? longest_line(item, 0, items, item[i].t)
+                           : longest_line(item, own_scale ? from : 0, own_scale ? to : items, NULL);
+        p.scale = p.width / longest;
         y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
+    }
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},
                       p.legend);
@@ -571,8 +578,8 @@ int view_timeline(const ViewCall *c, Scene **page) {
     v.item = ARENA_ARRAY(c->arena, Item, items + 1);
     for (int i = 0; i < v.n; i++)
         for (int k = 0; k < t[i].n_lines; k++)
-            v.item[v.n_items++] =
-                (Item){&t[i], &t[i].line[k], v.n > 1 ? timeline_ranks(&t[i], c->arena) : ""};
+            v.item[v.n_items++] = (Item){&t[i], &t[i].line[k],
+                                         v.n > 1 || c->o->measured ? timeline_who(c, &t[i]) : ""};
     for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
         from = draw_page(&v, from, &page[pages]);
     return pages;

@@ -222,6 +222,7 @@ int cmd_draw(Cli *c) {
                        .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
                        .part = c->o.part,
                        .pass = c->o.pass,
+                       .measured = c->o.measured,
                        .page = c->o.page > 1 << 20 ? 1 << 20 : (int)c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);

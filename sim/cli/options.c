@@ -52,6 +52,8 @@ static const Option options[] = {
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW | C_DIFF, "forward or backward only", NULL},
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW,
      "errors: a repaired plan (or its trace) to show beside it", NULL},
+    {"measured", 0, O_FLAG, AT(measured), NULL, C_DRAW,
+     "timeline: what a run with --mpi took, beside the model", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW | C_DIFF, "width of a PNG in pixels", NULL},
     {"page", 0, O_INT, AT(page), "N", C_DRAW,
      "page N of a figure of several (default: the first, in a PDF all)", NULL},

@@ -2,7 +2,9 @@
  * (tests/trip): of our own code, of libyaml and of Jansson. The run is then either right to the
  * last byte, or it ends with the exit code for it (5, 4), says so, and every file is the old one.
  * GLib, Pango, Cairo and fontconfig may die of it; the files stay too. Some points of each command
- * here; all of them with SHARDPROOF_SOAK set. */
+ * here; with SHARDPROOF_SOAK=SEED all of a command that has up to SOAK_POINTS, of longer ones (of
+ * the text libraries' tens of thousands) every so many-th, from where the seed says: as many seeds
+ * in a row as the printed number of classes are all of them. */
 #include "support/child.h"
 #include "support/sandbox.h"
 #include <setjmp.h>
@@ -99,12 +101,29 @@ static bool attempt(Job *j, What what, const char *whom, long at, bool on, bool 
     arena_free(one);
     return e.code != 0;
 }
+/* Of the soak: at most so many points of one command; its seed, -1: this is none. */
+enum { SOAK_POINTS = 1000 };
+static long soak_seed(void) {
+    const char *seed = getenv("SHARDPROOF_SOAK");
+    return seed ? labs(strtol(seed, NULL, 10)) : -1;
+}
+/* How far apart are the points, of n: every number with that rest. */
+static long points_apart(const Job *j, long n, int points, long *rest) {
+    long seed = soak_seed(), most = seed < 0 ? points : SOAK_POINTS,
+         step = n <= most  ? 1
+                : seed < 0 ? n / most
+                           : (n + most - 1) / most;
+    *rest = (seed < 0 ? 4 : seed) % step;
+    if (seed >= 0)
+        print_message("%s, %s: class %ld of %ld, of %ld points\n", j->words[0],
+                      j->file[0] ? strrchr(j->file[0], '/') + 1 : "no file", *rest, step, n);
+    return step;
+}
 /* `points` of all; the first ones and the last always. */
 static void torture(Job *j, What what, const char *whom, int points, bool strict) {
-    long n = learn(j, what, whom), failed = 0;
-    bool all = getenv("SHARDPROOF_SOAK") != NULL;
-    long step = all || n <= points ? 1 : n / points;
-    for (long at = 1; at <= n; at += at <= 3 ? 1 : step) {
+    long n = learn(j, what, whom), failed = 0, rest, step = points_apart(j, n, points, &rest);
+    for (long at = 1; at <= n; at++) {
+        if (at > 4 && at % step != rest) continue;
         failed += attempt(j, what, whom, at, false, strict);
         /* without memory for good fontconfig may look for it for ever; before a picture is begun it
          * is made sure of */

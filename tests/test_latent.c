@@ -97,13 +97,14 @@ static void test_framework(void **state) {
         hold_case(&cases[c], "config_v4.json");
     }
 }
-/* Layer 3 of the Llama 4 model: no rotation, queries scaled by their position. */
-static void test_temperature(void **state) {
-    (void)state;
+/* Layer 3 of the Llama 4 model: no rotation, queries scaled by their position. Which layers these
+ * are says a list, or where that is empty every so many-th. */
+static void hold_temperature(const char *config) {
     Arena *a = arena_new();
     const char *file = golden_path(a, "hf/llama4-dense/values.safetensors");
     const char *text =
-        arena_printf(a, "%smesh: {tp: 1}\n", model_text(a, &cases[2], "config.json", "f64"));
+        arena_printf(a, "model: {config: {%s}, %smesh: {tp: 1}\n", config,
+                     model_text(a, &cases[2], "config.json", "f64") + strlen("model: {"));
     PipelineOptions o = {.execute = true, .threads = 1, .against = file};
     PlanRun r = plan_run_with(a, "latent.yaml", text, &o);
     static const char *const values[] = {"q_attn", "attn_context", "output"};
@@ -114,6 +115,11 @@ static void test_temperature(void **state) {
     for (int i = 0; i < r.t->n_values; i++)
         assert_string_not_equal(r.t->values[i].shape.name, "layers.3.q_rope");
     arena_free(a);
+}
+static void test_temperature(void **state) {
+    (void)state;
+    hold_temperature("no_rope_layers: [1, 1, 1, 0]");
+    hold_temperature("no_rope_layers: [], no_rope_layer_interval: 4");
 }
 /* Each feature matters: a config that lacks it does not give the recorded values. */
 static void test_features_matter(void **state) {

@@ -167,8 +167,7 @@ static uint64_t store_hash(const Exec *e, int v) {
         if (!l) continue;
         Tensor host = e->dev->get(e->dev, &l->t, exec_dtype(e, v)), *t = &host;
         int64_t i[LAYOUT_MAX_DIMS] = {0};
-        /* whose numbers they are, and how many: some ranks may have none */
-        h = (h ^ (uint64_t)r) * 0x9e3779b97f4a7c15u;
+        /* rank by rank, each with its sizes: some may have no numbers */
         for (int d = 0; d < t->nd; d++) h = (h ^ (uint64_t)t->n[d]) * 1099511628211u;
         for (int64_t k = tensor_count(t); k > 0; k--) {
             int64_t o = 0;

@@ -39,13 +39,19 @@ verdict() {
     printf '%3d %-9s %-26s %-18s %-34s %s\n' "$row" "$1" "$file" "$test" "$check" "${2:-}"
     [ "$1" = caught ] || bad=$((bad + 1))
 }
+# Puts $1 in the file's place. What was built of it goes: clocks that are set back, or tick slowly, would
+# let make take it for new.
+take() {
+    cp "$1" "$tree/$file"
+    rm -f "$tree/build/${file%.c}.o"
+}
 try() {
     if [ ! -f "$tree/$file" ] || ! edit "$tree/$file" "$log/edited"; then
         verdict stale 'the old text is not there exactly once'
         return
     fi
     cp "$tree/$file" "$log/kept"
-    cp "$log/edited" "$tree/$file"
+    take "$log/edited"
     # shellcheck disable=SC2086
     if ! build "build/tests/$test" $extra; then
         verdict broken "it does not build: $log/build"
@@ -57,7 +63,7 @@ try() {
         failed=$(sed -n 's/^\[  FAILED  \] \([a-z0-9_]*\)$/\1/p' "$log/$row" | sort -u | tr '\n' ' ')
         verdict elsewhere "by ${failed:-the end of the program}"
     fi
-    cp "$log/kept" "$tree/$file" # newer than what was built from the mistake
+    take "$log/kept"
 }
 # Was it the last test that the program began, with no word of its end (a signal, an assertion)?
 died_in() {

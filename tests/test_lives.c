@@ -202,6 +202,37 @@ static void test_sums_over_microbatches(void **state) {
     arena_free(a);
 }
 
+/* Modes of data parallelism, units, recomputation, with and without micro-batches, in every
+ * combination. */
+static void test_every_mode(void **state) {
+    (void)state;
+    static const char *const modes[] = {
+        "mode: hsdp, replicate: rep, shard: dp",
+        "mode: hsdp, replicate: rep, shard: dp, unit: block",
+        "mode: fsdp, axis: rep*dp, unit: block",
+        "mode: ddp, axis: rep*dp",
+        "mode: hsdp, replicate: rep, shard: dp, unit: block, reshard: false",
+    };
+    static const char *const rest[] = {"", "recompute: block\n"};
+    static const char *const parts[] = {"", ", microbatches: 2"};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        for (int k = 0; k < 2; k++)
+            for (int m = 0; m < 2; m++) {
+                const char *text = arena_printf(
+                    a,
+                    "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, blocks, "
+                    "norm, head, loss]}\nmesh: {rep: 2, dp: 2, tp: 2}\n"
+                    "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*dp}%s}\n"
+                    "recipe: torchtitan-llama3\npass: backward\n%sdata_parallel: {%s}\n",
+                    parts[m], rest[k], modes[i]);
+                const char *name = arena_printf(a, "%s%s %s", modes[i], parts[m], rest[k]);
+                hold_text(a, name, text, strlen(text), NULL);
+                hold_text(a, name, text, strlen(text), "train");
+            }
+    arena_free(a);
+}
+
 /* ---- axes of one rank ---- */
 static int64_t most_on_rank_0(Arena *a, const char *mesh, const char *rest) {
     const char *text = arena_printf(a,
@@ -338,6 +369,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_records_say_what_is_held),
                                        cmocka_unit_test(test_units_are_given_up_whole),
                                        cmocka_unit_test(test_uneven),
+                                       cmocka_unit_test(test_every_mode),
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_an_axis_of_one_rank_holds_no_copy),
                                        cmocka_unit_test(test_late_follows_from_the_program)};

@@ -38,13 +38,13 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena) {
 static bool shares_buffer(const Program *p, const Val *v) {
     return p->graph->t[v->tensor].next_of || (v->step >= 0 && step_renames(p, &p->step[v->step]));
 }
-/* The value in whose buffer the step leaves its result, or -1. Not where it travels in another's
- * bucket. */
+/* The value in whose buffer the step leaves its result, or -1. A bucket of several gradients is
+ * summed where it is, too. */
 static int written_over(const Program *p, const Step *s, const int *last) {
     bool reduces = s->kind == ST_MOVE &&
                    (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
     bool writes = s->kind == ST_OP && p->graph->node[s->node].in_place;
-    if (!(reduces || writes) || (s->unit >= 0 && s->unit != s->id)) return -1;
+    if (!(reduces || writes)) return -1;
     const Val *in = &p->val[s->in[0]];
     bool free = last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
     return free ? s->in[0] : -1;

@@ -38,7 +38,22 @@ static AxisList copy_axes(const Program *p) {
     return l;
 }
 
+/* ---- what travels ---- */
+static bool travels(const Program *p, const Step *s, const AxisList *copies) {
+    if (s->kind != ST_MOVE || s->act || p->val[s->out].kind == KIND_INPUT ||
+        tensor_of(p, s)->kind != KIND_PARAM)
+        return false;
+    if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
+    if (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) return true;
+    bool over_copies = s->move.kind == MOVE_ALL_REDUCE && is_gradient_move(p, s);
+    for (int i = 0; i < s->move.axes.n; i++) over_copies &= has_axis(copies, s->move.axes.a[i]);
+    return over_copies;
+}
 /* ---- order ---- */
+/* Moves of a unit's gradients are done in turns, each for all of them, so that nothing leaves with
+ * the unit before it is there: what comes before the unit's reduction (0), that (1), what lies
+ * between (2), the sum over copies (3), what comes behind (4). What travels has odd turns. */
+enum { TURN_REDUCED = 1, TURN_COPIES = 3 };
 typedef struct {
     Program *p;
     const Step *old;
@@ -46,31 +61,65 @@ typedef struct {
     int *layer; /* per old step: layer of the gradient that it moves; -2: it moves none */
     int *wait;  /* per layer + 1: the old step that makes the last gradient of the unit; -1: they do
                    not wait */
-    int *id;    /* new id of each old step */
+    int *turn, *first; /* per old step that moves a gradient: when; of two parts the first one */
+    Step *rest;        /* per old step: what is to be done of it */
     AxisList copies;
 } Order;
+/* The move's axes that are copies, and the others. */
+static AxisList part_axes(const Order *o, const Step *s, bool copies) {
+    AxisList l = {0};
+    for (int i = 0; i < s->move.axes.n; i++)
+        if (has_axis(&o->copies, s->move.axes.a[i]) == copies) l.a[l.n++] = s->move.axes.a[i];
+    return l;
+}
 /* A sum over copies and other axes at once is two: the unit's travels over the copies alone. */
-static void emit(Order *o, const Step *s) {
+static bool is_two(const Order *o, const Step *s) {
+    return is_gradient_move(o->p, s) && s->move.kind == MOVE_ALL_REDUCE &&
+           part_axes(o, s, true).n && part_axes(o, s, false).n;
+}
+/* The first part of such a sum; then the step reads what that makes. */
+static Step first_of_two(Order *o, const Step *s) {
     Program *p = o->p;
-    AxisList others = {0}, copies = {0};
-    for (int i = 0; s->kind == ST_MOVE && i < s->move.axes.n; i++) {
-        AxisList *l = has_axis(&o->copies, s->move.axes.a[i]) ? &copies : &others;
-        l->a[l->n++] = s->move.axes.a[i];
+    AxisList others = part_axes(o, s, false);
+    Val *v = program_add_val(p, &p->val[s->out]);
+    v->L = s->move.from;
+    for (int i = 0; i < others.n; i++) v->L.type[others.a[i]] = s->move.to.type[others.a[i]];
+    Step *first = program_add_step(p, s, v->id), last = *s;
+    first->move.to = last.move.from = v->L;
+    first->move.axes = others;
+    first->group = last.group = NULL;
+    last.in[0] = v->id;
+    last.move.axes = part_axes(o, s, true);
+    return last;
+}
+/* What is done of a step in that turn. */
+static void emit(Order *o, int i, int turn) {
+    if (is_two(o, &o->old[i]) && o->first[i] == turn) o->rest[i] = first_of_two(o, &o->old[i]);
+    if (o->turn[i] == turn) program_add_step(o->p, &o->rest[i], o->rest[i].out);
+}
+static int next_turn(const Step *s, int before, bool travels) {
+    if (!travels) return before + before % 2;
+    int least = s->move.kind == MOVE_ALL_REDUCE ? TURN_COPIES : TURN_REDUCED,
+        next = before + 1 + before % 2;
+    return next < least ? least : next;
+}
+/* Returns how many turns there are. */
+static int find_turns(Order *o) {
+    const Program *p = o->p;
+    int turns = 1;
+    for (int i = 0; i < o->n_old; i++) {
+        const Step *s = &o->old[i];
+        o->rest[i] = *s;
+        o->turn[i] = o->first[i] = 0;
+        if (o->layer[i] == -2) continue;
+        int by = p->val[s->in[0]].step, before = by >= 0 && o->layer[by] > -2 ? o->turn[by] : 0;
+        Step last = *s;
+        o->first[i] = next_turn(s, before, false);
+        if (is_two(o, s)) last.move.axes = part_axes(o, s, true), before = o->first[i];
+        o->turn[i] = next_turn(s, before, travels(p, &last, &o->copies));
+        if (o->turn[i] >= turns) turns = o->turn[i] + 1;
     }
-    Step last = *s;
-    if (is_gradient_move(p, s) && s->move.kind == MOVE_ALL_REDUCE && copies.n && others.n) {
-        Val *v = program_add_val(p, &p->val[s->out]);
-        v->L = s->move.from;
-        for (int i = 0; i < others.n; i++) v->L.type[others.a[i]] = s->move.to.type[others.a[i]];
-        Step *first = program_add_step(p, s, v->id);
-        first->move.to = last.move.from = v->L;
-        first->move.axes = others;
-        first->group = NULL;
-        last.in[0] = v->id;
-        last.move.axes = copies;
-        last.group = NULL;
-    }
-    o->id[s->id] = program_add_step(p, &last, last.out)->id;
+    return turns;
 }
 static void find_waits(Order *o) {
     const Program *p = o->p;
@@ -92,39 +141,36 @@ static void find_waits(Order *o) {
         }
     }
 }
+/* Its last gradient is there: now all that waited for it. */
+static void emit_unit(Order *o, int layer, int turns) {
+    for (int turn = 0; turn < turns; turn++)
+        for (int k = 0; k < o->n_old; k++)
+            if (o->layer[k] == layer) emit(o, k, turn);
+}
 void order_units(Program *p) {
     Order o = {.p = p, .old = p->step, .n_old = p->ns, .copies = copy_axes(p)};
     int layers = 0;
     for (int n = 0; n < p->graph->nn; n++)
         layers = p->graph->node[n].layer >= layers ? p->graph->node[n].layer + 1 : layers;
     o.layer = ARENA_ARRAY(p->arena, int, o.n_old + 1);
-    o.id = ARENA_ARRAY(p->arena, int, o.n_old + 1);
+    o.turn = ARENA_ARRAY(p->arena, int, o.n_old + 1);
+    o.first = ARENA_ARRAY(p->arena, int, o.n_old + 1);
+    o.rest = ARENA_ARRAY(p->arena, Step, o.n_old + 1);
     o.wait = ARENA_ARRAY(p->arena, int, layers + 1);
     for (int l = 0; l <= layers; l++) o.wait[l] = -1;
     find_waits(&o);
+    int turns = find_turns(&o);
     p->step = NULL;
     p->ns = p->cap_s = 0;
     for (int i = 0; i < o.n_old; i++) {
         int wait = o.layer[i] > -2 ? o.wait[o.layer[i] + 1] : -1;
-        if (wait < i) emit(&o, &o.old[i]);
-        /* the unit's last gradient: now all that waited, in their order */
+        for (int turn = 0; turn < turns && wait < 0; turn++) emit(&o, i, turn);
         for (int l = 0; l <= layers; l++)
-            for (int k = 0; o.wait[l] == i && k < i; k++)
-                if (o.layer[k] == l - 1) emit(&o, &o.old[k]);
+            if (o.wait[l] == i) emit_unit(&o, l - 1, turns);
     }
 }
 
 /* ---- marks ---- */
-static bool travels(const Program *p, const Step *s, const AxisList *copies) {
-    if (s->kind != ST_MOVE || s->act || p->val[s->out].kind == KIND_INPUT ||
-        tensor_of(p, s)->kind != KIND_PARAM)
-        return false;
-    if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
-    if (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) return true;
-    bool over_copies = s->move.kind == MOVE_ALL_REDUCE && is_gradient_move(p, s);
-    for (int i = 0; i < s->move.axes.n; i++) over_copies &= has_axis(copies, s->move.axes.a[i]);
-    return over_copies;
-}
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
     const int *layers = unit_layers(p);

@@ -20,8 +20,10 @@ typedef struct {
     WrongNote note[WRONG_MAX];
 } WrongList;
 
-/* The wrong steps of which shows(step) is true, all if it is NULL; alike ones in one note. In the
- * trace's arena-independent `a`. */
+/* What is wrong with the steps of a trace of which shows(of, step) is true (NULL: all), by its
+ * records `wrong`, `planted` and `skipped`: a note per kind of mistake, collectives first, then
+ * local moves, ops and sources; what is more than WRONG_MAX kinds is left out. An empty list if
+ * nothing is. It lives in `a`, its sentences too. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
 /* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */

@@ -2,6 +2,7 @@
  * heads (K and G together). Refuses to guess where more than MAX_UNITS units would have to be
  * tried. */
 #include "drive/arrange.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -139,6 +140,9 @@ static const char *called(const Units *u, const int *perm, int nstored, int nd) 
 Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
                     double allowed) {
     int nd = theirs.nd;
+    int64_t count = 1;
+    for (int d = 0; d < nd; d++) count *= theirs.shape[d];
+    assert(nd <= LAYOUT_MAX_DIMS && count == value_count(s));
     size_t bytes = sizeof *theirs.shape * (size_t)nd;
     Arrangement best = {.same_shape = nd == s->nstored && !memcmp(theirs.shape, s->shape, bytes)};
     Units u;

@@ -4,6 +4,7 @@
  * or recorded. */
 #include "exec/books.h"
 #include "drive/run.h"
+#include <assert.h>
 #include <string.h>
 
 static const int64_t MOST = (int64_t)1 << 40; /* enough is known of what needs more */
@@ -68,6 +69,8 @@ static MemoryNeed memory_of(const Run *run, const Run *r) {
 }
 
 RunNeed dry_run(Run *run) {
+    assert(!run->dry && run->program &&
+           run->unsharded); /* the passes are lowered, and none has run */
     Arena *tmp = arena_new();
     PipelineOptions o = *run->o;
     PipelineReport rep = {0};

@@ -1,6 +1,7 @@
 /* The passes of a run, with numbers or without: the ranks with whoever looks on, level 3, the
  * unsharded program and what is compared with it. */
 #include "drive/run.h"
+#include <assert.h>
 #include <string.h>
 
 /* Runs the ranks, with everybody who looks on. False if something could not be loaded. */
@@ -115,6 +116,7 @@ static bool unsharded(Run *r) {
     return true;
 }
 bool passes_run(Run *r, bool *ran) {
+    assert(r->dev && r->dev->sizes_only == r->dry);
     prepare(r);
     progress_total(r->o->progress, r->need.all);
     progress_phase(r->o->progress, "ranks and check");

@@ -5,6 +5,7 @@
 #include "drive/run.h"
 #include "exec/wire_own.h"
 #include "exec/wire_told.h"
+#include <assert.h>
 
 struct Real {
     Ranks *ranks;
@@ -65,6 +66,7 @@ static void seen_settled(void *arg, const Step *s) {
     took_begin(wire_own_tooks(r->real->wire));
 }
 const Observer *const *real_observers(Run *r, const Observer *const *look, int *n) {
+    assert(r->real && *n >= 0);
     const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n + 2);
     Observer *told = ARENA_NEW(r->arena, Observer), *last = ARENA_NEW(r->arena, Observer);
     *told = (Observer){.arg = r,
@@ -98,6 +100,7 @@ void real_begin(Run *r) {
     if (!r->o->ranks || r->dry) return;
     Real *x = r->real = ARENA_NEW(r->arena, Real);
     *x = (Real){.ranks = r->o->ranks, .engine = ranks_engine(r->o->ranks), .own = r->exec};
+    assert(x->engine->ranks == r->mesh->nranks); /* real_fits has said so */
     x->engine->ungroup(x->engine);
     x->wire = wire_own_new(x->engine, r->program, ranks_engine_sums(x->ranks));
     if (ranks_first(x->ranks)) {

@@ -1,7 +1,9 @@
 /* What the parts of the driver ask about a run. */
 #include "drive/run.h"
+#include <assert.h>
 
 int64_t run_iterations(const Run *r) {
+    assert(!r->model->g.nn_model || r->plan->optimizer.steps >= 1);
     int64_t n = r->model->g.nn_model ? r->plan->optimizer.steps : 1;
     return r->dry ? work_turns(n) : n;
 }

@@ -97,9 +97,15 @@ void real_begin(Run *r);
 Exec *real_exec(const Run *r);
 /* Is this the process that checks? */
 bool real_checks(const Run *r);
-/* Who looks on, with what tells rank 0 and is told there before them; *n of them. */
+/* The observers of a walk whose ranks are processes: `look` (*n of them, whom only rank 0 has)
+ * between the one that sends what this process holds to rank 0, and is told there what all hold,
+ * and the one that lets go of it again. *n becomes their number; the list is r->arena's, the
+ * observers in it are the caller's. Only after real_begin. */
 const Observer *const *real_observers(Run *r, const Observer *const *look, int *n);
-/* After the walk, on all ranks. */
+/* After the walk, on all ranks, which wait for each other here: did an act change numbers on any of
+ * them (r->exec->edited), the floating-point operations of this process (r->exec->flops), and the
+ * seconds that steps and moves took, into r->t. After WALK_FAILED rank 0 has an error in r->d
+ * (E0606, if it has none yet). */
 void real_walked(Run *r, WalkEnd end);
 /* Before r->exec is freed. */
 void real_end(Run *r);

@@ -3,6 +3,7 @@
  * that of the last step. Refuses to keep anything: what the stores have dropped is not a value of
  * the run, except inputs and parameters, which are loaded again. */
 #include "drive/values.h"
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,7 @@ static void *read_all(const ValueSet *s, const ValueKey *k, const ValueShape *sh
 }
 
 void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
+    assert(k->rank < 0 || (s->ranks && k->rank < s->ranks->p->mesh->nranks));
     return part_of(read_all(s, k, shape), k, shape);
 }
 

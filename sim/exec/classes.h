@@ -43,6 +43,8 @@ const AxisParts *classes_parts(const RankSets *s, int alike);
 int classes_kinds(const RankSets *s);
 /* The whole mesh as a box. */
 RankBox classes_mesh(const Mesh *m);
-/* The ranks whose combination is marked in in[]: runs, or boxes of the mesh. */
+/* The ranks whose combination of parts is marked in in[classes_count(p)], combinations in row-major
+ * order: runs of rank numbers, or boxes of the mesh. Belongs to `s` and lives in its arena; the
+ * same question has the same answer, made once. All ranks where no axis is listed. Never fails. */
 RankSet classes_ranks(RankSets *s, const AxisParts *p, const bool *in);
 #endif

@@ -7,6 +7,7 @@
 #include "exec/transfer.h"
 #include "exec/wire.h"
 #include "ops/op.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,7 @@ bool exec_step(Exec *e, const Step *s) {
     for (int k = 0; k < n; k++)
         if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
             return false;
+    for (int k = 0; k < n; k++) assert(exec_store(e, r[k])->alive); /* in the program's order */
     return agreed(e, s->act ? run_edited(e, s) : run_step(e, s));
 }
 

@@ -6,6 +6,7 @@
 #include "exec/device.h"
 #include "exec/lives.h"
 #include "lower/program.h"
+#include <assert.h>
 
 typedef struct Buf Buf;
 typedef struct Wire Wire;
@@ -97,6 +98,7 @@ static inline Store *exec_store(const Exec *e, int val) {
  * nobody holds nothing. */
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
     const Store *s = exec_store(e, val);
+    assert(s->alive && rank >= 0 && rank < e->p->mesh->nranks);
     return s->which[rank] == EXEC_NOTHING ? NULL : &s->l[s->which[rank]];
 }
 /* Is the tensor integer data? */

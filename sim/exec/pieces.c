@@ -4,6 +4,8 @@
 #include <string.h>
 
 Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act) {
+    assert(v->from.ndim == t->nd && v->to.ndim == t->nd);
+    assert(act->dim < t->nd && act->times >= 0);
     Move done = act_move(v, act);
     return (Pieces){.m = m,
                     .t = t,

@@ -74,6 +74,7 @@ Region region_listed(const Region *r, int outer, Arena *arena) {
 
 /* ---- regions ---- */
 Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, Arena *arena) {
+    assert(l->ndim == t->nd && rank >= 0 && rank < m->nranks);
     Region r = {.t = t, .nd = t->nd};
     for (int d = 0; d < t->nd; d++) {
         r.d[d] = dim_index(m, l, d, t->size[d], rank, arena);
@@ -100,6 +101,7 @@ int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
                       int64_t *shape) {
     int64_t n[LAYOUT_MAX_DIMS], all = 1;
     int letter = 0;
+    assert(l->ndim == t->nd && rank >= 0 && rank < m->nranks);
     layout_local(m, l, t->size, rank, n);
     for (int d = 0; d < t->nstored; d++) {
         shape[d] = 1;
@@ -112,6 +114,7 @@ int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
 }
 Region region_rows(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank, DimIndex rows,
                    Arena *arena) {
+    assert(t->listed > 0 && l->ndim == t->nd && rank >= 0 && rank < m->nranks);
     Region r = {.t = t, .outer = t->listed, .nd = t->nd - t->listed + 1};
     r.d[0] = rows;
     for (int k = 1; k < r.nd; k++)

@@ -46,7 +46,7 @@ Store *store_open(Exec *e, int v) {
     return s;
 }
 int store_add(Store *s, Local l) {
-    assert(s->alive);
+    assert(s->alive && l.buf && l.buf->refs > 0 && l.t.nd >= 0 && l.t.nd <= LAYOUT_MAX_DIMS);
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 4;
         s->l = base_realloc(s->l, base_mul((size_t)s->cap, sizeof *s->l));

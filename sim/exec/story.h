@@ -70,9 +70,13 @@ Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude);
 Tensor story_filled(const StoryCase *c, const Region *b, double v);
 bool story_same_shape(const Tensor *a, const Tensor *b);
 
-/* What the rounding of a sum of n terms may come to, of its magnitude; below which relative
- * difference two factors are one. */
+/* What the rounding of a sum of n terms may come to, as a part of the sum of their magnitudes:
+ * (n + 8) units in the last place of c->dt, twice the bound (n - 1) u of recursive summation
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 4.2), as both sides round; 0 for
+ * integers. */
 double story_rounding(const StoryCase *c, int64_t n);
+/* Two factors whose relative difference is below this are one, "exactly 4 times": a quotient of two
+ * numbers that were rounded often has lost half its digits, no more (1e-3 in f32, 1e-9 in f64). */
 double story_factor_tolerance(const StoryCase *c);
 bool story_near(const StoryCase *c, double a, double b);
 /* "exactly 4 times too large, and tp has that size: ..." if the factor k is the size of some axes

@@ -5,6 +5,7 @@
 #include "exec/store.h"
 #include "exec/tuplemap.h"
 #include "exec/wire.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ typedef struct {
     Arena *tmp; /* of the block being built: lists of positions may be as long as the value */
 } MoveRun;
 void transfer_tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
+    assert(out->nd == own->nd);
     int64_t i[LAYOUT_MAX_DIMS] = {0}, es = dtype_size(dt);
     if (!tensor_count(out) || dev->sizes_only) return;
     if (!tensor_count(own)) {
@@ -112,6 +114,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     const WireMove *r = &run->m;
     const Act *act = &r->x.act;
     const Local *own = exec_local(r->e, r->s->in[0], rank);
+    assert(own && l->rank == rank); /* who is asked for a block is here, with what it had */
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
     if (pieces_pass(&r->x, rank) && (as_is || !act->times)) {
         share(l, own, &own->t);

@@ -1,6 +1,7 @@
 /* Steps and instances, one after the other. See walk.h. */
 #include "exec/walk.h"
 #include "base/clock.h"
+#include <assert.h>
 
 /* Calls one function of every observer that has it. */
 #define OBSERVE(w, event, ...)                                                                     \
@@ -63,6 +64,7 @@ static WalkEnd run_instance(Walk *w, WalkInstance at) {
     return WALK_DONE;
 }
 WalkEnd walk_run(Walk *w) {
+    assert(w->e && w->parts >= 1 && w->iterations >= 0);
     for (int64_t it = 0; it < w->iterations; it++) {
         for (int64_t part = 0; part < w->parts; part++) {
             WalkEnd end = run_instance(w, (WalkInstance){it, part});

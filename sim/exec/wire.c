@@ -2,9 +2,11 @@
 #include "exec/wire.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
+#include <assert.h>
 
 static bool share(Wire *wire, Exec *e, int out, const WireBlocks *w) {
     (void)wire;
+    assert(w->width > 0 && w->width <= WIRE_MAX_KEY);
     Store *st = store_open(e, out);
     TupleMap map;
     tuplemap_open(&map, w->width);

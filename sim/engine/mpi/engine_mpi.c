@@ -3,6 +3,7 @@
  * of them waits, but for starting and ending: so a second thread can tell all others that this
  * process lives (its heart), and notice who does not, while the first works or sleeps. */
 #include "engine/engine.h"
+#include <assert.h>
 #include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -176,8 +177,16 @@ static void post(const EngineItem *x, int n, bool out, MPI_Request **r) {
             else must(MPI_Irecv(p, k, MPI_BYTE, (int)x[i].peer, 0, M.data, (*r)++));
         }
 }
+static void check_items(const EngineItem *x, int n) {
+    for (int i = 0; i < n; i++) {
+        assert(x[i].peer >= 0 && x[i].peer < M.e.ranks && x[i].peer != M.e.rank);
+        assert(x[i].bytes >= 0 && (x[i].p || !x[i].bytes));
+    }
+}
 static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
     (void)e;
+    check_items(out, n_out);
+    check_items(in, n_in);
     int n = chunks(out, n_out) + chunks(in, n_in);
     if (!n) return;
     MPI_Request *all = malloc((size_t)n * sizeof *all), *r = all;
@@ -239,6 +248,7 @@ static void sum(Engine *e, const EngineSum *s) {
     MPI_Datatype type = s->number == ENGINE_F32 ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op op = s->max ? MPI_MAX : MPI_SUM;
     (void)e;
+    assert(s->group >= 0 && s->group < M.n_groups && s->n >= 0);
     if (!s->each) {
         sum_all(s, type, op);
         return;
@@ -250,7 +260,13 @@ static void sum(Engine *e, const EngineSum *s) {
         M.host.failed(M.host.arg, "out of memory for its counts");
         end_all();
     }
-    for (int i = 0; i < n; i++) each[i] = (int)s->each[i];
+    int64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        assert(s->each[i] >= 0 && s->each[i] <= INT_MAX);
+        each[i] = (int)s->each[i];
+        all += s->each[i];
+    }
+    assert(all == s->n);
     pthread_mutex_lock(&M.lock);
     must(MPI_Ireduce_scatter(s->mine, s->out, each, type, op, M.group[s->group], &r));
     pthread_mutex_unlock(&M.lock);

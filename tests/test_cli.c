@@ -1126,6 +1126,18 @@ static void test_diff_settings_of_models(void **state) {
 #undef LATENT
 #undef YARN
 #undef CONFIG
+/* Over an axis of one rank nothing is gathered: tables for people leave it out, as `comms` does. */
+static void test_one_rank(void **state) {
+    (void)state;
+    const char *plan =
+        put("one.yaml", "model: {kind: mlp, sizes: [4, 4, 4]}\nmesh: {dp: 1, tp: 2}\n"
+                        "pass: backward\ndata_parallel: {mode: fsdp, axis: dp}\n"
+                        "plan: {net1: colwise, net2: rowwise}\n");
+    Ran r = RUN("shapes", plan);
+    assert_null(strstr(r.out, "all_gather(dp)"));
+    expect_code(r, 0, "all_reduce(tp)", NULL);
+    expect_code(RUN("shapes", plan, "-v"), 0, "all_gather(dp)", NULL);
+}
 /* A structure that is wrong where no number shows it: every format says so, none calls it a wrong
  * value, and --fail-on decides. */
 static void test_structure(void **state) {
@@ -1559,6 +1571,7 @@ int main(void) {
         TEST(test_diff),
         TEST(test_diff_settings),
         TEST(test_diff_settings_of_models),
+        TEST(test_one_rank),
         TEST(test_structure),
         TEST(test_run),
         TEST(test_same_bytes),

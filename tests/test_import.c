@@ -520,6 +520,8 @@ static void test_megatron(void **state) {
     assert_non_null(strstr(r.plan.text, "num_key_value_heads: 4,"));
     HOLDS(r, "# --num-query-groups is not read: there is no --group-query-attention");
     equivalent(&r);
+    r = megatron((ImportInput){0}, SIZES "--num-query-groups 4\n");
+    assert_null(strstr(r.plan.text, "is not read")); /* the same model either way */
     r = megatron((ImportInput){0}, SIZES "--group-query-attention\n");
     assert_non_null(strstr(r.plan.text, "num_key_value_heads: 1,"));
 #undef SIZES

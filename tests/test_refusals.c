@@ -72,6 +72,9 @@ static const struct {
      3},
     {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4,
      "names are those of `names: torchtitan`", 3},
+    {"model: {kind: mlp, sizes: [4, 8, 4], layer_names: ['up[x]', down]}\nmesh: {tp: 2}\nplan:\n"
+     "  'up[x]': colwise\n", /* no match, and no help to be told the same again */
+     "E0205", 4, "names are those of", 3},
     /* a sum that is left pending where an op is not linear */
     {TP2 "  layers.*.feed_forward.w1: {style: rowwise, input: replicate, desired_input: shard(-1), "
          "output: partial}\n",

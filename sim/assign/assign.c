@@ -504,7 +504,9 @@ const char *assign_nearest(Arena *arena, const Graph *g, const char *pattern) {
     for (int t = 0; t < g->nt; t++)
         if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name) names[n++] = g->t[t].plan_name;
     for (int i = 0; i < n && many; i++) names[i] = plan_pattern_of(arena, names[i]);
-    return diag_nearest(pattern, names);
+    const char *near = diag_nearest(pattern, names);
+    /* A layer called 'a[x]' is no match of the pattern 'a[x]'. */
+    return near && strcmp(near, pattern) == 0 ? NULL : near;
 }
 static bool axis_cuts(const Assign *a, int x) {
     for (int t = 0; t < a->model->g.nt; t++)

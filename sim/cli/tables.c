@@ -80,17 +80,21 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
     r[8] = cell_text(table_places(&v->shape, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
 }
-/* A parameter that only changes its type (I to R) is a step, but nothing happens to it: people see
- * it with -v. */
-static bool is_silent(const Cli *c, const FoundStep *f) {
-    bool same = f && f->move && f->move->op && strcmp(f->move->op, "identity") == 0;
-    return same && !c->o.verbose &&
-           (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
+/* A parameter that only changes its type (I to R), or is moved over axes of one rank, is a step,
+ * but nothing happens to it: people see it with -v. */
+static bool is_silent(const Cli *c, const Trace *trace, const FoundStep *f) {
+    if (!f || !f->move || !f->move->axes || c->o.verbose) return false;
+    const char *axes[TRACE_MAX_AXES];
+    int n;
+    lookup_axes(trace, f->move->axes, true, axes, &n);
+    bool same = !n || (f->move->op && strcmp(f->move->op, "identity") == 0);
+    return same && (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
 }
-static void value_rows(const Cli *c, Table *t, const StepIndex *x, const TraceValue *v) {
+static void value_rows(const Cli *c, Table *t, const Trace *trace, const StepIndex *x,
+                       const TraceValue *v) {
     const FoundStep *f = v->step >= 0 && v->step < x->n ? &x->step[v->step] : NULL;
     bool any = false;
-    if (is_silent(c, f)) return;
+    if (is_silent(c, trace, f)) return;
     for (int i = 0; i < v->shape.n_local; i++) {
         const TraceLocal *l = &v->shape.local[i];
         if (c->o.rank >= 0 && !rankset_has(&l->ranks, c->o.rank)) continue;
@@ -103,14 +107,14 @@ Table table_shapes(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "shape", shape_columns, N(shape_columns));
     StepIndex x = lookup_steps(t, c->arena);
     int v = 0;
-    while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, &x, &t->values[v++]);
+    while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, t, &x, &t->values[v++]);
     for (int s = 0; s < x.n; s++) {
         const FoundStep *f = &x.step[s];
         if (!f->value && (f->compute || f->collective || f->move))
             shape_row(c, &out, s, f, NULL, NULL);
         /* values are in the order of their steps */
         for (; v < t->n_values && t->values[v].step <= s; v++)
-            value_rows(c, &out, &x, &t->values[v]);
+            value_rows(c, &out, t, &x, &t->values[v]);
     }
     return out;
 }

@@ -331,8 +331,8 @@ ImportedPlan draft_write(Draft *x) {
     write_text(&body, "pass: backward\n");
     write_lines(x, &body);
     write_from(&head, (Loc){x->file, 1, 1});
-    write_comment(&head, "What %s says (%s), written by `shardproof import`.", x->file,
-                  x->in->framework);
+    write_comment(&head, "What %s %s (%s), written by `shardproof import`.", x->file,
+                  x->in->path ? "says" : "say", x->in->framework);
     for (int i = 0; i < x->n_remarks; i++) write_comment(&head, "%s", x->remark[i]);
     write_from(&head, (Loc){x->file, 1, 1});
     write_text(&head, "name: ");

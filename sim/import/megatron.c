@@ -299,7 +299,7 @@ static void write_model(Draft *x, const Args *a) {
             groups = !a->gqa     ? a->heads
                      : a->groups ? a->groups
                                  : 1;
-    if (a->groups && !a->gqa)
+    if (a->groups && !a->gqa && a->groups != a->heads)
         draft_remark(x, "--num-query-groups is not read: there is no --group-query-attention");
     bool bias = !a->no_bias, qkv = bias || a->qkv_bias;
     x->hidden = a->hidden, x->head_dim = channels, x->n_layers = a->layers;

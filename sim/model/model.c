@@ -132,11 +132,6 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     if (p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
         diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layers", p->n_layer_names,
                    p->n_sizes - 1);
-    for (int i = 0; i < p->n_layer_names; i++)
-        for (int j = 0; j < i; j++)
-            if (!strcmp(p->layer_names[i], p->layer_names[j]))
-                diag_error(d, "E0216", p->model_loc, NULL, "two layers are called '%s'",
-                           p->layer_names[i]);
     if (m->activation && !op_activation(m->activation))
         diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations",
                    "unknown activation '%s'", m->activation);

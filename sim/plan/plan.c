@@ -86,8 +86,48 @@ static void read_texts(PlanReader *r, const Key *k, YamlPair *pair, const char *
     *out = s;
     *out_n = n;
 }
+/* Is name the path of a module inside that of outer? Its parameters and values might be one's. */
+static bool inside(const char *name, const char *outer) {
+    size_t n = strlen(outer);
+    return strncmp(name, outer, n) == 0 && (name[n] == '.' || !name[n]);
+}
+/* Is it, or could it be read as, the name of a value that is there without it? */
+static bool value_has_name(const char *name) {
+    static const char *const values[] = {"input", "cotangent", "loss", "clip_factor",
+                                         "grad_norm_squared"},
+                             *const starts[] = {"grad", "param", "optimizer", "grad_norm"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strcmp(name, values[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (inside(name, starts[i])) return true;
+    return !strncmp(name, "act", 3) && name[3] && !name[3 + strspn(name + 3, "0123456789")];
+}
+/* Names of layers are those of their values: each stands for one thing only. */
 static void read_layer_names(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
-    read_texts(r, k, pair, &((Plan *)base)->layer_names, &((Plan *)base)->n_layer_names);
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    read_texts(r, k, pair, &p->layer_names, &p->n_layer_names);
+    if (!p->n_layer_names || !read_items(r, k->name, pair->value, &item, &n)) return;
+    for (int i = 0; i < n; i++) {
+        const char *name = p->layer_names[i], *like = NULL;
+        for (int j = 0; j < n && !like; j++)
+            if (j != i && inside(name, p->layer_names[j]) &&
+                (j < i || strlen(name) > strlen(p->layer_names[j])))
+                like = p->layer_names[j];
+        if (!*name)
+            diag_error(r->d, "E0216", item[i]->loc, "layer_names: [up, down]",
+                       "layer %d has no name", i + 1);
+        else if (value_has_name(name))
+            diag_error(r->d, "E0216", item[i]->loc, "choose another name",
+                       "a layer cannot be called '%s': values of the run have such names", name);
+        else if (like && strcmp(name, like) == 0)
+            diag_error(r->d, "E0216", item[i]->loc, "choose another name",
+                       "two layers are called '%s'", name);
+        else if (like && *like)
+            diag_error(r->d, "E0216", item[i]->loc, "choose another name",
+                       "layer '%s' has the name of something inside layer '%s'", name, like);
+    }
 }
 static void read_ignore(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     read_texts(r, k, pair, &((Plan *)base)->ignore_config, &((Plan *)base)->n_ignore_config);
@@ -394,7 +434,7 @@ static const Key optimizer_keys[] = {
     {"eps", read_real, &not_negative, P(optimizer.eps), NO_LOC,
      "adamw: added to the root of the second moment"},
     {"weight_decay", read_real, &not_negative, P(optimizer.weight_decay), NO_LOC,
-     "adamw: decoupled; sgd: added to the gradient"},
+     "adamw: decoupled, default 0.01; sgd: added to the gradient, default 0"},
     {"momentum", read_real, &not_negative, P(optimizer.momentum), NO_LOC, "sgd"},
     {"clip", read_real, &positive, P(optimizer.clip), NO_LOC,
      "largest norm of all gradients together; longer ones are scaled down"},

@@ -174,8 +174,35 @@ static void test_rows_of_the_last_micro_batch(void **state) {
         arena_free(a);
     }
 }
-/* A gradient that is zero but for rounding has no magnitude: the bias of the keys moves all scores
- * of a query alike. */
+/* A gradient that is zero but for rounding has no magnitude: without rotation the bias of the keys
+ * moves all scores of a query alike. Adam keeps its square, and divides by that. */
+static void test_a_key_bias_without_rotation(void **state) {
+    (void)state;
+    static const char *const optimizers[] = {"{name: adamw, lr: 0.01, steps: 1}",
+                                             "{name: adamw, lr: 0.3, steps: 3, clip: 0.1}",
+                                             "{name: adamw, lr: 0.1, steps: 8, weight_decay: 0.1}",
+                                             "{name: sgd, lr: 0.3, momentum: 0.9, steps: 3}"};
+    for (int k = 0; k < 32; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {layers: all, config: {model_type: llama4_text, hidden_size: 12, head_dim: 4, "
+            "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: "
+            "11, num_hidden_layers: 2, no_rope_layers: [0, 0], moe_layers: [], attention_bias: "
+            "true, use_qk_norm: false, attn_temperature_tuning: false}, parts: [embedding, blocks, "
+            "norm, head, loss]}\ndata: {batch: 4, sequence: 8, dtype: %s, seed: %d%s}\nmesh: {dp: "
+            "2, tp: 2}\nnames: hf\npass: train\nplan:\n"
+            "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
+            "  model.layers.*.self_attn.o_proj: rowwise\n"
+            "  model.layers.*.feed_forward.[gu]*_proj: colwise\n"
+            "  model.layers.*.feed_forward.down_proj: rowwise\noptimizer: %s\n",
+            dtypes[k / 4 % 2], 100 + k, k & 8 ? ", microbatches: 2" : "", optimizers[k % 4]);
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
+/* The same with a rotation: small, and not zero. */
 static void test_a_value_that_is_zero(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -481,6 +508,7 @@ int main(void) {
         cmocka_unit_test(test_rows_of_the_last_micro_batch),
         cmocka_unit_test(test_a_value_that_is_zero),
         cmocka_unit_test(test_no_digit_left),
+        cmocka_unit_test(test_a_key_bias_without_rotation),
         cmocka_unit_test(test_sensitivity),
         cmocka_unit_test(test_attention_gradients),
         cmocka_unit_test(test_attention_bound_holds),

@@ -70,7 +70,11 @@ static double farthest(const Pair *p, int k) {
 static double rounding(const EndToEnd *e, const Pair *p) {
     enum { WAYS = 8, NO_DIGIT = 1 << 20 };
     double whole = farthest(p, WHOLE), ways = whole > p->top / 10 ? NO_DIGIT : WAYS;
-    return fmax(WAYS * SUMS * (ulp(e) / 0x1p-52) * farthest(p, TINY), ways * whole);
+    double tiny = farthest(p, TINY), more = WAYS * SUMS * (ulp(e) / 0x1p-52);
+    /* nothing but rounding in f64 too (a gradient that is zero by identity): its square, which Adam
+     * keeps, is the square of what the run's rounding is more */
+    if (tiny > p->top / 10) more *= more;
+    return fmax(more * tiny, ways * whole);
 }
 /* A share of the largest magnitude, or what rounding can do where that is more (a saturated
  * softmax, a sum that cancels, a few steps of training). Measured, it is what rounding can do, and

@@ -13,8 +13,9 @@
 #define PLAN "plans/09-llama3-8b-dp2-cp2-tp2.yaml"
 #define TRAIN "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"
 #define BUG "plans/bugs/13-gradient-not-summed-over-dp.yaml"
-static const char *const plain[] = {"CI=1",           "TERM=xterm", "NO_COLOR", "FORCE_COLOR",
-                                    "CLICOLOR_FORCE", "CLICOLOR",   "COLUMNS",  NULL};
+static const char *const plain[] = {"CI=1",        "TERM=xterm",     "NO_COLOR",
+                                    "FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR",
+                                    "COLUMNS",     "LC_ALL=C.UTF-8", NULL};
 
 /* The text without its colours; fails on an escape sequence that is none of the 16 colours, bold or
  * underline. */
@@ -58,6 +59,43 @@ static char *words_of(Arena *a, const char *s) {
     for (; *s; s++)
         if (*s != ' ' && *s != '\n' && *s != '\r') str_addn(&out, s, 1);
     return out.s;
+}
+static bool beyond_ascii(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s >= 0x80) return true;
+    return false;
+}
+/* In a locale of ASCII a terminal gets ASCII, as wide and as long as the text is elsewhere; what
+ * goes into a pipe stays UTF-8. */
+static void test_ascii(void **state) {
+    (void)state;
+    const char *const *const commands[] = {
+        WORDS("run", BUG, "-o", "/tmp/größe"),    WORDS("shapes", PLAN),
+        WORDS("draw", PLAN, "--view", "shards"),  WORDS("draw", PLAN, "--view", "block"),
+        WORDS("draw", TRAIN, "--view", "memory"), WORDS("shapes", "/tmp/größe.yaml"),
+    };
+    static const char *const locales[][3] = {
+        {"LC_ALL=C", NULL}, {"LC_ALL", "LC_CTYPE=POSIX", NULL}, {"LC_ALL=de_DE.UTF-8", NULL}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        Arena *a = arena_new();
+        Ended e[4];
+        for (int k = 0; k < 4; k++)
+            e[k] = child_run(a, &(Child){.words = commands[i],
+                                         .env = locales[k % 3],
+                                         .pty = k < 3,
+                                         .pty_out = k < 3});
+        const char *wide = e[2].out, *narrow = e[0].out;
+        assert_true(beyond_ascii(wide) || beyond_ascii(e[2].err));
+        assert_false(beyond_ascii(narrow) || beyond_ascii(e[0].err));
+        assert_true(beyond_ascii(e[3].out) || beyond_ascii(e[3].err));
+        assert_string_equal(e[1].out, narrow);
+        for (; *wide && *narrow;
+             wide += strcspn(wide, "\n") + 1, narrow += strcspn(narrow, "\n") + 1)
+            assert_int_equal(table_text_width(arena_strndup(a, wide, strcspn(wide, "\n"))),
+                             table_text_width(arena_strndup(a, narrow, strcspn(narrow, "\n"))));
+        assert_true(!*wide && !*narrow);
+        arena_free(a);
+    }
 }
 static void test_widths(void **state) {
     (void)state;
@@ -243,8 +281,9 @@ static void test_help(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),         cmocka_unit_test(test_unknown_width),
-        cmocka_unit_test(test_fold),           cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_streams_differ), cmocka_unit_test(test_help)};
+        cmocka_unit_test(test_widths),        cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_unknown_width), cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_colours),       cmocka_unit_test(test_streams_differ),
+        cmocka_unit_test(test_help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

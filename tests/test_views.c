@@ -651,6 +651,40 @@ static void shards_print_ranges(void **state) {
     }
 }
 
+/* The grid of ranks on a terminal: weights that lie alike share one, a long dim has a gap, and
+ * every rank of a cell has that part of the weight. */
+static void shards_show_ranks(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *what[4];
+    } row[] = {{"plans/09-llama3-8b-dp2-cp2-tp2.yaml",
+                {"attention_norm, ffn_norm: whole on every rank\n",
+                 "wq, wk, wv, w1, w3: down dim 0 in 2 parts by tp\n  ┌─────────┐\n  │ 0,2,4,6 │\n"
+                 "  ├─────────┤\n  │ 1,3,5,7 │\n  └─────────┘\n",
+                 "wo, w2: across dim 1 in 2 parts by tp\n  ┌─────────┬─────────┐\n"
+                 "  │ 0,2,4,6 │ 1,3,5,7 │\n  └─────────┴─────────┘\n"}},
+               {"plans/20-llama3-8b-fsdp-tp.yaml",
+                {"down dim 0 in 8 parts by tp·dp·cp\n  ┌───┐\n  │ 0 │\n  ├───┤\n  │ 2 │\n  ├───┤\n "
+                 " │ 4 │\n"
+                 "  ├───┤\n  ⋮\n  ├───┤\n  │ 7 │\n  └───┘\n",
+                 "wo, w2: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 parts by tp\n",
+                 "  ├───┼───┤\n  │ 2 │ 3 │\n"}},
+               {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                {"experts.w1, experts.w3: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 "
+                 "parts\nby tp\n",
+                 "experts.w2: down dim 0 in 4 parts by dp·cp, across dim 2 in 2 parts by tp\n"}},
+               {"plans/shape-only/llama3.1-405b-8192.yaml",
+                {"  │ 0:8192:8 │ 1:8193:8 │ 2:8194:8 │ … │ 7:8199:8 │\n"}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("shards");
+        const char *text = picture(a, r.t, &o, FORMAT_TEXT);
+        for (int k = 0; k < 4 && row[i].what[k]; k++) says(text, row[i].what[k]);
+        arena_free(a);
+    }
+}
+
 /* Where the weights stand: at most two lines, the last with no matrix alone, and no part too thin
  * to be seen if the page has room for more; parts have all their owners or none. */
 static void weights_use_their_page(void **state) {
@@ -800,6 +834,7 @@ int main(void) {
         cmocka_unit_test(long_names_fit),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),
+        cmocka_unit_test(shards_show_ranks),
         cmocka_unit_test(weights_use_their_page),
         cmocka_unit_test(memory_kinds_differ),
         cmocka_unit_test(column_then_row),

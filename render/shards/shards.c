@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *shards_name(const TraceParam *q) {
+    const char *leaf = words_leaf(q->module);
+    return *leaf ? leaf : words_leaf(q->plan_name);
+}
+
 static int64_t axis_stride(const Trace *t, int axis) {
     int64_t stride = 1;
     for (int i = t->n_axes - 1; i > axis; i--) stride *= t->axes[i].size;

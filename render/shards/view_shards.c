@@ -3,6 +3,7 @@
  * for any number of dims. */
 #include "base/text.h"
 #include "render/shards/shards_draw.h"
+#include "render/shards/shards_grid.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -84,11 +85,6 @@ static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimC
     return n;
 }
 
-static const char *param_name(const TraceParam *q) {
-    const char *leaf = words_leaf(q->module);
-    return *leaf ? leaf : words_leaf(q->plan_name);
-}
-
 static const char *param_tip(ShardPen *p, const TraceParam *q) {
     Str s = str_new(p->c->arena);
     tip_add(&s, "", q->plan_name ? q->plan_name : q->rest.name);
@@ -118,7 +114,7 @@ static void size_slot(ShardPen *p, Slot *s) {
         s->left = 12 + scene_width(p->s, 12, REGULAR,
                                    arena_printf(p->c->arena, "%lld",
                                                 (long long)(s->r.part[0] / s->r.blocks)));
-    s->room = fmax(s->w, scene_width(p->s, 15, BOLD, param_name(s->q)));
+    s->room = fmax(s->w, scene_width(p->s, 15, BOLD, shards_name(s->q)));
     for (int i = 0; i < s->n_line; i++)
         s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
 }
@@ -126,7 +122,7 @@ static void size_slot(ShardPen *p, Slot *s) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
                 param_tip(p, s->q));
-    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, param_name(s->q));
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, shards_name(s->q));
     Area at = {x, y + 30, s->w, s->h};
     shards_draw_copies(p, &s->r, &s->k, at);
     shards_draw_parts(p, &s->r, &s->k, at);
@@ -467,7 +463,7 @@ static const char *vectors(ShardPen *p) {
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         if (!wanted(p, q) || q->rest.nd != 1) continue;
-        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", param_name(q),
+        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", shards_name(q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
     return s.s;
@@ -638,7 +634,7 @@ static bool part_exists(ShardPen *p) {
     for (int i = 0; i < p->c->t->n_params; i++)
         if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
             str_addf(&s, "%s%s",
-                     s.n ? ", " : "modules with a weight: ", param_name(&p->c->t->params[i]));
+                     s.n ? ", " : "modules with a weight: ", shards_name(&p->c->t->params[i]));
     diag_error(p->c->d, "E0212", diag_nowhere, s.n ? s.s : NULL,
                "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
     return false;
@@ -718,7 +714,7 @@ const char *view_shards_text(const ViewCall *c) {
         const TraceParam *q = &c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p.rank);
         if (!wanted(&p, q)) continue;
-        words_pad(&s, param_name(q), 26, false);
+        words_pad(&s, shards_name(q), 26, false);
         words_pad(&s, words_symbol(a, q->rest.symbolic), 22, false);
         words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 18, false);
         words_pad(&s, l ? bytes_text(l->bytes, a) : "", 10, true);
@@ -743,6 +739,10 @@ const char *view_shards_text(const ViewCall *c) {
                             80);
         }
     }
+    const TraceParam **shown = ARENA_ARRAY(a, const TraceParam *, n);
+    for (int i = 0, k = 0; i < c->t->n_params; i++)
+        if (wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
+    str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank));
     const char *products = shards_products_text(&p);
     if (*products) str_addf(&s, "%s\n", products);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);

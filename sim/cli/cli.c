@@ -1,6 +1,7 @@
 /* From argv to an exit code: parse, dispatch, and the things all commands share. Refuses to know
  * any command's work. */
 #include "cli/cli.h"
+#include "cli/ascii.h"
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/shipped.h"
@@ -48,7 +49,10 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
     size_t n = 0;
     FILE *f = width ? open_memstream(&text, &n) : NULL;
     diags_print_fit(&shown, f ? f : c->err, c->color_err, width);
-    if (f && fclose(f) == 0) fputs(table_fold(text, width, c->arena), c->err);
+    if (f && fclose(f) == 0) {
+        const char *s = table_fold(text, width, c->arena);
+        fputs(terminal_is_ascii(c->err) ? ascii_text(s, c->arena) : s, c->err);
+    }
     free(text);
 }
 
@@ -86,7 +90,9 @@ void cli_flush(Cli *c) {
                  strcmp(c->format, "text") == 0; /* a picture is none the better for it */
     tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
-    write_result(c, s, folds ? strlen(s) : c->text.n);
+    bool ascii = c->look.width && strcmp(c->format, "text") == 0 && terminal_is_ascii(c->out);
+    if (ascii) s = ascii_text(s, c->arena);
+    write_result(c, s, folds || ascii ? strlen(s) : c->text.n);
     cli_forget(c);
     c->text.s[0] = 0;
 }

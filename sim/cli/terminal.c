@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,6 +14,15 @@ const char *terminal_env(const char *name) {
 bool terminal_is(FILE *f) {
     int fd = fileno(f);
     return fd >= 0 && isatty(fd);
+}
+
+bool terminal_is_ascii(FILE *f) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (int i = 0; i < 3 && !locale; i++) locale = terminal_env(names[i]);
+    const char *set = locale ? strchr(locale, '.') : NULL; /* "en_GB.UTF-8@euro" */
+    return terminal_is(f) &&
+           (!set || (strncasecmp(set, ".utf-8", 6) != 0 && strncasecmp(set, ".utf8", 5) != 0));
 }
 
 /* --color beats everything, then NO_COLOR, then what forces it, then what the stream is. */

@@ -462,7 +462,6 @@ static const Bad bad_keys[] = {
     {"plan: {a: ExpertTensorParallel}", "E0214", 3, 11, "'ExpertTensorParallel'", NULL},
     {"moe: {dispatch: masked}", "E0214", 3, 1, "'moe'", NULL},
     {"pipeline: {schedule: 1f1b}", "E0214", 3, 1, "'pipeline'", NULL},
-    {"recipe: torchtune-llama4", "E0214", 3, 9, "experts", NULL},
     {"recipe: megatorn", "E0206", 3, 9, "'megatorn'", "megatron"},
     {"names: torchtitan\nrecipe: hf-llama", "E0215", 4, 9, "names of hf", "names"},
     {"names: hugging", "E0206", 3, 8, "'hugging' for 'names'",

@@ -3,6 +3,7 @@
  * it). Selection by groups by hand, models of other people forward and backward, and each router
  * under every way to lay out its experts, in the names of three systems. The kernels' adjoints are
  * held against differences in test_rows. */
+#include "support/random_plan.h"
 #include "support/support.h"
 #include "ops/op.h"
 #include <math.h>
@@ -230,6 +231,83 @@ static void test_families(void **state) {
             run_way(m, w, (m + w + 1) % 3, "f32");
         }
 }
+/* ---- four ways to dispatch, one result (semantics.md 7.3) ---- */
+#define MOE "  layers.*.moe"
+static const struct {
+    const char *name, *mesh, *lines;
+} dispatchers[] = {
+    {"all-to-all", "{dp: 4}", MOE ".experts: expert_parallel\n"},
+    {"gathered", "{dp: 4}",
+     MOE ": {style: prepare_module_input_output, input: [shard(0)], desired_input: [varying_use], "
+         "use_local_input: true, output: partial, desired_output: shard(0), axis: ep}\n" MOE
+         ".experts: {style: expert_parallel, output: partial}\n"},
+    {"masked", "{tp: 4}", MOE ".experts: {style: expert_parallel, axis: tp, output: replicate}\n"},
+    {"cut inside", "{tp: 4}",
+     MOE ".experts: {style: tensor_parallel, axis: tp, output: replicate}\n"},
+};
+enum { N_DISPATCHERS = sizeof dispatchers / sizeof *dispatchers };
+/* A value as the ranks hold it together: that of rank 0 where all have it, else side by side. */
+static double *of_ranks(Arena *a, SafeTensors *st, const char *name, int64_t *n) {
+    int64_t m;
+    const double *first = tensor_numbers(a, st, arena_printf(a, "rank0/%s", name), &m);
+    double *x = arena_alloc(a, (size_t)m * 4 * 8);
+    memcpy(x, first, (size_t)m * 8);
+    *n = m;
+    for (int r = 1; r < 4; r++) {
+        const double *one = tensor_numbers(a, st, arena_printf(a, "rank%d/%s", r, name), &m);
+        if (!memcmp(one, first, (size_t)m * 8)) continue;
+        memcpy(x + *n, one, (size_t)m * 8);
+        *n += m;
+    }
+    return x;
+}
+static void compare_dispatchers(Arena *a, const char *config, uint64_t seed) {
+    static const char *const values[] = {
+        "layers.0.output", "grad.param.layers.0.moe.router.gate.weight",
+        "grad.param.layers.0.ffn_norm.weight", "grad.param.layers.0.attention.wo.weight"};
+    double *want[4] = {0};
+    for (int k = 0; k < N_DISPATCHERS; k++) {
+        const char *saved = temp_path(a, "dispatch.safetensors");
+        const char *text = arena_printf(
+            a,
+            "model: {config: {%s}}\ndata: {batch: 4, sequence: %d, dtype: f64, seed: %d}\n"
+            "mesh: %s\ngroups: {ep: %s}\nnames: torchtitan\npass: backward\n%splan:\n%s",
+            config, 3 + (int)(seed % 5), (int)seed, dispatchers[k].mesh, k < 2 ? "dp" : "tp",
+            k < 2 ? DDP : "", dispatchers[k].lines);
+        PlanRun r =
+            plan_run_with(a, "dispatch.yaml", text,
+                          &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
+        if (!r.t || strcmp(r.t->verdict, "equivalent")) printf("%s", text), run_print(&r);
+        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        SafeTensors *st = golden_tensors(a, saved);
+        for (int v = 0; v < 4; v++) {
+            int64_t n;
+            double *have = of_ranks(a, st, values[v], &n);
+            for (int64_t i = 0; k && i < n; i++)
+                if (!(fabs(have[i] - want[v][i]) <= 1e-11 * (1 + fabs(want[v][i]))))
+                    fail_msg("%s: %s differs", dispatchers[k].name, values[v]);
+            if (!k) want[v] = have;
+        }
+        st_close(st);
+    }
+}
+static void test_dispatchers(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        Arena *a = arena_new();
+        Rng g = {seed * 0x9e3779b97f4a7c15u};
+        int E = 4 + rng_below(&g, 5), k = 1 + rng_below(&g, 3), kind = rng_below(&g, 4);
+        static const char *const routers[] = {"mixtral", "switch", "llama4_text", "deepseek_v3"};
+        const char *config = arena_printf(
+            a,
+            "model_type: mixtral, router: %s, hidden_size: %d, intermediate_size: %d, "
+            "num_hidden_layers: 1, num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, "
+            "vocab_size: 32, num_local_experts: %d, num_experts_per_tok: %d",
+            routers[kind], 4 + rng_below(&g, 9), 4 + rng_below(&g, 9), kind == 3 ? 8 : E, k);
+        compare_dispatchers(a, config, seed);
+        arena_free(a);
+    }
+}
 /* A buffer has no gradient, is no part of FSDP, and training goes on with it. */
 static void test_selection_bias(void **state) {
     (void)state;
@@ -307,7 +385,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),          cmocka_unit_test(test_golden_models),
         cmocka_unit_test(test_features_matter), cmocka_unit_test(test_families),
-        cmocka_unit_test(test_selection_bias),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_dispatchers),     cmocka_unit_test(test_selection_bias),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,13 @@ static const char *path(const Follow *w, int m) { return w->g->module[m].path; }
 static bool says_something(const RawSpec *s) {
     return s->set && (s->mapping || s->bare.kind != RP_NONE);
 }
+/* Does a style that prepares inputs hand them to its module as plain tensors? */
+static bool local_inside(const Follow *w, int m) {
+    const Style *s = w->a->use[m].style;
+    TorchKind k = kind_of(w, m);
+    return (k == TORCH_INPUT && s->use_local_output == 1) ||
+           (k == TORCH_BOTH && s->use_local_input == 1);
+}
 /* What the inputs of module m are, once inside. */
 static Form inside(const Follow *w, int m, int arg, Form f) {
     const Style *s = w->a->use[m].style;
@@ -85,8 +92,7 @@ static Form inside(const Follow *w, int m, int arg, Form f) {
     case TORCH_BOTH:
     case TORCH_INPUT:
         if (!s->input.set || arg >= s->input.n || !says_something(&s->input.arg[arg])) return f;
-        return (Form){
-            kind_of(w, m) == TORCH_INPUT && s->use_local_output == 1 ? F_PLAIN : F_DTENSOR, m};
+        return (Form){local_inside(w, m) ? F_PLAIN : F_DTENSOR, m};
     case TORCH_OUTPUT: return f;
     case TORCH_NOT: break;
     }
@@ -321,11 +327,11 @@ void dtensor_follow(Assign *a) {
         if (!a->use[m].style) continue;
         TorchKind k = kind_of(&w, m);
         if (k == TORCH_LAYER && dtensor_system(a->plan)) uneven_layer(a, m);
-        if (k == TORCH_INPUT && a->use[m].style->use_local_output == 1) local_inputs(&w, m);
+        if (local_inside(&w, m)) local_inputs(&w, m);
         if (k == TORCH_LAYER && says(&w, m, 0)) whole_dtensor(&w, m);
         a->use[m].prepares = k == TORCH_INPUT || k == TORCH_OUTPUT || k == TORCH_BOTH;
         if (a->use[m].prepares && dtensor_system(a->plan)) check_pairs(&w, m);
-        a->use[m].idle_in = k == TORCH_INPUT && a->use[m].style->use_local_output == 1;
+        a->use[m].idle_in = local_inside(&w, m);
         a->use[m].idle_out =
             (k == TORCH_OUTPUT || k == TORCH_BOTH) && a->use[m].style->use_local_output != 0;
         a->use[m].relays = row_of(&w, m) && row_of(&w, m)->relays;

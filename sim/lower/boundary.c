@@ -11,6 +11,19 @@ const RawSpec *boundary_result(const Style *s) {
     return o->set && o->n && o->arg[0].set ? &o->arg[0] : NULL;
 }
 
+/* Under trust: declared a label that says pending is believed of all that is added up there, whole
+ * operands too: each rank adds what it has. */
+static bool labelled_pending(const Lower *l, const GNode *n, const Style *s, const Layout *now,
+                             Layout *want) {
+    bool both = s->desired_output.set && s->output.set && s->output.n && s->output.arg[0].set;
+    if (!l->declared || !both ||
+        !assign_target(l->a, &(Target){n->module, n->out, &s->output.arg[0], USE_OUTPUT, now}, want,
+                       NULL))
+        return false;
+    for (int x = 0; x < l->p->mesh->naxes; x++)
+        if (want->type[x] == TY_P && l->p->mesh->axis[x].size > 1) return true;
+    return false;
+}
 bool boundary_goal(const Lower *l, const GNode *n, const int *in, Layout *want) {
     const Style *s = n->module >= 0 && l->p->graph->module[n->module].output == n->out
                          ? l->a->use[n->module].style
@@ -23,6 +36,7 @@ bool boundary_goal(const Lower *l, const GNode *n, const int *in, Layout *want) 
                     !memcmp(n->rule.in[i], n->rule.out, (size_t)n->rule.nout),
              pending = false;
         for (int x = 0; x < l->p->mesh->naxes; x++) pending |= v->L.type[x] == TY_P;
+        if (like && pending && labelled_pending(l, n, s, &v->L, want)) return true;
         if (like && pending)
             return assign_target(l->a, &(Target){n->module, n->out, o, USE_OUTPUT, &v->L}, want,
                                  NULL);

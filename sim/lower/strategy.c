@@ -43,6 +43,9 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
     if (partial && ((op->lin == LIN_ADD && all_pr) ||
                     (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which))))
         return (Strategy){S_P, 0};
+    /* said to be pending: so is, on the plan's word, all that is added up */
+    if (partial && l->declared && op->lin == LIN_ADD && goal && goal->type[axis] == TY_P)
+        return (Strategy){S_P, 0};
     int to = partial && goal
                  ? layout_where(goal, axis)
                  : -1; /* the sum is refused: reduce it to where the output has to lie */

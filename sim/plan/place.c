@@ -279,6 +279,8 @@ const Key plan_style_keys[] = {
     {"bias", read_bias, NULL, 0, NO_LOC, "placement of the bias; also partial and local"},
     {"params", read_params, NULL, 0, NO_LOC, "placements of parameters by name"},
     {"kwargs", read_kwargs, NULL, 0, NO_LOC, "keyword arguments: {x: {input:, desired_input:}}"},
+    {"use_local_input", read_flag, NULL, S(use_local_input), NO_LOC,
+     "of prepare_module_input_output: true: inside the module its inputs are plain tensors"},
     {"use_local_output", read_flag, NULL, S(use_local_output), NO_LOC,
      "as PyTorch writes it: false keeps a result a DTensor; of prepare_module_input, true makes "
      "its inputs plain"},
@@ -288,7 +290,7 @@ const Key plan_style_keys[] = {
 
 void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     memset(out, 0, sizeof *out);
-    out->use_local_output = out->per_module = -1;
+    out->use_local_output = out->use_local_input = out->per_module = -1;
     out->loc = y->loc;
     if (y->kind == YAML_MAP) {
         read_table(r, plan_style_keys, key, out, y);

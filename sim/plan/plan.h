@@ -67,6 +67,7 @@ typedef struct Style {
     int n_kwargs;
     RawKwarg *kwargs;
     int use_local_output; /* -1 unset, 0, 1; what it changes: dtensor.h */
+    int use_local_input;  /* the same, of the inputs of a style that prepares both */
     int per_module;       /* boundary: -1 unset, 0 shared, 1 per_module */
     bool bias_in_shares;  /* a row style whose bias no line places: see dtensor_bias */
     bool sums; /* the gradients of the parameters that it places are summed over its axes (a row of

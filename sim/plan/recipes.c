@@ -21,6 +21,56 @@ static const char torchtitan_llama3[] =
     "use_local_output: false}\n"
     "loss: loss_parallel\n";
 
+/* torchtitan v0.2.2, Llama 4: routed and shared experts are partial sums together. Experts cut
+ * inside; a line of the plan puts them on other ranks. */
+static const char torchtitan_llama4[] =
+    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
+    "layers.*.attention_norm: sequence_parallel\n"
+    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
+    "layers.*.attention.w[qkv]: colwise\n"
+    "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+    "layers.*.ffn_norm: sequence_parallel\n"
+    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
+    "[replicate]}\n"
+    "layers.*.feed_forward.w[13]: colwise\n"
+    "layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+    "layers.*.moe: {style: prepare_module_input_output, input: [shard(1)], desired_input: "
+    "[replicate], use_local_input: true, output: partial, desired_output: shard(1)}\n"
+    "layers.*.moe.router.gate: no_parallel\n"
+    "layers.*.moe.shared_experts.w[13]: colwise\n"
+    "layers.*.moe.shared_experts.w2: {style: rowwise, output: partial}\n"
+    "layers.*.moe.experts: tensor_parallel\n"
+    "norm: sequence_parallel\n"
+    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), "
+    "use_local_output: false}\n"
+    "loss: loss_parallel\n";
+
+/* torchtune's Llama 4 plan for inference. Its training plan counts the shared expert tp times
+ * (plans/bugs/46). */
+static const char torchtune_llama4[] =
+    "layers.*.attn.[qkv]_proj: colwise\n"
+    "layers.*.attn.output_proj: rowwise\n"
+    "layers.*.mlp.w[13]: colwise\n"
+    "layers.*.mlp.w2: {style: rowwise, output: partial}\n"
+    "layers.*.mlp: {style: prepare_module_output, output: partial, desired_output: replicate}\n"
+    "layers.*.mlp.router.gate: no_parallel\n"
+    "layers.*.mlp.shared_expert.w[13]: colwise\n"
+    "layers.*.mlp.shared_expert.w2: {style: rowwise, output: partial}\n"
+    "layers.*.mlp.experts: tensor_parallel\n"
+    "output: {style: colwise, output: replicate}\n";
+
+/* Hugging Face's base_model_tp_plan for Mixtral: every expert cut inside. */
+static const char hf_mixtral[] =
+    "model.embed_tokens: embedding_rowwise\n"
+    "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.self_attn.o_proj: rowwise\n"
+    "model.layers.*.mlp: {style: prepare_module_input, input: [replicate], desired_input: "
+    "[replicate]}\n"
+    "model.layers.*.mlp.gate: replicated_with_grad_allreduce\n"
+    "model.layers.*.mlp.experts: {style: tensor_parallel, output: replicate}\n"
+    "lm_head: colwise_gather_output\n";
+
 /* torchtune's Llama 3 plan: as above under its own names, logits gathered. */
 static const char torchtune_llama3[] =
     "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
@@ -85,10 +135,12 @@ static const RecipeRow recipes[] = {
      torchtitan_llama3},
     {"torchtune-llama3", "torchtune Llama 3: TP + SP, logits gathered", NAMES_TORCHTUNE,
      torchtune_llama3},
-    {"torchtune-llama4", "mixture of experts", NAMES_TORCHTUNE, NULL},
-    {"torchtitan-llama4", "mixture of experts", NAMES_TORCHTITAN, NULL},
+    {"torchtune-llama4", "torchtune Llama 4 at inference: TP, experts cut inside", NAMES_TORCHTUNE,
+     torchtune_llama4},
+    {"torchtitan-llama4", "torchtitan Llama 4: TP + SP, experts cut inside, loss parallel",
+     NAMES_TORCHTITAN, torchtitan_llama4},
     {"hf-llama", "Hugging Face tp_plan of Llama, Qwen2, Qwen3", NAMES_HF, hf_llama},
-    {"hf-mixtral", "mixture of experts", NAMES_HF, NULL},
+    {"hf-mixtral", "Hugging Face tp_plan of Mixtral: experts cut inside", NAMES_HF, hf_mixtral},
 };
 
 const RecipeRow *plan_recipes(int *n) {

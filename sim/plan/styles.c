@@ -18,7 +18,8 @@
         .set = true, .n = 1, .arg = (RawSpec[]) { __VA_ARGS__ }                                    \
     }
 
-#define ROW(n, local) .name = (n), .use_local_output = (local), .per_module = -1
+#define ROW(n, local)                                                                              \
+    .name = (n), .use_local_output = (local), .use_local_input = -1, .per_module = -1
 #define NAME(n) ROW(n, -1)
 /* Its system sums the gradients of the parameters that it places over its axes. Plain tensors,
  * which whoever replicates them or cuts them by hand has, are summed by nobody. */
@@ -223,6 +224,7 @@ static void overlay(Arena *a, Style *out, const Style *over) {
         out->bias_in_shares = false;
     }
     if (over->use_local_output >= 0) out->use_local_output = over->use_local_output;
+    if (over->use_local_input >= 0) out->use_local_input = over->use_local_input;
     if (over->per_module >= 0) out->per_module = over->per_module;
     if (over->n_params) overlay_params(a, out, over);
     if (over->n_kwargs) overlay_kwargs(a, out, over);
@@ -318,7 +320,11 @@ static bool lay_named(const Plan *p, Diags *d, const char *name, Loc loc, const 
 
 const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
                                const char *module_kind) {
-    Style s = {.name = "custom", .use_local_output = -1, .per_module = -1, .sums = true};
+    Style s = {.name = "custom",
+               .use_local_output = -1,
+               .use_local_input = -1,
+               .per_module = -1,
+               .sums = true};
     if (line->style.name && !lay_named(p, d, line->style.name, line->style_loc, module_kind, &s))
         return NULL;
     overlay(p->arena, &s, &line->style);

@@ -69,6 +69,9 @@ static const char *style(RandomPlan *g, const char *name, const char *fields) {
     if (CHANCE(8) && !strstr(fields, "use_local_output"))
         more = TEXT("%s%suse_local_output: %s", more, *more ? ", " : "",
                     CHANCE(50) ? "true" : "false");
+    if (!strcmp(name, "prepare_module_input_output") && CHANCE(50))
+        more =
+            TEXT("%s%suse_local_input: %s", more, *more ? ", " : "", CHANCE(70) ? "true" : "false");
     if (CHANCE(8))
         more =
             TEXT("%s%sboundary: %s", more, *more ? ", " : "", CHANCE(50) ? "per_module" : "shared");
@@ -230,9 +233,9 @@ static void styled(RandomPlan *g) {
 
 /* ---- recipes ---- */
 static void recipe(RandomPlan *g) {
-    int n;
+    int n, at = rng_below(&g->r, 9973) + g->S + g->V; /* in turn: few plans are of this form */
     const RecipeRow *rows = plan_recipes(&n), *row;
-    do row = &rows[rng_below(&g->r, n)];
+    do row = &rows[at++ % n];
     /* the others have no line for a packed gate and up */
     while (!row->lines || (g->packed && row->names != NAMES_MEGATRON));
     g->scheme = (int)row->names;

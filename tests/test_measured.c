@@ -2,8 +2,11 @@
  * counted for each pair of ranks is what the pieces of the step say (exec/pieces.h), in all shipped
  * plans; times are ordered and leave nothing out; pictures and texts show them beside the model. It
  * holds no time to any number. */
+#include "cost/cost.h"
+#include "drive/calibrate.h"
 #include "exec/pieces.h"
 #include "render/render.h"
+#include "support/child.h"
 #include "support/support.h"
 #include "support/threads.h"
 #include <glob.h>
@@ -224,11 +227,58 @@ static void test_shown(void **state) {
     assert_string_equal(d->item[1].code, "E0212");
     arena_free(a);
 }
+/* ---- calibrate ---- */
+typedef struct {
+    const char *text; /* rank 0's */
+    int ranks, silent;
+} Calibrated;
+static void calibrate_rank(void *arg, Arena *a, Diags *d, struct Ranks *ranks) {
+    Calibrated *x = arg;
+    const char *text = calibrate(a, d, ranks);
+    if (text && *text) x->text = text;
+    else if (text) __atomic_fetch_add(&x->silent, 1, __ATOMIC_RELAXED);
+    if (!text) run_print(&(PlanRun){.d = d});
+}
+/* On machines of 4, 2 and 1 processes each; the profile is one that the model of time reads. */
+static void test_calibrate(void **state) {
+    (void)state;
+    for (int beside = 4; beside; beside /= 2) {
+        Arena *a = arena_new();
+        Calibrated c = {0};
+        Threads x = {.ranks = 4, .flip_rank = -1, .work = calibrate_rank, .arg = &c};
+        setenv("PMI_RANK", "0", 1);
+        setenv("MPI_LOCALNRANKS", arena_printf(a, "%d", beside), 1);
+        ThreadsRun r = threads_run(a, &x);
+        unsetenv("PMI_RANK");
+        unsetenv("MPI_LOCALNRANKS");
+        if (!c.text) run_print(&(PlanRun){.d = r.d});
+        assert_non_null(c.text);
+        assert_int_equal(c.silent, 3);
+        const char *file = temp_path(a, "machine.yaml");
+        child_write(file, c.text);
+        Diags *d = diags_new(a);
+        const Hardware *h = hardware_find(a, d, file, NULL, (Loc){0});
+        if (!h) run_print(&(PlanRun){.d = d});
+        assert_non_null(h);
+        assert_int_equal(h->gpus_per_node, beside);
+        assert_true(h->intra_bandwidth > 0 && h->flops_f32 > 0 && h->kernel_overhead > 0);
+        assert_int_equal(strstr(c.text, "not measured") != NULL, beside == 4);
+        arena_free(a);
+    }
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    Calibrated c = {0};
+    Threads x = {.ranks = 1, .flip_rank = -1, .work = calibrate_rank, .arg = &c};
+    d = threads_run(a, &x).d;
+    assert_string_equal(d->item[0].code, "E0603");
+    assert_null(c.text);
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire_bytes),  cmocka_unit_test(test_times),
         cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_shown),       cmocka_unit_test(test_calibrate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

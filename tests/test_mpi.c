@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -144,11 +145,70 @@ static void test_files(void **state) {
     arena_free(a);
 }
 
+/* ---- several machines ---- */
+/* Two of them, as the launcher sees it: both are this one. Between them everything goes by TCP. */
+static const char *two_machines(Arena *a) {
+    const char *rsh = temp_path(a, "rsh"), *hosts = temp_path(a, "hosts");
+    child_write(rsh, "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nshift\n"
+                     "exec sh -c \"$*\"\n");
+    chmod(rsh, 0755);
+    child_write(hosts, "# two\nnode1 slots=2\nnode2 slots=2\n");
+    bool open = !strcmp(mpi_here()->name, "openmpi");
+    return open ? arena_printf(a, "--mca plm_rsh_agent %s --mca btl tcp,self --hostfile %s", rsh,
+                               hosts)
+                : "-launcher fork -hosts node1:2,node2:2";
+}
+static void test_two_machines(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *v = temp_path(a, "virtual"), *m = temp_path(a, "mpi"), *e = temp_path(a, "err"),
+               *p = "plans/19*.yaml", *o = two_machines(a);
+    size_t n;
+    assert_int_equal(line_code(v, e, "%s check %s --format jsonl", mpi_program(), p), 0);
+    mpi_expect(MPI_RUN(m, e, "%s -n 4 %s check %s --mpi --format jsonl", o, mpi_program(), p), 0, e,
+               "");
+    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
+    mpi_expect(MPI_RUN(m, e, "%s -n 4 %s calibrate --mpi", o, mpi_program()), 0, e, "");
+    const char *text = child_read(a, m, &n);
+    assert_non_null(strstr(text, "gpus_per_node: 2"));
+    assert_non_null(strstr(text, "the same between machines"));
+    arena_free(a);
+}
+/* The examples' scripts, with the launcher of the tests and, in place of Slurm, a script that
+ * starts its processes so. */
+static void test_cluster_scripts(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "out"), *e = temp_path(a, "err"), *hosts = temp_path(a, "hosts"),
+               *srun = temp_path(a, "srun"), *p = "plans/19-llama3-8b-fsdp4.yaml";
+    size_t n;
+    two_machines(a);
+    if (!strcmp(mpi_here()->name, "openmpi"))
+        mpi_expect(line_code(o, e,
+                             "MPIRUN=\"%s --mca plm_rsh_agent %s --mca btl tcp,self\" "
+                             "SHARDPROOF=%s sh examples/cluster/run.sh %s %s",
+                             mpi_run(), temp_path(a, "rsh"), mpi_program(), hosts, p),
+                   0, e, "");
+    mpi_expect(line_code(o, e, "sh examples/cluster/run.sh examples/cluster/slurm.sh %s", p), 2, e,
+               "no line such as");
+    child_write(srun, arena_printf(a, "#!/bin/sh\nshift\nexec %s -n 4 \"$@\"\n", mpi_run()));
+    chmod(srun, 0755);
+    mpi_expect(line_code(o, e,
+                         "here=$PWD; cd %s && PATH=$PWD:$PATH SLURM_JOB_ID=7 SHARDPROOF=%s bash "
+                         "$here/examples/cluster/slurm.sh $here/%s",
+                         temp_path(a, "."), mpi_program(), p),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_plans), cmocka_unit_test(test_planted_mistakes),
-        cmocka_unit_test(test_random_plans),  cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_shipped_plans),   cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_files),           cmocka_unit_test(test_two_machines),
+        cmocka_unit_test(test_cluster_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,8 +201,13 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     *role = ROLE_SECOND;
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
-        return arena_printf(a, "✓ executed on %lld virtual rank%s: equivalent%s",
-                            (long long)t->ranks, t->ranks == 1 ? "" : "s", stamp_if(a, t));
+        bool real = t->backend && !strcmp(t->backend, "mpi");
+        return arena_printf(a, "✓ executed on %lld %s%s: equivalent%s", (long long)t->ranks,
+                            real ? "process" : "virtual rank",
+                            t->ranks == 1 ? ""
+                            : real        ? "es"
+                                          : "s",
+                            stamp_if(a, t));
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;

@@ -30,6 +30,7 @@ enum {
     C_COMPLETION = 1 << 10,
     C_IMPORT = 1 << 11,
     C_EXPORT = 1 << 12,
+    C_CALIBRATE = 1 << 13,
 };
 
 /* What the command line said. */
@@ -156,6 +157,7 @@ void cli_paint(Cli *c, const char *code, const char *text);
  * code; what is wrong goes to c->d. */
 int cmd_run(Cli *c);
 int cmd_check(Cli *c);
+int cmd_calibrate(Cli *c);
 int cmd_shapes(Cli *c);
 int cmd_params(Cli *c);
 int cmd_comms(Cli *c);

@@ -62,6 +62,11 @@ const Command cli_commands[] = {
      "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
      "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
      cmd_import},
+    {"calibrate", C_CALIBRATE, "", 0, 0, "yaml",
+     "a hardware profile of this machine, measured with --mpi",
+     "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml\n"
+     "shardproof run plan.yaml --hardware ./machine.yaml\n",
+     cmd_calibrate},
     {"export", C_EXPORT, "PLAN", 1, 1, "py",
      "a plan that passed as torch's parallelize_module table",
      "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"

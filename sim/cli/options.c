@@ -25,7 +25,7 @@ enum {
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
     C_OF_MPI = 1 << 22,     /* nothing without --mpi */
-    C_ALL = (1 << 13) - 1,
+    C_ALL = (1 << 14) - 1,
     C_PLANS =
         C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
@@ -120,11 +120,11 @@ static const Option options[] = {
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan: torch",
      "torch"},
     {"cuda", 0, O_FLAG, AT(cuda), NULL, C_RUN, "run on GPUs (needs a build with CUDA)", NULL},
-    {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_ANOTHER,
+    {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_CALIBRATE | C_ANOTHER,
      "run on the processes that mpirun has started, one for each rank", NULL},
     {"sum", 0, O_WORD, AT(sum), "HOW", C_RUNS | C_ANOTHER | C_OF_MPI,
      "for --mpi: sums in the declared order (the default), or the engine's own", "declared engine"},
-    {"deadline", 0, O_REAL, AT(deadline), "SECONDS", C_RUNS | C_OF_MPI,
+    {"deadline", 0, O_REAL, AT(deadline), "SECONDS", C_RUNS | C_CALIBRATE | C_OF_MPI,
      "for --mpi: a rank that is silent for so long is lost (default 60)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
     {"quiet", 'q', O_FLAG, AT(quiet), NULL, C_ALL, "errors only; check: failed plans only", NULL},

@@ -161,6 +161,10 @@ static void *run(void *arg) {
     o.ranks = ranks_new(k->a, &k->own.e, &(RanksOptions){60, x->engine_sums});
     if (k->own.e.rank) o.save_values = o.against = NULL;
     k->r.d = diags_new(k->a);
+    if (x->work) {
+        x->work(x->arg, k->a, k->r.d, o.ranks);
+        return arg;
+    }
     k->r.t = pipeline_run(k->a, k->r.d, plan_text("random.yaml", text), &o, &k->r.rep);
     return arg;
 }

@@ -15,6 +15,9 @@ typedef struct {
     const char *text;   /* the plan */
     const char *others; /* what the ranks but 0 read; NULL: the same */
     PipelineOptions o;  /* of all of them */
+    /* what they do instead of running a plan; NULL: they run it */
+    void (*work)(void *arg, Arena *a, Diags *d, struct Ranks *ranks);
+    void *arg;
 } Threads;
 typedef struct {
     Trace *t; /* of rank 0, in `a`; NULL: none */

@@ -1,0 +1,196 @@
+/* Constants of a profile, fitted to measured steps. See calibrate.h. */
+#include "drive/calibrate.h"
+#include "drive/pipeline.h"
+#include "drive/ranks.h"
+#include <string.h>
+#include <unistd.h>
+
+enum { TURNS = 5, SMALL = 64 << 10 };
+
+/* The shortest time of each step, of its slowest rank: what disturbs a run makes it longer only. */
+typedef struct {
+    const Trace *t;
+    int n;
+    double *best; /* per step; 0: not measured */
+} Times;
+/* A sum of two products, fitted: count * each + bytes / rate. */
+typedef struct {
+    double each, rate;
+    int samples;
+} Line;
+typedef struct {
+    Line intra, inter;
+    double f32, f64, memory, kernel;
+    int64_t per_node, nodes;
+} Constants;
+
+/* A linear network of layers whose sizes differ, cut by FSDP over `dp`: all-gathers and
+ * reduce-scatters of many sizes, products and element-wise kernels. The other axis repeats it. */
+static const char plan[] =
+    "name: calibration\n"
+    "model: {kind: mlp, sizes: [16, 512, 256, 1024, 1024, 16], bias: false, activation: relu}\n"
+    "data: {rows: %lld, dtype: %s, seed: 1}\n"
+    "mesh: {%s: %lld, %s: %lld}\n"
+    "data_parallel: {mode: fsdp, axis: dp, unit: parameter}\n"
+    "pass: backward\n";
+
+static void keep_best(Arena *arena, Times *x, const Trace *t) {
+    double *longest = ARENA_ARRAY(arena, double, t->n_measured + 1);
+    int n = 0;
+    for (int i = 0; i < t->n_measured; i++) {
+        const TraceMeasured *m = &t->measured[i];
+        double took = m->end - m->start;
+        if (took > longest[m->step]) longest[m->step] = took;
+        if (m->step >= n) n = m->step + 1;
+    }
+    if (!x->best) *x = (Times){t, n, longest};
+    for (int i = 0; i < x->n && i < n; i++)
+        if (longest[i] < x->best[i]) x->best[i] = longest[i];
+}
+static bool time_plan(Arena *arena, Diags *d, Ranks *ranks, const char *text, Times *out) {
+    PipelineOptions o = {.execute = true, .ranks = ranks};
+    for (int i = 0; i < TURNS; i++) {
+        PipelineReport rep;
+        ranks_next(ranks);
+        const Trace *t = pipeline_run(arena, d, plan_text("calibration.yaml", text), &o, &rep);
+        bool ran = t && t->executed && !rep.exit;
+        if (!ran || diags_errors(d)) return false;
+        if (ranks_first(ranks)) keep_best(arena, out, t);
+    }
+    return true;
+}
+
+/* ---- fits ---- */
+/* Least squares of the relative errors: a * each + b / rate = 1, with a and b over the time. */
+typedef struct {
+    double aa, ab, bb, a, b;
+    int n;
+} Sums;
+static void add(Sums *s, double count, double bytes, double took) {
+    double a = count / took, b = bytes / took;
+    s->aa += a * a;
+    s->ab += a * b;
+    s->bb += b * b;
+    s->a += a;
+    s->b += b;
+    s->n++;
+}
+static Line fit(const Sums *s) {
+    double det = s->aa * s->bb - s->ab * s->ab;
+    double each = det > 0 ? (s->a * s->bb - s->b * s->ab) / det : -1;
+    double slope = det > 0 ? (s->b * s->aa - s->a * s->ab) / det : -1;
+    if (each < 0 || slope <= 0) { /* one of them is lost in the noise: all is the other's */
+        each = 0;
+        slope = s->bb > 0 ? s->b / s->bb : 0;
+    }
+    return (Line){each, slope > 0 ? 1 / slope : 0, s->n};
+}
+static Line links(const Times *x) {
+    Sums s = {0};
+    for (int i = 0; i < x->t->n_collectives; i++) {
+        const TraceCollective *c = &x->t->collectives[i];
+        double took = c->step < x->n ? x->best[c->step] : 0;
+        bool ring = !strcmp(c->op, "all_gather") || !strcmp(c->op, "reduce_scatter");
+        if (ring && took > 0)
+            add(&s, (double)(groups_size(&c->groups) - 1), (double)c->bytes_sent, took);
+    }
+    return fit(&s);
+}
+/* Seconds of a kernel that has next to nothing to do. */
+static double smallest_kernel(const Times *x) {
+    double least = 0;
+    for (int i = 0; i < x->t->n_computes; i++) {
+        const TraceCompute *c = &x->t->computes[i];
+        double took = c->step < x->n ? x->best[c->step] : 0;
+        if (c->bytes < SMALL && took > 0 && (least <= 0 || took < least)) least = took;
+    }
+    return least;
+}
+/* Is it of the kind that is asked for: a product, whose operations are what takes time, or a kernel
+ * that is as fast as memory? Its work then, else 0. */
+static double work_of(const TraceCompute *c, bool products) {
+    if (products) return c->flops > 16 * (double)c->bytes ? c->flops : 0;
+    return c->flops <= (double)c->bytes ? (double)c->bytes : 0;
+}
+/* FLOP/s of products, or bytes/s of what is none: the best of the large ones. */
+static double rate(const Times *x, bool products, double kernel) {
+    double most = 0, per_second = 0;
+    for (int i = 0; i < x->t->n_computes; i++) {
+        double work = work_of(&x->t->computes[i], products);
+        most = work > most ? work : most;
+    }
+    for (int i = 0; i < x->t->n_computes; i++) {
+        const TraceCompute *c = &x->t->computes[i];
+        double took = c->step < x->n ? x->best[c->step] : 0, work = work_of(c, products);
+        if (took <= 0 || work < most / 8) continue;
+        double now = work / (took > 2 * kernel ? took - kernel : took / 2);
+        per_second = now > per_second ? now : per_second;
+    }
+    return per_second;
+}
+
+/* ---- the file ---- */
+static const char *text_of(Arena *arena, const Constants *k, int64_t ranks) {
+    Str s = str_new(arena);
+    int64_t memory =
+        (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / k->per_node;
+    str_addf(&s,
+             "# Hardware profile, measured by `shardproof calibrate --mpi` on %lld processes, %lld "
+             "on each machine.\n# It says what the executor of shardproof takes there, packing and "
+             "calls included: the shortest of %d runs\n# of a small plan, step by step.\n",
+             (long long)ranks, (long long)k->per_node, TURNS);
+    str_addf(&s, "what: \"processes of MPI, %lld on each machine, measured\"\n",
+             (long long)k->per_node);
+    str_addf(&s, "flops:\n  bf16: %.3g # computed in f32\n  f32: %.3g # the largest product\n",
+             k->f32, k->f32);
+    str_addf(&s, "  f64: %.3g # the same in f64\n", k->f64);
+    str_addf(&s, "memory_bandwidth: %.3g # the largest element-wise kernel\n", k->memory);
+    str_addf(&s, "kernel_overhead: %.3g # the shortest kernel below 64 KiB\n", k->kernel);
+    str_addf(&s, "gpus_per_node: %lld\n", (long long)k->per_node);
+    str_addf(&s, "intra: # %d all-gathers and reduce-scatters, least squares of relative errors\n",
+             k->intra.samples);
+    str_addf(&s, "  bandwidth: %.3g\n  latency: %.3g\n", k->intra.rate, k->intra.each);
+    str_addf(&s, k->nodes > 1
+                     ? "inter: # the same between machines\n"
+                     : "inter: # not measured, all processes were on one machine: as intra\n");
+    str_addf(&s, "  bandwidth: %.3g\n  latency: %.3g\n", k->inter.rate, k->inter.each);
+    str_addf(&s, "memory: %lld # of the machine, shared by its processes\n", (long long)memory);
+    return s.s;
+}
+/* Processes on each machine, if launchers place them one machine after the other; else one. */
+static int64_t per_node(const Ranks *ranks) {
+    int64_t n = ranks_count(ranks), beside = ranks_beside(ranks);
+    return n % beside == 0 ? beside : n;
+}
+const char *calibrate(Arena *arena, Diags *d, Ranks *ranks) {
+    int64_t n = ranks_count(ranks);
+    Constants k = {.per_node = per_node(ranks)};
+    k.nodes = n / k.per_node;
+    if (n < 2) {
+        diag_error(d, "E0603", (Loc){0}, "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml",
+                   "one process has nobody to talk to: calibrate wants at least two");
+        return NULL;
+    }
+    int64_t inside = k.per_node, outside = k.nodes;
+    if (inside == 1) inside = n, outside = 1; /* one on each machine: all links are between them */
+    Times f32 = {0}, f64 = {0}, far = {0};
+    const char *near_text = arena_printf(arena, plan, 64LL * n, "f32", "other", (long long)outside,
+                                         "dp", (long long)inside),
+               *f64_text = arena_printf(arena, plan, 64LL * n, "f64", "other", (long long)outside,
+                                        "dp", (long long)inside),
+               *far_text = arena_printf(arena, plan, 64LL * n, "f32", "dp", (long long)k.nodes,
+                                        "other", (long long)k.per_node);
+    bool apart = k.nodes > 1 && k.per_node > 1;
+    if (!time_plan(arena, d, ranks, near_text, &f32) ||
+        !time_plan(arena, d, ranks, f64_text, &f64) ||
+        (apart && !time_plan(arena, d, ranks, far_text, &far)))
+        return NULL;
+    if (!ranks_first(ranks)) return "";
+    k.intra = links(&f32);
+    k.inter = apart ? links(&far) : k.intra;
+    k.kernel = smallest_kernel(&f32);
+    k.f32 = rate(&f32, true, k.kernel);
+    k.f64 = rate(&f64, true, smallest_kernel(&f64));
+    k.memory = rate(&f32, false, k.kernel);
+    return text_of(arena, &k, n);
+}

@@ -1,5 +1,5 @@
-/* The two devices. Both take large arrays from a heap of the same kind, so they agree about what it
- * grows to. */
+/* The two devices that there are. Both take large arrays from a heap of the same kind, so they
+ * agree about what it grows to. */
 #include "exec/device.h"
 #include "base/heap.h"
 #include "exec/opcall.h"
@@ -14,6 +14,16 @@ typedef struct {
     size_t small, most_small; /* dry: bytes of small arrays */
     DeviceWork work;          /* dry: all that was asked for */
 } Own;
+
+static DeviceUse own_use(const Device *d) {
+    const Own *o = (const Own *)d;
+    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small};
+}
+static DeviceWork own_work(const Device *d) { return ((const Own *)d)->work; }
+static void own_end(Device *d) {
+    heap_free(((Own *)d)->heap);
+    free(d);
+}
 
 void device_residues(Device *d, const Tensor *t, Dtype dt, double p) {
     if (d->sizes_only) return;
@@ -114,7 +124,8 @@ static void host_pieces(Device *d, Pool *pool, int64_t n,
             .scale = host_scale,                                                                   \
             .call = host_call,                                                                     \
             .bound = host_bound,                                                                   \
-            .pieces = host_pieces                                                                  \
+            .pieces = host_pieces,                                                                 \
+            .use = own_use                                                                         \
         }                                                                                          \
     }
 Device *device_plain(void) {
@@ -124,6 +135,7 @@ Device *device_plain(void) {
 Device *device_host(size_t large) {
     Own *o = base_malloc(sizeof *o);
     *o = (Own)HOST;
+    o->d.end = own_end;
 #ifndef __SANITIZE_ADDRESS__ /* which looks at every array by itself */
     if (large) o->heap = heap_new(large);
 #endif
@@ -187,17 +199,16 @@ Device *device_dry(void) {
                      .scale = dry_set,
                      .call = dry_call,
                      .bound = dry_bound,
-                     .pieces = dry_pieces},
+                     .pieces = dry_pieces,
+                     .use = own_use,
+                     .work = own_work,
+                     .end = own_end},
                .heap = heap_new(0)};
     return &o->d;
 }
 
 void device_free(Device *d) {
-    if (d) heap_free(((Own *)d)->heap);
-    free(d);
+    if (d && d->end) d->end(d);
 }
-DeviceUse device_use(const Device *d) {
-    const Own *o = (const Own *)d;
-    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small};
-}
-DeviceWork device_work(const Device *d) { return ((const Own *)d)->work; }
+DeviceUse device_use(const Device *d) { return d->use ? d->use(d) : (DeviceUse){0, 0}; }
+DeviceWork device_work(const Device *d) { return d->work ? d->work(d) : (DeviceWork){0}; }

@@ -12,6 +12,18 @@
 /* What of an op is run. */
 typedef enum { DEVICE_FORWARD, DEVICE_ADJOINT, DEVICE_EXACT } DeviceKernel;
 
+/* The most bytes that the arrays of a device ever took, large and small: what a host on which the
+ * same is done will have touched. */
+typedef struct DeviceUse {
+    size_t large, small;
+} DeviceUse;
+/* What the dry device was asked to do so far: operations of kernels and of their bounds, by what
+ * they compute with, and bytes that were taken. */
+typedef enum { DEVICE_F32, DEVICE_F64, DEVICE_INTEGER, DEVICE_KINDS } DeviceArithmetic;
+typedef struct DeviceWork {
+    double ops[DEVICE_KINDS], bytes;
+} DeviceWork;
+
 typedef struct Device Device;
 struct Device {
     bool sizes_only; /* there are no numbers: what looks at them has nothing to do */
@@ -37,6 +49,10 @@ struct Device {
     /* fn over pieces of 0..n-1, on the workers. */
     void (*pieces)(Device *d, Pool *pool, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi),
                    void *arg);
+    /* What it counts of itself; NULL: nothing. */
+    DeviceUse (*use)(const Device *d);
+    DeviceWork (*work)(const Device *d);
+    void (*end)(Device *d); /* gives back what it is made of; NULL: nothing is */
 };
 
 /* The host, with room for `large` bytes of large arrays; what is more comes from malloc. */
@@ -45,19 +61,10 @@ Device *device_host(size_t large);
 Device *device_plain(void);
 /* Sizes only. */
 Device *device_dry(void);
+/* Ends a device, whoever made it; NULL is allowed. */
 void device_free(Device *d);
-/* The most bytes that the arrays of a device ever took, large and small: what a host on which the
- * same is done will have touched. */
-typedef struct DeviceUse {
-    size_t large, small;
-} DeviceUse;
+/* What a device says of itself; zeros where it counts nothing. */
 DeviceUse device_use(const Device *d);
-/* What the dry device was asked to do so far: operations of kernels and of their bounds, by what
- * they compute with, and bytes that were taken. */
-typedef enum { DEVICE_F32, DEVICE_F64, DEVICE_INTEGER, DEVICE_KINDS } DeviceArithmetic;
-typedef struct DeviceWork {
-    double ops[DEVICE_KINDS], bytes;
-} DeviceWork;
 DeviceWork device_work(const Device *d);
 
 /* Level 3: every element becomes its residue in 0..p-1. Sums of residues are residues of sums, so

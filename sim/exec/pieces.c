@@ -28,10 +28,6 @@ Pieces pieces_of_run(const Exec *e, const Step *s, const Act *done) {
     x.out = s->out;
     return x;
 }
-/* Blocks of the whole group are put side by side. */
-static bool gathers(const Pieces *x) {
-    return x->act.kind == MOVE_ALL_GATHER || x->act.kind == MOVE_ALL_TO_ALL;
-}
 /* The result is cut over the axes: which part a rank gets is a question. */
 static bool cuts(const Pieces *x) {
     return x->act.kind == MOVE_SLICE || x->act.kind == MOVE_REDUCE_SCATTER ||
@@ -41,7 +37,7 @@ static int64_t modulo(int64_t a, int64_t n) { return (a % n + n) % n; }
 /* The place of a rank by which it takes its part of what it has itself: that in the group that the
  * act names. */
 static int64_t place_of(const Pieces *x, int64_t rank) {
-    bool own = !gathers(x) && !act_reduces(x->act.kind);
+    bool own = !act_gathers(x->act.kind) && !act_reduces(x->act.kind);
     return mesh_index_in(x->m, own ? &x->act.axes : &x->axes, rank);
 }
 
@@ -60,20 +56,20 @@ int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
 }
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
-    return !x->act.times && !gathers(x) && x->act.kind != MOVE_PAD &&
+    return !x->act.times && !act_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
            x->act.kind != MOVE_REDUCE_SCATTER;
 }
 int64_t pieces_count(const Pieces *x, int64_t rank) {
     if (pieces_pass(x, rank) || !x->act.times) return 1;
     if (x->act.kind == MOVE_KEEP) return 0;
     if (act_reduces(x->act.kind)) return mesh_size(x->m, &x->act.axes);
-    return gathers(x) ? x->n : 1;
+    return act_gathers(x->act.kind) ? x->n : 1;
 }
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     assert(i >= 0 && rank >= 0 && rank < x->m->nranks);
     if (x->act.times && act_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
-    if (!x->act.times || !gathers(x)) return (Piece){rank, rank};
+    if (!x->act.times || !act_gathers(x->act.kind)) return (Piece){rank, rank};
     int64_t there = mesh_size(x->m, &x->act.axes),
             from = cuts(x) ? i : modulo(i - x->act.shift, x->n);
     /* with fewer ranks than blocks they come again */

@@ -227,8 +227,7 @@ void transfer_step(Exec *e, const Step *s) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    bool joint =
-        act_reduces(act->kind) || act->kind == MOVE_ALL_GATHER || act->kind == MOVE_ALL_TO_ALL;
+    bool joint = act_reduces(act->kind) || act_gathers(act->kind);
     k.gid = joint && wire->self < 0 ? group_ids(&k.r.m) : NULL;
     k.own = !joint || s->act;
     k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;

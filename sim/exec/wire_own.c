@@ -104,8 +104,7 @@ static bool agree(Wire *w, Exec *e, bool done) {
 /* Do blocks of other ranks take part? */
 static bool joins(const WireMove *m) {
     const Act *a = &m->x.act;
-    return a->times &&
-           (act_reduces(a->kind) || a->kind == MOVE_ALL_GATHER || a->kind == MOVE_ALL_TO_ALL);
+    return a->times && (act_reduces(a->kind) || act_gathers(a->kind));
 }
 static int64_t group_of(WireOwn *o, const WireMove *m) {
     const AxisList *axes = &m->x.act.axes;

@@ -5,6 +5,7 @@
 bool act_reduces(MoveKind k) {
     return k == MOVE_ALL_REDUCE || k == MOVE_ALL_REDUCE_MAX || k == MOVE_REDUCE_SCATTER;
 }
+bool act_gathers(MoveKind k) { return k == MOVE_ALL_GATHER || k == MOVE_ALL_TO_ALL; }
 Act act_declared(const Move *m) {
     Act a = {.kind = layout_eq(&m->from, &m->to) ? MOVE_ID : m->kind,
              .axes = m->axes,

@@ -42,4 +42,6 @@ Move act_move(const Move *declared, const Act *a);
 bool act_elsewhere(const Move *declared, const Act *a);
 /* Does the kind put blocks for one place together? */
 bool act_reduces(MoveKind k);
+/* Does it put the blocks of a whole group side by side? */
+bool act_gathers(MoveKind k);
 #endif

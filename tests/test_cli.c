@@ -1404,13 +1404,18 @@ static void test_draw_formats(void **state) {
 /* Options are taken where they mean something, and refused with a reason where they do not. */
 static void test_draw_options(void **state) {
     (void)state;
-    const char *plan = put("good.yaml", mlp), *svg = in("o.svg");
+    static const char experts[] =
+        "model: {preset: mixtral-8x7b, layers: 1, shrink: 64, parts: [blocks]}\n"
+        "data: {batch: 2, sequence: 4}\nmesh: {ep: 2}\ngroups: {dp: ep}\nnames: torchtitan\n"
+        "plan:\n  layers.*.moe.experts: expert_parallel\n";
+    const char *good = put("good.yaml", mlp), *moe = put("moe.yaml", experts), *svg = in("o.svg");
     static const char *const option[] = {"--rank", "--layer", "--part", "--pass"};
     static const char *const value[] = {"1", "0", "mlp", "forward"};
     static const struct {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
-    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"},   {"shards", "rla"},
-             {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"}};
+    } v[] = {{"block", "rlap"},    {"timeline", "r"}, {"overview", "rp"},
+             {"shards", "rla"},    {"memory", "r"},   {"errors", ""},
+             {"storyboard", "ra"}, {"mesh", "r"},     {"routing", "rl"}};
     int n;
     render_views(&n);
     assert_int_equal(n, sizeof v / sizeof *v);
@@ -1421,6 +1426,7 @@ static void test_draw_options(void **state) {
                               : !strcmp(v[i].view, "storyboard") ? "all-reduce"
                               : !strcmp(v[i].view, "shards")     ? "net1"
                                                                  : value[k];
+            const char *plan = strcmp(v[i].view, "routing") ? good : moe;
             Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg,
                         "-o", svg);
             if (r.code != (takes ? 0 : 2)) print_error("%s %s\n", v[i].view, option[k]);
@@ -1428,6 +1434,7 @@ static void test_draw_options(void **state) {
                 arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
             expect_code(r, takes ? 0 : 2, "", takes ? NULL : why);
         }
+    const char *plan = good;
     expect_code(RUN("draw", plan, "--rank", "2"), 2, NULL, "--rank 2: the mesh has 2 ranks");
     expect_code(RUN("draw", plan, "--view", "mesh", "--rank", "-1"), 2, NULL, "whole number");
     expect_code(RUN("draw", plan, "--layer", "7"), 2, NULL, "no layer 7");

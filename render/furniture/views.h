@@ -23,6 +23,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16 };
       VIEW_RUN | VIEW_BESIDE)                                                                      \
     V(storyboard, "one collective step by step, on numbers of the run", BY_RANK | BY_PART,         \
       VIEW_SAMPLES | VIEW_TIMES)                                                                   \
+    V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
+      VIEW_RUN)                                                                                    \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has

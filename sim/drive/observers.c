@@ -2,6 +2,7 @@
  * value, the hunt for NaN, numbers for pictures, losses, values for files, a test's own eye. None
  * of them changes a value, but for the last. */
 #include "drive/run.h"
+#include "exec/routed.h"
 #include "exec/sample.h"
 
 /* ---- sources and checks ---- */
@@ -32,6 +33,7 @@ static void numbers_stepped(void *arg, const Step *s) {
     bool legal = r->o->rank >= 0 && r->o->rank < r->mesh->nranks;
     numbers_keep(r, s);
     if (r->o->numbers) sample_step(r->t, r->exec, s, legal ? r->o->rank : 0);
+    if (r->o->numbers) routed_step(r->t, r->exec, s);
 }
 static void losses_ended(void *arg, WalkInstance at) {
     Run *r = arg;

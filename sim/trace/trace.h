@@ -242,6 +242,15 @@ typedef struct {
     const char **at; /* [chunk]: global index of its element, "[0, 16, 0]" */
 } TraceSample;
 
+/* How many rows (one token for one expert) each rank has in an index list that a step of an
+ * executed run made or moved, by expert: of the first micro-batch of the first step. */
+typedef struct {
+    int step;
+    const char *value; /* of the list */
+    int64_t experts, n_rows;
+    double *rows; /* [rank][expert] */
+} TraceRouted;
+
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
     int step;
@@ -320,6 +329,8 @@ typedef struct Trace {
     TraceMemory *memory;
     int n_samples, cap_samples;
     TraceSample *samples;
+    int n_routed, cap_routed;
+    TraceRouted *routed;
     int n_events, cap_events;
     TraceEvent *events;
     int n_measured, cap_measured;

@@ -215,6 +215,15 @@ static const Field sample_fields[] = {
 };
 #undef R
 
+#define R TraceRouted
+static const Field routed_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"experts", F_I64, REQUIRED, AT(experts), 0, 0},
+    {"rows", F_NUMBERS, ALWAYS, AT(rows), AT(n_rows), 0},
+};
+#undef R
+
 #define R TraceEvent
 static const Field event_fields[] = {
     {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},
@@ -282,6 +291,7 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("check", check_fields, TraceCheck, checks, n_checks, offsetof(TraceCheck, step)),
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
     ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
+    ROW("routed", routed_fields, TraceRouted, routed, n_routed, offsetof(TraceRouted, step)),
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
     ROW("measured", measured_fields, TraceMeasured, measured, n_measured,
         offsetof(TraceMeasured, step)),

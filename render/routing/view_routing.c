@@ -1,0 +1,462 @@
+/* View `routing`: the rows that the ranks of one group send to each other's experts, as ribbons and
+ * as a matrix, and what that means for the rank that receives most. The receiver decides how long a
+ * step takes, so its numbers stand out. Refuses more ribbons than an eye can follow: many ranks
+ * have the matrix, binned if need be, many experts are taken together by their rank. */
+#include "render/routing/routing.h"
+#include "render/furniture/views.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_RIBBONS = 8,  /* ranks with ribbons */
+    MOST_EXPERTS = 32, /* that have a bar each */
+    MOST_NUMBERS = 16, /* ranks with a number in each cell */
+    BINS = 64,
+    SLIDE_MATRIX = 310,
+    HOT = 10,
+    HOT_SLIDE = 4,
+    CURVE = 24 /* points of a side of a ribbon */
+};
+
+typedef struct {
+    Routing r;
+    Scene *s;
+    PresetKind preset;
+    double x, w;
+    bool narrow, each; /* each: every expert has its bar */
+    bool numbers;      /* in the cells of the matrix */
+    double unit;       /* height of a row */
+    double bar_x, to_x, frame_w;
+    double *from_y, *to_y; /* [n]: tops of a member's bar; [experts or n]: of a destination's */
+} RoutePen;
+
+static const char *whole(const RoutePen *p, double v) { return arena_printf(p->r.a, "%.0f", v); }
+static const char *rank_name(const RoutePen *p, int64_t i) {
+    return arena_printf(p->r.a, "rank %lld", (long long)p->r.rank[i]);
+}
+static Role hue(int64_t i) { return ROLE_SHARD + (int)(i % 4); }
+
+/* ---- ribbons ---- */
+
+/* Destinations: experts, or the ranks that have them. */
+static int64_t ends(const RoutePen *p) { return p->each ? p->r.experts : p->r.n; }
+static int64_t home_of(const RoutePen *p, int64_t end) { return p->each ? p->r.home[end] : end; }
+static double flow(const RoutePen *p, int64_t from, int64_t end) {
+    return p->each ? p->r.made[from * p->r.experts + end] : p->r.sent[from * p->r.n + end];
+}
+static double end_rows(const RoutePen *p, int64_t end) {
+    double rows = 0;
+    for (int64_t i = 0; i < p->r.n; i++) rows += flow(p, i, end);
+    return rows;
+}
+enum { PITCH = 20, GAP = 5, FRAME_GAP = 14, HEAD = 24 };
+static double end_height(const RoutePen *p, int64_t end) {
+    return fmax(PITCH, end_rows(p, end) * p->unit);
+}
+/* Experts that nobody asked for stand with nobody: they are told in words. */
+static double place_ends(RoutePen *p, double y) {
+    for (int64_t i = 0; i < p->r.n; i++) {
+        y += p->each ? HEAD : 8;
+        for (int64_t e = 0; e < ends(p); e++) {
+            if (home_of(p, e) != i) continue;
+            p->to_y[e] = y;
+            y += end_height(p, e) + GAP;
+        }
+        y += FRAME_GAP;
+    }
+    return y - FRAME_GAP;
+}
+static double place_starts(RoutePen *p, double y, double h) {
+    double all = 0;
+    for (int64_t i = 0; i < p->r.n; i++) all += fmax(34, p->r.out[i] * p->unit);
+    double gap = p->r.n > 1 ? fmax(10, (h - all) / (double)(p->r.n - 1)) : 0;
+    gap = fmin(gap, 60);
+    for (int64_t i = 0; i < p->r.n; i++) {
+        p->from_y[i] = y;
+        y += fmax(34, p->r.out[i] * p->unit) + gap;
+    }
+    return y - gap;
+}
+
+static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1) {
+    Pt pt[2 * CURVE];
+    double h = flow(p, from, end) * p->unit, x0 = p->bar_x + 12, x1 = p->to_x;
+    for (int i = 0; i < CURVE; i++) {
+        double t = (double)i / (CURVE - 1), ease = t * t * (3 - 2 * t);
+        pt[i] = (Pt){x0 + t * (x1 - x0), y0 + ease * (y1 - y0)};
+        pt[2 * CURVE - 1 - i] = (Pt){pt[i].x, pt[i].y + h};
+    }
+    int64_t to = home_of(p, end);
+    const char *who = p->each ? arena_printf(p->r.a, "expert %lld on rank %lld", (long long)end,
+                                             (long long)p->r.rank[to])
+                              : rank_name(p, to);
+    scene_begin(p->s, "ribbon",
+                arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
+                arena_printf(p->r.a, "%s to %s: %.0f row%s", rank_name(p, from), who,
+                             flow(p, from, end), flow(p, from, end) == 1 ? "" : "s"));
+    Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){hue(from), ROLE_PAPER, 0.6});
+    m->ground = true;
+    scene_end(p->s);
+}
+
+/* Where a ribbon starts and ends: behind those of the sources and destinations before it. */
+static void ribbons(RoutePen *p) {
+    double *out = ARENA_ARRAY(p->r.a, double, p->r.n + 1),
+           *in = ARENA_ARRAY(p->r.a, double, ends(p) + 1);
+    for (int64_t to = 0; to < p->r.n; to++)
+        for (int64_t e = 0; e < ends(p); e++)
+            for (int64_t i = 0; home_of(p, e) == to && i < p->r.n; i++) {
+                double rows = flow(p, i, e);
+                if (rows > 0)
+                    ribbon(p, i, e, p->from_y[i] + out[i] * p->unit, p->to_y[e] + in[e] * p->unit);
+                out[i] += rows, in[e] += rows;
+            }
+}
+
+static void draw_start(RoutePen *p, int64_t i) {
+    const Routing *r = &p->r;
+    double y = p->from_y[i], h = r->out[i] * p->unit, mid = y + fmax(34, h) / 2;
+    scene_begin(p->s, "rank", arena_printf(r->a, "from-%lld", (long long)i),
+                arena_printf(r->a, "%s: its tokens ask for %.0f rows, %.0f of them stay",
+                             rank_name(p, i), r->out[i], r->sent[i * r->n + i]));
+    if (h > 0)
+        scene_rect(p->s, (Area){p->bar_x, y, 12, h}, 0, (Look){hue(i), ROLE_WEIGHT_LINE, 1.25});
+    scene_text(p->s, p->bar_x - 10, mid - 3, (TextLook){ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK},
+               rank_name(p, i));
+    scene_textf(p->s, p->bar_x - 10, mid + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                "%.0f row%s", r->out[i], r->out[i] == 1 ? "" : "s");
+    scene_end(p->s);
+}
+
+/* A destination's bar, stacked by source, with its name and rows. */
+static void draw_end(RoutePen *p, int64_t e) {
+    double y = p->to_y[e], at = y, all = end_rows(p, e), mid = y + end_height(p, e) / 2;
+    for (int64_t i = 0; i < p->r.n; i++) {
+        double h = flow(p, i, e) * p->unit;
+        if (h > 0) scene_rect(p->s, (Area){p->to_x, at, 14, h}, 0, (Look){hue(i), ROLE_NONE, 0});
+        at += h;
+    }
+    if (all > 0)
+        scene_rect(p->s, (Area){p->to_x, y, 14, all * p->unit}, 0,
+                   (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
+    if (!p->each) return;
+    scene_textf(p->s, p->to_x + 24, mid + 4.4, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+                "E%lld", (long long)e);
+    scene_text(p->s, p->to_x + 88, mid + 4.4, (TextLook){ALIGN_RIGHT, 12.5, REGULAR, ROLE_INK},
+               whole(p, all));
+}
+
+static void draw_frame(RoutePen *p, int64_t i) {
+    const Routing *r = &p->r;
+    double top = 0, bottom = 0;
+    int64_t first = -1, count = 0;
+    for (int64_t e = 0; e < ends(p); e++) {
+        if (home_of(p, e) != i) continue;
+        if (!count++) first = e, top = p->to_y[e];
+        bottom = p->to_y[e] + end_height(p, e);
+    }
+    if (!count) return;
+    bool most = i == r->busiest && r->in[i] * (double)r->n > r->rows;
+    double y = top - (p->each ? HEAD - 4 : 6);
+    scene_begin(p->s, "rank", arena_printf(r->a, "to-%lld", (long long)i),
+                arena_printf(r->a, "%s receives %.0f rows, %.0f of them its own", rank_name(p, i),
+                             r->in[i], r->sent[i * r->n + i]));
+    scene_rect(p->s, (Area){p->to_x - 6, y, p->frame_w, bottom + 6 - y}, 4,
+               (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+    for (int64_t e = first; e < ends(p); e++)
+        if (home_of(p, e) == i) draw_end(p, e);
+    double name = p->each ? p->to_x + 24 : p->to_x + 24, base = p->each ? y + 16 : y + 18;
+    double w = scene_text(p->s, name, base, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+                          rank_name(p, i));
+    scene_textf(
+        p->s, name + w + 8, base,
+        (TextLook){ALIGN_LEFT, 12, most ? SEMIBOLD : REGULAR, most ? ROLE_FAIL : ROLE_SECOND},
+        "%.0f rows%s", r->in[i], most ? ", most" : "");
+    scene_end(p->s);
+}
+
+/* The ribbons in a panel of width w; returns its height. */
+static double draw_flows(RoutePen *p, double x, double y, double w, double high) {
+    const Routing *r = &p->r;
+    p->bar_x = x + 78;
+    p->frame_w = 172;
+    p->to_x = x + w - p->frame_w + 6;
+    p->from_y = ARENA_ARRAY(r->a, double, r->n + 1);
+    p->to_y = ARENA_ARRAY(r->a, double, ends(p) + 1);
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "from ranks");
+    scene_text(p->s, p->to_x - 6, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               p->each ? "to experts, by rank" : "to the experts of");
+    double top = y + 24;
+    p->unit = fmin(3.3, high / fmax(1, r->rows));
+    double end = place_ends(p, top);
+    while (end - top > high + 150 && p->unit > 0.05) {
+        p->unit *= 0.85;
+        double next = place_ends(p, top);
+        if (next > end - 1) break;
+        end = next;
+    }
+    end = fmax(end, place_starts(p, top + 8, end - top - 16));
+    ribbons(p);
+    scene_begin(p->s, "legend", "sources", NULL); /* it says whose rows have which fill */
+    for (int64_t i = 0; i < r->n; i++) draw_start(p, i);
+    scene_end(p->s);
+    for (int64_t i = 0; i < r->n; i++) draw_frame(p, i);
+    return end - y;
+}
+
+/* ---- the matrix ---- */
+
+typedef struct {
+    double x, y, cell;
+    int64_t bins, per; /* bins a side, ranks in a bin */
+    double most;
+} Grid;
+
+static double bin_sum(const RoutePen *p, const Grid *g, int64_t i, int64_t k) {
+    const Routing *r = &p->r;
+    double sum = 0;
+    for (int64_t a = i * g->per; a < (i + 1) * g->per && a < r->n; a++)
+        for (int64_t b = k * g->per; b < (k + 1) * g->per && b < r->n; b++)
+            sum += r->sent[a * r->n + b];
+    return sum;
+}
+
+/* A cell: its number over a bar of its rows, or a square as large as they are many. */
+static void draw_cell(RoutePen *p, const Grid *g, int64_t i, int64_t k) {
+    double x = g->x + (double)k * g->cell, y = g->y + (double)i * g->cell, c = g->cell;
+    double rows = bin_sum(p, g, i, k), share = g->most > 0 ? rows / g->most : 0;
+    if (p->numbers) {
+        Mark *m = scene_rect(p->s, (Area){x, y, c, c}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1});
+        m->ground = true;
+        double h = 0.26 * c;
+        if (rows > 0)
+            scene_rect(p->s, (Area){x + 2, y + c - 2 - h, (c - 4) * share, h}, 0,
+                       (Look){i == k ? ROLE_GRID : ROLE_BYTES, ROLE_NONE, 0});
+        scene_text(p->s, x + c / 2, y + 0.52 * c,
+                   (TextLook){ALIGN_MIDDLE, 12, i == k ? REGULAR : SEMIBOLD,
+                              i == k ? ROLE_SECOND : ROLE_INK},
+                   whole(p, rows));
+    } else if (rows > 0) {
+        double side = c * sqrt(share);
+        scene_rect(p->s, (Area){x + (c - side) / 2, y + (c - side) / 2, side, side}, 0,
+                   (Look){i == k ? ROLE_TICK : ROLE_BYTES, ROLE_NONE, 0});
+    }
+}
+
+static void draw_sums(RoutePen *p, const Grid *g) {
+    const Routing *r = &p->r;
+    double right = g->x + (double)g->bins * g->cell + 8, under = g->y + (double)g->bins * g->cell;
+    for (int64_t i = 0; i < r->n; i++) {
+        double y = g->y + ((double)i + 0.5) * g->cell + 4.4, x = g->x + ((double)i + 0.5) * g->cell;
+        bool most = i == r->busiest && r->in[i] * (double)r->n > r->rows;
+        scene_textf(p->s, g->x - 8, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%lld",
+                    (long long)r->rank[i]);
+        scene_textf(p->s, x, g->y - 7, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, "%lld",
+                    (long long)r->rank[i]);
+        scene_text(p->s, right, y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+                   whole(p, r->out[i]));
+        scene_text(
+            p->s, x, under + 17,
+            (TextLook){ALIGN_MIDDLE, 12, most ? BOLD : SEMIBOLD, most ? ROLE_FAIL : ROLE_INK},
+            whole(p, r->in[i]));
+    }
+    scene_text(p->s, g->x - 8, under + 17, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+               "received");
+    scene_text(p->s, right, g->y - 7, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "sent");
+}
+
+static const char *matrix_words(const RoutePen *p, const Grid *g) {
+    if (p->r.n <= MOST_NUMBERS)
+        return "rows from a rank (down) to a rank (across); grey stays there";
+    return arena_printf(
+        p->r.a,
+        "a square is as large as its rows are many: from %s (down) to %s (across), "
+        "most %.0f; grey stays%s",
+        g->per > 1 ? arena_printf(p->r.a, "%lld ranks", (long long)g->per) : "a rank",
+        g->per > 1 ? "as many" : "a rank", g->most, g->per > 1 ? " among them" : "");
+}
+
+/* Do the sums, the widest numbers, fit into cells of a matrix so large? */
+static bool has_numbers(const RoutePen *p, double side) {
+    double widest = 0;
+    for (int64_t i = 0; i < p->r.n && p->r.n <= MOST_NUMBERS; i++) {
+        widest = fmax(widest, scene_width(p->s, 12, BOLD, whole(p, p->r.in[i])));
+        widest = fmax(widest, scene_width(p->s, 12, REGULAR, whole(p, (double)p->r.rank[i])));
+    }
+    return p->r.n <= MOST_NUMBERS && widest + 4 <= side / (double)p->r.n;
+}
+
+static double draw_matrix(RoutePen *p, double x, double y, double w) {
+    const Routing *r = &p->r;
+    double high = p->preset == PRESET_SLIDE ? SLIDE_MATRIX : 1e4; /* a slide is low */
+    bool numbers = p->numbers = has_numbers(p, fmin(w - 102, high));
+    Grid g = {.bins = r->n < BINS ? r->n : BINS};
+    g.per = (r->n + g.bins - 1) / g.bins;
+    g.bins = (r->n + g.per - 1) / g.per;
+    for (int64_t i = 0; i < g.bins * g.bins; i++)
+        g.most = fmax(g.most, bin_sum(p, &g, i / g.bins, i % g.bins));
+    const char *line[4];
+    scene_begin(p->s, "matrix", "matrix", matrix_words(p, &g));
+    int n = scene_wrap(p->s, matrix_words(p, &g), (TextColumn){w, 12, REGULAR, 4, NULL}, line);
+    for (int i = 0; i < n; i++, y += 16)
+        scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
+    double left = numbers ? 62 : 0, room = w - left - (numbers ? 40 : 0);
+    g.cell = fmin(numbers ? 46 : 12, fmin(room, high) / (double)g.bins);
+    g.x = x + left, g.y = y + (numbers ? 26 : 10);
+    double side = g.cell * (double)g.bins;
+    for (int64_t i = 0; i < g.bins; i++)
+        for (int64_t k = 0; k < g.bins; k++) draw_cell(p, &g, i, k);
+    scene_rect(p->s, (Area){g.x, g.y, side, side}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+    if (numbers) draw_sums(p, &g);
+    scene_end(p->s);
+    return g.y + side + (numbers ? 30 : 12);
+}
+
+/* ---- what it means ---- */
+
+static double draw_load(RoutePen *p, double x, double y, double w) {
+    const char *name[4], *text[4], *line[2];
+    int n = routing_load(&p->r, name, text);
+    scene_begin(p->s, "load", "load", NULL);
+    for (int i = 0; i < n; i++) {
+        scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, name[i]);
+        int k = scene_wrap(p->s, text[i], (TextColumn){w - 106, 12.5, SEMIBOLD, 2, NULL}, line);
+        for (int j = 0; j < k; j++, y += 17)
+            scene_text(p->s, x + 106, y + 12,
+                       (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD,
+                                  !strcmp(name[i], "lost") ? ROLE_FAIL : ROLE_INK},
+                       line[j]);
+        y += 4;
+    }
+    scene_end(p->s);
+    return y;
+}
+
+/* The experts that get most, each with a bar. */
+static double draw_hottest(RoutePen *p, double x, double y, double w) {
+    const Routing *r = &p->r;
+    const int64_t *hot = routing_hottest(r);
+    double top = routing_expert(r, hot[0]), mean = (r->rows - r->lost) / (double)r->experts;
+    int64_t idle = 0, most = p->preset == PRESET_SLIDE ? HOT_SLIDE : HOT,
+            shown = r->experts < most ? r->experts : most;
+    for (int64_t e = 0; e < r->experts; e++) idle += routing_expert(r, e) <= 0;
+    scene_begin(p->s, "experts", "experts",
+                "rows that an expert gets, from all ranks of the group");
+    scene_textf(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+                "Experts that get most");
+    y += 22;
+    for (int64_t i = 0; i < shown; i++, y += 18) {
+        double rows = routing_expert(r, hot[i]);
+        int64_t home = r->home[hot[i]];
+        scene_textf(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK}, "E%lld",
+                    (long long)hot[i]);
+        if (home >= 0)
+            scene_textf(p->s, x + 46, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                        "on %s", rank_name(p, home));
+        double bx = x + 138, room = w - 138 - 44;
+        if (rows > 0)
+            scene_rect(p->s, (Area){bx, y + 3, fmax(1, room * rows / top), 11}, 0,
+                       (Look){ROLE_BYTES, ROLE_NONE, 0});
+        scene_text(p->s, bx + (top > 0 ? room * rows / top : 0) + 6, y + 12,
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, whole(p, rows));
+    }
+    scene_textf(p->s, x, y + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                "mean of %lld experts: %.3g; %lld get%s none", (long long)r->experts, mean,
+                (long long)idle, idle == 1 ? "s" : "");
+    scene_end(p->s);
+    return y + 24;
+}
+
+/* ---- the page ---- */
+
+static double draw_body(RoutePen *p, double y) {
+    bool slide = p->preset == PRESET_SLIDE, flows = p->r.n <= MOST_RIBBONS;
+    double side = p->narrow ? p->w
+                  : slide   ? 300
+                            : 372,
+           left = p->narrow ? p->w : p->w - side - 36, x = p->narrow ? p->x : p->x + left + 36,
+           end = y;
+    if (flows) end = y + draw_flows(p, p->x, y, left, !slide ? 380 : p->each ? 230 : 130);
+    else if (!p->narrow) end = draw_matrix(p, p->x, y, left);
+    double at = p->narrow && flows ? end + 14 : y;
+    if (flows || p->narrow) at = draw_matrix(p, x, at, side) + 8;
+    at = draw_load(p, x, at, side) + 8;
+    bool under = slide && flows && !p->each; /* a slide has no room for it on the right */
+    if (under) end = draw_hottest(p, p->x, end + 14, left);
+    else if (!p->each) at = draw_hottest(p, x, at, side);
+    return fmax(end, at);
+}
+
+int view_routing(const ViewCall *c, Scene **page) {
+    RoutePen p = {.preset = PRESET_WIDE};
+    furniture_preset(c->o->preset, &p.preset);
+    if (!routing_read(&p.r, c)) return 0;
+    Arena *a = c->arena;
+    p.x = presets[p.preset].margin, p.w = presets[p.preset].w - 2 * p.x;
+    p.narrow = p.w < 700;
+    p.each = p.r.experts <= MOST_EXPERTS && p.r.n <= MOST_RIBBONS;
+    Scene *s = p.s = figure_new(c, "routing", p.preset);
+    const char *model = words_model(a, c->t);
+    const char *sub[] = {model ? model : "",
+                         p.r.layer >= 0 ? arena_printf(a, "layer %d", p.r.layer) : "",
+                         words_data(a, c->t),
+                         words_mesh(a, c->t),
+                         p.r.n <= MOST_RIBBONS ? "width of a ribbon = rows, fill = source" : "",
+                         NULL};
+    double y = figure_head(s, p.preset, routing_title(&p.r), sub, 0) + 12;
+    y = draw_body(&p, y);
+    y = figure_foot(s, c, (Band){p.x, p.w, y + 8}, routing_foot(&p.r), NULL);
+    s->desc = arena_printf(a, "%s. %s", routing_title(&p.r), routing_foot(&p.r));
+    figure_page(s, p.preset, y);
+    page[0] = s;
+    return 1;
+}
+
+/* ---- text ---- */
+
+static void text_matrix(Str *out, const Routing *r) {
+    words_pad(out, "from \\ to", 10, false);
+    for (int64_t i = 0; i < r->n; i++)
+        words_pad(out, arena_printf(r->a, "%lld", (long long)r->rank[i]), 6, true);
+    words_pad(out, "sent", 8, true);
+    words_end_line(out);
+    for (int64_t i = 0; i < r->n; i++) {
+        words_pad(out, arena_printf(r->a, "rank %lld", (long long)r->rank[i]), 10, false);
+        for (int64_t k = 0; k < r->n; k++)
+            words_pad(out, arena_printf(r->a, "%.0f", r->sent[i * r->n + k]), 6, true);
+        words_pad(out, arena_printf(r->a, "%.0f", r->out[i]), 8, true);
+        words_end_line(out);
+    }
+    words_pad(out, "received", 10, false);
+    for (int64_t i = 0; i < r->n; i++)
+        words_pad(out, arena_printf(r->a, "%.0f", r->in[i]), 6, true);
+    words_end_line(out);
+}
+
+const char *view_routing_text(const ViewCall *c) {
+    Routing r;
+    Role role;
+    const char *name[4], *text[4];
+    if (!routing_read(&r, c)) return NULL;
+    Str s = str_new(r.a);
+    words_paragraph(&s, "", routing_title(&r), 80);
+    str_add(&s, "\n");
+    if (r.n <= MOST_RIBBONS) {
+        text_matrix(&s, &r);
+        str_add(&s, "\n");
+    }
+    int n = routing_load(&r, name, text);
+    for (int i = 0; i < n; i++) str_addf(&s, "%-16s%s\n", name[i], text[i]);
+    const int64_t *hot = routing_hottest(&r);
+    str_add(&s, "\nexpert    rank      rows, most first\n");
+    for (int64_t i = 0; i < r.experts && i < HOT; i++) {
+        int64_t home = r.home[hot[i]];
+        str_addf(&s, "%-10lld%-10s%.0f\n", (long long)hot[i],
+                 home >= 0 ? arena_printf(r.a, "%lld", (long long)r.rank[home]) : "",
+                 routing_expert(&r, hot[i]));
+    }
+    str_add(&s, "\n");
+    words_paragraph(&s, "", routing_foot(&r), 80);
+    words_paragraph(&s, "", words_stamp(r.a, c->t, &role), 80);
+    return s.s;
+}

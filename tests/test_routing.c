@@ -1,0 +1,177 @@
+/* The rows that a run routes: the record of them, and the picture that is drawn of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "render/render.h"
+#include "support/support.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MOE(model, data, mesh, rest)                                                               \
+    "model: {preset: " model ", layers: 1, parts: [blocks]}\n"                                     \
+    "data: {" data ", dtype: f32, seed: 5}\nmesh: {" mesh "}\nnames: torchtitan\n" rest
+#define EP "plan:\n  layers.*.moe.experts: expert_parallel\n"
+
+static const struct Case {
+    const char *text;
+    int64_t ranks, rows; /* of the run: tokens times experts per token, times copies of a token */
+    int64_t group;       /* ranks that exchange rows; 0: nobody does */
+} cases[] = {
+    {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 6", "ep: 4", "groups: {dp: ep}\n" EP), 4,
+     48, 4},
+    {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 6", "edp: 2, ep: 2",
+         "groups: {dp: edp*ep}\n" EP),
+     4, 48, 2},
+    {MOE("qwen3-30b-a3b, shrink: 32", "batch: 64, sequence: 2", "ep: 64", "groups: {dp: ep}\n" EP),
+     64, 1024, 64},
+    {MOE("qwen3-30b-a3b, shrink: 32", "batch: 16, sequence: 3", "ep: 16", "groups: {dp: ep}\n" EP),
+     16, 384, 16},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+static PlanRun routed(Arena *a, const char *text) {
+    PlanRun r = plan_run_with(a, "moe.yaml", text,
+                              &(PipelineOptions){.execute = true, .numbers = true, .threads = 1});
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    return r;
+}
+static double sum(const TraceRouted *k, int64_t expert) {
+    double all = 0;
+    for (int64_t i = 0; i < k->n_rows; i++)
+        all += expert < 0 || i % k->experts == expert ? k->rows[i] : 0;
+    return all;
+}
+
+/* Every token asks for as many experts as it should, no row is lost or made on the way, and behind
+ * the exchange an expert's rows are on one rank of the group. */
+static void rows_are_those_of_the_run(void **state) {
+    (void)state;
+    for (int i = 0; i < N_CASES; i++) {
+        Arena *a = arena_new();
+        PlanRun r = routed(a, cases[i].text);
+        assert_int_equal(r.t->n_routed, 2);
+        const TraceRouted *from = &r.t->routed[0], *to = &r.t->routed[1];
+        assert_string_equal(from->value, "layers.0.moe.list");
+        assert_true(sum(from, -1) == (double)cases[i].rows);
+        double own = 0;
+        for (int64_t e = 0; e < from->experts; e++) assert_true(sum(from, e) == sum(to, e));
+        for (int64_t e = 0; e < to->experts; e++)
+            for (int64_t q = 0; q < r.t->ranks; q++) {
+                int64_t holder = q % cases[i].group, each = to->experts / cases[i].group;
+                double rows = to->rows[q * to->experts + e];
+                if (e / each != holder) assert_true(rows == 0);
+                own += rows;
+            }
+        assert_true(own == (double)cases[i].rows);
+        size_t n; /* the record comes back from a file */
+        const char *saved = trace_text(r.t, a, false, &n);
+        Trace *back = trace_read(a, diags_new(a), "moe.trace.jsonl", saved, n);
+        assert_non_null(back);
+        assert_int_equal(back->n_routed, 2);
+        assert_memory_equal(back->routed[1].rows, to->rows, sizeof *to->rows * (size_t)to->n_rows);
+        arena_free(a);
+    }
+}
+
+/* Pages, slides and columns are clean in all themes; what they say is in the record. */
+static void pictures_are_clean(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
+                                                                                "light", "dark",
+                                                                                "print"};
+    for (int i = 0; i < N_CASES; i++) {
+        Arena *a = arena_new();
+        PlanRun r = routed(a, cases[i].text);
+        const TraceRouted *k = &r.t->routed[0];
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+        for (int p = 0; p < 12; p++) {
+            const char *report;
+            o.preset = presets[p % 4], o.theme = themes[p / 4];
+            if (render_lint(r.t, r.d, &o, a, &report))
+                fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
+        }
+        size_t n;
+        o.preset = o.theme = NULL;
+        const char *text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+        assert_non_null(text);
+        double rows = (double)cases[i].rows * (double)cases[i].group / (double)cases[i].ranks;
+        const char *title = arena_printf(a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks",
+                                         rows, (long long)k->experts, (long long)cases[i].group);
+        if (strncmp(text, title, strlen(title))) fail_msg("%s\n%s", title, text);
+        assert_null(strstr(text, "lost"));
+        arena_free(a);
+    }
+}
+
+/* The matrix of the text is what sources ask of the experts' ranks, and a row that is missing
+ * afterwards is told. */
+static void numbers_are_the_records(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = routed(a, cases[0].text);
+    RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+    const double *from = r.t->routed[0].rows;
+    size_t n;
+    const char *text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+    for (int i = 0; i < 4; i++) {
+        Str row = str_new(a);
+        str_addf(&row, "rank %d    ", i);
+        for (int k = 0; k < 4; k++)
+            str_addf(&row, "%6.0f", from[8 * i + 2 * k] + from[8 * i + 2 * k + 1]);
+        if (!strstr(text, row.s)) fail_msg("%s is not in\n%s", row.s, text);
+    }
+    for (int64_t i = 0; i < 32; i++)
+        if (r.t->routed[1].rows[i] > 1) {
+            r.t->routed[1].rows[i]--;
+            break;
+        }
+    text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+    assert_non_null(strstr(text, "lost            1 row asked for is not there"));
+    arena_free(a);
+}
+
+/* Without experts, without an exchange and without a run there is nothing to draw, and it is said.
+ */
+static void nothing_to_draw_is_said(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *says;
+        bool run;
+    } none[] = {
+        {"model: {kind: mlp, sizes: [4, 8, 4]}\ndata: {rows: 4}\nmesh: {tp: 2}\n"
+         "plan: {net1: colwise, net2: rowwise}\n",
+         "says nothing of rows and experts", true},
+        {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 6", "tp: 2",
+             "plan:\n  layers.*.moe.experts: {style: expert_parallel, axis: tp}\n"),
+         "no all-to-all brings rows to experts", true},
+        {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 6", "ep: 4", "groups: {dp: ep}\n" EP),
+         "says nothing of rows and experts", false}};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        PipelineOptions how = {.execute = none[i].run, .numbers = none[i].run, .threads = 1};
+        PlanRun r = plan_run_with(a, "none.yaml", none[i].text, &how);
+        if (!r.t) run_print(&r);
+        assert_non_null(r.t);
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+        Diags *d = diags_new(a);
+        size_t n;
+        assert_null(render_text(r.t, d, &o, FORMAT_SVG, a, &n));
+        assert_int_equal(d->n, 1);
+        if (!strstr(d->item[0].message, none[i].says)) fail_msg("%d: %s", i, d->item[0].message);
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
+        cmocka_unit_test(numbers_are_the_records), cmocka_unit_test(nothing_to_draw_is_said)};
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    render_cleanup();
+    return rc;
+}

@@ -110,7 +110,8 @@ bool routing_read(Routing *r, const ViewCall *c) {
     int64_t own = c->o->rank >= 0 && c->o->rank < t->ranks ? c->o->rank : 0,
             group = words_group_of(&r->coll->groups, own);
     if (!from || from->experts != to->experts)
-        return nothing(c, "the trace lacks the rows before the all-to-all", NULL);
+        return nothing(c, "the trace lacks the rows before the all-to-all",
+                       "draw the plan itself: it is run for this view");
     r->layer = layer_of(r->coll->value);
     r->n = groups_size(&r->coll->groups);
     r->experts = to->experts;
@@ -120,7 +121,8 @@ bool routing_read(Routing *r, const ViewCall *c) {
     r->rank = rank;
     r->made = part_of(r, from), r->got = part_of(r, to);
     if (!find_homes(r))
-        return nothing(c, "rows of one expert go to several ranks of the group", NULL);
+        return nothing(c, "rows of one expert go to several ranks of the group",
+                       "`comms` has what is sent");
     add_up(r);
     r->bytes = row_bytes(r);
     return true;

@@ -167,10 +167,29 @@ static void nothing_to_draw_is_said(void **state) {
     }
 }
 
+/* The weights of all experts in one tensor have their own names in blocks, and shards tell them. */
+static void expert_weights_have_names(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(a, "moe.yaml", cases[0].text, &(PipelineOptions){0});
+    assert_non_null(r.t);
+    RenderOptions o = {.view = "block", .rank = -1, .layer = -1};
+    size_t n;
+    const char *text = render_text(r.t, r.d, &o, FORMAT_SVG, a, &n);
+    assert_non_null(strstr(text, ">w1<"));
+    assert_non_null(strstr(text, ">w2<"));
+    assert_null(strstr(text, ">experts<"));
+    o.view = "shards";
+    text = render_text(r.t, r.d, &o, FORMAT_SVG, a, &n);
+    assert_non_null(strstr(text, "Of all experts in one: w1 [E/ep, F, D] here [2, 224, 64]"));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
-        cmocka_unit_test(numbers_are_the_records), cmocka_unit_test(nothing_to_draw_is_said)};
+        cmocka_unit_test(numbers_are_the_records), cmocka_unit_test(nothing_to_draw_is_said),
+        cmocka_unit_test(expert_weights_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

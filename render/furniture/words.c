@@ -296,6 +296,12 @@ const char *words_leaf(const char *path) {
     return p ? p + 1 : path ? path : "";
 }
 
+const char *words_weight(const char *module, const TraceParam *p) {
+    const char *own = words_leaf(p->plan_name);
+    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias") || p->compute.nd < 3;
+    return only ? words_leaf(module && *module ? module : p->plan_name) : own;
+}
+
 const char *words_style(const char *style) {
     static const struct {
         const char *plan, *people;

@@ -24,7 +24,7 @@ static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
 static const char *op_words(const Trace *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
     const TraceParam *p = matrix_of(t, c);
-    const char *leaf = p ? words_leaf(c->module && *c->module ? c->module : p->plan_name) : "";
+    const char *leaf = p ? words_weight(c->module, p) : "";
     if (p && *leaf) return leaf;
     bool bias = false;
     for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;

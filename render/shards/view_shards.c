@@ -458,6 +458,23 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
 
 /* ---- the page ---- */
 
+/* Weights of more than two dims, those of all experts in one tensor: in words, behind `before`. */
+static const char *stacks(ShardPen *p, const char *before) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        const TraceLocal *l = words_find_local(&q->rest, p->rank);
+        if (!wanted(p, q) || q->rest.nd < 3 || !l) continue;
+        str_addf(&s, "%s%s %s here %s, %s",
+                 s.n ? "; " : "Of all experts in one: ", words_weight(q->module, q),
+                 words_symbol(a, q->rest.symbolic), words_shape(a, l->shape, q->rest.nd),
+                 bytes_text(l->bytes, a));
+    }
+    if (!s.n) return before;
+    return *before ? arena_printf(a, "%s. %s", before, s.s) : s.s;
+}
+
 static const char *vectors(ShardPen *p) {
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++) {
@@ -466,7 +483,7 @@ static const char *vectors(ShardPen *p) {
         str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", shards_name(q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
-    return s.s;
+    return stacks(p, s.s);
 }
 
 static void sums(ShardPen *p, bool all, int64_t *here, int64_t *whole) {

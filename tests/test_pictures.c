@@ -274,6 +274,7 @@ static void silence_is_in_the_stamp(void **state) {
         RenderOptions o = view(all[i / 4].name);
         o.preset = presets[i % 4];
         if (!strcmp(o.view, "timeline")) continue; /* nobody asked for times */
+        if (!strcmp(o.view, "routing")) continue;  /* no experts */
         says(words_of(a, r.t, o), "if somebody sums 1 gradient");
         lies++;
     }

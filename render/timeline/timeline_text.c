@@ -19,6 +19,10 @@ static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
                             t->lane[lane].members)
              : "compute";
     words_pad(s, e->name, 26, false);
+    if (words_columns(e->name) >= 26) { /* a long name has a line of its own */
+        words_end_line(s);
+        words_pad(s, "", 26, false);
+    }
     words_pad(s, stream, 18, false);
     words_pad(s, time_text(e->e->start, a), 12, true);
     words_pad(s, time_text(e->e->end - e->e->start, a), 12, true);

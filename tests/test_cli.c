@@ -451,7 +451,7 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
     return result;
 }
 /* What a run was, for the expectations below. */
-enum { EQUAL, WRONG, INVALID, UNRUN, NONE };
+enum { EQUAL, WRONG, INVALID, UNRUN, UNCHECKED, NONE };
 static const struct {
     const char *expect;
     int run; /* EQUAL ... */
@@ -489,6 +489,12 @@ static const struct {
     {"{equivalent: false}", WRONG, 5, "E0701", 5, 0}, /* the machine, not the plan */
     {"{equivalent: true}", EQUAL, 1, "E0506", 1,
      0}, /* --against failed: no expectation speaks of it */
+    {"{equivalent: false}", WRONG, 1, "E0506", 1, 0}, /* wrong, and the file is otherwise */
+    {"{first_wrong: layers.0.output}", WRONG, 3, "E0209", 3, 0}, /* no name of the file matches */
+    {"{equivalent: false}", WRONG, 3, "E0504", 0, 0},     /* what is wrong grows without bounds */
+    {"{equivalent: false}", UNCHECKED, 3, "E0101", 3, 0}, /* its weights could not be read */
+    {"{equivalent: false, diagnostics: [E0101]}", UNCHECKED, 3, "E0101", 0, 0},
+    {"{equivalent: false}", UNCHECKED, 0, NULL, 0, 0}, /* check --static */
     {"{local_shapes: {layers.0.output: \"[ B/dp , S/(cp*tp), H*d ]\"}}", EQUAL, 0, NULL, 0, 0},
     {"{local_shapes: {layers.0.output: \"[B/dp, S/seq, H·d]\"}}", EQUAL, 0, NULL, 0, 0},
     {"{local_shapes: {layers.0.output: \"[B/dp, S/(sp*cp), H*d]\"}}", EQUAL, 0, NULL, 1,
@@ -508,13 +514,14 @@ static const struct {
 static void test_expect(void **state) {
     (void)state;
     Trace *equal = small_trace(), *wrong = small_trace(), *invalid = small_trace(),
-          *unrun = small_trace();
-    unrun->verdict = NULL;
+          *unrun = small_trace(), *unchecked = small_trace();
+    unrun->verdict = unchecked->verdict = NULL;
+    unchecked->n_checks = 1; /* of the structure */
     wrong->verdict = "different";
     wrong->first_wrong = "layers.0.output";
     invalid->verdict = "invalid";
-    Trace *run[] = {
-        [EQUAL] = equal, [WRONG] = wrong, [INVALID] = invalid, [UNRUN] = unrun, [NONE] = NULL};
+    Trace *run[] = {[EQUAL] = equal, [WRONG] = wrong,         [INVALID] = invalid,
+                    [UNRUN] = unrun, [UNCHECKED] = unchecked, [NONE] = NULL};
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
         int failures, result = held(expectations[i].expect, run[expectations[i].run],
                                     expectations[i].before, expectations[i].code, &failures);

@@ -473,6 +473,19 @@ static const char megatron_args[] =
     "  --make-vocab-size-divisible-by 16 --add-qkv-bias --disable-bias-linear --qk-layernorm \\\n"
     "  --seq-length 16 --micro-batch-size 2 --global-batch-size 64 \\\n"
     "  --recompute-granularity full --data-path 0.5 a 0.5 b --lr 1e-4 --use-flash-attn\n";
+#define SIZES                                                                                      \
+    "--num-layers 1 --hidden-size 64 --num-attention-heads 4 --swiglu --normalization RMSNorm "    \
+    "--use-rotary-position-embeddings --vocab-size 128 --seq-length 16 "
+/* A sequence that is made short is as uneven as it was; one that zigzag refuses stays. */
+static void test_megatron_uneven(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){.mesh = "tp=3"},
+                          SIZES "--seq-length 4096 --tensor-model-parallel-size 3\n");
+    assert_non_null(strstr(r.plan.text, "sequence: 64, "));
+    r = megatron((ImportInput){0}, SIZES "--seq-length 4096 --context-parallel-size 3 "
+                                         "--cp-comm-type all_gather\n");
+    assert_non_null(strstr(r.plan.text, "sequence: 4096, "));
+}
 static void test_megatron(void **state) {
     (void)state;
     Imported r = megatron((ImportInput){0}, megatron_args);
@@ -513,9 +526,6 @@ static void test_megatron(void **state) {
     equivalent(&r);
     /* Megatron reads the number of groups with --group-query-attention only, and has 1 by default
      */
-#define SIZES                                                                                      \
-    "--num-layers 1 --hidden-size 64 --num-attention-heads 4 --swiglu --normalization RMSNorm "    \
-    "--use-rotary-position-embeddings --vocab-size 128 --seq-length 16 "
     r = megatron((ImportInput){0}, SIZES "--num-query-groups 2\n");
     assert_non_null(strstr(r.plan.text, "num_key_value_heads: 4,"));
     HOLDS(r, "# --num-query-groups is not read: there is no --group-query-attention");
@@ -524,7 +534,6 @@ static void test_megatron(void **state) {
     assert_null(strstr(r.plan.text, "is not read")); /* the same model either way */
     r = megatron((ImportInput){0}, SIZES "--group-query-attention\n");
     assert_non_null(strstr(r.plan.text, "num_key_value_heads: 1,"));
-#undef SIZES
     r = megatron((ImportInput){.model = "llama3-8b"}, "--tensor-model-parallel-size 4\n");
     HOLDS(r, "# dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N",
           "mesh: {tp: 4}");
@@ -786,6 +795,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),

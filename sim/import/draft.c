@@ -242,15 +242,27 @@ static void write_cut(const Draft *x, PlanWriter *w) {
             write_text(w, "%s%s: \"%s\"", n++ ? ", " : ", cut: {", dims[i][0], dims[i][1]);
     if (x->cut_batch || x->cut_sequence) write_text(w, "}");
 }
+/* Cannot be cut in zigzag order: kept, so that what is said of it names the file's own number. */
+static bool zigzag_refuses(const Draft *x, int64_t tokens) {
+    for (int i = 0; i < x->n_axes; i++) {
+        const char *name = x->axis[i].name;
+        bool cp = x->cut_sequence ? strstr(x->cut_sequence, name) != NULL : !strcmp(name, "cp");
+        if (cp && x->axis[i].size > 1 && (tokens % 2 || tokens / 2 % x->axis[i].size)) return true;
+    }
+    return false;
+}
 static void write_data(Draft *x, PlanWriter *w) {
     bool full = x->in->full || x->small;
     int64_t dp = product_of(x, true), step = 2 * product_of(x, false), batch = x->batch,
             tokens = x->sequence;
     int64_t least = (SHORT + step - 1) / step * step,
             most = least > MOST_TOKENS ? least : MOST_TOKENS;
-    if (!batch || (!full && batch > MOST_BATCH && batch > 2 * dp)) batch = 2 * dp;
+    /* what no axis divides in the file, none may divide here */
+    if (!batch) batch = 2 * dp;
+    else if (!full && batch > MOST_BATCH && batch > 2 * dp) batch = 2 * dp + batch % dp;
     if (!tokens) tokens = least;
-    else if (!full && tokens > most) tokens = most / step * step;
+    else if (!full && tokens > most && !zigzag_refuses(x, tokens))
+        tokens = most / step * step + tokens % step;
     if (x->batch && batch != x->batch)
         draft_remark(x, "batch: %lld instead of %lld, so that it runs in seconds; --full keeps it",
                      (long long)batch, (long long)x->batch);

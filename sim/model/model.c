@@ -21,13 +21,17 @@ static int64_t cutting_axes(const Mesh *mesh) {
     return n;
 }
 
-/* ceil(full / by), kept a multiple of `unit` if the full size is one, at least `least`, never above
- * the full size. */
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+/* ceil(full / by) or a little more, at least `least`, never above the full size: an axis divides it
+ * if and only if it divides the full size, for what is uneven there must be so here. `unit`: the
+ * product of the axes. */
 static int64_t shrink(int64_t full, int64_t by, int64_t unit, int64_t least) {
-    int64_t n = full / by + (full % by != 0);
+    int64_t n = full / by + (full % by != 0), even = common_divisor(full, unit);
     if (n < least) n = least;
-    if (full % unit == 0) n = (n + unit - 1) / unit * unit;
-    return n < full ? n : full;
+    if (n > full - even) return full;
+    n = (n + even - 1) / even * even;
+    while (n < full && common_divisor(n, unit) != even) n += even;
+    return n;
 }
 
 /* V from the ids that exist: padded to a multiple. */

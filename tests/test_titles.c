@@ -137,6 +137,15 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
         }
 }
 
+/* The layer that a picture of one shows: plans may leave the first ones out. */
+static int first_layer(const Trace *t) {
+    int first = -1;
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].layer >= 0 && (first < 0 || t->params[i].layer < first))
+            first = t->params[i].layer;
+    return first < 0 ? 0 : first;
+}
+
 /* "A Transformer block needs N collectives and sends X": those of its layer, whatever stands beside
  * it; "this model", those of all that is drawn. */
 static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
@@ -146,7 +155,7 @@ static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
         if (!pages_of(a, t, &o, page)) continue;
         const char *title = page[0]->title;
         if (strstr(title, "a Transformer block needs ") == NULL) continue;
-        Sum s = sent(t, 0, passes[p], 0);
+        Sum s = sent(t, 0, passes[p], first_layer(t));
         says(title, path,
              s.count ? arena_printf(a, "a Transformer block needs %s and sends %s",
                                     collectives(a, s), bytes_text(s.bytes, a))
@@ -165,9 +174,11 @@ static void check_shards(Arena *a, const Trace *t, const char *path) {
     const char *title = page[0]->title, *all = "", *one = "";
     all = arena_printf(a, "%s of %s of weights", bytes_text(weights(t, 0, -1, false), a),
                        bytes_text(weights(t, 0, -1, true), a));
-    one = arena_printf(a, "%s of %s of layer 0's weights", bytes_text(weights(t, 0, 0, false), a),
-                       bytes_text(weights(t, 0, 0, true), a));
-    bool layer = strstr(title, "layer 0's") != NULL;
+    int layer0 = first_layer(t);
+    one = arena_printf(a, "%s of %s of layer %d's weights",
+                       bytes_text(weights(t, 0, layer0, false), a),
+                       bytes_text(weights(t, 0, layer0, true), a), layer0);
+    bool layer = strstr(title, arena_printf(a, "layer %d's", layer0)) != NULL;
     says(title, path, layer ? one : all);
     says(words_of(a, page[0]), path, all);
 }

@@ -199,6 +199,13 @@ static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     arena_free(tmp);
     return (int)items;
 }
+/* A gather sends the same to all: it is held once. */
+static void share_last(EngineItem *to, int n) {
+    if (n < 2 || to[n - 1].bytes != to[n - 2].bytes) return;
+    if (memcmp(to[n - 1].p, to[n - 2].p, (size_t)to[n - 1].bytes) != 0) return;
+    free(to[n - 1].p);
+    to[n - 1].p = to[n - 2].p;
+}
 static void bring(Wire *w, const WireMove *m) {
     WireOwn *o = (WireOwn *)w;
     const AxisList *axes = &m->x.act.axes;
@@ -214,11 +221,13 @@ static void bring(Wire *w, const WireMove *m) {
         if (rank == w->self || !(bytes = write_all(o, m, rank, NULL))) continue;
         to[n_to] = (EngineItem){rank, bytes, base_malloc((size_t)bytes)};
         write_all(o, m, rank, to[n_to++].p);
+        share_last(to, n_to);
     }
     double asleep = clock_seconds();
     engine->exchange(engine, to, n_to, from, n_from);
     took_now(o->tooks)->wait += clock_seconds() - asleep;
-    for (int k = 0; k < n_to; k++) free(to[k].p);
+    for (int k = 0; k < n_to; k++)
+        if (!k || to[k].p != to[k - 1].p) free(to[k].p);
     free(to);
     free(from);
 }

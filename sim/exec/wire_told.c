@@ -45,6 +45,19 @@ static void tell(Engine *engine, const Shape *s, const Tensor *t, int64_t bytes)
     engine->exchange(engine, &head, 1, NULL, 0);
     engine->exchange(engine, &data, 1, NULL, 0);
 }
+/* A block that lies packed is sent from where it lies: it may be as large as all else that the rank
+ * holds. */
+static void tell_held(Engine *engine, const Exec *own, const Tensor *held, Dtype dt) {
+    Tensor host = own->dev->get(own->dev, held, dt), packed = host;
+    int64_t bytes = tensor_count(&host) * dtype_size(dt);
+    Shape s = shape_of(&host);
+    tensor_pack(&packed);
+    bool lies = memcmp(packed.s, host.s, sizeof *host.s * (size_t)host.nd) == 0;
+    if (!lies) packed = packed_copy(own, held, dt);
+    tell(engine, &s, &packed, bytes);
+    if (!lies) own->host->release(own->host, packed.p);
+    own->dev->done(own->dev, &host);
+}
 static void hear(WireTold *o, Engine *engine, const Exec *own, int64_t es) {
     int n = (int)o->ranks - 1;
     Shape *s = base_malloc(base_mul((size_t)o->ranks, sizeof *s));
@@ -63,13 +76,12 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int64_t es) {
 }
 void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
     Dtype dt = exec_dtype(own, val);
-    Tensor mine = packed_copy(own, &exec_local(own, val, engine->rank)->t, dt);
-    Shape s = shape_of(&mine);
+    const Tensor *held = &exec_local(own, val, engine->rank)->t;
     if (engine->rank) {
-        tell(engine, &s, &mine, tensor_count(&mine) * dtype_size(dt));
-        own->host->release(own->host, mine.p);
+        tell_held(engine, own, held, dt);
         return;
     }
+    Tensor mine = packed_copy(own, held, dt);
     o->host = own->host;
     o->block[0] = mine;
     hear(o, engine, own, dtype_size(dt));
